@@ -73,7 +73,7 @@ OUTSIDE_TESTS = $(basename $(notdir $(wildcard tests/outside/test_*.c)))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
 BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%) tests/ask_view \
-  tests/heapattach tests/epoll_host tests/prefix_host
+  tests/heapattach tests/epoll_host tests/prefix_host tests/prefork_host
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
@@ -194,7 +194,7 @@ $(1)/tests/heapattach: $(1)/tests/cli/stand_in.o $(call tool_objects,$(1),heapat
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
 # What is looked at from outside is built as others build it, without sanitizers.
-$(addprefix $(1)/tests/,epoll_host storm_host spy_host prefix_host): $(1)/tests/%: \
+$(addprefix $(1)/tests/,epoll_host storm_host spy_host prefix_host prefork_host): $(1)/tests/%: \
   tests/outside/%.c | needs
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $$(LUA_CFLAGS) $$(LDFLAGS) -o $$@ $$< $$(LUA_LIBS) -pthread

@@ -15,7 +15,8 @@ enum {
   KEY_EVERY,
   KEY_MAX,
   KEY_STRINGS,
-  KEY_STOP
+  KEY_STOP,
+  KEY_WORKERS
 };
 
 static const cli_option options[] = {
@@ -28,6 +29,7 @@ static const cli_option options[] = {
     {'d', "directory", "DIR", "with --every: where the files go"},
     {KEY_WATCH, "watch", NULL, "a line each second: heap, growth, objects by type"},
     {KEY_STRINGS, "strings", "SIZE", "bytes of each string to keep (default 256); 0: no secrets"},
+    {KEY_WORKERS, "workers", NULL, "of all processes that it has started, too: files FILE-PID"},
     {KEY_STOP, "stop", NULL, "stop the process while it is copied: never fork it"},
     CLI_COMMON_OPTIONS};
 
@@ -91,6 +93,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->strings = optarg;
         r->options.string_bytes = cli_size_argument(c, "--strings");
         break;
+      case KEY_WORKERS: r->workers = true; break;
       default: r->options.never_fork = true; break;
     }
   }
@@ -132,6 +135,8 @@ static void check(const cli *c, const request *r) {
     cli_usage_error(c, "--max goes with --every or --watch only");
   if (r->every_ns > 0 && r->mode == MODE_LIST) cli_usage_error(c, "--list goes with no --every");
   if (r->mode == MODE_LIST && r->state != NULL) cli_usage_error(c, "--list shows all states");
+  if (r->mode == MODE_WATCH && r->workers)
+    cli_usage_error(c, "--watch shows one process at a time: leave out --workers");
   if (r->mode == MODE_WATCH && is_all(r)) cli_usage_error(c, "--watch shows one state at a time");
 }
 
@@ -143,6 +148,8 @@ static void check_target(const cli *c, request *r, int n, char **names) {
                : "one process or core at a time: '%s' is too many",
         names[1]);
   r->target = names[0];
+  if (r->workers && !subject_is_process(r->target))
+    cli_usage_error(c, "--workers needs the number of a process, not '%s'", r->target);
   bool repeats = r->mode == MODE_SERIES || r->mode == MODE_WATCH;
   if (repeats && !subject_is_process(r->target) && access(r->target, F_OK) == 0)
     cli_usage_error(c, "%s needs the number of a process: the file '%s' stays as it is",
@@ -153,7 +160,7 @@ static void check_target(const cli *c, request *r, int n, char **names) {
                     command_for_number(r->target));
 }
 
-static int run(cli *c, const request *r) {
+int run_request(cli *c, const request *r) {
   switch (r->mode) {
     case MODE_LIST: return list_states(c, r);
     case MODE_SERIES: return take_series(c, r);
@@ -170,5 +177,5 @@ int main(int argc, char **argv) {
   parse_options(&c, &r, argc, argv);
   check_target(&c, &r, argc - optind, argv + optind);
   check(&c, &r);
-  return cli_finish(&c, run(&c, &r));
+  return cli_finish(&c, r.workers ? ask_workers(&c, &r) : run_request(&c, &r));
 }

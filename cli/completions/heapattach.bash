@@ -21,7 +21,7 @@ _heapattach() {
     *)
       if [[ $current == -* ]]; then
         words='-o --output --after --state --list --every --max -d --directory --watch --strings
-          --stop --json --bytes --color -h --help --version'
+          --workers --stop --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

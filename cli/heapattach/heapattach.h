@@ -2,7 +2,8 @@
 ** heapattach.h - what the parts of heapattach share:
 **
 **     target.c    what was named: a process or a core, its states, and which of them is meant
-**     started.c  who runs Lua of those that a process started, which runs none
+**     started.c   which of the processes that a process has started run Lua
+**     workers.c   --workers: the same of all of them
 **     take.c      snapshots: files, ages, and what is told of them
 **     tell.c      the words for a snapshot, and the commands to type next
 **     beside.c    an older snapshot to compare with
@@ -32,7 +33,8 @@ typedef struct request {
   uint64_t max;        /* 0: not said */
   const char *strings; /* as it was given; NULL: not said */
   lh_outside_options options;
-  char **arguments; /* of this program, to run it again */
+  bool workers;     /* of all that it has started, too */
+  char **arguments; /* of this program, to run it again; NULL: it is a child that asks a worker */
 } request;
 
 /* The name itself, or one like it that no file has. Freed by free. */
@@ -73,8 +75,38 @@ size_t subject_choose(const subject *s, const request *r, const lh_snapshot *aft
 
 bool is_all(const request *r); /* are all states meant? */
 
+typedef struct worker {
+  int64_t id;
+  char *program;
+  size_t n_states;
+} worker;
+
+/* The processes that a process has started and that run Lua 5.4. */
+typedef struct workers {
+  worker *of;
+  size_t n;
+  size_t n_started; /* with those that run no Lua, or were not looked at */
+  lh_error refused; /* why the first that may not be looked at may not; code LH_OK: none */
+} workers;
+
+/* Adds to what is there. */
+void find_workers(cli *c, uint64_t process_id, workers *w);
+void look_for_worker(cli *c, int64_t id, workers *w); /* adds this process, if it runs Lua 5.4 */
+void free_workers(workers *w);
+
 /* On stderr: the command lines that ask the same of its children, those that run Lua 5.4. */
 void tell_started(cli *c, const request *r, uint64_t process_id);
+
+/* On stderr: who was not asked, and the command line that asks all; nothing if there is nobody. */
+void tell_left_out(cli *c, const request *r, const workers *w);
+
+/* On stderr: why some that it has started were not looked at. */
+void tell_not_looked_at(const cli *c, const workers *w);
+
+/* A request without --workers asks the process alone. */
+static inline bool leaves_workers_out(const request *r) {
+  return r->arguments != NULL;
+}
 
 /* A command line, for a terminal; cut where it is long. Freed by lh_free. */
 char *program_text(const char *program);
@@ -116,6 +148,7 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told);
 
 /* What to ask of a snapshot, and how to take the next one. */
 void tell_next_steps(const subject *s, const request *r, const shot *first);
+void tell_next_snapshot(const request *r);
 
 /* The newest other snapshot of a state in the directory of a file that is older than so. NULL: none
 ** was found. Freed by free. */
@@ -123,7 +156,10 @@ char *older_beside(const char *path, uint64_t state_id, uint64_t before_ns);
 
 /* A JSON object; compact, it is a line. */
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
-                bool is_compact);
+                const workers *left_out, bool is_compact);
+
+/* The key "workers"; none if it is NULL. */
+void json_workers(cli_json *w, const workers *left_out);
 void json_state(cli_json *w, const lh_found_state *state);
 
 /* "What appeared and what went: heapdiff a b", of files of one state in the order of time. */
@@ -153,6 +189,8 @@ uint64_t next_tick(uint64_t start, uint64_t every_ns);
 
 /* }=================================================================================== */
 
+int run_request(cli *c, const request *r);
+int ask_workers(cli *c, const request *r);
 int list_states(cli *c, const request *r);
 int take_series(cli *c, const request *r);
 int watch_state(cli *c, const request *r);

@@ -36,8 +36,8 @@ static void print_text(const subject *s) {
   free(file);
 }
 
-static void print_json(const subject *s) {
-  cli_json w = {0};
+static void print_json(const subject *s, const workers *left_out, bool is_compact) {
+  cli_json w = {.is_compact = is_compact};
   cli_json_open(&w, NULL, '{');
   cli_json_value(&w, "core", json_boolean(s->info.is_core));
   cli_json_value(&w, "process", cli_json_size(s->info.process_id));
@@ -55,17 +55,27 @@ static void print_json(const subject *s) {
     cli_json_close(&w, '}');
   }
   cli_json_close(&w, ']');
+  json_workers(&w, left_out);
   cli_json_close(&w, '}');
+}
+
+static void list_as_json(const subject *s, const request *r) {
+  workers left_out = {0};
+  bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
+  if (leaves_out) find_workers(s->c, s->process_id, &left_out);
+  print_json(s, leaves_out ? &left_out : NULL, r->workers);
+  free_workers(&left_out);
 }
 
 int list_states(cli *c, const request *r) {
   subject s;
   subject_open(&s, c, r);
   if (c->json)
-    print_json(&s);
+    list_as_json(&s, r);
   else
     print_text(&s);
-  uint64_t process_id = c->json || s.info.is_core ? 0 : s.process_id;
+  bool is_told = c->json || s.info.is_core || !leaves_workers_out(r);
+  uint64_t process_id = is_told ? 0 : s.process_id;
   subject_close(&s); /* one target at a time */
   cli_flush(c);      /* what follows is on stderr */
   if (process_id > 0) tell_started(c, r, process_id);

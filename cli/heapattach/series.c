@@ -123,12 +123,17 @@ static void keep(series *s, const shot *shots, size_t n) {
 static void tell(const series *s, const shot *shots, size_t n, const lh_outside_told *told) {
   bool is_first = s->n_written == 0;
   if (s->c->json) {
-    json_shots(&s->subject, shots, n, told, true);
+    json_shots(&s->subject, shots, n, told, NULL, true);
   } else {
     tell_shots(&s->subject, s->r, shots, n, told, is_first);
     if (is_first) tell_once(&s->subject, s->r, told);
   }
   cli_flush(s->c);
+  if (!is_first || !leaves_workers_out(s->r)) return;
+  workers left_out = {0};
+  find_workers(s->c, s->subject.process_id, &left_out);
+  tell_left_out(s->c, s->r, &left_out);
+  free_workers(&left_out);
 }
 
 /* One, or all that there are now. */

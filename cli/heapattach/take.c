@@ -43,7 +43,18 @@ static void check_names(cli *c, const request *r) {
 /* {=== Taking ======================================================================== */
 
 void make_way(const request *r, const lh_error *error) {
-  if (error->code == LH_EBUSY && error->os_errno == EEXIST) lh_make_way_again(r->arguments);
+  bool is_in_the_way = error->code == LH_EBUSY && error->os_errno == EEXIST;
+  if (is_in_the_way && r->arguments != NULL) lh_make_way_again(r->arguments);
+}
+
+typedef struct showing {
+  cli *c;
+  size_t n;
+} showing;
+
+static void show_taken(void *payload, size_t n_taken) {
+  const showing *of = payload;
+  cli_progress(of->c, "taking snapshots: %zu of %zu", n_taken, of->n);
 }
 
 int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
@@ -52,8 +63,11 @@ int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_out
   for (size_t i = 0; i < n; i++)
     requests[i] = (lh_outside_request){
         .state = s->states[shots[i].state].address, .path = shots[i].path, .after = shots[i].after};
+  showing of = {s->c, n};
+  lh_outside_options options = r->options;
+  if (n > 1) options.progress = show_taken, options.payload = &of;
   cli_progress(s->c, "taking %s", n == 1 ? shots[0].path : "snapshots");
-  int code = lh_take_outside(s->target, requests, n, &r->options, told, error);
+  int code = lh_take_outside(s->target, requests, n, &options, told, error);
   cli_progress(s->c, NULL);
   if (code != LH_OK && (r->mode == MODE_TAKE || shots[0].after == NULL)) make_way(r, error);
   for (size_t i = 0; i < n; i++) shots[i].done = requests[i];
@@ -158,13 +172,19 @@ static shot *plan_one(const subject *s, const request *r, lh_snapshot *after) {
 
 static void tell_all(const subject *s, const request *r, const shot *shots, size_t n,
                      const lh_outside_told *told) {
+  workers left_out = {0};
+  bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
+  if (leaves_out) find_workers(s->c, s->process_id, &left_out);
   if (s->c->json) {
-    json_shots(s, shots, n, told, false);
-    return;
+    json_shots(s, shots, n, told, leaves_out ? &left_out : NULL, r->workers);
+  } else {
+    tell_shots(s, r, shots, n, told, true);
+    tell_once(s, r, told);
+    tell_next_steps(s, r, &shots[0]);
   }
-  tell_shots(s, r, shots, n, told, true);
-  tell_once(s, r, told);
-  tell_next_steps(s, r, &shots[0]);
+  cli_flush(s->c); /* what follows is on stderr */
+  tell_left_out(s->c, r, &left_out);
+  free_workers(&left_out);
 }
 
 int take_once(cli *c, const request *r) {

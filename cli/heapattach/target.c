@@ -87,7 +87,8 @@ void subject_open(subject *s, cli *c, const request *r) {
   if (code == LH_OK) return;
   cli_say(c, "%s", error.message);
   lh_target_free(s->target);
-  if (code == LH_EHOST && s->process_id > 0) tell_started(c, r, s->process_id);
+  if (code == LH_EHOST && s->process_id > 0 && leaves_workers_out(r))
+    tell_started(c, r, s->process_id);
   exit(cli_finish(c, code == LH_EHOST ? CLI_NO : CLI_FAILURE));
 }
 

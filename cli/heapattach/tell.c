@@ -183,6 +183,7 @@ void print_request(FILE *out, const request *r) {
   print_word(out, "--every ", r->every);
   if (r->max > 0) fprintf(out, " --max %" PRIu64, r->max);
   print_word(out, "--strings ", r->strings);
+  if (r->workers) fputs(" --workers", out);
   if (r->options.never_fork) fputs(" --stop", out);
   print_word(out, "--after ", r->after);
   print_word(out, "-o ", r->file);
@@ -265,7 +266,7 @@ static void tell_questions_after(const shot *taken) {
   tell_questions(files, n);
 }
 
-static void tell_next_snapshot(const request *r) {
+void tell_next_snapshot(const request *r) {
   char *name = next_name(r->file);
   request next = *r;
   next.after = r->file;
@@ -291,7 +292,7 @@ static void tell_older(const subject *s, const shot *taken) {
 void tell_next_steps(const subject *s, const request *r, const shot *first) {
   tell_questions_after(first);
   if (!is_all(r)) tell_older(s, first);
-  if (!s->info.is_core) tell_next_snapshot(r);
+  if (!s->info.is_core && !r->workers) tell_next_snapshot(r);
 }
 
 /* }=================================================================================== */
@@ -325,8 +326,22 @@ static void json_shot(cli_json *w, const subject *s, const shot *taken) {
   cli_json_close(w, '}');
 }
 
+void json_workers(cli_json *w, const workers *left_out) {
+  if (left_out == NULL) return;
+  cli_json_open(w, "workers", '[');
+  for (size_t i = 0; i < left_out->n; i++) {
+    const worker *of = &left_out->of[i];
+    cli_json_open(w, NULL, '{');
+    cli_json_value(w, "process", cli_json_size((uint64_t)of->id));
+    cli_json_value(w, "program", cli_json_text(of->program));
+    cli_json_value(w, "states", cli_json_size(of->n_states));
+    cli_json_close(w, '}');
+  }
+  cli_json_close(w, ']');
+}
+
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
-                bool is_compact) {
+                const workers *left_out, bool is_compact) {
   static const char *const words[] = {[LH_STILL_IDLE] = "idle",
                                       [LH_STILL_FORK] = "fork",
                                       [LH_STILL_STOPPED] = "stopped",
@@ -341,6 +356,7 @@ void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_
   cli_json_value(&w, "in_system_call", json_boolean(told->was_in_system_call));
   cli_json_value(&w, "attempts", cli_json_size(told->attempts));
   cli_json_value(&w, "no_fork", told->no_fork != NULL ? cli_json_text(told->no_fork) : json_null());
+  json_workers(&w, left_out);
   cli_json_open(&w, "snapshots", '[');
   for (size_t i = 0; i < n; i++) json_shot(&w, s, &shots[i]);
   cli_json_close(&w, ']');

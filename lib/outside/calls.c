@@ -6,7 +6,10 @@
 ** 1.4 ms in servers under load; a program that only computes may make none for a long time. A
 ** thread that slept in a call when it was stopped is at one.
 **
-** Where other threads are held meanwhile those that run on are not waited for as long.
+** A thread may compute for long before it comes to a call, and the others must not be held for it.
+** So nobody is held until each thread that runs has come to a call once (lh_stop_seek_calls). The
+** last one stays there, and all are stopped. A thread that runs by then goes on to its next call
+** while the others are held, for 2 ms at most (lh_stop_run_on).
 */
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -16,11 +19,7 @@
 #include "process.h"
 #include "stop.h"
 
-enum {
-  MOST_NS = 200000000,
-  MOST_WHILE_OTHERS_ARE_HELD_NS = 20000000,
-  MOST_TO_STOP_NS = 1000000000
-};
+enum { MOST_NS = 200000000, MOST_WHILE_OTHERS_ARE_HELD_NS = 2000000, MOST_TO_STOP_NS = 1000000000 };
 
 /* A lock of an allocator is a plain FUTEX_WAIT; who waits for work waits otherwise. The calls in
 ** the end are made by allocators and at the end of a signal's handler, which may run amid
@@ -136,9 +135,63 @@ static bool step_back(const lh_stop *stop, lh_thread *thread) {
   return is_held;
 }
 
+/* Does a thread that goes on run? One that sleeps in a call, or is stopped by a signal, does not. */
+static bool runs(pid_t process, const lh_thread *thread) {
+  long call;
+  uint64_t second_argument;
+  return lh_thread_state(process, thread->id) == 'R' &&
+         !lh_call_of_sleeper(process, thread->id, &call, &second_argument);
+}
+
+/* A thread that was asked to stop goes on to its next call, unless it is at one. */
+static bool send_to_call(const lh_stop *stop, lh_thread *thread, uint64_t until_ns) {
+  bool is_quiet;
+  if (!lh_thread_wait(stop->process, thread, LH_COURSE_STOP, until_ns) || thread->held != LH_HELD ||
+      may_stay(stop, thread, &is_quiet))
+    return false;
+  lh_thread_go_on(thread, LH_COURSE_CALL);
+  return true;
+}
+
+/* Of those that run now. How many go on to a call. */
+static size_t send_runners(lh_stop *stop, uint64_t until_ns) {
+  size_t n_running = 0;
+  for (size_t i = 0; i < stop->n; i++) {
+    lh_thread *thread = &stop->threads[i];
+    if (thread->held == LH_HELD_FREE && runs(stop->process, thread)) lh_thread_ask(thread);
+  }
+  for (size_t i = 0; i < stop->n; i++) {
+    lh_thread *thread = &stop->threads[i];
+    if (thread->held == LH_HELD_NOT) n_running += send_to_call(stop, thread, until_ns);
+  }
+  return n_running;
+}
+
+/* Those that have come to a call go on, but for the last of all. */
+static void free_early(lh_stop *stop) {
+  for (size_t i = 0; i < stop->n; i++) {
+    lh_thread *thread = &stop->threads[i];
+    if (thread->held == LH_HELD && !lh_thread_is_group_stopped(thread)) lh_thread_free(thread);
+  }
+}
+
+void lh_stop_seek_calls(lh_stop *stop) {
+  if (!LH_CAN_RUN_ON) return;
+  uint64_t until_ns = lh_now_ns() + MOST_NS;
+  size_t n_running = send_runners(stop, until_ns);
+  while (n_running > 0 && lh_now_ns() < until_ns) {
+    free_early(stop);
+    lh_nap();
+    n_running = look_at_runners(stop);
+  }
+  for (size_t i = 0; i < stop->n; i++) {
+    if (stop->threads[i].held == LH_HELD_NOT) lh_thread_ask(&stop->threads[i]);
+  }
+}
+
 bool lh_stop_run_on(lh_stop *stop, bool *all_quiet) {
   size_t n_running = 0;
-  bool others = false, is_quiet;
+  bool is_quiet;
   *all_quiet = LH_CAN_RUN_ON;
   if (!LH_CAN_RUN_ON) return true;
   for (size_t i = 0; i < stop->n; i++) {
@@ -146,13 +199,12 @@ bool lh_stop_run_on(lh_stop *stop, bool *all_quiet) {
     if (thread->held == LH_HELD_GONE) continue;
     if (may_stay(stop, thread, &is_quiet)) {
       *all_quiet &= is_quiet;
-      others = true;
     } else {
       n_running++;
       lh_thread_go_on(thread, LH_COURSE_CALL);
     }
   }
-  uint64_t until_ns = lh_now_ns() + (others ? MOST_WHILE_OTHERS_ARE_HELD_NS : MOST_NS);
+  uint64_t until_ns = lh_now_ns() + MOST_WHILE_OTHERS_ARE_HELD_NS;
   while (n_running > 0 && lh_now_ns() < until_ns) {
     n_running = look_at_runners(stop);
     if (n_running > 0) lh_nap();

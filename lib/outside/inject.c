@@ -203,18 +203,10 @@ static bool find_way_back(const lh_stop *stop, const lh_thread *thread, way_back
   return true;
 }
 
-/* Is its group stopped, as by SIGSTOP? Then it would run although it must not. */
-static bool is_group_stopped(const lh_thread *thread) {
-  siginfo_t info = {0};
-  const int changes = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
-  return waitid(P_PID, (id_t)thread->id, &info, changes) == 0 && thread->event == LH_EVENT_STOP &&
-         (info.si_status & 0xff) != SIGTRAP;
-}
-
 static lh_thread *find_thread(lh_stop *stop, way_back *back) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
-    if (find_way_back(stop, thread, back) && !is_group_stopped(thread)) return thread;
+    if (find_way_back(stop, thread, back) && !lh_thread_is_group_stopped(thread)) return thread;
   }
   return NULL;
 }

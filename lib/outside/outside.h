@@ -16,9 +16,9 @@
 **                   held_up.c says why it cannot be stopped;
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
-**     run_on.c      lets a child with the mirror run on to where Lua is amid no change; code.c
-**                   gives it the code for that; sandbox.c leaves it nothing of this
-**                   process; run_on.h tells what they share
+**     run_on.c      lets all states run on to where Lua is amid no change, in one child; code.c
+**                   gives it the code for that; sandbox.c leaves it nothing of this process;
+**                   run_on.h tells what they share
 **     pages.c       which pages a process has written
 **     mirror.c      the target's memory at its own addresses in this process; copy.c copies it;
 **                   spans.c: lists of addresses
@@ -212,7 +212,7 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
-  bool is_quiet;            /* Lua was amid no change */
+  bool is_quiet;            /* Lua was amid no change, or has run on to where it is not */
   struct lh_moment *moment; /* else from where it runs on to where that is so; NULL: it cannot */
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
   int64_t more_extra_bytes; /* in front of each thread, beyond the usual ones (structure.h) */
@@ -225,7 +225,7 @@ static inline bool lh_is_in_doubt(const lh_mirrored *m) {
 
 /* LH_OK: it is sound, and the file has its name. LH_EBUSY: it is amid a change. LH_EHOST: no state
 ** is there any more. Others: the file could not be written. */
-int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error);
+int lh_shoot_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
 
 /* }=================================================================================== */
 

@@ -10,6 +10,10 @@
 ** - has returned, or
 ** - comes to a system call.
 **
+** All states of the program run on in one child, one after the other: each is a thread of the
+** program that goes on while the others wait, as a scheduler may let it. A state that waits for a
+** lock of another one's thread gets another turn, for that thread goes on before.
+**
 ** The first two are writes to two words, of which the processor tells (debug registers): mostly
 ** after some microseconds, and no code of Lua needs to be known. The program itself must not run
 ** like that: should this process be killed, nobody would answer the processor. A child of this
@@ -135,7 +139,9 @@ static bool watch_words(runner *r) {
 
 /* {=== Running on ==================================================================== */
 
-static const uint64_t MOST_NS = 300000000;
+/* Most states need some microseconds. Those that do not get a second turn. */
+static const uint64_t FIRST_TURN_NS = 20000000, SECOND_TURN_NS = 300000000;
+static const uint64_t MOST_FOR_ALL_NS = 3000000000, MOST_TO_STOP_NS = 10000000000;
 
 /* How often the child has touched a page that it had not, or wrote to one that it has in common
 ** with this process. */
@@ -183,13 +189,20 @@ static verdict judge(runner *r, int status) {
   return watch_words(r) ? GO_ON : LOST; /* a call begins: it is not complete yet */
 }
 
-static verdict run(runner *r) {
+/* Wherever it is; it is stopped then. */
+static void stop_anywhere(runner *r) {
   int status;
-  uint64_t until_ns = lh_now_ns() + MOST_NS;
+  if (r->id != 0 && ptrace(PTRACE_INTERRUPT, r->id, 0, 0) == 0)
+    (void)lh_sandbox_wait(&r->id, &status, lh_now_ns() + MOST_TO_STOP_NS);
+}
+
+static verdict run(runner *r, uint64_t until_ns) {
+  int status;
   verdict v = GO_ON;
   while (v == GO_ON) {
     bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_in_limits(r, &status, until_ns);
     v = stops ? judge(r, status) : LOST;
+    if (!stops) stop_anywhere(r);
   }
   return v;
 }
@@ -199,13 +212,13 @@ static verdict run(runner *r) {
 /* {=== The parent ==================================================================== */
 
 /* The thread whose stack has the protected call: the next one above its stack pointer. */
-static const lh_all_registers *find_thread(const lh_moment *m, const lh_memory *memory,
-                                           uint64_t protected_call) {
-  const lh_all_registers *found = NULL;
+static lh_all_registers *find_thread(const lh_moment *m, const lh_memory *memory,
+                                     uint64_t protected_call) {
+  lh_all_registers *found = NULL;
   const lh_memory_region *stack = lh_region_at(memory, protected_call);
   if (m->n == 1) return m->threads;
   for (size_t i = 0; stack && i < m->n; i++) {
-    const lh_all_registers *r = &m->threads[i];
+    lh_all_registers *r = &m->threads[i];
     uint64_t at = r->general.rsp;
     if (at < stack->start || at > protected_call) continue;
     if (!found || at > found->general.rsp) found = r;
@@ -215,15 +228,14 @@ static const lh_all_registers *find_thread(const lh_moment *m, const lh_memory *
 
 /* With which registers a state goes on, and where its thread has its running call. NULL: it is in
 ** none, or it is not known. */
-static const lh_all_registers *find_way_on(const lh_mirrored *m, uint64_t state,
-                                           uint64_t *call_at) {
+static lh_all_registers *find_way_on(const lh_mirrored *m, const lh_peek *peek, uint64_t state,
+                                     uint64_t *call_at) {
   uint64_t protected_call;
-  lh_peek peek = lh_peek_mirror(m->mirror);
   lh_seen_state seen;
-  if (lh_see_state(&peek, state, lh_release_of(m->target, state), &seen, NULL) < 0) return NULL;
-  uint64_t thread = lh_innermost_thread(&peek, seen.layout, state);
+  if (lh_see_state(peek, state, lh_release_of(m->target, state), &seen, NULL) < 0) return NULL;
+  uint64_t thread = lh_innermost_thread(peek, seen.layout, state);
   *call_at = thread + RAW_THREAD_CALL;
-  if (!thread || !lh_peek_at(&peek, thread + seen.layout->base_call - sizeof protected_call,
+  if (!thread || !lh_peek_at(peek, thread + seen.layout->base_call - sizeof protected_call,
                              &protected_call, sizeof protected_call)) {
     return NULL;
   }
@@ -232,7 +244,6 @@ static const lh_all_registers *find_way_on(const lh_mirrored *m, uint64_t state,
 
 /* It waits meanwhile. */
 static bool stop_child(runner *r) {
-  const uint64_t MOST_TO_STOP_NS = 10000000000;
   const int options = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
   int status;
   return ptrace(PTRACE_SEIZE, r->id, 0, options) == 0 &&
@@ -241,18 +252,50 @@ static bool stop_child(runner *r) {
          status >> 16 == PTRACE_EVENT_STOP;
 }
 
+/* With what the thread of a state goes on at another turn: in front of a call it makes that. */
+static void keep_registers(const runner *r, lh_all_registers *thread) {
+  if (r->id == 0 || !lh_registers_get_all(r->id, thread)) return;
+  lh_registers *general = &thread->general;
+  if (lh_registers_call(general) >= 0 && lh_registers_is_in_front(general))
+    lh_registers_step_back(general);
+  lh_registers_leave_call(general);
+}
+
+/* Lets the thread of one state run on, as the memory of the child is by now. */
+static bool run_state(runner *r, const lh_mirrored *m, uint64_t state, uint64_t until_ns) {
+  lh_memory memory = *m->memory;
+  memory.process_id = r->id;
+  lh_peek peek = lh_peek_of(&memory);
+  lh_all_registers *thread = find_way_on(m, &peek, state, &r->call_at);
+  if (!thread || !watch_words(r) || !lh_registers_set_all(r->id, thread)) return false;
+  bool is_safe = run(r, until_ns) == SAFE;
+  keep_registers(r, thread);
+  return is_safe;
+}
+
+/* All that are not quiet yet. False: the child has ended. */
+static bool run_states(runner *r, const lh_mirrored *m, const lh_states_to_run *of) {
+  uint64_t start = lh_now_ns();
+  for (int turn = 0; turn < 2; turn++) {
+    for (size_t i = 0; i < of->n && r->id != 0; i++) {
+      uint64_t now = lh_now_ns();
+      if (of->is_quiet[i] || now - start > MOST_FOR_ALL_NS) continue;
+      uint64_t until_ns = now + (turn == 0 ? FIRST_TURN_NS : SECOND_TURN_NS);
+      of->is_quiet[i] = run_state(r, m, of->states[i], until_ns);
+    }
+  }
+  return r->id != 0;
+}
+
 /* The registers come last, and with them the first instruction of the program. */
-static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m,
-                      const lh_all_registers *way_on) {
+static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m, const lh_states_to_run *of) {
   sigset_t signals;
   lh_hold_signals(&signals);
-  bool has_run_on = stop_child(r) &&
-                    lh_sandbox_close(&r->id, stub, m->memory, &m->moment->identity) &&
-                    watch_words(r) && lh_registers_set_all(r->id, way_on);
-  r->touched_before = has_run_on ? pages_touched(r->id) : 0;
-  has_run_on = has_run_on && run(r) == SAFE;
+  bool lives = stop_child(r) && lh_sandbox_close(&r->id, stub, m->memory, &m->moment->identity);
+  r->touched_before = lives ? pages_touched(r->id) : 0;
+  lives = lives && run_states(r, m, of);
   lh_release_signals(&signals);
-  return has_run_on;
+  return lives;
 }
 
 enum { PIECE_BYTES = 256 * 1024 };
@@ -325,27 +368,52 @@ static void end_child(pid_t child) {
   while (found < 0 ? errno == EINTR : WIFSTOPPED(status));
 }
 
-int lh_run_on(const lh_mirrored *m, uint64_t state, bool *has_run_on, lh_error *error) {
+/* Is there a state that is not quiet and has a way on? */
+static bool may_run(const lh_mirrored *m, const lh_states_to_run *of) {
+  uint64_t call_at;
+  lh_peek peek = lh_peek_mirror(m->mirror);
+  for (size_t i = 0; i < of->n; i++) {
+    if (!of->is_quiet[i] && find_way_on(m, &peek, of->states[i], &call_at)) return true;
+  }
+  return false;
+}
+
+/* Which of them are quiet if the child is lost: those that were before. */
+static void forget_turns(const lh_states_to_run *of, const bool *were_quiet) {
+  memcpy(of->is_quiet, were_quiet, of->n * sizeof *were_quiet);
+}
+
+static int run_all(const lh_mirrored *m, const lh_states_to_run *of, const bool *were_quiet,
+                   lh_error *error) {
   int gates[2];
   runner r = {0};
-  const lh_all_registers *way_on =
-      m->moment && !m->moment->is_over ? find_way_on(m, state, &r.call_at) : NULL;
-  *has_run_on = false;
-  if (!way_on || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) < 0) return LH_OK;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) < 0) return LH_OK;
   r.id = fork();
+  pid_t child = r.id;
   if (r.id == 0) {
     (void)close(gates[0]);
     become_program(m, gates[1]);
   }
   (void)close(gates[1]);
-  pid_t child = r.id;
   uint64_t stub = child > 0 ? hear(gates[0]) : 0;
-  *has_run_on = m->moment->is_over = stub && run_child(&r, stub, m, way_on);
-  bool is_whole = !*has_run_on || take_memory(m, r.id);
+  bool has_run_on = stub && run_child(&r, stub, m, of);
+  bool is_whole = !has_run_on || take_memory(m, r.id);
+  if (!has_run_on) forget_turns(of, were_quiet);
   if (r.id > 0) end_child(r.id);
   (void)close(gates[0]);
+  m->moment->is_over = child > 0;
   if (is_whole) return LH_OK;
   return lh_fail(error, LH_EIO, "the process that runs on in the program's place was killed");
+}
+
+int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error) {
+  if (!m->moment || m->moment->is_over || !may_run(m, of)) return LH_OK;
+  bool *were_quiet = lh_alloc(of->n, sizeof *were_quiet);
+  if (!were_quiet) return lh_fail_memory(error, "letting a program run on");
+  memcpy(were_quiet, of->is_quiet, of->n * sizeof *were_quiet);
+  int rc = run_all(m, of, were_quiet, error);
+  lh_free(were_quiet);
+  return rc;
 }
 
 /* }=================================================================================== */
@@ -366,9 +434,8 @@ void lh_moment_free(lh_moment *moment) {
   (void)moment;
 }
 
-int lh_run_on(const lh_mirrored *m, uint64_t state, bool *has_run_on, lh_error *error) {
-  (void)m, (void)state, (void)error;
-  *has_run_on = false;
+int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error) {
+  (void)m, (void)of, (void)error;
   return LH_OK;
 }
 

@@ -60,11 +60,17 @@ lh_moment *lh_moment_begin(const lh_stop *stop);
 bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory);
 void lh_moment_free(lh_moment *moment); /* may be NULL */
 
-/* Lets a state run on from the moment of a mirror to where Lua is amid no change; the mirror is as
-** of then, and the moment is over. *has_run_on is false: there is none, or the state came to no
-** such place, and all is as before. LH_EIO: the mirror is of no use any more. Cost: as
-** lh_mirror_fill. */
-int lh_run_on(const lh_mirrored *m, uint64_t state, bool *has_run_on, lh_error *error);
+typedef struct lh_states_to_run {
+  const uint64_t *states;
+  bool *is_quiet; /* by state: Lua is amid no change in it */
+  size_t n;
+} lh_states_to_run;
+
+/* Lets the states that are not quiet run on from the moment of a mirror, in one child, each to
+** where Lua is amid no change in it, and says of which that is so. The mirror is as of the end, for
+** all of them, and the moment is over. LH_EIO: the mirror is of no use any more. Cost: as
+** lh_mirror_fill, and for each state that comes to no such place 300 ms, three seconds in all. */
+int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error);
 
 /* }=================================================================================== */
 

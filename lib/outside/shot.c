@@ -6,8 +6,6 @@
 ** again, links marks, walks and writes (shooting.c), and tells in a shared page how it ended. If it
 ** faults, or takes more time than any heap of that size can, nothing is lost but the child: the
 ** file has no name before it is known to be sound (file.h).
-**
-** A program that was stopped anywhere runs on before, to where Lua is amid no change (run_on.c).
 */
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +16,6 @@
 #include <unistd.h>
 
 #include "mirrored.h"
-#include "run_on.h"
 
 /* What the child tells. */
 typedef struct report {
@@ -115,17 +112,14 @@ static int shoot_into_file(const lh_mirrored *m, lh_outside_request *request,
 
 int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error) {
   lh_mirrored m = *mirrored;
-  int rc = LH_OK;
   if (request->path && strlen(request->path) > LH_MARK_NAME_BYTES) {
     return lh_fail(error, LH_EARGUMENT, "the name of a file is longer than %d bytes",
                    LH_MARK_NAME_BYTES);
   }
-  if (rc == LH_OK && !m.is_quiet) rc = lh_run_on(&m, request->state, &m.is_quiet, error);
-  if (rc == LH_OK && !m.is_quiet && !m.is_lenient && m.stillness != LH_STILL_CORE)
-    rc = lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
-  if (rc < 0) return rc;
+  if (!m.is_quiet && !m.is_lenient && m.stillness != LH_STILL_CORE)
+    return lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
   int64_t more = 0;
-  rc = shoot_into_file(&m, request, &more, error);
+  int rc = shoot_into_file(&m, request, &more, error);
   if (more == 0) return rc;
   m.more_extra_bytes = more;
   return shoot_into_file(&m, request, &more, error);

@@ -1,8 +1,8 @@
 /*
 ** still.c - makes sure that a process does not change while its memory is copied.
 **
-** Is it idle, it is not touched: whether it ran meanwhile is told in the end (idle.c). Else it is
-** stopped (stop.c), runs on to its next system call (calls.c), and forks a frozen copy of itself,
+** Is it idle, it is not touched: whether it ran meanwhile is told in the end (idle.c). Else its
+** threads run on to their next system calls (calls.c), it is stopped (stop.c), and forks a frozen copy of itself,
 ** which is read instead (inject.c), or stays stopped. All signals are blocked from the beginning to
 ** the end: so who presses Ctrl-C or Ctrl-Z waits until the process runs again, and nothing of ours
 ** is left.
@@ -121,7 +121,9 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   s->stillness = LH_STILL_STOPPED;
   if (hindrance) told->no_fork = hindrance;
   rc = lh_refuse_frozen(process, error);
-  if (rc == LH_OK) rc = lh_stop_begin(&s->stop, process, error);
+  if (rc == LH_OK) rc = lh_stop_trace(&s->stop, process, error);
+  if (rc == LH_OK) lh_stop_seek_calls(&s->stop);
+  if (rc == LH_OK) rc = lh_stop_all(&s->stop, error);
   if (rc == LH_OK && !lh_stop_run_on(&s->stop, &told->was_in_system_call))
     rc = lh_fail(error, LH_EBUSY, "a thread of process %d does not stop", (int)process);
   if (rc == LH_OK && !told->was_in_system_call) s->moment = lh_moment_begin(&s->stop);

@@ -1,8 +1,8 @@
 /*
 ** stop.c - stops all threads of a process, and lets them go on as if nothing had been.
 **
-** PTRACE_SEIZE and PTRACE_INTERRUPT send no signal. Each thread is asked to stop as soon as it is
-** known, and threads are listed again until there is no new one: one that has stopped makes none.
+** PTRACE_SEIZE and PTRACE_INTERRUPT send no signal. All threads that are known are asked to stop,
+** and threads are listed again until there is no new one: one that has stopped makes none.
 ** It takes 20 to 50 us for each.
 **
 ** This process may be killed at any instant; then the kernel lets all threads go on. So they are
@@ -93,6 +93,18 @@ void lh_thread_go_on(lh_thread *thread, lh_course course) {
   resume(thread, course, 0);
 }
 
+void lh_thread_free(lh_thread *thread) {
+  thread->held = LH_HELD_FREE;
+  (void)ptrace(PTRACE_CONT, thread->id, 0, 0);
+}
+
+bool lh_thread_is_group_stopped(const lh_thread *thread) {
+  siginfo_t info = {0};
+  const int changes = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+  return waitid(P_PID, (id_t)thread->id, &info, changes) == 0 && thread->event == LH_EVENT_STOP &&
+         (info.si_status & 0xff) != SIGTRAP;
+}
+
 /* A child of this process can be waited for although it was replaced by another of its threads, one
 ** that was not traced yet and has started another program. */
 static bool is_still_traced(const lh_thread *thread) {
@@ -168,7 +180,7 @@ typedef struct seizing {
   lh_error *error;
 } seizing;
 
-/* Asks a thread to stop. One that is ending cannot be asked. */
+/* One that is ending cannot be traced. */
 static bool seize(void *payload, pid_t id) {
   seizing *s = payload;
   lh_stop *stop = s->stop;
@@ -181,7 +193,6 @@ static bool seize(void *payload, pid_t id) {
   if (reason == 0) {
     stop->threads[stop->n++] =
         (lh_thread){.id = id, .is_child = stop->is_child && id == stop->process};
-    (void)ptrace(PTRACE_INTERRUPT, id, 0, 0);
   } else if (reason != ESRCH) {
     char state = lh_thread_state(stop->process, id);
     if (state != 'Z' && state != 'X') s->rc = lh_refuse_process(stop->process, reason, s->error);
@@ -194,6 +205,17 @@ static int seize_new(lh_stop *stop, lh_error *error) {
   if (lh_visit_threads(stop->process, seize, &s) == 0 && s.rc == LH_OK)
     return lh_refuse_process(stop->process, errno == ENOENT ? ESRCH : errno, error);
   return s.rc;
+}
+
+void lh_thread_ask(lh_thread *thread) {
+  thread->held = LH_HELD_NOT;
+  (void)ptrace(PTRACE_INTERRUPT, thread->id, 0, 0);
+}
+
+static void ask_free(lh_stop *stop) {
+  for (size_t i = 0; i < stop->n; i++) {
+    if (stop->threads[i].held == LH_HELD_FREE) lh_thread_ask(&stop->threads[i]);
+  }
 }
 
 static int wait_for_all(lh_stop *stop, uint64_t until_ns, lh_error *error) {
@@ -214,20 +236,32 @@ static bool has_ended(const lh_stop *stop) {
   return true;
 }
 
-int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error) {
+int lh_stop_trace(lh_stop *stop, pid_t process, lh_error *error) {
   siginfo_t info;
   *stop = (lh_stop){.process = process};
   stop->is_child = waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+  int rc = seize_new(stop, error);
+  if (rc != LH_OK) (void)lh_stop_end(stop);
+  return rc;
+}
+
+int lh_stop_all(lh_stop *stop, lh_error *error) {
   uint64_t until_ns = lh_now_ns() + MOST_TO_STOP_NS;
   int rc = LH_OK;
   for (size_t n_before = SIZE_MAX; rc == LH_OK && stop->n != n_before;) {
     n_before = stop->n;
-    rc = seize_new(stop, error);
-    if (rc == LH_OK) rc = wait_for_all(stop, until_ns, error);
+    ask_free(stop);
+    rc = wait_for_all(stop, until_ns, error);
+    if (rc == LH_OK) rc = seize_new(stop, error);
   }
-  if (rc == LH_OK && has_ended(stop)) rc = lh_refuse_process(process, ESRCH, error);
+  if (rc == LH_OK && has_ended(stop)) rc = lh_refuse_process(stop->process, ESRCH, error);
   if (rc != LH_OK) (void)lh_stop_end(stop);
   return rc;
+}
+
+int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error) {
+  int rc = lh_stop_trace(stop, process, error);
+  return rc == LH_OK ? lh_stop_all(stop, error) : rc;
 }
 
 /* False: it is not held yet, or it is being killed. */
@@ -264,6 +298,7 @@ static bool detach_renumbered(void *payload, pid_t id) {
 uint64_t lh_stop_end(lh_stop *stop) {
   uint64_t first_ns = UINT64_MAX;
   bool has_lost = false;
+  ask_free(stop);
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
     if (thread->held == LH_HELD && thread->held_ns < first_ns) first_ns = thread->held_ns;

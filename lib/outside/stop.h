@@ -22,6 +22,7 @@ void lh_release_signals(const sigset_t *before);
 /* {=== stop.c ======================================================================== */
 
 typedef enum lh_held {
+  LH_HELD_FREE,   /* it is traced, and nothing was asked of it */
   LH_HELD_NOT,    /* it was asked to stop, or runs on to its next system call */
   LH_HELD,        /* it is stopped: it can be looked at, and go on */
   LH_HELD_KERNEL, /* it sleeps in the kernel, and stops before it goes on in the program */
@@ -62,8 +63,18 @@ typedef struct lh_stop {
 /* seize.c: traces a thread, that goes on. 0, or why not. */
 int lh_seize(lh_stop *stop, pid_t thread);
 
-/* Stops all threads. On failure the process goes on. LH_EIO: it has ended, or must not be traced.
-** LH_EBUSY: a thread did not stop. */
+/* Traces all threads, which go on. On failure none is traced. LH_EIO: it has ended, or must not be
+** traced. */
+int lh_stop_trace(lh_stop *stop, pid_t process, lh_error *error);
+
+/* Of a thread that goes on: it stops before it goes on in the program. */
+void lh_thread_ask(lh_thread *thread);
+
+/* Stops all threads that are not held yet. On failure the process goes on. LH_EIO: it has ended, or
+** must not be traced. LH_EBUSY: a thread did not stop. */
+int lh_stop_all(lh_stop *stop, lh_error *error);
+
+/* The two together. */
 int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error);
 
 /* Lets them go on as if nothing had been. How long the first of them was held. */
@@ -83,6 +94,12 @@ bool lh_thread_look(lh_thread *thread, lh_course course);
 bool lh_thread_wait(pid_t process, lh_thread *thread, lh_course course, uint64_t until_ns);
 
 void lh_thread_go_on(lh_thread *thread, lh_course course);
+
+/* Of a thread that is held: is its group stopped, as by SIGSTOP? Then it must not run. */
+bool lh_thread_is_group_stopped(const lh_thread *thread);
+
+/* Lets a thread that is held go on, still traced. */
+void lh_thread_free(lh_thread *thread);
 
 /* 'R', 'S', 'D', ... of a thread; 'X': there is none. */
 char lh_thread_state(pid_t process, pid_t thread);
@@ -104,7 +121,11 @@ void lh_call_interrupt(lh_thread *thread);
 
 /* {=== calls.c ======================================================================= */
 
-/* Runs threads on to a system call at which Lua is amid no change, 200 ms at the most. Is each of
+/* Of threads that are traced: waits until each that runs has come to a system call at which Lua is
+** amid no change, 200 ms at the most, and holds the last one there. All others go on meanwhile. */
+void lh_stop_seek_calls(lh_stop *stop);
+
+/* Of a process that is stopped: runs threads on to such a call, if they are at none. Is each of
 ** them at one? False: one does not stop any more. */
 bool lh_stop_run_on(lh_stop *stop, bool *all_quiet);
 

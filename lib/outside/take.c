@@ -3,14 +3,16 @@
 **
 **     reserve the mirror
 **     20 times at most:  stand still, fill the mirror, go on
+**                        all states that are left run on in one child (run_on.c)
 **                        for each request that is left: walk and write in a child (shot.c)
 **
 ** What a stop finds amid a change is found otherwise a moment later: between two tries there are
 ** some milliseconds, each time more, and not evenly many, so that no rhythm of the program's is
-** kept. Of a program that makes no system call a child runs on to where Lua is amid no change
-** (run_on.c). Where that comes to no such place the stop is not looked at but in the last tries:
+** kept. Of a program that makes no system call a child runs on to where Lua is amid no change.
+** Where that comes to no such place the stop is not looked at but in the last tries:
 ** what shows nowhere may be wrong then (one to six of 600 samples of a storm that does nothing but
-** let tables grow had such a table), and is told to be in doubt.
+** let tables grow had such a table), and is told to be in doubt. One deadline holds for all states:
+** the try that begins after it is the last.
 */
 #include <errno.h>
 #include <time.h>
@@ -21,6 +23,7 @@ enum {
   MOST_ATTEMPTS = 20,
   STRICT_ATTEMPTS = 8 /* then what is in doubt may be so for good */
 };
+static const uint64_t DEADLINE_NS = 60000000000;
 
 typedef struct taking {
   lh_target *target;
@@ -28,6 +31,8 @@ typedef struct taking {
   lh_outside_told *told;
   lh_mirror *mirror;
   lh_outside_request *requests;
+  uint64_t *states;  /* by request */
+  bool *is_quiet;    /* by request: in this try */
   bool *done;        /* by request */
   lh_moment *moment; /* of this try; NULL */
   size_t n, n_done;
@@ -39,14 +44,30 @@ static void wait_before(unsigned attempt) {
   (void)nanosleep(&pause, NULL);
 }
 
+/* Those that are done need not run on. */
+static int run_on(const taking *t, const lh_mirrored *mirrored, lh_error *error) {
+  const lh_states_to_run of = {t->states, t->is_quiet, t->n};
+  for (size_t i = 0; i < t->n; i++) t->is_quiet[i] = t->done[i] || mirrored->is_quiet;
+  return lh_run_on(mirrored, &of, error);
+}
+
+static void show_progress(const taking *t) {
+  if (t->options && t->options->progress) t->options->progress(t->options->payload, t->n_done);
+}
+
 /* Those that are left. LH_EBUSY in `error` alone: one of them has to be tried again. */
 static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
+  int rc = run_on(t, mirrored, error);
+  if (rc < 0) return rc;
   for (size_t i = 0; i < t->n; i++) {
+    lh_mirrored m = *mirrored;
     if (t->done[i]) continue;
-    int rc = lh_shoot_mirrored(mirrored, &t->requests[i], error);
+    m.is_quiet = t->is_quiet[i];
+    rc = lh_shoot_mirrored(&m, &t->requests[i], error);
     if (rc < 0 && rc != LH_EBUSY) return rc;
     t->done[i] = rc == LH_OK;
     t->n_done += t->done[i];
+    if (t->done[i]) show_progress(t);
   }
   return LH_OK;
 }
@@ -72,13 +93,13 @@ static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool 
   return rc;
 }
 
-static int try_once(taking *t, unsigned attempt, lh_error *error) {
+static int try_once(taking *t, unsigned attempt, bool is_last, lh_error *error) {
   bool is_sound;
   lh_mirrored mirrored = {.target = t->target,
                           .memory = &t->target->memory,
                           .mirror = t->mirror,
                           .options = t->options,
-                          .is_lenient = attempt >= STRICT_ATTEMPTS};
+                          .is_lenient = is_last || attempt >= STRICT_ATTEMPTS};
   int rc = fill_mirror(t, attempt, &mirrored, &is_sound, error);
   mirrored.stillness = t->told->stillness;
   mirrored.was_in_system_call = t->told->was_in_system_call;
@@ -106,10 +127,13 @@ static int fail_in_core(const lh_target *target, lh_error *error) {
 static int try_often(taking *t, lh_error *error) {
   lh_error last = {0};
   unsigned most = t->target->is_core ? 1 : MOST_ATTEMPTS;
-  for (unsigned attempt = 0; attempt < most; attempt++) {
+  uint64_t deadline_ns = lh_now_ns() + DEADLINE_NS;
+  bool is_last = false;
+  for (unsigned attempt = 0; attempt < most && !is_last; attempt++) {
     t->told->attempts = attempt + 1;
     wait_before(attempt);
-    int rc = try_once(t, attempt, &last);
+    is_last = lh_now_ns() > deadline_ns;
+    int rc = try_once(t, attempt, is_last, &last);
     if (rc == LH_OK && t->n_done == t->n) return rc;
     bool is_in_the_way = rc == LH_EBUSY && last.os_errno == EEXIST; /* and will be */
     if (rc < 0 && (rc != LH_EBUSY || is_in_the_way)) {
@@ -118,7 +142,23 @@ static int try_often(taking *t, lh_error *error) {
     }
   }
   if (t->target->is_core) return fail_in_core(t->target, error);
-  return lh_fail(error, LH_EBUSY, "no sound snapshot in %u tries: %s", most, last.message);
+  return lh_fail(error, LH_EBUSY, "no sound snapshot in %u tries: %s", t->told->attempts,
+                 last.message);
+}
+
+static bool allocate_taking(taking *t) {
+  t->done = lh_alloc_zeroed(t->n + 1, sizeof *t->done);
+  t->is_quiet = lh_alloc_zeroed(t->n + 1, sizeof *t->is_quiet);
+  t->states = lh_alloc_zeroed(t->n + 1, sizeof *t->states);
+  for (size_t i = 0; t->states && i < t->n; i++) t->states[i] = t->requests[i].state;
+  return t->done && t->is_quiet && t->states;
+}
+
+static void free_taking(taking *t) {
+  lh_mirror_free(t->mirror);
+  lh_free(t->states);
+  lh_free(t->is_quiet);
+  lh_free(t->done);
 }
 
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
@@ -129,13 +169,12 @@ int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
               .told = told ? told : &ignored,
               .requests = requests,
               .n = n};
+  int rc = LH_OK;
   *t.told = (lh_outside_told){0};
-  t.done = lh_alloc_zeroed(n + 1, sizeof *t.done);
-  if (!t.done) return lh_fail_memory(error, "preparing a snapshot from outside");
-  int rc = target->is_core ? LH_OK : lh_process_refresh(target, error);
+  if (!allocate_taking(&t)) rc = lh_fail_memory(error, "preparing a snapshot from outside");
+  if (rc == LH_OK && !target->is_core) rc = lh_process_refresh(target, error);
   if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, error);
   if (rc == LH_OK) rc = try_often(&t, error);
-  lh_mirror_free(t.mirror);
-  lh_free(t.done);
+  free_taking(&t);
   return rc;
 }

@@ -212,7 +212,7 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     snapshot.objects, snapshot.bytes, snapshot.state_id = nil, nil, nil
     assert.same({process = 4711, program = "lua5.4 server.lua", stillness = "fork",
                  stopped_ns = 700000, copied_bytes = 4096, in_system_call = true, attempts = 2,
-                 no_fork = cjson.null, snapshots = {{
+                 no_fork = cjson.null, workers = {}, snapshots = {{
                    file = "x", state = 1, script = "server.lua", lua = "5.4.4", address = "0x1000",
                    unaccounted_bytes = 12, in_doubt = false, after = "a", passed_as_old = 8,
                  }}}, taken)

@@ -2,12 +2,16 @@
 ** storm_host.c - a program with threads that make no system call: two of them run a Lua script
 ** each, in a state of its own, and one computes something else. The first thread waits for them.
 **
-**     storm_host SCRIPT [COUNTER]    counts in that file, which it shares, whenever Lua allocates
+**     storm_host SCRIPT [COUNTER [STATES]]
+**
+** COUNTER: counts in that file, which it shares, whenever Lua allocates; "-": does not count.
+** STATES: runs the script in this number of threads.
 */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <lauxlib.h>
@@ -49,13 +53,16 @@ static void *compute(void *unused) {
 }
 
 int main(int argc, char **arguments) {
-  pthread_t threads[3];
+  enum { MOST_STATES = 1000 };
+  static pthread_t threads[MOST_STATES + 1];
   if (argc < 2) return 2;
   script = arguments[1];
-  if (argc > 2) map_counter(arguments[2]);
-  for (int i = 0; i < 3; i++) {
-    if (pthread_create(&threads[i], NULL, i < 2 ? run_script : compute, NULL) != 0) return 1;
+  if (argc > 2 && strcmp(arguments[2], "-") != 0) map_counter(arguments[2]);
+  long n = argc > 3 ? strtol(arguments[3], NULL, 10) : 2;
+  if (n < 1 || n > MOST_STATES) return 2;
+  for (long i = 0; i <= n; i++) {
+    if (pthread_create(&threads[i], NULL, i < n ? run_script : compute, NULL) != 0) return 1;
   }
-  for (int i = 0; i < 3; i++) (void)pthread_join(threads[i], NULL);
+  for (long i = 0; i <= n; i++) (void)pthread_join(threads[i], NULL);
   return 0;
 }

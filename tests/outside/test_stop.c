@@ -114,6 +114,56 @@ static void test_a_copy_is_frozen(void **state) {
   subject_end(&s);
 }
 
+/* The first thread makes a call whenever the second one has made a thousand of them. */
+static void *call_often(void *n) {
+  volatile uint64_t *made = n;
+  while (++*made > 0) (void)getppid();
+  return NULL;
+}
+
+static void call_seldom(const subject *self) {
+  enum { OFTEN = 1000 };
+  counts *c = self->shared;
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, call_often, (void *)&c->of[1])) _exit(1);
+  if (write(self->answers, "", 1) != 1) _exit(1);
+  for (;; (void)getppid())
+    for (uint64_t before = c->of[1]; c->of[1] - before < OFTEN;) continue;
+}
+
+static bool is_held_at_call(const lh_stop *stop, pid_t id) {
+  for (size_t i = 0; i < stop->n; i++) {
+    const lh_thread *thread = &stop->threads[i];
+    if (thread->id == id) return thread->held == LH_HELD && thread->event == LH_EVENT_CALL;
+  }
+  return false;
+}
+
+/* If a thread were held at its call as soon as it came there, the other would come to none. */
+static void test_no_thread_waits_for_another(void **state) {
+  (void)state;
+  if (!LH_CAN_RUN_ON) skip();
+  int n_held = 0;
+  subject s = subject_start(call_seldom, subject_share(sizeof(counts)));
+  for (int i = 0; i < 50; i++) {
+    lh_stop stop;
+    lh_error error;
+    sigset_t signals;
+    bool is_quiet;
+    lh_hold_signals(&signals);
+    assert_int_equal(lh_stop_trace(&stop, s.id, &error), LH_OK);
+    lh_stop_seek_calls(&stop);
+    n_held += is_held_at_call(&stop, s.id);
+    assert_int_equal(lh_stop_all(&stop, &error), LH_OK);
+    assert_true(lh_stop_run_on(&stop, &is_quiet));
+    (void)lh_stop_end(&stop);
+    lh_release_signals(&signals);
+  }
+  print_message("held %d times\n", n_held);
+  assert_true(n_held >= 5); /* mostly 48 */
+  subject_end(&s);
+}
+
 static void test_an_ended_process_is_refused(void **state) {
   (void)state;
   lh_error error;
@@ -134,6 +184,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_threads_are_held),
       cmocka_unit_test(test_a_copy_is_frozen),
+      cmocka_unit_test(test_no_thread_waits_for_another),
       cmocka_unit_test(test_an_ended_process_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

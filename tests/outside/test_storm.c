@@ -30,7 +30,7 @@
 
 /* {=== The storm ===================================================================== */
 
-enum { LOWEST = 1 << 20, MOST_STATES = 2 };
+enum { LOWEST = 1 << 20, MOST_STATES = 24 };
 
 #define GROW(into, key) \
   "function(v, n) local t = {} for i = 1, n do " into "[" key "] = v end return t end,\n"
@@ -56,11 +56,12 @@ static const char script[] =
     "  if calls and v % 100 == 0 then null:write('x') end\n"
     "end\n";
 
-/* How it runs: which argument the script has, whether two states of a program that has threads run
-** it, whether its system calls are filtered, so that it cannot be forked. */
+/* How it runs: which argument the script has, how many states of a program that has threads run it
+** (0: an interpreter), whether its system calls are filtered, so that it cannot be forked. */
 typedef struct storm {
   const char *argument;
-  bool has_threads, has_filter;
+  int n_threads;
+  bool has_filter;
 } storm;
 
 /* Next to this program. */
@@ -81,7 +82,7 @@ static void filter_calls(void) {
 }
 
 static void run_storm(const storm *how, int out) {
-  char path[4096];
+  char path[4096], n_threads[16];
   const char *lua = getenv("LUA");
   FILE *f = fopen("storm.lua", "w");
   if (!f || fputs(script, f) < 0 || fclose(f) != 0) _exit(1);
@@ -90,15 +91,17 @@ static void run_storm(const storm *how, int out) {
   (void)dup2(out, STDOUT_FILENO);
   if (how->has_filter) filter_calls();
   find_host(path, sizeof path);
-  (void)execlp(how->has_threads ? path
-               : lua            ? lua
-                                : "lua5.4",
-               "lua", "storm.lua", how->argument, (char *)NULL);
+  (void)snprintf(n_threads, sizeof n_threads, "%d", how->n_threads);
+  if (how->n_threads > 0)
+    (void)execl(path, "lua", "storm.lua", how->argument ? how->argument : "-", n_threads,
+                (char *)NULL);
+  else
+    (void)execlp(lua ? lua : "lua5.4", "lua", "storm.lua", how->argument, (char *)NULL);
   _exit(1);
 }
 
 static size_t n_states(const storm *how) {
-  return how->has_threads ? MOST_STATES : 1;
+  return how->n_threads > 0 ? (size_t)how->n_threads : 1;
 }
 
 static pid_t start_storm(const storm *how) {
@@ -191,11 +194,10 @@ static void check_sample(const char *path) {
 
 /* {=== Samples ======================================================================= */
 
-static const char *const paths[MOST_STATES] = {"sample", "sample-2"};
-
 typedef struct sampled {
   lh_target *target;
   lh_outside_request requests[MOST_STATES];
+  char paths[MOST_STATES][16];
   size_t n;
   lh_outside_told told;
   /* Of all samples: how many were taken so, and may show what was just changing. */
@@ -209,8 +211,10 @@ static void open_storm(const storm *how, pid_t pid, sampled *s) {
   if (lh_open_process(pid, &s->target, &error) < 0) fail_msg("%s", error.message);
   if (lh_find_states(s->target, &states, &s->n, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(s->n, n_states(how));
-  for (size_t i = 0; i < s->n; i++)
-    s->requests[i] = (lh_outside_request){.state = states[i].address, .path = paths[i]};
+  for (size_t i = 0; i < s->n; i++) {
+    (void)snprintf(s->paths[i], sizeof s->paths[i], "sample-%zu", i);
+    s->requests[i] = (lh_outside_request){.state = states[i].address, .path = s->paths[i]};
+  }
   lh_free_states(states);
 }
 
@@ -270,7 +274,7 @@ static void test_filter(void **unused) {
 ** touch: so that comes to no place that is known to be safe. */
 static void test_shared_memory(void **unused) {
   (void)unused;
-  const storm how = {.has_threads = true, .argument = "counter"};
+  const storm how = {.n_threads = 2, .argument = "counter"};
   lh_error error;
   sampled s;
   int n_in_doubt = 0, fd = open("counter", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -291,9 +295,16 @@ static void test_shared_memory(void **unused) {
 
 static void test_threads(void **unused) {
   (void)unused;
-  const storm how = {.has_threads = true};
+  const storm how = {.n_threads = 2};
   (void)sample(&how, false, 5);
   (void)sample(&how, true, 5);
+}
+
+/* Each try lets all of them run on. One state in each try would leave most of them in doubt. */
+static void test_many_states(void **unused) {
+  (void)unused;
+  const storm how = {.n_threads = MOST_STATES};
+  (void)sample(&how, false, 1);
 }
 
 /* }=================================================================================== */
@@ -356,8 +367,9 @@ int main(int argc, char **arguments) {
   (void)argc;
   lh_make_way(arguments);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_calls),         cmocka_unit_test(test_no_calls),
-      cmocka_unit_test(test_filter),        cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_killed)};
+      cmocka_unit_test(test_calls),       cmocka_unit_test(test_no_calls),
+      cmocka_unit_test(test_filter),      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_many_states), cmocka_unit_test(test_shared_memory),
+      cmocka_unit_test(test_killed)};
   return folder_run(tests);
 }
