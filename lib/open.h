@@ -1,7 +1,7 @@
 /*
 ** open.h - opens a file that another user may have chosen: a regular file, or nothing.
 **
-** Each function returns a descriptor for reading, which the caller closes, or -1 and errno. errno is
+** Each function returns a descriptor for reading, which the caller closes, or -1 and errno. That is
 ** ESPIPE for a device, a FIFO and a socket, and EISDIR for a directory.
 */
 #ifndef LUAHEAP_OPEN_H
