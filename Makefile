@@ -228,6 +228,8 @@ $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o
 $(1)/tests/test_recent: $(1)/cli/heapview/recent.o
+# Where files are exchanged between two calls.
+$(1)/tests/test_exchanged: TEST_LIBS += -Wl,--wrap=open,--wrap=openat,--wrap=statx,--wrap=syscall
 # Where a thread keeps a lock.
 $(1)/tests/test_track_threads: TEST_LIBS += -Wl,--wrap=pthread_mutex_unlock
 # Whose clock can be put forward (tests/common/random_program.h).

@@ -5,8 +5,8 @@
 **     lh_tracked_open(pid) -> lh_tracked_ask -> ... -> lh_tracked_look -> an aggregate (lh_profile)
 **                                  ^------------ a second later ------------'
 **
-** The program answers when it allocates next, and does nothing for it before it is asked. Who asks
-** can make it wait, too: by the signals that stop a process and let it go on.
+** The program answers when it allocates next, within 20 ms. Nothing of it is written to: the question
+** is a lock on a file in memory that luaheap made there. Who asks can make it wait, too: by the signals that stop a process and let it go on.
 */
 #ifndef LUAHEAP_PUBLIC_TRACKED_H
 #define LUAHEAP_PUBLIC_TRACKED_H
@@ -29,7 +29,8 @@ int lh_tracked_open(uint64_t process_id, lh_tracked **out, lh_error *error);
 /* It lets a program go on that was made to wait. */
 void lh_tracked_close(lh_tracked *tracked);
 
-/* Asks for the figures. LH_ENOTFOUND: it has ended, or is not tracked any more. */
+/* Asks for the figures. LH_ENOTFOUND: it has ended, or is not tracked any more. LH_EIO: it gives
+** the name of luaheap's file to another file, which is not opened. */
 int lh_tracked_ask(lh_tracked *tracked, lh_error *error);
 
 /* The figures that it gave last, as an aggregate that the caller closes; NULL: none since the last

@@ -14,12 +14,13 @@
 #include "core.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "open.h"
 
 enum { MOST_PATH = 4096, BIGGEST_PAGE = 65536 }; /* of aarch64 with such a kernel */
 
@@ -93,13 +94,13 @@ int lh_core_unreadable(const lh_core *core, lh_error *error) {
 
 static int open_file(lh_core *core, lh_error *error) {
   struct stat status;
-  /* Without O_NONBLOCK a named pipe would wait for its writer. */
-  core->fd = open(core->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  core->fd = lh_open_regular(core->name);
+  if (core->fd < 0 && (errno == ESPIPE || errno == EISDIR))
+    return lh_fail(error, LH_EIO, "cannot read '%s': it is no regular file", core->name);
   if (core->fd < 0) return lh_fail_errno(error, errno, "cannot open '%s'", core->name);
   if (fstat(core->fd, &status) != 0) return lh_core_unreadable(core, error);
   core->size = (uint64_t)status.st_size;
-  if (S_ISREG(status.st_mode)) return LH_OK;
-  return lh_fail(error, LH_EIO, "cannot read '%s': it is no regular file", core->name);
+  return LH_OK;
 }
 
 /* The number of program headers: from 65,535 on it is in the first section header. */

@@ -51,6 +51,9 @@ int lh_core_unreadable(const lh_core *core, lh_error *error);
 /* notes.c: fills in what the notes tell; what they do not stays zero. */
 int lh_core_read_notes(lh_core *core, lh_error *error);
 
+/* mapped.c: opens a file at a path that a core tells (lib/open.h). */
+int lh_open_mapped(const char *path);
+
 /* mapped.c: opens the files that the regions are of, and counts those that are not there. */
 int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error);
 

@@ -6,15 +6,19 @@
 ** linkers make of the content: where it is equal, so is the file, whatever its name and time. Of
 ** files that have none the first pages are compared. Another file is not read, and the user is
 ** told, since the release of Lua and the names of C functions are then not known.
+**
+** Who may profit? The path of a file is the core's word, and the core is another user's. lib/open.c
+** opens regular files alone, and follows no link of /proc; of other files nothing but the first page
+** is read, and nothing of that page is shown.
 */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core.h"
+#include "open.h"
 
 enum { PAGE = 4096, MOST_FILES = 512 };
 
@@ -83,14 +87,16 @@ static bool are_same(const page *a, const page *b) {
 
 /* }=================================================================================== */
 
-/* Opens the file at `path`, and reads its first page. The path is the core's word: a device must
-** not even be opened, since for some that starts something. */
+int lh_open_mapped(const char *path) {
+  return lh_open_below(path[0] == '/' ? "/" : ".", path);
+}
+
+/* Opens the file at `path`, and reads its first page. */
 static int open_first_page(const char *path, page *first) {
   struct stat status;
-  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  int fd = lh_open_mapped(path);
   if (fd < 0) return -1;
-  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+  if (fstat(fd, &status) == 0) {
     first->n = status.st_size < PAGE ? (size_t)status.st_size : PAGE;
     if (lh_core_pread(fd, first->bytes, first->n, 0)) return fd;
   }

@@ -14,7 +14,6 @@
 ** not change between runs. What a compiler appends to names (.constprop.0, .lto_priv.1) does from
 ** build to build, and is cut off.
 */
-#include <fcntl.h>
 #include <gelf.h>
 #include <lzma.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "open.h"
 #include "symbols.h"
 
 typedef struct symbol {
@@ -182,18 +182,13 @@ static int compare(const void *a, const void *b) {
 /* In "ab/cdef.debug" the id's bytes in hexadecimal; at most so many has any tool. */
 enum { MOST_ID = 64 };
 
-/* The file with this build id in a folder; -1: there is none. */
-static int open_debug(const char *folder, const uint8_t *id, size_t n) {
-  char path[512], digits[2 * MOST_ID + 1];
-  struct stat status;
+/* The file with this build id below a root; -1: there is none. */
+static int open_debug(const char *root, const uint8_t *id, size_t n) {
+  char path[64 + 2 * MOST_ID], digits[2 * MOST_ID + 1];
   if (n < 2 || n > MOST_ID) return -1;
   for (size_t i = 0; i < n; i++) (void)snprintf(digits + 2 * i, 3, "%02x", id[i]);
-  int length =
-      snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", folder, digits, digits + 2);
-  if (length < 0 || (size_t)length >= sizeof path || stat(path, &status) != 0 ||
-      !S_ISREG(status.st_mode))
-    return -1;
-  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  (void)snprintf(path, sizeof path, "usr/lib/debug/.build-id/%.2s/%s.debug", digits, digits + 2);
+  return lh_open_below(root, path);
 }
 
 /* NULL: it has none. */
@@ -213,12 +208,12 @@ static bool has_build_id(lh_symbol_table *table, Elf *elf, const uint8_t *id, si
   return own && own_n == n && memcmp(own, id, n) == 0;
 }
 
-static bool add_separate(lh_symbol_table *table, Elf *elf, const char *const *folders) {
+static bool add_separate(lh_symbol_table *table, Elf *elf, const char *const *roots) {
   size_t n = 0;
   const uint8_t *id = build_id(table, elf, &n);
   bool found = false;
-  for (; id && *folders && !found; folders++) {
-    int fd = open_debug(*folders, id, n);
+  for (; id && *roots && !found; roots++) {
+    int fd = open_debug(*roots, id, n);
     if (fd < 0) continue;
     Elf *debug = open_elf(table, fd);
     found = has_build_id(table, debug, id, n) &&
@@ -272,7 +267,7 @@ static void add_packed(lh_symbol_table *table, Elf *elf) {
 
 /* }=================================================================================== */
 
-lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders, uint64_t *room) {
+lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t *room) {
   lh_symbol_table *table = lh_alloc_zeroed(1, sizeof *table);
   if (!table || elf_version(EV_CURRENT) == EV_NONE) return table;
   table->room = room;
@@ -280,7 +275,7 @@ lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders, 
   if (!elf) return table;
   if (!add_symbols(table, elf, SHT_SYMTAB, 0)) {
     (void)add_symbols(table, elf, SHT_DYNSYM, 0);
-    if (!add_separate(table, elf, debug_folders)) add_packed(table, elf);
+    if (!add_separate(table, elf, roots)) add_packed(table, elf);
   }
   if (table->n > 0) qsort(table->list, table->n, sizeof *table->list, compare);
   return table;

@@ -7,14 +7,19 @@
 ** mapped; and the file that is found under its name, or under that of /proc which is right even if
 ** it was deleted or is in a container, is only believed if it begins with the same page: that has
 ** its build id. So no other version of a library lends its names, above all not to an old core.
+**
+** Who may profit? The target names its files, and its owner may exchange them while they are opened.
+** A file of a process is opened below the root of the process, in its mount namespace, and lib/open.c
+** opens regular files alone. Of a file that is not the mapped one nothing is read but its first page.
 */
 #include "symbols.h"
 
-#include <fcntl.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "core.h"
+#include "open.h"
 
 /* A mapped file. */
 typedef struct module {
@@ -88,12 +93,9 @@ static bool find_address(const lh_first_page *first, uint64_t file_offset, uint6
 
 /* {=== Files ========================================================================= */
 
-/* A file that begins with what memory has; -1: it is none, or not to be had. */
-static int open_same(const module *m, const char *path) {
-  struct stat status;
+/* Returns fd, which may be -1, if the file begins with what memory has. Else closes it: -1. */
+static int keep_same(const module *m, int fd) {
   uint8_t bytes[sizeof m->first.bytes];
-  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return -1;
   if (pread(fd, bytes, m->first.n, 0) == (ssize_t)m->first.n &&
       memcmp(bytes, m->first.bytes, m->first.n) == 0)
@@ -102,36 +104,34 @@ static int open_same(const module *m, const char *path) {
   return -1;
 }
 
-/* Where the path alone is not enough: a link that leads to the very file. Root may follow the
-** first, whoever may trace the target the second. */
-static int open_of_process(const lh_target *target, const module *m,
-                           const lh_memory_region *region) {
-  char path[PATH_MAX + 32];
+/* The first two are links of /proc that lead to the very file. Root may follow the first, whoever
+** may trace the target the second. */
+static int open_of_process(int64_t process_id, const module *m, const lh_memory_region *region) {
+  char path[96];
   int fd;
-  (void)snprintf(path, sizeof path, "/proc/%lld/map_files/%llx-%llx", (long long)target->process_id,
-                 (unsigned long long)region->start, (unsigned long long)region->end);
-  if ((fd = open_same(m, path)) >= 0) return fd;
-  (void)snprintf(path, sizeof path, "/proc/%lld/exe", (long long)target->process_id);
-  if ((fd = open_same(m, path)) >= 0) return fd;
-  (void)snprintf(path, sizeof path, "/proc/%lld/root%s", (long long)target->process_id, m->path);
-  return open_same(m, path);
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/map_files/%" PRIx64 "-%" PRIx64, process_id,
+                 region->start, region->end);
+  if ((fd = keep_same(m, lh_open_regular(path))) >= 0) return fd;
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/exe", process_id);
+  if ((fd = keep_same(m, lh_open_regular(path))) >= 0) return fd;
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/root", process_id);
+  return keep_same(m, lh_open_below(path, m->path));
 }
 
 /* -1: it is not to be had. */
 static int open_module(const lh_target *target, const module *m, const lh_memory_region *region) {
-  int fd = target->is_core ? -1 : open_of_process(target, m, region);
-  return fd >= 0 ? fd : open_same(m, m->path);
+  return target->is_core ? keep_same(m, lh_open_mapped(m->path))
+                         : open_of_process(target->process_id, m, region);
 }
 
 static void read_symbols(lh_symbols *symbols, module *m, const lh_memory_region *region) {
   const lh_target *target = symbols->target;
-  char folder[64];
-  const char *folders[] = {"/usr/lib/debug", target->is_core ? NULL : folder, NULL};
-  (void)snprintf(folder, sizeof folder, "/proc/%lld/root/usr/lib/debug",
-                 (long long)target->process_id);
+  char root[64];
+  const char *roots[] = {"/", target->is_core ? NULL : root, NULL};
+  (void)snprintf(root, sizeof root, "/proc/%" PRId64 "/root", target->process_id);
   int fd = open_module(target, m, region);
   if (fd < 0) return;
-  m->table = lh_symbol_table_read(fd, folders, &symbols->room);
+  m->table = lh_symbol_table_read(fd, roots, &symbols->room);
   (void)close(fd);
 }
 

@@ -39,10 +39,10 @@ bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *heade
 typedef struct lh_symbol_table lh_symbol_table;
 
 /* Of an open ELF file of this machine's kind, which stays the caller's: its symbols, those of the
-** separate file of debug information that belongs to it, in one of these folders (NULL ends the
-** list), or its packed ones. An empty table where there are none, or memory runs out. What is kept
-** takes of *room. */
-lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders, uint64_t *room);
+** separate file of debug information that belongs to it, in usr/lib/debug below one of these roots
+** (NULL ends the list), or its packed ones. An empty table where there are none, or memory runs out.
+** What is kept takes of *room. */
+lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t *room);
 
 /* The name of the function that begins at an address; NULL: none does. It is not ended by a zero
 ** but by *n. O(log n). */

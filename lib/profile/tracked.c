@@ -1,11 +1,20 @@
 /*
 ** tracked.c - the watcher's side of lib/track/profile_live.c: two files in memory of the tracked
-** process, which are found among its descriptors in /proc/PID/fd. Adding one to the number in the
-** first asks; the second is replaced as a whole by the answer, an aggregate, which is a new file.
+** process, which are found among its descriptors in /proc/PID/fd. A lock on the first asks for
+** figures; the second is replaced as a whole by the answer, an aggregate, which is a new file.
 **
 ** All goes through a descriptor of the folder /proc/PID: when the process has ended, that finds
 ** nothing, also if another process has got the number. Signals go through a descriptor of the
 ** process for the same reason.
+**
+** Who may profit? The watcher may be root, and the process its enemy. The name of a link in
+** /proc/PID/fd proves nothing: in a mount namespace any user gives any name to any file. So O_PATH
+** finds the file without opening it, and the file must be one in memory. All of those are on one
+** device, which only the kernel has: no namespace can mount it or bind a name to one of its files.
+** Our own file in memory tells which device that is. statx tells the device without asking a server
+** of files. Only then is the very same file opened, for reading; and it must have the recorder's
+** seals, so nobody can change the profile while it is read. Nothing is written into the request: it
+** is empty and sealed, and the question is a lock, which touches nothing that any file holds.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -14,22 +23,28 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base.h"
 #include "luaheap_tracked.h"
+#include "open.h"
+#include "profile/live_files.h"
 
-static const char request_name[] = "/memfd:luaheap-request",
-                  profile_name[] = "/memfd:luaheap-profile";
+static const char request_name[] = "/memfd:" LH_LIVE_REQUEST,
+                  profile_name[] = "/memfd:" LH_LIVE_PROFILE;
 
 struct lh_tracked {
   uint64_t process_id;
   int folder;           /* /proc/PID */
   int process;          /* -1: the system has no such descriptors */
   int request, profile; /* the numbers of its descriptors */
+  int asking;           /* the request, opened, with our lock; -1: nothing was asked */
   ino_t seen;           /* the file that was looked at last */
+  dev_t memory;         /* the device that all files in memory are on */
   bool waits;
 };
 
@@ -87,8 +102,22 @@ static int find_files(lh_tracked *t, lh_error *error) {
   return t->request >= 0 && t->profile >= 0 ? 0 : fail_untracked(t, error);
 }
 
+/* Which device files in memory are on. */
+static int learn_memory(lh_tracked *t, lh_error *error) {
+  struct stat status;
+  int fd = memfd_create("luaheap-own", MFD_CLOEXEC);
+  int code = fd >= 0 && fstat(fd, &status) == 0
+                 ? 0
+                 : lh_fail_errno(error, errno, "cannot make a file in memory");
+  if (code == 0) t->memory = status.st_dev;
+  if (fd >= 0) (void)close(fd);
+  return code;
+}
+
 static int open_process(lh_tracked *t, lh_error *error) {
   char path[32];
+  int code = learn_memory(t, error);
+  if (code < 0) return code;
   (void)snprintf(path, sizeof path, "/proc/%" PRIu64, t->process_id);
   t->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (t->folder < 0 && errno == ENOENT)
@@ -105,7 +134,7 @@ int lh_tracked_open(uint64_t process_id, lh_tracked **out, lh_error *error) {
   lh_tracked *t = lh_alloc_zeroed(1, sizeof *t);
   *out = NULL;
   if (!t) return lh_fail_memory(error, "looking for a process");
-  *t = (lh_tracked){.process_id = process_id, .folder = -1, .process = -1};
+  *t = (lh_tracked){.process_id = process_id, .folder = -1, .process = -1, .asking = -1};
   int code = open_process(t, error);
   if (code == 0)
     *out = t;
@@ -117,6 +146,7 @@ int lh_tracked_open(uint64_t process_id, lh_tracked **out, lh_error *error) {
 void lh_tracked_close(lh_tracked *t) {
   if (!t) return;
   if (t->waits) (void)lh_tracked_pause(t, false, NULL);
+  if (t->asking >= 0) (void)close(t->asking);
   if (t->folder >= 0) (void)close(t->folder);
   if (t->process >= 0) (void)close(t->process);
   lh_free(t);
@@ -126,40 +156,75 @@ void lh_tracked_close(lh_tracked *t) {
 
 /* {=== Asking, and looking =========================================================== */
 
-/* A descriptor of the process, opened anew. The number may be another file's by now. */
-static int open_file(lh_tracked *t, int number, const char *name, int flags, int *fd,
-                     lh_error *error) {
+static int fail_fake(const lh_tracked *t, const char *name, lh_error *error) {
+  return lh_fail(error, LH_EIO,
+                 "process %" PRIu64
+                 " has a file called '%s' that luaheap did not make: it was not "
+                 "opened",
+                 t->process_id, name + strlen("/memfd:"));
+}
+
+/* Is the file that was found one in memory, which has no name anywhere? */
+static bool is_in_memory(const lh_tracked *t, int found) {
+  struct statx status;
+  return statx(found, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0 &&
+         S_ISREG(status.stx_mode) && status.stx_nlink == 0 &&
+         makedev(status.stx_dev_major, status.stx_dev_minor) == t->memory;
+}
+
+/* Finds a descriptor of the process, and opens nothing. The number may be another file's by now. */
+static int find_file(lh_tracked *t, int number, const char *name, int *found, lh_error *error) {
   char path[32];
   int folder = openat(t->folder, "fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return fail_to_look(t, errno, error);
   (void)snprintf(path, sizeof path, "%d", number);
   bool is_there = is_called(folder, path, name);
-  *fd = is_there ? openat(folder, path, flags | O_CLOEXEC) : -1;
+  *found = is_there ? openat(folder, path, O_PATH | O_CLOEXEC) : -1;
   int reason = errno;
   (void)close(folder);
-  if (*fd >= 0) return 0;
+  if (*found >= 0) return 0;
   if (is_there && reason != ENOENT && reason != ESRCH) return fail_to_look(t, reason, error);
   char program[2]; /* one that has ended and is not waited for yet has none */
   return readlinkat(t->folder, "exe", program, sizeof program) >= 0 ? fail_untracked(t, error)
                                                                     : fail_ended(t, error);
 }
 
-/* Who watches at the same time may write the same number: then both are answered at once. */
-int lh_tracked_ask(lh_tracked *t, lh_error *error) {
-  uint64_t n = 0;
-  int fd, code = open_file(t, t->request, request_name, O_RDWR, &fd, error);
+static int open_file(lh_tracked *t, int number, const char *name, int *fd, lh_error *error) {
+  int found = -1, code = find_file(t, number, name, &found, error);
   if (code < 0) return code;
-  bool done = pread(fd, &n, sizeof n, 0) == (ssize_t)sizeof n;
-  n++;
-  done = done && pwrite(fd, &n, sizeof n, 0) == (ssize_t)sizeof n;
+  if (!is_in_memory(t, found)) {
+    (void)close(found);
+    return fail_fake(t, name, error);
+  }
+  *fd = lh_open_found(found);
+  if (*fd < 0) return fail_to_look(t, errno, error);
+  if (fcntl(*fd, F_GET_SEALS) == LH_LIVE_SEALS) return 0;
+  (void)close(*fd);
+  return fail_fake(t, name, error);
+}
+
+/* Says that the profile which is there now is old. Each watcher has a lock of its own. */
+int lh_tracked_ask(lh_tracked *t, lh_error *error) {
+  struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+  struct stat status;
+  int fd, code = open_file(t, t->profile, profile_name, &fd, error);
+  if (code < 0) return code;
+  bool is_known = fstat(fd, &status) == 0;
   (void)close(fd);
-  return done ? 0 : fail_untracked(t, error);
+  if (!is_known) return fail_untracked(t, error);
+  if (t->asking < 0) t->seen = status.st_ino; /* it was made for another watcher */
+  if (t->asking >= 0) (void)close(t->asking);
+  t->asking = -1;
+  code = open_file(t, t->request, request_name, &t->asking, error);
+  if (code < 0) return code;
+  lock.l_start = lh_live_byte(status.st_ino);
+  return fcntl(t->asking, F_OFD_SETLK, &lock) == 0 ? 0 : fail_untracked(t, error);
 }
 
 int lh_tracked_look(lh_tracked *t, lh_profile **out, lh_error *error) {
   char path[48];
   struct stat status;
-  int fd, code = open_file(t, t->profile, profile_name, O_RDONLY, &fd, error);
+  int fd, code = open_file(t, t->profile, profile_name, &fd, error);
   *out = NULL;
   if (code < 0) return code;
   bool is_new = fstat(fd, &status) == 0 && status.st_size > 0 && status.st_ino != t->seen;

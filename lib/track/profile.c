@@ -118,10 +118,13 @@ static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
 }
 
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
-  bool is_asked = out->live && lh_live_is_asked(out->live);
-  bool is_due = out->is_open && !out->has_events && now_ns - out->flushed_ns >= REWRITE_NS;
-  if ((!is_asked && !is_due) || is_forked(out)) return;
   int os_errno = errno;
+  bool is_asked = out->live && lh_live_is_asked(out->live, now_ns);
+  bool is_due = out->is_open && !out->has_events && now_ns - out->flushed_ns >= REWRITE_NS;
+  if ((!is_asked && !is_due) || is_forked(out)) {
+    errno = os_errno;
+    return;
+  }
   if (is_asked) lh_live_publish(out->live, out, out->other_buffer);
   if (is_due) {
     out->flushed_ns = now_ns;

@@ -93,8 +93,8 @@ void lh_counting_write(const lh_profile_out *out, lh_profile_blocks *to, bool is
 lh_live *lh_live_new(void);
 void lh_live_free(lh_live *live);
 
-/* Has a watcher asked since it was last told? Nearly free. */
-bool lh_live_is_asked(const lh_live *live);
+/* Does a watcher ask for a new profile? Looks each 20 ms, and costs nothing in between. */
+bool lh_live_is_asked(lh_live *live, uint64_t now_ns);
 
 /* Shows what there is now. */
 void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer);

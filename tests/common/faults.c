@@ -143,9 +143,12 @@ ssize_t __wrap_write(int fd, const void *data, size_t n) {
 int __wrap_fcntl(int fd, int command, ...) {
   va_list args;
   va_start(args, command);
-  int argument = va_arg(args, int);
+  bool has_pointer = command == F_OFD_GETLK || command == F_OFD_SETLK;
+  void *pointer = has_pointer ? va_arg(args, void *) : NULL;
+  int argument = has_pointer ? 0 : va_arg(args, int);
   va_end(args);
-  return fails(FAULT_FCNTL) ? -1 : __real_fcntl(fd, command, argument);
+  if (fails(FAULT_FCNTL)) return -1;
+  return has_pointer ? __real_fcntl(fd, command, pointer) : __real_fcntl(fd, command, argument);
 }
 
 int __wrap_fsync(int fd) {

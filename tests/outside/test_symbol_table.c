@@ -43,18 +43,18 @@ static void write_whole(const char *path, const void *bytes, size_t n) {
   assert_true(file && fwrite(bytes, 1, n, file) == n && fclose(file) == 0);
 }
 
-static const char *const no_folders[] = {NULL};
+static const char *const no_roots[] = {NULL};
 
 static uint64_t room = LH_SYMBOLS_ROOM;
 
 /* "": the table does not know it. */
-static const char *symbol_of(const char *path, const char *const *folders,
+static const char *symbol_of(const char *path, const char *const *roots,
                              unsigned long long address) {
   static char text[64];
   size_t n = 0;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   assert_true(fd >= 0);
-  lh_symbol_table *table = lh_symbol_table_read(fd, folders, &room);
+  lh_symbol_table *table = lh_symbol_table_read(fd, roots, &room);
   const char *symbol = lh_symbol_at(table, address, &n);
   (void)snprintf(text, sizeof text, "%.*s", (int)n, symbol ? symbol : "");
   lh_symbol_table_free(table);
@@ -65,19 +65,21 @@ static const char *symbol_of(const char *path, const char *const *folders,
 /* A stripped library's symbols are in the file with its build id, and in no other. */
 static void test_separate(void **state) {
   (void)state;
-  static const char *const folders[] = {"nowhere", "debug", NULL};
+  static const char *const roots[] = {"nowhere", "root", NULL};
   game_compile("whole.so", "");
   unsigned long long tick = game_linked_at("whole.so", "tick");
   game_shell(
       "strip -o libgame.so whole.so && id=$(readelf -n whole.so | sed -n 's/.*Build ID: //p') &&"
-      "folder=debug/.build-id/$(echo $id | cut -c1-2) && mkdir -p $folder &&"
+      "folder=root/usr/lib/debug/.build-id/$(echo $id | cut -c1-2) && mkdir -p $folder &&"
       "objcopy --only-keep-debug whole.so $folder/$(echo $id | cut -c3-).debug");
-  assert_string_equal(symbol_of("libgame.so", no_folders, tick), "");
-  assert_string_equal(symbol_of("libgame.so", folders, tick), "tick");
+  assert_string_equal(symbol_of("libgame.so", no_roots, tick), "");
+  assert_string_equal(symbol_of("libgame.so", roots, tick), "tick");
   game_compile("other.so", "-Dtick=tock -DTICKS=7");
-  game_shell("strip -g other.so && for file in debug/.build-id/*/*; do cp other.so $file; done");
-  assert_string_equal(symbol_of("libgame.so", folders, tick), "");
-  game_shell("rm -r debug *.so");
+  game_shell(
+      "strip -g other.so && for file in root/usr/lib/debug/.build-id/*/*; do cp other.so $file; "
+      "done");
+  assert_string_equal(symbol_of("libgame.so", roots, tick), "");
+  game_shell("rm -r root *.so");
 }
 
 /* Makes libgame.so of whole.so, with this in its .gnu_debugdata. */
@@ -101,12 +103,12 @@ static void test_packed(void **state) {
                    LZMA_OK);
   pack_into(packed, n_packed);
   unsigned long long tick = game_linked_at("whole.so", "tick");
-  assert_string_equal(symbol_of("libgame.so", no_folders, tick), "tick");
+  assert_string_equal(symbol_of("libgame.so", no_roots, tick), "tick");
   for (size_t cut = 1; cut < n_packed; cut += 97) {
     pack_into(packed, n_packed - cut);
-    assert_string_equal(symbol_of("libgame.so", no_folders, tick), "");
-    assert_string_equal(
-        symbol_of("libgame.so", no_folders, game_linked_at("whole.so", "game_open")), "game_open");
+    assert_string_equal(symbol_of("libgame.so", no_roots, tick), "");
+    assert_string_equal(symbol_of("libgame.so", no_roots, game_linked_at("whole.so", "game_open")),
+                        "game_open");
   }
   free(packed);
   free(whole);
@@ -135,7 +137,7 @@ static void test_bomb(void **state) {
   pack_into(out, sizeof out - stream.avail_out);
   lzma_end(&stream);
   (void)lh_test_peak_bytes();
-  assert_string_equal(symbol_of("libgame.so", no_folders, 1), "");
+  assert_string_equal(symbol_of("libgame.so", no_roots, 1), "");
   assert_in_range(lh_test_peak_bytes(), 0, 1 << 16);
   game_shell("rm *.so");
 }
@@ -156,7 +158,7 @@ static void test_broken(void **state) {
   for (size_t at = 0; at < n; at += at < 1024 || at >= header.e_shoff ? 1 : 61) {
     for (size_t i = 0; i < sizeof others; i++) {
       assert_int_equal(pwrite(fd, &others[i], 1, (off_t)at), 1);
-      lh_symbol_table *table = lh_symbol_table_read(fd, no_folders, &room);
+      lh_symbol_table *table = lh_symbol_table_read(fd, no_roots, &room);
       for (uint64_t address = 0x1000; address < 0x1100; address++)
         (void)lh_symbol_at(table, address, &length);
       lh_symbol_table_free(table);
@@ -165,7 +167,7 @@ static void test_broken(void **state) {
   }
   for (size_t cut = n; cut > 0; cut -= cut < 101 ? cut : 101) {
     assert_int_equal(ftruncate(fd, (off_t)cut), 0);
-    lh_symbol_table_free(lh_symbol_table_read(fd, no_folders, &room));
+    lh_symbol_table_free(lh_symbol_table_read(fd, no_roots, &room));
   }
   assert_in_range(lh_test_peak_bytes(), 1, 16 * n);
   (void)close(fd);
@@ -178,13 +180,13 @@ static void test_room(void **state) {
   game_compile("libgame.so", "");
   unsigned long long tick = game_linked_at("libgame.so", "tick");
   room = LH_SYMBOLS_ROOM;
-  assert_string_equal(symbol_of("libgame.so", no_folders, tick), "tick");
+  assert_string_equal(symbol_of("libgame.so", no_roots, tick), "tick");
   const uint64_t taken = LH_SYMBOLS_ROOM - room;
   room = taken;
-  assert_string_equal(symbol_of("libgame.so", no_folders, tick), "tick");
+  assert_string_equal(symbol_of("libgame.so", no_roots, tick), "tick");
   assert_int_equal(room, 0);
   room = taken - 1;
-  assert_string_equal(symbol_of("libgame.so", no_folders, tick), "");
+  assert_string_equal(symbol_of("libgame.so", no_roots, tick), "");
   room = LH_SYMBOLS_ROOM;
   game_shell("rm libgame.so");
 }
@@ -226,7 +228,7 @@ static void test_endless_names(void **state) {
   write_whole("endless", bytes, at[1] + NAMES);
   char name[64];
   memset(name, 'A', sizeof name);
-  assert_memory_equal(symbol_of("endless", no_folders, SYMBOLS), name, sizeof name - 1);
+  assert_memory_equal(symbol_of("endless", no_roots, SYMBOLS), name, sizeof name - 1);
   free(game);
   free(bytes);
   game_shell("rm libgame.so endless");

@@ -3,6 +3,7 @@
 ** does; and it is what a watcher is shown.
 */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
+#include "profile/live_files.h"
 #include "random_program.h"
 #include "scene.h"
 
@@ -223,6 +225,18 @@ static int find_file(const char *name) {
   return -1;
 }
 
+/* Opens the request anew, which nobody can write to, and locks a byte of it. */
+static int ask_again(int request, struct flock *lock) {
+  char path[64];
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%d", request);
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  assert_true(fd >= 0);
+  assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+  assert_int_equal(ftruncate(fd, 1), -1);
+  assert_int_equal(fcntl(fd, F_OFD_SETLK, lock), 0);
+  return fd;
+}
+
 static void a_watcher_asks_and_is_shown(void **state) {
   enum { N = 20000 };
   (void)state;
@@ -231,7 +245,8 @@ static void a_watcher_asks_and_is_shown(void **state) {
     lh_profile_options options = options_of(p, has_file ? "a" : NULL);
     lh_profile_out *out;
     lh_profile *profile;
-    uint64_t request = 1;
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    struct stat status;
     char path[64];
     size_t before = scene_count_descriptors();
     options.is_live = true;
@@ -239,11 +254,21 @@ static void a_watcher_asks_and_is_shown(void **state) {
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", find_file("/memfd:luaheap-profile"));
     run(p, out, N);
     assert_int_equal(lh_profile_open(path, &profile, NULL), LH_EFOREIGN); /* nobody has asked */
-    int asks = find_file("/memfd:luaheap-request");
-    assert_int_equal(pwrite(asks, &request, sizeof request, 0), sizeof request);
-    assert_int_equal(ftruncate(asks, 0), -1);
+    assert_int_equal(stat(path, &status), 0);
+    lock.l_start = lh_live_byte(status.st_ino);
+    int asks = ask_again(find_file("/memfd:luaheap-request"), &lock);
+    pass_seconds(1);
     run_to_look(p, out);
     expect_counts(p, path, false);
+    ino_t first = status.st_ino;
+    assert_int_equal(stat(path, &status), 0);
+    assert_true(status.st_ino != first);
+    pass_seconds(1);
+    run_to_look(p, out); /* the lock is still there, but says that an older profile is old */
+    first = status.st_ino;
+    assert_int_equal(stat(path, &status), 0);
+    assert_true(status.st_ino == first);
+    assert_int_equal(close(asks), 0);
     run(p, out, 1000);
     assert_int_equal(lh_profile_end(out, NULL), LH_OK);
     assert_int_equal(scene_count_descriptors(), before);

@@ -1,0 +1,89 @@
+/*
+** open.c - opens a file that another user may have chosen: a regular file, or nothing.
+**
+** Who may profit? The owner of a folder can rename a FIFO, a device or a link onto a name at any
+** instant. Root that opens the FIFO waits for ever, opening some devices starts something, and a
+** link leads to a file that the owner may not read. So no name is used twice. O_PATH finds the file
+** and opens nothing; statx looks at the file that was found; then that very file is opened, by its
+** descriptor. A rename between two steps changes the name, and not the file. statx does not ask the
+** file's server (AT_STATX_DONT_SYNC), since the server may be the owner's own and never answer.
+**
+** lh_open_below leaves the walk to openat2 (Linux 5.6). Older kernels, and filters that forbid
+** openat2, get a walk that goes from part to part and follows no link at all.
+*/
+#include "open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void close_quietly(int fd) {
+  int os_errno = errno;
+  (void)close(fd);
+  errno = os_errno;
+}
+
+static int check_regular(int found) {
+  struct statx status;
+  if (statx(found, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) return -1;
+  if (S_ISREG(status.stx_mode)) return 0;
+  errno = S_ISDIR(status.stx_mode) ? EISDIR : ESPIPE;
+  return -1;
+}
+
+int lh_open_found(int found) {
+  char path[32];
+  if (found < 0) return -1;
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%d", found);
+  int fd =
+      check_regular(found) == 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+  close_quietly(found);
+  return fd;
+}
+
+int lh_open_regular(const char *path) {
+  return lh_open_found(open(path, O_PATH | O_CLOEXEC));
+}
+
+/* Walks without openat2. A link is found as itself, and is neither a directory nor a regular file.
+*/
+static int walk_below(int root, const char *path) {
+  char name[NAME_MAX + 1];
+  int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  while (at >= 0 && *(path += strspn(path, "/"))) {
+    size_t n = strcspn(path, "/");
+    int next = -1;
+    memcpy(name, path, n < sizeof name ? n : 0);
+    name[n < sizeof name ? n : 0] = '\0';
+    if (n >= sizeof name || strcmp(name, "..") == 0)
+      errno = ENOENT;
+    else
+      next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    close_quietly(at);
+    at = next;
+    path += n;
+  }
+  return at;
+}
+
+static int find_below(int root, const char *path) {
+  struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                         .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+  int found = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+  if (found >= 0 || (errno != ENOSYS && errno != EPERM)) return found;
+  return walk_below(root, path);
+}
+
+int lh_open_below(const char *root, const char *path) {
+  int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return -1;
+  int found = find_below(folder, path);
+  close_quietly(folder);
+  return lh_open_found(found);
+}
