@@ -502,7 +502,7 @@ help:
 	@echo "make bench         speed and memory; SIZES=\"0.2 1 10\" (millions of objects), and"
 	@echo "                   OUTSIDE_SIZES=\"0.2 2\" of processes looked at from outside"
 	@echo "make fuzz          random snapshots into all that reads them, SECONDS=60 each (needs clang)"
-	@echo "make soak          a server looked at every second, for MINUTES=10; soaks N=10 times as long"
+	@echo "make soak          a server looked at for MINUTES=10, and soaks N=10 times as long"
 	@echo "make generated     write anew what is made of tables of columns and options"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make deb           Debian packages in build/deb, seen by lintian"

@@ -128,13 +128,13 @@ typedef struct lh_outside_told {
 ** 1. The target is not stopped at all if it is idle, else until its next system call (200 ms at
 ** most), where it forks a frozen copy of itself by one injected clone (x86-64, no seccomp filter),
 ** else for the time of a copy. What was forked or copied elsewhere runs on, in a child of this
-** process, to where Lua is amid no change, all states one after the other (x86-64). A stop amid a change
-** of a heap is recognised, since bytes do not add up, a key is not reached from its place, or
-** lh_verify finds a fault, and its requests are tried again, at most 20 times, and once more after a minute: then LH_EBUSY.
-** Whatever fails, those that were sound before have their files, and objects in `taken`; the files
-** of others are as they were. Files are written after the target runs again. What is found about
-** the states before is looked at again, so a state that was closed meanwhile is LH_EHOST; so is one
-** whose bytes do not add up although nobody changes it.
+** process, to where Lua is amid no change, all states one after the other (x86-64). A stop amid a
+** change of a heap is recognised, since bytes do not add up, a key is not reached from its place,
+** or lh_verify finds a fault, and its requests are tried again, at most 20 times, and once more
+** after a minute: then LH_EBUSY. Whatever fails, those that were sound before have their files, and
+** objects in `taken`; the files of others are as they were. Files are written after the target runs
+** again. What is found about the states before is looked at again, so a state that was closed
+** meanwhile is LH_EHOST; so is one whose bytes do not add up although nobody changes it.
 **
 ** One doubt may be left, which the request tells: the program made no system call, and came to no
 ** such place either, in 8 tries. Its C code computes for long, or needs memory that it shares with

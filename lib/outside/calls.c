@@ -135,7 +135,7 @@ static bool step_back(const lh_stop *stop, lh_thread *thread) {
   return is_held;
 }
 
-/* Does a thread that goes on run? One that sleeps in a call, or is stopped by a signal, does not. */
+/* Does a thread that goes on run? Not one that sleeps in a call or is stopped by a signal. */
 static bool runs(pid_t process, const lh_thread *thread) {
   long call;
   uint64_t second_argument;

@@ -8,8 +8,8 @@
 ** told, since the release of Lua and the names of C functions are then not known.
 **
 ** Who may profit? The path of a file is the core's word, and the core is another user's. lib/open.c
-** opens regular files alone, and follows no link of /proc; of other files nothing but the first page
-** is read, and nothing of that page is shown.
+** opens regular files alone, and follows no link of /proc; of other files nothing but the first
+** page is read, and nothing of that page is shown.
 */
 #include <errno.h>
 #include <stdlib.h>

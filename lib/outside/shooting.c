@@ -20,9 +20,9 @@
 **
 ** Who may profit? No code of the target is executed here, but its pointers are followed, in a child
 ** that has this process's memory and rights. A forged pointer could lead to memory of this process,
-** whose bytes would be in the snapshot. So strings, and the vectors of tables, are in the mirror, or
-** the heap is refused. Other objects give the file no more than pointers and sizes. Only marks are
-** written, into the child's own copy of the mirror.
+** whose bytes would be in the snapshot. So strings, and the vectors of tables, are in the mirror,
+** or the heap is refused. Other objects give the file no more than pointers and sizes. Only marks
+** are written, into the child's own copy of the mirror.
 */
 #include <errno.h>
 #include <inttypes.h>

@@ -2,10 +2,10 @@
 ** still.c - makes sure that a process does not change while its memory is copied.
 **
 ** Is it idle, it is not touched: whether it ran meanwhile is told in the end (idle.c). Else its
-** threads run on to their next system calls (calls.c), it is stopped (stop.c), and forks a frozen copy of itself,
-** which is read instead (inject.c), or stays stopped. All signals are blocked from the beginning to
-** the end: so who presses Ctrl-C or Ctrl-Z waits until the process runs again, and nothing of ours
-** is left.
+** threads run on to their next system calls (calls.c), it is stopped (stop.c), and forks a frozen
+** copy of itself, which is read instead (inject.c), or stays stopped. All signals are blocked from
+** the beginning to the end: so who presses Ctrl-C or Ctrl-Z waits until the process runs again, and
+** nothing of ours is left.
 */
 #include <fcntl.h>
 #include <signal.h>

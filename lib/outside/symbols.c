@@ -8,9 +8,10 @@
 ** it was deleted or is in a container, is only believed if it begins with the same page: that has
 ** its build id. So no other version of a library lends its names, above all not to an old core.
 **
-** Who may profit? The target names its files, and its owner may exchange them while they are opened.
-** A file of a process is opened below the root of the process, in its mount namespace, and lib/open.c
-** opens regular files alone. Of a file that is not the mapped one nothing is read but its first page.
+** Who may profit? The target names its files, and its owner may exchange them while they are
+** opened. A file of a process is opened below the root of the process, in its mount namespace, and
+** lib/open.c opens regular files alone. Of a file that is not the mapped one nothing is read but
+** its first page.
 */
 #include "symbols.h"
 

@@ -40,8 +40,8 @@ typedef struct lh_symbol_table lh_symbol_table;
 
 /* Of an open ELF file of this machine's kind, which stays the caller's: its symbols, those of the
 ** separate file of debug information that belongs to it, in usr/lib/debug below one of these roots
-** (NULL ends the list), or its packed ones. An empty table where there are none, or memory runs out.
-** What is kept takes of *room. */
+** (NULL ends the list), or its packed ones. An empty table where there are none, or memory runs
+** out. What is kept takes of *room. */
 lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t *room);
 
 /* The name of the function that begins at an address; NULL: none does. It is not ended by a zero

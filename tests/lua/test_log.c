@@ -1,7 +1,7 @@
 /*
 ** test_log.c - a line of heap.auto neither ends the program nor makes it wait (lua/log.c), wherever
-** stderr leads. Each case runs in a child, whose signals are the default ones; a child that waits is
-** ended by an alarm after a minute.
+** stderr leads. Each case runs in a child, whose signals are the default ones; a child that waits
+** is ended by an alarm after a minute.
 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 -- soak_spec.lua - servers at work, looked at from outside again and again, as fast as can be:
--- neither they nor their clients notice, and every snapshot is sound. With N=10 there are 500 attaches
--- to each; `make soak` does that.
+-- neither they nor their clients notice, and every snapshot is sound. With N=10 there are 500
+-- attaches to each; `make soak` does that.
 --
 -- Of five snapshots one is taken by --stop, of seven one is --after one before. When its clients
 -- have left a host is as it was when others had left before: descriptors and threads, no child,

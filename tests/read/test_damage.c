@@ -181,8 +181,8 @@ static uint64_t ask_copy(const uint8_t *data, size_t size) {
   return peak_bytes;
 }
 
-/* All questions to one file take 8 ms, so `make test` flips one bit of 7. The records of the file from
-** outside are the tracked one's. */
+/* All questions to one file take 8 ms, so `make test` flips one bit of 7. The records of the file
+** from outside are the tracked one's. */
 static void flipped_and_sealed(void **state) {
   const unsigned step = soak_step(7);
   size_t n = 0;
@@ -229,8 +229,9 @@ static size_t put_number(const forge *f, size_t at, uint64_t number, uint8_t *ou
   return f->size + more;
 }
 
-/* Each byte that is a count, a size, an address or part of one becomes a great number; in `make test`
-** one of three numbers, in turn. Memory is taken for what is there, not for what is asked for. */
+/* Each byte that is a count, a size, an address or part of one becomes a great number; in `make
+** test` one of three numbers, in turn. Memory is taken for what is there, not for what is asked
+** for. */
 static void terabytes_asked_for(void **state) {
   static const uint64_t numbers[] = {200, INT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40,
                                      UINT64_MAX};
