@@ -5,8 +5,9 @@
 **     lh_tracked_open(pid) -> lh_tracked_ask -> ... -> lh_tracked_look -> an aggregate (lh_profile)
 **                                  ^------------ a second later ------------'
 **
-** The program answers when it allocates next, within 20 ms. Nothing of it is written to: the question
-** is a lock on a file in memory that luaheap made there. Who asks can make it wait, too: by the signals that stop a process and let it go on.
+** The program answers when it allocates next, within 20 ms. Nothing of it is written to: the
+** question is a lock on a file in memory that luaheap made there. Who asks can make it wait, too:
+** by the signals that stop a process and let it go on.
 */
 #ifndef LUAHEAP_PUBLIC_TRACKED_H
 #define LUAHEAP_PUBLIC_TRACKED_H

@@ -3,8 +3,8 @@
 ** descriptors in /proc/PID/fd.
 **
 ** There are two files in memory. "luaheap-profile" holds the profile. It is replaced, as a whole,
-** by one with the profile as it is now: by dup3, so that a watcher who has opened it reads on in the
-** old file, and who opens it finds the old one or the new one, which has another inode number.
+** by one with the profile as it is now: by dup3, so that a watcher who has opened it reads on in
+** the old file, and who opens it finds the old one or the new one, which has another inode number.
 **
 ** "luaheap-request" is empty, and sealed so that nobody can ever write into it. A watcher asks by a
 ** lock: on the byte whose number is the inode number of the profile that is there. The lock says
@@ -14,9 +14,9 @@
 ** nothing does not answer.
 **
 ** Who may profit? The watcher may be root, and this process its enemy. The watcher writes nothing
-** into what it finds here, since there is nothing to be written: lib/profile/tracked.c tells what it
-** believes. The other way round, a watcher needs a debugger's rights to take the lock, and can do
-** no more by it than ask, 50 times a second at most.
+** into what it finds here, since there is nothing to be written: lib/profile/tracked.c tells what
+** it believes. The other way round, a watcher needs a debugger's rights to take the lock, and can
+** do no more by it than ask, 50 times a second at most.
 */
 #include <fcntl.h>
 #include <sys/mman.h>
