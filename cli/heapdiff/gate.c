@@ -2,9 +2,15 @@
 ** gate.c - heapdiff as a gate: the fingerprints that a team has accepted, and how much growth is
 ** too much. --known names a text file with a fingerprint on each line, and behind a # what it is;
 ** lines that are empty or begin with # say nothing to us.
+**
+** Who may profit? The file may be another user's. A device or a FIFO has no end, so only a regular
+** file is read, and a line has a limit.
 */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "heapdiff.h"
 
@@ -42,7 +48,11 @@ static int compare(const void *a, const void *b) {
 }
 
 static FILE *must_open(cli *c, const char *file) {
-  FILE *in = fopen(file, "r");
+  struct stat status;
+  int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+    cli_die(c, NULL, "cannot read '%s': it is no regular file", file);
+  FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
   if (in == NULL) cli_die(c, NULL, "cannot open '%s': %s", file, strerror(errno));
   return in;
 }
@@ -52,8 +62,8 @@ void known_read(cli *c, lh_known *k, const char *file) {
   FILE *in = must_open(c, file);
   k->name = file;
   for (unsigned number = 1; fgets(line, sizeof line, in) != NULL; number++) {
-    if (strlen(line) == sizeof line - 1)
-      cli_die(c, NULL, "%s:%u: the line is too long", file, number);
+    if (strchr(line, '\n') == NULL && !feof(in))
+      cli_die(c, NULL, "%s:%u: the line is too long, or has a zero byte in it", file, number);
     take_line(c, k, line, number);
   }
   if (ferror(in)) cli_die(c, NULL, "%s: %s", file, strerror(errno));

@@ -178,6 +178,22 @@ describe("heapdiff --known", function()
     assert.matches("\nNothing that known lists is among them\n", text, 1, true)
   end)
 
+  it("reads a regular file alone, and lines that have an end", function()
+    local function refused(file, message)
+      local out, err, code = support.run("heapdiff --known " .. file .. " a b c", {cwd = dir})
+      assert.same({"", "heapdiff: " .. message .. "\n", 2}, {out, err, code})
+    end
+    assert(os.execute(("mkfifo '%s/fifo'"):format(dir)))
+    for _, file in ipairs {"fifo", "/dev/zero", "."} do
+      refused(file, ("cannot read '%s': it is no regular file"):format(file))
+    end
+    local too_long = "known:1: the line is too long, or has a zero byte in it"
+    for _, line in ipairs {("x"):rep(5000), "0123456789\0", ("\0"):rep(10000)} do
+      write {line, ""}
+      refused("known", too_long)
+    end
+  end)
+
   it("tells what is wrong with a line, and where", function()
     local a_line = "a line is one of those that --fingerprints prints in its first column, " ..
                    "alone or with # and a comment behind it"
