@@ -398,6 +398,8 @@ bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua
   build/tests/lua_families.so
 	@$(BENCH) tests/bench/run.lua build $(SIZES)
 	@$(BENCH) tests/bench/shapes.lua build
+	@$(BENCH) tests/bench/freed.lua
+	@$(BENCH) tests/bench/freed.lua build
 	@$(BENCH) tests/bench/families.lua build
 	@$(BENCH) tests/bench/track.lua build
 	@$(BENCH) tests/bench/view.lua build $(SIZES)
