@@ -224,6 +224,9 @@ $(1)/tests/test_signals: TEST_LIBS += -Wl,--wrap=timer_delete
 $(1)/tests/test_log: $(1)/lua/log.o
 $(1)/tests/test_held_up: TEST_LIBS += -Wl,--wrap=nanosleep
 $(1)/tests/test_pages: TEST_LIBS += -Wl,--wrap=ioctl
+# Who counts what libc is asked for.
+$(1)/tests/test_quiet_malloc: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
+  -Wl,--wrap=free,--wrap=strdup,--wrap=realpath,--wrap=fopen,--wrap=opendir
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o
@@ -397,6 +400,8 @@ bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua
   build/tests/lua_families.so
 	@$(BENCH) tests/bench/run.lua build $(SIZES)
 	@$(BENCH) tests/bench/shapes.lua build
+	@$(BENCH) tests/bench/freed.lua
+	@$(BENCH) tests/bench/freed.lua build
 	@$(BENCH) tests/bench/families.lua build
 	@$(BENCH) tests/bench/track.lua build
 	@$(BENCH) tests/bench/view.lua build $(SIZES)

@@ -19,31 +19,38 @@ static const char pattern[] = ".luaheap-XXXXXX";
 enum { LETTERS = 6 }; /* the X */
 _Static_assert(sizeof pattern <= sizeof(((lh_file *)0)->temporary), "room for the name");
 
-/* Fills in the path and its two parts. */
+static const char *name_of(const lh_file *file) {
+  return file->path + file->name_at;
+}
+
+/* Fills in the path, and where the name begins. */
 static int name_file(lh_file *file, const char *path, lh_error *error) {
   const char *slash = strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
   if (path[folder] == '\0') {
     return lh_fail_errno(error, folder ? EISDIR : ENOENT, "cannot write '%s'", path);
   }
-  file->path = lh_copy_text(path);
-  file->folder = lh_copy_text(folder ? path : ".");
-  if (!file->path || !file->folder) return lh_fail_memory(error, "opening a file");
-  if (folder) file->folder[folder] = '\0';
-  file->name = file->path + folder;
+  size_t size = strlen(path) + 1;
+  if (size > sizeof file->path) {
+    return lh_fail_errno(error, ENAMETOOLONG, "cannot write '%s'", path);
+  }
+  memcpy(file->path, path, size);
+  file->name_at = folder;
   memcpy(file->temporary, pattern, sizeof pattern);
   return LH_OK;
 }
 
 static int open_folder(const lh_file *file) {
-  return open(file->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  char folder[sizeof file->path] = ".";
+  memcpy(folder, file->path, file->name_at);
+  return open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* What is there may be replaced if it is a regular file: a rename would remove a device, and a link
 ** is somebody's word for another place. */
 static int check_older(const lh_file *file, lh_error *error) {
   struct stat info;
-  if (fstatat(file->folder_fd, file->name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
+  if (fstatat(file->folder_fd, name_of(file), &info, AT_SYMLINK_NOFOLLOW) < 0) {
     return errno == ENOENT ? LH_OK : lh_fail_errno(error, errno, "cannot write '%s'", file->path);
   }
   if (S_ISREG(info.st_mode)) return LH_OK;
@@ -196,10 +203,10 @@ static bool copy_to_temporary(lh_file *file) {
 
 static bool give_name(lh_file *file) {
   if (file->nameless) {
-    if (link_to(file, file->name)) return true;
+    if (link_to(file, name_of(file))) return true;
     if (!(errno == EEXIST && make_temporary(file)) && !copy_to_temporary(file)) return false;
   }
-  file->made = renameat(file->folder_fd, file->temporary, file->folder_fd, file->name) < 0;
+  file->made = renameat(file->folder_fd, file->temporary, file->folder_fd, name_of(file)) < 0;
   return !file->made;
 }
 
@@ -252,12 +259,6 @@ void lh_file_remove_left(const lh_file *file) {
   (void)close(folder);
 }
 
-void lh_file_end(lh_file *file) {
-  lh_file_close(file);
-  lh_free(file->folder);
-  lh_free(file->path);
-}
-
 /* {=== For commands and modules ====================================================== */
 
 int lh_create_file(lh_file **out, const char *path, lh_error *error) {
@@ -280,7 +281,7 @@ int lh_complete_file(lh_file *file, lh_error *error) {
 
 void lh_discard_file(lh_file *file) {
   if (!file) return;
-  lh_file_end(file);
+  lh_file_close(file);
   lh_free(file);
 }
 
@@ -291,7 +292,7 @@ int lh_save(const void *data, size_t size, const char *path, lh_error *error) {
                        lh_file_write(data, size, &file) == size && lh_file_finish(&file))) {
     rc = lh_file_fail(&file.failure, path, error);
   }
-  lh_file_end(&file);
+  lh_file_close(&file);
   return rc;
 }
 

@@ -18,9 +18,13 @@
 **
 ** The room for it is asked for when it is opened: what is free on the disk, or less where a process
 ** may not write so much to one file, since exceeding that is a signal that kills.
+**
+** No memory is asked for: an lh_file has room for any path that the system takes.
 */
 #ifndef LUAHEAP_FILE_H
 #define LUAHEAP_FILE_H
+
+#include <limits.h>
 
 #include "base.h"
 #include "luaheap_take.h"
@@ -32,11 +36,14 @@ typedef struct lh_file_failure {
   uint64_t needed, room; /* bytes, where the file does not fit, else 0 */
 } lh_file_failure;
 
+/* The longest directory that the system opens, and the longest name in it. */
+enum { LH_FILE_PATH = PATH_MAX + NAME_MAX + 1 };
+
 struct lh_file {
-  char *path, *folder; /* as the caller gave it; its directory */
-  const char *name;    /* in `path`: what to replace in the directory */
-  char temporary[16];  /* its letters are filled in when it is used */
-  char link[32];       /* the nameless file as something to link to */
+  char path[LH_FILE_PATH]; /* as the caller gave it */
+  size_t name_at;          /* in `path`: what to replace in the directory, which stands before */
+  char temporary[16];      /* its letters are filled in when it is used */
+  char link[32];           /* the nameless file as something to link to */
   int folder_fd, fd;
   bool nameless;
   bool made; /* `temporary` is there, and to be removed */
@@ -45,7 +52,7 @@ struct lh_file {
   lh_file_failure failure;
 };
 
-/* Makes the file, mode 0600. LH_EIO, LH_EMEMORY or LH_OK; in either case lh_file_end is due. */
+/* Makes the file, mode 0600. LH_EIO or LH_OK; in either case lh_file_close is due. */
 int lh_file_open(lh_file *file, const char *path, lh_error *error);
 
 /* Is there room for so many bytes? False fills in file->failure. Async-signal-safe. */
@@ -67,8 +74,5 @@ void lh_file_remove_left(const lh_file *file);
 
 /* The sentence about a failure. Returns LH_EIO. */
 int lh_file_fail(const lh_file_failure *failure, const char *path, lh_error *error);
-
-/* lh_file_close, and frees what the file has. */
-void lh_file_end(lh_file *file);
 
 #endif

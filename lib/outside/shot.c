@@ -106,7 +106,7 @@ static int shoot_into_file(const lh_mirrored *m, lh_outside_request *request,
   lh_file file = {.folder_fd = -1, .fd = -1};
   int rc = request->path ? lh_file_open(&file, request->path, error) : LH_OK;
   if (rc == LH_OK) rc = shoot(m, request, &file, more_extra_bytes, error);
-  if (request->path) lh_file_end(&file);
+  if (request->path) lh_file_close(&file);
   return rc;
 }
 

@@ -23,6 +23,10 @@
 ** allowed, see /sys/kernel/mm/transparent_hugepage/enabled) malloc asks for them, and 219 MB take
 ** 1 ms. That is for the host to choose.
 **
+** Nothing is asked of libc's malloc before the fork, but what Lua asks for the mark and the job's
+** handle: in a program that has just freed much, each small block makes malloc sort up to 10,000
+** free chunks, on pages that the last fork made copy-on-write. So the job has pages of its own.
+**
 ** Host and child share one page, in which the child leaves its result. If the host exits first,
 ** the child goes on and the file is completed. If the child is killed a nameless file goes with it;
 ** one that has a temporary name (see file.h) is removed by the host as soon as it asks for the job,
@@ -54,8 +58,7 @@ struct lh_job {
   bool reaped;
   int status; /* of waitpid, once reaped */
   report *shared;
-  lh_file file; /* `temporary` of a child that was killed */
-  char *path;
+  lh_file file; /* `temporary` of a child that was killed; the path */
 };
 
 /* {=== The child ===================================================================== */
@@ -126,17 +129,14 @@ void lh_job_free(lh_job *job) {
   if (!job) return;
   if (job->pid > 0) (void)lh_job_done(job); /* reaps it if it can be */
   if (job->shared) (void)munmap(job->shared, sizeof *job->shared);
-  lh_file_end(&job->file);
-  lh_free(job->path);
-  lh_free(job);
+  lh_file_close(&job->file);
+  lh_free_pages(job, sizeof *job);
 }
 
-static int new_job(const char *path, lh_job **out, lh_error *error) {
-  lh_job *job = *out = lh_alloc_zeroed(1, sizeof *job);
+static int new_job(lh_job **out, lh_error *error) {
+  lh_job *job = *out = lh_alloc_pages(sizeof *job);
   if (!job) return lh_fail_memory(error, "starting a background snapshot");
   job->file.fd = job->file.folder_fd = -1;
-  job->path = lh_copy_text(path);
-  if (!job->path) return lh_fail_memory(error, "starting a background snapshot");
   void *page =
       mmap(NULL, sizeof(report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return lh_fail_errno(error, errno, "cannot start a background snapshot");
@@ -147,7 +147,7 @@ static int new_job(const char *path, lh_job **out, lh_error *error) {
 int lh_start_child(lua_State *L, const char *path, const lh_take_options *options, lh_child *child,
                    lh_job **out, lh_error *error) {
   lh_shot shot = {0};
-  int rc = new_job(path, out, error);
+  int rc = new_job(out, error);
   lh_job *job = *out;
   if (rc == LH_OK) rc = lh_file_open(&job->file, path, error);
   if (rc == LH_OK) {
@@ -197,6 +197,10 @@ bool lh_job_done(lh_job *job) {
   return true;
 }
 
+const char *lh_job_path(const lh_job *job) {
+  return job->file.path;
+}
+
 int64_t lh_job_process(const lh_job *job) {
   return job->pid;
 }
@@ -205,10 +209,10 @@ static int tell_result(const lh_job *job, lh_taken *taken, lh_error *error) {
   if (!is_finished(job)) {
     int signal_number = WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0;
     return lh_fail(error, LH_EIO, "cannot write '%s': the process that wrote it was killed%s%s",
-                   job->path, signal_number ? " by signal: " : "",
+                   job->file.path, signal_number ? " by signal: " : "",
                    signal_number ? strsignal(signal_number) : "");
   }
-  if (!job->shared->written) return lh_file_fail(&job->shared->failure, job->path, error);
+  if (!job->shared->written) return lh_file_fail(&job->shared->failure, job->file.path, error);
   *taken = job->shared->taken;
   return LH_OK;
 }
@@ -218,7 +222,7 @@ int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
   uint64_t start = lh_now_ns();
   while (!lh_job_done(job)) {
     if (seconds >= 0 && (double)(lh_now_ns() - start) >= seconds * 1e9) {
-      return lh_fail(error, LH_EBUSY, "'%s' is still being written", job->path);
+      return lh_fail(error, LH_EBUSY, "'%s' is still being written", job->file.path);
     }
     (void)nanosleep(&nap, NULL);
   }

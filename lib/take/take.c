@@ -84,7 +84,7 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
   }
   if (rc < 0) lh_void_mark(L, &shot.planted);
   lh_shot_free(&shot);
-  lh_file_end(&file);
+  lh_file_close(&file);
   return rc;
 }
 

@@ -83,6 +83,9 @@ typedef struct lh_child {
 int lh_start_child(lua_State *L, const char *path, const lh_take_options *options, lh_child *child,
                    lh_job **job, lh_error *error);
 
+/* Of the file; borrowed from the job. */
+const char *lh_job_path(const lh_job *job);
+
 /* Has the child told of its end? After lh_job_wait. */
 bool lh_job_was_told(const lh_job *job);
 

@@ -109,7 +109,6 @@ typedef struct lh_watcher {
   uint64_t at_bytes;
   uint64_t next_file_ns, next_mark_ns, next_check_ns, looked_ns;
   lh_job *jobs[LH_MOST_JOBS];
-  char *job_paths[LH_MOST_JOBS];
   bool told_cannot_fork;
   char state_id[5]; /* its first digits */
   char tag[64], log[PATH_MAX];

@@ -52,9 +52,7 @@ static void tell_in_child(const char *path, const lh_taken *taken, const lh_erro
 
 static void forget_job(lh_watcher *w, size_t i) {
   lh_job_free(w->jobs[i]);
-  lh_free(w->job_paths[i]);
   w->jobs[i] = NULL;
-  w->job_paths[i] = NULL;
 }
 
 static void forget_jobs_of_parent(lh_watcher *w) {
@@ -71,7 +69,8 @@ void lh_watch_reap(lh_watcher *w) {
     int rc = lh_job_wait(w->jobs[i], 0, &taken, &error);
     if (rc == LH_EBUSY) continue;
     if (!lh_job_was_told(w->jobs[i])) {
-      report_file(w, w->job_paths[i], rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
+      report_file(w, lh_job_path(w->jobs[i]), rc == LH_OK ? &taken : NULL,
+                  rc == LH_OK ? NULL : &error);
     }
     forget_job(w, i);
   }
@@ -83,8 +82,8 @@ void lh_watch_leave_jobs(lh_watcher *w) {
     lh_error error;
     if (!w->jobs[i]) continue;
     (void)lh_fail(&error, LH_EBUSY, "process %lld is still writing '%s'",
-                  (long long)lh_job_process(w->jobs[i]), w->job_paths[i]);
-    report_file(w, w->job_paths[i], NULL, &error);
+                  (long long)lh_job_process(w->jobs[i]), lh_job_path(w->jobs[i]));
+    report_file(w, lh_job_path(w->jobs[i]), NULL, &error);
     forget_job(w, i);
   }
 }
@@ -98,10 +97,7 @@ static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, l
     return lh_fail(error, LH_EBUSY, "cannot write '%s': %d others are still being written", w->path,
                    LH_MOST_JOBS);
   }
-  w->job_paths[i] = lh_copy_text(w->path);
-  int rc = w->job_paths[i] ? lh_start_child(L, w->path, &w->take, &child, &w->jobs[i], error)
-                           : lh_fail_memory(error, "starting a background snapshot");
-  if (rc < 0) forget_job(w, i);
+  int rc = lh_start_child(L, w->path, &w->take, &child, &w->jobs[i], error);
   *cannot_fork = child.cannot_fork;
   return rc;
 }

@@ -82,7 +82,7 @@ static bool is_ours(const lh_profile_file *f) {
 static void close_file(lh_profile_file *f) {
   if (!is_ours(f)) f->file.fd = -1;
   if (f->file.fd >= 0 && f->process_id == getpid()) (void)flock(f->file.fd, LOCK_UN);
-  lh_file_end(&f->file);
+  lh_file_close(&f->file);
   f->file = (lh_file){.fd = -1, .folder_fd = -1};
 }
 

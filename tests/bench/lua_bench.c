@@ -1,6 +1,7 @@
 /*
-** lua_bench.c - a small module for the benchmarks: the time on the wall, running a command with its
-** time and its memory, and what a bare fork and a copy of memory take, which plain Lua cannot tell.
+** lua_bench.c - a small module for the benchmarks: the time on the wall, page faults, running a
+** command with its time and its memory, and what a bare fork and a copy of memory take, which plain
+** Lua cannot tell.
 */
 #include <lauxlib.h>
 #include <lua.h>
@@ -73,6 +74,15 @@ static int bench_fork(lua_State *L) {
   return 1;
 }
 
+/* usage(): the page faults of this process until now, and its seconds of processor time. */
+static int bench_usage(lua_State *L) {
+  struct rusage usage;
+  (void)getrusage(RUSAGE_SELF, &usage);
+  lua_pushinteger(L, (lua_Integer)usage.ru_minflt);
+  lua_pushnumber(L, read_clock(CLOCK_PROCESS_CPUTIME_ID));
+  return 2;
+}
+
 static void *new_memory(size_t bytes) {
   return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
@@ -101,11 +111,9 @@ static int bench_copy(lua_State *L) {
 }
 
 __attribute__((visibility("default"))) int luaopen_lua_bench(lua_State *L) {
-  static const luaL_Reg functions[] = {{"now", bench_now},
-                                       {"run", bench_run},
-                                       {"fork", bench_fork},
-                                       {"copy", bench_copy},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"now", bench_now},   {"run", bench_run},
+                                       {"fork", bench_fork}, {"usage", bench_usage},
+                                       {"copy", bench_copy}, {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }
