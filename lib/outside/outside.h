@@ -8,7 +8,7 @@
 **                   line; mapped.c the files that were mapped, if they are still the same;
 **                   foreign.c what is no core
 **     states.c      finds Lua states in memory, by structure; script.c what they run; ident.c which
-**                   release, and which other Luas are there
+**                   release, and which other Luas are there; cached.c reads pages for that
 **     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop
 **     idle.c        whether the target ran at all; stop.c stops all threads and lets them go on
 **                   (seize.c: without waiting for one that starts another program; restart.c:

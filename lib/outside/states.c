@@ -9,10 +9,14 @@
 **
 ** Nothing is stopped meanwhile. A state that just then moves its counters from one field to another
 ** may look closed, so what was nearly one is looked at again, several times.
+**
+** Each look reads the target's pages anew, through a cache (cached.h). The cache also bounds what a
+** false state can cost: the look and all that is told of the state read some thousand pages.
 */
 #include <inttypes.h>
 #include <string.h>
 
+#include "cached.h"
 #include "pages.h"
 #include "states.h"
 
@@ -34,26 +38,20 @@ void lh_found_texts_free(struct lh_found_texts *texts) {
 
 /* {=== One state ===================================================================== */
 
-static bool read_peeked(const void *memory, uint64_t address, void *out, size_t n) {
-  return ((const lh_memory *)memory)->read(memory, address, out, n);
-}
-
-lh_peek lh_peek_of(const lh_memory *memory) {
-  return (lh_peek){read_peeked, memory};
-}
-
 /* Its allocation function is code, as far as it is known what is there: a core may lack that. */
 static bool has_code(const lh_memory *memory, const lh_seen_state *seen) {
   const lh_memory_region *r = lh_region_at(memory, seen->alloc);
   return !r || (r->access & LH_REGION_EXECUTE);
 }
 
-static int see_state(const lh_target *target, uint64_t address, const char *release,
-                     lh_seen_state *seen, lh_error *error) {
+static int see_state(const lh_target *target, lh_cached *cached, uint64_t address,
+                     const char *release, lh_seen_state *seen, lh_error *error) {
   enum { TIMES = 8 };
-  lh_peek peek = lh_peek_of(&target->memory);
+  lh_peek peek = lh_peek_cached(cached);
   int rc = LH_EHOST;
+  lh_cached_begin(cached);
   for (int i = 0; i < (target->is_core ? 1 : TIMES) && rc != LH_OK; i++) {
+    if (!target->is_core) lh_cached_forget(cached);
     rc = lh_see_state(&peek, address, release, seen, error);
   }
   return rc;
@@ -61,8 +59,11 @@ static int see_state(const lh_target *target, uint64_t address, const char *rele
 
 int lh_outside_bytes(lh_target *target, uint64_t state, uint64_t *gc_bytes, lh_error *error) {
   lh_seen_state seen;
-  int rc = see_state(target, state, lh_release_of(target, state), &seen, error);
+  lh_cached *cached = lh_cached_open(&target->memory);
+  if (!cached) return lh_fail_memory(error, "looking at a Lua state");
+  int rc = see_state(target, cached, state, lh_release_of(target, state), &seen, error);
   if (rc == LH_OK) *gc_bytes = seen.gc_bytes;
+  lh_free(cached);
   return rc;
 }
 
@@ -84,13 +85,14 @@ typedef struct search {
   lh_target *target;
   struct lh_found_texts *texts;
   uint64_t *piece;
+  lh_cached *cached;
   uint64_t library; /* of the state before, and its release */
   char release[LH_RELEASE_BYTES];
   bool other_numbers; /* a state was passed over for these */
 } search;
 
 static void describe(search *s, const lh_seen_state *seen, found *f) {
-  lh_peek peek = lh_peek_of(&s->target->memory);
+  lh_peek peek = lh_peek_cached(s->cached);
   uint64_t id = 0, library = lh_glance_library(&peek, seen);
   if (library != s->library || !*s->release) {
     lh_identify_release(&s->target->memory, library, s->release);
@@ -112,11 +114,10 @@ static void describe(search *s, const lh_seen_state *seen, found *f) {
 static int look_closely(search *s, uint64_t address, lh_error *error) {
   struct lh_found_texts *texts = s->texts;
   const lh_memory *memory = &s->target->memory;
-  lh_peek peek = lh_peek_of(memory);
+  lh_peek peek = lh_peek_cached(s->cached);
   lh_seen_state seen;
-  if (see_state(s->target, address, "5.4", &seen, NULL) < 0 || !has_code(memory, &seen)) {
+  if (see_state(s->target, s->cached, address, "5.4", &seen, NULL) < 0 || !has_code(memory, &seen))
     return LH_OK;
-  }
   if (!lh_glance_numbers(&peek, &seen)) {
     s->other_numbers = true;
     return LH_OK;
@@ -214,9 +215,11 @@ int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_err
   lh_found_texts_free(target->found);
   target->found = s.texts = lh_alloc_zeroed(1, sizeof *s.texts);
   s.piece = lh_alloc(PIECE_BYTES, 1);
-  rc = s.texts && s.piece ? search_target(&s, error)
-                          : lh_fail_memory(error, "looking for Lua states");
+  s.cached = lh_cached_open(&target->memory);
+  rc = s.texts && s.piece && s.cached ? search_target(&s, error)
+                                      : lh_fail_memory(error, "looking for Lua states");
   lh_free(s.piece);
+  lh_free(s.cached);
   if (rc < 0) return rc;
   return s.texts->n > 0 ? hand_out(s.texts, states, n, error) : refuse(&s, error);
 }

@@ -10,9 +10,6 @@
 
 enum { LH_RELEASE_BYTES = 16, LH_SCRIPT_BYTES = 256 };
 
-/* states.c: how lib/take reads that memory, which is borrowed. */
-lh_peek lh_peek_of(const lh_memory *memory);
-
 /* ident.c: the release of the Lua that has its read-only data at `library` (lh_glance_library; 0:
 ** not known where): "5.4.4", or "5.4" where nothing tells. */
 void lh_identify_release(const lh_memory *memory, uint64_t library, char release[LH_RELEASE_BYTES]);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,26 @@
 #include "forged_memory.h"
 #include "outside/outside.h"
 #include "subject.h"
+
+/* {=== How often the kernel is asked ================================================= */
+
+static size_t n_reads;
+
+ssize_t __real_process_vm_readv(pid_t process, const struct iovec *here, unsigned long n_here,
+                                const struct iovec *there, unsigned long n_there,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t process, const struct iovec *here, unsigned long n_here,
+                                const struct iovec *there, unsigned long n_there,
+                                unsigned long flags);
+
+ssize_t __wrap_process_vm_readv(pid_t process, const struct iovec *here, unsigned long n_here,
+                                const struct iovec *there, unsigned long n_there,
+                                unsigned long flags) {
+  n_reads++;
+  return __real_process_vm_readv(process, here, n_here, there, n_there, flags);
+}
+
+/* }=================================================================================== */
 
 /* {=== What is found ================================================================= */
 
@@ -278,6 +299,68 @@ static void finds_a_state_at_work(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== Many ========================================================================== */
+
+enum { MANY = 200, MOST_READS_EACH = 30 };
+
+static void live_many(const subject *self) {
+  for (int i = 0; i < MANY; i++) {
+    lua_State *L = new_state(NULL);
+    run(L, "t = {} for i = 1, 10 do t[i] = {} end function f() end", "@a.lua");
+  }
+  subject_wait(self);
+}
+
+static void reads_pages_and_not_words(void **state) {
+  (void)state;
+  subject child = subject_start(live_many, NULL);
+  n_reads = 0;
+  search s = look_at(child.id);
+  size_t reads = n_reads;
+  assert_int_equal(s.n, MANY);
+  for (size_t i = 0; i < s.n; i++) assert_string_equal(s.states[i].script, "a.lua");
+  search_end(&s);
+  subject_end(&child);
+  assert_in_range(reads, MANY, MANY * MOST_READS_EACH);
+}
+
+enum { FALSE_STATES = 20, CACHED = 1 << 16, STRINGS = 1 << 13, FALSE_PAGE = 4096 };
+
+/* Blocks that pass for states with 65,536 strings in the cache, each on another page than the one
+** before. */
+static void live_falsely(const subject *self) {
+  image m;
+  image_begin(&m, &image_releases[N_RELEASES - 1], false);
+  size_t fixed = m.r->global + m.r->metatables + 72;
+  char *strings = map((size_t)STRINGS * FALSE_PAGE), *text = image_string(&m, "cached");
+  put_pointer(m.global, (void *)0x7010); /* where no mapping is */
+  for (size_t i = 0; i < STRINGS; i++) memcpy(strings + i * FALSE_PAGE, text, 31);
+  for (size_t i = 0; i < FALSE_STATES; i++) {
+    char *at = map(fixed + (size_t)CACHED * 8 + 64);
+    memcpy(at, m.main, fixed);
+    put_pointer(at + 24, at + m.r->global);
+    put_pointer(at + m.r->global + m.r->main_thread, at);
+    for (size_t k = 0; k < CACHED; k++)
+      put_pointer(at + fixed + 8 * k, strings + k % STRINGS * FALSE_PAGE);
+  }
+  subject_wait(self);
+}
+
+static void reads_little_of_false_states(void **state) {
+  (void)state;
+  enum { MOST_EACH = 5000 };
+  subject child = subject_start(live_falsely, NULL);
+  n_reads = 0;
+  search s = look_at(child.id);
+  size_t reads = n_reads, n = s.n;
+  search_end(&s);
+  subject_end(&child);
+  assert_int_equal(n, FALSE_STATES + 1);
+  assert_in_range(reads, n, n * MOST_EACH);
+}
+
+/* }=================================================================================== */
+
 /* {=== Forged ======================================================================== */
 
 /* A target whose memory is what `read` says. */
@@ -480,6 +563,8 @@ int main(void) {
       cmocka_unit_test(takes_no_closed_state_for_one),
       cmocka_unit_test(finds_states_at_edges),
       cmocka_unit_test(finds_a_state_at_work),
+      cmocka_unit_test(reads_pages_and_not_words),
+      cmocka_unit_test(reads_little_of_false_states),
       cmocka_unit_test(finds_forged_states_of_every_layout),
       cmocka_unit_test(passes_over_what_cannot_be_read),
       cmocka_unit_test(survives_any_content),
