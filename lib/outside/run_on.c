@@ -42,6 +42,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cached.h"
+#include "mirrored.h"
 #include "mirrored.h"
 #include "pages.h"
 #include "process.h"
@@ -265,8 +267,11 @@ static void keep_registers(const runner *r, lh_all_registers *thread) {
 static bool run_state(runner *r, const lh_mirrored *m, uint64_t state, uint64_t until_ns) {
   lh_memory memory = *m->memory;
   memory.process_id = r->id;
-  lh_peek peek = lh_peek_of(&memory);
+  lh_cached *cached = lh_cached_open(&memory);
+  if (!cached) return false;
+  lh_peek peek = lh_peek_cached(cached);
   lh_all_registers *thread = find_way_on(m, &peek, state, &r->call_at);
+  lh_free(cached);
   if (!thread || !watch_words(r) || !lh_registers_set_all(r->id, thread)) return false;
   bool is_safe = run(r, until_ns) == SAFE;
   keep_registers(r, thread);
