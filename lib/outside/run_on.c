@@ -44,7 +44,6 @@
 
 #include "cached.h"
 #include "mirrored.h"
-#include "mirrored.h"
 #include "pages.h"
 #include "process.h"
 #include "states.h"
