@@ -30,6 +30,7 @@
 #include "copy.h"
 #include "pages.h"
 #include "process.h"
+#include "room.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -184,19 +185,6 @@ static void become_the_victim(lh_mirror *mirror) {
     write_text(own_likelihood, "1000");
 }
 
-/* Of the system; UINT64_MAX: nobody knows. */
-static uint64_t available_bytes(void) {
-  char line[128];
-  unsigned long long kib;
-  uint64_t bytes = UINT64_MAX;
-  FILE *file = fopen("/proc/meminfo", "re");
-  while (file && fgets(line, sizeof line, file)) {
-    if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) bytes = (uint64_t)kib * 1024;
-  }
-  if (file) (void)fclose(file);
-  return bytes;
-}
-
 /* The pages that the target has written. */
 static bool list_written(const lh_mirror *mirror, const lh_memory *memory, lh_spans *written) {
   lh_pages pages;
@@ -265,22 +253,29 @@ static void get_spans(const lh_spans *written) {
   }
 }
 
+static int refuse_memory(const lh_memory *memory, uint64_t needed, const lh_room *room,
+                         lh_error *error) {
+  return lh_fail(
+      error, LH_EMEMORY,
+      "a copy of the process's memory takes %s, and %s only %s: %smake a core file (gcore %lld), "
+      "of which no copy is needed",
+      lh_size_text(needed, false).text,
+      room->is_limited ? "the memory limit of this cgroup leaves" : "this machine has",
+      lh_size_text(room->bytes, false).text, room->is_limited ? "raise the limit, or " : "",
+      (long long)memory->process_id);
+}
+
 /* For what will be copied. */
 static int get_memory(const lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
   lh_spans written = {0};
   bool is_listed = list_written(mirror, memory, &written);
-  uint64_t needed = lh_spans_bytes(&written), available = available_bytes();
-  bool is_enough = needed <= available;
+  uint64_t needed = lh_spans_bytes(&written);
+  lh_room room = lh_find_room("");
+  bool is_enough = needed <= room.bytes;
   if (is_listed && is_enough) get_spans(&written);
   lh_spans_free(&written);
   if (!is_listed) return lh_fail_memory(error, "mirroring a process");
-  if (is_enough) return 0;
-  return lh_fail(
-      error, LH_EMEMORY,
-      "a copy of the process's memory takes %s, and this machine has only %s: make a core "
-      "file (gcore %lld), of which no copy is needed",
-      lh_size_text(needed, false).text, lh_size_text(available, false).text,
-      (long long)memory->process_id);
+  return is_enough ? 0 : refuse_memory(memory, needed, &room, error);
 }
 
 int lh_mirror_reserve(const lh_memory *memory, lh_mirror **out, lh_error *error) {

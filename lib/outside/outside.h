@@ -20,7 +20,8 @@
 **                   gives it the code for that; sandbox.c leaves it nothing of this process;
 **                   run_on.h tells what they share
 **     pages.c       which pages a process has written
-**     mirror.c      the target's memory at its own addresses in this process; copy.c copies it;
+**     mirror.c      the target's memory at its own addresses in this process; room.c says whether
+**                   there is memory for that; copy.c copies it;
 **                   spans.c: lists of addresses
 **     way.c         runs this program again where its memory is not in the way
 **     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go
