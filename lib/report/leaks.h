@@ -37,11 +37,41 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error);
 void lh_causes_free(lh_causes *found);
 
 /* leaks_causes.c: of the rows, which are in order, one is kept of each list, with what the others
-** have; False: out of memory. And one of each table, and of what is in its objects.
+** have. And one of each table, and of what is in its objects.
 ** Between these, what is in the elements of a full cache is bounded as they are: strings that it
-** shares with others may be of any age. */
+** shares with others may be of any age. False: out of memory. */
 bool lh_unite_lists(lh_snapshot *snapshot, lh_causes *found);
-void lh_bound_parts(lh_causes *found);
-void lh_unite_parts(lh_causes *found);
+bool lh_bound_parts(lh_causes *found);
+bool lh_unite_parts(lh_causes *found);
+
+/* leaks_places.c: texts, each one once, with what is known of the rows there. So no row is compared
+** with all others. */
+typedef struct lh_place_of_rows {
+  const char *text;
+  size_t n;        /* its length */
+  size_t first[2]; /* rows, SIZE_MAX: none yet; what they are is up to the caller */
+  bool is_met[2];
+  uint64_t most; /* objects, of rows with a limit */
+} lh_place_of_rows;
+
+typedef struct lh_row_places {
+  lh_place_of_rows *list;
+  size_t n;
+} lh_row_places;
+
+/* First all are added, at most as many as there is room for; then they are sorted. */
+bool lh_row_places_new(lh_row_places *places, size_t most);
+void lh_add_place(lh_row_places *places, const char *text, size_t n);
+void lh_sort_places(lh_row_places *places);
+
+/* NULL: there is none. */
+lh_place_of_rows *lh_place_at(const lh_row_places *places, const char *text, size_t n);
+
+/* Is this byte, which is behind n of a path, the end of a step? */
+bool lh_ends_step(char byte);
+
+/* The end of the step behind this one, from `text` on; NULL: there is no other. What is between
+** quotes has no steps. */
+const char *lh_next_end(const char *text);
 
 #endif

@@ -113,29 +113,74 @@ static void add_collection(lh_causes *found, const lh_growing *g) {
   found->leaks[found->n_leaks++] = leak;
 }
 
-/* Is `text` the path of what the table at `path` has in it, or of its keys? */
-static bool is_entry_of(const char *text, const char *path) {
-  static const char key_of[] = "key of ";
-  size_t n = strlen(path);
-  if (strncmp(text, key_of, sizeof key_of - 1) == 0) text += sizeof key_of - 1;
-  if (strncmp(text, path, n) == 0 && (text[n] == '\0' || text[n] == '[')) return true;
-  return *text == '(' && strncmp(text + 1, path, n) == 0 && text[n + 1] == ')'; /* (local x)[*] */
+/* The collections by their paths, with the first of each that is a table: of all, of strings. */
+static bool list_places(const lh_growings *growings, lh_row_places *places) {
+  if (!lh_row_places_new(places, growings->n)) return false;
+  for (size_t i = 0; i < growings->n; i++)
+    lh_add_place(places, growings->list[i].held_by, strlen(growings->list[i].held_by));
+  lh_sort_places(places);
+  for (size_t i = growings->n; i-- > 0;) {
+    const lh_growing *g = &growings->list[i];
+    if (g->is_list) continue;
+    lh_place_of_rows *place = lh_place_at(places, g->held_by, strlen(g->held_by));
+    place->first[0] = i;
+    if (g->type == LH_TYPE_STRING) place->first[1] = i;
+  }
+  return true;
 }
 
-/* Does a row tell of what is in the collection? Then that says what its keys are. */
-static bool is_told(lh_causes *found, size_t n_groups, const lh_growing *g) {
-  bool told = false;
-  for (size_t i = 0; i < n_groups; i++) {
-    lh_cause *leak = &found->leaks[i];
-    bool linked = g->is_list && strcmp(leak->class_name, g->element) == 0;
-    bool inside = is_entry_of(leak->held_by, g->held_by) ||
-                  (leak->also_held_by && is_entry_of(leak->also_held_by, g->held_by));
-    if (leak->type == LH_TYPE_STRING && g->type != LH_TYPE_STRING) inside = false;
-    if (!linked && !inside) continue;
-    if (!leak->collection && inside && !g->is_list) leak->collection = g;
-    told = true;
+/* A row tells of what is in a collection, whose path has n bytes; that says what its keys are. */
+static void meet(const lh_row_places *places, const char *text, size_t n, lh_cause *leak,
+                 const lh_growings *growings) {
+  lh_place_of_rows *place = lh_place_at(places, text, n);
+  bool is_string = leak->type == LH_TYPE_STRING;
+  if (!place) return;
+  place->is_met[is_string] = true;
+  size_t first = place->first[is_string];
+  const lh_growing *g = first < growings->n ? &growings->list[first] : NULL;
+  if (g && (!leak->collection || g < leak->collection)) leak->collection = g;
+}
+
+/* Meets the tables at whose path `text` has what is in them, or their keys. */
+static void meet_tables(const lh_row_places *places, const char *text, lh_cause *leak,
+                        const lh_growings *growings) {
+  static const char key_of[] = "key of ";
+  if (strncmp(text, key_of, sizeof key_of - 1) == 0) text += sizeof key_of - 1;
+  for (const char *end = lh_next_end(text); end; end = lh_next_end(end)) {
+    if (*end == '[' || *end == '\0')
+      meet(places, text, (size_t)(end - text), leak, growings);
+    else if (*end == ')' && *text == '(') /* (local x)[*] */
+      meet(places, text + 1, (size_t)(end - text) - 1, leak, growings);
   }
-  return told;
+}
+
+/* Does a row tell of what is in the collection? */
+static bool is_told(const lh_row_places *places, const lh_row_places *classes,
+                    const lh_growing *g) {
+  const lh_place_of_rows *place = lh_place_at(places, g->held_by, strlen(g->held_by));
+  return place->is_met[0] || (place->is_met[1] && g->type == LH_TYPE_STRING) ||
+         (g->is_list && lh_place_at(classes, g->element, strlen(g->element)));
+}
+
+static bool add_collections(lh_causes *found) {
+  const lh_growings *growings = &found->growings;
+  lh_row_places places = {0}, classes = {0};
+  bool ok = list_places(growings, &places) && lh_row_places_new(&classes, found->n_leaks);
+  for (size_t i = 0; ok && i < found->n_leaks; i++) {
+    lh_cause *leak = &found->leaks[i];
+    lh_add_place(&classes, leak->class_name, strlen(leak->class_name));
+    meet_tables(&places, leak->held_by, leak, growings);
+    if (leak->also_held_by) meet_tables(&places, leak->also_held_by, leak, growings);
+  }
+  lh_sort_places(&classes);
+  for (size_t i = 0; ok && i < growings->n; i++) {
+    const lh_growing *g = &growings->list[i];
+    if (!is_told(&places, &classes, g) && g->prospect != LH_FILLED_ONCE && g->same_as == i)
+      add_collection(found, g);
+  }
+  lh_free(places.list);
+  lh_free(classes.list);
+  return ok;
 }
 
 static int make_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
@@ -144,13 +189,7 @@ static int make_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   found->leaks = lh_alloc(stayed->n_groups + growings->n, sizeof *found->leaks);
   if (!found->leaks) return lh_fail_memory(error, "looking for what leaks");
   for (size_t i = 0; i < stayed->n_groups; i++) add_group(found, snapshot, &stayed->groups[i]);
-  size_t n_groups = found->n_leaks;
-  for (size_t i = 0; i < growings->n; i++) {
-    const lh_growing *g = &growings->list[i];
-    if (!is_told(found, n_groups, g) && g->prospect != LH_FILLED_ONCE && g->same_as == i)
-      add_collection(found, g);
-  }
-  return LH_OK;
+  return add_collections(found) ? LH_OK : lh_fail_memory(error, "looking for what leaks");
 }
 
 static int compare_leaks(const void *left, const void *right) {
@@ -170,11 +209,12 @@ static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) 
   sort_rows(found);
   if (!lh_unite_lists(snapshot, found)) return lh_fail_memory(error, "looking for what leaks");
   int code = judge(found, snapshot, error);
-  lh_bound_parts(found);
+  if (code) return code;
+  if (!lh_bound_parts(found)) return lh_fail_memory(error, "looking for what leaks");
   sort_rows(found);
-  lh_unite_parts(found);
+  if (!lh_unite_parts(found)) return lh_fail_memory(error, "looking for what leaks");
   sort_rows(found);
-  return code;
+  return LH_OK;
 }
 
 static void keep_big_rows(lh_causes *found, uint64_t least) {
@@ -193,28 +233,36 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
 
 /* {=== What is merely big ============================================================== */
 
-static bool dominates(const lh_snapshot *snapshot, lh_id above, lh_id id) {
-  while (id != above && id != LH_ROOT) id = lh_immediate_dominator(snapshot, id);
-  return id == above;
+/* `told`: the examples, and what dominates them. */
+static bool is_about(const lh_suspect *suspect, const lh_snapshot *snapshot, const lh_causes *found,
+                     const uint8_t *told) {
+  if (suspect->kind != LH_SUSPECT_SPREAD) return told[suspect->id];
+  const lh_class *class = lh_class_at(snapshot, suspect->accumulated[0].class_index);
+  bool is_one = false;
+  for (size_t i = 0; i < found->n_leaks && !is_one; i++)
+    is_one = strcmp(class->name, found->leaks[i].class_name) == 0;
+  return is_one;
 }
 
-static bool is_about(const lh_snapshot *snapshot, const lh_suspect *suspect, const lh_cause *leak) {
-  if (suspect->kind != LH_SUSPECT_SPREAD) return dominates(snapshot, suspect->id, leak->example);
-  const lh_class *class = lh_class_at(snapshot, suspect->accumulated[0].class_index);
-  return strcmp(class->name, leak->class_name) == 0;
+static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
+  for (; !told[id]; id = lh_immediate_dominator(snapshot, id)) {
+    told[id] = 1;
+    if (id == LH_ROOT) break;
+  }
 }
 
 static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   const lh_suspects *suspects = &found->suspects;
+  uint8_t *told = lh_alloc_zeroed((size_t)lh_object_count(snapshot) + 1, 1);
   found->big = lh_alloc(suspects->n, sizeof *found->big);
-  if (!found->big) return false;
-  for (size_t i = 0; i < suspects->n; i++) {
-    bool told = false;
-    for (size_t k = 0; k < found->n_leaks && !told; k++)
-      told = is_about(snapshot, &suspects->list[i], &found->leaks[k]);
-    if (!told) found->big[found->n_big++] = suspects->list[i];
-  }
-  return true;
+  bool ok = told && found->big;
+  for (size_t i = 0; ok && i < found->n_leaks; i++)
+    mark_told(snapshot, found->leaks[i].example, told);
+  for (size_t i = 0; ok && i < suspects->n; i++)
+    if (!is_about(&suspects->list[i], snapshot, found, told))
+      found->big[found->n_big++] = suspects->list[i];
+  lh_free(told);
+  return ok;
 }
 
 /* }=================================================================================== */

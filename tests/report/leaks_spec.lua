@@ -250,3 +250,20 @@ describe("heaptop without options", function()
     assert.equal("bounded", words["_G.cache.map"])
   end)
 end)
+
+describe("heaptop --leaks with two tables whose names begin alike", function()
+  it("tells of both", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      log, logins = {}, {}
+      local function work(n)
+        for i = 1, 40000 do log[#log + 1] = i + 0.5 end
+        for i = 1, n do logins[#logins + 1] = {user = "u" .. i} end
+      end
+      work(30) heap.snapshot "a" work(300) heap.snapshot "b" work(100) heap.snapshot "c"]]
+    local answer = cjson.decode(ask(dir, "--leaks", "--json", "c"))
+    assert.equal(2, #answer.leaks)
+    row_of(answer, "_G.log")
+    row_of(answer, "_G.logins[*]")
+  end)
+end)
