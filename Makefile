@@ -283,7 +283,7 @@ test-built: all $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%) \
 
 # On another Lua 5.4, whose sources are in LUA_DIR.
 test-release: browser
-	@CC=$(CC) BUSTED=$(BUSTED) MAKE="$(MAKE)" tests/release.sh "$(LUA_DIR)"
+	@CC="$(CC)" BUSTED=$(BUSTED) MAKE="$(MAKE)" tests/release.sh "$(LUA_DIR)"
 
 release-built: $(BUILT:%=$(RELEASE)/%) $(TEST_NAMES:%=$(RELEASE)/tests/%)
 
@@ -291,7 +291,7 @@ check-asan: browser
 	@$(MAKE) --no-print-directory asan-built
 
 asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
-	@CC=$(CC) BUSTED=$(BUSTED) LUA=$(LUA) SANITIZED=1 \
+	@CC="$(CC)" BUSTED=$(BUSTED) LUA=$(LUA) SANITIZED=1 \
 	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
 
 # The tests with several threads, under ThreadSanitizer.
@@ -324,8 +324,8 @@ soak-built: all $(BUILT:%=build/%) $(SOAK_TESTS:%=build/test/tests/%)
 check-seams:
 	@.ci/packages build seams
 	@$(MAKE) --no-print-directory all
-	@CC=$(CC) tests/check_seams.sh build
-	@CC=$(CC) tests/check_seams.sh --self-test
+	@CC="$(CC)" tests/check_seams.sh build
+	@CC="$(CC)" tests/check_seams.sh --self-test
 
 lint:
 	@.ci/packages build test lint deb
