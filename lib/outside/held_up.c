@@ -107,13 +107,11 @@ static const hierarchy *hierarchy_of(const char *controllers) {
   return NULL;
 }
 
-/* A line of /proc/PID/cgroup: "number:controllers:path". */
 static int look_at_cgroup(pid_t process, char *line, lh_error *error) {
   char folder[4096];
-  char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-  if (!path) return LH_OK;
-  *path++ = '\0';
-  const hierarchy *h = hierarchy_of(controllers + 1);
+  const char *controllers, *path;
+  if (!lh_cut_cgroup_line(line, &controllers, &path)) return LH_OK;
+  const hierarchy *h = hierarchy_of(controllers);
   for (size_t i = 0; h && i < 2 && h->mounts[i]; i++) {
     if (find_frozen(h->mounts[i], path, h->asked, folder, sizeof folder))
       return lh_fail(error, LH_EIO,

@@ -372,3 +372,12 @@ void lh_process_close(lh_target *target) {
 }
 
 /* }=================================================================================== */
+
+bool lh_cut_cgroup_line(char *line, const char **controllers, const char **path) {
+  char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
+  if (!second) return false;
+  *second = '\0';
+  *controllers = first + 1;
+  *path = second + 1;
+  return true;
+}

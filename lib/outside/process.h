@@ -34,4 +34,8 @@ void lh_process_close(lh_target *target);
 /* Reads /proc/PID/`name`, at most size - 1 bytes, and a NUL behind them. How many, or -errno. */
 ssize_t lh_process_text(int64_t process_id, const char *name, char *out, size_t size);
 
+/* Cuts a line of /proc/PID/cgroup, "number:controllers:path", which both then point into. False:
+** the line is no such one. */
+bool lh_cut_cgroup_line(char *line, const char **controllers, const char **path);
+
 #endif

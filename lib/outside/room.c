@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process.h"
+
 enum { PATH_BYTES = 8192, LINE_BYTES = 4352 };
 
 /* One of the kernel's two versions of cgroups. */
@@ -83,14 +85,12 @@ static bool has_memory_controller(const char *controllers) {
   return strstr(list, ",memory,") != NULL;
 }
 
-/* A line of /proc/self/cgroup: "number:controllers:path". */
 static void limit_by_line(lh_room *room, const char *root, char *line) {
   line[strcspn(line, "\n")] = '\0';
-  char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-  if (!path) return;
-  *path++ = '\0';
-  if (controllers[1] == '\0') limit_by_cgroups(room, &second, root, path);
-  if (has_memory_controller(controllers + 1)) limit_by_cgroups(room, &first, root, path);
+  const char *controllers, *path;
+  if (!lh_cut_cgroup_line(line, &controllers, &path)) return;
+  if (*controllers == '\0') limit_by_cgroups(room, &second, root, path);
+  if (has_memory_controller(controllers)) limit_by_cgroups(room, &first, root, path);
 }
 
 lh_room lh_find_room(const char *root) {
