@@ -129,7 +129,7 @@ int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *coun
   for (lh_id id = 1; id <= snapshot->n && !code; id++) {
     if (!lh_is_reachable(snapshot, id) || lh_is_own(snapshot, id)) continue;
     for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1] && !code; e++) {
-      if (!wanted[graph.edge[e]]) continue;
+      if (!wanted[graph.edge[e]] || snapshot->label[e] & LH_LABEL_ASIDE) continue;
       uint32_t i = lh_map_get(&index, graph.edge[e]);
       if (bounds[i].limit > 0 || n_seen[i] == MOST_REFERRERS) continue;
       n_seen[i]++;

@@ -2,8 +2,7 @@
 ** describe_referrers.c - who refers to the instances of a class: the references by the class of
 ** what they come from and by what they are called there, weak ones too.
 **
-** What refers to an instance at all is known by the graph, or of weak tables by their records; the
-** edges of those alone are decoded. Keys that vary are [*]: integers and objects
+** What refers to an instance at all is known by the rows; the edges of those alone are decoded. Keys that vary are [*]: integers and objects
 ** always, strings in maps, and where one class has more than MANY of them.
 */
 #include "analyses.h"
@@ -39,23 +38,13 @@ typedef struct collecting {
   bool too_many, again; /* names of a class: then all is counted again */
 } collecting;
 
-/* Weak references are no edges of the graph. */
-static void find_weak_source(collecting *c, lh_id table) {
-  lh_references it;
-  lh_reference batch[LH_REFERENCE_BATCH];
-  size_t n;
-  lh_references_begin(c->snapshot, table, table, &it);
-  while ((n = lh_references_read(&it, batch)))
-    for (size_t i = 0; i < n; i++)
-      if (c->of->is_one[batch[i].target]) c->refers[table] = 1;
-}
-
 static bool find_sources(collecting *c) {
   const lh_snapshot *snapshot = c->snapshot;
   c->refers = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
   if (!c->refers || !lh_mark_sources(snapshot, c->of->ids, c->of->n, c->refers)) return false;
-  for (size_t i = 0; i < snapshot->n_weak_sources; i++)
-    find_weak_source(c, snapshot->weak_sources[i]);
+  for (size_t i = 0; i < snapshot->n_aside; i++) /* weak: the row has the source */
+    if (c->of->is_one[snapshot->aside[i].target])
+      c->refers[snapshot->edge[snapshot->aside[i].edge]] = 1;
   return true;
 }
 

@@ -99,7 +99,7 @@ static bool list_holders(holding *h, const uint8_t *inside, const uint8_t *wante
     lh_id id = h->tree->order[p];
     if (inside[id] || lh_is_own(h->snapshot, id)) continue;
     for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1]; e++)
-      h->n_held[id] += wanted[graph.edge[e]];
+      h->n_held[id] += wanted[graph.edge[e]] && !(h->snapshot->label[e] & LH_LABEL_ASIDE);
     if (h->n_held[id] == 0) continue;
     if (!lh_grow(&h->holders, h->n_holders, &h->holder_capacity, sizeof *h->holders)) return false;
     h->holders[h->n_holders++] = id;

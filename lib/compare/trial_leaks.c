@@ -301,7 +301,7 @@ static bool count_classes(telling *t) {
 static bool has_leaks(const telling *t, lh_id table) {
   const lh_snapshot *snapshot = t->snapshot;
   for (uint32_t e = snapshot->first_edge[table]; e < snapshot->first_edge[table + 1]; e++)
-    if (t->leaks[snapshot->edge[e]]) return true;
+    if (!(snapshot->label[e] & LH_LABEL_ASIDE) && t->leaks[snapshot->edge[e]]) return true;
   return false;
 }
 

@@ -16,9 +16,12 @@ static bool search_all(lh_snapshot *snapshot) {
   size_t n = (size_t)snapshot->n + 1;
   snapshot->distance = lh_alloc(n, sizeof *snapshot->distance);
   snapshot->parent = lh_alloc(n, sizeof *snapshot->parent);
-  if (!snapshot->distance || !snapshot->parent) return false;
+  snapshot->parent_edge = lh_alloc(n, sizeof *snapshot->parent_edge);
+  if (!snapshot->distance || !snapshot->parent || !snapshot->parent_edge) return false;
   lh_search search;
   lh_search_begin(snapshot, &search, snapshot->distance, snapshot->parent);
+  search.snapshot = snapshot;
+  search.parent_edge = snapshot->parent_edge;
   return lh_search_paths(&search);
 }
 
@@ -67,6 +70,7 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->idom);
   lh_free(snapshot->distance);
   lh_free(snapshot->parent);
+  lh_free(snapshot->parent_edge);
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
   lh_children_free(snapshot->children);
@@ -86,6 +90,7 @@ static void drop_analysis(lh_snapshot *snapshot) {
   snapshot->idom = NULL;
   snapshot->distance = NULL;
   snapshot->parent = NULL;
+  snapshot->parent_edge = NULL;
   lh_free(snapshot->retained);
   snapshot->retained = NULL;
 }

@@ -9,13 +9,11 @@
 ** activates the value. Each ephemeron is looked at twice, so chains (the value is the next key)
 ** cost no more than others.
 **
-** Afterwards the live ones become ordinary edges from key to value, and the heap is a plain graph
-** to everything that follows: to dominators and retained sizes the key holds the value, the table
-** does not. Memory: 13 n + 12 for each ephemeron, and none of it where there are none.
+** Afterwards the live ones become ordinary edges from key to value (graph.c), and the heap is a
+** plain graph to everything that follows: to dominators and retained sizes the key holds the value,
+** the table does not. Memory: 13 n + 20 for each ephemeron, and none of it where there are none.
 */
 #include "graph.h"
-
-#include <string.h>
 
 typedef struct traversal {
   const lh_graph *graph;
@@ -88,36 +86,4 @@ bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t 
   if (ok) traverse(&t);
   traversal_free(&t);
   return ok;
-}
-
-bool lh_live_ephemerons(const lh_graph *graph, lh_ephemeron *all, size_t *n_all) {
-  bool ok = false;
-  size_t n_live = 0;
-  traversal t = {.graph = graph};
-  if (*n_all == 0) return true;
-  t.seen = lh_alloc_zeroed((size_t)graph->n + 1, 1);
-  t.worklist = lh_alloc((size_t)graph->n + 1, sizeof(lh_id));
-  if (!t.seen || !t.worklist || !index_ephemerons(&t, all, *n_all)) goto out;
-  traverse(&t);
-  for (size_t i = 0; i < *n_all; i++)
-    if (t.seen[t.of_key[i].table] && t.seen[t.of_key[i].key]) all[n_live++] = t.of_key[i];
-  *n_all = n_live;
-  ok = true;
-out:
-  lh_free(t.seen);
-  traversal_free(&t);
-  return ok;
-}
-
-void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh_ephemeron *live,
-                         size_t n_live) {
-  uint32_t left = (uint32_t)n_live; /* how far the edges of v move */
-  uint32_t end = first_edge[n + 1];
-  for (uint32_t v = n + 1; v-- > 0 && left;) {
-    uint32_t begin = first_edge[v];
-    first_edge[v + 1] = end + left;
-    for (; left && live[left - 1].key == v; left--) edge[end + left - 1] = live[left - 1].value;
-    memmove(edge + begin + left, edge + begin, (end - begin) * sizeof *edge);
-    end = begin;
-  }
 }

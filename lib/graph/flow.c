@@ -17,6 +17,7 @@
 ** paths; all else is the search's. Memory: 8 n and 4 m, and 28 bytes for each reference on a path.
 */
 #include "graph.h"
+#include "read/decode.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -71,39 +72,24 @@ static uint32_t known_member(const lh_flow *flow, uint32_t at) {
 
 /* {=== Units ========================================================================== */
 
-/* Edge number `at` of the graph; and of a table's entry the other one, if both keep alive. */
-static lh_edge edge_at(const lh_snapshot *s, lh_id source, uint32_t at, uint32_t *other_at) {
-  lh_edges it;
-  lh_edge edge = {0}, before = {0}, after;
-  uint32_t e = s->first_edge[source];
-  *other_at = NONE;
-  lh_edges_begin(s, source, &it);
-  while (lh_edges_next(&it, &edge)) {
-    if (edge.weak) continue;
-    if (e++ == at) break;
-    before = edge;
-  }
-  if (edge.kind == LH_EDGE_VALUE && before.kind == LH_EDGE_KEY && before.source == source &&
-      edge.key.kind == LH_VALUE_OBJECT && edge.key.as.object == before.target)
-    *other_at = at - 1;
-  else if (edge.kind == LH_EDGE_KEY && lh_edges_next(&it, &after) && !after.weak &&
-           after.kind == LH_EDGE_VALUE && after.key.kind == LH_VALUE_OBJECT &&
-           after.key.as.object == edge.target)
-    *other_at = at + 1;
-  return edge;
+/* Of a table's entry the reference to its key, or of a key that to what is under it, if it keeps
+** alive; NONE. */
+static uint32_t other_of_entry(const lh_snapshot *s, lh_id source, uint32_t at) {
+  bool is_value = s->label[at] & LH_LABEL_KEYED;
+  uint32_t other = is_value ? at - 1 : at + 1;
+  if (!is_value && (lh_label_kind(s->label[at]) != LH_EDGE_KEY ||
+                    other == s->first_edge[source + 1] || !(s->label[other] & LH_LABEL_KEYED)))
+    return NONE;
+  return s->label[other] & LH_LABEL_ASIDE ? NONE : other;
 }
 
 static uint32_t number_of_edge(const lh_snapshot *s, const lh_edge *edge) {
   lh_edges it;
   lh_edge found;
-  uint32_t e = s->first_edge[edge->source];
-  for (lh_edges_begin(s, edge->source, &it); lh_edges_next(&it, &found);) {
-    if (found.weak) continue;
-    if (found.kind == edge->kind && found.target == edge->target &&
+  for (lh_edges_begin(s, edge->source, &it); lh_edges_next(&it, &found);)
+    if (!found.weak && found.kind == edge->kind && found.target == edge->target &&
         found.ordinal == edge->ordinal && found.index == edge->index)
-      return e;
-    e++;
-  }
+      return lh_edges_number(&it);
   return NONE;
 }
 
@@ -124,9 +110,8 @@ static uint32_t add_member(lh_flow *flow, lh_id source, uint32_t at) {
 }
 
 /* Does it matter what stands beside the edge? No path goes on from a string. */
-static bool is_way(const lh_flow *flow, lh_id source, uint32_t at) {
+static bool is_way(const lh_flow *flow, uint32_t at) {
   const lh_snapshot *s = flow->snapshot;
-  if (at < s->first_edge[source] || at >= s->first_edge[source + 1]) return false;
   return lh_type_of(s, s->edge[at]) != LH_TYPE_STRING || s->edge[at] == flow->to;
 }
 
@@ -134,15 +119,13 @@ static bool is_way(const lh_flow *flow, lh_id source, uint32_t at) {
 static uint32_t find_other(lh_flow *flow, lh_id *source, uint32_t at) {
   const lh_snapshot *s = flow->snapshot;
   lh_type type = lh_type_of(s, *source);
-  uint32_t other_at = NONE;
   lh_edge edge, other;
   if (type == LH_TYPE_TABLE) {
-    if (is_way(flow, *source, at - 1) || is_way(flow, *source, at + 1))
-      (void)edge_at(s, *source, at, &other_at);
-    return other_at;
+    uint32_t other_at = other_of_entry(s, *source, at);
+    return other_at != NONE && is_way(flow, other_at) ? other_at : NONE;
   }
   if (type != LH_TYPE_UPVALUE && type != LH_TYPE_THREAD) return NONE;
-  edge = edge_at(s, *source, at, &other_at);
+  edge = lh_edge_at(s, *source, at);
   if (!lh_may_be_variable(s, &edge) || flow->n_variables++ >= LH_MOST_VARIABLES ||
       !lh_same_variable(s, &edge, &other))
     return NONE;
@@ -223,10 +206,10 @@ static size_t count_taken(const lh_flow *flow, lh_id source, lh_id target) {
 static bool add_free_sources(lh_flow *flow, lh_id vertex) {
   const lh_snapshot *s = flow->snapshot;
   size_t n, end;
-  const lh_id *sources = lh_graph_sources(s, vertex, &n);
+  const uint32_t *edges = lh_edges_to(s, vertex, &n);
   for (size_t i = 0; i < n; i = end) {
-    lh_id source = sources[i];
-    for (end = i + 1; end < n && sources[end] == source;) end++;
+    lh_id source = lh_source_of_edge(s, edges[i]);
+    for (end = i + 1; end < n && edges[end] < s->first_edge[source + 1];) end++;
     bool is_free = s->distance[source] != LH_UNREACHED &&
                    (!flow->of_source[source] || end - i > count_taken(flow, source, vertex));
     if (is_free && !add_target(flow, source)) return false;
@@ -342,12 +325,11 @@ static bool tell_edges(const lh_flow *flow, const uint32_t *list, size_t n, cons
   path->n_steps = way->n_steps + n;
   path->steps = lh_alloc(path->n_steps, sizeof *path->steps);
   for (size_t i = 0; path->steps && i < path->n_steps; i++) {
-    uint32_t other_at;
     if (i < way->n_steps) {
       path->steps[i] = way->steps[i];
     } else {
       const member *m = &flow->members[list[i - way->n_steps]];
-      path->steps[i] = edge_at(flow->snapshot, m->source, m->at, &other_at);
+      path->steps[i] = lh_edge_at(flow->snapshot, m->source, m->at);
     }
   }
   return path->steps;

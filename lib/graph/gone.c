@@ -72,15 +72,15 @@ static bool is_outside(const finding *f, lh_id id) {
 
 static bool has_source_outside(const finding *f, lh_id id) {
   size_t n;
-  const lh_id *sources = lh_graph_sources(f->snapshot, id, &n);
+  const uint32_t *edges = lh_edges_to(f->snapshot, id, &n);
   for (size_t i = 0; i < n; i++)
-    if (is_outside(f, sources[i])) return true;
+    if (is_outside(f, lh_source_of_edge(f->snapshot, edges[i]))) return true;
   return false;
 }
 
 static void find_staying(finding *f) {
   const lh_going *going = f->going;
-  if (lh_has_graph_sources(f->snapshot)) {
+  if (lh_has_edges_to(f->snapshot)) {
     for (size_t i = 0; i < going->n; i++)
       if (going->goes[going->list[i]] == MAY_STAY && has_source_outside(f, going->list[i]))
         stay(f, going->list[i]);

@@ -29,9 +29,8 @@ static inline void lh_prefetch(const void *p) {
 
 /* {=== graph.c ======================================================================= */
 
-/* Fills first_edge and edge of a snapshot: the strong edges of its records but for those that are
-** left out, those that live ephemerons add included, and ephemerons, weak_sources, how many these
-** are, and LH_KIND_EPHEMERON_KEY. */
+/* Makes the rows of a snapshot the graph of an analysis: what is left out becomes a loop, and live
+** ephemerons get their edges. And back again. */
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error);
 void lh_drop_graph(lh_snapshot *snapshot);
 
@@ -55,21 +54,11 @@ void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *d
 
 /* {=== ephemeron.c =================================================================== */
 
-/* Keeps those of `all` (in ascending order of their tables) whose table and key are reachable,
-** where a value counts as reachable when table and key are: the least fixpoint, in O(n + m +
-** ephemerons). They end up in front, sorted by key. */
-bool lh_live_ephemerons(const lh_graph *graph, lh_ephemeron *all, size_t *n_all);
-
 /* What the root reaches becomes LH_SEEN_ALIVE; before it 0, or LH_SEEN_GONE for what may not be
 ** touched. `by_table`: ephemerons that are no edges of the graph, in ascending order of their
 ** tables. Table and key play the same part: of keys is fine, too, with the two exchanged. */
 enum { LH_SEEN_ALIVE = 1, LH_SEEN_GONE = 2 };
 bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen);
-
-/* Adds an edge key -> value for each ephemeron (sorted by key), behind the key's other edges.
-** `edge` must have room for them. */
-void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh_ephemeron *live,
-                         size_t n_live);
 
 /* }=================================================================================== */
 
@@ -98,6 +87,8 @@ struct lh_search {
   lh_id registry;
   uint32_t *distance;
   lh_id *parent;
+  uint32_t *parent_edge;       /* optional: of several from the parent the one that is best told */
+  const lh_snapshot *snapshot; /* with it: whose edges these are */
   /* Optional: the first `max_found` sources of edges to `watched`, nearest and best first. The
   ** search ends when there are so many. */
   lh_id watched;
@@ -131,7 +122,7 @@ bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
 const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
 
 /* The other way round: from where it may go on to this vertex. Until the next call of either; of a
-** snapshot that has the sources of edges (referrers.c). */
+** snapshot that has the edges to each vertex (referrers.c). */
 const lh_id *lh_flow_sources(lh_flow *flow, lh_id vertex, size_t *n);
 
 /* Where the path begins that was taken first and was not taken out yet: at `from`, or where that
@@ -146,16 +137,22 @@ bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *plac
 
 /* {=== steps.c ======================================================================= */
 
-/* What was learned about steps. */
+/* Where the records of big sources are entered. */
 bool lh_steps_new(lh_steps **out);
 void lh_steps_free(lh_steps *steps); /* NULL is fine */
+
+/* What lh_edges_next tells of the edge with this number in the rows, whose source is known. O(1),
+** but for what only the record says at most the time of 256 edges. */
+lh_edge lh_edge_at(const lh_snapshot *snapshot, lh_id source, uint32_t e);
 
 /* Orders two edges of one source to one target: negative if a person had better be told a. By rank,
 ** and of string keys the least: the order of a table's entries differs from run to run. */
 int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);
 
-/* The best strong edge from source to target: there is one. O(edges of the source), and if it is
-** asked for many steps of the search tree O(1). */
+int lh_compare_edge_numbers(const lh_snapshot *snapshot, uint32_t a, uint32_t b);
+
+/* The best edge from source to target that keeps it alive: there is one. O(1) for a step of the
+** search tree, else O(edges of the source). */
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 
 /* }=================================================================================== */
@@ -164,10 +161,11 @@ lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 
 void lh_referrer_index_free(lh_referrer_index *index); /* NULL is fine */
 
-/* The sources of the edges that lead to a vertex, ascending, one for each edge: to be asked of a
-** snapshot that has them, since somebody asked it for referrers. O(1). */
-bool lh_has_graph_sources(const lh_snapshot *snapshot);
-const lh_id *lh_graph_sources(const lh_snapshot *snapshot, lh_id id, size_t *n);
+/* The numbers of the edges that keep a vertex alive, ascending, and the source of an edge: to be
+** asked of a snapshot that has them, since somebody asked it for referrers. O(1). */
+bool lh_has_edges_to(const lh_snapshot *snapshot);
+const uint32_t *lh_edges_to(const lh_snapshot *snapshot, lh_id id, size_t *n);
+lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e);
 
 /* Sets refers[v] of each vertex with an edge to one of the ids. False: out of memory. O(n + m), or
 ** O(edges to them) where there are the sources. */

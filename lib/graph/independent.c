@@ -142,7 +142,7 @@ static bool allocate(work *w) {
   size_t n = (size_t)w->snapshot->n + 1;
   uint32_t *distance = w->search.distance = lh_alloc(n, sizeof *distance);
   lh_id *parent = w->search.parent = lh_alloc(n, sizeof *parent);
-  bool has_sources = lh_has_graph_sources(w->snapshot);
+  bool has_sources = lh_has_edges_to(w->snapshot);
   w->vertices = lh_alloc(n, sizeof *w->vertices);
   w->flow = lh_flow_new(w->snapshot, w->to);
   if (has_sources) w->back = lh_alloc(n, sizeof *w->back);

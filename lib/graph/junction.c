@@ -66,11 +66,11 @@ static void count_edge(chain *c, lh_id source, lh_id target) {
 /* By the index of referrers if there is one, or else by all edges. */
 static void count_entering(chain *c, lh_id id) {
   const lh_snapshot *s = c->snapshot;
-  if (lh_has_graph_sources(s)) {
+  if (lh_has_edges_to(s)) {
     for (lh_id at = id; at != LH_ROOT; at = s->idom[at]) {
       size_t n;
-      const lh_id *sources = lh_graph_sources(s, at, &n);
-      for (size_t i = 0; i < n; i++) count_edge(c, sources[i], at);
+      const uint32_t *edges = lh_edges_to(s, at, &n);
+      for (size_t i = 0; i < n; i++) count_edge(c, lh_source_of_edge(s, edges[i]), at);
     }
     return;
   }

@@ -49,6 +49,20 @@ static bool discover(lh_search *search, frontier *front, lh_id id, unsigned pena
   return true;
 }
 
+/* By one more reference of the same level: of several sources the oldest is the parent. */
+static void reach_again(lh_search *search, lh_id target, lh_id source, uint32_t e,
+                        bool is_as_good) {
+  uint32_t *edge = search->parent_edge;
+  lh_id parent = search->parent[target];
+  if (source > parent && is_as_good) {
+    search->parent[target] = source;
+    if (edge) edge[target] = e;
+  } else if (source == parent && edge &&
+             lh_compare_edge_numbers(search->snapshot, e, edge[target]) < 0) {
+    edge[target] = e;
+  }
+}
+
 static bool expand(lh_search *search, frontier *front, lh_id source, unsigned penalty) {
   const uint32_t *first_edge = search->graph.first_edge;
   const lh_id *targets = search->graph.edge + first_edge[source];
@@ -59,19 +73,20 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
     if (!targets) return false;
   }
   const uint8_t *is_cut = search->is_cut;
+  uint32_t first = first_edge[source];
   for (size_t i = 0; i < n; i++) {
     lh_id target = targets[i];
     if (is_cut && is_cut[target] && search->cut_from[target] == source) continue;
     if (search->distance[target] == LH_UNREACHED) {
       search->distance[target] = reached;
       search->parent[target] = source;
+      if (search->parent_edge) search->parent_edge[target] = first + (uint32_t)i;
       front->through[target] = (uint8_t)penalty;
       if (!discover(search, front, target, penalty)) return false;
       continue;
     }
-    if (search->distance[target] == reached && source > search->parent[target] &&
-        front->through[target] == penalty)
-      search->parent[target] = source;
+    if (search->distance[target] == reached)
+      reach_again(search, target, source, first + (uint32_t)i, front->through[target] == penalty);
     if (target == search->watched && search->n_found < search->max_found &&
         (search->n_found == 0 || search->found[search->n_found - 1] != source))
       search->found[search->n_found++] = source;

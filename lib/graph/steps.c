@@ -1,20 +1,20 @@
 /*
-** steps.c - which edge leads from one object to the next, as a path shows it.
+** steps.c - a reference by its number: what it is as an edge, and which of several is told.
 **
-** The first edge of the source's record that leads there, but rather one from a table's string key
-** than any other value (of several the least key), and rather a value than a key. To find it costs
-** the edges of the source, which is nothing for one path, but with a row for each of a million
-** objects in one table it would be a million times half a million. So once more edges were looked
-** at than the heap has, an index is made of the steps of the search tree, those that reports ask
-** for: for each object that is found through a big one the number of the edge, and for each big one
-** its iterator at every 64th edge. From then on a step costs 64 edges at most. 4 bytes an object
-** and 1.5 for each edge of big ones; a list of a million objects in one table: 25 ms.
+** Of most references the rows say all: a string key is the reference before its value. A number as
+** key, a line or the name of a variable is read from the record of the source, whose edges are gone
+** through for it. So that a big table is not read from its start each time, the iterator of each
+** source of more than 256 references is kept at every 256th of them, from when one of these was
+** asked about: 0.4 bytes for each of their references.
 */
 #include "graph.h"
 
 #include <string.h>
 
-enum { STRIDE = 64, AT_ONCE = 16 }; /* targets that are compared in the time of one edge */
+#include "read/decode.h"
+#include "read/record.h"
+
+enum { STRIDE = 256 };
 
 typedef struct big_source {
   lh_id id;
@@ -22,9 +22,7 @@ typedef struct big_source {
 } big_source;
 
 struct lh_steps {
-  uint64_t n_scanned; /* edges, while there is no index */
   bool tried;
-  uint32_t *place;     /* number of the edge; UINT32_MAX: not by a big source */
   big_source *sources; /* by id */
   size_t n_sources, source_capacity;
   lh_edges *saved;
@@ -37,12 +35,9 @@ bool lh_steps_new(lh_steps **out) {
 }
 
 static void drop_index(lh_steps *steps) {
-  lh_free(steps->place);
   lh_free(steps->sources);
   lh_free(steps->saved);
-  steps->place = NULL;
-  steps->sources = NULL;
-  steps->saved = NULL;
+  *steps = (lh_steps){.tried = true};
 }
 
 void lh_steps_free(lh_steps *steps) {
@@ -50,13 +45,13 @@ void lh_steps_free(lh_steps *steps) {
   lh_free(steps);
 }
 
+/* {=== Which of several ============================================================== */
+
 /* How well an edge tells a person why its target is alive: 0 is best, 3 the worst. */
-static unsigned rank_of(const lh_snapshot *snapshot, const lh_edge *edge) {
-  if (edge->kind == LH_EDGE_KEY) return 3;
-  if (edge->kind != LH_EDGE_VALUE) return 2;
-  bool named = edge->key.kind == LH_VALUE_OBJECT &&
-               lh_type_of(snapshot, edge->key.as.object) == LH_TYPE_STRING;
-  return named ? 0 : 1;
+static unsigned rank_of(lh_edge_kind kind, bool is_named) {
+  if (kind == LH_EDGE_KEY) return 3;
+  if (kind != LH_EDGE_VALUE) return 2;
+  return is_named ? 0 : 1;
 }
 
 /* A long key is told by its beginning, and read no further: many entries may have it. */
@@ -65,33 +60,50 @@ static uint64_t shown_bytes(const lh_object *string) {
   return kept < LH_DEFAULT_STRING_BYTES ? kept : LH_DEFAULT_STRING_BYTES;
 }
 
-int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b) {
-  unsigned rank = rank_of(snapshot, a), other = rank_of(snapshot, b);
-  if (rank != other || rank != 0) return (rank > other) - (rank < other);
+static int compare_strings(const lh_snapshot *snapshot, lh_id a, lh_id b) {
   lh_object x, y;
-  lh_object_at(snapshot, a->key.as.object, &x);
-  lh_object_at(snapshot, b->key.as.object, &y);
+  lh_object_at(snapshot, a, &x);
+  lh_object_at(snapshot, b, &y);
   if (x.dead || y.dead) return x.dead - y.dead;
   uint64_t n = shown_bytes(&x), m = shown_bytes(&y);
   int order = memcmp(x.as.string.bytes, y.as.string.bytes, (size_t)(n < m ? n : m));
   return order ? order : (n > m) - (n < m);
 }
 
-/* {=== the index ===================================================================== */
-
-static const lh_edges *saved_before(const lh_steps *steps, lh_id source, uint32_t number) {
-  size_t at;
-  LH_LOWER_BOUND(at, steps->n_sources - 1, steps->sources[at].id < source);
-  return &steps->saved[steps->sources[at].first_saved + number / STRIDE];
+static int compare_ranks(const lh_snapshot *snapshot, unsigned rank, lh_id key, unsigned other,
+                         lh_id other_key) {
+  if (rank != other || rank != 0) return (rank > other) - (rank < other);
+  return compare_strings(snapshot, key, other_key);
 }
 
-static lh_edge indexed_edge(const lh_steps *steps, lh_id source, lh_id target) {
-  lh_edge edge = {.source = source, .target = target};
-  uint32_t number = steps->place[target];
-  lh_edges it = *saved_before(steps, source, number);
-  for (uint32_t i = 0; i <= number % STRIDE; i++) (void)lh_edges_next(&it, &edge);
-  return edge;
+static bool is_string(const lh_snapshot *snapshot, lh_id id) {
+  return lh_type_of(snapshot, id) == LH_TYPE_STRING;
 }
+
+static unsigned rank_of_edge(const lh_snapshot *snapshot, const lh_edge *edge) {
+  return rank_of(edge->kind,
+                 edge->key.kind == LH_VALUE_OBJECT && is_string(snapshot, edge->key.as.object));
+}
+
+int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b) {
+  return compare_ranks(snapshot, rank_of_edge(snapshot, a), a->key.as.object,
+                       rank_of_edge(snapshot, b), b->key.as.object);
+}
+
+static unsigned rank_of_number(const lh_snapshot *s, uint32_t e) {
+  uint8_t label = s->label[e];
+  return rank_of(lh_label_kind(label), label & LH_LABEL_KEYED && is_string(s, s->edge[e - 1]));
+}
+
+int lh_compare_edge_numbers(const lh_snapshot *s, uint32_t a, uint32_t b) {
+  unsigned rank = rank_of_number(s, a), other = rank_of_number(s, b);
+  return compare_ranks(s, rank, rank == 0 ? s->edge[a - 1] : LH_ROOT, other,
+                       other == 0 ? s->edge[b - 1] : LH_ROOT);
+}
+
+/* }=================================================================================== */
+
+/* {=== What it is ==================================================================== */
 
 static bool index_source(const lh_snapshot *snapshot, lh_steps *steps, lh_id source) {
   lh_edges it;
@@ -99,56 +111,78 @@ static bool index_source(const lh_snapshot *snapshot, lh_steps *steps, lh_id sou
   if (!lh_grow(&steps->sources, steps->n_sources, &steps->source_capacity, sizeof(big_source)))
     return false;
   steps->sources[steps->n_sources++] = (big_source){source, steps->n_saved};
+  uint32_t first = snapshot->first_edge[source], next = first;
   lh_edges_begin(snapshot, source, &it);
-  for (uint32_t number = 0;; number++) {
-    if (number % STRIDE == 0) {
-      if (!lh_grow(&steps->saved, steps->n_saved, &steps->saved_capacity, sizeof it)) return false;
-      steps->saved[steps->n_saved++] = it;
-    }
-    if (!lh_edges_next(&it, &edge)) return true;
-    if (edge.weak || snapshot->parent[edge.target] != source) continue;
-    uint32_t *place = &steps->place[edge.target];
-    if (*place != UINT32_MAX) {
-      lh_edge best = indexed_edge(steps, source, edge.target);
-      if (lh_compare_edges(snapshot, &edge, &best) >= 0) continue;
-    }
-    *place = number;
+  for (lh_edges before = it; lh_edges_next(&it, &edge); before = it) {
+    if (lh_edges_number(&it) < next) continue;
+    if (!lh_grow(&steps->saved, steps->n_saved, &steps->saved_capacity, sizeof it)) return false;
+    steps->saved[steps->n_saved++] = before;
+    next += STRIDE;
+  }
+  return true;
+}
+
+static void index_sources(const lh_snapshot *s, lh_steps *steps) {
+  bool ok = true;
+  steps->tried = true;
+  for (lh_id id = 0; ok && id <= s->n; id++)
+    if (s->first_edge[id + 1] - s->first_edge[id] > STRIDE) ok = index_source(s, steps, id);
+  if (!ok) drop_index(steps); /* it goes without, but slowly */
+}
+
+/* Puts the iterator before an edge, or some edges before that. */
+static void begin_before(const lh_snapshot *s, lh_id source, uint32_t e, lh_edges *it) {
+  uint32_t offset = e - s->first_edge[source];
+  lh_steps *steps = s->steps;
+  if (offset >= STRIDE && steps && !steps->tried) index_sources(s, steps);
+  if (offset < STRIDE || !steps || !steps->saved) {
+    lh_edges_begin(s, source, it);
+    return;
+  }
+  size_t at;
+  LH_LOWER_BOUND(at, steps->n_sources, steps->sources[at].id < source);
+  *it = steps->saved[steps->sources[at].first_saved + offset / STRIDE];
+}
+
+/* What the rows say: the kinds that need nothing else of the record. */
+static bool tell_from_row(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
+  uint8_t label = s->label[e];
+  switch (edge->kind) {
+    case LH_EDGE_KEY: edge->key = lh_object_value(edge->target); return true;
+    case LH_EDGE_VALUE:
+      if (!(label & LH_LABEL_KEYED)) return false;
+      edge->key = lh_object_value(lh_true_target(s, e - 1));
+      return true;
+    case LH_EDGE_METATABLE:
+    case LH_EDGE_CONTENT:
+    case LH_EDGE_PROTO: edge->ordinal = 1; return true;
+    default: return false;
   }
 }
 
-static void make_index(const lh_snapshot *snapshot, lh_steps *steps) {
-  bool ok = true;
-  const uint32_t *first_edge = snapshot->first_edge;
-  steps->tried = true;
-  steps->place = lh_alloc((size_t)snapshot->n + 1, sizeof *steps->place);
-  if (!steps->place) return;
-  for (lh_id id = 0; id <= snapshot->n; id++) steps->place[id] = UINT32_MAX;
-  for (lh_id id = 0; ok && id <= snapshot->n; id++)
-    if (first_edge[id + 1] - first_edge[id] > STRIDE && lh_is_reachable(snapshot, id))
-      ok = index_source(snapshot, steps, id);
-  if (!ok) drop_index(steps); /* it goes without, but slowly */
+lh_edge lh_edge_at(const lh_snapshot *s, lh_id source, uint32_t e) {
+  lh_edge edge = {.source = source,
+                  .target = lh_true_target(s, e),
+                  .kind = lh_label_kind(s->label[e]),
+                  .weak = s->label[e] & LH_LABEL_ASIDE,
+                  .name = LH_NO_OBJECT,
+                  .holder = LH_NO_OBJECT};
+  if (edge.kind == LH_EDGE_EPHEMERON) return lh_ephemeron_edge(lh_ephemeron_of(s, e));
+  if (!s->left_out && tell_from_row(s, e, &edge)) return edge;
+  lh_edges it;
+  begin_before(s, source, e, &it);
+  while (lh_edges_next(&it, &edge) && lh_edges_number(&it) < e) continue;
+  return edge;
 }
 
 /* }=================================================================================== */
 
-lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target) {
-  lh_steps *steps = snapshot->steps;
-  if (steps->place && snapshot->parent[target] == source && steps->place[target] != UINT32_MAX)
-    return indexed_edge(steps, source, target);
-  lh_edges it;
-  lh_edge edge, best = {.source = source, .target = target};
-  uint32_t n_left = 0, first = snapshot->first_edge[source], end = snapshot->first_edge[source + 1];
-  for (uint32_t e = first; e < end; e++) n_left += snapshot->edge[e] == target;
-  steps->n_scanned += (end - first) / AT_ONCE;
-  bool found = false;
-  for (lh_edges_begin(snapshot, source, &it); n_left > 0 && lh_edges_next(&it, &edge);) {
-    steps->n_scanned++;
-    if (edge.target != target || edge.weak) continue;
-    if (!found || lh_compare_edges(snapshot, &edge, &best) < 0) best = edge;
-    found = true;
-    n_left--;
-  }
-  if (!steps->tried && steps->n_scanned > snapshot->first_edge[snapshot->n + 1])
-    make_index(snapshot, steps);
-  return best;
+lh_edge lh_best_edge(const lh_snapshot *s, lh_id source, lh_id target) {
+  if (s->parent[target] == source) return lh_edge_at(s, source, s->parent_edge[target]);
+  uint32_t best = UINT32_MAX;
+  for (uint32_t e = s->first_edge[source]; e < s->first_edge[source + 1]; e++)
+    if (s->edge[e] == target && !(s->label[e] & LH_LABEL_ASIDE) &&
+        (best == UINT32_MAX || lh_compare_edge_numbers(s, e, best) < 0))
+      best = e;
+  return lh_edge_at(s, source, best);
 }

@@ -8,6 +8,7 @@
 ** any.
 */
 #include "graph.h"
+#include "read/decode.h"
 #include "read/left_out.h"
 
 #include <string.h>
@@ -45,15 +46,11 @@ static void straighten(question *q, bent_list *bents) {
   bents->n = 0;
 }
 
-/* They stand at the end of their key's row. */
 static bool bend_ephemerons(question *q) {
   const lh_snapshot *s = q->snapshot;
-  for (size_t first = 0, end; first < s->n_ephemerons; first = end) {
-    lh_id key = s->ephemerons[first].key;
-    for (end = first; end < s->n_ephemerons && s->ephemerons[end].key == key;) end++;
-    uint32_t row_end = s->first_edge[key + 1];
-    for (uint32_t at = row_end - (uint32_t)(end - first); at < row_end; at++)
-      if (!bend(q, &q->of_ephemerons, at, key)) return false;
+  for (size_t i = 0; i < s->n_ephemerons; i++) {
+    const lh_ephemeron *e = &s->ephemerons[i];
+    if (e->is_alive && !bend(q, &q->of_ephemerons, e->edge, e->key)) return false;
   }
   return true;
 }
@@ -63,14 +60,10 @@ static bool bend_cut(question *q) {
   for (lh_id source; (source = lh_left_out_source(q->cut, &at)) != LH_NO_OBJECT;) {
     lh_edges it;
     lh_edge edge;
-    uint32_t e = q->snapshot->first_edge[source];
-    for (lh_edges_begin(q->snapshot, source, &it); lh_edges_next(&it, &edge);) {
-      if (edge.weak) continue;
-      if (edge.kind != LH_EDGE_EPHEMERON && lh_left_out_has(q->cut, &edge) &&
-          !bend(q, &q->of_cut, e, source))
+    for (lh_edges_begin(q->snapshot, source, &it); lh_edges_next(&it, &edge);)
+      if (!edge.weak && edge.kind != LH_EDGE_EPHEMERON && lh_left_out_has(q->cut, &edge) &&
+          !bend(q, &q->of_cut, lh_edges_number(&it), source))
         return false;
-      e++;
-    }
   }
   return true;
 }
@@ -81,7 +74,7 @@ static size_t take_ephemerons(question *q) {
   for (size_t i = 0; i < s->n_ephemerons; i++) {
     const lh_ephemeron *e = &s->ephemerons[i];
     lh_edge edge = lh_ephemeron_edge(e);
-    if (!lh_left_out_has(q->cut, &edge))
+    if (e->is_alive && !lh_left_out_has(q->cut, &edge))
       q->ephemerons[n++] = (lh_ephemeron){.table = e->key, .key = e->table, .value = e->value};
   }
   return n;

@@ -6,6 +6,8 @@
 ** Only what refers to a wanted object is decoded; the flat edges of the graph tell which does.
 */
 #include "names.h"
+#include "read/decode.h"
+#include "read/record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +18,8 @@ static bool is_wanted(const lh_namer *namer, lh_id id) {
 
 /* Functions are named by prototype, as all closures of one are alike; the rest by object. */
 static lh_id subject_of(const lh_namer *namer, lh_id target) {
-  lh_object object;
   if (lh_type_of(namer->snapshot, target) != LH_TYPE_CLOSURE) return target;
-  lh_object_at(namer->snapshot, target, &object);
-  return object.as.closure.is_c ? target : object.as.closure.proto;
+  return lh_is_c_closure(namer->snapshot, target) ? target : lh_proto_of(namer->snapshot, target);
 }
 
 const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id) {
@@ -29,6 +29,7 @@ const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id) {
 
 static int compare_candidates(const lh_namer *namer, const lh_candidate *a, const lh_candidate *b) {
   if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+  if (a->text == b->text && a->qualifier == b->qualifier) return 0;
   const char *x = lh_namer_chars(namer, a->text), *y = lh_namer_chars(namer, b->text);
   if (strlen(x) != strlen(y)) return strlen(x) < strlen(y) ? -1 : 1;
   int order = strcmp(x, y);
@@ -239,35 +240,51 @@ static uint32_t rank_of_container(const lh_namer *namer, lh_id table) {
   return LH_NAME_KEY;
 }
 
+/* What a key of a table is worth as a name. */
+static lh_candidate weigh_key(lh_namer *namer, lh_id table, lh_id key, uint32_t rank,
+                              bool of_function) {
+  lh_candidate c = {LH_NAME_NONE, LH_NO_NUMBER, LH_NO_NUMBER, .container = table};
+  const char *name;
+  size_t n;
+  if (!lh_string_whole(namer->snapshot, key, &name, &n) || n == 0) return c;
+  if (rank == LH_NAME_MODULE) {
+    lh_text text = {0};
+    lh_text_escaped(&text, name, n, false);
+    c.rank = rank;
+    c.text = lh_namer_text(namer, &text);
+    return c;
+  }
+  c = weigh(namer, name, n, rank, of_function);
+  c.container = table;
+  if (rank == LH_NAME_MODULE_FIELD) c.qualifier = lh_map_get(&namer->classes->modules, table);
+  return c;
+}
+
+/* A million records may have one field: what was weighed last under a key is kept. */
+static lh_candidate weigh_field(lh_namer *namer, lh_id table, lh_id key, bool of_function) {
+  lh_weighed *seen = &namer->weighed[key % LH_WEIGHED];
+  if (!seen->is_set || seen->key != key || seen->of_function != of_function)
+    *seen = (lh_weighed){true, of_function, key,
+                         weigh_key(namer, table, key, LH_NAME_KEY, of_function)};
+  lh_candidate c = seen->candidate;
+  c.container = table;
+  return c;
+}
+
 static void look_into_table(lh_namer *namer, lh_id table) {
-  const lh_snapshot *snapshot = namer->snapshot;
+  const lh_snapshot *s = namer->snapshot;
   uint32_t rank = rank_of_container(namer, table);
-  lh_edges it;
-  lh_edge edge;
-  for (lh_edges_begin(snapshot, table, &it); !namer->failed && lh_edges_next(&it, &edge);) {
-    const char *name;
-    size_t n;
-    if (edge.kind != LH_EDGE_VALUE || edge.key.kind != LH_VALUE_OBJECT || edge.target == table ||
-        /* such as its own __index */ !is_wanted(namer, edge.target))
-      continue;
-    bool is_function = lh_type_of(snapshot, edge.target) == LH_TYPE_CLOSURE;
-    lh_object closure;
-    if (is_function) lh_object_at(snapshot, edge.target, &closure);
+  for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1] && !namer->failed; e++) {
+    if (!(s->label[e] & LH_LABEL_KEYED)) continue;
+    lh_id target = lh_true_target(s, e), key = lh_true_target(s, e - 1);
+    /* such as its own __index */
+    if (target == table || !is_wanted(namer, target)) continue;
+    bool is_function = lh_type_of(s, target) == LH_TYPE_CLOSURE;
     /* A C function in a table of the program's own, such as a coroutine.wrap, is no library's. */
-    if (is_function && closure.as.closure.is_c && rank == LH_NAME_KEY) continue;
-    if (!lh_string_whole(snapshot, edge.key.as.object, &name, &n) || n == 0) continue;
-    lh_candidate c;
-    if (rank == LH_NAME_MODULE) {
-      c = (lh_candidate){rank, LH_NO_NUMBER, LH_NO_NUMBER, .container = table};
-      lh_text text = {0};
-      lh_text_escaped(&text, name, n, false);
-      c.text = lh_namer_text(namer, &text);
-    } else {
-      c = weigh(namer, name, n, rank, is_function);
-      c.container = table;
-      if (rank == LH_NAME_MODULE_FIELD) c.qualifier = lh_map_get(&namer->classes->modules, table);
-    }
-    propose(namer, edge.target, c);
+    if (is_function && rank == LH_NAME_KEY && lh_is_c_closure(s, target)) continue;
+    propose(namer, target,
+            rank == LH_NAME_KEY ? weigh_field(namer, table, key, is_function)
+                                : weigh_key(namer, table, key, rank, is_function));
   }
 }
 
@@ -287,16 +304,13 @@ static lh_id content_of_upvalue(const lh_snapshot *snapshot, lh_id upvalue) {
 }
 
 static void look_into_closure(lh_namer *namer, lh_id closure) {
-  lh_object object;
-  lh_edges it;
-  lh_edge edge;
-  lh_object_at(namer->snapshot, closure, &object);
-  if (object.as.closure.is_c) return;
-  lh_edges_begin(namer->snapshot, closure, &it);
-  while (!namer->failed && lh_edges_next(&it, &edge)) {
-    if (edge.kind == LH_EDGE_UPVALUE && edge.name != LH_NO_OBJECT)
-      look_at_variable(namer, content_of_upvalue(namer->snapshot, edge.target), edge.name,
-                       object.as.closure.proto);
+  const lh_snapshot *s = namer->snapshot;
+  for (uint32_t e = s->first_edge[closure]; e < s->first_edge[closure + 1] && !namer->failed; e++) {
+    if (lh_label_kind(s->label[e]) != LH_EDGE_UPVALUE) continue;
+    lh_id content = content_of_upvalue(s, s->edge[e]);
+    if (!is_wanted(namer, content)) continue;
+    lh_id name = lh_name_of_upvalue(s, closure, e);
+    if (name != LH_NO_OBJECT) look_at_variable(namer, content, name, lh_proto_of(s, closure));
   }
 }
 

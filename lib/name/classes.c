@@ -158,38 +158,39 @@ static void collect_metatable(lh_namer *namer, lh_id id) {
   if (metatable != LH_NO_OBJECT) namer->classes->of[id] = lh_add_meta(namer, metatable);
 }
 
+/* The class of upvalues of this name. */
+static uint32_t class_of_upvalue(lh_namer *namer, lh_id name, lh_map *upvalue_classes) {
+  uint32_t *known = lh_map_at(upvalue_classes, name);
+  if (known && *known == LH_NO_NUMBER) {
+    lh_text text = {0};
+    (void)lh_add_name(&text, namer->snapshot, name);
+    char *chars = lh_text_finish(&text);
+    *known = chars ? class_of_parts(namer, "upvalue ", chars, LH_TYPE_UPVALUE) : LH_NO_NUMBER;
+    lh_free(chars);
+  }
+  if (!known || *known == LH_NO_NUMBER) namer->failed = true;
+  return namer->failed ? LH_NO_NUMBER : *known;
+}
+
 /* ... the prototype of Lua closures, and the class of upvalues that a closure names. */
 static void collect_closure(lh_namer *namer, lh_id id, lh_map *upvalue_classes) {
-  uint32_t *of = namer->classes->of;
-  lh_edges it;
-  lh_edge edge;
-  bool is_wanted = true; /* C functions have no name of their own */
-  lh_edges_begin(namer->snapshot, id, &it);
-  while (!namer->failed && lh_edges_next(&it, &edge)) {
-    lh_type target_type = lh_type_of(namer->snapshot, edge.target);
-    if (edge.kind == LH_EDGE_PROTO && target_type == LH_TYPE_PROTO) {
-      of[id] = edge.target;
-      is_wanted = lh_map_get(&namer->nested, edge.target) == LH_NO_NUMBER;
-    }
-    if (edge.kind != LH_EDGE_UPVALUE || target_type != LH_TYPE_UPVALUE ||
-        edge.name == LH_NO_OBJECT || of[edge.target] != UINT32_MAX)
-      continue;
-    uint32_t *known = lh_map_at(upvalue_classes, edge.name);
-    if (known && *known == LH_NO_NUMBER) {
-      lh_text text = {0};
-      (void)lh_add_name(&text, namer->snapshot, edge.name);
-      char *name = lh_text_finish(&text);
-      uint32_t made =
-          name ? class_of_parts(namer, "upvalue ", name, LH_TYPE_UPVALUE) : LH_NO_NUMBER;
-      lh_free(name);
-      *known = made;
-    }
-    if (!known || *known == LH_NO_NUMBER)
-      namer->failed = true;
-    else
-      of[edge.target] = *known;
+  const lh_snapshot *s = namer->snapshot;
+  uint32_t *of = namer->classes->of, first = s->first_edge[id], end = s->first_edge[id + 1];
+  lh_id proto = lh_proto_of(s, id);
+  if (proto != LH_NO_OBJECT) {
+    of[id] = proto;
+    if (lh_map_get(&namer->nested, proto) == LH_NO_NUMBER) namer->flags[id] |= LH_WANTED;
+  } else {
+    namer->flags[id] |= LH_WANTED; /* C functions have no name of their own */
   }
-  if (is_wanted) namer->flags[id] |= LH_WANTED;
+  for (uint32_t e = first; e < end && !namer->failed; e++) {
+    lh_id upvalue = s->edge[e];
+    if (lh_label_kind(s->label[e]) != LH_EDGE_UPVALUE || lh_type_of(s, upvalue) != LH_TYPE_UPVALUE ||
+        of[upvalue] != UINT32_MAX)
+      continue;
+    lh_id name = lh_name_of_upvalue(s, id, e);
+    if (name != LH_NO_OBJECT) of[upvalue] = class_of_upvalue(namer, name, upvalue_classes);
+  }
 }
 
 static void collect(lh_namer *namer) {
@@ -276,9 +277,11 @@ static uint32_t class_of_table(lh_namer *namer, lh_id id) {
 static uint32_t class_of_closure(lh_namer *namer, lh_id id) {
   lh_id proto = namer->classes->of[id];
   bool is_c = proto == LH_NO_OBJECT;
+  uint32_t *known = is_c ? NULL : lh_map_at(&namer->closures, proto);
+  if (known && *known != LH_NO_NUMBER) return *known;
   lh_text_id name = is_c ? lh_c_function_name(namer, id) : lh_function_name(namer, proto);
   if (namer->failed) return LH_NO_NUMBER;
-  if (!is_c) return intern_function(namer, name, LH_TYPE_CLOSURE, proto);
+  if (known) return *known = intern_function(namer, name, LH_TYPE_CLOSURE, proto);
   bool specific = strcmp(lh_namer_chars(namer, name), "function [C]") != 0;
   return lh_class_intern(namer->classes, name, LH_NO_NUMBER, LH_TYPE_CLOSURE, specific);
 }
@@ -371,6 +374,8 @@ static void namer_free(lh_namer *namer) {
   lh_map_free(&namer->around);
   lh_strings_free(&namer->key_sets);
   lh_map_free(&namer->shapes);
+  lh_map_free(&namer->closures);
+  lh_map_free(&namer->threads);
 }
 
 static void free_classes(lh_classes *classes) {

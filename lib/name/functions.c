@@ -237,6 +237,20 @@ static lh_id first_function(const lh_snapshot *snapshot, lh_id thread) {
   return LH_NO_OBJECT;
 }
 
+/* What a thread is called that runs the function of this code. */
+static lh_text_id name_of_runner(lh_namer *namer, lh_id proto) {
+  uint32_t known = lh_map_get(&namer->threads, proto);
+  if (known != LH_NO_NUMBER) return known;
+  lh_text_id function = lh_function_name(namer, proto);
+  if (namer->failed) return LH_NO_NUMBER;
+  const char *name = lh_namer_chars(namer, function);
+  lh_text text = {0};
+  lh_text_format(&text, "thread %s", name + (strncmp(name, "function ", 9) == 0 ? 9 : 0));
+  lh_text_id made = lh_namer_text(namer, &text);
+  if (!namer->failed) put(namer, &namer->threads, proto, made);
+  return made;
+}
+
 lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto) {
   const lh_snapshot *snapshot = namer->snapshot;
   lh_text text = {0};
@@ -249,17 +263,8 @@ lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto) {
     *proto = first_function(snapshot, id);
   if (*proto != LH_NO_OBJECT && lh_type_of(snapshot, *proto) != LH_TYPE_PROTO)
     *proto = LH_NO_OBJECT;
+  if (*proto != LH_NO_OBJECT) return name_of_runner(namer, *proto);
   lh_text_string(&text, "thread");
-  if (*proto != LH_NO_OBJECT) {
-    lh_text_id function = lh_function_name(namer, *proto);
-    if (namer->failed) {
-      lh_text_free(&text);
-      return LH_NO_NUMBER;
-    }
-    const char *name = lh_namer_chars(namer, function);
-    lh_text_format(&text, " %s", name + (strncmp(name, "function ", 9) == 0 ? 9 : 0));
-  } else if (thread.as.thread.status == LH_THREAD_FINISHED) {
-    lh_text_string(&text, " (finished)");
-  }
+  if (thread.as.thread.status == LH_THREAD_FINISHED) lh_text_string(&text, " (finished)");
   return lh_namer_text(namer, &text);
 }

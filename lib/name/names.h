@@ -153,6 +153,26 @@ enum {
   LH_INSIDE = 32, /* a prototype whose code stands inside that of a function with a line */
 };
 
+/* shapes.c: keys of a table, in the order of its record, and its class. */
+enum { LH_SEEN_SHAPES = 256, LH_SEEN_KEYS = 12 };
+
+typedef struct lh_seen_shape {
+  bool is_set;
+  unsigned kinds;
+  size_t n;
+  lh_id keys[LH_SEEN_KEYS];
+  uint32_t class_index;
+} lh_seen_shape;
+
+/* candidates.c: what a key is worth as a name in a table that is no module. */
+enum { LH_WEIGHED = 64 };
+
+typedef struct lh_weighed {
+  bool is_set, of_function;
+  lh_id key;
+  lh_candidate candidate;
+} lh_weighed;
+
 typedef struct lh_namer {
   lh_snapshot *snapshot;
   lh_classes *classes;
@@ -171,6 +191,10 @@ typedef struct lh_namer {
   lh_map around;       /* proto -> that of the enclosing function, if that is no main chunk */
   lh_strings key_sets; /* the ids of the keys of a record, in order */
   lh_map shapes;       /* number of a key set, or kind of a collection -> class */
+  lh_map closures;     /* proto -> class of its closures */
+  lh_map threads;      /* proto -> what threads are called that run its function */
+  lh_seen_shape seen_shapes[LH_SEEN_SHAPES];
+  lh_weighed weighed[LH_WEIGHED];
   bool failed;         /* out of memory */
 } lh_namer;
 

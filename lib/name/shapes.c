@@ -3,7 +3,7 @@
 ** map[string], {}. Tables with the same keys are one class.
 **
 ** A key set is first looked up by the ids of its keys, in order, so that a million tables of one
-** shape make one text.
+** shape make one text. Most tables have keys that were seen a short time ago in the same order.
 */
 #include "names.h"
 
@@ -13,36 +13,29 @@
 enum { MAX_KEYS = 64, SHOWN_KEYS = 6, SHOWN_OF_MANY = 4 };
 
 typedef struct keys {
-  lh_id names[MAX_KEYS];
-  size_t n_names; /* may be greater than MAX_KEYS */
-  size_t n_strings, n_integers, n_objects, n_others;
-  int64_t smallest, greatest; /* integers */
+  lh_id names[MAX_KEYS]; /* in the order of the record */
+  size_t n_names;        /* may be greater than MAX_KEYS */
+  bool has_strings, has_objects; /* other strings; objects */
+  unsigned kinds;                /* LH_HAS_INTEGERS and so on */
 } keys;
 
-static void count_key(lh_namer *namer, keys *k, lh_value key) {
-  if (key.kind == LH_VALUE_INTEGER) {
-    if (k->n_integers == 0 || key.as.integer < k->smallest) k->smallest = key.as.integer;
-    if (k->n_integers == 0 || key.as.integer > k->greatest) k->greatest = key.as.integer;
-    k->n_integers++;
-  } else if (key.kind != LH_VALUE_OBJECT) {
-    if (key.kind == LH_VALUE_POINTER || key.kind == LH_VALUE_CFUNCTION ||
-        key.kind == LH_VALUE_ABSENT)
-      k->n_objects++;
-    else
-      k->n_others++;
-  } else if (!lh_is_string(namer->snapshot, key.as.object)) {
-    k->n_objects++;
-  } else if (!lh_namer_is_identifier(namer, key.as.object)) {
-    k->n_strings++;
-  } else {
-    if (k->n_names < MAX_KEYS) k->names[k->n_names] = key.as.object;
-    k->n_names++;
+static void find_keys(lh_namer *namer, lh_id table, keys *k) {
+  const lh_snapshot *s = namer->snapshot;
+  k->n_names = 0;
+  k->has_strings = k->has_objects = false;
+  k->kinds = s->key_kinds[table];
+  for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++) {
+    lh_id key = s->edge[e];
+    if (lh_label_kind(s->label[e]) != LH_EDGE_KEY) continue;
+    if ((s->kind[key] & 15) != LH_TYPE_STRING) {
+      k->has_objects = true;
+    } else if (!lh_namer_is_identifier(namer, key)) {
+      k->has_strings = true;
+    } else {
+      if (k->n_names < MAX_KEYS) k->names[k->n_names] = key;
+      k->n_names++;
+    }
   }
-}
-
-/* Only keys 1, 2, 3 ... with at most as many holes: what Lua itself would keep in an array. */
-static bool is_array(const keys *k) {
-  return k->smallest >= 1 && (uint64_t)k->greatest <= 2 * (uint64_t)k->n_integers + 2;
 }
 
 enum generic { RECORD, EMPTY, ARRAY, MAP_INTEGER, MAP_OBJECT, MAP_STRING, MAP };
@@ -50,13 +43,15 @@ static const char *const generic_names[] = {NULL,          "{}",          "array
                                             "map[object]", "map[string]", "map"};
 
 static enum generic generic_class(const keys *k) {
-  bool has_strings = k->n_names > 0 || k->n_strings > 0;
-  int kinds = has_strings + (k->n_integers > 0) + (k->n_objects > 0) + (k->n_others > 0);
+  bool has_strings = k->n_names > 0 || k->has_strings, has_integers = k->kinds & LH_HAS_INTEGERS;
+  bool has_objects = k->has_objects || k->kinds & LH_HAS_POINTERS;
+  bool has_others = k->kinds & LH_HAS_OTHERS;
+  int kinds = has_strings + has_integers + has_objects + has_others;
   if (kinds == 0) return EMPTY;
-  if (kinds == 1 && k->n_integers) return is_array(k) ? ARRAY : MAP_INTEGER;
-  if (kinds == 1 && k->n_objects) return MAP_OBJECT;
-  if (k->n_objects || k->n_others) return MAP;
-  if (k->n_strings || k->n_names > MAX_KEYS) return k->n_integers ? MAP : MAP_STRING;
+  if (kinds == 1 && has_integers) return k->kinds & LH_IS_SPARSE ? MAP_INTEGER : ARRAY;
+  if (kinds == 1 && has_objects) return MAP_OBJECT;
+  if (has_objects || has_others) return MAP;
+  if (k->has_strings || k->n_names > MAX_KEYS) return has_integers ? MAP : MAP_STRING;
   return RECORD;
 }
 
@@ -70,7 +65,7 @@ static lh_text_id add_fields(lh_namer *namer, const keys *k, const char *const *
   lh_text text = {0};
   for (size_t i = 0; i < shown; i++) lh_text_format(&text, "%s%s", i ? ", " : "{", names[i]);
   if (shown < k->n_names) lh_text_format(&text, ", ... %zu more", k->n_names - shown);
-  lh_text_string(&text, k->n_integers ? ", [n]}" : "}");
+  lh_text_string(&text, k->kinds & LH_HAS_INTEGERS ? ", [n]}" : "}");
   return lh_namer_text(namer, &text);
 }
 
@@ -78,7 +73,7 @@ static lh_text_id add_fields(lh_namer *namer, const keys *k, const char *const *
 static uint32_t make_record(lh_namer *namer, const keys *k) {
   const char *names[MAX_KEYS];
   lh_text text = {0};
-  uint64_t shape = k->n_integers > 0;
+  uint64_t shape = k->kinds & LH_HAS_INTEGERS;
   for (size_t i = 0; i < k->n_names; i++) {
     if (!lh_add_name(&text, namer->snapshot, k->names[i])) lh_text_string(&text, "?");
     lh_text_id name = lh_namer_text(namer, &text);
@@ -94,7 +89,7 @@ static uint32_t make_record(lh_namer *namer, const keys *k) {
   uint32_t made = lh_class_intern(namer->classes, name, fields, LH_TYPE_TABLE, true);
   if (made == LH_NO_NUMBER) return made;
   namer->classes->list[made].shape = shape;
-  namer->classes->list[made].one_key = k->n_names == 1 && k->n_integers == 0;
+  namer->classes->list[made].one_key = k->n_names == 1 && !(k->kinds & LH_HAS_INTEGERS);
   return made;
 }
 
@@ -133,24 +128,40 @@ static uint32_t *slot_of_class(lh_namer *namer, keys *k, enum generic generic) {
   uint64_t set =
       lh_strings_add(&namer->key_sets, (const char *)k->names, k->n_names * sizeof *k->names);
   if (set == LH_NO_NUMBER) return NULL;
-  return lh_map_at(&namer->shapes, (set + 1) << 32 | (k->n_integers > 0));
+  return lh_map_at(&namer->shapes, (set + 1) << 32 | (k->kinds & LH_HAS_INTEGERS));
 }
 
-uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
-  keys k = {.n_names = 0};
-  lh_edges it;
-  lh_value key;
-  for (lh_entries_begin(namer->snapshot, table, &it); lh_entries_next(&it, &key, NULL);)
-    count_key(namer, &k, key);
-  enum generic generic = generic_class(&k);
-  uint32_t *known = slot_of_class(namer, &k, generic);
+static uint32_t find_shape(lh_namer *namer, keys *k) {
+  enum generic generic = generic_class(k);
+  uint32_t *known = slot_of_class(namer, k, generic);
   if (!known) {
     namer->failed = true;
     return LH_NO_NUMBER;
   }
   if (*known != LH_NO_NUMBER) return *known;
-  uint32_t made = generic != RECORD ? make_generic(namer, generic) : make_record(namer, &k);
+  uint32_t made = generic != RECORD ? make_generic(namer, generic) : make_record(namer, k);
   if (made == LH_NO_NUMBER) namer->failed = true;
   *known = made;
   return made;
+}
+
+/* Where tables with these keys in this order were seen last, perhaps. */
+static lh_seen_shape *seen_shape(lh_namer *namer, const keys *k) {
+  uint64_t h = k->kinds;
+  for (size_t i = 0; i < k->n_names; i++) h = (h ^ k->names[i]) * 0x9FB21C651E98DF25u;
+  return &namer->seen_shapes[h >> 32 & (LH_SEEN_SHAPES - 1)];
+}
+
+uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
+  keys k;
+  find_keys(namer, table, &k);
+  size_t bytes = k.n_names * sizeof *k.names;
+  if (k.n_names > LH_SEEN_KEYS || k.has_strings || k.has_objects) return find_shape(namer, &k);
+  lh_seen_shape *seen = seen_shape(namer, &k);
+  if (seen->is_set && seen->n == k.n_names && seen->kinds == k.kinds &&
+      memcmp(seen->keys, k.names, bytes) == 0)
+    return seen->class_index;
+  *seen = (lh_seen_shape){.is_set = true, .n = k.n_names, .kinds = k.kinds};
+  memcpy(seen->keys, k.names, bytes);
+  return seen->class_index = find_shape(namer, &k); /* which puts them in order */
 }

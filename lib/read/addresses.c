@@ -1,11 +1,12 @@
 /*
 ** addresses.c - from an address to the object.
 **
-** One hash table with open addressing and linear probing: an id (4 bytes) a slot, two slots an
-** object (ten million objects: 80 MB). What refers to each other was often allocated together, so
-** the table keeps neighbours together too: the 512 bytes of memory that a unit is share a random
-** line of 16 slots (64 bytes), and the address within the unit chooses the slot. Six million
-** look-ups of neighbours so touch far fewer cache lines than with a hash of the whole address.
+** Memory is looked at in units of 64 words (512 bytes). A unit that holds objects has a bit for
+** each word at which one begins, and says how many begin in the units before it, in some order of
+** units: so the number of an object in that order is a sum of bits, and by_rank has its id. 4 bytes
+** an object and 24 to 48 for each unit, which of a heap are some 5 an object; no address is compared
+** but that of the unit. Units stand in a table with open addressing, four that are neighbours in one
+** line, since what refers to each other was often allocated together.
 **
 ** The lines are random by a seed that is new each time a snapshot is opened, so that nobody can
 ** prepare a file whose addresses meet in one place.
@@ -14,36 +15,79 @@
 #include "reader.h"
 #include "record.h"
 
-enum { LOOK_AHEAD = 24 }; /* look-ups in flight while the table is filled */
+enum { FIRST_SLOTS = 64 }; /* a power of two, as it stays */
 
-/* Puts `id` in its slot and returns 0, or returns the object that has the same address. */
-static lh_id insert(lh_snapshot *s, lh_id id) {
-  uint64_t slot = lh_slot_of(s, s->address[id] >> 3);
-  lh_id other;
-  while ((other = s->by_address[slot]) != 0) {
-    if (s->address[other] == s->address[id]) return other;
-    if (++slot == s->address_slots) slot = 0;
+/* The unit's slot, taken or not. */
+static lh_unit *slot_of(lh_snapshot *s, uint64_t number) {
+  lh_unit *unit = &s->units[lh_unit_slot(s, number) - s->units];
+  while (unit->number != 0 && unit->number != number)
+    if (++unit == s->units + s->n_unit_slots) unit = s->units;
+  return unit;
+}
+
+static bool make_slots(lh_snapshot *s, uint64_t n) {
+  lh_unit *old = s->units;
+  uint64_t n_old = s->n_unit_slots;
+  lh_unit *units = lh_alloc_zeroed(n, sizeof *units);
+  if (!units) return false;
+  s->units = units;
+  s->n_unit_slots = n;
+  for (uint64_t i = 0; i < n_old; i++)
+    if (old[i].number) *slot_of(s, old[i].number) = old[i];
+  lh_free(old);
+  return true;
+}
+
+static int fail_twins(const lh_snapshot *s, lh_id id, lh_error *error) {
+  lh_id twin = 1;
+  while (s->address[twin] != s->address[id]) twin++;
+  return lh_fail_at(error, (uint64_t)(lh_record(s, id) - s->data),
+                    "'%s' is damaged: objects %u and %u are both at address 0x%llx", s->name, twin,
+                    id, (unsigned long long)s->address[id]);
+}
+
+static int fill_units(lh_snapshot *s, lh_error *error) {
+  uint64_t n_units = 0;
+  lh_unit *unit = NULL;
+  for (lh_id id = 1; id <= s->n; id++) {
+    uint64_t word = s->address[id] >> 3, number = (word >> 6) + 1;
+    if (!unit || unit->number != number) {
+      if (2 * n_units >= s->n_unit_slots && !make_slots(s, 2 * s->n_unit_slots))
+        return lh_fail_memory(error, "indexing addresses");
+      unit = slot_of(s, number);
+      n_units += unit->number == 0;
+      unit->number = number;
+    }
+    uint64_t bit = UINT64_C(1) << (word & 63);
+    if (unit->bits & bit) return fail_twins(s, id, error);
+    unit->bits |= bit;
   }
-  s->by_address[slot] = id;
-  return 0;
+  return LH_OK;
+}
+
+static bool fill_ranks(lh_snapshot *s) {
+  uint32_t rank = 0;
+  for (uint64_t i = 0; i < s->n_unit_slots; i++) {
+    s->units[i].rank = rank;
+    rank += lh_bits_in(s->units[i].bits);
+  }
+  s->by_rank = lh_alloc(s->n, sizeof *s->by_rank);
+  if (!s->by_rank) return false;
+  const lh_unit *unit = s->units;
+  for (lh_id id = 1; id <= s->n; id++) {
+    uint64_t word = s->address[id] >> 3, number = (word >> 6) + 1;
+    if (unit->number != number) unit = slot_of(s, number);
+    s->by_rank[unit->rank + lh_bits_in(unit->bits & ((UINT64_C(1) << (word & 63)) - 1))] = id;
+  }
+  return true;
 }
 
 int lh_index_addresses(lh_snapshot *s, lh_error *error) {
-  s->address_lines = (uint64_t)s->n / (LH_LINE_SLOTS / 2) + 1;
-  s->address_slots = s->address_lines * LH_LINE_SLOTS;
-  s->address_seed = lh_random_seed();
-  s->by_address = lh_alloc_zeroed(s->address_slots, sizeof *s->by_address);
-  if (!s->by_address) return lh_fail_memory(error, "indexing addresses");
-  for (uint64_t id = 1; id <= s->n; id++) {
-    if (id + LOOK_AHEAD <= s->n)
-      __builtin_prefetch(&s->by_address[lh_slot_of(s, s->address[id + LOOK_AHEAD] >> 3)], 1);
-    lh_id twin = insert(s, (lh_id)id);
-    if (twin)
-      return lh_fail_at(error, (uint64_t)(lh_record(s, (lh_id)id) - s->data),
-                        "'%s' is damaged: objects %u and %u are both at address 0x%llx", s->name,
-                        twin, (lh_id)id, (unsigned long long)s->address[id]);
-  }
-  return 0;
+  s->unit_seed = lh_random_seed();
+  if (!make_slots(s, FIRST_SLOTS)) return lh_fail_memory(error, "indexing addresses");
+  int code = fill_units(s, error);
+  if (code == LH_OK && !fill_ranks(s)) code = lh_fail_memory(error, "indexing addresses");
+  return code;
 }
 
 lh_id lh_find_header(const lh_snapshot *s, uint64_t address) {

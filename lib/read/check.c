@@ -1,5 +1,6 @@
 /*
-** check.c - one pass over all records, so that whoever decodes one later needs no checks.
+** check.c - one pass over all records, so that whoever decodes one later needs no checks. It fills
+** the columns that are the records' own, and puts their references into rows (rows.h).
 **
 ** It believes nothing but the number of objects, which the footer's reader has compared with the
 ** bytes that there are. A record's fields are parsed through a cursor that cannot leave the records
@@ -7,6 +8,7 @@
 ** bytes that are left. Two million records (60 MB) take 0.1 s.
 */
 #include "reader.h"
+#include "rows.h"
 
 enum { MAX_LOG2_HASH = 32, MAX_STATUS = LH_THREAD_FAILED };
 
@@ -44,7 +46,21 @@ const char *lh_record_name(unsigned head) {
   return name_of_record[head & 15];
 }
 
-static uint64_t check_reference(lh_cursor *c, uint64_t own_word) {
+/* State of the pass. */
+typedef struct checker {
+  lh_cursor c;
+  lh_snapshot *s;
+  lh_raw_rows *raw;
+  lh_row_block *rows; /* where the references of these records go */
+  uint64_t own_word;  /* of the object whose record is read; between records of the one before */
+  uint64_t shallow_bytes;
+  uint32_t n_stacks; /* there are so many, where the program was tracked */
+  lh_id *marks;
+  size_t n_marks, marks_capacity, names_capacity;
+  bool out_of_memory;
+} checker;
+
+static uint64_t check_word(lh_cursor *c, uint64_t own_word) {
   const uint8_t *start = c->at;
   uint64_t word = own_word + (uint64_t)lh_unzigzag(lh_read_long(c));
   if (__builtin_expect(word >= WORD_LIMIT, 0))
@@ -52,20 +68,35 @@ static uint64_t check_reference(lh_cursor *c, uint64_t own_word) {
   return word;
 }
 
-static void check_references(lh_cursor *c, uint64_t own_word, uint32_t n) {
-  while (n-- > 0 && !c->fault) (void)check_reference(c, own_word);
+static inline void put_edge(checker *k, uint64_t word, unsigned label) {
+  if (!lh_put_edge(k->rows, word, k->own_word, label)) k->out_of_memory = true;
 }
 
-static void check_reference_list(lh_cursor *c, uint64_t own_word) {
-  check_references(c, own_word, lh_read_count(c));
+/* To an object or, as word 0, to none: that is no edge. */
+static inline uint64_t check_reference(checker *k, unsigned label) {
+  uint64_t word = check_word(&k->c, k->own_word);
+  if (word != 0) put_edge(k, word, label);
+  return word;
 }
 
-static inline void check_payload(lh_cursor *c, unsigned tag, uint64_t own_word) {
+static inline bool goes_on(const checker *k) {
+  return !k->c.fault && !k->out_of_memory;
+}
+
+static void check_references(checker *k, uint32_t n, unsigned label) {
+  while (n-- > 0 && goes_on(k)) (void)check_reference(k, label);
+}
+
+static void check_reference_list(checker *k, unsigned label) {
+  check_references(k, lh_read_count(&k->c), label);
+}
+
+static inline void check_payload(checker *k, unsigned tag, unsigned label) {
+  lh_cursor *c = &k->c;
   const uint8_t *start = c->at;
   switch (tag) {
     case LH_VAL_OBJECT:
-      if (check_reference(c, own_word) == 0)
-        lh_fault(c, start, "a value is an object at address 0");
+      if (check_reference(k, label) == 0) lh_fault(c, start, "a value is an object at address 0");
       break;
     case LH_VAL_NIL:
     case LH_VAL_FALSE:
@@ -78,8 +109,8 @@ static inline void check_payload(lh_cursor *c, unsigned tag, uint64_t own_word) 
   }
 }
 
-static void check_values(lh_cursor *c, uint64_t own_word, uint32_t n) {
-  while (n-- > 0 && !c->fault) check_payload(c, lh_read_u8(c), own_word);
+static void check_values(checker *k, uint32_t n, unsigned label) {
+  while (n-- > 0 && goes_on(k)) check_payload(k, lh_read_u8(&k->c), label);
 }
 
 static void check_string(lh_cursor *c, unsigned flags, uint64_t shallow_bytes) {
@@ -98,9 +129,17 @@ static void check_string(lh_cursor *c, unsigned flags, uint64_t shallow_bytes) {
   (void)lh_read_bytes(c, kept);
 }
 
-static void check_array(lh_cursor *c, uint64_t own_word, uint64_t covered) {
+/* The integers among a table's keys. */
+typedef struct integer_keys {
+  uint64_t n;
+  int64_t least, greatest;
+} integer_keys;
+
+static void check_array(checker *k, uint64_t covered, integer_keys *keys) {
+  lh_cursor *c = &k->c;
   bool ends_empty = false;
-  while (covered > 0 && !c->fault) {
+  *keys = (integer_keys){.n = 0, .least = 1, .greatest = (int64_t)covered};
+  while (covered > 0 && goes_on(k)) {
     const uint8_t *start = c->at;
     unsigned tag = lh_read_u8(c);
     uint64_t slots = 1;
@@ -114,69 +153,111 @@ static void check_array(lh_cursor *c, uint64_t own_word, uint64_t covered) {
     } else if (tag == LH_VAL_NIL) {
       lh_fault(c, start, "an entry is nil");
     } else {
-      check_payload(c, tag, own_word);
+      check_payload(k, tag, LH_EDGE_VALUE);
+      keys->n++;
     }
     covered -= slots;
   }
   if (ends_empty) lh_fault(c, c->at, "its array part ends with empty slots");
 }
 
-static void check_entries(lh_cursor *c, uint64_t own_word, uint64_t n) {
-  while (n-- > 0 && !c->fault) {
+/* How the value under a key of this tag is labelled. */
+static inline unsigned label_under(unsigned key_tag) {
+  if (key_tag == LH_VAL_OBJECT || key_tag == LH_VAL_KEY) return LH_EDGE_VALUE | LH_LABEL_KEYED;
+  bool is_number = key_tag == LH_VAL_INTEGER || key_tag == LH_VAL_FLOAT;
+  return is_number ? LH_EDGE_VALUE : LH_EDGE_VALUE | LH_LABEL_ODD;
+}
+
+/* A key that is no frequent one. Returns the kind, as key_kinds has it. */
+static inline unsigned check_key(checker *k, unsigned tag, integer_keys *keys) {
+  if (tag == LH_VAL_INTEGER) {
+    int64_t key = lh_unzigzag(lh_read_uvarint(&k->c));
+    if (key < keys->least) keys->least = key;
+    if (key > keys->greatest) keys->greatest = key;
+    keys->n++;
+    return LH_HAS_INTEGERS;
+  }
+  check_payload(k, tag, LH_EDGE_KEY);
+  if (tag == LH_VAL_OBJECT) return 0;
+  return tag == LH_VAL_POINTER || tag == LH_VAL_CFUNCTION ? LH_HAS_POINTERS : LH_HAS_OTHERS;
+}
+
+/* Returns the kinds of keys. */
+static unsigned check_entries(checker *k, uint64_t n, integer_keys *keys) {
+  lh_cursor *c = &k->c;
+  unsigned kinds = 0;
+  while (n-- > 0 && goes_on(k)) {
     unsigned tags = lh_read_u8(c);
     unsigned key = tags >> 4, value = tags & 15;
     if (key <= LH_VAL_NIL || value <= LH_VAL_NIL) {
       lh_fault(c, c->at - 1, "an entry is nil");
-      return;
+      return 0;
     }
     if (key != LH_VAL_KEY) {
-      check_payload(c, key, own_word);
-    } else if (lh_read_u8(c) >= c->n_keys) {
-      lh_fault(c, c->at - 1, "a key is not among the frequent ones");
+      kinds |= check_key(k, key, keys);
+    } else {
+      unsigned number = lh_read_u8(c);
+      if (number >= k->s->n_keys)
+        lh_fault(c, c->at - 1, "a key is not among the frequent ones");
+      else
+        k->out_of_memory |= !lh_put_frequent(k->rows, number, LH_EDGE_KEY);
     }
-    check_payload(c, value, own_word);
+    check_payload(k, value, label_under(key));
   }
+  return kinds;
 }
 
-static void check_table(lh_cursor *c, unsigned flags, uint64_t own_word) {
+/* Returns the kinds of its keys. */
+static unsigned check_table(checker *k, unsigned flags) {
+  lh_cursor *c = &k->c;
   uint64_t array_slots = lh_read_upto(c, UINT32_MAX, "its array part is too big");
   const uint8_t *start = c->at;
   unsigned log2 = lh_read_u8(c);
   if (log2 > MAX_LOG2_HASH) lh_fault(c, start, "its hash part is too big");
-  if (flags & LH_FLAG_METATABLE) check_references(c, own_word, 1);
+  if (flags & LH_FLAG_METATABLE) (void)check_reference(k, LH_EDGE_METATABLE);
   uint64_t covered = lh_read_upto(c, array_slots, "it has more array entries than slots");
-  check_array(c, own_word, covered);
+  integer_keys keys;
+  check_array(k, covered, &keys);
   uint64_t hash_slots = log2 == 0 ? 0 : UINT64_C(1) << ((log2 - 1) & 31);
   lh_claim(c, start, array_slots + hash_slots);
-  check_entries(c, own_word, lh_read_upto(c, hash_slots, "it has more entries than slots"));
+  unsigned kinds =
+      check_entries(k, lh_read_upto(c, hash_slots, "it has more entries than slots"), &keys);
+  if (keys.n > 0) kinds |= LH_HAS_INTEGERS;
+  if (keys.least < 1 || (uint64_t)keys.greatest > 2 * keys.n + 2) kinds |= LH_IS_SPARSE;
+  return kinds;
 }
 
 /* Returns where the names of the upvalues are. */
-static const uint8_t *check_proto(lh_cursor *c, uint64_t own_word) {
-  (void)check_reference(c, own_word);
+static const uint8_t *check_proto(checker *k) {
+  lh_cursor *c = &k->c;
+  (void)check_reference(k, LH_EDGE_SOURCE);
   for (int i = 0; i < 2; i++) (void)lh_read_upto(c, UINT32_MAX, "a line number is too big");
   (void)lh_read_u8(c);
   if (lh_read_u8(c) > 1) lh_fault(c, c->at - 1, "its vararg flag is neither 0 nor 1");
   (void)lh_read_size(c); /* instructions */
   for (int i = 0; i < 2; i++) (void)lh_read_upto(c, UINT32_MAX, "a count is too big");
-  (void)lh_read_size(c);             /* debug information */
-  check_reference_list(c, own_word); /* constants */
-  for (uint32_t n = lh_read_count(c); n > 0 && !c->fault; n--) check_references(c, own_word, 2);
+  (void)lh_read_size(c); /* debug information */
+  check_reference_list(k, LH_EDGE_CONSTANT);
+  for (uint32_t n = lh_read_count(c); n > 0 && goes_on(k); n--) {
+    (void)check_reference(k, LH_EDGE_NESTED);
+    (void)check_word(c, k->own_word); /* its name */
+  }
   const uint8_t *upvalue_names = c->at;
-  check_reference_list(c, own_word);
-  check_reference_list(c, own_word); /* names of local variables */
+  check_reference_list(k, LH_EDGE_DEBUG_NAME);
+  check_reference_list(k, LH_EDGE_DEBUG_NAME); /* of local variables */
   return upvalue_names;
 }
 
-static void check_userdata(lh_cursor *c, unsigned flags, uint64_t own_word) {
-  (void)lh_read_size(c);
-  if (flags & LH_FLAG_METATABLE) check_references(c, own_word, 1);
-  check_values(c, own_word, lh_read_count(c));
+static void check_userdata(checker *k, unsigned flags) {
+  (void)lh_read_size(&k->c);
+  if (flags & LH_FLAG_METATABLE) (void)check_reference(k, LH_EDGE_METATABLE);
+  check_values(k, lh_read_count(&k->c), LH_EDGE_USER_VALUE);
 }
 
 /* Returns the kind. */
-static unsigned check_mark(lh_cursor *c, unsigned flags, uint64_t own_word) {
-  check_userdata(c, flags, own_word);
+static unsigned check_mark(checker *k, unsigned flags) {
+  lh_cursor *c = &k->c;
+  check_userdata(k, flags);
   unsigned kind = lh_read_u8(c);
   if (kind > LH_MARK_VOID) lh_fault(c, c->at - 1, "its kind is unknown");
   if (kind == LH_MARK_STATE) return kind;
@@ -189,91 +270,88 @@ static unsigned check_mark(lh_cursor *c, unsigned flags, uint64_t own_word) {
   return kind;
 }
 
-static void check_slots(lh_cursor *c, uint64_t own_word) {
-  for (uint32_t n = lh_read_count(c); n > 0 && !c->fault; n--) {
+static void check_slots(checker *k) {
+  static const uint8_t labels[] = {[LH_SLOT_LOCAL] = LH_EDGE_LOCAL,
+                                   [LH_SLOT_TEMPORARY] = LH_EDGE_TEMPORARY,
+                                   [LH_SLOT_VARARG] = LH_EDGE_VARARG,
+                                   [LH_SLOT_ARGUMENT] = LH_EDGE_ARGUMENT};
+  lh_cursor *c = &k->c;
+  for (uint32_t n = lh_read_count(c); n > 0 && goes_on(k); n--) {
     const uint8_t *start = c->at;
     unsigned kind = lh_read_u8(c);
-    if (kind < LH_SLOT_LOCAL || kind > LH_SLOT_ARGUMENT)
+    if (kind < LH_SLOT_LOCAL || kind > LH_SLOT_ARGUMENT) {
       lh_fault(c, start, "a stack slot's kind is unknown");
+      return;
+    }
     (void)lh_read_upto(c, UINT32_MAX, "a stack slot's number is too big");
-    check_references(c, own_word, kind == LH_SLOT_LOCAL ? 2 : 1);
+    if (kind == LH_SLOT_LOCAL) (void)check_word(c, k->own_word); /* its name */
+    (void)check_reference(k, labels[kind]);
   }
 }
 
-static void check_thread(lh_cursor *c, uint64_t own_word) {
+static void check_thread(checker *k) {
+  lh_cursor *c = &k->c;
   if (lh_read_u8(c) > MAX_STATUS) lh_fault(c, c->at - 1, "its status is unknown");
   (void)lh_read_size(c); /* slots of its stack */
-  for (uint32_t n = lh_read_count(c); n > 0 && !c->fault; n--) {
-    check_values(c, own_word, 1);
+  for (uint32_t n = lh_read_count(c); n > 0 && goes_on(k); n--) {
+    check_values(k, 1, LH_EDGE_FUNCTION);
     (void)lh_read_upto(c, UINT32_MAX, "a line number is too big");
-    check_slots(c, own_word);
+    check_slots(k);
   }
-  check_reference_list(c, own_word); /* open upvalues */
-}
-
-static inline void check_fields(lh_cursor *c, unsigned type, unsigned flags, uint64_t own_word,
-                                uint64_t shallow_bytes) {
-  switch (type) {
-    case LH_REC_STRING: check_string(c, flags, shallow_bytes); break;
-    case LH_REC_TABLE: check_table(c, flags, own_word); break;
-    case LH_REC_LUA_CLOSURE: {
-      uint32_t n = lh_read_count(c);
-      check_references(c, own_word, 1); /* the proto */
-      check_references(c, own_word, n);
-      break;
-    }
-    case LH_REC_C_CLOSURE:
-      (void)lh_read_uvarint(c);
-      check_values(c, own_word, lh_read_count(c));
-      break;
-    case LH_REC_UPVALUE: check_values(c, own_word, 1); break;
-    case LH_REC_USERDATA: check_userdata(c, flags, own_word); break;
-    case LH_REC_THREAD: check_thread(c, own_word); break;
-    default: break;
-  }
-}
-
-/* State of the pass. */
-typedef struct checker {
-  lh_snapshot *s;
-  lh_cursor c;
-  uint64_t word; /* of the object before */
-  uint64_t shallow_bytes;
-  uint32_t n_stacks; /* there are so many, where the program was tracked */
-  lh_id *marks;
-  size_t n_marks, marks_capacity, names_capacity;
-  bool out_of_memory;
-} checker;
-
-static void note_mark(checker *check, lh_id id) {
-  if (lh_grow(&check->marks, check->n_marks, &check->marks_capacity, sizeof *check->marks))
-    check->marks[check->n_marks++] = id;
-  else
-    check->out_of_memory = true;
-}
-
-static void note_upvalue_names(checker *check, lh_id proto, const uint8_t *at) {
-  lh_snapshot *s = check->s;
-  if (lh_grow(&s->upvalue_names, s->n_upvalue_names, &check->names_capacity,
-              sizeof *s->upvalue_names))
-    s->upvalue_names[s->n_upvalue_names++] = (lh_upvalue_names){(uint64_t)(at - s->data), proto};
-  else
-    check->out_of_memory = true;
-}
-
-/* For lh_weakness. */
-static void note_mode(lh_snapshot *s, uint64_t word) {
-  uint64_t bit = lh_mode_bit(s, word);
-  s->modes[bit / 64] |= UINT64_C(1) << bit % 64;
+  check_reference_list(k, LH_EDGE_OPEN_UPVALUE);
 }
 
 static bool is_point_in_time(unsigned mark_kind) {
   return mark_kind == LH_MARK_BY_MARK || mark_kind == LH_MARK_BY_SNAPSHOT;
 }
 
-static inline void check_record(checker *check, lh_id id) {
-  lh_snapshot *s = check->s;
-  lh_cursor *c = &check->c;
+static void note_mark(checker *k, lh_id id) {
+  if (lh_grow(&k->marks, k->n_marks, &k->marks_capacity, sizeof *k->marks))
+    k->marks[k->n_marks++] = id;
+  else
+    k->out_of_memory = true;
+}
+
+static void note_upvalue_names(checker *k, lh_id proto, const uint8_t *at) {
+  lh_snapshot *s = k->s;
+  if (lh_grow(&s->upvalue_names, s->n_upvalue_names, &k->names_capacity, sizeof *s->upvalue_names))
+    s->upvalue_names[s->n_upvalue_names++] = (lh_upvalue_names){.offset = (uint64_t)(at - s->data), .proto = proto};
+  else
+    k->out_of_memory = true;
+}
+
+static inline void check_fields(checker *k, lh_id id, unsigned type, unsigned flags,
+                                uint64_t shallow_bytes) {
+  lh_cursor *c = &k->c;
+  switch (type) {
+    case LH_REC_STRING: check_string(c, flags, shallow_bytes); break;
+    case LH_REC_TABLE:
+      if (flags & LH_WEAK_FLAGS) lh_note_mode(k->s, id);
+      k->s->key_kinds[id] = (uint8_t)check_table(k, flags);
+      break;
+    case LH_REC_LUA_CLOSURE: {
+      uint32_t n = lh_read_count(c);
+      (void)check_reference(k, LH_EDGE_PROTO);
+      check_references(k, n, LH_EDGE_UPVALUE);
+      break;
+    }
+    case LH_REC_C_CLOSURE:
+      (void)lh_read_uvarint(c);
+      check_values(k, lh_read_count(c), LH_EDGE_C_UPVALUE);
+      break;
+    case LH_REC_UPVALUE: check_values(k, 1, LH_EDGE_CONTENT); break;
+    case LH_REC_PROTO: note_upvalue_names(k, id, check_proto(k)); break;
+    case LH_REC_USERDATA: check_userdata(k, flags); break;
+    case LH_REC_THREAD: check_thread(k); break;
+    default:
+      if (is_point_in_time(check_mark(k, flags))) note_mark(k, id);
+      break;
+  }
+}
+
+static inline void check_record(checker *k, lh_id id) {
+  lh_snapshot *s = k->s;
+  lh_cursor *c = &k->c;
   const uint8_t *start = c->at;
   uint64_t offset = (uint64_t)(start - s->data);
   unsigned head = lh_read_u8(c);
@@ -283,26 +361,22 @@ static inline void check_record(checker *check, lh_id id) {
     return;
   }
   if (flags & ~(unsigned)flags_of_record[type]) lh_fault(c, start, "it has an unknown flag");
-  check->word = check_reference(c, check->word);
-  if (check->word == 0) lh_fault(c, start, "its address is 0");
+  k->own_word = check_word(c, k->own_word);
+  if (k->own_word == 0) lh_fault(c, start, "its address is 0");
   uint64_t shallow_bytes = lh_read_size(c);
-  check->shallow_bytes += shallow_bytes;
-  if (s->is_tracked) (void)lh_read_upto(c, check->n_stacks, "its stack is not among the sites");
-  s->address[id] = check->word << 3;
+  k->shallow_bytes += shallow_bytes;
+  if (s->is_tracked) (void)lh_read_upto(c, k->n_stacks, "its stack is not among the sites");
+  s->address[id] = k->own_word << 3;
   s->record_low[id] = (uint32_t)offset;
   s->record_high[id] = (uint8_t)(offset >> 32);
+  s->shallow[id] = shallow_bytes < UINT32_MAX ? (uint32_t)shallow_bytes : UINT32_MAX;
+  s->first_edge[id] = (uint32_t)k->rows->n;
   unsigned kind = type_of_record[type];
   if (type == LH_REC_MARK) kind |= LH_KIND_OWN;
   if (flags & LH_FLAG_DEAD)
     kind |= LH_KIND_DEAD;
-  else if (type == LH_REC_PROTO)
-    note_upvalue_names(check, id, check_proto(c, check->word));
-  else if (type == LH_REC_TABLE && flags & LH_WEAK_FLAGS)
-    note_mode(s, check->word), check_fields(c, type, flags, check->word, shallow_bytes);
-  else if (type != LH_REC_MARK)
-    check_fields(c, type, flags, check->word, shallow_bytes);
-  else if (is_point_in_time(check_mark(c, flags, check->word)))
-    note_mark(check, id);
+  else
+    check_fields(k, id, type, flags, shallow_bytes);
   s->kind[id] = (uint8_t)kind;
 }
 
@@ -314,11 +388,25 @@ static int fail_with_fault(const checker *check, lh_id id, const uint8_t *start,
                     (unsigned long long)at, id, s->n, type ? type : "unknown", check->c.fault);
 }
 
+enum { BYTES_OF_REFERENCE = 4 }; /* or more, mostly */
+
+/* The records that begin in one block of the file have one block of rows. */
+static void begin_block(checker *check, lh_id id) {
+  uint64_t rest = (uint64_t)(check->c.end - check->c.at);
+  size_t expected = (rest < LH_BLOCK_BYTES ? rest : LH_BLOCK_BYTES) / BYTES_OF_REFERENCE;
+  check->rows = lh_add_row_block(check->raw, id, expected);
+  check->out_of_memory = !check->rows;
+}
+
 static int check_all(checker *check, uint64_t end, lh_error *error) {
   lh_snapshot *s = check->s;
+  uint64_t next_block = 0;
   for (uint64_t id = 1; id <= s->n; id++) {
     const uint8_t *start = check->c.at;
-    check_record(check, (lh_id)id);
+    uint64_t block = (uint64_t)(start - s->data) / LH_BLOCK_BYTES;
+    if (block >= next_block) begin_block(check, (lh_id)id);
+    next_block = block + 1;
+    if (!check->out_of_memory) check_record(check, (lh_id)id);
     if (check->c.fault) return fail_with_fault(check, (lh_id)id, start, error);
     if (check->out_of_memory) return lh_fail_memory(error, "reading records");
   }
@@ -336,21 +424,32 @@ static int check_all(checker *check, uint64_t end, lh_error *error) {
   return 0;
 }
 
-int lh_check_records(lh_snapshot *s, uint64_t end, lh_id **mark_objects, uint32_t *n_mark_objects,
-                     lh_error *error) {
+/* The root has no record. */
+static bool allocate_columns(lh_snapshot *s) {
   size_t n = (size_t)s->n + 1;
   s->address = lh_alloc(n, sizeof *s->address);
   s->record_low = lh_alloc(n, sizeof *s->record_low);
   s->record_high = lh_alloc(n, sizeof *s->record_high);
   s->kind = lh_alloc(n, sizeof *s->kind);
+  s->shallow = lh_alloc(n, sizeof *s->shallow);
+  s->key_kinds = lh_alloc_zeroed(n, 1);
   s->modes = lh_alloc_zeroed(n / 64 + 1, sizeof *s->modes);
-  if (!s->address || !s->record_low || !s->record_high || !s->kind || !s->modes)
-    return lh_fail_memory(error, "reading records");
+  s->first_edge = lh_alloc(n + 1, sizeof *s->first_edge);
+  if (!s->address || !s->record_low || !s->record_high || !s->kind || !s->shallow || !s->key_kinds || !s->modes ||
+      !s->first_edge)
+    return false;
   s->address[LH_ROOT] = 0;
   s->record_low[LH_ROOT] = 0;
   s->record_high[LH_ROOT] = 0;
   s->kind[LH_ROOT] = LH_TYPE_ROOT;
-  checker check = {.s = s, .n_stacks = s->sites ? lh_n_stacks(s->sites) : 0};
+  s->shallow[LH_ROOT] = 0;
+  return true;
+}
+
+int lh_check_records(lh_snapshot *s, uint64_t end, lh_raw_rows *rows, lh_id **mark_objects,
+                     uint32_t *n_mark_objects, lh_error *error) {
+  if (!allocate_columns(s)) return lh_fail_memory(error, "reading records");
+  checker check = {.s = s, .raw = rows, .n_stacks = s->sites ? lh_n_stacks(s->sites) : 0};
   check.c = (lh_cursor){s->data + LH_HEADER_BYTES, s->data + end, NULL, NULL, 0, s->n_keys};
   int code = check_all(&check, end, error);
   *mark_objects = check.marks;

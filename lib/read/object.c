@@ -70,7 +70,7 @@ static void decode_table(fields *f, lh_object *out) {
   unsigned log2 = *f->at++;
   out->as.table.hash_slots = log2 == 0 ? 0 : UINT64_C(1) << (log2 - 1);
   uint64_t metatable = get_metatable(f);
-  unsigned weakness = lh_weakness(f->s, f->head, metatable);
+  unsigned weakness = lh_weakness(f->s, out->id);
   out->as.table.metatable = lh_find_word_or_none(f->s, metatable);
   out->as.table.weak_keys = weakness & LH_FLAG_WEAK_KEYS;
   out->as.table.weak_values = weakness & LH_FLAG_WEAK_VALUES;
@@ -178,7 +178,6 @@ uint64_t lh_pointer_of(const lh_snapshot *s, lh_id id) {
 static void begin_at(const lh_snapshot *s, lh_id id, unsigned record, lh_edges *it) {
   scan c = {.section = AT_END};
   if (id <= s->n) begin(s, id, &c);
-  if (id <= s->n) begin_row(s, &c);
   if (c.record != record) c = (scan){.section = AT_END};
   it->snapshot = s;
   memcpy(it->state, &c, sizeof c);
@@ -193,14 +192,15 @@ static lh_value next_value(const lh_snapshot *s, scan *c, lh_raw raw) {
   return lh_object_value(find_next(s, c, raw.bits));
 }
 
-/* To the next entry; the metatable is stepped over. */
-static bool find_entry(scan *c, lh_raw *key, lh_raw *value) {
+static void step_over_metatable(const lh_snapshot *s, scan *c) {
+  if (c->section != AT_REFERENCES || c->left == 0) return;
+  (void)find_next(s, c, lh_get_reference(&c->at, c->own_word));
+  c->left = 0;
+}
+
+static bool find_entry(const lh_snapshot *s, scan *c, lh_raw *key, lh_raw *value) {
   for (;;) {
-    if (c->section == AT_REFERENCES && c->left > 0) {
-      (void)lh_get_reference(&c->at, 0); /* the metatable */
-      c->left = 0;
-      c->row++;
-    }
+    step_over_metatable(s, c);
     if (c->left == 0) {
       if (!next_section(c)) return false;
     } else if (step_entry(c, key, value)) {
@@ -213,26 +213,20 @@ bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
   scan c;
   lh_raw raw_key, raw_value;
   memcpy(&c, it->state, sizeof c);
-  bool more = find_entry(&c, &raw_key, &raw_value);
-  if (more) *key = next_value(it->snapshot, &c, raw_key);
-  if (more && value)
-    *value = next_value(it->snapshot, &c, raw_value);
-  else if (more && raw_value.tag == LH_VAL_OBJECT)
-    c.row++;
+  bool more = find_entry(it->snapshot, &c, &raw_key, &raw_value);
+  if (more) {
+    *key = next_value(it->snapshot, &c, raw_key);
+    lh_value under = next_value(it->snapshot, &c, raw_value);
+    if (value) *value = under;
+  }
   memcpy(it->state, &c, sizeof c);
   return more;
 }
 
-/* Where the graph has the next edge is a guess after that, which is right where all of the edges
-** that were passed over are strong. */
 uint64_t lh_entries_skip(lh_edges *it, uint64_t n) {
-  scan c;
-  lh_raw key, value;
+  lh_value key;
   uint64_t i = 0;
-  memcpy(&c, it->state, sizeof c);
-  for (; i < n && find_entry(&c, &key, &value); i++)
-    c.row += (uint32_t)(key.tag == LH_VAL_OBJECT) + (uint32_t)(value.tag == LH_VAL_OBJECT);
-  memcpy(it->state, &c, sizeof c);
+  while (i < n && lh_entries_next(it, &key, NULL)) i++;
   return i;
 }
 
@@ -246,11 +240,7 @@ bool lh_values_next(lh_edges *it, uint32_t *number, lh_value *value) {
   bool more = true;
   memcpy(&c, it->state, sizeof c);
   while (more && (c.section != AT_VALUES || c.left == 0)) {
-    if (c.section == AT_REFERENCES && c.left > 0) {
-      (void)lh_get_reference(&c.at, 0); /* the metatable */
-      c.left = 0;
-      c.row++;
-    }
+    step_over_metatable(it->snapshot, &c);
     more = c.section != AT_END && next_section(&c);
   }
   if (more) {
@@ -263,16 +253,24 @@ bool lh_values_next(lh_edges *it, uint32_t *number, lh_value *value) {
 }
 
 lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
-  bool is_userdata = lh_type_of(s, id) == LH_TYPE_USERDATA;
-  if ((lh_type_of(s, id) != LH_TYPE_TABLE && !is_userdata) || lh_is_dead(s, id))
-    return LH_NO_OBJECT;
-  fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
-  f.head = *f.at;
-  if (!(f.head & LH_FLAG_METATABLE)) return LH_NO_OBJECT;
-  (void)lh_get_shallow(s, &f.at);
-  (void)lh_get_uvarint(&f.at); /* bytes or array slots */
-  if (!is_userdata) f.at++;    /* hash slots */
-  return lh_find_word_or_none(s, get_metatable(&f));
+  if (id > s->n) return LH_NO_OBJECT;
+  uint32_t first = s->first_edge[id];
+  bool has_one =
+      first < s->first_edge[id + 1] && lh_label_kind(s->label[first]) == LH_EDGE_METATABLE;
+  return has_one ? lh_true_target(s, first) : LH_NO_OBJECT;
+}
+
+lh_id lh_proto_of(const lh_snapshot *s, lh_id closure) {
+  uint32_t first = s->first_edge[closure];
+  bool has_one = first < s->first_edge[closure + 1] &&
+                 lh_label_kind(s->label[first]) == LH_EDGE_PROTO &&
+                 lh_type_of(s, s->edge[first]) == LH_TYPE_PROTO;
+  return has_one ? s->edge[first] : LH_NO_OBJECT;
+}
+
+bool lh_is_c_closure(const lh_snapshot *s, lh_id id) {
+  return lh_type_of(s, id) == LH_TYPE_CLOSURE && lh_proto_of(s, id) == LH_NO_OBJECT &&
+         !lh_is_dead(s, id) && (*lh_record(s, id) & 15) == LH_REC_C_CLOSURE;
 }
 
 bool lh_has_user_value(const lh_snapshot *s, lh_id userdata) {

@@ -7,6 +7,7 @@
 #define LUAHEAP_READER_H
 
 #include "record.h"
+#include "rows.h"
 #include "varint.h"
 
 /* footer.c: is it a whole snapshot of a known version, by its first LH_HEADER_BYTES and its last
@@ -27,10 +28,10 @@ int lh_collect_passed(lh_snapshot *s, lh_error *error);
 ** out, where the records end. */
 int lh_read_sites(lh_snapshot *s, uint64_t *end, lh_error *error);
 
-/* check.c: every record; fills address, record and kind, and lists the marks that are points
-** in time. */
-int lh_check_records(lh_snapshot *s, uint64_t end, lh_id **mark_objects, uint32_t *n_mark_objects,
-                     lh_error *error);
+/* check.c: every record; fills the columns address, record, kind and shallow, puts what refers to
+** what into `rows`, and lists the marks that are points in time. */
+int lh_check_records(lh_snapshot *s, uint64_t end, lh_raw_rows *rows, lh_id **mark_objects,
+                     uint32_t *n_mark_objects, lh_error *error);
 
 /* What a record's first byte says that the object is, for messages. NULL: nothing known. */
 const char *lh_record_name(unsigned head);

@@ -82,26 +82,37 @@ static inline uint64_t lh_get_shallow(const lh_snapshot *s, const uint8_t **at) 
   return bytes;
 }
 
-/* An address in the index: the id of the object or LH_NO_OBJECT. Inline, because the graph asks
-** three times an object. */
-static inline uint64_t lh_slot_of(const lh_snapshot *s, uint64_t word) {
-  uint64_t h = ((word >> LH_UNIT_BITS) ^ s->address_seed) * 0x9FB21C651E98DF25u;
+/* Shallow bytes of an object; of the root 0. */
+static inline uint64_t lh_shallow_of(const lh_snapshot *s, lh_id id) {
+  if (__builtin_expect(s->shallow[id] < UINT32_MAX, 1)) return s->shallow[id];
+  const uint8_t *at = lh_record(s, id);
+  return lh_get_shallow(s, &at);
+}
+
+static inline uint32_t lh_bits_in(uint64_t x) {
+  x -= x >> 1 & 0x5555555555555555u;
+  x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return (uint32_t)(x * 0x0101010101010101u >> 56);
+}
+
+/* Where the search for a unit begins: four units in a row share a line. */
+static inline const lh_unit *lh_unit_slot(const lh_snapshot *s, uint64_t number) {
+  uint64_t h = ((number >> 2) ^ s->unit_seed) * 0x9FB21C651E98DF25u;
   h = (h ^ (h >> 35)) * 0xD6E8FEB86659FD93u;
-  return (uint64_t)(((unsigned __int128)h * s->address_lines) >> 64) * LH_LINE_SLOTS +
-         (word >> 1) % LH_LINE_SLOTS;
+  return &s->units[(h >> 16 & (s->n_unit_slots - 1) & ~UINT64_C(3)) | (number & 3)];
 }
 
-static inline lh_id lh_find_from(const lh_snapshot *s, uint64_t slot, uint64_t word) {
-  for (;;) {
-    lh_id id = s->by_address[slot];
-    if (id == 0) return LH_NO_OBJECT;
-    if (s->address[id] == word << 3) return id;
-    if (++slot == s->address_slots) slot = 0;
-  }
-}
-
+/* The object at a word, or LH_NO_OBJECT. Inline, since each reference is looked up once. */
 static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
-  return lh_find_from(s, lh_slot_of(s, word), word);
+  uint64_t number = (word >> 6) + 1, bit = UINT64_C(1) << (word & 63);
+  const lh_unit *unit = lh_unit_slot(s, number);
+  while (unit->number != number) {
+    if (unit->number == 0) return LH_NO_OBJECT;
+    if (++unit == s->units + s->n_unit_slots) unit = s->units;
+  }
+  if (!(unit->bits & bit)) return LH_NO_OBJECT;
+  return s->by_rank[unit->rank + lh_bits_in(unit->bits & (bit - 1))];
 }
 
 /* 0 is the word of nothing. */
@@ -109,22 +120,38 @@ static inline lh_id lh_find_word_or_none(const lh_snapshot *s, uint64_t word) {
   return word ? lh_find_word(s, word) : LH_NO_OBJECT;
 }
 
-/* The bit of a table in the filter of those with a weak __mode. */
-static inline uint64_t lh_mode_bit(const lh_snapshot *s, uint64_t word) {
-  return (uint64_t)(((unsigned __int128)(word * 0x9FB21C651E98DF25u) * s->n) >> 64);
-}
-
 enum { LH_WEAK_FLAGS = LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES };
 
-/* How weak a table is, LH_FLAG_WEAK_*, by its record's first byte and its metatable's word (0:
-** none). Its metatable's record says it; in version 1 its own did. */
-static inline unsigned lh_weakness(const lh_snapshot *s, unsigned head, uint64_t metatable) {
-  if (s->info.format_version == 1) return head & LH_WEAK_FLAGS;
-  uint64_t bit = lh_mode_bit(s, metatable);
-  if (metatable == 0 || !(s->modes[bit / 64] >> bit % 64 & 1)) return 0;
-  lh_id id = lh_find_word(s, metatable);
-  unsigned mode = id == LH_NO_OBJECT ? 0 : *lh_record(s, id);
-  return (mode & 15) == LH_REC_TABLE && !(mode & LH_FLAG_DEAD) ? mode & LH_WEAK_FLAGS : 0;
+/* A table whose __mode, its own field, is weak. */
+static inline void lh_note_mode(lh_snapshot *s, lh_id table) {
+  s->has_modes = true;
+  s->modes[table / 64] |= UINT64_C(1) << table % 64;
 }
+
+static inline unsigned lh_mode_of(const lh_snapshot *s, lh_id table) {
+  bool has_one = s->modes[table / 64] >> table % 64 & 1;
+  return has_one ? *lh_record(s, table) & LH_WEAK_FLAGS : 0;
+}
+
+/* How weak a table is, LH_FLAG_WEAK_*. Its metatable has the mode; in version 1 itself. */
+static inline unsigned lh_weakness(const lh_snapshot *s, lh_id table) {
+  if (!s->has_modes) return 0;
+  if (s->info.format_version == 1) return lh_mode_of(s, table);
+  uint32_t first = s->first_edge[table];
+  if (first == s->first_edge[table + 1] || lh_label_kind(s->label[first]) != LH_EDGE_METATABLE)
+    return 0;
+  return lh_mode_of(s, s->edge[first]);
+}
+
+/* rows.c: where an edge leads that keeps nothing alive. */
+lh_id lh_target_aside(const lh_snapshot *s, uint32_t e);
+
+/* Where an edge leads, whether it keeps its target alive or not. */
+static inline lh_id lh_true_target(const lh_snapshot *s, uint32_t e) {
+  return s->label[e] & LH_LABEL_ASIDE ? lh_target_aside(s, e) : s->edge[e];
+}
+
+/* rows.c: of the edge of a key, which is of kind LH_EDGE_EPHEMERON. */
+const lh_ephemeron *lh_ephemeron_of(const lh_snapshot *s, uint32_t e);
 
 #endif

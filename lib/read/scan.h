@@ -29,17 +29,11 @@ typedef struct scan {
   uint64_t left, done; /* items in this section */
   uint64_t pending;    /* word of what comes before the next item; 0: none */
   uint64_t key_bits;   /* table: the key of the last entry; thread: the frame's function */
-  union {
-    uint64_t names_at;    /* closure: offset of the next upvalue's name, 0 if not known yet */
-    const uint64_t *keys; /* table: those of the snapshot */
-  };
-  union {
-    uint32_t names_left; /* closure */
-    uint32_t weakness;   /* table: LH_FLAG_WEAK_* */
-  };
+  const uint64_t *keys; /* table: those of the snapshot */
+  uint32_t upvalues_left;         /* closure */
   uint32_t frames_left, frame; /* thread; `frame` counts from 1 */
   uint32_t line;               /* thread */
-  uint32_t row;                /* where the graph should have the next edge: find_next */
+  uint32_t row;                /* the number of the next edge: find_next */
   lh_id source;
   lh_id key;                              /* table: the object that is the key of the last entry */
   uint8_t key_tag, record, section, kind; /* kind: lh_edge_kind in AT_VALUES and AT_REFERENCES */
@@ -124,7 +118,7 @@ static inline bool next_section(scan *c) {
     case LH_REC_THREAD: return next_in_thread(c);
     case LH_REC_LUA_CLOSURE:
       if (c->kind != LH_EDGE_PROTO) return false;
-      expect(c, AT_REFERENCES, LH_EDGE_UPVALUE, c->names_left);
+      expect(c, AT_REFERENCES, LH_EDGE_UPVALUE, c->upvalues_left);
       return true;
     case LH_REC_USERDATA:
     case LH_REC_MARK:
@@ -139,10 +133,7 @@ static inline void begin_table(const lh_snapshot *s, scan *c, unsigned head) {
   c->keys = s->keys;
   (void)lh_get_uvarint(&c->at);
   c->at++;
-  const uint8_t *at = c->at;
-  bool has_metatable = head & LH_FLAG_METATABLE;
-  c->weakness = lh_weakness(s, head, has_metatable ? lh_get_reference(&at, c->own_word) : 0);
-  expect(c, AT_REFERENCES, LH_EDGE_METATABLE, has_metatable);
+  expect(c, AT_REFERENCES, LH_EDGE_METATABLE, head & LH_FLAG_METATABLE ? 1 : 0);
 }
 
 /* The first section; c->at is behind the shallow size. */
@@ -155,7 +146,7 @@ static inline void begin_fields(const lh_snapshot *s, scan *c, unsigned head) {
       expect(c, AT_REFERENCES, LH_EDGE_METATABLE, head & LH_FLAG_METATABLE ? 1 : 0);
       break;
     case LH_REC_LUA_CLOSURE:
-      c->names_left = lh_get_count(&c->at);
+      c->upvalues_left = lh_get_count(&c->at);
       expect(c, AT_REFERENCES, LH_EDGE_PROTO, 1);
       break;
     case LH_REC_C_CLOSURE:
@@ -175,7 +166,7 @@ static inline void begin_fields(const lh_snapshot *s, scan *c, unsigned head) {
 }
 
 static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
-  *c = (scan){.source = id, .section = AT_END};
+  *c = (scan){.source = id, .section = AT_END, .row = s->first_edge[id]};
   if (id == LH_ROOT) {
     expect(c, AT_ROOTS, LH_EDGE_ROOT, s->n_roots);
     return;
@@ -192,20 +183,14 @@ static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
   begin_fields(s, c, head);
 }
 
-/* Makes find_next quick for the record where `c` begins, if there is a graph. */
-static inline void begin_row(const lh_snapshot *s, scan *c) {
-  c->row = s->first_edge ? s->first_edge[c->source] : UINT32_MAX;
-}
-
-/* The object that the next reference is to. The graph has the same ones in the same order, so it is
-** asked first: half of the time of a look-up, which is left for what it has not, such as weak
-** edges. */
+/* The object that the next reference of the record is to: the next in its row, or none, which has
+** no place there. */
 static inline lh_id find_next(const lh_snapshot *s, scan *c, uint64_t word) {
-  if (word == 0) return LH_NO_OBJECT;
-  if (s->first_edge && c->row < s->first_edge[c->source + 1] &&
-      s->address[s->edge[c->row]] == word << 3)
-    return s->edge[c->row++];
-  return lh_find_word(s, word);
+  if (word == 0 || c->row == s->first_edge[c->source + 1]) return LH_NO_OBJECT;
+  lh_id target = lh_true_target(s, c->row);
+  if (s->address[target] != word << 3) return LH_NO_OBJECT;
+  c->row++;
+  return target;
 }
 
 /* The next entry of a table. False: empty slots were stepped over instead. */

@@ -4,12 +4,13 @@
 ** Flat arrays indexed by lh_id (0 is the root, objects are 1..n), each owned by the file that fills
 ** it and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
 **
-**     reader     address 8, record 5, kind 1, hash of addresses 8, modes 0.1
-**     graph      first_edge 4, edges 4 each
-**     reach      distance 4, parent 4
+**     reader     address 8, record 5, kind 1, shallow 4, key kinds 1, modes 0.1
+**     addresses  rank 4, units 24 for each 512 bytes of memory that hold objects (some 5)
+**     rows       first_edge 4, edge 4 and label 1 for each reference
+**     reach      distance 4, parent 4, the edge from there 4
 **     dominator  idom 4, retained 8
 **     classes    class 4
-**     steps      edge 4, only after reports of many objects
+**     steps      100 for each 256 references of objects that have more, after somebody asked
 **     held by    state 4, of those that were asked for and on the way there
 **     children   first 4, child 4, only after somebody asked what something dominates
 **     clusters   4, only after a picture, or somebody who asked what something keeps alive
@@ -27,16 +28,46 @@
 #include "luaheap_graph.h"
 #include "sites.h"
 
-/* The hash of addresses: units of 64 words (512 bytes) share a line of 16 slots. */
-enum { LH_UNIT_BITS = 6, LH_LINE_SLOTS = 16 };
-
 /* kind[id]: lh_type in the low 4 bits, and */
 enum {
   LH_KIND_DEAD = 0x10,
   LH_KIND_OWN = 0x20,
-  LH_KIND_EPHEMERON_KEY = 0x40,
   LH_KIND_LEFT_OUT = 0x80 /* left_out has the object, or edges of it */
 };
+
+/* label[e], of a reference: its lh_edge_kind in the low 5 bits, and */
+enum {
+  LH_LABEL_KIND = 0x1F,
+  LH_LABEL_KEYED = 0x20, /* LH_EDGE_VALUE: its key is the target of the edge before it */
+  LH_LABEL_ODD = 0x40,  /* LH_EDGE_VALUE: its key is neither a number nor an object that there is */
+  LH_LABEL_ASIDE = 0x80 /* it keeps nothing alive: in its row stands the source, which harms no
+                            algorithm, and its true target stands in `aside` or `bent` */
+};
+
+static inline lh_edge_kind lh_label_kind(uint8_t label) {
+  return (lh_edge_kind)(label & LH_LABEL_KIND);
+}
+
+/* key_kinds[id], of a table: which keys it has that are no objects, and so in no row. */
+enum {
+  LH_HAS_INTEGERS = 1,
+  LH_IS_SPARSE = 2, /* these are not 1, 2, 3 ... with at most as many holes, as Lua keeps arrays */
+  LH_HAS_POINTERS = 4, /* light userdata, C functions, and what has no record */
+  LH_HAS_OTHERS = 8    /* floats and booleans */
+};
+
+/* Where a reference leads whose row has its source instead. */
+typedef struct lh_aside {
+  uint32_t edge;
+  lh_id target;
+} lh_aside;
+
+/* The addresses of 64 words of memory (addresses.c). */
+typedef struct lh_unit {
+  uint64_t number; /* from 1 on; 0: no unit */
+  uint64_t bits;   /* at which of its words an object begins */
+  uint32_t rank;   /* how many begin in units before this one */
+} lh_unit;
 
 typedef struct lh_root {
   lh_root_kind kind;
@@ -47,6 +78,8 @@ typedef struct lh_root {
 /* A collectable key (no string) of a weak-keyed table, and the object under it. */
 typedef struct lh_ephemeron {
   lh_id table, key, value;
+  uint32_t edge; /* of the key */
+  bool is_alive; /* table and key are reachable: graph.c */
 } lh_ephemeron;
 
 /* As the edge of its key: decode.c. */
@@ -55,6 +88,8 @@ lh_edge lh_ephemeron_edge(const lh_ephemeron *ephemeron);
 /* Where the names of a prototype's upvalues are. */
 typedef struct lh_upvalue_names {
   uint64_t offset; /* of their list in the file */
+  size_t first;    /* in `names` */
+  uint32_t n;
   lh_id proto;
 } lh_upvalue_names;
 
@@ -102,12 +137,17 @@ struct lh_snapshot {
   uint32_t *record_low; /* file offset of the record: low 32 bits and the 8 above */
   uint8_t *record_high;
   uint8_t *kind;
-  uint64_t *modes; /* n bits, by a hash of address: tables whose __mode is weak (record.h) */
+  uint32_t *shallow; /* bytes; UINT32_MAX: as many or more, which the record tells */
+  uint8_t *key_kinds;
+  uint64_t *modes;   /* a bit for each object: tables whose __mode is weak */
+  bool has_modes;
   lh_upvalue_names *upvalue_names; /* by proto */
   size_t n_upvalue_names;
+  lh_id *names; /* string objects, or LH_NO_OBJECT */
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
-  uint32_t *by_address;   /* open addressing (addresses.c): ids, 0 where empty */
-  uint64_t address_slots, address_lines, address_seed;
+  lh_unit *units;         /* addresses.c: open addressing */
+  uint64_t n_unit_slots, unit_seed;
+  lh_id *by_rank;             /* the object that begins so far up in memory, as units count */
   const uint8_t *named_roots; /* in the footer */
   uint32_t n_named_roots;
   uint64_t *keys; /* words of frequent keys */
@@ -135,18 +175,23 @@ struct lh_snapshot {
 
   lh_left_out *left_out; /* NULL: nothing */
 
-  /* graph.c: strong edges between objects, and LH_ROOT's. Those of source s are
-     edge[first_edge[s]] to edge[first_edge[s + 1] - 1], in the order of lh_edges */
+  /* rows.c: all references between objects, and LH_ROOT's, in the order of the records. Those of
+     source s are edge[first_edge[s]] to edge[first_edge[s + 1] - 1], and behind them, of a key, an
+     edge for each ephemeron */
   uint32_t *first_edge;
   lh_id *edge;
-  lh_ephemeron *ephemerons; /* sorted by key, only those of reachable tables with reachable keys */
+  uint8_t *label;
+  lh_aside *aside; /* weak references, by edge */
+  size_t n_aside;
+  lh_aside *bent; /* those that are left out, by edge */
+  size_t n_bent;
+  lh_ephemeron *ephemerons; /* by key and table, which is by edge */
   size_t n_ephemerons;
-  lh_id *weak_sources; /* tables with references that are no edges of the graph, ascending */
-  size_t n_weak_sources;
 
   /* reach.c */
-  uint32_t *distance; /* UINT32_MAX: garbage */
-  lh_id *parent;      /* one step back on the shortest path */
+  uint32_t *distance;    /* UINT32_MAX: garbage */
+  lh_id *parent;         /* one step back on the shortest path */
+  uint32_t *parent_edge; /* the reference from there that a person had best be told */
   lh_reach reach;
 
   /* steps.c */

@@ -70,21 +70,9 @@ static const unsigned of_list[] = {[LH_LIST_ALLGC] = ~0u,
                                    [LH_LIST_TOBEFNZ] = TABLE | USERDATA,
                                    [LH_LIST_FIXEDGC] = STRING};
 
-/* A reference whose target is to be looked at. */
-typedef struct awaited {
-  uint64_t word, slot;
-  const expected *wanted;
-  const uint8_t *at; /* in the file */
-  lh_id source;
-} awaited;
-
-enum { AT_ONCE = 64 };
-
 typedef struct verifier {
   const lh_snapshot *s;
   lh_error *error;
-  awaited awaited[AT_ONCE];
-  size_t n_awaited;
   uint64_t n_edges;
   uint32_t n_threads, n_main_threads;
   lh_id main_thread;
@@ -134,38 +122,11 @@ static bool is_target(const lh_snapshot *s, uint64_t word, lh_id target, unsigne
   return false;
 }
 
-/* Looks at the targets of all that are awaited. Each is three or four cache misses away: the memory
-** for one step of all of them is asked for before the next, which takes half the time. */
-static int check_awaited(verifier *v) {
-  const lh_snapshot *s = v->s;
-  lh_id targets[AT_ONCE];
-  size_t n = v->n_awaited;
-  v->n_awaited = 0;
-  for (size_t i = 0; i < n; i++) {
-    lh_id likely = s->by_address[v->awaited[i].slot];
-    __builtin_prefetch(&s->address[likely]);
-    __builtin_prefetch(&s->record_low[likely]);
-    __builtin_prefetch(&s->record_high[likely]);
-  }
-  for (size_t i = 0; i < n; i++) {
-    targets[i] = lh_find_from(s, v->awaited[i].slot, v->awaited[i].word);
-    if (targets[i] != LH_NO_OBJECT) __builtin_prefetch(lh_record(s, targets[i]));
-  }
-  for (size_t i = 0; i < n; i++) {
-    const awaited *a = &v->awaited[i];
-    char wrong[WRONG_BYTES];
-    if (!is_target(s, a->word, targets[i], a->wanted->types, wrong))
-      return fault(v, a->source, a->at, "%s refers to %s", a->wanted->what, wrong);
-  }
-  return 0;
-}
-
-static int await_target(verifier *v, lh_id source, const uint8_t *at, uint64_t word,
+static int check_target(verifier *v, lh_id source, const uint8_t *at, uint64_t word,
                         const expected *wanted) {
-  uint64_t slot = lh_slot_of(v->s, word);
-  __builtin_prefetch(&v->s->by_address[slot]);
-  v->awaited[v->n_awaited++] = (awaited){word, slot, wanted, at, source};
-  return v->n_awaited == AT_ONCE ? check_awaited(v) : 0;
+  char wrong[WRONG_BYTES];
+  if (is_target(v->s, word, lh_find_word(v->s, word), wanted->types, wrong)) return 0;
+  return fault(v, source, at, "%s refers to %s", wanted->what, wrong);
 }
 
 /* What the lists of a prototype say about its size. */
@@ -197,8 +158,8 @@ static int verify_references(verifier *v, lh_id id, lists *l) {
     if (new_section && result != STEP_END) note_list(&c, l);
     if (result != STEP_FOUND) continue;
     v->n_edges++;
-    code = await_target(v, id, at, reference.word, &of_edge[reference.kind]);
-    if (!code && reference.name_word) code = await_target(v, id, at, reference.name_word, &a_name);
+    code = check_target(v, id, at, reference.word, &of_edge[reference.kind]);
+    if (!code && reference.name_word) code = check_target(v, id, at, reference.name_word, &a_name);
   } while (!code && result != STEP_END);
   return code;
 }
@@ -268,12 +229,10 @@ static int verify_object(verifier *v, lh_id id) {
   return code ? code : check_size(v, &o, &l);
 }
 
-/* The first fault in the file is told: what is awaited is before what was found of an object. */
 static int verify_objects(verifier *v) {
   int code = 0;
   for (uint64_t id = 1; id <= v->s->n && !code; id++) code = verify_object(v, (lh_id)id);
-  int before = check_awaited(v);
-  return before ? before : code;
+  return code;
 }
 
 /* }=================================================================================== */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "read/decode.h"
+#include "read/record.h"
 
 static uint64_t visit_object(const lh_snapshot *s, lh_id id) {
   lh_object o;
@@ -63,10 +63,6 @@ uint64_t read_all(const lh_snapshot *s) {
   for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += lh_passed_as_old(s, i).bytes;
   for (lh_id id = 1; id <= lh_object_count(s); id++) sum += visit_object(s, id);
   for (lh_id id = 0; id <= lh_object_count(s); id++) sum += visit_inside(s, id);
-  lh_references it;
-  lh_reference batch[LH_REFERENCE_BATCH];
-  lh_references_begin(s, LH_ROOT, lh_object_count(s), &it);
-  for (size_t n; (n = lh_references_read(&it, batch)) > 0;)
-    for (size_t i = 0; i < n; i++) sum += lh_address_of(s, batch[i].target);
+  for (uint32_t e = 0; e < s->first_edge[s->n + 1]; e++) sum += s->address[lh_true_target(s, e)];
   return sum;
 }

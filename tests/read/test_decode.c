@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "graph/graph.h"
 #include "read/decode.h"
+#include "read/record.h"
 #include "sample.h"
 
 static forge file;
@@ -185,27 +187,23 @@ static void edges_of_the_rest(void **state) {
                       "root index 10 -> 6100\n");
 }
 
+/* One of table AT_WEAK_KEYS, and another one that is not alive. */
 static void ephemerons_come_from_their_keys(void **state) {
   (void)state;
-  lh_id table = lh_find_address(s, AT_WEAK_KEYS), key = lh_find_address(s, AT_KEY);
-  lh_id value = lh_find_address(s, AT_VALUE), closure = lh_find_address(s, AT_CLOSURE);
-  lh_ephemeron ephemerons[] = {
-      {table, key, value}, {table, closure, value}, {table, closure, table}};
-  s->ephemerons = ephemerons;
-  s->n_ephemerons = 3;
-  s->kind[key] |= LH_KIND_EPHEMERON_KEY;
-  s->kind[closure] |= LH_KIND_EPHEMERON_KEY;
+  lh_id key = lh_find_address(s, AT_KEY), closure = lh_find_address(s, AT_CLOSURE);
+  const char *of_closure =
+      "proto 1 -> 3400\n"
+      "upvalue 1 name 7100 -> 3200\n"
+      "upvalue 3 name 7000 -> 3300\n";
+  assert_int_equal(s->n_ephemerons, 2);
+  assert_string_equal(edges_of(key), ""); /* before it is known what is reachable */
+  for (size_t i = 0; i < 2; i++) s->ephemerons[i].is_alive = s->ephemerons[i].key == key;
   assert_string_equal(edges_of(key), "ephemeron[@2400] in 2100 -> 2500\n");
-  assert_string_equal(edges_of(closure),
-                      "proto 1 -> 3400\n"
-                      "upvalue 1 name 7100 -> 3200\n"
-                      "upvalue 3 name 7000 -> 3300\n"
-                      "ephemeron[@3000] in 2100 -> 2500\n"
-                      "ephemeron[@3000] in 2100 -> 2100\n");
-  s->ephemerons = NULL;
-  s->n_ephemerons = 0;
-  s->kind[key] &= (uint8_t)~LH_KIND_EPHEMERON_KEY;
-  s->kind[closure] &= (uint8_t)~LH_KIND_EPHEMERON_KEY;
+  assert_string_equal(edges_of(closure), of_closure);
+  for (size_t i = 0; i < 2; i++) s->ephemerons[i].is_alive = s->ephemerons[i].key == closure;
+  assert_string_equal(edges_of(key), "");
+  assert_string_equal(strstr(edges_of(closure), "ephemeron"), "ephemeron[@3000] in 2100 -> 7100\n");
+  for (size_t i = 0; i < 2; i++) s->ephemerons[i].is_alive = false;
 }
 
 static void entries_of_tables(void **state) {
@@ -353,52 +351,52 @@ static void the_root_is_no_object(void **state) {
   assert_int_equal(lh_epoch(s, LH_ROOT), 0);
 }
 
-/* The sweep over `first` to `last` against lh_edges_*. */
-static void compare_sweep(lh_id first, lh_id last) {
-  lh_references references;
-  lh_reference batch[LH_REFERENCE_BATCH];
-  size_t n = 0, i = 0;
-  lh_references_begin(s, first, last, &references);
-  for (lh_id id = first; id <= last; id++) {
-    lh_edges it;
-    lh_edge edge;
-    for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge); i++) {
-      if (i == n) {
-        n = lh_references_read(&references, batch);
-        i = 0;
-        assert_true(n > 0 && n <= LH_REFERENCE_BATCH);
-      }
-      assert_int_equal(batch[i].source, id);
-      assert_int_equal(batch[i].target, edge.target);
-      assert_int_equal(batch[i].strength != LH_STRONG, edge.weak);
-      assert_int_equal(batch[i].strength == LH_EPHEMERON, batch[i].key != LH_NO_OBJECT);
-      if (batch[i].strength == LH_EPHEMERON) assert_int_equal(batch[i].key, edge.key.as.object);
-    }
-  }
-  assert_int_equal(i, n);
-  assert_int_equal(lh_references_read(&references, batch), 0);
+static bool is_same_edge(const lh_edge *a, const lh_edge *b) {
+  return a->source == b->source && a->target == b->target && a->kind == b->kind &&
+         a->weak == b->weak && a->index == b->index && a->ordinal == b->ordinal &&
+         a->line == b->line && a->name == b->name && a->holder == b->holder &&
+         a->key.kind == b->key.kind && a->key.as.pointer == b->key.as.pointer;
 }
 
-static void the_sweep_agrees(void **state) {
+/* The rows have what lh_edges_* tells of records, with its kind, and each by its number. */
+static void compare_rows(void) {
+  for (lh_id id = 0; id <= s->n; id++) {
+    lh_edges it;
+    lh_edge edge;
+    uint32_t e = s->first_edge[id];
+    for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge); e++) {
+      if (edge.kind == LH_EDGE_EPHEMERON) break;
+      lh_edge by_number = lh_edge_at(s, id, e);
+      assert_int_equal(lh_edges_number(&it), e);
+      assert_int_equal(lh_label_kind(s->label[e]), edge.kind);
+      assert_int_equal(!!(s->label[e] & LH_LABEL_ASIDE), edge.weak);
+      assert_int_equal(lh_true_target(s, e), edge.target);
+      assert_int_equal(s->edge[e], edge.weak ? id : edge.target);
+      assert_int_equal(!!(s->label[e] & LH_LABEL_KEYED),
+                       edge.kind == LH_EDGE_VALUE && edge.key.kind == LH_VALUE_OBJECT);
+      assert_true(is_same_edge(&by_number, &edge));
+    }
+    for (; e < s->first_edge[id + 1]; e++)
+      assert_int_equal(lh_label_kind(s->label[e]), LH_EDGE_EPHEMERON);
+  }
+}
+
+static void rows_agree_with_records(void **state) {
   (void)state;
-  compare_sweep(LH_ROOT, s->n);
-  for (lh_id id = 0; id <= s->n; id++) compare_sweep(id, id);
+  compare_rows();
 }
 
 /* Only the table with weak keys, and only collectable keys that are no strings. */
-static void the_sweep_tells_ephemerons(void **state) {
+static void the_rows_tell_ephemerons(void **state) {
   (void)state;
-  lh_references references;
-  lh_reference batch[LH_REFERENCE_BATCH];
   text[0] = 0;
-  lh_references_begin(s, 0, s->n, &references);
-  for (size_t n; (n = lh_references_read(&references, batch)) > 0;) {
-    for (size_t i = 0; i < n; i++) {
-      if (batch[i].strength != LH_EPHEMERON) continue;
-      say("%llx: %llx => %llx\n", (unsigned long long)lh_address_of(s, batch[i].source),
-          (unsigned long long)lh_address_of(s, batch[i].key),
-          (unsigned long long)lh_address_of(s, batch[i].target));
-    }
+  for (size_t i = 0; i < s->n_ephemerons; i++) {
+    const lh_ephemeron *e = &s->ephemerons[i];
+    say("%llx: %llx => %llx\n", (unsigned long long)lh_address_of(s, e->table),
+        (unsigned long long)lh_address_of(s, e->key),
+        (unsigned long long)lh_address_of(s, e->value));
+    assert_true(e->edge >= s->first_edge[e->key] && e->edge < s->first_edge[e->key + 1]);
+    assert_ptr_equal(lh_ephemeron_of(s, e->edge), e);
   }
   assert_string_equal(text, "2100: 2400 => 2500\n2100: 3000 => 7100\n");
 }
@@ -446,7 +444,7 @@ static void metatables_say_how_weak_a_table_is(void **state) {
     assert_int_equal(strstr(edges_at(cases[i].table), "weak value[true] -> 1000") != NULL,
                      cases[i].weak);
   }
-  compare_sweep(LH_ROOT, s->n);
+  compare_rows();
   lh_close(s);
   forge_free(&f);
   s = sample;
@@ -496,8 +494,8 @@ static void frequent_keys_are_keys(void **state) {
 }
 
 /* More references than batches hold, from the root too. */
-static void the_sweep_crosses_batches(void **state) {
-  enum { N = 3 * LH_REFERENCE_BATCH + 5 };
+static void rows_of_many_records(void **state) {
+  enum { N = 400 };
   lh_snapshot *sample = s;
   lh_error error = {0};
   forge f;
@@ -517,9 +515,7 @@ static void the_sweep_crosses_batches(void **state) {
   forge_mark(&f, 0x2000, LH_MARK_BY_SNAPSHOT, 1, "a");
   forge_finish(&f);
   assert_int_equal(lh_open_memory(&s, f.data, f.size, "many", &error), 0);
-  compare_sweep(LH_ROOT, s->n);
-  compare_sweep(LH_ROOT, LH_ROOT);
-  compare_sweep(3, s->n - 100);
+  compare_rows();
   lh_close(s);
   forge_free(&f);
   s = sample;
@@ -572,11 +568,11 @@ int main(void) {
                                      cmocka_unit_test(more_objects),
                                      cmocka_unit_test(addresses_are_found),
                                      cmocka_unit_test(the_root_is_no_object),
-                                     cmocka_unit_test(the_sweep_agrees),
-                                     cmocka_unit_test(the_sweep_tells_ephemerons),
+                                     cmocka_unit_test(rows_agree_with_records),
+                                     cmocka_unit_test(the_rows_tell_ephemerons),
                                      cmocka_unit_test(metatables_say_how_weak_a_table_is),
                                      cmocka_unit_test(frequent_keys_are_keys),
-                                     cmocka_unit_test(the_sweep_crosses_batches),
+                                     cmocka_unit_test(rows_of_many_records),
                                      cmocka_unit_test(the_graph_changes_nothing)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,315 @@
+/*
+** rows.c - the references of a heap as rows: for each object those that go out from it.
+**
+** A row has all references of a record in their order, so that a reference is known by its number
+** everywhere. Those that keep nothing alive, since a table holds them weakly or an analysis leaves
+** them out, lead back to their source there, which harms no algorithm over the rows, and their true
+** targets stand in a list beside them. What is under a collectable key of a table with weak keys is
+** such a reference of the table and, in the key's row behind all else, an edge of the key, which
+** gets its target when both table and key turn out to be reachable (graph/graph.c).
+**
+** The names of upvalues, which prototypes list, are looked up here, too, each once.
+**
+** Two million objects with six million references: 0.06 s.
+*/
+#include "rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_EDGES (UINT32_MAX - 2)
+
+static int fail_count(lh_error *error) {
+  return lh_fail(error, LH_ELIMIT, "the snapshot has more edges than can be counted (%u)",
+                 MOST_EDGES);
+}
+
+/* {=== Blocks ========================================================================= */
+
+lh_row_block *lh_add_row_block(lh_raw_rows *rows, lh_id id, size_t expected) {
+  if (!lh_grow(&rows->blocks, rows->n, &rows->capacity, sizeof *rows->blocks)) return NULL;
+  lh_row_block *block = &rows->blocks[rows->n++];
+  *block = (lh_row_block){.id = id, .capacity = expected};
+  block->delta = lh_alloc(expected, sizeof *block->delta);
+  block->label = lh_alloc(expected, 1);
+  return block->delta && block->label ? block : NULL;
+}
+
+static void free_block(lh_row_block *block) {
+  lh_free(block->delta);
+  lh_free(block->label);
+  lh_free(block->wide);
+  *block = (lh_row_block){0};
+}
+
+void lh_free_raw_rows(lh_raw_rows *rows) {
+  for (size_t i = 0; i < rows->n; i++) free_block(&rows->blocks[i]);
+  lh_free(rows->blocks);
+  *rows = (lh_raw_rows){0};
+}
+
+bool lh_grow_row_block(lh_row_block *block) {
+  size_t capacity = block->capacity;
+  if (!lh_grow(&block->delta, block->n, &capacity, sizeof *block->delta)) return false;
+  uint8_t *label = lh_realloc(block->label, capacity, 1);
+  if (!label) return false;
+  block->label = label;
+  block->capacity = capacity;
+  return true;
+}
+
+bool lh_put_wide(lh_row_block *block, uint64_t word) {
+  if (!lh_grow(&block->wide, block->n_wide, &block->wide_capacity, sizeof word)) return false;
+  block->wide[block->n_wide++] = word;
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Distances become objects ======================================================= */
+
+typedef struct resolver {
+  lh_snapshot *s;
+  const lh_id *keys; /* the frequent ones */
+  uint32_t at;       /* where the next reference goes */
+} resolver;
+
+/* The word of a reference in a block, and the object there. */
+static inline lh_id resolve(const resolver *r, lh_row_block *block, size_t e, size_t *wide,
+                            uint64_t own_word) {
+  int32_t delta = block->delta[e];
+  if (__builtin_expect(delta >= LH_LEAST_DELTA, 1))
+    return lh_find_word(r->s, own_word + (uint64_t)(int64_t)delta);
+  if (delta == LH_DELTA_WIDE) return lh_find_word(r->s, block->wide[(*wide)++]);
+  return r->keys[delta - LH_DELTA_KEY];
+}
+
+/* What has no record is no edge. As a key it is an object of which no more is known. */
+static void resolve_row(resolver *r, lh_row_block *block, lh_id id, size_t first, size_t end,
+                        size_t *wide) {
+  lh_snapshot *s = r->s;
+  uint64_t own_word = s->address[id] >> 3;
+  bool lost_key = false;
+  for (size_t e = first; e < end; e++) {
+    lh_id target = resolve(r, block, e, wide, own_word);
+    uint8_t label = block->label[e];
+    bool is_key = lh_label_kind(label) == LH_EDGE_KEY;
+    if (__builtin_expect(target == LH_NO_OBJECT, 0)) {
+      lost_key = is_key;
+      if (is_key) s->key_kinds[id] |= LH_HAS_POINTERS;
+      continue;
+    }
+    if (__builtin_expect(lost_key && !is_key, 0)) label = LH_EDGE_VALUE | LH_LABEL_ODD;
+    lost_key = false;
+    s->edge[r->at] = target;
+    s->label[r->at++] = label;
+  }
+}
+
+static void resolve_block(resolver *r, lh_row_block *block, lh_id next) {
+  lh_snapshot *s = r->s;
+  size_t wide = 0;
+  for (lh_id id = block->id; id < next; id++) {
+    size_t first = s->first_edge[id], end = id + 1 < next ? s->first_edge[id + 1] : block->n;
+    s->first_edge[id] = r->at;
+    resolve_row(r, block, id, first, end, &wide);
+  }
+}
+
+static void put_roots(resolver *r) {
+  lh_snapshot *s = r->s;
+  s->first_edge[LH_ROOT] = 0;
+  for (size_t i = 0; i < s->n_roots; i++) {
+    s->edge[r->at] = s->roots[i].target;
+    s->label[r->at++] = LH_EDGE_ROOT;
+  }
+}
+
+static bool fit(lh_snapshot *s, uint64_t n_edges) {
+  lh_id *edge = lh_realloc(s->edge, n_edges, sizeof *edge);
+  if (edge) s->edge = edge;
+  uint8_t *label = lh_realloc(s->label, n_edges, 1);
+  if (label) s->label = label;
+  return edge && label;
+}
+
+static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
+  lh_id keys[LH_MOST_KEYS];
+  resolver r = {.s = s, .keys = keys};
+  for (uint32_t i = 0; i < s->n_keys; i++) keys[i] = lh_find_word(s, s->keys[i]);
+  put_roots(&r);
+  for (size_t i = 0; i < raw->n; i++) {
+    resolve_block(&r, &raw->blocks[i], i + 1 < raw->n ? raw->blocks[i + 1].id : s->n + 1);
+    free_block(&raw->blocks[i]);
+  }
+  s->first_edge[s->n + 1] = r.at;
+}
+
+/* }=================================================================================== */
+
+/* {=== What is aside ================================================================== */
+
+typedef struct weakener {
+  lh_snapshot *s;
+  size_t aside_capacity, ephemeron_capacity;
+  bool failed; /* out of memory */
+} weakener;
+
+static inline bool is_string(const lh_snapshot *s, lh_id id) {
+  return (s->kind[id] & 15) == LH_TYPE_STRING;
+}
+
+static void put_aside(weakener *w, uint32_t e, lh_id source) {
+  lh_snapshot *s = w->s;
+  if (!lh_grow(&s->aside, s->n_aside, &w->aside_capacity, sizeof *s->aside)) {
+    w->failed = true;
+    return;
+  }
+  s->aside[s->n_aside++] = (lh_aside){e, s->edge[e]};
+  s->edge[e] = source;
+  s->label[e] |= LH_LABEL_ASIDE;
+}
+
+static void put_ephemeron(weakener *w, lh_id table, lh_id key, lh_id value) {
+  lh_snapshot *s = w->s;
+  if (!lh_grow(&s->ephemerons, s->n_ephemerons, &w->ephemeron_capacity, sizeof *s->ephemerons))
+    w->failed = true;
+  else
+    s->ephemerons[s->n_ephemerons++] = (lh_ephemeron){.table = table, .key = key, .value = value};
+}
+
+/* Strings are values, which are never taken out of a weak table. */
+static void weaken_row(weakener *w, lh_id table, unsigned weakness) {
+  lh_snapshot *s = w->s;
+  lh_id key = LH_NO_OBJECT;
+  for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1] && !w->failed; e++) {
+    lh_id target = s->edge[e];
+    lh_edge_kind kind = lh_label_kind(s->label[e]);
+    if (kind == LH_EDGE_KEY) {
+      key = target;
+      if ((weakness & LH_FLAG_WEAK_KEYS) && !is_string(s, target)) put_aside(w, e, table);
+    } else if (kind == LH_EDGE_VALUE && weakness & LH_FLAG_WEAK_VALUES) {
+      if (!is_string(s, target)) put_aside(w, e, table);
+    } else if (kind == LH_EDGE_VALUE && s->label[e] & LH_LABEL_KEYED && !is_string(s, key)) {
+      put_aside(w, e, table);
+      put_ephemeron(w, table, key, target);
+    }
+  }
+}
+
+static void weaken_tables(weakener *w) {
+  lh_snapshot *s = w->s;
+  for (lh_id id = 1; id <= s->n && !w->failed; id++) {
+    unsigned weakness = (s->kind[id] & 15) == LH_TYPE_TABLE ? lh_weakness(s, id) : 0;
+    if (weakness) weaken_row(w, id, weakness);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Edges of keys ================================================================== */
+
+static int compare_ephemerons(const void *a, const void *b) {
+  const lh_ephemeron *x = a, *y = b;
+  if (x->key != y->key) return x->key < y->key ? -1 : 1;
+  if (x->table != y->table) return x->table < y->table ? -1 : 1;
+  return (x->value > y->value) - (x->value < y->value);
+}
+
+/* The numbers of what is aside grow by those of the edges that came before it. */
+static void shift_aside(lh_snapshot *s) {
+  size_t before = 0;
+  for (size_t i = 0; i < s->n_aside; i++) {
+    lh_aside *a = &s->aside[i];
+    while (before < s->n_ephemerons && s->first_edge[s->ephemerons[before].key + 1] <= a->edge)
+      before++;
+    a->edge += (uint32_t)before;
+  }
+}
+
+/* Makes room at the end of each key's row, from the last row on. */
+static void insert_edges(lh_snapshot *s) {
+  size_t left = s->n_ephemerons;
+  lh_id id = s->n + 1;
+  uint32_t end = s->first_edge[id];
+  while (left > 0) {
+    lh_id key = s->ephemerons[left - 1].key;
+    uint32_t from = s->first_edge[key + 1];
+    memmove(s->edge + from + left, s->edge + from, (size_t)(end - from) * sizeof *s->edge);
+    memmove(s->label + from + left, s->label + from, end - from);
+    for (; id > key; id--) s->first_edge[id] += (uint32_t)left;
+    end = from;
+    for (; left > 0 && s->ephemerons[left - 1].key == key; left--) {
+      s->edge[from + left - 1] = key;
+      s->label[from + left - 1] = LH_EDGE_EPHEMERON | LH_LABEL_ASIDE;
+      s->ephemerons[left - 1].edge = from + (uint32_t)left - 1;
+    }
+  }
+}
+
+static int add_ephemerons(lh_snapshot *s, lh_error *error) {
+  uint64_t n_edges = (uint64_t)s->first_edge[s->n + 1] + s->n_ephemerons;
+  if (s->n_ephemerons == 0) return LH_OK;
+  if (n_edges > MOST_EDGES) return fail_count(error);
+  if (!fit(s, n_edges)) return lh_fail_memory(error, "reading edges");
+  qsort(s->ephemerons, s->n_ephemerons, sizeof *s->ephemerons, compare_ephemerons);
+  shift_aside(s);
+  insert_edges(s);
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
+/* The names that prototypes give to the upvalues of their closures. */
+static bool resolve_names(lh_snapshot *s) {
+  size_t n = 0;
+  for (size_t i = 0; i < s->n_upvalue_names; i++) {
+    const uint8_t *at = s->data + s->upvalue_names[i].offset;
+    s->upvalue_names[i].first = n;
+    n += s->upvalue_names[i].n = lh_get_count(&at);
+  }
+  s->names = lh_alloc(n, sizeof *s->names);
+  if (!s->names) return false;
+  for (size_t i = 0; i < s->n_upvalue_names; i++) {
+    const lh_upvalue_names *names = &s->upvalue_names[i];
+    const uint8_t *at = s->data + names->offset;
+    uint64_t own_word = s->address[names->proto] >> 3;
+    (void)lh_get_count(&at);
+    for (uint32_t k = 0; k < names->n; k++)
+      s->names[names->first + k] = lh_find_word_or_none(s, lh_get_reference(&at, own_word));
+  }
+  return true;
+}
+
+static bool find_aside(const lh_aside *list, size_t n, uint32_t e, lh_id *target) {
+  size_t at;
+  LH_LOWER_BOUND(at, n, list[at].edge < e);
+  if (at == n || list[at].edge != e) return false;
+  *target = list[at].target;
+  return true;
+}
+
+lh_id lh_target_aside(const lh_snapshot *s, uint32_t e) {
+  lh_id target = s->edge[e]; /* of an ephemeron that is not alive its key */
+  if (!find_aside(s->aside, s->n_aside, e, &target))
+    (void)find_aside(s->bent, s->n_bent, e, &target);
+  return target;
+}
+
+const lh_ephemeron *lh_ephemeron_of(const lh_snapshot *s, uint32_t e) {
+  size_t at;
+  LH_LOWER_BOUND(at, s->n_ephemerons, s->ephemerons[at].edge < e);
+  return &s->ephemerons[at];
+}
+
+int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error) {
+  weakener w = {.s = s};
+  uint64_t n_edges = s->n_roots;
+  for (size_t i = 0; i < raw->n; i++) n_edges += raw->blocks[i].n;
+  if (n_edges > MOST_EDGES) return fail_count(error);
+  if (!fit(s, n_edges)) return lh_fail_memory(error, "reading edges");
+  resolve_all(s, raw);
+  if (!resolve_names(s)) return lh_fail_memory(error, "reading edges");
+  if (s->has_modes) weaken_tables(&w);
+  return w.failed ? lh_fail_memory(error, "reading edges") : add_ephemerons(s, error);
+}

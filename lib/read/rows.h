@@ -1,0 +1,66 @@
+/*
+** rows.h - the references of all records on their way into the rows of a snapshot.
+**
+** check.c meets the references in the order of the records, while the addresses of later objects
+** are not known yet. So it puts the distance of each from its source, with its label, into a block
+** of rows for each block of the file; rows.c turns distances into objects when all addresses are
+** known. 5 bytes a reference.
+*/
+#ifndef LUAHEAP_ROWS_H
+#define LUAHEAP_ROWS_H
+
+#include "record.h"
+
+/* The references of the objects from `id` on, up to the next block's. */
+typedef struct lh_row_block {
+  lh_id id;
+  int32_t *delta; /* words from the source to the target, or one of those below */
+  uint8_t *label; /* snapshot.h */
+  size_t n, capacity;
+  uint64_t *wide; /* the words of those that are LH_DELTA_WIDE */
+  size_t n_wide, wide_capacity;
+} lh_row_block;
+
+/* No distance: the next word of `wide`; and from LH_DELTA_KEY on the frequent keys. */
+#define LH_DELTA_WIDE INT32_MIN
+#define LH_DELTA_KEY (INT32_MIN + 1)
+#define LH_LEAST_DELTA (LH_DELTA_KEY + LH_MOST_KEYS)
+
+typedef struct lh_raw_rows {
+  lh_row_block *blocks;
+  size_t n, capacity;
+} lh_raw_rows;
+
+/* Begins a block of some `expected` references, to be used until the next one is added; NULL: out
+** of memory. */
+lh_row_block *lh_add_row_block(lh_raw_rows *rows, lh_id id, size_t expected);
+void lh_free_raw_rows(lh_raw_rows *rows);
+
+/* Fills first_edge, which has the places in the blocks, edge and label of the snapshot, and what of
+** them is aside; frees the blocks. LH_ELIMIT: more references than 32 bits count. */
+int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error);
+
+bool lh_grow_row_block(lh_row_block *block);
+bool lh_put_wide(lh_row_block *block, uint64_t word);
+
+/* All three: false where memory ran out. */
+static inline bool lh_put_delta(lh_row_block *block, int32_t delta, unsigned label) {
+  if (__builtin_expect(block->n == block->capacity, 0) && !lh_grow_row_block(block)) return false;
+  block->delta[block->n] = delta;
+  block->label[block->n++] = (uint8_t)label;
+  return true;
+}
+
+static inline bool lh_put_edge(lh_row_block *block, uint64_t word, uint64_t own_word,
+                               unsigned label) {
+  int64_t delta = (int64_t)(word - own_word);
+  if (__builtin_expect(delta >= LH_LEAST_DELTA && delta <= INT32_MAX, 1))
+    return lh_put_delta(block, (int32_t)delta, label);
+  return lh_put_wide(block, word) && lh_put_delta(block, LH_DELTA_WIDE, label);
+}
+
+static inline bool lh_put_frequent(lh_row_block *block, unsigned number, unsigned label) {
+  return lh_put_delta(block, LH_DELTA_KEY + (int32_t)number, label);
+}
+
+#endif
