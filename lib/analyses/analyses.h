@@ -59,7 +59,9 @@ static inline bool lh_dominates(const lh_tree *tree, lh_id above, lh_id id) {
 
 /* Is it a part of every program, which as such is no one's leak: the root, _G, package.loaded and
 ** the modules in it, the registry, the main thread, code, objects of luaheap? */
-bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id);
+static inline bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id) {
+  return snapshot->kind[id] & (LH_KIND_PLUMBING | LH_KIND_OWN);
+}
 
 /* }=================================================================================== */
 
@@ -145,6 +147,9 @@ typedef struct lh_ranking {
 /* Keeps the best `limit` of all that it is given: with a limit list[0] is the worst of them, until
 ** they are sorted, the best first. False: out of memory. O(log limit). */
 bool lh_rank(lh_ranking *ranking, lh_ranked candidate);
+
+/* Would it be kept? O(1). */
+bool lh_is_better_ranked(const lh_ranking *ranking, const lh_ranked *candidate);
 void lh_sort_ranking(lh_ranking *ranking);
 
 /* In a ranking that is used by these two alone: takes the best out of it, of which there is one. */

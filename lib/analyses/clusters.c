@@ -16,22 +16,23 @@
 enum { LOOK_BACK = 4 };
 
 static bool can_link(const lh_snapshot *snapshot, lh_id id) {
-  lh_type type = lh_type_of(snapshot, id);
-  return type != LH_TYPE_STRING && type != LH_TYPE_PROTO && type != LH_TYPE_UPVALUE &&
-         lh_class_entry_of(snapshot, id) != NULL;
+  unsigned type = snapshot->kind[id] & 15;
+  return type != LH_TYPE_STRING && type != LH_TYPE_UPVALUE && !lh_is_plumbing(snapshot, id) &&
+         snapshot->classes->of[id] != UINT32_MAX;
 }
 
 /* The dominator whose cluster the object joins, or LH_NO_OBJECT. */
 static lh_id link_of(const lh_snapshot *snapshot, lh_id id) {
-  const lh_class_entry *class = lh_class_entry_of(snapshot, id);
+  const uint32_t *of = snapshot->classes->of;
+  uint32_t class_index = of[id];
   lh_id above = snapshot->idom[id];
-  if (!class->specific) {
+  if (!snapshot->classes->list[class_index].specific) {
     double of_dominator = LH_GOES_ON * (double)snapshot->retained[above];
     bool goes_on = (double)snapshot->retained[id] >= of_dominator;
-    return goes_on && lh_class_entry_of(snapshot, above) == class ? above : LH_NO_OBJECT;
+    return goes_on && above != LH_ROOT && of[above] == class_index ? above : LH_NO_OBJECT;
   }
   for (unsigned i = 0; i < LOOK_BACK && !lh_is_plumbing(snapshot, above); i++) {
-    if (lh_class_entry_of(snapshot, above) == class) return above;
+    if (of[above] == class_index) return above;
     above = snapshot->idom[above];
   }
   return LH_NO_OBJECT;
@@ -42,13 +43,14 @@ static bool dissolve(const lh_tree *tree, lh_id *top) {
   const lh_snapshot *snapshot = tree->snapshot;
   uint32_t *n_alike = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *n_alike);
   if (!n_alike) return false;
+  const uint32_t *of = snapshot->classes->of;
   for (uint32_t p = 1; p < tree->n; p++) {
     lh_id id = tree->order[p], first = lh_find_first(top, id);
-    n_alike[first] += lh_class_of(snapshot, id) == lh_class_of(snapshot, first);
+    n_alike[first] += of[id] == of[first];
   }
   for (uint32_t p = tree->n; p-- > 1;) {
-    lh_id id = tree->order[p];
-    top[id] = n_alike[lh_find_first(top, id)] < LH_LEAST_CLUSTER ? id : lh_find_first(top, id);
+    lh_id id = tree->order[p], first = lh_find_first(top, id);
+    top[id] = n_alike[first] < LH_LEAST_CLUSTER ? id : first;
   }
   lh_free(n_alike);
   return true;
@@ -61,7 +63,7 @@ lh_id *lh_find_clusters(const lh_tree *tree) {
   for (lh_id id = 0; id <= snapshot->n; id++) top[id] = id;
   for (uint32_t p = 1; p < tree->n; p++) {
     lh_id id = tree->order[p];
-    if (!can_link(snapshot, id) || lh_is_plumbing(snapshot, id)) continue;
+    if (!can_link(snapshot, id)) continue;
     lh_id above = link_of(snapshot, id);
     if (above == LH_NO_OBJECT) continue;
     lh_id first = lh_find_first(top, above);

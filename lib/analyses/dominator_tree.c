@@ -1,6 +1,5 @@
 /*
-** dominator_tree.c - the tree of dominators as intervals (preorder.c), and what in it belongs to
-** every program. 12 bytes an object.
+** dominator_tree.c - the tree of dominators as intervals (preorder.c). 12 bytes an object.
 */
 #include "analyses.h"
 
@@ -43,18 +42,4 @@ void lh_tree_free(lh_tree *tree) {
   lh_free(tree->order);
   lh_free(tree->end);
   lh_free(tree->position);
-}
-
-bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id) {
-  const lh_classes *classes = snapshot->classes;
-  lh_object object;
-  if (id == LH_ROOT || id == classes->registry || id == classes->globals || id == classes->loaded)
-    return true;
-  if (lh_is_own(snapshot, id)) return true;
-  switch (lh_type_of(snapshot, id)) {
-    case LH_TYPE_PROTO: return true;
-    case LH_TYPE_TABLE: return lh_map_get(&classes->modules, id) != LH_NO_NUMBER;
-    case LH_TYPE_THREAD: lh_object_at(snapshot, id, &object); return object.as.thread.is_main;
-    default: return false;
-  }
 }

@@ -20,15 +20,18 @@
 #define LEAST_YOUNGER_LATER 0.25
 #define LARGE_SHARE 0.1
 
+/* Of the objects of allgc, which come first, each counts those before it. */
 static void order_by_age(lh_ages *a) {
   const lh_snapshot *snapshot = a->snapshot;
   uint64_t n = 0, n_since = 0;
+  lh_id_range before[2] = {lh_epoch_range(snapshot, LH_LIST_ALLGC, 0),
+                           lh_epoch_range(snapshot, LH_LIST_FINOBJ, 0)};
   for (lh_id id = 1; id <= snapshot->n; id++) {
     a->younger[id] = a->n;
     if (!lh_is_reachable(snapshot, id) || lh_is_own(snapshot, id)) continue;
     n++;
-    n_since += lh_epoch(snapshot, id) > 0;
-    a->n += lh_list_of(snapshot, id) == LH_LIST_ALLGC;
+    n_since += id < snapshot->list_first[LH_LIST_TOBEFNZ] && !lh_in_ranges(before, id);
+    a->n += id < snapshot->list_first[LH_LIST_FINOBJ];
   }
   a->since_first_mark = n > 0 ? (double)n_since / (double)n : 0;
 }

@@ -22,15 +22,18 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
 static lh_id *make_sets(const lh_tree *tree, uint8_t *held) {
   const lh_snapshot *snapshot = tree->snapshot;
   const lh_graph graph = lh_graph_of(snapshot);
+  const uint32_t *of = snapshot->classes->of;
   lh_id *set = lh_find_clusters(tree);
   for (uint32_t p = 1; set && p < tree->n; p++) {
     lh_id id = tree->order[p];
-    const lh_class_entry *class = lh_class_entry_of(snapshot, id);
-    lh_type type = lh_type_of(snapshot, id);
-    if (!class || !class->specific || (type != LH_TYPE_TABLE && type != LH_TYPE_USERDATA)) continue;
+    unsigned type = snapshot->kind[id] & 15;
+    uint32_t class_index = of[id];
+    if ((type != LH_TYPE_TABLE && type != LH_TYPE_USERDATA) || class_index == UINT32_MAX ||
+        !snapshot->classes->list[class_index].specific)
+      continue;
     for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1]; e++) {
       lh_id target = graph.edge[e];
-      if (target == id || lh_class_entry_of(snapshot, target) != class) continue;
+      if (target == id || of[target] != class_index) continue;
       held[target] = 1;
       join_sets(set, snapshot->distance, id, target);
     }
@@ -44,15 +47,16 @@ static lh_id *make_sets(const lh_tree *tree, uint8_t *held) {
 static void sort_members(const lh_tree *tree, const lh_id *set, uint32_t *first, lh_id *members,
                          uint32_t *n) {
   const lh_snapshot *snapshot = tree->snapshot;
+  const uint32_t *of = snapshot->classes->of;
   for (uint32_t p = 1; p < tree->n; p++) {
     lh_id id = tree->order[p];
-    if (lh_class_of(snapshot, id) == lh_class_of(snapshot, set[id])) first[set[id] + 1]++;
+    if (of[id] == of[set[id]]) first[set[id] + 1]++;
   }
   for (lh_id id = 0; id <= snapshot->n; id++) first[id + 1] += first[id];
   *n = first[snapshot->n + 1];
   for (uint32_t p = 1; p < tree->n; p++) {
     lh_id id = tree->order[p];
-    if (lh_class_of(snapshot, id) == lh_class_of(snapshot, set[id])) members[first[set[id]]++] = id;
+    if (of[id] == of[set[id]]) members[first[set[id]]++] = id;
   }
 }
 

@@ -42,6 +42,10 @@ static bool append(lh_ranking *r, lh_ranked candidate) {
   return true;
 }
 
+bool lh_is_better_ranked(const lh_ranking *r, const lh_ranked *candidate) {
+  return r->limit == 0 || r->n < r->limit || is_better(candidate, &r->list[0]);
+}
+
 bool lh_rank(lh_ranking *r, lh_ranked candidate) {
   if (r->limit > 0 && r->n == r->limit) {
     if (!is_better(&candidate, &r->list[0])) return true;

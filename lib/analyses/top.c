@@ -35,13 +35,16 @@ static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
   lh_objects_in(snapshot, interval, ranges);
 }
 
-static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, lh_ranking *best) {
+/* folds: without elements of lists but the first. */
+static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, bool folds,
+                         lh_ranking *best) {
   lh_id_range ranges[2];
   find_ranges(snapshot, query, ranges);
   for (int i = 0; i < 2; i++) {
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
       if (!is_ranked(snapshot, query, id)) continue;
       lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
+      if (folds && lh_is_better_ranked(best, &candidate) && lh_continues_list(snapshot, id)) continue;
       if (!lh_rank(best, candidate)) return false;
     }
   }
@@ -57,14 +60,14 @@ static uint64_t count_ranked(const lh_snapshot *snapshot, const lh_top_query *qu
   return n;
 }
 
-int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
-                   lh_error *error) {
+static int rank(lh_snapshot *snapshot, const lh_top_query *query, bool folds, lh_id **ids,
+                size_t *n_ids, lh_error *error) {
   int code = LH_EMEMORY;
   lh_ranking best = {.limit = query->limit};
   lh_id *found = NULL;
   if (!snapshot->retained)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
-  if (!rank_objects(snapshot, query, &best)) goto out;
+  if (!rank_objects(snapshot, query, folds, &best)) goto out;
   found = lh_alloc(best.n, sizeof *found);
   if (!found) goto out;
   lh_sort_ranking(&best);
@@ -77,42 +80,49 @@ out:
   return code == LH_OK ? code : lh_fail_memory(error, "ranking objects");
 }
 
+int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
+                   lh_error *error) {
+  return rank(snapshot, query, false, ids, n_ids, error);
+}
+
 /* }=================================================================================== */
 
 /* {=== objects without what only repeats others ====================================== */
 
 #define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
 
-/* Of linked lists only the first element, in place: how many are left, of those ranked before the
-** last; the others in *n_left_out. */
-static size_t fold_lists(const lh_snapshot *snapshot, lh_id *ids, size_t n, size_t limit,
-                         size_t *n_left_out) {
-  size_t n_kept = 0, i;
-  for (i = 0; i < n && n_kept < limit; i++)
-    if (!lh_continues_list(snapshot, ids[i])) ids[n_kept++] = ids[i];
-  *n_left_out = i - n_kept;
-  return n_kept;
+/* Is it left out because it only goes on with a list? */
+static bool is_folded(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
+  return is_ranked(snapshot, query, id) && lh_continues_list(snapshot, id);
 }
 
-static bool has_lists(const lh_snapshot *snapshot, const lh_id *ids, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (lh_continues_list(snapshot, ids[i])) return true;
-  return false;
+/* How many elements of lists rank before the last that is told; LH_ROOT: how many there are. */
+static size_t count_folded(const lh_snapshot *snapshot, const lh_top_query *query, lh_id last) {
+  size_t n = 0;
+  lh_id_range ranges[2];
+  uint64_t least = last == LH_ROOT ? 0 : object_key(snapshot, query, last);
+  find_ranges(snapshot, query, ranges);
+  for (int i = 0; i < 2; i++)
+    for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
+      uint64_t key = object_key(snapshot, query, id);
+      bool is_before = last == LH_ROOT || key > least ||
+                       (key == least && snapshot->address[id] < snapshot->address[last]);
+      n += is_before && is_folded(snapshot, query, id);
+    }
+  return n;
 }
 
 int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole_lists, lh_id **ids,
                     size_t *n, size_t *n_left_out, uint64_t *total, lh_error *error) {
   lh_top_query query = *asked;
-  bool folds = !whole_lists && query.limit > 0 && query.sort != LH_SORT_SHALLOW && !query.garbage;
   *n_left_out = 0;
   if (query.type_mask == 0) query.type_mask = ~INNARDS;
-  *total = count_ranked(snapshot, &query);
-  int code = lh_top_objects(snapshot, &query, ids, n, error);
-  if (code != LH_OK || !folds || !has_lists(snapshot, *ids, *n)) return code;
-  lh_free(*ids);
-  query.limit = 0;
-  code = lh_top_objects(snapshot, &query, ids, n, error);
-  if (code == LH_OK) *n = fold_lists(snapshot, *ids, *n, asked->limit, n_left_out);
+  bool folds = !whole_lists && query.limit > 0 && query.sort != LH_SORT_SHALLOW && !query.garbage;
+  *total = snapshot->retained ? count_ranked(snapshot, &query) : 0;
+  int code = rank(snapshot, &query, folds, ids, n, error);
+  if (code == LH_OK && folds)
+    *n_left_out =
+        count_folded(snapshot, &query, *n < query.limit ? LH_ROOT : (*ids)[*n - 1]);
   return code;
 }
 

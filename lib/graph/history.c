@@ -11,16 +11,20 @@ static bool has_age(const lh_snapshot *snapshot, lh_id id) {
 
 static uint8_t span_of_epoch(uint32_t epoch, uint32_t n_marks, unsigned n_spans) {
   if (epoch == 0) return 0;
+  if (epoch >= n_marks) epoch = n_marks - 1;
   return (uint8_t)(1 + (uint64_t)(epoch - 1) * (n_spans - 1) / (n_marks - 1));
 }
 
+/* The objects of an epoch are one range of each list. What nothing keeps alive is of the first
+** part. */
 static void split_by_marks(const lh_snapshot *snapshot, unsigned n_spans, uint8_t *span_of) {
   uint32_t n = lh_mark_count(snapshot);
-  for (lh_id id = 1; id <= snapshot->n; id++) {
-    uint32_t epoch = has_age(snapshot, id) ? lh_epoch(snapshot, id) : 0;
-    if (epoch >= n) epoch = n - 1;
-    span_of[id] = span_of_epoch(epoch, n, n_spans);
-  }
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
+    for (uint32_t epoch = 0; epoch <= n; epoch++) {
+      lh_id_range range = lh_epoch_range(snapshot, list, epoch);
+      for (lh_id id = range.first; id < range.end; id++)
+        span_of[id] = lh_is_reachable(snapshot, id) ? span_of_epoch(epoch, n, n_spans) : 0;
+    }
 }
 
 /* Each of both lists has the youngest first, and is divided by itself. */

@@ -393,6 +393,26 @@ static void free_classes(lh_classes *classes) {
   lh_free(classes);
 }
 
+static bool is_plumbing(const lh_snapshot *snapshot, const lh_classes *classes, lh_id id) {
+  lh_object thread;
+  switch (lh_type_of(snapshot, id)) {
+    case LH_TYPE_ROOT:
+    case LH_TYPE_PROTO: return true;
+    case LH_TYPE_TABLE:
+      return id == classes->registry || id == classes->globals || id == classes->loaded ||
+             lh_map_get(&classes->modules, id) != LH_NO_NUMBER;
+    case LH_TYPE_THREAD:
+      lh_object_at(snapshot, id, &thread);
+      return thread.as.thread.is_main;
+    default: return false;
+  }
+}
+
+static void mark_plumbing(lh_snapshot *snapshot, const lh_classes *classes) {
+  for (lh_id id = 0; id <= snapshot->n; id++)
+    if (is_plumbing(snapshot, classes, id)) snapshot->kind[id] |= LH_KIND_PLUMBING;
+}
+
 int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   if (snapshot->classes) return 0;
   if (!snapshot->distance)
@@ -420,6 +440,7 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
     snapshot->classes = namer.classes;
     snapshot->free_classes = free_classes;
     snapshot->count_classes = count_classes;
+    mark_plumbing(snapshot, namer.classes);
     namer.classes = NULL;
   }
 out:;

@@ -186,6 +186,15 @@ int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
 
 /* }=================================================================================== */
 
+lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch) {
+  lh_id first = s->list_first[list], end = s->list_first[list + 1];
+  lh_id younger = epoch < s->n_marks ? s->mark_ids[epoch][list] : 0;
+  lh_id older = epoch > 0 ? s->mark_ids[epoch - 1][list] : end;
+  if (younger > first) first = younger;
+  if (older < end) end = older;
+  return (lh_id_range){first, end > first ? end : first};
+}
+
 uint32_t lh_mark_count(const lh_snapshot *s) {
   return s->n_marks;
 }

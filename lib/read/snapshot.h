@@ -32,6 +32,7 @@
 enum {
   LH_KIND_DEAD = 0x10,
   LH_KIND_OWN = 0x20,
+  LH_KIND_PLUMBING = 0x40, /* every program has it: registry, _G, modules, code (classes.c) */
   LH_KIND_LEFT_OUT = 0x80 /* left_out has the object, or edges of it */
 };
 
@@ -241,6 +242,9 @@ struct lh_snapshot {
 /* outside.c: lets a snapshot know what another of the same process has of its C functions, unless
 ** it knows some itself. False: out of memory. */
 bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to);
+
+/* epochs.c: the objects of an epoch (lh_epoch) on allgc or finobj. */
+lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch);
 
 /* epochs.c: one more mark, that the heap has not: behind it are the objects from ids[list] on. It
 ** gets its place among those that there are; *mark is its number then, and those of younger ones
