@@ -166,7 +166,8 @@ static int count_at(lh_snapshot *snapshot, const lh_whole_diff *whole, const uin
 static int count_in(lh_snapshot *snapshot, int k, lh_diff *diff, lh_error *error) {
   lh_at_place *counts = lh_alloc(diff->n_groups, sizeof *counts);
   bool is_analysed = snapshot->retained != NULL;
-  int code = prepare(snapshot, error);
+  int code = lh_find_paths(snapshot, error);
+  if (!code) code = lh_classify(snapshot, error);
   if (!code) code = count_at(snapshot, (lh_whole_diff *)diff, NULL, counts, error);
   if (!is_analysed) lh_forget_analysis(snapshot);
   for (size_t i = 0; !code && i < diff->n_groups; i++) diff->groups[i].at[k] = counts[i].objects[0];

@@ -41,6 +41,10 @@ void lh_drop_graph(lh_snapshot *snapshot);
 /* LH_EARGUMENT unless the snapshot is analysed and has an object of this id. */
 int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error);
 
+/* The part of lh_analyse that finds what is reachable, the shortest paths and lh_reach_totals, without
+** dominators and retained sizes; enough for lh_classify. */
+int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
+
 /* Frees what lh_analyse and lh_classify made; lh_reach_totals stay. */
 void lh_forget_analysis(lh_snapshot *snapshot);
 

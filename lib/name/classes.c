@@ -477,7 +477,6 @@ uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
 }
 
 bool lh_is_for_good(const lh_snapshot *snapshot, lh_id id) {
-  const lh_classes *classes = snapshot->classes;
-  return classes && (id == classes->globals || id == classes->loaded || id == classes->registry ||
-                     lh_map_get(&classes->modules, id) != LH_NO_NUMBER);
+  return snapshot->classes && lh_type_of(snapshot, id) == LH_TYPE_TABLE &&
+         snapshot->kind[id] & LH_KIND_PLUMBING;
 }

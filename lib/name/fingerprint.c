@@ -232,11 +232,14 @@ static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, 
   f->below[LH_ROOT] = LH_NO_NUMBER;
   for (size_t i = 1; i < f->paths.n; i++) {
     lh_id id = f->paths.order[i];
-    uint32_t above = f->below[f->snapshot->idom[id]], at = place_of[f->paths.state[id]];
+    const lh_id *idom = f->snapshot->idom; /* NULL: no bytes are asked for */
+    uint32_t above = idom ? f->below[idom[id]] : LH_NO_NUMBER;
+    uint32_t at = place_of[f->paths.state[id]];
     f->below[id] = at == LH_NO_NUMBER ? above : at;
     if (at == LH_NO_NUMBER) continue;
     out[at].objects[span_of ? span_of[id] : 0]++;
-    if (at != above) out[at].bytes += lh_retained_bytes(f->snapshot, id);
+    if (at != above && f->snapshot->retained)
+      out[at].bytes += lh_retained_bytes(f->snapshot, id);
   }
 }
 
