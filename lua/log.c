@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,9 +96,35 @@ static bool write_without_waiting(const line *l) {
   return written;
 }
 
+/* What descriptor 2 was when the module was loaded. */
+static struct {
+  bool is_known, is_open;
+  struct stat status;
+} first_stderr;
+
+static void know_stderr(void) {
+  first_stderr.is_open = fstat(STDERR_FILENO, &first_stderr.status) == 0;
+  first_stderr.is_known = true;
+}
+
+void hl_know_stderr(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, know_stderr);
+}
+
+/* A host that has closed stderr may have opened a file of its own under that number, or accepted a
+** connection. Terminals, /dev/null and what is open for appending can do no harm. */
+static bool may_be_stderr(const struct stat *now) {
+  const struct stat *first = &first_stderr.status;
+  if (!first_stderr.is_known || S_ISCHR(now->st_mode)) return true;
+  if (first_stderr.is_open && now->st_dev == first->st_dev && now->st_ino == first->st_ino)
+    return true;
+  return fcntl(STDERR_FILENO, F_GETFL) & O_APPEND;
+}
+
 static bool write_to_stderr(line *l) {
   struct stat status;
-  if (fstat(STDERR_FILENO, &status) < 0) return false;
+  if (fstat(STDERR_FILENO, &status) < 0 || !may_be_stderr(&status)) return false;
   if (S_ISSOCK(status.st_mode)) return send_at_once(STDERR_FILENO, l);
   if (S_ISFIFO(status.st_mode) || (S_ISCHR(status.st_mode) && isatty(STDERR_FILENO)))
     return write_without_waiting(l);

@@ -151,6 +151,25 @@ local acts = {
       end
       print("in order", acts.daemonize())]],
     ending = 'io.close() os.rename("result", "done") os.exit(7, true)'},
+  ["has closed stderr, and opens a file under its number"] = {"sum\t6893\nmine\n",
+    start = [["$@" 2>&-; status=$?; cat data; (exit $status)]],
+    middle = [[
+      local data = io.open("data", "w")
+      work()
+      local at = io.popen 'readlink /proc/$PPID/fd/2'
+      assert(at:read():find "/data$")
+      at:close()]],
+    ending = 'data:write "mine\\n" data:close() os.exit(7, true)'},
+  ["closes stderr later, and opens a file under its number"] = {"sum\t6893\nmine\n", cuts = true,
+    start = [["$@" 2>err; status=$?; cat data; (exit $status)]],
+    middle = [[
+      acts.close_all(2)
+      local data = io.open("data", "w")
+      work()
+      local at = io.popen 'readlink /proc/$PPID/fd/2'
+      assert(at:read():find "/data$")
+      at:close()]],
+    ending = 'data:write "mine\\n" data:close() os.exit(7, true)'},
   ["closes all descriptors that it does not know"] =
     {"sum\t6893\n", middle = "acts.close_all(3)", cuts = true},
   ["closes all descriptors"] = {"status 7\n", middle = "acts.close_all(0)", cuts = true},
