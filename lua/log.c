@@ -1,11 +1,11 @@
 /*
 ** log.c - writes one line to stderr, to a file or to the system's log (log.h).
 **
-** A line must neither end the host nor make the host wait. lh_write_unharmed sees to the signals. A
-** write to a full pipe or a stopped terminal waits, unless the descriptor is non-blocking. That flag belongs to the host and to all programs that share the pipe, so the line
-** goes through a descriptor of our own, opened by /proc/self/fd/2. Where that cannot be opened (the
-** pipe belongs to another user), poll says whether there is room for a line of PIPE_BUF bytes: no
-** line is longer.
+** A line must neither end the host nor make it wait. lh_write_unharmed sees to the signals. A write
+** to a full pipe or a stopped terminal waits, unless the descriptor is non-blocking. That flag
+** belongs to the host and to all programs that share the pipe. So the line goes through our own
+** descriptor, opened by /proc/self/fd/2. Where that cannot be opened (the pipe belongs to another
+** user), poll says whether there is room for a line of PIPE_BUF bytes: no line is longer.
 **
 ** syslog() takes locks, so a line goes to the socket of the system's log. A datagram needs no end
 ** of line.

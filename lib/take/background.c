@@ -8,7 +8,7 @@
 ** all signals blocked: a handler of the host must not run twice. It calls nothing but what is
 ** async-signal-safe, since other threads of the host may have held any lock at the fork.
 **
-** It closes all descriptors of the host's, first of all, but stderr where it tells its end: else who
+** First of all it closes all descriptors of the host's, but stderr where it tells its end. Else who
 ** reads the host's output would wait for the file, the peer of a connection that the host closes
 ** would hear of that when the file is written, a lock would be held as long, and epoll would tell
 ** of what is closed. It has a table of descriptors of its own, so the

@@ -272,8 +272,8 @@ static bool is_locked_for_others(int file) {
   return WEXITSTATUS(status);
 }
 
-/* While the child writes: what the host closes is closed, and what it keeps is as it was. Also where
-** the system cannot close many descriptors at once. */
+/* While the child writes: what the host closes is closed, and what it keeps is as it was. That
+** holds also where the system cannot close many descriptors at once. */
 static void has_nothing_of_the_host_open(void **state) {
   for (int one_by_one = 0; one_by_one < 2; one_by_one++) {
     int closed[2], kept[2], epoll = epoll_create1(0), file = memfd_create("locked", 0);
