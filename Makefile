@@ -408,6 +408,7 @@ bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua
 	@$(BENCH) tests/bench/track.lua build
 	@$(BENCH) tests/bench/view.lua build $(SIZES)
 	@$(BENCH) tests/bench/outside.lua build $(OUTSIDE_SIZES)
+	@$(BENCH) tests/bench/answers.lua build
 
 build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)

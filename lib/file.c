@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ static int name_file(lh_file *file, const char *path, lh_error *error) {
 static int open_folder(const lh_file *file) {
   char folder[sizeof file->path] = ".";
   memcpy(folder, file->path, file->name_at);
-  return open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return lh_move_up(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* What is there may be replaced if it is a regular file: a rename would remove a device, and a link
@@ -62,9 +63,25 @@ static int check_older(const lh_file *file, lh_error *error) {
   return code;
 }
 
+/* Meanwhile the folder, to which nobody can write, has the numbers of a stdin, stdout or stderr
+** that the host has closed: so another thread that prints to these never finds the file. */
+static int open_in_folder(const lh_file *file, const char *name, int flags) {
+  int held[STDERR_FILENO + 1], n = 0, other = -1;
+  while (n <= STDERR_FILENO && other <= STDERR_FILENO) {
+    other = fcntl(file->folder_fd, F_DUPFD_CLOEXEC, 0);
+    if (other < 0) break;
+    if (other <= STDERR_FILENO) held[n++] = other;
+  }
+  if (other > STDERR_FILENO) (void)close(other);
+  int fd = openat(file->folder_fd, name, flags | O_RDWR | O_CLOEXEC, 0600), os_errno = errno;
+  while (n > 0) (void)close(held[--n]);
+  errno = os_errno;
+  return fd;
+}
+
 /* False, and nothing made, where that does not go, for whatever reason. */
 static bool make_nameless(lh_file *file) {
-  file->fd = openat(file->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  file->fd = open_in_folder(file, ".", O_TMPFILE);
   if (file->fd < 0) return false;
   (void)snprintf(file->link, sizeof file->link, "/proc/self/fd/%d", file->fd);
   file->nameless = access(file->link, F_OK) == 0;
@@ -95,8 +112,7 @@ static bool make_temporary(lh_file *file) {
     if (file->nameless) {
       file->made = link_to(file, file->temporary);
     } else {
-      file->fd =
-          openat(file->folder_fd, file->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+      file->fd = open_in_folder(file, file->temporary, O_CREAT | O_EXCL);
       file->made = file->fd >= 0;
     }
     if (!file->made && errno != EEXIST) return false;
@@ -160,7 +176,8 @@ size_t lh_file_write(const void *data, size_t n, void *payload) {
   const char *from = data;
   size_t done = 0;
   while (done < n) {
-    ssize_t written = write(file->fd, from + done, n - done);
+    const struct iovec rest = {(char *)(uintptr_t)from + done, n - done};
+    ssize_t written = lh_write_unharmed(file->fd, &rest, 1);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       latch_failure(file, written < 0 ? errno : EIO);
@@ -174,7 +191,7 @@ size_t lh_file_write(const void *data, size_t n, void *payload) {
 /* Asks for the errors that some file systems keep until a descriptor is closed, while the file can
 ** still be given up: closing a copy tells. */
 static bool is_settled(int fd) {
-  int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  int copy = fcntl(fd, F_DUPFD_CLOEXEC, fd);
   return (copy < 0 ? fsync(fd) : close(copy)) == 0;
 }
 

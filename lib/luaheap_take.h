@@ -5,6 +5,8 @@
 #ifndef LUAHEAP_PUBLIC_TAKE_H
 #define LUAHEAP_PUBLIC_TAKE_H
 
+#include <sys/types.h>
+
 #include "luaheap_read.h"
 
 #ifdef __cplusplus
@@ -288,6 +290,18 @@ int lh_complete_file(lh_file *file, lh_error *error);
 
 /* Closes and frees it; what was not completed is gone. NULL is harmless. */
 void lh_discard_file(lh_file *file);
+
+/* ==== 6. Without harm to the host =================================================== */
+
+struct iovec;
+
+/* As writev, once: SIGPIPE, SIGXFSZ and SIGTTOU neither end nor stop the process, whatever it does
+** about these signals. Async-signal-safe, as the next one. */
+ssize_t lh_write_unharmed(int fd, const struct iovec *parts, int n);
+
+/* A new descriptor that may be 0, 1 or 2, where the host has closed these: returns the same file as
+** another number, and closes the given one. -1 and errno on failure, and for -1. */
+int lh_move_up(int fd);
 
 #pragma GCC visibility pop
 

@@ -1,14 +1,11 @@
 /*
 ** log.c - writes one line to stderr, to a file or to the system's log (log.h).
 **
-** A line must neither end the host nor make the host wait. Three signals can come from a write:
-** SIGPIPE (nobody reads any more), SIGXFSZ (the file has its greatest size) and SIGTTOU (another
-** job has the terminal). All three are blocked for the write, and one that the write has raised is
-** taken away. A write to a full pipe or a stopped terminal waits, unless the descriptor is
-** non-blocking. That flag belongs to the host and to all programs that share the pipe, so the line
-** goes through a descriptor of our own, opened by /proc/self/fd/2. Where that cannot be opened (the
-** pipe belongs to another user), poll says whether there is room for a line of PIPE_BUF bytes: no
-** line is longer.
+** A line must neither end the host nor make it wait. lh_write_unharmed sees to the signals. A write
+** to a full pipe or a stopped terminal waits, unless the descriptor is non-blocking. That flag
+** belongs to the host and to all programs that share the pipe. So the line goes through our own
+** descriptor, opened by /proc/self/fd/2. Where that cannot be opened (the pipe belongs to another
+** user), poll says whether there is room for a line of PIPE_BUF bytes: no line is longer.
 **
 ** syslog() takes locks, so a line goes to the socket of the system's log. A datagram needs no end
 ** of line.
@@ -19,7 +16,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +26,8 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "luaheap.h"
 
 enum { MOST_PARTS = 24, DIGITS = 24 };
 
@@ -74,42 +73,8 @@ static line make_line(const char *before, char *digits, const char *const parts[
 
 /* {=== Writes that harm nobody ========================================================= */
 
-/* Of this thread: the mask, and the signals that waited before the write. */
-typedef struct held_signals {
-  sigset_t mask, waiting;
-} held_signals;
-
-static held_signals hold_signals(void) {
-  held_signals h;
-  sigset_t of_writes;
-  (void)sigemptyset(&of_writes);
-  (void)sigaddset(&of_writes, SIGPIPE);
-  (void)sigaddset(&of_writes, SIGXFSZ);
-  (void)sigaddset(&of_writes, SIGTTOU);
-  (void)sigpending(&h.waiting);
-  (void)pthread_sigmask(SIG_BLOCK, &of_writes, &h.mask);
-  return h;
-}
-
-/* `raised` is the signal that the write has raised, or 0. Keeps errno. */
-static void release_signals(const held_signals *h, int raised) {
-  const struct timespec no_time = {0};
-  int os_errno = errno;
-  if (raised && sigismember(&h->waiting, raised) == 0) {
-    sigset_t one;
-    (void)sigemptyset(&one);
-    (void)sigaddset(&one, raised);
-    (void)sigtimedwait(&one, NULL, &no_time);
-  }
-  (void)pthread_sigmask(SIG_SETMASK, &h->mask, NULL);
-  errno = os_errno;
-}
-
-static bool write_unharmed(int fd, const line *l) {
-  held_signals h = hold_signals();
-  bool written = writev(fd, l->parts, l->n) >= 0;
-  release_signals(&h, written ? 0 : errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0);
-  return written;
+static bool write_line(int fd, const line *l) {
+  return lh_write_unharmed(fd, l->parts, l->n) >= 0;
 }
 
 static bool send_at_once(int fd, line *l) {
@@ -119,41 +84,66 @@ static bool send_at_once(int fd, line *l) {
 
 /* ENXIO: the pipe has no reader. */
 static bool write_without_waiting(const line *l) {
-  int own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  int own = lh_move_up(open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   bool written = false;
   if (own >= 0) {
-    written = write_unharmed(own, l);
+    written = write_line(own, l);
     (void)close(own);
   } else if (errno != ENXIO) {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
-    written =
-        poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT && write_unharmed(STDERR_FILENO, l);
+    written = poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT && write_line(STDERR_FILENO, l);
   }
   return written;
 }
 
+/* What descriptor 2 was when the module was loaded. */
+static struct {
+  bool is_known, is_open;
+  struct stat status;
+} first_stderr;
+
+static void know_stderr(void) {
+  first_stderr.is_open = fstat(STDERR_FILENO, &first_stderr.status) == 0;
+  first_stderr.is_known = true;
+}
+
+void hl_know_stderr(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, know_stderr);
+}
+
+/* A host that has closed stderr may have opened a file of its own under that number, or accepted a
+** connection. Terminals, /dev/null and what is open for appending can do no harm. */
+static bool may_be_stderr(const struct stat *now) {
+  const struct stat *first = &first_stderr.status;
+  if (!first_stderr.is_known || S_ISCHR(now->st_mode)) return true;
+  if (first_stderr.is_open && now->st_dev == first->st_dev && now->st_ino == first->st_ino)
+    return true;
+  return fcntl(STDERR_FILENO, F_GETFL) & O_APPEND;
+}
+
 static bool write_to_stderr(line *l) {
   struct stat status;
-  if (fstat(STDERR_FILENO, &status) < 0) return false;
+  if (fstat(STDERR_FILENO, &status) < 0 || !may_be_stderr(&status)) return false;
   if (S_ISSOCK(status.st_mode)) return send_at_once(STDERR_FILENO, l);
   if (S_ISFIFO(status.st_mode) || (S_ISCHR(status.st_mode) && isatty(STDERR_FILENO)))
     return write_without_waiting(l);
-  return write_unharmed(STDERR_FILENO, l);
+  return write_line(STDERR_FILENO, l);
 }
 
 /* }=================================================================================== */
 
 static bool write_to_file(const char *path, const line *l) {
-  int fd = open(
-      path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
-  bool written = fd >= 0 && write_unharmed(fd, l);
+  int fd = lh_move_up(open(
+      path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600));
+  bool written = fd >= 0 && write_line(fd, l);
   if (fd >= 0) (void)close(fd);
   return written;
 }
 
 static bool write_to_system(line *l) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
-  int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int fd = lh_move_up(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   bool written = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
                  send_at_once(fd, l);
   if (fd >= 0) (void)close(fd);

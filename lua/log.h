@@ -11,6 +11,11 @@
 ** can be written says how many were. A line has at most PIPE_BUF bytes: the rest is cut off. */
 void hl_log(const char *log, const char *const parts[], int n);
 
+/* Notes what stderr is, the first time that it is called: when the module is loaded. Another file,
+** pipe or socket that the host has there later gets no line, unless it is open for appending, as
+** logs are. */
+void hl_know_stderr(void);
+
 /* The text and an end of line, as above, but without "heap.auto" in front. */
 void hl_write_to_stderr(const char *text);
 

@@ -196,6 +196,7 @@ int luaopen_heap_watch(lua_State *L) {
     lua_pushstring(L, error.message);
     return lua_error(L);
   }
+  hl_know_stderr();
   lua_createtable(L, 0, 8);
   luaL_setfuncs(L, functions, 0);
   return 1;

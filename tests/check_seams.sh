@@ -277,7 +277,8 @@ END
   echo 'int lh_up(void); int lh_down(void) { return lh_up(); }' >"$copy/tree/lib/read/down.c"
   echo 'int lh_base(void) { return 0; }' >"$copy/tree/lib/base.c"
   out=$(cd "$copy/tree" && for source in lib/*.c lib/*/*.c; do
-    "${CC:-cc}" -c -o "${source%.c}.o" "$source" || exit
+    # shellcheck disable=SC2086 # it may be two words
+    ${CC:-cc} -c -o "${source%.c}.o" "$source" || exit
   done && calls_upwards .)
   [ "$out" = "lib/read/down.o: calls lh_up of lib/name" ] ||
     { wrong=1; echo "FAIL  not seen: a call upwards: $out"; }

@@ -8,9 +8,10 @@
 ** all signals blocked: a handler of the host must not run twice. It calls nothing but what is
 ** async-signal-safe, since other threads of the host may have held any lock at the fork.
 **
-** It closes all descriptors of the host's but the standard ones, first of all: else the peer of a
-** connection that the host closes would hear of that when the file is written, a lock would be held
-** as long, and epoll would tell of what is closed. It has a table of descriptors of its own, so the
+** First of all it closes all descriptors of the host's, but stderr where it tells its end. Else who
+** reads the host's output would wait for the file, the peer of a connection that the host closes
+** would hear of that when the file is written, a lock would be held as long, and epoll would tell
+** of what is closed. It has a table of descriptors of its own, so the
 ** host keeps its own, and its locks. To share the host's (CLONE_FILES) is no way: ours would be in
 ** it, and a host that closes what it does not know, and opens something else under that number,
 ** would find our bytes there.
@@ -33,6 +34,7 @@
 ** and left when both are killed.
 */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
@@ -75,25 +77,43 @@ static void tell_end(const char *path, const lh_child *child, report *shared) {
   shared->told = true;
 }
 
-/* Linux 5.9 can; under an older one they are open until the child ends. */
-static void close_those_of_host(const lh_file *file) {
+/* All from `first` to in front of `end`. Linux before 5.9, and some filters for system calls, have
+** no call for that: then the first 65,536 are closed one by one. */
+static void close_from(int first, int end) {
+  enum { MOST = 1 << 16 };
+  if (first >= end) return;
 #ifdef SYS_close_range
-  bool in_order = file->fd < file->folder_fd;
-  const int kept[] = {STDERR_FILENO, in_order ? file->fd : file->folder_fd,
-                      in_order ? file->folder_fd : file->fd, INT_MAX};
-  for (size_t i = 1; i < sizeof kept / sizeof *kept; i++) {
-    int first = (kept[i - 1] > STDERR_FILENO ? kept[i - 1] : STDERR_FILENO) + 1;
-    if (first < kept[i]) (void)syscall(SYS_close_range, first, kept[i] - 1, 0);
-  }
-#else
-  (void)file;
+  if (syscall(SYS_close_range, first, end - 1, 0) == 0) return;
 #endif
+  for (int fd = first; fd < end && fd < MOST; fd++) (void)close(fd);
+}
+
+/* stderr stays for a child that tells its end. In the place of the standard ones is the folder, to
+** which nobody can write. */
+static void close_those_of_host(const lh_file *file, bool tells) {
+  bool in_order = file->fd < file->folder_fd;
+  int one = in_order ? file->fd : file->folder_fd, other = in_order ? file->folder_fd : file->fd;
+  for (int fd = 0; fd <= (tells ? STDOUT_FILENO : STDERR_FILENO); fd++) {
+    (void)dup2(file->folder_fd, fd);
+  }
+  close_from(STDERR_FILENO + 1, one);
+  close_from(one + 1, other);
+  close_from(other + 1, INT_MAX);
+}
+
+/* Host and child are equally big. Where memory runs out the system shall end the child. */
+static void be_first_to_go(void) {
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)!pwrite(fd, "1000", 4, 0);
+  (void)close(fd);
 }
 
 static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_child *child,
                                      report *shared) {
   lh_taken taken;
-  close_those_of_host(file);
+  close_those_of_host(file, child->tell);
+  be_first_to_go();
   shared->written = lh_shot_save(shot, file, &taken);
   lh_file_close(file);
   shared->failure = file->failure;

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,30 +123,20 @@ int lh_profile_file_name(lh_profile_file *f, lh_error *error) {
 
 /* {=== Writing ======================================================================= */
 
-/* An error number, or 0: then n bytes may be tried. */
-static int what_forbids(const lh_profile_file *f, size_t n) {
-  struct rlimit limit;
+/* An error number, or 0: then a write may be tried. */
+static int what_forbids(const lh_profile_file *f) {
   if (f->error.code != LH_OK) return f->error.os_errno;
-  if (!is_ours(f)) return EBADF;
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      f->bytes + n > limit.rlim_cur)
-    return EFBIG;
-  return 0;
+  return is_ours(f) ? 0 : EBADF;
 }
 
-static int write_all(lh_profile_file *f, const uint8_t *bytes, size_t n) {
-  for (size_t done = 0; done < n;) {
-    ssize_t written = write(f->file.fd, bytes + done, n - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : EIO;
-    done += (size_t)written;
-  }
-  return 0;
+static int write_all(lh_profile_file *f, const void *bytes, size_t n) {
+  f->file.failure.os_errno = 0;
+  return lh_file_write(bytes, n, &f->file) == n ? 0 : f->file.failure.os_errno;
 }
 
 size_t lh_profile_file_write(const void *data, size_t n, void *payload) {
   lh_profile_file *f = payload;
-  int os_errno = what_forbids(f, n);
+  int os_errno = what_forbids(f);
   if (os_errno == 0) {
     os_errno = write_all(f, data, n);
     /* The half of a block would be read as a cut: so it is, at a place that was chosen. */

@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "profile/live_files.h"
@@ -42,7 +43,7 @@ static bool is_ours(int fd, const struct stat *status) {
 }
 
 static int make_file(const char *name, struct stat *status) {
-  int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int fd = lh_move_up(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd < 0 || fstat(fd, status) == 0) return fd;
   (void)close(fd);
   return -1;
@@ -86,7 +87,8 @@ bool lh_live_is_asked(lh_live *live, uint64_t now_ns) {
 
 static size_t write_file(const void *data, size_t n, void *payload) {
   const int *fd = payload;
-  return write(*fd, data, n) == (ssize_t)n ? n : 0;
+  const struct iovec all = {(void *)(uintptr_t)data, n};
+  return lh_write_unharmed(*fd, &all, 1) == (ssize_t)n ? n : 0;
 }
 
 void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer) {

@@ -48,7 +48,11 @@ function sizes.figure(format, value, target)
   return text
 end
 
-local function print_row(cells) print("| " .. table.concat(cells, " | ") .. " |") end
+--- A row of a Markdown table.
+---@param cells string[]
+function sizes.print_row(cells) print("| " .. table.concat(cells, " | ") .. " |") end
+
+local print_row = sizes.print_row
 
 local function print_table(measured, rows)
   local head, line = {"what"}, {"---"}
@@ -69,19 +73,10 @@ local function print_table(measured, rows)
   end
 end
 
---- Measures each size, prints the table, and exits. A row is what it is of, the figure of one size,
---- its format and its target; without a format the figure is text already.
----@param measure fun(millions: string): table
----@param rows table[]
-function sizes.main(measure, rows)
-  local ok, message = pcall(function()
-    local measured = {}
-    for i = 2, #arg do
-      measured[i - 1] = measure(arg[i])
-      measured[i - 1].millions = arg[i]
-    end
-    print_table(measured, rows)
-  end)
+--- Calls measure(), removes what was written, and exits.
+---@param measure fun()
+function sizes.finish(measure)
+  local ok, message = pcall(measure)
   os.execute("rm -rf " .. sizes.dir)
   if not ok then
     sizes.progress("%s", message)
@@ -91,6 +86,21 @@ function sizes.main(measure, rows)
     print(("\n(!) %d missed"):format(missed))
     os.exit(1)
   end
+end
+
+--- Measures each size, prints the table, and exits. A row is what it is of, the figure of one size,
+--- its format and its target; without a format the figure is text already.
+---@param measure fun(millions: string): table
+---@param rows table[]
+function sizes.main(measure, rows)
+  sizes.finish(function()
+    local measured = {}
+    for i = 2, #arg do
+      measured[i - 1] = measure(arg[i])
+      measured[i - 1].millions = arg[i]
+    end
+    print_table(measured, rows)
+  end)
 end
 
 return sizes

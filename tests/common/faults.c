@@ -176,6 +176,9 @@ long __wrap_syscall(long number, ...) {
   va_start(args, number);
   for (int i = 0; i < 4; i++) given[i] = va_arg(args, long);
   va_end(args);
+#ifdef SYS_close_range
+  if (number == SYS_close_range && fails(FAULT_CLOSE_RANGE)) return -1;
+#endif
   if (number != SYS_clone) return __real_syscall(number, given[0], given[1], given[2], given[3]);
   if (fails(FAULT_SYSCALL)) return -1;
   get()->forker = getpid();

@@ -27,6 +27,7 @@ typedef enum fault_call {
   FAULT_COPY, /* sendfile of a file that cannot be named */
   FAULT_RENAME,
   FAULT_SYSCALL, /* clone */
+  FAULT_CLOSE_RANGE,
   FAULT_CALLS
 } fault_call;
 

@@ -272,33 +272,67 @@ static bool is_locked_for_others(int file) {
   return WEXITSTATUS(status);
 }
 
-/* While the child writes: what the host closes is closed, and what it keeps is as it was. */
+/* While the child writes: what the host closes is closed, and what it keeps is as it was. That
+** holds also where the system cannot close many descriptors at once. */
 static void has_nothing_of_the_host_open(void **state) {
-  int closed[2], kept[2], epoll = epoll_create1(0), file = memfd_create("locked", 0);
-  struct epoll_event event = {.events = EPOLLIN};
-  if (syscall(SYS_close_range, 2, 1, 0) < 0 && errno != EINVAL) skip(); /* before Linux 5.9 */
-  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, closed), 0);
-  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, kept), 0);
-  assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, closed[0], &event), 0);
-  assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, kept[0], &event), 0);
-  assert_int_equal(lockf(file, F_TLOCK, 0), 0);
+  for (int one_by_one = 0; one_by_one < 2; one_by_one++) {
+    int closed[2], kept[2], epoll = epoll_create1(0), file = memfd_create("locked", 0);
+    struct epoll_event event = {.events = EPOLLIN};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, closed), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, kept), 0);
+    assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, closed[0], &event), 0);
+    assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, kept[0], &event), 0);
+    assert_int_equal(lockf(file, F_TLOCK, 0), 0);
+    if (one_by_one) faults_plan(FAULT_CLOSE_RANGE, 1, SIZE_MAX, EPERM);
+    faults()->held = true;
+    lh_job *job = start(*state, "a");
+    assert_int_equal(write(closed[1], "", 1), 1);
+    assert_int_equal(epoll_wait(epoll, &event, 1, 0), 1);
+    assert_int_equal(close(closed[0]), 0);
+    assert_true(is_closed_for(closed[1]));
+    assert_int_equal(epoll_wait(epoll, &event, 1, 0), 0);
+    assert_int_equal(write(kept[1], "", 1), 1);
+    assert_int_equal(epoll_wait(epoll, &event, 1, 0), 1);
+    assert_true(is_locked_for_others(file));
+    assert_false(lh_job_done(job));
+    faults()->held = false;
+    finish(job, "a");
+    for (int i = 0; i < 2; i++) assert_int_equal(close(kept[i]), 0);
+    assert_int_equal(close(closed[1]), 0);
+    assert_int_equal(close(epoll), 0);
+    assert_int_equal(close(file), 0);
+  }
+}
+
+/* Who reads the host's output until its end does not wait for the file, but for the line that says
+** that it is written; and where memory runs out the system ends the child, not the host. */
+static void holds_no_output_and_dies_first(void **state) {
+  char path[64], score[8] = "";
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
   faults()->held = true;
-  lh_job *job = start(*state, "a");
-  assert_int_equal(write(closed[1], "", 1), 1);
-  assert_int_equal(epoll_wait(epoll, &event, 1, 0), 1);
-  assert_int_equal(close(closed[0]), 0);
-  assert_true(is_closed_for(closed[1]));
-  assert_int_equal(epoll_wait(epoll, &event, 1, 0), 0);
-  assert_int_equal(write(kept[1], "", 1), 1);
-  assert_int_equal(epoll_wait(epoll, &event, 1, 0), 1);
-  assert_true(is_locked_for_others(file));
-  assert_false(lh_job_done(job));
+  pid_t program = fork();
+  if (program == 0) {
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) (void)dup2(ends[1], fd);
+    lh_job *job = start(*state, "a");
+    (void)snprintf(path, sizeof path, "/proc/%lld/oom_score_adj", (long long)lh_job_process(job));
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) (void)close(fd);
+    (void)close(ends[0]);
+    while (strcmp(score, "1000\n") != 0) {
+      FILE *file = fopen(path, "r");
+      if (!file || !fgets(score, sizeof score, file)) _exit(2);
+      (void)fclose(file);
+    }
+    (void)close(ends[1]);
+    (void)pause();
+  }
+  (void)close(ends[1]);
+  assert_true(is_closed_for(ends[0])); /* the host sleeps, the child waits for us */
+  (void)close(ends[0]);
   faults()->held = false;
-  finish(job, "a");
-  for (int i = 0; i < 2; i++) assert_int_equal(close(kept[i]), 0);
-  assert_int_equal(close(closed[1]), 0);
-  assert_int_equal(close(epoll), 0);
-  assert_int_equal(close(file), 0);
+  for (int status; kill(program, SIGKILL) == 0 && waitpid(program, &status, 0) != program;)
+    continue;
+  while (!scene_is_whole("a")) (void)usleep(1000);
 }
 
 static atomic_bool hold_locks;
@@ -412,6 +446,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(survives_a_host_that_reaps_its_child, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(survives_a_host_that_forks, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(has_nothing_of_the_host_open, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(holds_no_output_and_dies_first, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(needs_no_lock_of_other_threads, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(is_one_of_four_at_most, scene_set_up, tear_down),
       cmocka_unit_test_setup_teardown(falls_back_or_says_once_that_no_child_can_be_made,

@@ -20,6 +20,7 @@
 #include "faults.h"
 #include "random_program.h"
 #include "scene.h"
+#include "track/profile_out.h"
 
 /* {=== Reading it again ============================================================== */
 
@@ -412,6 +413,34 @@ static void a_limit_of_the_size_kills_nobody(void **state) {
   assert_int_equal(unlink("a"), 0);
 }
 
+/* The same of the file in memory for a watcher, and of one that may not have a byte. */
+static void a_limit_of_the_size_ends_no_live_profile(void **state) {
+  enum { N = 50000 };
+  static const rlim_t limits[] = {0, 1000};
+  program *p = new_program(N);
+  (void)state;
+  for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      const struct rlimit limit = {limits[i], limits[i]};
+      lh_live *live = lh_live_new();
+      lh_profile_options options = options_of(p, NULL);
+      lh_profile_out *out;
+      static uint8_t buffer[LH_PROFILE_BUFFER];
+      options.is_live = true;
+      if (!live || lh_profile_begin(&out, &options, NULL) != LH_OK) _exit(1);
+      run(p, out, N);
+      if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+      lh_live_publish(live, out, buffer);
+      lh_live_free(live);
+      _exit(lh_profile_end(out, NULL) == LH_OK ? 0 : 3);
+    }
+    assert_true(child > 0);
+    assert_int_equal(wait_for(child), 0);
+  }
+  free_program(p);
+}
+
 static void memory_runs_out(void **state) {
   program *p = new_program(10);
   (void)state;
@@ -450,6 +479,7 @@ int main(void) {
                                      cmocka_unit_test(the_disk_is_full),
                                      cmocka_unit_test(short_and_interrupted_writes_are_finished),
                                      cmocka_unit_test(a_limit_of_the_size_kills_nobody),
+                                     cmocka_unit_test(a_limit_of_the_size_ends_no_live_profile),
                                      cmocka_unit_test(memory_runs_out)};
   return cmocka_run_group_tests(tests, scene_set_up, scene_tear_down);
 }
