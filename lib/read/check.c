@@ -239,7 +239,9 @@ typedef struct checker {
   lh_cursor c;
   uint64_t word; /* of the object before */
   uint64_t shallow_bytes;
-  uint32_t n_stacks; /* there are so many, where the program was tracked */
+  uint64_t next_block; /* the first record that begins there or later is the first of its block */
+  uint32_t n_blocks;   /* whose first records were met */
+  uint32_t n_stacks;   /* there are so many, where the program was tracked */
   lh_id *marks;
   size_t n_marks, marks_capacity, names_capacity;
   bool out_of_memory;
@@ -314,21 +316,35 @@ static int fail_with_fault(const checker *check, lh_id id, const uint8_t *start,
                     (unsigned long long)at, id, s->n, type ? type : "unknown", check->c.fault);
 }
 
+/* The record of object `id` begins at `offset`, and is the first of its block. */
+static void meet_block(checker *check, lh_id id, uint64_t offset) {
+  const lh_snapshot *s = check->s;
+  bool has_table = s->info.format_version >= LH_SECTIONS_VERSION;
+  const lh_block_start *told = &s->blocks[check->n_blocks];
+  if (check->n_blocks == s->n_blocks || told->offset != offset || told->id != id ||
+      told->word != check->word)
+    lh_fault(&check->c, check->c.at, "the footer tells another first record of its block");
+  check->next_block = has_table ? (offset / LH_BLOCK_BYTES + 1) * LH_BLOCK_BYTES : UINT64_MAX;
+  check->n_blocks++;
+}
+
 static int check_all(checker *check, uint64_t end, lh_error *error) {
   lh_snapshot *s = check->s;
   for (uint64_t id = 1; id <= s->n; id++) {
     const uint8_t *start = check->c.at;
+    uint64_t offset = (uint64_t)(start - s->data);
+    if (offset >= check->next_block) meet_block(check, (lh_id)id, offset);
     check_record(check, (lh_id)id);
     if (check->c.fault) return fail_with_fault(check, (lh_id)id, start, error);
     if (check->out_of_memory) return lh_fail_memory(error, "reading records");
   }
   uint64_t at = (uint64_t)(check->c.at - s->data);
   if (at != end)
-    return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %u objects end before the %s",
-                      s->name, (unsigned long long)at, s->n,
-                      s->is_tracked   ? "sites"
-                      : s->is_outside ? "section that tells of outside"
-                                      : "footer");
+    return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %u objects end there, not at %llu",
+                      s->name, (unsigned long long)at, s->n, (unsigned long long)end);
+  if (check->n_blocks != s->n_blocks)
+    return lh_fail_at(error, end, "'%s' is damaged: records begin in %u blocks, its footer says %u",
+                      s->name, check->n_blocks, s->n_blocks);
   if (check->shallow_bytes != s->info.object_bytes)
     return lh_fail_at(
         error, end, "'%s' is damaged: its objects have %llu bytes, its footer says %llu", s->name,

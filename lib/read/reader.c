@@ -103,13 +103,12 @@ static int check_memory(const lh_snapshot *s, lh_error *error) {
 /* }=================================================================================== */
 
 static int load(lh_snapshot *s, lh_error *error) {
-  uint64_t end;
   lh_id *mark_objects = NULL;
   uint32_t n_mark_objects = 0;
-  int code = lh_read_footer(s, &end, error);
-  if (!code) code = lh_read_outside(s, &end, error);
-  if (!code) code = lh_read_sites(s, &end, error);
-  if (!code) code = lh_check_records(s, end, &mark_objects, &n_mark_objects, error);
+  int code = lh_read_footer(s, error);
+  if (!code) code = lh_read_outside(s, error);
+  if (!code) code = lh_read_sites(s, error);
+  if (!code) code = lh_check_records(s, s->records_end, &mark_objects, &n_mark_objects, error);
   if (!code) code = lh_index_addresses(s, error);
   if (!code) code = lh_collect_roots(s, error);
   if (!code) code = lh_collect_marks(s, mark_objects, n_mark_objects, error);
@@ -166,7 +165,7 @@ void lh_close(lh_snapshot *s) {
       s->text,       s->upvalue_names, s->first_edge,   s->edge,         s->ephemerons,
       s->distance,   s->parent,        s->idom,         s->retained,     s->name,
       s->own_data,   s->keys,          s->stack_counts, s->weak_sources, s->clusters,
-      s->placed,     s->matched,       s->c_functions,  s->c_texts};
+      s->placed,     s->matched,       s->c_functions,  s->c_texts,      s->blocks};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   lh_free(s);
 }

@@ -14,18 +14,17 @@
 enum { LH_TAIL_BYTES = 8 };
 int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error);
 
-/* footer.c: trailer, checksums, footer; fills info, n, list_first, named_roots. *end: where the
-** footer begins. */
-int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error);
+/* footer.c: trailer, checksums, footer; fills info, n, list_first, blocks, named_roots and where
+** the sections are. */
+int lh_read_footer(lh_snapshot *s, lh_error *error);
 
-/* outside.c: where the snapshot was taken from outside what its section has. *end: in, where that
-** ends; out, where it begins. And of the marks that were collected how many pass as older. */
-int lh_read_outside(lh_snapshot *s, uint64_t *end, lh_error *error);
+/* outside.c: where the snapshot was taken from outside what its section has. And of the marks that
+** were collected how many pass as older. */
+int lh_read_outside(lh_snapshot *s, lh_error *error);
 int lh_collect_passed(lh_snapshot *s, lh_error *error);
 
-/* sites.c: where the program was tracked what the section of sites has. *end: in, where that ends;
-** out, where the records end. */
-int lh_read_sites(lh_snapshot *s, uint64_t *end, lh_error *error);
+/* sites.c: where the program was tracked what the section of sites has. */
+int lh_read_sites(lh_snapshot *s, lh_error *error);
 
 /* check.c: every record; fills address, record and kind, and lists the marks that are points
 ** in time. */

@@ -52,6 +52,18 @@ typedef struct lh_ephemeron {
 /* As the edge of its key: decode.c. */
 lh_edge lh_ephemeron_edge(const lh_ephemeron *ephemeron);
 
+/* A part of the file behind the records. */
+typedef struct lh_section {
+  uint64_t offset, end;
+} lh_section;
+
+/* The first record that begins in a block of the file. */
+typedef struct lh_block_start {
+  uint64_t offset; /* in the file */
+  uint64_t word;   /* address >> 3 of the object before it */
+  lh_id id;
+} lh_block_start;
+
 /* Where the names of a prototype's upvalues are. */
 typedef struct lh_upvalue_names {
   uint64_t offset; /* of their list in the file */
@@ -106,7 +118,10 @@ struct lh_snapshot {
   lh_upvalue_names *upvalue_names; /* by proto */
   size_t n_upvalue_names;
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
-  uint32_t *by_address;   /* open addressing (addresses.c): ids, 0 where empty */
+  uint64_t records_end;   /* in the file */
+  lh_block_start *blocks; /* in which a record begins; before version 6 the first block alone */
+  uint32_t n_blocks;
+  uint32_t *by_address; /* open addressing (addresses.c): ids, 0 where empty */
   uint64_t address_slots, address_lines, address_seed;
   const uint8_t *named_roots; /* in the footer */
   uint32_t n_named_roots;
@@ -121,12 +136,12 @@ struct lh_snapshot {
   lh_placed *placed; /* of each mark; NULL: none was placed by a comparison */
   char *text;        /* the strings of info */
   bool is_tracked;
-  uint64_t sites_offset; /* of the section; where the program was tracked, as all below */
+  lh_section sites_section; /* where the program was tracked, as all below */
   lh_tracking tracking;
   lh_sites *sites;
   lh_stack_counts *stack_counts; /* by stack, from 1 on */
   bool is_outside;
-  uint64_t outside_offset; /* of the section; where it was taken from outside, as all below */
+  lh_section outside_section; /* where it was taken from outside, as all below */
   lh_outside_info outside;
   lh_matched_mark *matched; /* by age, as the section has them */
   uint32_t n_matched;
