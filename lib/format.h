@@ -1,14 +1,14 @@
 /*
-** format.h - the snapshot file, byte by byte (format version 5; where older ones differ is said).
+** format.h - the snapshot file, byte by byte (format version 6; where older ones differ is said).
 **
 ** A snapshot is written once, front to back, without seeking, and read through a memory map.
 ** Only the writer and the reader include this file.
 **
-**     +--------+---------------------------------+-------+---------+--------+---------+
-**     | header | object records, list by list    | sites | outside | footer | trailer |
-**     | 16 B   | allgc, finobj, tobefnz, fixedgc |       |         | varies | 40 B    |
-**     +--------+---------------------------------+-------+---------+--------+---------+
-**     0        16                                S       O         F        F+footer_bytes
+**     +--------+---------------------------------+----------+--------+---------+
+**     | header | object records, list by list    | sections | footer | trailer |
+**     | 16 B   | allgc, finobj, tobefnz, fixedgc |          | varies | 40 B    |
+**     +--------+---------------------------------+----------+--------+---------+
+**     0        16                                R          F        F+footer_bytes
 **
 ** All fixed-size integers are little-endian. The variable ones:
 **
@@ -21,10 +21,10 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version. A reader refuses a greater one. The oldest that has the flags is
-**             written: 3 where there are none
-**   u32       (version 4) flags: LH_TRACKED, the program was tracked; (version 5) LH_OUTSIDE, the
-**             snapshot was taken from outside of its process. Before: 0
+**   u32       format version. A reader refuses a greater one. The writer writes 6 alone. Whatever
+**             is added to 6 is a section
+**   u32       0. In versions 4 and 5 flags: LH_TRACKED, the file has a section of sites; (version
+**             5) LH_OUTSIDE, it has a section of outside
 **
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
 **   u8        low 4 bits: record type (LH_REC_*), high 4 bits: flags. LH_FLAG_DEAD (0x10): the
@@ -32,8 +32,8 @@
 **             follows the shallow size, whatever its type
 **   svarint   (address >> 3) - (address of the previous record's object >> 3), 0 for the first
 **   uvarint   shallow size in bytes
-**   uvarint   (LH_TRACKED) stack at which it was allocated, by the section of sites; 0: not known.
-**             Dead objects have it, too
+**   uvarint   (where the file has sites) stack at which it was allocated, by the section of sites;
+**             0: not known. Dead objects have it, too
 **   then by type:
 **
 **   string    [flag TRUNCATED: uvarint kept, u64 XXH64 of the whole content] kept bytes; without
@@ -74,8 +74,8 @@
 **             is LH_MARK_STATE, u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since
 **             1970 (UTC), bytes name. Each mark() or snapshot() leaves two, of one serial: one on
 **             allgc, one on finobj. On allgc, read from the old end, those whose serial rises
-**             count (while a state is closed finalized ones return to the young end); with
-**             LH_OUTSIDE those whose time rises, too, since those outside and inside number their
+**             count (while a state is closed finalized ones return to the young end); in a file
+**             from outside those whose time rises, too, since those outside and inside number their
 **             marks without each other. The snapshot's own is the last of them. Those of another
 **             state and LH_MARK_VOID mark nothing
 **
@@ -96,7 +96,11 @@
 **   LH_VAL_OBJECT   reference                 any collectable object, never "none"
 **   LH_VAL_KEY      u8 index into the footer's table of frequent keys; only as key of a hash slot
 **
-** Sites, where the program was tracked (LH_TRACKED): what the stacks of the records are
+** Sections: the first begins where the records end (at R), each other one where the one before it
+** ends, and the last one ends at F. The footer's directory tells which they are. A reader ignores
+** those that it does not know. No section has a number below 1, nor above LH_LAST_SECTION.
+**
+** LH_SECTION_SITES, where the program was tracked: what the stacks of the records are
 **   u8        flags: LH_SITES_HAVE_STACKS; without it each stack is its site alone
 **   uvarint   mean distance in bytes of what was sampled; 0: every allocation was recorded
 **   uvarint   allocations since tracking began
@@ -105,7 +109,7 @@
 **   for each stack, in the order of their definitions, 4 uvarints: objects made at it, bytes made,
 **             objects freed, bytes freed; each below 2^63 in sum
 **
-** Outside, where the snapshot was taken from outside (LH_OUTSIDE)
+** LH_SECTION_OUTSIDE, where the snapshot was taken from outside of its process
 **   u8        how it was made sure that nothing changed meanwhile (lh_stillness)
 **   u8        flags: LH_OUTSIDE_IN_CALL, the process was in a system call; LH_OUTSIDE_IN_DOUBT, Lua
 **             may have been amid a change
@@ -136,10 +140,21 @@
 **   uvarint   (version 3) number of frequent keys, at most LH_MOST_KEYS; for each the uvarint
 **             address >> 3 of an object, not 0. A key that many tables have, as the names of their
 **             fields, takes one byte in each then, in place of a reference of some five
-**   uvarint   (LH_TRACKED) S, the offset of the sites
-**   uvarint   (LH_OUTSIDE) O, the offset of what is told of outside
-**   u32       number of blocks, then a u64 for each: XXH64, seed 0, of the bytes of the file
-**             [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
+**   uvarint   (version 6) number of sections, then for each, both numbers and offsets ascending:
+**             uvarint its number, uvarint its offset, uvarint its bytes.
+**             In versions 4 and 5: [LH_TRACKED: uvarint the offset of the sites],
+**             [LH_OUTSIDE: uvarint the offset of outside, which is the last section]
+**   u32       number of blocks, then for each, LH_BLOCK_ENTRY bytes:
+**                 u64   XXH64, seed 0, of the bytes of the file
+**                       [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
+**             and, in version 6, of the first record that begins in the block
+**                 u64   address >> 3 of the object of the record before it, to which its own address
+**                       is relative; 0: there is none
+**                 u32   id of its object: objects are counted from 1 on in the order of the records.
+**                       0: no record begins in the block, and the other two are 0
+**                 u32   its offset in the block
+**             So each thread of a reader can take its own blocks. It must arrive exactly at the
+**             record with which the blocks of the next thread begin, else the file is damaged
 ** Trailer
 **   u64       F, the footer's offset
 **   u64       footer_bytes
@@ -148,7 +163,7 @@
 **   8 bytes   LH_TAIL_MAGIC
 **
 ** So every byte of the file is covered by a hash, a magic or an equation, a file that was cut has
-** no trailer, and the writer keeps 8 bytes for each MiB it has written.
+** no trailer, and the writer keeps 24 bytes for each MiB it has written.
 */
 #ifndef LUAHEAP_FORMAT_H
 #define LUAHEAP_FORMAT_H
@@ -160,15 +175,17 @@
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
-#define LH_FORMAT_VERSION 5u /* is written with LH_OUTSIDE */
-#define LH_TRACKED_VERSION 4u
-#define LH_UNFLAGGED_VERSION 3u /* older readers know it */
+#define LH_FORMAT_VERSION 6u
+#define LH_SECTIONS_VERSION 6u /* since then: directory of sections, first record of each block */
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)
+#define LH_BLOCK_ENTRY 24u     /* of the table of blocks; before version 6 the first 8 of it */
 #define LH_STRING_OVERHEAD 25u /* shallow size of a string less its length */
 
-enum { LH_TRACKED = 1, LH_OUTSIDE = 2 }; /* in the header */
+enum { LH_TRACKED = 1, LH_OUTSIDE = 2 }; /* in the header, before version 6 */
+
+enum { LH_SECTION_SITES = 1, LH_SECTION_OUTSIDE = 2, LH_LAST_SECTION = 63 };
 
 enum { LH_SITES_HAVE_STACKS = 1 };
 

@@ -73,7 +73,7 @@ int lh_verify(const lh_snapshot *snapshot, uint64_t *edges, lh_error *error);
 #define LH_DEFAULT_STRING_BYTES 256u
 
 typedef struct lh_info {
-  uint32_t format_version;
+  uint32_t format_version; /* of the file: 1 to 6; 6 is written */
   uint64_t file_bytes;
   uint64_t state_id; /* the same for all snapshots of one Lua state */
   uint32_t serial;   /* of the snapshot's own mark */

@@ -84,6 +84,7 @@ typedef struct lh_cursor {
 
 /* No address space has as much. Sums over several snapshots are no negative numbers either. */
 #define LH_MOST_BYTES (UINT64_C(1) << 57)
+#define LH_TOO_MUCH "the sizes add up to more than an address space has"
 
 static inline void lh_fault(lh_cursor *c, const uint8_t *at, const char *what) {
   if (c->fault) return;
@@ -175,7 +176,7 @@ static inline uint64_t lh_read_upto(lh_cursor *c, uint64_t most, const char *wha
 static inline void lh_claim(lh_cursor *c, const uint8_t *at, uint64_t size) {
   if (__builtin_expect(size <= LH_MOST_BYTES, 1)) c->claimed += size;
   if (__builtin_expect(size > LH_MOST_BYTES || c->claimed > LH_MOST_BYTES, 0))
-    lh_fault(c, at, "the sizes add up to more than an address space has");
+    lh_fault(c, at, LH_TOO_MUCH);
 }
 
 static inline uint64_t lh_read_size(lh_cursor *c) {

@@ -283,7 +283,7 @@ static void put_section(lh_walk *walk) {
 }
 
 static const lh_walk_more doubting = {
-    .flags = LH_OUTSIDE, .accept = accept, .put_section = put_section};
+    .accept = accept, .section = LH_SECTION_OUTSIDE, .put_section = put_section};
 
 /* }=================================================================================== */
 

@@ -50,13 +50,10 @@ const char *lh_record_name(unsigned head) {
 typedef struct checker {
   lh_cursor c;
   lh_snapshot *s;
-  lh_raw_rows *raw;
-  lh_row_block *rows; /* where the references of these records go */
+  lh_row_block *rows; /* where the references of these records go, and what is noted of them */
   uint64_t own_word;  /* of the object whose record is read; between records of the one before */
   uint64_t shallow_bytes;
   uint32_t n_stacks; /* there are so many, where the program was tracked */
-  lh_id *marks;
-  size_t n_marks, marks_capacity, names_capacity;
   bool out_of_memory;
 } checker;
 
@@ -306,16 +303,18 @@ static bool is_point_in_time(unsigned mark_kind) {
 }
 
 static void note_mark(checker *k, lh_id id) {
-  if (lh_grow(&k->marks, k->n_marks, &k->marks_capacity, sizeof *k->marks))
-    k->marks[k->n_marks++] = id;
+  lh_row_block *b = k->rows;
+  if (lh_grow(&b->marks, b->n_marks, &b->marks_capacity, sizeof *b->marks))
+    b->marks[b->n_marks++] = id;
   else
     k->out_of_memory = true;
 }
 
 static void note_upvalue_names(checker *k, lh_id proto, const uint8_t *at) {
-  lh_snapshot *s = k->s;
-  if (lh_grow(&s->upvalue_names, s->n_upvalue_names, &k->names_capacity, sizeof *s->upvalue_names))
-    s->upvalue_names[s->n_upvalue_names++] = (lh_upvalue_names){.offset = (uint64_t)(at - s->data), .proto = proto};
+  lh_row_block *b = k->rows;
+  uint64_t offset = (uint64_t)(at - k->s->data);
+  if (lh_grow(&b->names, b->n_names, &b->names_capacity, sizeof *b->names))
+    b->names[b->n_names++] = (lh_upvalue_names){.offset = offset, .proto = proto};
   else
     k->out_of_memory = true;
 }
@@ -380,49 +379,86 @@ static inline void check_record(checker *k, lh_id id) {
   s->kind[id] = (uint8_t)kind;
 }
 
-static int fail_with_fault(const checker *check, lh_id id, const uint8_t *start, lh_error *error) {
-  const lh_snapshot *s = check->s;
-  uint64_t at = (uint64_t)(check->c.fault_at - s->data);
-  const char *type = start < check->c.end ? lh_record_name(*start) : NULL;
-  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: object %u of %u (%s): %s", s->name,
-                    (unsigned long long)at, id, s->n, type ? type : "unknown", check->c.fault);
+/* {=== Blocks ========================================================================= */
+
+static void note_fault(lh_row_block *block, const checker *k, lh_id id, const uint8_t *start) {
+  block->fault = k->c.fault;
+  block->fault_at = k->c.fault_at;
+  block->fault_id = id;
+  block->fault_record = start < k->c.end ? lh_record_name(*start) : NULL;
 }
 
-enum { BYTES_OF_REFERENCE = 4 }; /* or more, mostly */
-
-/* The records that begin in one block of the file have one block of rows. */
-static void begin_block(checker *check, lh_id id) {
-  uint64_t rest = (uint64_t)(check->c.end - check->c.at);
-  size_t expected = (rest < LH_BLOCK_BYTES ? rest : LH_BLOCK_BYTES) / BYTES_OF_REFERENCE;
-  check->rows = lh_add_row_block(check->raw, id, expected);
-  check->out_of_memory = !check->rows;
+/* Where the records of a block end: before the next one's, which the footer tells. */
+static lh_block_start end_of_block(const lh_snapshot *s, uint32_t i) {
+  if (i + 1 < s->n_blocks) return s->blocks[i + 1];
+  return (lh_block_start){.offset = UINT64_MAX, .id = s->n + 1};
 }
 
-static int check_all(checker *check, uint64_t end, lh_error *error) {
-  lh_snapshot *s = check->s;
-  uint64_t next_block = 0;
-  for (uint64_t id = 1; id <= s->n; id++) {
-    const uint8_t *start = check->c.at;
-    uint64_t block = (uint64_t)(start - s->data) / LH_BLOCK_BYTES;
-    if (block >= next_block) begin_block(check, (lh_id)id);
-    next_block = block + 1;
-    if (!check->out_of_memory) check_record(check, (lh_id)id);
-    if (check->c.fault) return fail_with_fault(check, (lh_id)id, start, error);
-    if (check->out_of_memory) return lh_fail_memory(error, "reading records");
+/* From this offset on, records begin in another block of the file. */
+static uint64_t limit_of_block(const lh_snapshot *s, uint32_t i) {
+  if (s->info.format_version < LH_SECTIONS_VERSION) return UINT64_MAX;
+  return (s->blocks[i].offset / LH_BLOCK_BYTES + 1) * LH_BLOCK_BYTES;
+}
+
+/* Checks the records of a block up to the next one's, where it must arrive exactly. Blocks have
+** nothing in common but the sets of modes. */
+static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_t n_stacks) {
+  const lh_block_start *start = &s->blocks[i];
+  const lh_block_start next = end_of_block(s, i);
+  uint64_t limit = limit_of_block(s, i), offset = start->offset;
+  checker k = {.s = s, .rows = block, .own_word = start->word, .n_stacks = n_stacks};
+  k.c = (lh_cursor){s->data + offset, s->data + s->records_end, NULL, NULL, 0, s->n_keys};
+  lh_id id = start->id;
+  const uint8_t *at = k.c.at;
+  for (; id < next.id && offset < limit && goes_on(&k); id++) {
+    at = k.c.at;
+    check_record(&k, id);
+    offset = (uint64_t)(k.c.at - s->data);
   }
-  uint64_t at = (uint64_t)(check->c.at - s->data);
-  if (at != end)
-    return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %u objects end before the %s",
-                      s->name, (unsigned long long)at, s->n,
-                      s->is_tracked   ? "sites"
-                      : s->is_outside ? "section that tells of outside"
-                                      : "footer");
-  if (check->shallow_bytes != s->info.object_bytes)
-    return lh_fail_at(
-        error, end, "'%s' is damaged: its objects have %llu bytes, its footer says %llu", s->name,
-        (unsigned long long)check->shallow_bytes, (unsigned long long)s->info.object_bytes);
-  return 0;
+  bool arrives = next.offset == UINT64_MAX
+                     ? id == next.id
+                     : offset == next.offset && id == next.id && k.own_word == next.word;
+  if (goes_on(&k) && !arrives) {
+    at = k.c.at;
+    lh_fault(&k.c, at, "the footer tells another first record of its block");
+    note_fault(block, &k, id, at);
+  } else if (k.c.fault) {
+    note_fault(block, &k, id - 1, at);
+  }
+  block->end = offset;
+  block->shallow_bytes = k.shallow_bytes;
+  block->claimed = k.c.claimed;
+  block->out_of_memory = k.out_of_memory;
 }
+
+static int fail_with_fault(const lh_snapshot *s, const lh_row_block *block, lh_error *error) {
+  uint64_t at = (uint64_t)(block->fault_at - s->data);
+  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: object %u of %u (%s): %s", s->name,
+                    (unsigned long long)at, block->fault_id, s->n,
+                    block->fault_record ? block->fault_record : "unknown", block->fault);
+}
+
+/* What only all blocks together tell. */
+static int check_sums(const lh_snapshot *s, const lh_raw_rows *rows, lh_error *error) {
+  uint64_t end = s->n_blocks > 0 ? rows->blocks[s->n_blocks - 1].end : LH_HEADER_BYTES;
+  uint64_t shallow_bytes = 0, claimed = 0;
+  for (uint32_t i = 0; i < s->n_blocks; i++) {
+    shallow_bytes += rows->blocks[i].shallow_bytes;
+    claimed += rows->blocks[i].claimed;
+    if (claimed > LH_MOST_BYTES)
+      return lh_fail_at(error, end, "'%s' is damaged: %s", s->name, LH_TOO_MUCH);
+  }
+  if (end != s->records_end)
+    return lh_fail_at(error, end, "'%s' is damaged at byte %llu: %u objects end there, not at %llu",
+                      s->name, (unsigned long long)end, s->n, (unsigned long long)s->records_end);
+  if (shallow_bytes != s->info.object_bytes)
+    return lh_fail_at(error, end,
+                      "'%s' is damaged: its objects have %llu bytes, its footer says %llu", s->name,
+                      (unsigned long long)shallow_bytes, (unsigned long long)s->info.object_bytes);
+  return LH_OK;
+}
+
+/* }=================================================================================== */
 
 /* The root has no record. */
 static bool allocate_columns(lh_snapshot *s) {
@@ -435,8 +471,8 @@ static bool allocate_columns(lh_snapshot *s) {
   s->key_kinds = lh_alloc_zeroed(n, 1);
   s->modes = lh_alloc_zeroed(n / 64 + 1, sizeof *s->modes);
   s->first_edge = lh_alloc(n + 1, sizeof *s->first_edge);
-  if (!s->address || !s->record_low || !s->record_high || !s->kind || !s->shallow || !s->key_kinds || !s->modes ||
-      !s->first_edge)
+  if (!s->address || !s->record_low || !s->record_high || !s->kind || !s->shallow ||
+      !s->key_kinds || !s->modes || !s->first_edge)
     return false;
   s->address[LH_ROOT] = 0;
   s->record_low[LH_ROOT] = 0;
@@ -446,13 +482,15 @@ static bool allocate_columns(lh_snapshot *s) {
   return true;
 }
 
-int lh_check_records(lh_snapshot *s, uint64_t end, lh_raw_rows *rows, lh_id **mark_objects,
-                     uint32_t *n_mark_objects, lh_error *error) {
-  if (!allocate_columns(s)) return lh_fail_memory(error, "reading records");
-  checker check = {.s = s, .raw = rows, .n_stacks = s->sites ? lh_n_stacks(s->sites) : 0};
-  check.c = (lh_cursor){s->data + LH_HEADER_BYTES, s->data + end, NULL, NULL, 0, s->n_keys};
-  int code = check_all(&check, end, error);
-  *mark_objects = check.marks;
-  *n_mark_objects = (uint32_t)check.n_marks;
-  return code;
+int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error) {
+  uint32_t n_stacks = s->sites ? lh_n_stacks(s->sites) : 0;
+  if (!allocate_columns(s) || !lh_make_row_blocks(rows, s))
+    return lh_fail_memory(error, "reading records");
+  for (uint32_t i = 0; i < s->n_blocks; i++) {
+    lh_row_block *block = &rows->blocks[i];
+    check_block(s, block, i, n_stacks);
+    if (block->fault) return fail_with_fault(s, block, error);
+    if (block->out_of_memory) return lh_fail_memory(error, "reading records");
+  }
+  return check_sums(s, rows, error);
 }

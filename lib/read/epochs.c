@@ -97,11 +97,24 @@ static int allocate_marks(lh_snapshot *s, const half *halves, uint32_t n, lh_err
   return 0;
 }
 
-int lh_collect_marks(lh_snapshot *s, const lh_id *objects, uint32_t n, lh_error *error) {
+/* Those that check.c met; NULL: out of memory. */
+static lh_id *list_marks(const lh_raw_rows *rows, uint32_t *n) {
+  size_t n_marks = 0;
+  for (uint32_t i = 0; i < rows->n; i++) n_marks += rows->blocks[i].n_marks;
+  lh_id *list = lh_alloc(n_marks, sizeof *list);
+  *n = 0;
+  for (uint32_t i = 0; list && i < rows->n; i++)
+    for (size_t k = 0; k < rows->blocks[i].n_marks; k++) list[(*n)++] = rows->blocks[i].marks[k];
+  return list;
+}
+
+int lh_collect_marks(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error) {
   int code = 0;
+  uint32_t n;
+  lh_id *objects = list_marks(rows, &n);
   half *allgc = lh_alloc(n, sizeof *allgc);
   half *finobj = lh_alloc(n, sizeof *finobj);
-  if (!allgc || !finobj) {
+  if (!objects || !allgc || !finobj) {
     code = lh_fail_memory(error, "reading marks");
     goto out;
   }
@@ -114,6 +127,7 @@ int lh_collect_marks(lh_snapshot *s, const lh_id *objects, uint32_t n, lh_error 
     code = lh_fail_at(error, s->size, "'%s' is damaged: mark %u, its own, is not its youngest",
                       s->name, s->info.serial);
 out:
+  lh_free(objects);
   lh_free(allgc);
   lh_free(finobj);
   return code;

@@ -4,6 +4,9 @@
 ** From the outside in: only a file with the right magic and version is worth a word on its
 ** contents; the trailer, at the very end, tells a complete file from one that was cut, and where
 ** the footer is; the footer's checksum covers the checksums of all blocks before it. About 10 GB/s.
+**
+** Of the first records of blocks it is only checked here that they are among the records and
+** ascend; check.c compares them with the records.
 */
 #include <string.h>
 
@@ -24,9 +27,9 @@ int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail
       memcmp(tail, LH_TAIL_MAGIC, LH_TAIL_BYTES) != 0)
     return lh_fail_at(error, s->size, "'%s' was cut or is not finished: it has no trailer",
                       s->name);
-  uint32_t known_flags = (version >= LH_TRACKED_VERSION ? LH_TRACKED : 0u) |
-                         (version >= LH_FORMAT_VERSION ? LH_OUTSIDE : 0u);
-  if (version == 0 || lh_load32(head + 12) & ~known_flags)
+  static const uint32_t known_flags[LH_FORMAT_VERSION + 1] = {
+      [4] = LH_TRACKED, [5] = LH_TRACKED | LH_OUTSIDE};
+  if (version == 0 || lh_load32(head + 12) & ~known_flags[version])
     return lh_fail_at(error, 8, "'%s' is damaged: its header makes no sense", s->name);
   return 0;
 }
@@ -53,10 +56,47 @@ static int find_footer(const lh_snapshot *s, lh_cursor *c, lh_error *error) {
   return 0;
 }
 
-static int check_blocks(const lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *error) {
+static bool has_sections(const lh_snapshot *s) {
+  return s->info.format_version >= LH_SECTIONS_VERSION;
+}
+
+/* Can it be the first record of a block, behind those of s->blocks? */
+static bool can_begin(const lh_snapshot *s, const lh_block_start *start) {
+  if (s->n_blocks == 0)
+    return start->id == 1 && start->offset == LH_HEADER_BYTES && start->word == 0;
+  return start->id > s->blocks[s->n_blocks - 1].id && start->id <= s->n &&
+         start->offset < s->records_end && start->word > 0 && start->word <= UINT64_MAX >> 3;
+}
+
+/* Reads the first records of the `n` blocks from the table. Before version 6 only the first one of
+** all is known. */
+static int read_starts(lh_snapshot *s, const uint8_t *table, uint32_t n, lh_error *error) {
+  s->blocks = lh_alloc(n, sizeof *s->blocks);
+  if (!s->blocks) return lh_fail_memory(error, "reading the footer");
+  if (!has_sections(s)) {
+    s->blocks[0] = (lh_block_start){LH_HEADER_BYTES, 0, 1};
+    s->n_blocks = s->n > 0 ? 1 : 0;
+    return LH_OK;
+  }
+  for (uint32_t i = 0; i < n; i++, table += LH_BLOCK_ENTRY) {
+    uint64_t word = lh_load64(table + 8), in_block = lh_load32(table + 20);
+    lh_block_start start = {(uint64_t)i * LH_BLOCK_BYTES + in_block, word, lh_load32(table + 16)};
+    bool has_none = start.id == 0 && in_block == 0 && word == 0 && (i > 0 || s->n == 0);
+    if (!has_none && (in_block >= LH_BLOCK_BYTES || !can_begin(s, &start)))
+      return lh_fail_at(error, (uint64_t)(table + 8 - s->data),
+                        "'%s' is damaged at byte %llu: footer: what it says of the first record of "
+                        "block %u of %u makes no sense",
+                        s->name, (unsigned long long)(table + 8 - s->data), i + 1, n);
+    if (!has_none) s->blocks[s->n_blocks++] = start;
+  }
+  return LH_OK;
+}
+
+static int check_blocks(lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *error) {
+  const uint64_t entry_bytes = has_sections(s) ? LH_BLOCK_ENTRY : 8;
   const uint8_t *count = lh_read_bytes(c, 4);
   uint32_t n_blocks = count ? lh_load32(count) : 0;
-  const uint8_t *hashes = lh_read_bytes(c, 8 * (uint64_t)n_blocks);
+  const uint8_t *table = lh_read_bytes(c, entry_bytes * n_blocks);
   if (c->fault) return 0; /* told by the caller */
   if (n_blocks != (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES || c->at != c->end)
     return lh_fail_at(error, (uint64_t)(count - s->data),
@@ -65,14 +105,14 @@ static int check_blocks(const lh_snapshot *s, uint64_t end, lh_cursor *c, lh_err
   for (uint32_t i = 0; i < n_blocks; i++) {
     uint64_t start = (uint64_t)i * LH_BLOCK_BYTES;
     uint64_t bytes = end - start < LH_BLOCK_BYTES ? end - start : LH_BLOCK_BYTES;
-    if (!has_hash(s->data + start, bytes, lh_load64(hashes + 8 * (size_t)i)))
+    if (!has_hash(s->data + start, bytes, lh_load64(table + entry_bytes * i)))
       return lh_fail_at(error, start,
                         "'%s' is damaged: block %u of %u (bytes %llu to %llu) does not fit its "
                         "checksum",
                         s->name, i + 1, n_blocks, (unsigned long long)start,
                         (unsigned long long)(start + bytes - 1));
   }
-  return 0;
+  return read_starts(s, table, n_blocks, error);
 }
 
 static int keep_texts(lh_snapshot *s, const lh_file_text texts[3], lh_error *error) {
@@ -110,27 +150,73 @@ static void read_roots(lh_snapshot *s, lh_cursor *c) {
 }
 
 static void read_keys(lh_snapshot *s, lh_cursor *c) {
-  s->n_keys = (uint32_t)lh_read_upto(c, LH_MOST_KEYS, "it has too many frequent keys");
-  if (s->n_keys > 0 && !c->fault) s->keys = lh_alloc(s->n_keys, sizeof *s->keys);
-  for (uint32_t i = 0; i < s->n_keys && s->keys && !c->fault; i++) {
+  uint32_t n = (uint32_t)lh_read_upto(c, LH_MOST_KEYS, "it has too many frequent keys");
+  if (c->fault || n == 0) return;
+  s->n_keys = n;
+  s->keys = lh_alloc(n, sizeof *s->keys);
+  for (uint32_t i = 0; i < n && s->keys && !c->fault; i++) {
     const uint8_t *start = c->at;
     s->keys[i] = lh_read_upto(c, UINT64_MAX >> 3, "a frequent key is outside of the address space");
     if (s->keys[i] == 0) lh_fault(c, start, "a frequent key is at address 0");
   }
 }
 
-static void read_sites_offset(lh_snapshot *s, lh_cursor *c, uint64_t end) {
-  const uint8_t *start = c->at;
-  s->sites_offset = lh_read_upto(c, end, "its sites are not in front of it");
-  if (s->sites_offset < LH_HEADER_BYTES) lh_fault(c, start, "its sites are in the header");
+/* {=== Sections ====================================================================== */
+
+static void note_section(lh_snapshot *s, uint64_t number, lh_section section) {
+  if (number == LH_SECTION_SITES) {
+    s->is_tracked = true;
+    s->sites_section = section;
+  } else if (number == LH_SECTION_OUTSIDE) {
+    s->is_outside = true;
+    s->outside_section = section;
+  }
 }
 
-static void read_outside_offset(lh_snapshot *s, lh_cursor *c, uint64_t end) {
-  const uint8_t *start = c->at;
-  s->outside_offset = lh_read_upto(c, end, "what tells of outside is not in front of it");
-  if (s->outside_offset < LH_HEADER_BYTES || s->outside_offset < s->sites_offset)
-    lh_fault(c, start, "what tells of outside is among what comes before it");
+/* `end` is where the last section ends, in front of the footer. */
+static void read_directory(lh_snapshot *s, lh_cursor *c, uint64_t end) {
+  uint32_t n = (uint32_t)lh_read_upto(c, LH_LAST_SECTION, "it has too many sections");
+  uint64_t last = 0;
+  lh_section section = {LH_HEADER_BYTES, end};
+  for (uint32_t i = 0; i < n && !c->fault; i++) {
+    const uint8_t *start = c->at;
+    uint64_t number = lh_read_upto(c, LH_LAST_SECTION, "a section's number is too big");
+    if (number <= last) lh_fault(c, start, "its sections do not ascend");
+    start = c->at;
+    uint64_t offset = lh_read_upto(c, end, "a section is not in front of it");
+    if (i == 0 ? offset < LH_HEADER_BYTES : offset != section.end)
+      lh_fault(c, start, i == 0 ? "a section is in the header" : "there is a gap before a section");
+    start = c->at;
+    section = (lh_section){offset, offset};
+    section.end += lh_read_upto(c, c->fault ? 0 : end - offset, "a section runs into it");
+    if (i + 1 == n && section.end != end) lh_fault(c, start, "its last section ends before it");
+    if (i == 0) s->records_end = offset;
+    note_section(s, number, section);
+    last = number;
+  }
 }
+
+/* The same of versions 4 and 5. */
+static void read_offsets(lh_snapshot *s, lh_cursor *c, uint64_t end) {
+  const uint32_t flags = lh_load32(s->data + 12);
+  const uint8_t *start = c->at;
+  if (flags & LH_TRACKED) {
+    s->records_end = lh_read_upto(c, end, "its sites are not in front of it");
+    if (s->records_end < LH_HEADER_BYTES) lh_fault(c, start, "its sites are in the header");
+    note_section(s, LH_SECTION_SITES, (lh_section){s->records_end, end});
+  }
+  start = c->at;
+  if (flags & LH_OUTSIDE) {
+    uint64_t outside = lh_read_upto(c, end, "what tells of outside is not in front of it");
+    uint64_t least = s->is_tracked ? s->sites_section.offset : LH_HEADER_BYTES;
+    if (outside < least) lh_fault(c, start, "what tells of outside is among what comes before it");
+    note_section(s, LH_SECTION_OUTSIDE, (lh_section){outside, end});
+    s->sites_section.end = outside;
+    if (!s->is_tracked) s->records_end = outside;
+  }
+}
+
+/* }=================================================================================== */
 
 static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[3], uint64_t end) {
   lh_info *info = &s->info;
@@ -155,23 +241,24 @@ static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[
       (int64_t)(info->gc_bytes - info->object_bytes - info->string_table_bytes);
   read_roots(s, c);
   if (info->format_version >= 3) read_keys(s, c);
-  if (s->is_tracked) read_sites_offset(s, c, end);
-  if (s->is_outside) read_outside_offset(s, c, end);
+  s->records_end = end;
+  if (has_sections(s))
+    read_directory(s, c, end);
+  else
+    read_offsets(s, c, end);
 }
 
-int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
+int lh_read_footer(lh_snapshot *s, lh_error *error) {
   lh_cursor c;
   lh_file_text texts[3];
   int code = find_footer(s, &c, error);
   if (code) return code;
-  *end = (uint64_t)(c.at - s->data);
+  uint64_t end = (uint64_t)(c.at - s->data);
   s->info.format_version = lh_load32(s->data + 8);
   s->info.file_bytes = s->size;
-  s->is_tracked = lh_load32(s->data + 12) & LH_TRACKED;
-  s->is_outside = lh_load32(s->data + 12) & LH_OUTSIDE;
-  read_footer_fields(s, &c, texts, *end);
-  if (!c.fault && s->n_keys > 0 && !s->keys) return lh_fail_memory(error, "reading the footer");
-  if (!c.fault) code = check_blocks(s, *end, &c, error);
+  read_footer_fields(s, &c, texts, end);
+  if (s->n_keys > 0 && !s->keys) return lh_fail_memory(error, "reading the footer");
+  if (!c.fault) code = check_blocks(s, end, &c, error);
   if (code) return code;
   if (c.fault) {
     uint64_t at = (uint64_t)(c.fault_at - s->data);

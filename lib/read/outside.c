@@ -71,14 +71,14 @@ static bool read_functions(lh_snapshot *s, lh_cursor *c) {
     s->c_functions[i].library = lh_keep_text(&at, texts[1]);
   }
   s->outside.c_functions = n;
-  if (c->at != c->end) lh_fault(c, c->at, "it does not end at the footer");
+  if (c->at != c->end) lh_fault(c, c->at, "it does not end where it should");
   return true;
 }
 
-int lh_read_outside(lh_snapshot *s, uint64_t *end, lh_error *error) {
+int lh_read_outside(lh_snapshot *s, lh_error *error) {
   if (!s->is_outside) return LH_OK;
-  lh_cursor c = {.at = s->data + s->outside_offset, .end = s->data + *end};
-  *end = s->outside_offset;
+  const lh_section *section = &s->outside_section;
+  lh_cursor c = {.at = s->data + section->offset, .end = s->data + section->end};
   read_how(s, &c);
   if (!read_marks(s, &c) || !read_functions(s, &c))
     return lh_fail_memory(error, "reading what tells of outside");

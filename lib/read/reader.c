@@ -103,21 +103,17 @@ static int check_memory(const lh_snapshot *s, lh_error *error) {
 /* }=================================================================================== */
 
 static int load(lh_snapshot *s, lh_error *error) {
-  uint64_t end;
-  lh_id *mark_objects = NULL;
-  uint32_t n_mark_objects = 0;
   lh_raw_rows rows = {0};
-  int code = lh_read_footer(s, &end, error);
-  if (!code) code = lh_read_outside(s, &end, error);
-  if (!code) code = lh_read_sites(s, &end, error);
-  if (!code) code = lh_check_records(s, end, &rows, &mark_objects, &n_mark_objects, error);
+  int code = lh_read_footer(s, error);
+  if (!code) code = lh_read_outside(s, error);
+  if (!code) code = lh_read_sites(s, error);
+  if (!code) code = lh_check_records(s, &rows, error);
   if (!code) code = lh_index_addresses(s, error);
   if (!code) code = lh_collect_roots(s, error);
   if (!code) code = lh_make_rows(s, &rows, error);
-  if (!code) code = lh_collect_marks(s, mark_objects, n_mark_objects, error);
+  if (!code) code = lh_collect_marks(s, &rows, error);
   if (!code) code = lh_collect_passed(s, error);
   lh_free_raw_rows(&rows);
-  lh_free(mark_objects);
   return code;
 }
 
@@ -164,12 +160,14 @@ void lh_close(lh_snapshot *s) {
   lh_left_out_free(s->left_out);
   lh_sites_free(s->sites);
   void *const owned[] = {
-      s->address,  s->record_low,    s->record_high, s->kind,         s->key_kinds,   s->shallow,      s->modes,
-      s->units,    s->by_rank,       s->roots,       s->marks,  s->mark_ids,     s->mark_names,
-      s->text,     s->upvalue_names, s->first_edge,  s->edge,   s->label,        s->aside,
-      s->bent,     s->ephemerons,    s->distance,    s->parent, s->parent_edge,  s->idom,
-      s->retained, s->name,          s->own_data, s->names,    s->keys,   s->stack_counts, s->clusters,
-      s->placed,   s->matched,       s->c_functions, s->c_texts};
+      s->address,      s->record_low, s->record_high, s->kind,        s->key_kinds,
+      s->shallow,      s->modes,      s->units,       s->by_rank,     s->roots,
+      s->marks,        s->mark_ids,   s->mark_names,  s->text,        s->upvalue_names,
+      s->first_edge,   s->edge,       s->label,       s->aside,       s->bent,
+      s->ephemerons,   s->distance,   s->parent,      s->parent_edge, s->idom,
+      s->retained,     s->name,       s->own_data,    s->names,       s->keys,
+      s->stack_counts, s->clusters,   s->placed,      s->matched,     s->c_functions,
+      s->c_texts,      s->blocks};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   lh_free(s);
 }

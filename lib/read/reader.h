@@ -15,23 +15,21 @@
 enum { LH_TAIL_BYTES = 8 };
 int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error);
 
-/* footer.c: trailer, checksums, footer; fills info, n, list_first, named_roots. *end: where the
-** footer begins. */
-int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error);
+/* footer.c: trailer, checksums, footer; fills info, n, list_first, blocks, named_roots and where
+** the sections are. */
+int lh_read_footer(lh_snapshot *s, lh_error *error);
 
-/* outside.c: where the snapshot was taken from outside what its section has. *end: in, where that
-** ends; out, where it begins. And of the marks that were collected how many pass as older. */
-int lh_read_outside(lh_snapshot *s, uint64_t *end, lh_error *error);
+/* outside.c: where the snapshot was taken from outside what its section has. And of the marks that
+** were collected how many pass as older. */
+int lh_read_outside(lh_snapshot *s, lh_error *error);
 int lh_collect_passed(lh_snapshot *s, lh_error *error);
 
-/* sites.c: where the program was tracked what the section of sites has. *end: in, where that ends;
-** out, where the records end. */
-int lh_read_sites(lh_snapshot *s, uint64_t *end, lh_error *error);
+/* sites.c: where the program was tracked what the section of sites has. */
+int lh_read_sites(lh_snapshot *s, lh_error *error);
 
-/* check.c: every record; fills the columns address, record, kind and shallow, puts what refers to
-** what into `rows`, and lists the marks that are points in time. */
-int lh_check_records(lh_snapshot *s, uint64_t end, lh_raw_rows *rows, lh_id **mark_objects,
-                     uint32_t *n_mark_objects, lh_error *error);
+/* check.c: every record; fills the columns that are the records' own, and puts what refers to what
+** into `rows`, with the marks that are points in time. */
+int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error);
 
 /* What a record's first byte says that the object is, for messages. NULL: nothing known. */
 const char *lh_record_name(unsigned head);
@@ -43,7 +41,7 @@ int lh_index_addresses(lh_snapshot *s, lh_error *error);
 int lh_collect_roots(lh_snapshot *s, lh_error *error);
 
 /* epochs.c */
-int lh_collect_marks(lh_snapshot *s, const lh_id *objects, uint32_t n, lh_error *error);
+int lh_collect_marks(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error);
 
 /* The bytes before the memory of a userdata that the program sees. */
 static inline uint64_t lh_userdata_header(uint32_t user_values) {

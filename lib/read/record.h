@@ -122,10 +122,10 @@ static inline lh_id lh_find_word_or_none(const lh_snapshot *s, uint64_t word) {
 
 enum { LH_WEAK_FLAGS = LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES };
 
-/* A table whose __mode, its own field, is weak. */
+/* A table whose __mode, its own field, is weak. Several threads may note some. */
 static inline void lh_note_mode(lh_snapshot *s, lh_id table) {
-  s->has_modes = true;
-  s->modes[table / 64] |= UINT64_C(1) << table % 64;
+  __atomic_store_n(&s->has_modes, true, __ATOMIC_RELAXED);
+  __atomic_fetch_or(&s->modes[table / 64], UINT64_C(1) << table % 64, __ATOMIC_RELAXED);
 }
 
 static inline unsigned lh_mode_of(const lh_snapshot *s, lh_id table) {

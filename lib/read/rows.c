@@ -26,24 +26,45 @@ static int fail_count(lh_error *error) {
 
 /* {=== Blocks ========================================================================= */
 
-lh_row_block *lh_add_row_block(lh_raw_rows *rows, lh_id id, size_t expected) {
-  if (!lh_grow(&rows->blocks, rows->n, &rows->capacity, sizeof *rows->blocks)) return NULL;
-  lh_row_block *block = &rows->blocks[rows->n++];
-  *block = (lh_row_block){.id = id, .capacity = expected};
-  block->delta = lh_alloc(expected, sizeof *block->delta);
-  block->label = lh_alloc(expected, 1);
-  return block->delta && block->label ? block : NULL;
+enum { BYTES_OF_REFERENCE = 4 }; /* or more, mostly */
+
+static bool make_block(lh_row_block *block, uint64_t file_bytes) {
+  block->capacity = file_bytes / BYTES_OF_REFERENCE + 16;
+  block->delta = lh_alloc(block->capacity, sizeof *block->delta);
+  block->label = lh_alloc(block->capacity, 1);
+  return block->delta && block->label;
 }
 
-static void free_block(lh_row_block *block) {
+bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s) {
+  rows->blocks = lh_alloc_zeroed(s->n_blocks, sizeof *rows->blocks);
+  if (!rows->blocks) return false;
+  for (rows->n = 0; rows->n < s->n_blocks; rows->n++) {
+    bool is_last = rows->n + 1 == s->n_blocks;
+    uint64_t end = is_last ? s->records_end : s->blocks[rows->n + 1].offset;
+    if (!make_block(&rows->blocks[rows->n], end - s->blocks[rows->n].offset)) {
+      rows->n++;
+      return false;
+    }
+  }
+  return true;
+}
+
+/* What is needed no more when its references have become objects. */
+static void drop_references(lh_row_block *block) {
   lh_free(block->delta);
   lh_free(block->label);
   lh_free(block->wide);
-  *block = (lh_row_block){0};
+  block->delta = NULL;
+  block->label = NULL;
+  block->wide = NULL;
 }
 
 void lh_free_raw_rows(lh_raw_rows *rows) {
-  for (size_t i = 0; i < rows->n; i++) free_block(&rows->blocks[i]);
+  for (uint32_t i = 0; i < rows->n; i++) {
+    drop_references(&rows->blocks[i]);
+    lh_free(rows->blocks[i].marks);
+    lh_free(rows->blocks[i].names);
+  }
   lh_free(rows->blocks);
   *rows = (lh_raw_rows){0};
 }
@@ -106,10 +127,10 @@ static void resolve_row(resolver *r, lh_row_block *block, lh_id id, size_t first
   }
 }
 
-static void resolve_block(resolver *r, lh_row_block *block, lh_id next) {
+static void resolve_block(resolver *r, lh_row_block *block, lh_id from, lh_id next) {
   lh_snapshot *s = r->s;
   size_t wide = 0;
-  for (lh_id id = block->id; id < next; id++) {
+  for (lh_id id = from; id < next; id++) {
     size_t first = s->first_edge[id], end = id + 1 < next ? s->first_edge[id + 1] : block->n;
     s->first_edge[id] = r->at;
     resolve_row(r, block, id, first, end, &wide);
@@ -138,9 +159,10 @@ static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
   resolver r = {.s = s, .keys = keys};
   for (uint32_t i = 0; i < s->n_keys; i++) keys[i] = lh_find_word(s, s->keys[i]);
   put_roots(&r);
-  for (size_t i = 0; i < raw->n; i++) {
-    resolve_block(&r, &raw->blocks[i], i + 1 < raw->n ? raw->blocks[i + 1].id : s->n + 1);
-    free_block(&raw->blocks[i]);
+  for (uint32_t i = 0; i < raw->n; i++) {
+    lh_id next = i + 1 < raw->n ? s->blocks[i + 1].id : s->n + 1;
+    resolve_block(&r, &raw->blocks[i], s->blocks[i].id, next);
+    drop_references(&raw->blocks[i]);
   }
   s->first_edge[s->n + 1] = r.at;
 }
@@ -261,8 +283,15 @@ static int add_ephemerons(lh_snapshot *s, lh_error *error) {
 /* }=================================================================================== */
 
 /* The names that prototypes give to the upvalues of their closures. */
-static bool resolve_names(lh_snapshot *s) {
+static bool resolve_names(lh_snapshot *s, const lh_raw_rows *raw) {
   size_t n = 0;
+  for (uint32_t i = 0; i < raw->n; i++) s->n_upvalue_names += raw->blocks[i].n_names;
+  s->upvalue_names = lh_alloc(s->n_upvalue_names, sizeof *s->upvalue_names);
+  if (!s->upvalue_names) return false;
+  for (uint32_t i = 0; i < raw->n; i++)
+    for (size_t k = 0; k < raw->blocks[i].n_names; k++)
+      s->upvalue_names[n++] = raw->blocks[i].names[k];
+  n = 0;
   for (size_t i = 0; i < s->n_upvalue_names; i++) {
     const uint8_t *at = s->data + s->upvalue_names[i].offset;
     s->upvalue_names[i].first = n;
@@ -305,11 +334,11 @@ const lh_ephemeron *lh_ephemeron_of(const lh_snapshot *s, uint32_t e) {
 int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error) {
   weakener w = {.s = s};
   uint64_t n_edges = s->n_roots;
-  for (size_t i = 0; i < raw->n; i++) n_edges += raw->blocks[i].n;
+  for (uint32_t i = 0; i < raw->n; i++) n_edges += raw->blocks[i].n;
   if (n_edges > MOST_EDGES) return fail_count(error);
   if (!fit(s, n_edges)) return lh_fail_memory(error, "reading edges");
   resolve_all(s, raw);
-  if (!resolve_names(s)) return lh_fail_memory(error, "reading edges");
+  if (!resolve_names(s, raw)) return lh_fail_memory(error, "reading edges");
   if (s->has_modes) weaken_tables(&w);
   return w.failed ? lh_fail_memory(error, "reading edges") : add_ephemerons(s, error);
 }

@@ -3,22 +3,32 @@
 **
 ** check.c meets the references in the order of the records, while the addresses of later objects
 ** are not known yet. So it puts the distance of each from its source, with its label, into a block
-** of rows for each block of the file; rows.c turns distances into objects when all addresses are
-** known. 5 bytes a reference.
+** of rows for each block of the file, with what else it notes of these records; rows.c turns
+** distances into objects when all addresses are known. 5 bytes a reference.
 */
 #ifndef LUAHEAP_ROWS_H
 #define LUAHEAP_ROWS_H
 
 #include "record.h"
 
-/* The references of the objects from `id` on, up to the next block's. */
+/* What check.c found in the records that begin in one block of the file. */
 typedef struct lh_row_block {
-  lh_id id;
   int32_t *delta; /* words from the source to the target, or one of those below */
   uint8_t *label; /* snapshot.h */
   size_t n, capacity;
   uint64_t *wide; /* the words of those that are LH_DELTA_WIDE */
   size_t n_wide, wide_capacity;
+  lh_id *marks; /* those that are points in time */
+  size_t n_marks, marks_capacity;
+  lh_upvalue_names *names; /* of prototypes */
+  size_t n_names, names_capacity;
+  uint64_t end; /* of the records, in the file */
+  uint64_t shallow_bytes, claimed;
+  const char *fault; /* NULL: they can be parsed */
+  const uint8_t *fault_at;
+  const char *fault_record;
+  lh_id fault_id;
+  bool out_of_memory;
 } lh_row_block;
 
 /* No distance: the next word of `wide`; and from LH_DELTA_KEY on the frequent keys. */
@@ -27,17 +37,16 @@ typedef struct lh_row_block {
 #define LH_LEAST_DELTA (LH_DELTA_KEY + LH_MOST_KEYS)
 
 typedef struct lh_raw_rows {
-  lh_row_block *blocks;
-  size_t n, capacity;
+  lh_row_block *blocks; /* one for each of the snapshot's */
+  uint32_t n;
 } lh_raw_rows;
 
-/* Begins a block of some `expected` references, to be used until the next one is added; NULL: out
-** of memory. */
-lh_row_block *lh_add_row_block(lh_raw_rows *rows, lh_id id, size_t expected);
+/* False: out of memory. */
+bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s);
 void lh_free_raw_rows(lh_raw_rows *rows);
 
-/* Fills first_edge, which has the places in the blocks, edge and label of the snapshot, and what of
-** them is aside; frees the blocks. LH_ELIMIT: more references than 32 bits count. */
+/* Fills first_edge, which has the places in the blocks, edge and label of the snapshot, what of them
+** is aside, and the names of upvalues. LH_ELIMIT: more references than 32 bits count. */
 int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error);
 
 bool lh_grow_row_block(lh_row_block *block);

@@ -26,11 +26,11 @@ typedef enum section {
 typedef struct scan {
   const uint8_t *at;
   uint64_t own_word;
-  uint64_t left, done; /* items in this section */
-  uint64_t pending;    /* word of what comes before the next item; 0: none */
-  uint64_t key_bits;   /* table: the key of the last entry; thread: the frame's function */
-  const uint64_t *keys; /* table: those of the snapshot */
-  uint32_t upvalues_left;         /* closure */
+  uint64_t left, done;         /* items in this section */
+  uint64_t pending;            /* word of what comes before the next item; 0: none */
+  uint64_t key_bits;           /* table: the key of the last entry; thread: the frame's function */
+  const uint64_t *keys;        /* table: those of the snapshot */
+  uint32_t upvalues_left;      /* closure */
   uint32_t frames_left, frame; /* thread; `frame` counts from 1 */
   uint32_t line;               /* thread */
   uint32_t row;                /* the number of the next edge: find_next */

@@ -58,10 +58,10 @@ static int fail_with_fault(const lh_snapshot *s, const lh_cursor *c, lh_error *e
                     (unsigned long long)at, c->fault);
 }
 
-int lh_read_sites(lh_snapshot *s, uint64_t *end, lh_error *error) {
+int lh_read_sites(lh_snapshot *s, lh_error *error) {
   if (!s->is_tracked) return LH_OK;
-  lh_cursor c = {.at = s->data + s->sites_offset, .end = s->data + *end};
-  *end = s->sites_offset;
+  const lh_section *section = &s->sites_section;
+  lh_cursor c = {.at = s->data + section->offset, .end = s->data + section->end};
   s->sites = lh_sites_new();
   if (!s->sites) return lh_fail_memory(error, "reading sites");
   read_tracking(s, &c);

@@ -33,7 +33,7 @@ enum {
   LH_KIND_DEAD = 0x10,
   LH_KIND_OWN = 0x20,
   LH_KIND_PLUMBING = 0x40, /* every program has it: registry, _G, modules, code (classes.c) */
-  LH_KIND_LEFT_OUT = 0x80 /* left_out has the object, or edges of it */
+  LH_KIND_LEFT_OUT = 0x80  /* left_out has the object, or edges of it */
 };
 
 /* label[e], of a reference: its lh_edge_kind in the low 5 bits, and */
@@ -85,6 +85,18 @@ typedef struct lh_ephemeron {
 
 /* As the edge of its key: decode.c. */
 lh_edge lh_ephemeron_edge(const lh_ephemeron *ephemeron);
+
+/* A part of the file behind the records. */
+typedef struct lh_section {
+  uint64_t offset, end;
+} lh_section;
+
+/* The first record that begins in a block of the file. */
+typedef struct lh_block_start {
+  uint64_t offset; /* in the file */
+  uint64_t word;   /* address >> 3 of the object before it */
+  lh_id id;
+} lh_block_start;
 
 /* Where the names of a prototype's upvalues are. */
 typedef struct lh_upvalue_names {
@@ -140,15 +152,18 @@ struct lh_snapshot {
   uint8_t *kind;
   uint32_t *shallow; /* bytes; UINT32_MAX: as many or more, which the record tells */
   uint8_t *key_kinds;
-  uint64_t *modes;   /* a bit for each object: tables whose __mode is weak */
+  uint64_t *modes; /* a bit for each object: tables whose __mode is weak */
   bool has_modes;
   lh_upvalue_names *upvalue_names; /* by proto */
   size_t n_upvalue_names;
-  lh_id *names; /* string objects, or LH_NO_OBJECT */
+  lh_id *names;           /* string objects, or LH_NO_OBJECT */
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
   lh_unit *units;         /* addresses.c: open addressing */
   uint64_t n_unit_slots, unit_seed;
-  lh_id *by_rank;             /* the object that begins so far up in memory, as units count */
+  lh_id *by_rank;         /* the object that begins so far up in memory, as units count */
+  uint64_t records_end;   /* in the file */
+  lh_block_start *blocks; /* in which a record begins; before version 6 the first block alone */
+  uint32_t n_blocks;
   const uint8_t *named_roots; /* in the footer */
   uint32_t n_named_roots;
   uint64_t *keys; /* words of frequent keys */
@@ -162,12 +177,12 @@ struct lh_snapshot {
   lh_placed *placed; /* of each mark; NULL: none was placed by a comparison */
   char *text;        /* the strings of info */
   bool is_tracked;
-  uint64_t sites_offset; /* of the section; where the program was tracked, as all below */
+  lh_section sites_section; /* where the program was tracked, as all below */
   lh_tracking tracking;
   lh_sites *sites;
   lh_stack_counts *stack_counts; /* by stack, from 1 on */
   bool is_outside;
-  uint64_t outside_offset; /* of the section; where it was taken from outside, as all below */
+  lh_section outside_section; /* where it was taken from outside, as all below */
   lh_outside_info outside;
   lh_matched_mark *matched; /* by age, as the section has them */
   uint32_t n_matched;

@@ -293,7 +293,7 @@ static int check_own_mark(verifier *v) {
 /* What is told of marks that were placed by a comparison. */
 static int check_matched(verifier *v) {
   const lh_snapshot *s = v->s;
-  const uint8_t *at = s->data + s->outside_offset;
+  const uint8_t *at = s->data + s->outside_section.offset;
   uint32_t k = 0;
   for (uint32_t i = 0; i + 1 < s->n_marks && k < s->n_matched; i++) {
     const lh_matched_mark *matched = &s->matched[k];

@@ -12,7 +12,7 @@
 
 enum { PROGRAM_BYTES = 1024, ROOT_BYTES = 2 + LH_MAX_VARINT };
 
-/* Its numbers are fewer than 24, each with at most the longest encoding. */
+/* Its numbers are 24 at most, each with at most the longest encoding. */
 _Static_assert(24 * LH_MAX_VARINT + sizeof(((lh_state *)0)->release) + PROGRAM_BYTES +
                        LH_MARK_NAME_BYTES + LH_WALK_ROOTS * ROOT_BYTES +
                        LH_MOST_KEYS * LH_MAX_VARINT <=
@@ -59,8 +59,19 @@ static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
   return p;
 }
 
+/* The directory: of the one section that there may be, from `start` on. */
+static uint8_t *append_directory(uint8_t *p, const lh_shot *shot, uint64_t start) {
+  const lh_walk_more *more = shot->walk.more;
+  bool has_section = more && more->put_section;
+  p = lh_put_uvarint(p, has_section ? 1 : 0);
+  if (!has_section) return p;
+  p = lh_put_uvarint(p, more->section);
+  p = lh_put_uvarint(p, start);
+  return lh_put_uvarint(p, lh_out_offset(&shot->out) - start);
+}
+
 /* Fills in the footer and ends the file. Async-signal-safe without `error`. */
-static int write_footer(lh_shot *shot, uint64_t section_offset, lh_error *error) {
+static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
   const lh_walk *walk = &shot->walk;
   const lh_facts *facts = &shot->facts;
   uint8_t *p = shot->out.footer;
@@ -84,7 +95,7 @@ static int write_footer(lh_shot *shot, uint64_t section_offset, lh_error *error)
   for (unsigned i = 0; i < walk->n_keys; i++) {
     p = lh_put_uvarint(p, (uintptr_t)walk->keys[i] >> 3);
   }
-  if (section_offset) p = lh_put_uvarint(p, section_offset);
+  p = append_directory(p, shot, records_end);
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
 
@@ -108,18 +119,15 @@ void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
 int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error) {
   lh_walk *walk = &shot->walk;
   const lh_walk_more *more = walk->more;
-  uint64_t section_offset = 0;
-  lh_out_begin(&shot->out, more ? more->flags : 0);
+  lh_out_begin(&shot->out);
   lh_walk_lists(walk);
   if (walk->ended) return lh_fail(error, LH_EBUSY, "what is on the collector's lists is no heap");
-  if (more && more->put_section) {
-    section_offset = lh_out_offset(&shot->out);
-    more->put_section(walk);
-  }
+  uint64_t records_end = lh_out_offset(&shot->out);
+  if (more && more->put_section) more->put_section(walk);
   taken->bytes = walk->object_bytes + shot->string_table_bytes;
   taken->objects = 0;
   for (unsigned i = 0; i < 4; i++) taken->objects += walk->n_objects[i];
-  return write_footer(shot, section_offset, error);
+  return write_footer(shot, records_end, error);
 }
 
 void lh_shot_free(lh_shot *shot) {

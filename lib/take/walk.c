@@ -55,6 +55,13 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
   }
 }
 
+/* The number of the object that is being written, counted from 1 on. */
+static uint64_t current_id(const lh_walk *walk) {
+  uint64_t id = 0;
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) id += walk->n_objects[list];
+  return id;
+}
+
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags) {
   uint64_t address = (uintptr_t)object;
   uint64_t bytes = lh_walk_shallow_bytes(walk->layout, walk->main_thread, object);
@@ -65,6 +72,9 @@ bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_fl
     return false;
   }
   uint8_t *p = lh_out_room(walk->out);
+  if (__builtin_expect(walk->out->awaits_record, 0)) {
+    lh_out_tell_record(walk->out, current_id(walk), walk->previous);
+  }
   *p++ = (uint8_t)(dead ? (type_and_flags & 0x0F) | LH_FLAG_DEAD : type_and_flags);
   p = lh_put_uvarint(p, lh_zigzag((int64_t)(address >> 3) - (int64_t)(walk->previous >> 3)));
   p = lh_put_uvarint(p, bytes);
@@ -316,12 +326,12 @@ void lh_walk_lists(lh_walk *walk) {
   walk->object_bytes = 0;
   walk->n_keys = 0;
   walk->ended = false;
+  memset(walk->n_objects, 0, sizeof walk->n_objects);
   memset(walk->met, 0, sizeof walk->met);
   walk->mode_name =
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
                 const raw_string *);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    walk->n_objects[list] = 0;
     /* What is on finobj still has its finalizer since the state closes (our mark, before 5.4.4). */
     if (!walk->closes || list != LH_LIST_TOBEFNZ) walk_list(walk, list, list);
     if (walk->closes && list == LH_LIST_FINOBJ) walk_list(walk, list, LH_LIST_TOBEFNZ);

@@ -72,12 +72,12 @@ typedef struct lh_walk lh_walk;
 /* What some walks do more than others. The walk of a program by itself knows none of it: a tracked
 ** program has sites, one that is looked at from outside is doubted. Each call may be NULL. */
 typedef struct lh_walk_more {
-  uint32_t flags; /* of the file's header */
   /* The stack at which the object of so many bytes was allocated, for its record. */
   lh_stack_id (*find_stack)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
   /* Sees each object before what it has is read. False: it cannot be one, and the walk ends. */
   bool (*accept)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
-  /* Writes a section behind the records; the footer tells where. */
+  /* Writes a section behind the records; its number (LH_SECTION_*). */
+  unsigned section;
   void (*put_section)(lh_walk *walk);
 } lh_walk_more;
 

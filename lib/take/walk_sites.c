@@ -51,7 +51,7 @@ static void put_sites(lh_walk *walk) {
 }
 
 const lh_walk_more lh_walk_with_sites = {
-    .flags = LH_TRACKED, .find_stack = find_stack, .put_section = put_sites};
+    .find_stack = find_stack, .section = LH_SECTION_SITES, .put_section = put_sites};
 
 uint64_t lh_sites_longest(const lh_recorder *recorder) {
   enum { NUMBERS = 3, COUNTS = sizeof(lh_stack_counts) / sizeof(uint64_t) };

@@ -9,28 +9,41 @@ int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, 
   *out = (lh_out){.writer = writer, .payload = payload};
   out->block_capacity = (size_t)(longest / LH_BLOCK_BYTES) + 1;
   size_t base_bytes = LH_BLOCK_BYTES + LH_OUT_ITEM;
-  size_t hash_bytes = out->block_capacity * sizeof *out->block_hashes;
-  out->mapped_bytes = base_bytes + hash_bytes + LH_OUT_FOOTER + 4 + hash_bytes + LH_TRAILER_BYTES;
+  size_t table_bytes = 4 + out->block_capacity * LH_BLOCK_ENTRY;
+  out->mapped_bytes = base_bytes + LH_OUT_FOOTER + table_bytes + LH_TRAILER_BYTES;
   out->base = lh_alloc_pages(out->mapped_bytes);
   if (!out->base) return lh_fail_memory(error, "preparing the snapshot's buffer");
-  out->block_hashes = (uint64_t *)(void *)(out->base + base_bytes);
-  out->footer = out->base + base_bytes + hash_bytes;
+  out->footer = out->base + base_bytes;
   return LH_OK;
 }
 
-static uint32_t version_with(uint32_t flags) {
-  if (flags & LH_OUTSIDE) return LH_FORMAT_VERSION;
-  return flags ? LH_TRACKED_VERSION : LH_UNFLAGGED_VERSION;
+/* Of the block that is being filled. */
+static uint8_t *table_entry(const lh_out *out) {
+  return out->footer + LH_OUT_FOOTER + 4 + LH_BLOCK_ENTRY * out->n_blocks;
 }
 
-void lh_out_begin(lh_out *out, uint32_t flags) {
+static void begin_block(lh_out *out) {
+  out->awaits_record = out->n_blocks < out->block_capacity;
+  if (out->awaits_record) memset(table_entry(out), 0, LH_BLOCK_ENTRY);
+}
+
+void lh_out_begin(lh_out *out) {
   memcpy(out->base, LH_HEAD_MAGIC, 8);
-  lh_store32(out->base + 8, version_with(flags));
-  lh_store32(out->base + 12, flags);
+  lh_store32(out->base + 8, LH_FORMAT_VERSION);
+  lh_store32(out->base + 12, 0);
   out->at = out->base + LH_HEADER_BYTES;
   out->flushed = 0;
   out->n_blocks = 0;
   out->refused = false;
+  begin_block(out);
+}
+
+void lh_out_tell_record(lh_out *out, uint64_t id, uint64_t previous) {
+  uint8_t *entry = table_entry(out);
+  lh_store64(entry + 8, previous >> 3);
+  lh_store32(entry + 16, (uint32_t)id);
+  lh_store32(entry + 20, (uint32_t)(out->at - out->base));
+  out->awaits_record = false;
 }
 
 void lh_out_free(lh_out *out) {
@@ -45,7 +58,9 @@ static void hand_on(lh_out *out, const uint8_t *data, size_t n) {
 static void end_block(lh_out *out, size_t n) {
   if (out->n_blocks == out->block_capacity) out->refused = true;
   if (out->refused) return;
-  out->block_hashes[out->n_blocks++] = lh_hash(out->base, n, 0);
+  lh_store64(table_entry(out), lh_hash(out->base, n, 0));
+  out->n_blocks++;
+  begin_block(out);
   hand_on(out, out->base, n);
 }
 
@@ -75,17 +90,18 @@ int lh_out_close(lh_out *out, size_t footer_bytes, lh_error *error) {
   size_t rest = (size_t)(out->at - out->base);
   if (rest > 0) end_block(out, rest);
   uint64_t footer_offset = out->flushed;
-  uint8_t *table = out->footer + footer_bytes;
-  size_t n = footer_bytes + 4 + 8 * out->n_blocks;
+  uint8_t *table = out->footer + LH_OUT_FOOTER;
+  uint8_t *footer = table - footer_bytes;
+  memmove(footer, out->footer, footer_bytes);
+  size_t n = footer_bytes + 4 + LH_BLOCK_ENTRY * out->n_blocks;
   lh_store32(table, (uint32_t)out->n_blocks);
-  for (size_t i = 0; i < out->n_blocks; i++) lh_store64(table + 4 + 8 * i, out->block_hashes[i]);
-  uint8_t *trailer = out->footer + n;
+  uint8_t *trailer = footer + n;
   lh_store64(trailer, footer_offset);
   lh_store64(trailer + 8, n);
-  lh_store64(trailer + 16, lh_hash(out->footer, n, 0));
+  lh_store64(trailer + 16, lh_hash(footer, n, 0));
   lh_store64(trailer + 24, 0);
   memcpy(trailer + 32, LH_TAIL_MAGIC, 8);
-  hand_on(out, out->footer, n + LH_TRAILER_BYTES);
+  hand_on(out, footer, n + LH_TRAILER_BYTES);
   if (!out->refused) return LH_OK;
   return lh_fail(error, LH_EIO, "the snapshot was not written: the writer took too few bytes");
 }

@@ -3,7 +3,7 @@
 **
 ** All bytes go through one lh_out. It hashes and hands on each full block, and latches the first
 ** error, so that its callers need no checks: after an error bytes are dropped. All memory is taken
-** at the start (one block, the footer, 8 bytes for each block that there can be), so that a forked
+** at the start (one block, the footer, 24 bytes for each block that there can be), so that a forked
 ** child can write where nothing may be allocated.
 **
 ** The walk writes many small items; for these it takes room once (lh_out_room) and then stores
@@ -24,14 +24,14 @@ typedef struct lh_out {
   uint8_t *at;
   lh_writer writer;
   void *payload;
-  uint64_t flushed;       /* bytes handed on */
-  uint64_t *block_hashes; /* of the blocks handed on */
-  size_t n_blocks, block_capacity;
-  uint8_t *footer; /* room for LH_OUT_FOOTER, the block table and the trailer */
-  bool refused;    /* latched: the writer took less than it was given */
+  uint64_t flushed;                /* bytes handed on */
+  size_t n_blocks, block_capacity; /* blocks handed on */
+  uint8_t *footer;    /* LH_OUT_FOOTER bytes; behind them the table of blocks, and the trailer */
+  bool awaits_record; /* no record has begun in the block */
+  bool refused;       /* latched: the writer took less than it was given */
 } lh_out;
 
-/* The longest footer without its block table. */
+/* The longest footer without its table of blocks. */
 #define LH_OUT_FOOTER (12u << 10)
 
 /* The longest file of a heap of so many bytes, with so many of sites, and the shortest of one with
@@ -42,7 +42,7 @@ typedef struct lh_out {
 ** longest. */
 static inline uint64_t lh_out_longest(uint64_t heap_bytes, uint64_t sites_bytes) {
   uint64_t bytes = heap_bytes / 4 * 9 + sites_bytes;
-  return bytes + (bytes >> 20) * 8 + 3 * LH_OUT_FOOTER;
+  return bytes + (bytes >> 20) * LH_BLOCK_ENTRY + 3 * LH_OUT_FOOTER;
 }
 
 static inline uint64_t lh_out_shortest(uint64_t short_strings) {
@@ -54,16 +54,20 @@ static inline uint64_t lh_out_shortest(uint64_t short_strings) {
 int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error);
 void lh_out_free(lh_out *out);
 
-/* Begins a file, with its header and flags; again, if need be. */
-void lh_out_begin(lh_out *out, uint32_t flags);
+/* Begins a file, with its header; again, if need be. */
+void lh_out_begin(lh_out *out);
+
+/* Where out->awaits_record and lh_out_room was called: the record of object `id` begins there,
+** behind that of the object at address `previous` (0: it is the first). */
+void lh_out_tell_record(lh_out *out, uint64_t id, uint64_t previous);
 
 /* So many bytes were written. */
 static inline uint64_t lh_out_offset(const lh_out *out) {
   return out->flushed + (uint64_t)(out->at - out->base);
 }
 
-/* Ends the file: the first `footer_bytes` of out->footer were filled in by the caller, the block
-** table and the trailer are added. Returns LH_OK, or LH_EIO when the writer refused anything. */
+/* Ends the file: the first `footer_bytes` of out->footer were filled in by the caller, the table of
+** blocks and the trailer are added. Returns LH_OK, or LH_EIO when the writer refused anything. */
 int lh_out_close(lh_out *out, size_t footer_bytes, lh_error *error);
 
 /* Hands on what is full. Not for callers: see lh_out_room. */

@@ -49,6 +49,7 @@ static void put_text(forge_bytes *b, const char *text) {
 
 void forge_version(forge *f, unsigned version) {
   f->out.data[8] = (uint8_t)version;
+  if (version >= LH_SECTIONS_VERSION) f->out.data[12] = 0;
 }
 
 void forge_begin(forge *f) {
@@ -71,6 +72,12 @@ void forge_begin(forge *f) {
 void forge_offset(uint8_t *at, uint64_t n) {
   for (int i = 0; i < FORGE_OFFSET_BYTES; i++) at[i] = (uint8_t)(n >> (7 * i)) | 0x80;
   at[FORGE_OFFSET_BYTES - 1] &= 0x7F;
+}
+
+uint64_t forge_offset_at(const uint8_t *at) {
+  uint64_t n = 0;
+  for (int i = 0; i < FORGE_OFFSET_BYTES; i++) n |= (uint64_t)(at[i] & 0x7F) << (7 * i);
+  return n;
 }
 
 void forge_track(forge *f, uint64_t n_stacks) {
@@ -128,6 +135,11 @@ void forge_c_function(forge *f, uint64_t address, const char *symbol, const char
   f->n_c_functions++;
 }
 
+void forge_more(forge *f, unsigned number, const void *bytes, size_t n) {
+  f->more_number = number;
+  put(&f->more, bytes, n);
+}
+
 static void put_outside(forge *f) {
   uint8_t how[2] = {(uint8_t)f->how[0], (uint8_t)f->how[1]};
   put(&f->outside, how, sizeof how);
@@ -137,10 +149,14 @@ static void put_outside(forge *f) {
   put(&f->outside, f->c_functions.data, f->c_functions.size);
 }
 
-static uint64_t next_stack(const forge *f) {
+static uint64_t last_id(const forge *f) {
   uint64_t n = 0;
   for (int list = 0; list <= f->list; list++) n += f->footer.objects[list];
-  return f->set_stack > 0 ? f->set_stack - 1 : n % (f->n_stacks + 1);
+  return n;
+}
+
+static uint64_t next_stack(const forge *f) {
+  return f->set_stack > 0 ? f->set_stack - 1 : last_id(f) % (f->n_stacks + 1);
 }
 
 void forge_u8(forge *f, unsigned byte) {
@@ -178,7 +194,19 @@ void forge_object(forge *f, uint64_t address) {
   forge_reference(f, address);
 }
 
+/* A record begins: is it the first of its block? */
+static void note_start(forge *f) {
+  static const uint8_t none[FORGE_START_BYTES];
+  size_t block = f->out.size / LH_BLOCK_BYTES;
+  if (f->starts.size > block * FORGE_START_BYTES) return;
+  while (f->starts.size < block * FORGE_START_BYTES) put(&f->starts, none, sizeof none);
+  put_u64(&f->starts, f->own >> 3);
+  put_u32(&f->starts, (uint32_t)last_id(f) + 1);
+  put_u32(&f->starts, (uint32_t)(f->out.size % LH_BLOCK_BYTES));
+}
+
 void forge_record(forge *f, unsigned head, uint64_t address, uint64_t shallow_bytes) {
+  note_start(f);
   forge_u8(f, head);
   forge_reference(f, address);
   forge_uvarint(f, shallow_bytes);
@@ -251,6 +279,42 @@ static size_t put_offset(forge_bytes *out, uint64_t n) {
   return at;
 }
 
+static size_t put_directory_entry(forge_bytes *out, unsigned number, uint64_t offset,
+                                  uint64_t bytes) {
+  uint8_t head = (uint8_t)number;
+  put(out, &head, 1);
+  size_t at = put_offset(out, offset);
+  (void)put_offset(out, bytes);
+  return at;
+}
+
+static void put_directory(forge *f, uint64_t end) {
+  forge_bytes *out = &f->out;
+  uint8_t n = (uint8_t)(f->is_tracked + f->is_outside + (f->more_number > 0));
+  f->directory_at = out->size;
+  put(out, &n, 1);
+  if (f->is_tracked)
+    f->sites_at = put_directory_entry(out, LH_SECTION_SITES, f->footer.sites_offset, f->sites.size);
+  if (f->is_outside)
+    f->outside_at =
+        put_directory_entry(out, LH_SECTION_OUTSIDE, f->footer.outside_offset, f->outside.size);
+  if (f->more_number > 0)
+    (void)put_directory_entry(out, f->more_number, end - f->more.size, f->more.size);
+}
+
+static void put_offsets(forge *f) {
+  if (f->is_tracked) f->sites_at = put_offset(&f->out, f->footer.sites_offset);
+  if (f->is_outside) f->outside_at = put_offset(&f->out, f->footer.outside_offset);
+}
+
+static void put_table_entry(forge *f, uint64_t end, uint64_t i, bool has_start) {
+  uint8_t start[FORGE_START_BYTES] = {0};
+  if (i * sizeof start < f->starts.size)
+    memcpy(start, f->starts.data + i * sizeof start, sizeof start);
+  put_u64(&f->out, i * LH_BLOCK_BYTES < end ? block_hash(f->out.data, end, i) : 0);
+  if (has_start) put(&f->out, start, sizeof start);
+}
+
 static void put_footer(forge *f) {
   forge_bytes *out = &f->out;
   uint64_t end = out->size, n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
@@ -277,11 +341,14 @@ static void put_footer(forge *f) {
   for (uint64_t i = 0; is_version_3 && i < f->footer.n_keys && i < 4; i++) {
     put_uvarint(out, f->footer.keys[i] >> 3);
   }
-  if (f->is_tracked) f->sites_at = put_offset(out, f->footer.sites_offset);
-  if (f->is_outside) f->outside_at = put_offset(out, f->footer.outside_offset);
-  put_u32(out, (uint32_t)(n_blocks + f->footer.extra_blocks));
-  for (uint64_t i = 0; i < n_blocks; i++) put_u64(out, block_hash(out->data, end, i));
-  for (uint64_t i = 0; i < f->footer.extra_blocks; i++) put_u64(out, 0);
+  bool is_version_6 = out->data[8] >= LH_SECTIONS_VERSION;
+  if (is_version_6)
+    put_directory(f, end);
+  else
+    put_offsets(f);
+  n_blocks += f->footer.extra_blocks;
+  put_u32(out, (uint32_t)n_blocks);
+  for (uint64_t i = 0; i < n_blocks; i++) put_table_entry(f, end, i, is_version_6);
   if (f->footer.tail) put(out, f->footer.tail, strlen(f->footer.tail));
 }
 
@@ -291,6 +358,7 @@ void forge_finish(forge *f) {
   if (f->footer.outside_offset == 0) f->footer.outside_offset = f->out.size;
   if (f->is_outside && f->outside.size == 0) put_outside(f);
   put(&f->out, f->outside.data, f->outside.size);
+  put(&f->out, f->more.data, f->more.size);
   uint64_t end = f->out.size;
   put_footer(f);
   uint64_t footer_bytes = f->out.size - end;
@@ -309,11 +377,12 @@ void forge_seal(uint8_t *data, size_t size) {
   uint8_t *trailer = data + size - LH_TRAILER_BYTES;
   uint64_t end = lh_load64(trailer), footer_bytes = lh_load64(trailer + 8);
   uint64_t n_blocks = end / LH_BLOCK_BYTES + (end % LH_BLOCK_BYTES != 0);
+  uint64_t entry_bytes = data[8] >= LH_SECTIONS_VERSION ? LH_BLOCK_ENTRY : 8;
   if (end > size - LH_TRAILER_BYTES || footer_bytes != size - LH_TRAILER_BYTES - end ||
-      n_blocks > footer_bytes / 8)
+      n_blocks > footer_bytes / entry_bytes)
     return;
   for (uint64_t i = 0; i < n_blocks; i++)
-    lh_store64(trailer - 8 * (n_blocks - i), block_hash(data, end, i));
+    lh_store64(trailer - entry_bytes * (n_blocks - i), block_hash(data, end, i));
   lh_store64(trailer + 16, lh_hash(data + end, footer_bytes, 0));
 }
 
@@ -347,5 +416,7 @@ void forge_free(forge *f) {
   free(f->outside.data);
   free(f->matched.data);
   free(f->c_functions.data);
+  free(f->more.data);
+  free(f->starts.data);
   memset(f, 0, sizeof *f);
 }

@@ -40,7 +40,11 @@ typedef struct forge {
   unsigned how[2]; /* stillness and flags */
   bool is_outside;
   size_t outside_at; /* in the finished file: as sites_at */
-  uint64_t own;      /* address of the record being written */
+  forge_bytes more;  /* of a section of number `more_number`, which no reader knows; 0: none */
+  unsigned more_number;
+  forge_bytes starts;  /* in the table of blocks behind each hash: FORGE_START_BYTES */
+  size_t directory_at; /* in the finished file, of version 6: see forge_version */
+  uint64_t own;        /* address of the record being written */
   int list;
   struct {
     uint64_t state_id, serial, time_ns, process_id;
@@ -97,7 +101,9 @@ void forge_string(forge *f, uint64_t address, const char *text);
 void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, const char *name);
 
 /* The file is of format version 1, where a table's own flags say how weak it is; before its first
-** record this makes it another. */
+** record, and after forge_track and forge_outside, this makes it another. In version 6 the number
+** of sections takes one byte; each has its number in one byte, and its offset and its bytes in
+** FORGE_OFFSET_BYTES each. */
 void forge_version(forge *f, unsigned version);
 
 /* The file is of a program that was tracked, and so of format version 4: stack i is its site i,
@@ -113,9 +119,15 @@ void forge_matched(forge *f, uint64_t serial, uint64_t on_allgc, uint64_t on_fin
 void forge_c_function(forge *f, uint64_t address, const char *symbol, const char *library,
                       uint64_t offset);
 
+/* A section that no reader knows, of version 6. */
+void forge_more(forge *f, unsigned number, const void *bytes, size_t n);
+
 /* A uvarint of that many bytes, so that another number takes its place. */
-enum { FORGE_OFFSET_BYTES = 4 };
+enum { FORGE_OFFSET_BYTES = 4, FORGE_SECTION_BYTES = 1 + 2 * FORGE_OFFSET_BYTES };
 void forge_offset(uint8_t *at, uint64_t n);
+uint64_t forge_offset_at(const uint8_t *at);
+
+enum { FORGE_START_BYTES = LH_BLOCK_ENTRY - 8 };
 
 /* A table without array part up to its first entry. `flags`: LH_FLAG_WEAK_*. metatable 0: none. */
 void forge_table(forge *f, uint64_t address, unsigned flags, uint64_t metatable, uint64_t entries);

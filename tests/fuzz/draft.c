@@ -9,30 +9,18 @@
 
 /* {=== Taking apart ================================================================== */
 
-/* Where the footer begins, and what is in front of it. */
-static uint64_t footer_of(const lh_snapshot *s) {
-  return lh_load64(s->data + s->size - LH_TRAILER_BYTES);
-}
-
-static uint64_t end_of_sites(const lh_snapshot *s) {
-  return s->is_outside ? s->outside_offset : footer_of(s);
-}
-
-static uint64_t end_of_records(const lh_snapshot *s) {
-  return s->is_tracked ? s->sites_offset : end_of_sites(s);
-}
-
 static void keep_outside(draft *d, const lh_snapshot *s) {
-  size_t n = s->is_outside ? (size_t)(footer_of(s) - s->outside_offset) : 0;
+  const lh_section *section = &s->outside_section;
+  size_t n = s->is_outside ? (size_t)(section->end - section->offset) : 0;
   d->is_outside = n > 0 && n <= sizeof d->outside;
   d->n_outside = d->is_outside ? n : 0;
-  if (d->is_outside) memcpy(d->outside, s->data + s->outside_offset, n);
+  if (d->is_outside) memcpy(d->outside, s->data + section->offset, n);
 }
 
 static void add_record(draft *d, const lh_snapshot *s, lh_id id) {
   if (d->n_records == MAX_RECORDS) return;
   const uint8_t *at = lh_record(s, id);
-  const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + end_of_records(s);
+  const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + s->records_end;
   record *r = &d->records[d->n_records++];
   *r = (record){.head = *at, .address = s->address[id], .list = (uint8_t)lh_list_of(s, id)};
   r->shallow_bytes = lh_get_shallow(s, &at);
@@ -47,6 +35,8 @@ void draft_take_apart(draft *d, const lh_snapshot *s, unsigned seed) {
   d->s = s;
   d->info = s->info;
   keep_outside(d, s);
+  d->is_version_6 = roll(d, 2) == 0;
+  d->more_number = roll(d, 2) ? LH_SECTION_OUTSIDE + 1 + (unsigned)roll(d, 8) : 0;
   for (uint64_t id = 1; id <= s->n; id++) add_record(d, s, (lh_id)id);
   for (size_t i = 0; i < s->n_roots && d->n_roots < MAX_ROOTS; i++) {
     bool listed = s->roots[i].kind == LH_ROOT_FIXED || s->roots[i].kind == LH_ROOT_FINALIZER;
@@ -136,9 +126,10 @@ static void fill_footer(const draft *d, forge *f) {
 
 /* The sites are those that there were. */
 static void put_sites(const lh_snapshot *s, forge *f) {
+  const lh_section *section = &s->sites_section;
   forge_track(f, 0);
   f->sites.size = 0;
-  (void)forge_write(s->data + s->sites_offset, end_of_sites(s) - s->sites_offset, &f->sites);
+  (void)forge_write(s->data + section->offset, section->end - section->offset, &f->sites);
 }
 
 size_t draft_put_together(const draft *d, uint8_t *out, size_t max_size) {
@@ -147,6 +138,8 @@ size_t draft_put_together(const draft *d, uint8_t *out, size_t max_size) {
   if (d->s->is_tracked) put_sites(d->s, &f);
   if (d->is_outside) forge_outside(&f, 0, 0);
   if (d->is_outside) (void)forge_write(d->outside, d->n_outside, &f.outside);
+  if (d->is_version_6) forge_version(&f, 6);
+  if (d->is_version_6 && d->more_number > 0) forge_more(&f, d->more_number, "more", 4);
   for (int list = 0; list < 4; list++) {
     for (size_t i = 0; i < d->n_records; i++) {
       const record *r = &d->records[i];

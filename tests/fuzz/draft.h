@@ -36,6 +36,8 @@ typedef struct draft {
   bool is_outside;                        /* then this is what tells of outside: */
   uint8_t outside[MAX_FIELDS];
   size_t n_outside;
+  bool is_version_6;                       /* else of an older one */
+  unsigned more_number;                    /* of a section that no reader knows; 0: none */
   uint8_t changed[SPARE][MAX_FIELDS + 32]; /* fields that are not those of the file */
 } draft;
 

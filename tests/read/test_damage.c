@@ -26,17 +26,21 @@ static uint64_t next_random(uint64_t *x) {
 /* {=== cut, and with holes =========================================================== */
 
 /* The small snapshots: the forged one, with every kind of record, as of a program that was not
-** tracked and of one that was, of the latter from outside, too, and a real one. Freed by the
-** caller. */
-enum { UNTRACKED, TRACKED, OUTSIDE, REAL, N_SMALL };
+** tracked and of one that was, of the latter from outside, too, that of format version 6 with all
+** sections, and a real one. Freed by the caller. */
+enum { UNTRACKED, TRACKED, OUTSIDE, SECTIONS, REAL, N_SMALL };
 
 static void forge_small(forge *f, int kind) {
-  if (kind == TRACKED)
-    sample_tracked_heap(f);
-  else if (kind == OUTSIDE)
-    sample_outside_heap(f);
-  else
+  if (kind == UNTRACKED)
     sample_heap(f);
+  else if (kind == TRACKED)
+    sample_tracked_heap(f);
+  else
+    sample_outside_heap(f);
+  if (kind == SECTIONS) {
+    forge_version(f, 6);
+    forge_more(f, LH_LAST_SECTION, "more", 4);
+  }
   forge_finish(f);
 }
 
@@ -56,6 +60,8 @@ static uint8_t *small_snapshot(int kind, size_t *size) {
   free(f.outside.data);
   free(f.matched.data);
   free(f.c_functions.data);
+  free(f.more.data);
+  free(f.starts.data);
   *size = f.size;
   return f.data;
 }
@@ -181,7 +187,7 @@ static uint64_t ask_copy(const uint8_t *data, size_t size) {
   return peak_bytes;
 }
 
-/* All questions to one file take 8 ms, so `make test` flips one bit of 7. The records of the file
+/* All questions to one file take 8 ms, so `make test` flips one bit of 7. The records of the files
 ** from outside are the tracked one's. */
 static void flipped_and_sealed(void **state) {
   const unsigned step = soak_step(7);
@@ -190,7 +196,7 @@ static void flipped_and_sealed(void **state) {
   for (int kind = UNTRACKED; kind < REAL; kind++) {
     forge f;
     forge_small(&f, kind);
-    size_t first = kind == OUTSIDE ? f.footer.sites_offset : 0;
+    size_t first = kind >= OUTSIDE ? f.footer.sites_offset : 0;
     for (size_t bit = first * 8; bit < f.size * 8; bit += step) {
       uint8_t *copy = malloc(f.size);
       assert_non_null(copy);
@@ -210,6 +216,19 @@ static void flipped_and_sealed(void **state) {
 
 /* {=== numbers ======================================================================= */
 
+/* The sections of a file of version 6, in which `more` bytes were put in at `at`. */
+static void shift_sections(uint8_t *directory, size_t at, size_t more) {
+  uint8_t *entry = directory + 1;
+  for (uint8_t n = *directory; n > 0; n--, entry += FORGE_SECTION_BYTES) {
+    uint8_t *bytes_at = entry + 1 + FORGE_OFFSET_BYTES;
+    uint64_t offset = forge_offset_at(entry + 1), bytes = forge_offset_at(bytes_at);
+    if (at < offset)
+      forge_offset(entry + 1, offset + more);
+    else if (at < offset + bytes)
+      forge_offset(bytes_at, bytes + more);
+  }
+}
+
 /* The file with the byte at `at` replaced by the number; its offsets and checksums are right. */
 static size_t put_number(const forge *f, size_t at, uint64_t number, uint8_t *out) {
   size_t end = (size_t)lh_load64(f->data + f->size - LH_TRAILER_BYTES);
@@ -221,9 +240,11 @@ static size_t put_number(const forge *f, size_t at, uint64_t number, uint8_t *ou
     lh_store64(trailer, end + more);
   else
     lh_store64(trailer + 8, lh_load64(trailer + 8) + more);
-  if (f->is_tracked && at < f->footer.sites_offset)
+  bool has_directory = f->directory_at > 0;
+  if (has_directory && at < f->directory_at) shift_sections(out + f->directory_at + more, at, more);
+  if (!has_directory && f->is_tracked && at < f->footer.sites_offset)
     forge_offset(out + f->sites_at + more, f->footer.sites_offset + more);
-  if (f->is_outside && at < f->footer.outside_offset)
+  if (!has_directory && f->is_outside && at < f->footer.outside_offset)
     forge_offset(out + f->outside_at + more, f->footer.outside_offset + more);
   forge_seal(out, f->size + more);
   return f->size + more;
@@ -247,7 +268,8 @@ static void terabytes_asked_for(void **state) {
     forge_small(&f, kind);
     uint8_t *copy = malloc(f.size + LH_MAX_VARINT);
     assert_non_null(copy);
-    for (size_t at = LH_HEADER_BYTES; at < f.size - LH_TRAILER_BYTES; at++) {
+    size_t first = kind == SECTIONS ? f.footer.sites_offset : LH_HEADER_BYTES;
+    for (size_t at = first; at < f.size - LH_TRAILER_BYTES; at++) {
       for (size_t i = at % step; i < N; i += step) {
         uint64_t peak_bytes = ask_copy(copy, put_number(&f, at, numbers[i], copy));
         if (peak_bytes > most) most = peak_bytes;

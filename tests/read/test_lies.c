@@ -498,7 +498,7 @@ static const lie lies[] = {
      "'f' is damaged at byte 27: object 1 of 3 (thread): a stack slot's kind is unknown"},
     {odd_mark, 23, "'f' is damaged at byte 23: object 1 of 3 (mark): its kind is unknown"},
     {mark_zero, 32, "'f' is damaged at byte 32: object 1 of 3 (mark): its serial is 0"},
-    {fewer_objects, 51, "'f' is damaged at byte 51: 2 objects end before the footer"},
+    {fewer_objects, 51, "'f' is damaged at byte 51: 2 objects end there, not at 77"},
     {more_objects, 69, "'f' is damaged at byte 69: object 3 of 3 (unknown): it runs over the end"},
     {other_bytes, 69, "'f' is damaged: its objects have 178 bytes, its footer says 179"},
     {other_serial, 178, "'f' is damaged: mark 2, its own, is not its youngest"},

@@ -156,7 +156,7 @@ static const lie lies[] = {
     {SECTION("\0\0\0\2\2\0\0\0\2\0\0\0"), 8, "its C functions do not ascend"},
     {SECTION("\0\0\0\1\0\0\0\0"), 4, "its C functions do not ascend"},
     {SECTION("\0\0\0\1\1\5\0\0\0"), 6, "it runs over the end"},
-    {SECTION("\0\0\0\0\0"), 4, "it does not end at the footer"},
+    {SECTION("\0\0\0\0\0"), 4, "it does not end where it should"},
 };
 
 static void forge_with(forge *f, const char *bytes, size_t n) {
