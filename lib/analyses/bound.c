@@ -74,7 +74,17 @@ static bool counts_them(const lh_snapshot *snapshot, lh_id table, uint64_t count
   return false;
 }
 
+/* Has it a string key with a value that is no object? A big map of objects has none. */
+static bool has_named_scalar(const lh_snapshot *s, lh_id table) {
+  for (uint32_t e = s->first_edge[table], end = s->first_edge[table + 1]; e < end; e++)
+    if (lh_label_kind(s->label[e]) == LH_EDGE_KEY && lh_is_string(s, s->edge[e]) &&
+        (e + 1 == end || !(s->label[e + 1] & LH_LABEL_KEYED)))
+      return true;
+  return false;
+}
+
 static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, lh_bound *out) {
+  if (!has_named_scalar(snapshot, table)) return;
   bool is_counted = counts_them(snapshot, table, count);
   lh_edges it;
   lh_value key, value;

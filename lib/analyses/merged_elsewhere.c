@@ -48,10 +48,14 @@ bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
   uint8_t *is_last = find_last(snapshot, of->is_member);
   without.distance = lh_alloc(n, sizeof *without.distance);
   without.parent = lh_alloc(n, sizeof *without.parent);
+  without.parent_edge = lh_alloc(n, sizeof *without.parent_edge);
   lh_id *ids = lh_alloc(merged->objects + 1, sizeof *ids);
-  bool ok = lh_steps_new(&without.steps) && is_last && without.distance && without.parent && ids;
+  bool ok = lh_steps_new(&without.steps) && is_last && without.distance && without.parent &&
+            without.parent_edge && ids;
   if (!ok) goto out;
   lh_search_begin(&without, &search, without.distance, without.parent);
+  search.snapshot = &without;
+  search.parent_edge = without.parent_edge;
   search.is_cut = is_last;
   search.cut_from = snapshot->parent;
   ok = lh_search_paths(&search);
@@ -63,6 +67,7 @@ out:
   lh_free(is_last);
   lh_free(without.distance);
   lh_free(without.parent);
+  lh_free(without.parent_edge);
   lh_free(ids);
   return ok;
 }

@@ -314,9 +314,17 @@ static void look_into_closure(lh_namer *namer, lh_id closure) {
   }
 }
 
+static bool has_wanted_local(const lh_namer *namer, lh_id thread) {
+  const lh_snapshot *s = namer->snapshot;
+  for (uint32_t e = s->first_edge[thread]; e < s->first_edge[thread + 1]; e++)
+    if (lh_label_kind(s->label[e]) == LH_EDGE_LOCAL && is_wanted(namer, s->edge[e])) return true;
+  return false;
+}
+
 static void look_into_thread(lh_namer *namer, lh_id thread) {
   lh_edges it;
   lh_edge edge;
+  if (!has_wanted_local(namer, thread)) return;
   lh_edges_begin(namer->snapshot, thread, &it);
   while (!namer->failed && lh_edges_next(&it, &edge)) {
     if (edge.kind != LH_EDGE_LOCAL || edge.name == LH_NO_OBJECT) continue;

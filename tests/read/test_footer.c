@@ -333,13 +333,14 @@ static void concealed_at_the_end(forge *f) {
 typedef struct block_lie {
   void (*tell)(forge *f);
   unsigned block; /* counted from 0 on */
+  bool is_early;  /* the object before the first one is told, which is a string */
 } block_lie;
 
 static const block_lie senseless[] = {
-    {no_first_record, 0},      {first_is_second, 0},   {first_is_later, 0},
-    {first_has_one_before, 0}, {ids_do_not_ascend, 1}, {no_such_object, 1},
-    {outside_of_its_block, 1}, {nothing_is_before, 1}, {before_is_nowhere, 1},
-    {id_is_nothing, 1},
+    {no_first_record, 0, false},      {first_is_second, 0, false},   {first_is_later, 0, false},
+    {first_has_one_before, 0, false}, {ids_do_not_ascend, 1, false}, {no_such_object, 1, false},
+    {outside_of_its_block, 1, false}, {nothing_is_before, 1, false}, {before_is_nowhere, 1, false},
+    {id_is_nothing, 1, false},
 };
 
 static void senseless_first_records_are_found(void **state) {
@@ -361,8 +362,8 @@ static void senseless_first_records_are_found(void **state) {
 }
 
 static const block_lie wrong[] = {
-    {another_id, 1},       {another_offset, 1}, {another_word, 1},
-    {one_is_concealed, 1}, {one_is_made_up, 5}, {concealed_at_the_end, 6},
+    {another_id, 1, false},       {another_offset, 1, false}, {another_word, 1, false},
+    {one_is_concealed, 1, false}, {one_is_made_up, 5, true},  {concealed_at_the_end, 6, false},
 };
 
 /* The record that begins first in a block, or the first behind it. */
@@ -381,14 +382,15 @@ static void wrong_first_records_are_met(void **state) {
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     forge lying;
     char message[256];
-    lh_id id = first_id_from(s, wrong[i].block);
+    lh_id id = first_id_from(s, wrong[i].block) - wrong[i].is_early;
     begin_big(&lying);
     wrong[i].tell(&lying);
     forge_finish(&lying);
     (void)snprintf(message, sizeof message,
-                   "'f' is damaged at byte %u: object %u of %u (table): the footer tells another "
+                   "'f' is damaged at byte %u: object %u of %u (%s): the footer tells another "
                    "first record of its block",
-                   (unsigned)record_offset(s, id), id, s->n);
+                   (unsigned)record_offset(s, id), id, s->n,
+                   wrong[i].is_early ? "string" : "table");
     expect_failure(lying.data, lying.size, LH_EDAMAGED, record_offset(s, id), message);
     forge_free(&lying);
   }
@@ -408,6 +410,7 @@ static void none_begins_behind_the_last_record(void **state) {
     forge_mark(&f, 0x1100, LH_MARK_BY_SNAPSHOT, 1, "a");
     forge_next_list(&f);
     forge_next_list(&f);
+    uint64_t at = f.out.size;
     forge_record(&f, LH_REC_STRING, AT_STRING, LH_STRING_OVERHEAD + LH_BLOCK_BYTES);
     for (unsigned i = 0; i < LH_BLOCK_BYTES; i++) forge_u8(&f, 'x');
     if (is_lie) {
@@ -416,11 +419,11 @@ static void none_begins_behind_the_last_record(void **state) {
       lh_store32(start + ID, 3);
       (void)forge_write(start, sizeof start, &f.starts);
     }
-    uint64_t end = f.out.size;
     forge_finish(&f);
     if (is_lie)
-      expect_failure(f.data, f.size, LH_EDAMAGED, end,
-                     "'f' is damaged: records begin in 1 blocks, its footer says 2");
+      expect_failure(f.data, f.size, LH_EDAMAGED, at,
+                     "'f' is damaged at byte 69: object 3 of 3 (string): the footer tells another "
+                     "first record of its block");
     else
       lh_close(open_forged(&f));
     forge_free(&f);
