@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "read/decode.h"
 
 static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak) {
   lh_object object;
@@ -47,6 +48,7 @@ static int measure_container(const lh_three *t, lh_id id, lh_grown *out, bool *g
     return LH_OK;
   lh_id in_a = lh_earlier_self(t->b, in_b, t->a, t->a_in_b);
   if (in_a == LH_NO_OBJECT) return LH_OK;
+  if (lh_has_same_fields(t->a, in_a, t->c, id)) return LH_OK; /* most have not changed at all */
   const lh_snapshot *const at[3] = {t->a, t->b, t->c};
   const lh_id ids[3] = {in_a, in_b, id};
   bool weak = false;

@@ -1,37 +1,37 @@
 /*
 ** addresses.c - from an address to the object.
 **
-** Memory is looked at in units of 64 words (512 bytes). A unit that holds objects has a bit for
-** each word at which one begins, and says how many begin in the units before it, in some order of
-** units: so the number of an object in that order is a sum of bits, and by_rank has its id. 4 bytes
-** an object and 24 to 48 for each unit, which of a heap are some 5 an object; no address is compared
-** but that of the unit. Units stand in a table with open addressing, four that are neighbours in one
-** line, since what refers to each other was often allocated together.
+** Memory is looked at in stretches of 256 words (2 KB). A stretch that holds objects has a bit for
+** each word at which one begins, and says how many begin before, in some order of stretches: so the
+** rank of an object is a sum of bits, and by_rank has its id. 4 bytes an object and 112 for each
+** stretch, which of a heap are 4 to 10 an object; no address is compared but that of the stretch, and
+** what was often allocated together, since it refers to each other, shares one. Regions stand in a
+** table with open addressing, half of whose slots are empty.
 **
-** The lines are random by a seed that is new each time a snapshot is opened, so that nobody can
+** The slots are random by a seed that is new each time a snapshot is opened, so that nobody can
 ** prepare a file whose addresses meet in one place.
 */
 #include "decode.h"
 #include "reader.h"
 #include "record.h"
 
-enum { FIRST_SLOTS = 64 }; /* a power of two, as it stays */
+enum { FIRST_SLOTS = 64 };
 
-/* The unit's slot, taken or not. */
-static lh_unit *slot_of(lh_snapshot *s, uint64_t number) {
-  lh_unit *unit = &s->units[lh_unit_slot(s, number) - s->units];
-  while (unit->number != 0 && unit->number != number)
-    if (++unit == s->units + s->n_unit_slots) unit = s->units;
-  return unit;
+/* The stretch's slot, taken or not. */
+static lh_stretch *slot_of(lh_snapshot *s, uint64_t number) {
+  lh_stretch *stretch = &s->stretches[lh_stretch_slot(s, number) - s->stretches];
+  while (stretch->number != 0 && stretch->number != number)
+    if (++stretch == s->stretches + s->n_stretch_slots) stretch = s->stretches;
+  return stretch;
 }
 
 static bool make_slots(lh_snapshot *s, uint64_t n) {
-  lh_unit *old = s->units;
-  uint64_t n_old = s->n_unit_slots;
-  lh_unit *units = lh_alloc_zeroed(n, sizeof *units);
-  if (!units) return false;
-  s->units = units;
-  s->n_unit_slots = n;
+  lh_stretch *old = s->stretches;
+  uint64_t n_old = s->n_stretch_slots;
+  lh_stretch *stretches = lh_alloc_zeroed(n, sizeof *stretches);
+  if (!stretches) return false;
+  s->stretches = stretches;
+  s->n_stretch_slots = n;
   for (uint64_t i = 0; i < n_old; i++)
     if (old[i].number) *slot_of(s, old[i].number) = old[i];
   lh_free(old);
@@ -46,46 +46,50 @@ static int fail_twins(const lh_snapshot *s, lh_id id, lh_error *error) {
                     id, (unsigned long long)s->address[id]);
 }
 
-static int fill_units(lh_snapshot *s, lh_error *error) {
-  uint64_t n_units = 0;
-  lh_unit *unit = NULL;
+static int fill_stretches(lh_snapshot *s, lh_error *error) {
+  uint64_t n_stretches = 0;
+  lh_stretch *stretch = NULL;
   for (lh_id id = 1; id <= s->n; id++) {
-    uint64_t word = s->address[id] >> 3, number = (word >> 6) + 1;
-    if (!unit || unit->number != number) {
-      if (2 * n_units >= s->n_unit_slots && !make_slots(s, 2 * s->n_unit_slots))
+    uint64_t word = s->address[id] >> 3, number = lh_stretch_number(word);
+    if (!stretch || stretch->number != number) {
+      if (2 * n_stretches >= s->n_stretch_slots &&
+          !make_slots(s, s->n_stretch_slots + s->n_stretch_slots / 2))
         return lh_fail_memory(error, "indexing addresses");
-      unit = slot_of(s, number);
-      n_units += unit->number == 0;
-      unit->number = number;
+      stretch = slot_of(s, number);
+      n_stretches += stretch->number == 0;
+      stretch->number = number;
     }
-    uint64_t bit = UINT64_C(1) << (word & 63);
-    if (unit->bits & bit) return fail_twins(s, id, error);
-    unit->bits |= bit;
+    uint64_t *bits = &stretch->bits[word >> 6 & 3], bit = UINT64_C(1) << (word & 63);
+    if (*bits & bit) return fail_twins(s, id, error);
+    *bits |= bit;
   }
   return LH_OK;
 }
 
 static bool fill_ranks(lh_snapshot *s) {
   uint32_t rank = 0;
-  for (uint64_t i = 0; i < s->n_unit_slots; i++) {
-    s->units[i].rank = rank;
-    rank += lh_bits_in(s->units[i].bits);
-  }
+  for (uint64_t i = 0; i < s->n_stretch_slots; i++)
+    for (unsigned part = 0; part < 4; part++) {
+      s->stretches[i].rank[part] = rank;
+      rank += lh_bits_in(s->stretches[i].bits[part]);
+    }
   s->by_rank = lh_alloc(s->n, sizeof *s->by_rank);
   if (!s->by_rank) return false;
-  const lh_unit *unit = s->units;
+  const lh_stretch *stretch = s->stretches;
   for (lh_id id = 1; id <= s->n; id++) {
-    uint64_t word = s->address[id] >> 3, number = (word >> 6) + 1;
-    if (unit->number != number) unit = slot_of(s, number);
-    s->by_rank[unit->rank + lh_bits_in(unit->bits & ((UINT64_C(1) << (word & 63)) - 1))] = id;
+    uint64_t word = s->address[id] >> 3, number = lh_stretch_number(word);
+    unsigned part = word >> 6 & 3;
+    if (stretch->number != number) stretch = slot_of(s, number);
+    uint64_t before = stretch->bits[part] & ((UINT64_C(1) << (word & 63)) - 1);
+    s->by_rank[stretch->rank[part] + lh_bits_in(before)] = id;
   }
   return true;
 }
 
 int lh_index_addresses(lh_snapshot *s, lh_error *error) {
-  s->unit_seed = lh_random_seed();
+  s->stretch_seed = lh_random_seed();
   if (!make_slots(s, FIRST_SLOTS)) return lh_fail_memory(error, "indexing addresses");
-  int code = fill_units(s, error);
+  int code = fill_stretches(s, error);
   if (code == LH_OK && !fill_ranks(s)) code = lh_fail_memory(error, "indexing addresses");
   return code;
 }

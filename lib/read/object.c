@@ -260,6 +260,21 @@ lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
   return has_one ? lh_true_target(s, first) : LH_NO_OBJECT;
 }
 
+/* The fields of a record, from the shallow size on. */
+static const uint8_t *fields_of(const lh_snapshot *s, lh_id id, size_t *n) {
+  const uint8_t *at = lh_record(s, id) + 1;
+  const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + s->records_end;
+  (void)lh_get_long(&at);
+  *n = (size_t)(end - at);
+  return at;
+}
+
+bool lh_has_same_fields(const lh_snapshot *a, lh_id in_a, const lh_snapshot *b, lh_id in_b) {
+  size_t n, m;
+  const uint8_t *one = fields_of(a, in_a, &n), *other = fields_of(b, in_b, &m);
+  return n == m && *lh_record(a, in_a) == *lh_record(b, in_b) && memcmp(one, other, n) == 0;
+}
+
 lh_id lh_proto_of(const lh_snapshot *s, lh_id closure) {
   uint32_t first = s->first_edge[closure];
   bool has_one = first < s->first_edge[closure + 1] &&

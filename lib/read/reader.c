@@ -161,7 +161,7 @@ void lh_close(lh_snapshot *s) {
   lh_sites_free(s->sites);
   void *const owned[] = {
       s->address,      s->record_low, s->record_high, s->kind,        s->key_kinds,
-      s->shallow,      s->modes,      s->units,       s->by_rank,     s->roots,
+      s->shallow,      s->modes,      s->stretches,   s->by_rank,     s->roots,
       s->marks,        s->mark_ids,   s->mark_names,  s->text,        s->upvalue_names,
       s->first_edge,   s->edge,       s->label,       s->aside,       s->bent,
       s->ephemerons,   s->distance,   s->parent,      s->parent_edge, s->idom,

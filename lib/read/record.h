@@ -96,23 +96,35 @@ static inline uint32_t lh_bits_in(uint64_t x) {
   return (uint32_t)(x * 0x0101010101010101u >> 56);
 }
 
-/* Where the search for a unit begins: four units in a row share a line. */
-static inline const lh_unit *lh_unit_slot(const lh_snapshot *s, uint64_t number) {
-  uint64_t h = ((number >> 2) ^ s->unit_seed) * 0x9FB21C651E98DF25u;
+static inline uint64_t lh_stretch_number(uint64_t word) {
+  return (word >> 8) + 1;
+}
+
+/* Where the search for a stretch begins. */
+static inline const lh_stretch *lh_stretch_slot(const lh_snapshot *s, uint64_t number) {
+  uint64_t h = (number ^ s->stretch_seed) * 0x9FB21C651E98DF25u;
   h = (h ^ (h >> 35)) * 0xD6E8FEB86659FD93u;
-  return &s->units[(h >> 16 & (s->n_unit_slots - 1) & ~UINT64_C(3)) | (number & 3)];
+  return &s->stretches[(uint64_t)(((unsigned __int128)h * s->n_stretch_slots) >> 64)];
+}
+
+/* Where the object at a word stands in by_rank, looked for from the slot of its stretch on; NULL:
+** there is none. */
+static inline const lh_id *lh_find_from(const lh_snapshot *s, const lh_stretch *stretch,
+                                        uint64_t word) {
+  uint64_t number = lh_stretch_number(word), bit = UINT64_C(1) << (word & 63);
+  unsigned part = word >> 6 & 3;
+  while (stretch->number != number) {
+    if (stretch->number == 0) return NULL;
+    if (++stretch == s->stretches + s->n_stretch_slots) stretch = s->stretches;
+  }
+  if (!(stretch->bits[part] & bit)) return NULL;
+  return &s->by_rank[stretch->rank[part] + lh_bits_in(stretch->bits[part] & (bit - 1))];
 }
 
 /* The object at a word, or LH_NO_OBJECT. Inline, since each reference is looked up once. */
 static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
-  uint64_t number = (word >> 6) + 1, bit = UINT64_C(1) << (word & 63);
-  const lh_unit *unit = lh_unit_slot(s, number);
-  while (unit->number != number) {
-    if (unit->number == 0) return LH_NO_OBJECT;
-    if (++unit == s->units + s->n_unit_slots) unit = s->units;
-  }
-  if (!(unit->bits & bit)) return LH_NO_OBJECT;
-  return s->by_rank[unit->rank + lh_bits_in(unit->bits & (bit - 1))];
+  const lh_id *found = lh_find_from(s, lh_stretch_slot(s, lh_stretch_number(word)), word);
+  return found ? *found : LH_NO_OBJECT;
 }
 
 /* 0 is the word of nothing. */

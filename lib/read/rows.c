@@ -89,52 +89,92 @@ bool lh_put_wide(lh_row_block *block, uint64_t word) {
 
 /* {=== Distances become objects ======================================================= */
 
+/* A reference on its way: references are looked up a batch at a time, and the memory that all of
+** them will touch is asked for before. */
+typedef struct pending {
+  uint64_t word;
+  const lh_stretch *stretch;
+  const lh_id *id; /* where the target stands; NULL: there is none */
+  lh_id source;
+  uint8_t label;
+} pending;
+
+enum { BATCH = 64 };
+
 typedef struct resolver {
   lh_snapshot *s;
   const lh_id *keys; /* the frequent ones */
   uint32_t at;       /* where the next reference goes */
+  lh_id source;      /* its rows are known, up to where its own begins */
+  bool lost_key;     /* the last reference was a key without a record */
+  pending batch[BATCH];
+  size_t n;
 } resolver;
 
-/* The word of a reference in a block, and the object there. */
-static inline lh_id resolve(const resolver *r, lh_row_block *block, size_t e, size_t *wide,
-                            uint64_t own_word) {
-  int32_t delta = block->delta[e];
-  if (__builtin_expect(delta >= LH_LEAST_DELTA, 1))
-    return lh_find_word(r->s, own_word + (uint64_t)(int64_t)delta);
-  if (delta == LH_DELTA_WIDE) return lh_find_word(r->s, block->wide[(*wide)++]);
-  return r->keys[delta - LH_DELTA_KEY];
+static void begin_rows_to(resolver *r, lh_id source) {
+  while (r->source < source) {
+    r->s->first_edge[++r->source] = r->at;
+    r->lost_key = false;
+  }
 }
 
 /* What has no record is no edge. As a key it is an object of which no more is known. */
-static void resolve_row(resolver *r, lh_row_block *block, lh_id id, size_t first, size_t end,
-                        size_t *wide) {
+static void put_target(resolver *r, const pending *p) {
   lh_snapshot *s = r->s;
-  uint64_t own_word = s->address[id] >> 3;
-  bool lost_key = false;
-  for (size_t e = first; e < end; e++) {
-    lh_id target = resolve(r, block, e, wide, own_word);
-    uint8_t label = block->label[e];
-    bool is_key = lh_label_kind(label) == LH_EDGE_KEY;
-    if (__builtin_expect(target == LH_NO_OBJECT, 0)) {
-      lost_key = is_key;
-      if (is_key) s->key_kinds[id] |= LH_HAS_POINTERS;
-      continue;
-    }
-    if (__builtin_expect(lost_key && !is_key, 0)) label = LH_EDGE_VALUE | LH_LABEL_ODD;
-    lost_key = false;
-    s->edge[r->at] = target;
-    s->label[r->at++] = label;
+  uint8_t label = p->label;
+  bool is_key = lh_label_kind(label) == LH_EDGE_KEY;
+  begin_rows_to(r, p->source);
+  if (__builtin_expect(!p->id || *p->id == LH_NO_OBJECT, 0)) {
+    r->lost_key = is_key;
+    if (is_key) s->key_kinds[p->source] |= LH_HAS_POINTERS;
+    return;
   }
+  if (__builtin_expect(r->lost_key && !is_key, 0)) label = LH_EDGE_VALUE | LH_LABEL_ODD;
+  r->lost_key = false;
+  s->edge[r->at] = *p->id;
+  s->label[r->at++] = label;
 }
 
-static void resolve_block(resolver *r, lh_row_block *block, lh_id from, lh_id next) {
-  lh_snapshot *s = r->s;
-  size_t wide = 0;
-  for (lh_id id = from; id < next; id++) {
-    size_t first = s->first_edge[id], end = id + 1 < next ? s->first_edge[id + 1] : block->n;
-    s->first_edge[id] = r->at;
-    resolve_row(r, block, id, first, end, &wide);
+static void resolve_batch(resolver *r) {
+  for (size_t i = 0; i < r->n; i++) {
+    pending *p = &r->batch[i];
+    if (!p->stretch) continue; /* a frequent key */
+    p->id = lh_find_from(r->s, p->stretch, p->word);
+    if (p->id) __builtin_prefetch(p->id);
   }
+  for (size_t i = 0; i < r->n; i++) put_target(r, &r->batch[i]);
+  r->n = 0;
+}
+
+static inline void add_pending(resolver *r, lh_row_block *block, size_t e, size_t *wide,
+                               lh_id source, uint64_t own_word) {
+  int32_t delta = block->delta[e];
+  pending *p = &r->batch[r->n++];
+  p->source = source;
+  p->label = block->label[e];
+  if (__builtin_expect(delta < LH_LEAST_DELTA && delta != LH_DELTA_WIDE, 0)) {
+    p->stretch = NULL;
+    p->id = &r->keys[delta - LH_DELTA_KEY];
+  } else {
+    p->word = delta == LH_DELTA_WIDE ? block->wide[(*wide)++] : own_word + (uint64_t)(int64_t)delta;
+    p->stretch = lh_stretch_slot(r->s, lh_stretch_number(p->word));
+    __builtin_prefetch(p->stretch);
+  }
+  if (r->n == BATCH) resolve_batch(r);
+}
+
+/* The places in the block, which first_edge has so far, are read before a row gets its own: a batch
+** may be behind by as many rows as it has references. */
+static void resolve_block(resolver *r, lh_row_block *block, lh_id from, lh_id next) {
+  const lh_snapshot *s = r->s;
+  size_t wide = 0, e = 0;
+  for (lh_id id = from; id < next; id++) {
+    size_t end = id + 1 < next ? s->first_edge[id + 1] : block->n;
+    uint64_t own_word = s->address[id] >> 3;
+    for (; e < end; e++) add_pending(r, block, e, &wide, id, own_word);
+  }
+  resolve_batch(r);
+  begin_rows_to(r, next - 1);
 }
 
 static void put_roots(resolver *r) {
@@ -159,6 +199,7 @@ static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
   resolver r = {.s = s, .keys = keys};
   for (uint32_t i = 0; i < s->n_keys; i++) keys[i] = lh_find_word(s, s->keys[i]);
   put_roots(&r);
+  r.source = LH_ROOT;
   for (uint32_t i = 0; i < raw->n; i++) {
     lh_id next = i + 1 < raw->n ? s->blocks[i + 1].id : s->n + 1;
     resolve_block(&r, &raw->blocks[i], s->blocks[i].id, next);

@@ -5,7 +5,7 @@
 ** it and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
 **
 **     reader     address 8, record 5, kind 1, shallow 4, key kinds 1, modes 0.1
-**     addresses  rank 4, units 24 for each 512 bytes of memory that hold objects (some 5)
+**     addresses  rank 4, 112 for each 2 KB of memory that have objects (4 to 10)
 **     rows       first_edge 4, edge 4 and label 1 for each reference
 **     reach      distance 4, parent 4, the edge from there 4
 **     dominator  idom 4, retained 8
@@ -63,12 +63,12 @@ typedef struct lh_aside {
   lh_id target;
 } lh_aside;
 
-/* The addresses of 64 words of memory (addresses.c). */
-typedef struct lh_unit {
-  uint64_t number; /* from 1 on; 0: no unit */
-  uint64_t bits;   /* at which of its words an object begins */
-  uint32_t rank;   /* how many begin in units before this one */
-} lh_unit;
+/* The addresses in 2 KB of memory, which are 256 words (addresses.c). */
+typedef struct lh_stretch {
+  uint64_t number;  /* from 1 on; 0: none */
+  uint64_t bits[4]; /* at which of its words an object begins */
+  uint32_t rank[4]; /* of the first object there, in some order of stretches */
+} lh_stretch;
 
 typedef struct lh_root {
   lh_root_kind kind;
@@ -158,9 +158,9 @@ struct lh_snapshot {
   size_t n_upvalue_names;
   lh_id *names;           /* string objects, or LH_NO_OBJECT */
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
-  lh_unit *units;         /* addresses.c: open addressing */
-  uint64_t n_unit_slots, unit_seed;
-  lh_id *by_rank;         /* the object that begins so far up in memory, as units count */
+  lh_stretch *stretches;  /* addresses.c: open addressing */
+  uint64_t n_stretch_slots, stretch_seed;
+  lh_id *by_rank;         /* the object that begins of this rank */
   uint64_t records_end;   /* in the file */
   lh_block_start *blocks; /* in which a record begins; before version 6 the first block alone */
   uint32_t n_blocks;
