@@ -59,7 +59,7 @@ TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
 # Tests of a tree of their own: what they ask is compiled so that its work is counted.
-WORK_TESTS = test_work
+WORK_TESTS = test_work test_work_profiles
 TEST_NAMES = $(filter-out $(WORK_TESTS),$(basename $(notdir $(TEST_SOURCES))))
 # Tests that make the system fail (tests/common/faults.h), and the calls that go through them.
 WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile \

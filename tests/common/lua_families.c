@@ -5,6 +5,8 @@
 **     scale(number, bytes)          the n for which its file has about so many bytes
 **     write(number, n, serial, n_older, path)   writes the file; its bytes
 **     tracked(path)                 writes the sample of a program that was tracked (sample.h)
+**     profiles()                    the same of families_profiles.h
+**     scale_profile(number, bytes), write_profile(number, n, path)
 */
 #include <lauxlib.h>
 #include <lua.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 
 #include "families.h"
+#include "families_profiles.h"
 #include "sample.h"
 
 static const heap_family *check_family(lua_State *L) {
@@ -34,13 +37,18 @@ static int scale(lua_State *L) {
   return 1;
 }
 
-static int finish(lua_State *L, forge *f, const char *path) {
+static int save(lua_State *L, const void *data, size_t size, const char *path) {
   FILE *file = fopen(path, "wb");
-  bool ok = file && fwrite(f->data, 1, f->size, file) == f->size;
-  lua_pushinteger(L, (lua_Integer)f->size);
-  forge_free(f);
+  bool ok = file && fwrite(data, 1, size, file) == size;
+  lua_pushinteger(L, (lua_Integer)size);
   if (!file || fclose(file) != 0 || !ok) return luaL_error(L, "cannot write '%s'", path);
   return 1;
+}
+
+static int finish(lua_State *L, forge *f, const char *path) {
+  int n = save(L, f->data, f->size, path);
+  forge_free(f);
+  return n;
 }
 
 static int write_file(lua_State *L) {
@@ -64,11 +72,47 @@ static int tracked(lua_State *L) {
   return finish(L, &f, path);
 }
 
+static const profile_family *check_profile(lua_State *L) {
+  lua_Integer i = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, i >= 1 && (size_t)i <= profile_family_count(), 1, "no such family");
+  return profile_family_number((size_t)i - 1);
+}
+
+static int profiles(lua_State *L) {
+  lua_newtable(L);
+  for (size_t i = 0; i < profile_family_count(); i++) {
+    lua_pushstring(L, profile_family_number(i)->name);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static int scale_profile(lua_State *L) {
+  size_t bytes = (size_t)luaL_checkinteger(L, 2);
+  lua_pushinteger(L, (lua_Integer)profile_family_scale(check_profile(L), bytes));
+  return 1;
+}
+
+static int write_profile(lua_State *L) {
+  const profile_family *family = check_profile(L);
+  lua_Integer n = luaL_checkinteger(L, 2);
+  const char *path = luaL_checkstring(L, 3);
+  luaL_argcheck(L, n >= 0 && n <= 1 << 24, 2, "out of range");
+  forged_profile f;
+  profile_family_make(&f, family, (unsigned)n);
+  int results = save(L, f.data, f.size, path);
+  forge_drop_profile(&f);
+  return results;
+}
+
 __attribute__((visibility("default"))) int luaopen_lua_families(lua_State *L) {
   static const luaL_Reg functions[] = {{"names", names},
                                        {"scale", scale},
                                        {"write", write_file},
                                        {"tracked", tracked},
+                                       {"profiles", profiles},
+                                       {"scale_profile", scale_profile},
+                                       {"write_profile", write_profile},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
