@@ -7,12 +7,15 @@
 **     tracked(path)                 writes the sample of a program that was tracked (sample.h)
 **     profiles()                    the same of families_profiles.h
 **     scale_profile(number, bytes), write_profile(number, n, path)
+**     escaped_snapshot(path, text, version, serial), escaped_profile(path, text, is_aggregate),
+**     escaped_core(path, text)      files with this text wherever one may stand (escapes.h)
 */
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "escapes.h"
 #include "families.h"
 #include "families_profiles.h"
 #include "sample.h"
@@ -105,6 +108,27 @@ static int write_profile(lua_State *L) {
   return results;
 }
 
+static int escaped_snapshot(lua_State *L) {
+  forge f;
+  escapes_snapshot(&f, (unsigned)luaL_checkinteger(L, 3), (unsigned)luaL_checkinteger(L, 4),
+                   luaL_checkstring(L, 2));
+  return finish(L, &f, luaL_checkstring(L, 1));
+}
+
+static int escaped_profile(lua_State *L) {
+  forged_profile f;
+  escapes_profile(&f, lua_toboolean(L, 3), luaL_checkstring(L, 2));
+  int n = save(L, f.data, f.size, luaL_checkstring(L, 1));
+  forge_drop_profile(&f);
+  return n;
+}
+
+static int escaped_core(lua_State *L) {
+  static forged_core c;
+  escapes_core(&c, luaL_checkstring(L, 2));
+  return save(L, c.bytes, c.size, luaL_checkstring(L, 1));
+}
+
 __attribute__((visibility("default"))) int luaopen_lua_families(lua_State *L) {
   static const luaL_Reg functions[] = {{"names", names},
                                        {"scale", scale},
@@ -113,6 +137,9 @@ __attribute__((visibility("default"))) int luaopen_lua_families(lua_State *L) {
                                        {"profiles", profiles},
                                        {"scale_profile", scale_profile},
                                        {"write_profile", write_profile},
+                                       {"escaped_snapshot", escaped_snapshot},
+                                       {"escaped_profile", escaped_profile},
+                                       {"escaped_core", escaped_core},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
