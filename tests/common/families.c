@@ -156,6 +156,7 @@ void family_make(forge *f, const heap_family *family, unsigned n, unsigned seria
   for (unsigned i = 0; i < family->list; i++) forge_next_list(f);
   if (n > 0) family->make(f, n);
   put_marks(f, n_older, 0);
+  if (n > 0) family_end_tracked(f, family, n);
   forge_finish(f);
 }
 

@@ -98,7 +98,9 @@ extern const heap_family families_of_graphs[], families_of_paths[], families_of_
 extern const size_t n_families_of_graphs, n_families_of_paths, n_families_of_names,
     n_families_of_values, n_families_of_tracked;
 
-/* Of those of tracked programs: makes the file one, before its first record. */
+/* Of those of tracked programs: makes the file one, before its first record; and the objects that
+** are older than all marks. */
 void family_begin_tracked(forge *f, const heap_family *family, unsigned n);
+void family_end_tracked(forge *f, const heap_family *family, unsigned n);
 
 #endif

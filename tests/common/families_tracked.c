@@ -122,6 +122,48 @@ static void shared_nested_protos(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
+/* Closures that are older than their prototypes, of which each leads to many that lead to one which
+** has them all: many rows of one class. */
+enum { SOME = 24 };
+
+static void rows_of_protos(forge *f, unsigned n) {
+  unsigned shared = n * (1 + SOME);
+  for (unsigned i = 0; i < shared; i++) {
+    unsigned first = i / (1 + SOME) * (1 + SOME), n_nested = i == first ? SOME : 1;
+    family_proto(f, i, name(0), 7);
+    forge_u8(f, 0);
+    forge_uvarint(f, n_nested);
+    for (unsigned k = 0; k < n_nested; k++) {
+      forge_reference(f, at(i == first ? first + 1 + k : shared));
+      forge_reference(f, name(1));
+    }
+    forge_u8(f, 0);
+    forge_u8(f, 0);
+  }
+  family_proto(f, shared, name(0), 7);
+  forge_u8(f, 0);
+  forge_uvarint(f, shared);
+  for (unsigned i = 0; i < shared; i++) {
+    forge_reference(f, at(i));
+    forge_reference(f, name(1));
+  }
+  forge_u8(f, 0);
+  forge_u8(f, 0);
+}
+
+static void old_closures(forge *f, unsigned n) {
+  unsigned globals = n * (1 + SOME) + 1;
+  family_table(f, globals, n);
+  for (unsigned i = 0; i < n; i++) family_field(f, 2 + i, globals + 1 + i);
+  for (unsigned i = 0; i < n; i++) {
+    family_closure(f, globals + 1 + i, at(i * (1 + SOME)), 0);
+    family_string(f, 2 + i, "k%x", i);
+  }
+  family_string(f, 0, "@a.lua");
+  family_string(f, 1, "f");
+  family_globals(f, globals);
+}
+
 /* Each has the next in it, and a closure has each. */
 static void nested_protos(forge *f, unsigned n) {
   family_array(f, 0, 1, n, 1);
@@ -155,6 +197,36 @@ static void linked_weak_tables(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
+/* Some of these in each of many older tables. */
+static void rows_of_weak_tables(forge *f, unsigned n) {
+  for (unsigned i = 0; i < n * SOME; i++) {
+    forge_table(f, at(i), LH_FLAG_WEAK_KEYS, 0, 2);
+    family_field(f, 0, i + 1);
+    family_entry(f, at(i), at(i + 1));
+  }
+}
+
+/* In letters: names that differ in their digits are one place. */
+static void name_in_letters(forge *f, unsigned i) {
+  char text[16] = "";
+  for (unsigned k = 0, rest = i; k < 6; k++, rest /= 20)
+    text[k] = "bcdfghjklmnpqrstvwxz"[rest % 20];
+  forge_string(f, name(i), text);
+}
+
+static void old_tables(forge *f, unsigned n) {
+  unsigned globals = n * SOME;
+  family_table(f, globals, n);
+  for (unsigned i = 0; i < n; i++) family_field(f, 1 + i, globals + 1 + i);
+  for (unsigned i = 0; i < n; i++) {
+    family_table(f, globals + 1 + i, SOME);
+    for (unsigned k = 0; k < SOME; k++) family_item(f, 2 + k, i * SOME + k);
+    name_in_letters(f, 1 + i);
+  }
+  family_string(f, 0, "next");
+  family_globals(f, globals);
+}
+
 /* }=================================================================================== */
 
 /* {=== From outside ==================================================================== */
@@ -186,8 +258,10 @@ const heap_family families_of_tracked[] = {
     {"collections of sites", collections_of_sites, 0},
     {"a shared prototype", shared_proto, 0},
     {"shared nested prototypes", shared_nested_protos, 0},
+    {"rows that share a prototype", rows_of_protos, 0},
     {"nested prototypes", nested_protos, 0},
     {"linked weak tables", linked_weak_tables, 0},
+    {"rows of weak tables", rows_of_weak_tables, 0},
     {"C symbols", symbols, 0},
 };
 const size_t n_families_of_tracked = sizeof families_of_tracked / sizeof *families_of_tracked;
@@ -200,4 +274,9 @@ void family_begin_tracked(forge *f, const heap_family *family, unsigned n) {
     track_long_names(f, n + 1);
   else
     forge_track(f, n + 1);
+}
+
+void family_end_tracked(forge *f, const heap_family *family, unsigned n) {
+  if (family->make == rows_of_protos) old_closures(f, n);
+  if (family->make == rows_of_weak_tables) old_tables(f, n);
 }
