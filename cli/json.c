@@ -1,7 +1,6 @@
 /*
 ** json.c - JSON, one value a line inside the outermost two brackets, or without a blank where no
-** person reads it. jansson makes and quotes the values; the brackets are written here as they come,
-** so that a path of a million steps is never held in memory as a million JSON objects.
+** person reads it. jansson makes the values; they are written here, and brackets as they come, so that a path of a million steps is never held in memory as a million JSON objects.
 **
 ** Every < and > in a string is written \u003C and \u003E, so that a page may have the text inside a
 ** script element, and XML in a CDATA section: nothing in it ends that, or begins a comment there.
@@ -84,26 +83,34 @@ typedef struct quoted {
   char bytes[4096];
 } quoted;
 
-static void put_byte(quoted *q, char byte) {
-  if (q->n == sizeof q->bytes) {
+static void put_bytes(quoted *q, const char *bytes, size_t n) {
+  if (n > sizeof q->bytes - q->n) {
     (void)fwrite_unlocked(q->bytes, 1, q->n, q->out);
     q->n = 0;
   }
-  q->bytes[q->n++] = byte;
+  if (n > sizeof q->bytes) {
+    (void)fwrite_unlocked(bytes, 1, n, q->out);
+  } else {
+    memcpy(q->bytes + q->n, bytes, n);
+    q->n += n;
+  }
 }
 
 static void put_hex(quoted *q, unsigned unit) {
-  put_byte(q, '\\');
-  put_byte(q, 'u');
-  for (int shift = 12; shift >= 0; shift -= 4) put_byte(q, "0123456789ABCDEF"[unit >> shift & 15]);
+  static const char digits[] = "0123456789ABCDEF";
+  put_bytes(q,
+            (char[]){'\\', 'u', digits[unit >> 12], digits[unit >> 8 & 15], digits[unit >> 4 & 15],
+                     digits[unit & 15]},
+            6);
 }
 
 static void put_escaped(quoted *q, unsigned c) {
-  static const char named[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
-  const char *name = c > 0 && c < 0x80 ? strchr(named, (int)c) : NULL;
-  if (name != NULL) {
-    put_byte(q, '\\');
-    put_byte(q, names[name - named]);
+  static const char named[] = "\b\f\n\r\t", names[] = "bfnrt";
+  const char *name = c > 0 && c < ' ' ? strchr(named, (int)c) : NULL;
+  if (c == '"' || c == '\\') {
+    put_bytes(q, (char[]){'\\', (char)c}, 2);
+  } else if (name != NULL) {
+    put_bytes(q, (char[]){'\\', names[name - named]}, 2);
   } else if (c < 0x10000) {
     put_hex(q, c);
   } else {
@@ -112,26 +119,28 @@ static void put_escaped(quoted *q, unsigned c) {
   }
 }
 
-static bool is_plain(const pen *p, char c) {
-  return (unsigned char)c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != 0x7F &&
-         !(p->is_ascii && (unsigned char)c >= 0x80);
+/* Does the byte stay as it is? A bit each for those that do not. */
+static bool is_plain(const pen *p, unsigned char c) {
+  static const uint64_t others[] = {
+      UINT32_MAX | UINT64_C(1) << '"' | UINT64_C(1) << '<' | UINT64_C(1) << '>',
+      UINT64_C(1) << ('\\' - 64) | UINT64_C(1) << (0x7F - 64)};
+  return c < 0x80 ? (others[c >> 6] >> (c & 63) & 1) == 0 : !p->is_ascii;
 }
 
 static void put_string(const pen *p, const char *text, size_t n) {
   quoted q;
   q.out = p->out;
   q.n = 0;
-  put_byte(&q, '"');
+  put_bytes(&q, "\"", 1);
   for (const char *end = text + n; text < end;) {
-    if (is_plain(p, *text))
-      put_byte(&q, *text++);
-    else if ((unsigned char)*text < 0x80)
-      put_escaped(&q, (unsigned char)*text++);
-    else
-      put_escaped(&q, next_character(&text));
+    const char *run = text;
+    while (text < end && is_plain(p, (unsigned char)*text)) text++;
+    put_bytes(&q, run, (size_t)(text - run));
+    if (text < end)
+      put_escaped(&q, (unsigned char)*text < 0x80 ? (unsigned)*text++ : next_character(&text));
   }
-  put_byte(&q, '"');
-  fwrite_unlocked(q.bytes, 1, q.n, q.out);
+  put_bytes(&q, "\"", 1);
+  (void)fwrite_unlocked(q.bytes, 1, q.n, q.out);
 }
 
 static void put_json(const pen *p, json_t *value);
