@@ -5,7 +5,7 @@
 #     build/        release: libluaheap.a, heap.so, bin/
 #     build/test/   for the C tests: with -DLH_TEST_ALLOC, so that an allocation can be made to fail
 #     build/asan/   the same under AddressSanitizer and UndefinedBehaviorSanitizer
-#     build/work/   for tests/hostile/test_work.c: the library tells how much it does
+#     build/work/   for tests/hostile/test_work*.c: the library tells how much it does
 #     build/release-5.4.N/   the same for another Lua (tests/release.sh)
 #
 # What a target needs from Debian is listed, checked and installed by .ci/packages.

@@ -1,7 +1,7 @@
 /*
 ** json.c - JSON, one value a line inside the outermost two brackets, or without a blank where no
-** person reads it. jansson makes the values, which are written here, and brackets as they come: so a
-** path of a million steps is never held in memory as a million JSON objects.
+** person reads it. jansson makes the values, which are written here, and brackets as they come: so
+** a path of a million steps is never held in memory as a million JSON objects.
 **
 ** Every < and > in a string is written \u003C and \u003E, so that a page may have the text inside a
 ** script element, and XML in a CDATA section: nothing in it ends that, or begins a comment there.

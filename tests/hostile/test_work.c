@@ -3,8 +3,8 @@
 ** (families.h), and each question that the commands ask of the library.
 **
 ** Work is counted, not timed (work.h). Four times the file may take a bit more than four times the
-** work, which leaves room for n log n; a square would be 16 times. What has a limit of its own grows
-** faster until it is there, so little work is never too much.
+** work, which leaves room for n log n; a square would be 16 times. What has a limit of its own
+** grows faster until it is there, so little work is never too much.
 */
 #include <setjmp.h>
 #include <stdarg.h>
