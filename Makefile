@@ -5,7 +5,7 @@
 #     build/        release: libluaheap.a, heap.so, bin/
 #     build/test/   for the C tests: with -DLH_TEST_ALLOC, so that an allocation can be made to fail
 #     build/asan/   the same under AddressSanitizer and UndefinedBehaviorSanitizer
-#     build/work/   for tests/hostile/test_work.c: the library tells how much it does
+#     build/work/   for tests/hostile/test_work*.c: the library tells how much it does
 #     build/release-5.4.N/   the same for another Lua (tests/release.sh)
 #
 # What a target needs from Debian is listed, checked and installed by .ci/packages.
@@ -59,7 +59,7 @@ TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
 # Tests of a tree of their own: what they ask is compiled so that its work is counted.
-WORK_TESTS = test_work
+WORK_TESTS = test_work test_work_profiles
 TEST_NAMES = $(filter-out $(WORK_TESTS),$(basename $(notdir $(TEST_SOURCES))))
 # Tests that make the system fail (tests/common/faults.h), and the calls that go through them.
 WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile \

@@ -146,6 +146,13 @@ const char *cli_style_off(const cli *c);
 /* Shows on a terminal what takes so long, in place of what was shown before; NULL: nothing. */
 void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What is printed has at most 200 times the bytes of the files that were read, and 4 MB: no file
+** that fits a mail fills a disk. cli_limit_output counts a file; cli_has_room says before each row
+** whether there is room for it, and counts those for which there is none: cli_finish tells how many
+** were left out. Commands that read no file have no limit. */
+void cli_limit_output(const char *file);
+bool cli_has_room(void);
+
 /* Writes what stdout has, or ends the process if anything was not written. */
 void cli_flush(const cli *c);
 

@@ -102,6 +102,7 @@ static char *open_file(cli *c, sqlite3 *db, const char *file) {
   sqlite3_stmt *statement;
   struct stat status;
   char *schema = NULL;
+  cli_limit_output(file);
   if (stat(file, &status) == 0 && status.st_size > (8 << 20))
     cli_progress(c, "reading %s, %s", file,
                  lh_size_text((uint64_t)status.st_size, c->exact_bytes).text);

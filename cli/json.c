@@ -1,12 +1,13 @@
 /*
 ** json.c - JSON, one value a line inside the outermost two brackets, or without a blank where no
-** person reads it. jansson makes and quotes the values; the brackets are written here as they come,
-** so that a path of a million steps is never held in memory as a million JSON objects.
+** person reads it. jansson makes the values, which are written here, and brackets as they come: so
+** a path of a million steps is never held in memory as a million JSON objects.
 **
 ** Every < and > in a string is written \u003C and \u003E, so that a page may have the text inside a
 ** script element, and XML in a CDATA section: nothing in it ends that, or begins a comment there.
 */
 #include <stdio_ext.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -58,24 +59,135 @@ void cli_json_close(cli_json *w, char bracket) {
   is_open = false;
 }
 
-/* What jansson leaves as it is, though it should not reach a page or a terminal; outside of strings
-** JSON has none of it. A write error is found by whoever closes the file. */
-static int put(const char *text, size_t n, void *out) {
-  const char *end = text + n;
-  for (const char *at = text; at < end; at++) {
-    if (*at != '<' && *at != '>' && *at != 0x7F) continue;
-    fwrite(text, 1, (size_t)(at - text), out);
-    fprintf(out, "\\u%04X", (unsigned)*at);
-    text = at + 1;
-  }
-  fwrite(text, 1, (size_t)(end - text), out);
-  return 0;
+/* {=== Values ======================================================================== */
+
+/* Jansson makes values; it takes several times as long to write them, and leaves in strings what
+** should reach neither a page nor a terminal. A write error is found by whoever closes the file. */
+typedef struct pen {
+  FILE *out;
+  bool is_compact, is_ascii;
+} pen;
+
+/* The code point at *text, which is valid UTF-8, and moves behind it. */
+static unsigned next_character(const char **text) {
+  const unsigned char *s = (const unsigned char *)*text;
+  unsigned n = s[0] < 0xE0 ? 1 : s[0] < 0xF0 ? 2 : 3, c = s[0] & (0x3Fu >> n);
+  for (unsigned i = 1; i <= n; i++) c = c << 6 | (s[i] & 0x3Fu);
+  *text += 1 + n;
+  return c;
 }
 
-static void put_value(cli_json *w, const char *key, json_t *value, size_t flags) {
-  if (w->is_compact) flags |= JSON_COMPACT;
+/* The text of a string that is on its way to the file. */
+typedef struct quoted {
+  FILE *out;
+  size_t n;
+  char bytes[4096];
+} quoted;
+
+static void put_bytes(quoted *q, const char *bytes, size_t n) {
+  if (n > sizeof q->bytes - q->n) {
+    (void)fwrite_unlocked(q->bytes, 1, q->n, q->out);
+    q->n = 0;
+  }
+  if (n > sizeof q->bytes) {
+    (void)fwrite_unlocked(bytes, 1, n, q->out);
+  } else {
+    memcpy(q->bytes + q->n, bytes, n);
+    q->n += n;
+  }
+}
+
+static void put_hex(quoted *q, unsigned unit) {
+  static const char digits[] = "0123456789ABCDEF";
+  put_bytes(q,
+            (char[]){'\\', 'u', digits[unit >> 12], digits[unit >> 8 & 15], digits[unit >> 4 & 15],
+                     digits[unit & 15]},
+            6);
+}
+
+static void put_escaped(quoted *q, unsigned c) {
+  static const char named[] = "\b\f\n\r\t", names[] = "bfnrt";
+  const char *name = c > 0 && c < ' ' ? strchr(named, (int)c) : NULL;
+  if (c == '"' || c == '\\') {
+    put_bytes(q, (char[]){'\\', (char)c}, 2);
+  } else if (name != NULL) {
+    put_bytes(q, (char[]){'\\', names[name - named]}, 2);
+  } else if (c < 0x10000) {
+    put_hex(q, c);
+  } else {
+    put_hex(q, 0xD800 + ((c - 0x10000) >> 10));
+    put_hex(q, 0xDC00 + (c & 0x3FF));
+  }
+}
+
+/* Does the byte stay as it is? A bit each for those that do not. */
+static bool is_plain(const pen *p, unsigned char c) {
+  static const uint64_t others[] = {
+      UINT32_MAX | UINT64_C(1) << '"' | UINT64_C(1) << '<' | UINT64_C(1) << '>',
+      UINT64_C(1) << ('\\' - 64) | UINT64_C(1) << (0x7F - 64)};
+  return c < 0x80 ? (others[c >> 6] >> (c & 63) & 1) == 0 : !p->is_ascii;
+}
+
+static void put_string(const pen *p, const char *text, size_t n) {
+  quoted q;
+  q.out = p->out;
+  q.n = 0;
+  put_bytes(&q, "\"", 1);
+  for (const char *end = text + n; text < end;) {
+    const char *run = text;
+    while (text < end && is_plain(p, (unsigned char)*text)) text++;
+    put_bytes(&q, run, (size_t)(text - run));
+    if (text < end)
+      put_escaped(&q, (unsigned char)*text < 0x80 ? (unsigned)*text++ : next_character(&text));
+  }
+  put_bytes(&q, "\"", 1);
+  (void)fwrite_unlocked(q.bytes, 1, q.n, q.out);
+}
+
+static void put_json(const pen *p, json_t *value);
+
+static void put_comma(const pen *p, bool follows) {
+  if (follows) fputs(p->is_compact ? "," : ", ", p->out);
+}
+
+static void put_object(const pen *p, json_t *object) {
+  const char *key;
+  json_t *value;
+  bool follows = false;
+  putc_unlocked('{', p->out);
+  json_object_foreach(object, key, value) {
+    put_comma(p, follows);
+    put_string(p, key, strlen(key));
+    fputs(p->is_compact ? ":" : ": ", p->out);
+    put_json(p, value);
+    follows = true;
+  }
+  putc_unlocked('}', p->out);
+}
+
+static void put_array(const pen *p, const json_t *array) {
+  putc_unlocked('[', p->out);
+  for (size_t i = 0; i < json_array_size(array); i++) {
+    put_comma(p, i > 0);
+    put_json(p, json_array_get(array, i));
+  }
+  putc_unlocked(']', p->out);
+}
+
+/* As deep as rows are nested in rows. */
+static void put_json(const pen *p, json_t *value) {
+  switch (json_typeof(value)) {
+    case JSON_OBJECT: put_object(p, value); break;
+    case JSON_ARRAY: put_array(p, value); break;
+    case JSON_STRING: put_string(p, json_string_value(value), json_string_length(value)); break;
+    default: json_dumpf(value, p->out, JSON_ENCODE_ANY); break;
+  }
+}
+
+static void put_value(cli_json *w, const char *key, json_t *value, bool is_ascii) {
+  const pen p = {file_of(w), w->is_compact, is_ascii};
   begin_item(w, key);
-  json_dump_callback(cli_must(value), put, file_of(w), flags | JSON_ENCODE_ANY);
+  put_json(&p, cli_must(value));
   json_decref(value);
   w->follows = true;
   if (w->most_bytes > 0 && !w->is_full)
@@ -83,12 +195,14 @@ static void put_value(cli_json *w, const char *key, json_t *value, size_t flags)
 }
 
 void cli_json_value(cli_json *w, const char *key, json_t *value) {
-  put_value(w, key, value, 0);
+  put_value(w, key, value, false);
 }
 
 void cli_json_exact(cli_json *w, json_t *value) {
-  put_value(w, NULL, value, JSON_ENSURE_ASCII);
+  put_value(w, NULL, value, true);
 }
+
+/* }=================================================================================== */
 
 json_t *cli_json_size(uint64_t n) {
   return json_integer((json_int_t)n);
@@ -96,7 +210,7 @@ json_t *cli_json_size(uint64_t n) {
 
 json_t *cli_json_text(const char *text) {
   char *escaped = cli_escape(text);
-  json_t *value = json_string(escaped);
+  json_t *value = json_string_nocheck(escaped);
   lh_free(escaped);
   return value;
 }

@@ -19,6 +19,7 @@ int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *err
   uint64_t bytes;
   if (is_slow(file, &bytes))
     cli_progress(c, "reading %s, %s", file, lh_size_text(bytes, c->exact_bytes).text);
+  cli_limit_output(file);
   int code = lh_open(snapshot, file, error);
   cli_progress(c, NULL);
   return code;

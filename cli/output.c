@@ -3,10 +3,16 @@
 **
 ** Results are on stdout and everything else on stderr, as one line that begins with the command's
 ** name. Nothing that came from outside reaches stderr with its control characters.
+**
+** A name of 4 KB in a file can stand in each of a million rows. So stdout counts what goes through
+** it, and what prints rows asks whether there is room for another one.
 */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -138,6 +144,59 @@ void cli_progress(cli *c, const char *format, ...) {
   lh_free(escaped);
 }
 
+/* {=== Room for rows ================================================================== */
+
+enum { MOST_TIMES = 200, ALWAYS_BYTES = 4 << 20 };
+
+static uint64_t input_bytes, written_bytes, rows_left_out;
+
+/* For fopencookie: all of it or, after an error, nothing. */
+static ssize_t write_counted(void *cookie, const char *bytes, size_t n) {
+  (void)cookie;
+  for (size_t done = 0; done < n;) {
+    ssize_t now = write(STDOUT_FILENO, bytes + done, n - done);
+    if (now < 0 && errno == EINTR) continue;
+    if (now < 0) return 0;
+    done += (size_t)now;
+  }
+  written_bytes += n;
+  return (ssize_t)n;
+}
+
+static int close_counted(void *cookie) {
+  (void)cookie;
+  return close(STDOUT_FILENO);
+}
+
+static void count_output(void) {
+  cookie_io_functions_t functions = {.write = write_counted, .close = close_counted};
+  fflush(stdout);
+  FILE *counted = cli_must(fopencookie(NULL, "w", functions));
+  if (isatty(STDOUT_FILENO)) setvbuf(counted, NULL, _IOLBF, BUFSIZ);
+  stdout = counted;
+}
+
+void cli_limit_output(const char *file) {
+  struct stat status;
+  if (input_bytes == 0) count_output();
+  if (stat(file, &status) == 0) input_bytes += (uint64_t)status.st_size;
+}
+
+bool cli_has_room(void) {
+  uint64_t printed = written_bytes + __fpending(stdout);
+  bool has_room = input_bytes == 0 || printed < MOST_TIMES * input_bytes + ALWAYS_BYTES;
+  rows_left_out += !has_room;
+  return has_room;
+}
+
+static void tell_left_out(const cli *c) {
+  if (rows_left_out > 0)
+    cli_say(c, "%s left out: what is printed has at most %u times the bytes of what was read",
+            lh_count_of(rows_left_out, "row was", "rows were").text, MOST_TIMES);
+}
+
+/* }=================================================================================== */
+
 void cli_flush(const cli *c) {
   if (fflush(stdout) != 0) cli_die(c, NULL, "cannot write the results: %s", strerror(errno));
 }
@@ -150,5 +209,6 @@ int cli_finish(cli *c, int status) {
   if (fclose(stdout) != 0 || failed)
     cli_die(c, NULL, "cannot write the results: %s",
             errno != 0 ? strerror(errno) : "the output is full or closed");
+  tell_left_out(c);
   return status;
 }

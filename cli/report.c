@@ -56,6 +56,7 @@ static const cli_style styles[] = {
 
 static void print_line(lh_teller *teller, lh_style style, const char *line) {
   const cli *c = ((terminal *)teller)->c;
+  if (!cli_has_room()) return;
   while (*line == '\n') putchar(*line++);
   if (style == LH_PLAIN)
     puts(line);
@@ -120,6 +121,7 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
   begin_tree(&tree, table, rows, n);
   for (size_t i = 0; i < n; i++) {
     const char *row = (const char *)rows + i * table->row_bytes;
+    if (!cli_has_room()) continue;
     for (size_t k = 0; k < n_shown; k++) {
       lh_cell cell;
       lh_cell_of(report, shown[k], row, &cell);
@@ -160,8 +162,9 @@ void cli_report_text(cli *c, lh_report *report, const char *file) {
 
 static json_t *row_json(lh_report *report, const lh_table *table, const void *row);
 
+/* What the library tells is valid UTF-8. */
 static json_t *text_json(const char *text) {
-  return cli_must(text != NULL ? json_string(text) : json_null());
+  return cli_must(text != NULL ? json_string_nocheck(text) : json_null());
 }
 
 static json_t *freed_text_json(char *text) {
@@ -260,12 +263,13 @@ static void print_rows(cli_json *w, lh_report *report, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   const char *row = cell->as.rows.list;
   for (size_t i = 0; i < cell->as.rows.n && !w->is_full; i++, row += table->row_bytes)
-    cli_json_value(w, NULL, row_json(report, table, row));
+    if (w->out != NULL || cli_has_room()) cli_json_value(w, NULL, row_json(report, table, row));
 }
 
 static void print_names(cli_json *w, const lh_cell *cell) {
   for (size_t i = 0; i < cell->as.texts.n && !w->is_full; i++)
-    cli_json_value(w, NULL, cli_json_text(cell->as.texts.list[i]));
+    if (w->out != NULL || cli_has_room())
+      cli_json_value(w, NULL, cli_json_text(cell->as.texts.list[i]));
 }
 
 static void print_list(cli_json *w, lh_report *report, const lh_column *column) {

@@ -95,6 +95,8 @@ static char *with_short_keys(const char *text) {
 static size_t character_width(const char *p, size_t *bytes) {
   mbstate_t state = {0};
   wchar_t character;
+  *bytes = 1;
+  if ((unsigned char)*p < 0x80) return 1;
   size_t n = mbrtowc(&character, p, MB_LEN_MAX, &state);
   int width;
   *bytes = n == 0 || n > MB_LEN_MAX ? 1 : n;
@@ -257,9 +259,11 @@ static void fit(cli_table *table, size_t terminal_width) {
 /* One line of a cell, padded but at the end of the line. */
 static void print_part(const cli_table *table, size_t column, const char *text, size_t n) {
   bool last = column + 1 == table->n_columns, right = table->columns[column].kind == CLI_RIGHT;
-  size_t width = text_width(text, n), wanted = table->widths[column];
+  size_t width = last && !right ? 0 : text_width(text, n), wanted = table->widths[column];
   int padding = wanted > width && !(last && n == 0) ? (int)(wanted - width) : 0;
-  printf("%*s%.*s%*s", right ? padding : 0, "", (int)n, text, right || last ? 0 : padding, "");
+  if (right) printf("%*s", padding, "");
+  fwrite(text, 1, n, stdout);
+  if (!right && !last) printf("%*s", padding, "");
 }
 
 static void print_heading(const cli_table *table) {
@@ -305,7 +309,7 @@ static void print_below(const cli_table *table, char *line) {
 static void print_row(const cli_table *table, char **cells, cli_style style) {
   const char **rest = cli_must(calloc(table->n_columns, sizeof *rest));
   for (size_t i = 0; i < table->n_columns; i++) rest[i] = cells[i];
-  while (print_line(table, rest, style)) continue;
+  while (cli_has_room() && print_line(table, rest, style)) continue;
   for (size_t i = 0; i < table->n_columns; i++) free(cells[i]);
   free(rest);
 }

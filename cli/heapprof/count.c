@@ -13,6 +13,7 @@ static lh_profile *open_profile(cli *c, const char *file) {
   lh_profile *profile;
   lh_error error;
   cli_progress(c, "reading %s", file);
+  cli_limit_output(file);
   int code = lh_profile_open(file, &profile, &error);
   cli_progress(c, NULL);
   cli_check(c, code, NULL, &error); /* the message names it */

@@ -44,7 +44,8 @@ static void print_stacks(cli *c, const request *r, const lh_usage *usage) {
   int code = lh_usage_groups(usage, LH_BY_STACK, LH_MOST_ALLOCATED, &groups, &n, &error);
   cli_check(c, code, r->files[0], &error);
   if (r->asked.has_limit && r->asked.limit != 0 && n > r->asked.limit) n = r->asked.limit;
-  for (size_t i = 0; i < n; i++) print_stack(sites, groups[i].stack, groups[i].ordered);
+  for (size_t i = 0; i < n; i++)
+    if (cli_has_room()) print_stack(sites, groups[i].stack, groups[i].ordered);
   lh_free(groups);
 }
 

@@ -20,8 +20,8 @@ enum { LEAST_CALLS = 5, LEAST_NAME = 4, MOST_NAME = 100 };
 
 typedef struct layout {
   const lh_usage_calls *graph;
+  const lh_sites *sites;
   bool has_calls;
-  char **names;        /* of the functions */
   uint32_t *order;     /* the functions, as they are printed */
   uint32_t *positions; /* of the functions in that */
   size_t n_all, n_shown;
@@ -99,8 +99,10 @@ static char *calls_text(const layout *l, uint64_t calls) {
 
 /* {=== Layout ======================================================================== */
 
-static void measure(layout *l, const lh_function_usage *f, const char *name) {
+static void measure(layout *l, const lh_function_usage *f) {
+  char *name = function_text(l->sites, f);
   int calls = (int)digits_of(f->calls), width = width_of(name);
+  free(name);
   widen(&l->self, f->self_bytes);
   widen(&l->total, f->total_bytes);
   if (f->calls > 0) widen(&l->self_per_call, f->self_bytes / f->calls);
@@ -129,15 +131,14 @@ static int by_self_bytes(const void *a, const void *b, void *data) {
 static void begin(layout *l, const lh_usage_calls *graph, const lh_sites *sites, size_t limit) {
   size_t n = graph->n_functions;
   l->graph = graph;
+  l->sites = sites;
   l->calls_width = LEAST_CALLS;
   l->name_width = LEAST_NAME;
-  l->names = cli_must(calloc(n + 1, sizeof *l->names));
   l->order = cli_must(calloc(n + 1, sizeof *l->order));
   l->positions = cli_must(calloc(n + 1, sizeof *l->positions));
   for (uint32_t i = 0; i < n; i++) {
-    l->names[i] = function_text(sites, &graph->functions[i]);
     if (!has_allocated(&graph->functions[i])) continue;
-    measure(l, &graph->functions[i], l->names[i]);
+    measure(l, &graph->functions[i]);
     l->order[l->n_all++] = i;
   }
   qsort_r(l->order, l->n_all, sizeof *l->order, by_self_bytes, graph->functions);
@@ -146,8 +147,6 @@ static void begin(layout *l, const lh_usage_calls *graph, const lh_sites *sites,
 }
 
 static void end(layout *l) {
-  for (size_t i = 0; i < l->graph->n_functions; i++) free(l->names[i]);
-  free(l->names);
   free(l->order);
   free(l->positions);
 }
@@ -162,7 +161,7 @@ static void put_repeated(FILE *out, char character, int n) {
 
 static void print_flat_row(const layout *l, uint32_t i) {
   const lh_function_usage *f = &l->graph->functions[i];
-  char *calls = calls_text(l, f->calls);
+  char *calls = calls_text(l, f->calls), *name = function_text(l->sites, f);
   put_percent(stdout, l, f->self_bytes);
   printf("  ");
   put_size(stdout, l->self, f->self_bytes);
@@ -172,15 +171,17 @@ static void print_flat_row(const layout *l, uint32_t i) {
   put_per_call(stdout, l->self_per_call, f->self_bytes, f->calls);
   printf("    ");
   put_per_call(stdout, l->total_per_call, f->total_bytes, f->calls);
-  printf("   %s\n", l->names[i]);
+  printf("   %s\n", name);
   free(calls);
+  free(name);
 }
 
 static void print_flat(const layout *l) {
   int gap = l->calls_width - 3;
   printf("   %%      self    cumulative %*s         self    cumulative\n", gap, "");
   printf("  mem     mem        mem    %*scalls   mem/call   mem/call   name\n", gap, "");
-  for (size_t i = 0; i < l->n_shown; i++) print_flat_row(l, l->order[i]);
+  for (size_t i = 0; i < l->n_shown; i++)
+    if (cli_has_room()) print_flat_row(l, l->order[i]);
 }
 
 /* }=================================================================================== */
@@ -195,8 +196,10 @@ static void put_index(FILE *out, const layout *l, uint32_t i) {
 }
 
 static void put_name(FILE *out, const layout *l, uint32_t i) {
-  fputs(l->names[i], out);
-  put_repeated(out, ' ', l->name_width - width_of(l->names[i]) + 1);
+  char *name = function_text(l->sites, &l->graph->functions[i]);
+  fputs(name, out);
+  put_repeated(out, ' ', l->name_width - width_of(name) + 1);
+  free(name);
   put_index(out, l, i);
 }
 
@@ -280,8 +283,9 @@ static void print_relatives(const layout *l, uint32_t i, const lh_call_usage *ca
       sorted[n_sorted++] = &calls[k];
   qsort(sorted, n_sorted, sizeof(lh_call_usage *), by_bytes);
   for (size_t k = 0; k < n_sorted; k++)
-    print_relative(l, sorted[k],
-                   sorted[k]->called_at == i ? sorted[k]->caller_at : sorted[k]->called_at);
+    if (cli_has_room())
+      print_relative(l, sorted[k],
+                     sorted[k]->called_at == i ? sorted[k]->caller_at : sorted[k]->called_at);
   free(sorted);
 }
 
@@ -300,6 +304,7 @@ static void print_graph(const layout *l) {
   print_heading(l);
   print_rule(rule);
   for (size_t i = 0; i < l->n_shown; i++) {
+    if (!cli_has_room()) continue;
     print_block(l, l->order[i]);
     print_rule(rule);
   }

@@ -13,6 +13,7 @@
 static void print_overrides(const lh_line_tally *tally, const lh_line_events *events) {
   puts("\tOverrides:");
   for (size_t i = 0; i < events->n_overrides; i++) {
+    if (!cli_has_room()) continue;
     char *from = line_text(&tally->lines[events->overrides[i].line]);
     printf("\t\t%s\n", from);
     lh_free(from);
@@ -23,6 +24,7 @@ static void print_overrides(const lh_line_tally *tally, const lh_line_events *ev
 static void print_events(const lh_line_tally *tally, lh_event_kind kind, const char *heading) {
   puts(heading);
   for (size_t i = 0; i < tally->of[kind].n; i++) {
+    if (!cli_has_room()) continue;
     const lh_line_events *events = &tally->of[kind].list[i];
     char *at = line_text(&tally->lines[events->line]);
     printf("%s: %" PRIu64 " events\t+%" PRIu64 "B\t-%" PRIu64 "B\n", at, events->events,
@@ -35,6 +37,7 @@ static void print_events(const lh_line_tally *tally, lh_event_kind kind, const c
 
 static void print_held(const lh_line_tally *tally, const lh_line_moment *moment) {
   for (size_t i = 0; i < moment->n_held; i++) {
+    if (!cli_has_room()) continue;
     const lh_line_held *held = &moment->held[i];
     char *at = line_text(&tally->lines[held->line]);
     printf("%s holds %" PRIu64 "B: %" PRIu64 " allocs, %" PRIu64 " frees\n", at, held->bytes,

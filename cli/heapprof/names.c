@@ -15,7 +15,9 @@ char *function_text(const lh_sites *sites, const lh_function_usage *f) {
   const lh_site *site = &unknown;
   if (f->stack > 0) site = lh_site_of(sites, lh_stack_of(sites, f->stack)->site);
   const char *called = f->is_c ? site->c_function : site->source != NULL ? site->function : NULL;
-  char *result, *name = cli_escape(called == NULL ? "?" : *called == '\0' ? "main chunk" : called);
+  if (called == NULL) called = "?";
+  const lh_site named = {.c_function = *called == '\0' ? "main chunk" : called};
+  char *result, *name = cli_must(lh_site_text(&named)); /* of a long one the beginning */
   lh_line first = {.source = site->source, .line = site->first_line};
   char *at = line_text(&first);
   int n;

@@ -14,7 +14,8 @@ enum {
   LINE_WIDTH = 20,
   MOMENTS = 200,
   LABEL_WIDTH = 10,
-  USUAL_SITES = 8
+  USUAL_SITES = 8,
+  MOST_SITES = 1000 /* of which each moment is known: the others are one row */
 };
 
 char *plot_site_text(const lh_timeline_site *site) {
@@ -215,7 +216,8 @@ static void print_json(const lh_timeline *t) {
   json_series(&w, "heap_bytes", t->heap_bytes, t->n_moments);
   json_series(&w, "before_tracking", t->old_bytes, t->n_moments);
   cli_json_open(&w, "sites", '[');
-  for (size_t i = 0; i < t->n_sites; i++) json_site(&w, t, &t->sites[i]);
+  for (size_t i = 0; i < t->n_sites; i++)
+    if (cli_has_room()) json_site(&w, t, &t->sites[i]);
   cli_json_close(&w, ']');
   cli_json_close(&w, '}');
 }
@@ -224,7 +226,8 @@ static void print_json(const lh_timeline *t) {
 
 static void print_plot(cli *c, const request *r, lh_profile *profile) {
   bool is_text = r->format == FORMAT_TEXT && !c->json;
-  size_t shown = !r->asked.has_limit ? USUAL_SITES : r->asked.limit > 0 ? r->asked.limit : SIZE_MAX;
+  size_t shown = !r->asked.has_limit ? USUAL_SITES : r->asked.limit;
+  if (shown == 0 || shown > MOST_SITES) shown = MOST_SITES;
   lh_timeline t;
   lh_error error;
   int code = lh_tally_timeline(profile, is_text ? CHART_WIDTH : MOMENTS, shown, &t, &error);

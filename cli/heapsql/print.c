@@ -95,6 +95,7 @@ static int print_csv(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, in
   putchar('\n');
   while ((code = heapsql_step(limits, statement)) == SQLITE_ROW) {
     cli_progress(c, NULL);
+    if (!cli_has_room()) continue;
     for (int i = 0; i < n; i++) {
       size_t length;
       const char *text = heapsql_bytes(statement, i, &length);
@@ -137,8 +138,9 @@ static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, i
   cli_json_value(w, "columns", list);
   cli_json_open(w, "rows", '[');
   while ((code = heapsql_step(limits, statement)) == SQLITE_ROW) {
-    json_t *row = cli_must(json_object());
     cli_progress(c, NULL);
+    if (!cli_has_room()) continue;
+    json_t *row = cli_must(json_object());
     for (int i = 0; i < n; i++)
       (void)json_object_set_new(row, names[i], cli_must(heapsql_value(statement, i)));
     cli_json_exact(w, row);

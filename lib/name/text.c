@@ -111,20 +111,34 @@ static bool is_unprintable(uint32_t c) {
   return false;
 }
 
+/* Without printf: a file may have a million of these. */
 static void add_escape(lh_text *text, uint32_t c, bool is_byte) {
   static const char names[] = "abtnvfr"; /* 7 to 13 */
-  if (c >= 7 && c <= 13)
-    lh_text_format(text, "\\%c", names[c - 7]);
-  else if (is_byte || c < 0x80)
-    lh_text_format(text, "\\x%02X", (unsigned)c);
-  else
-    lh_text_format(text, "\\u{%X}", (unsigned)c);
+  static const char digits[] = "0123456789ABCDEF";
+  if (c >= 7 && c <= 13) {
+    lh_text_add(text, (char[]){'\\', names[c - 7]}, 2);
+  } else if (is_byte || c < 0x80) {
+    lh_text_add(text, (char[]){'\\', 'x', digits[c >> 4], digits[c & 15]}, 4);
+  } else {
+    unsigned shift = 20; /* of the first digit */
+    while (c >> shift == 0) shift -= 4;
+    lh_text_add(text, "\\u{", 3);
+    for (unsigned i = 0; i <= shift; i += 4) lh_text_add(text, &digits[c >> (shift - i) & 15], 1);
+    lh_text_add(text, "}", 1);
+  }
+}
+
+/* So many bytes at s are printable characters of ASCII, other than " and \. */
+static size_t count_plain(const unsigned char *s, size_t n) {
+  size_t i = 0;
+  while (i < n && s[i] >= ' ' && s[i] < 0x7F && s[i] != '"' && s[i] != '\\') i++;
+  return i;
 }
 
 void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted) {
   const unsigned char *s = (const unsigned char *)bytes;
   size_t plain = 0; /* start of what needs no escape */
-  for (size_t i = 0; i < n;) {
+  for (size_t i = count_plain(s, n); i < n; i += count_plain(s + i, n - i)) {
     uint32_t c = 0;
     size_t length = decode_utf8(s + i, n - i, &c);
     bool is_mark = quoted && (c == '"' || c == '\\') && length == 1;
@@ -134,7 +148,7 @@ void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted) {
     }
     lh_text_add(text, bytes + plain, i - plain);
     if (is_mark)
-      lh_text_format(text, "\\%c", (char)c);
+      lh_text_add(text, (char[]){'\\', (char)c}, 2);
     else
       add_escape(text, length ? c : s[i], length == 0);
     i += length ? length : 1;

@@ -129,23 +129,24 @@ static bool may_hold_texts(const lh_memory_region *r) {
 
 /* {=== In a target =================================================================== */
 
-/* The mappings of a file are beside each other, the first begins with its head. */
-static bool is_program(const lh_memory *memory, const lh_memory_region *r) {
+/* The first mapping of a file begins with its head. */
+static bool is_program(const lh_memory *memory, const lh_memory_region *first) {
   char magic[4];
-  const lh_memory_region *first = r;
-  if (!*r->path) return false;
-  while (first > memory->regions && strcmp(first[-1].path, r->path) == 0) first--;
-  return memory->read(memory, first->start, magic, sizeof magic) &&
+  return *first->path && memory->read(memory, first->start, magic, sizeof magic) &&
          memcmp(magic, "\177ELF", sizeof magic) == 0;
 }
 
-/* In the file that `only` is a mapping of; NULL: in all. */
+/* In the file that `only` is a mapping of; NULL: in all. The mappings of a file are beside each
+** other; a process can have 65,530 of one. */
 static void search_target(const lh_memory *memory, const lh_memory_region *only, found_luas *luas) {
+  bool is_wanted = false;
   luas->n = 0;
   for (size_t i = 0; i < memory->n; i++) {
     const lh_memory_region *r = &memory->regions[i];
-    bool is_wanted =
-        only ? r == only || (*r->path && strcmp(r->path, only->path) == 0) : is_program(memory, r);
+    if (only)
+      is_wanted = r == only || (*r->path && strcmp(r->path, only->path) == 0);
+    else if (i == 0 || strcmp(r[-1].path, r->path) != 0)
+      is_wanted = is_program(memory, r);
     if (is_wanted && may_hold_texts(r)) search_region(memory, r, luas);
   }
 }

@@ -1,5 +1,5 @@
 -- families.lua - the benchmark of files that were made to be hard: what each command takes on each
--- of the families of tests/common/families.h.
+-- of the families of tests/common/families.h, and heapprof on those of families_profiles.h.
 --
 --     lua5.4 tests/bench/families.lua BUILD [PATTERN]      (the third table of make bench)
 --
@@ -35,6 +35,13 @@ local queries = {
   "select held_by, count(*) from objects where reachable group by 1",
   "select count(label) from edges",
   "select count(*) from o.objects x join q.objects y on x.address = y.address",
+}
+
+-- Of a profile; p is the one.
+local modes = {
+  "", "--json", "--live --json", "--by stack -n 0", "--by stack --json", "--by function -n 0",
+  "--calls -n 0", "--calls --json", "--folded", "--advice --json", "--plot -n 0", "--memprof",
+  "--lmprof", "--luamemprofiler", "--blueprint -n 0",
 }
 
 local tree, pattern = arg[1], arg[2] or ""
@@ -85,16 +92,16 @@ end
 
 local n_failed = 0
 
-local function measure(i, name)
+local function measure(i, name, make_files, list)
   local worst = {s = 0, times = 0}
-  make(i, BYTES)
-  local commands, seconds = list_commands(), {}
+  make_files(i, BYTES)
+  local commands, seconds = list(), {}
   for k, words in ipairs(commands) do
     seconds[k] = time(words)
     if seconds[k] > worst.s then worst.s, worst.words = seconds[k], words end
   end
-  make(i, BYTES // PARTS)
-  commands = list_commands()
+  make_files(i, BYTES // PARTS)
+  commands = list()
   for k, words in ipairs(commands) do
     local times = seconds[k] > LITTLE_S and seconds[k] / math.max(time(words), 0.001) or 0
     worst.times = math.max(worst.times, times)
@@ -105,11 +112,29 @@ local function measure(i, name)
   io.stdout:flush()
 end
 
+local function make_profile(i, bytes)
+  families.write_profile(i, families.scale_profile(i, bytes), dir .. "/p")
+end
+
+local function profile_commands()
+  local list = {}
+  for _, mode in ipairs(modes) do
+    local words = {"heapprof"}
+    for word in mode:gmatch("%S+") do words[#words + 1] = word end
+    words[#words + 1] = "p"
+    list[#list + 1] = words
+  end
+  return list
+end
+
 local function main()
   print("| family | slowest question | seconds of 1 MB | most times those of 0.25 MB |")
   print("| --- | --- | ---: | ---: |")
   for i, name in ipairs(families.names()) do
-    if name:find(pattern) then measure(i, name) end
+    if name:find(pattern) then measure(i, name, make, list_commands) end
+  end
+  for i, name in ipairs(families.profiles()) do
+    if name:find(pattern) then measure(i, "profile: " .. name, make_profile, profile_commands) end
   end
 end
 

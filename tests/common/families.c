@@ -150,10 +150,13 @@ void family_make(forge *f, const heap_family *family, unsigned n, unsigned seria
   if (family->list > 0) n_older = 0; /* the marks are on allgc */
   forge_begin(f);
   f->footer.serial = serial;
+  f->footer.time_ns += serial;
+  family_begin_tracked(f, family, n);
   put_marks(f, serial, n_older);
   for (unsigned i = 0; i < family->list; i++) forge_next_list(f);
   if (n > 0) family->make(f, n);
   put_marks(f, n_older, 0);
+  if (n > 0) family_end_tracked(f, family, n);
   forge_finish(f);
 }
 
@@ -188,7 +191,8 @@ static const struct {
 } files[] = {{families_of_graphs, &n_families_of_graphs},
              {families_of_paths, &n_families_of_paths},
              {families_of_names, &n_families_of_names},
-             {families_of_values, &n_families_of_values}};
+             {families_of_values, &n_families_of_values},
+             {families_of_tracked, &n_families_of_tracked}};
 enum { FILES = sizeof files / sizeof *files };
 
 const heap_family *family_number(size_t i) {

@@ -13,7 +13,7 @@
 **
 ** families.c makes the frame and lists them all; families_graph.c and families_paths.c have those
 ** that are hard for what walks the heap, families_names.c and families_values.c those for what
-** names and groups what is in it.
+** names and groups what is in it, families_tracked.c those of programs that were tracked.
 */
 #ifndef LUAHEAP_FAMILIES_H
 #define LUAHEAP_FAMILIES_H
@@ -92,10 +92,15 @@ void family_slot(forge *f, unsigned kind, unsigned ordinal, uint64_t name, uint6
 
 /* }=================================================================================== */
 
-/* The lists of the four files. */
+/* The lists of the five files. */
 extern const heap_family families_of_graphs[], families_of_paths[], families_of_names[],
-    families_of_values[];
+    families_of_values[], families_of_tracked[];
 extern const size_t n_families_of_graphs, n_families_of_paths, n_families_of_names,
-    n_families_of_values;
+    n_families_of_values, n_families_of_tracked;
+
+/* Of those of tracked programs: makes the file one, before its first record; and the objects that
+** are older than all marks. */
+void family_begin_tracked(forge *f, const heap_family *family, unsigned n);
+void family_end_tracked(forge *f, const heap_family *family, unsigned n);
 
 #endif

@@ -2,10 +2,8 @@
 ** test_work.c - does the work of each question grow as the file does? For each family of files
 ** (families.h), and each question that the commands ask of the library.
 **
-** Work is counted, not timed: this tree is compiled so that every basic block calls the function
-** below (-fsanitize-coverage=trace-pc). So the figures are the same on each machine and under any
-** load, but for the seeds of hash tables. Four times the file may take a bit more than four times
-** the work, which leaves room for n log n; a square would be 16 times. What has a limit of its own
+** Work is counted, not timed (work.h). Four times the file may take a bit more than four times the
+** work, which leaves room for n log n; a square would be 16 times. What has a limit of its own
 ** grows faster until it is there, so little work is never too much.
 */
 #include <setjmp.h>
@@ -17,24 +15,7 @@
 
 #include "families.h"
 #include "luaheap.h"
-
-/* {=== Counting ====================================================================== */
-
-#if defined __clang__
-#define UNCOUNTED __attribute__((no_sanitize("coverage")))
-#else
-#define UNCOUNTED __attribute__((no_sanitize_coverage))
-#endif
-
-static uint64_t work;
-
-void __sanitizer_cov_trace_pc(void);
-
-UNCOUNTED void __sanitizer_cov_trace_pc(void) {
-  work++;
-}
-
-/* }=================================================================================== */
+#include "work.h"
 
 /* {=== The questions ================================================================= */
 
@@ -308,6 +289,22 @@ static void ask_ladder(run *r) {
   lh_ladder_free(ladder);
 }
 
+static void ask_leaks(run *r) {
+  work_ask("leaks", r->at[2], &(lh_request){0});
+}
+
+static void ask_epochs(run *r) {
+  work_ask("epochs", r->at[2], &(lh_request){0});
+}
+
+/* Of what was tracked. */
+static void ask_sites(run *r) {
+  work_ask("info", r->at[2], &(lh_request){0});
+  if (!lh_snapshot_tracking(r->at[2])) return;
+  work_ask("sites", r->at[2], &(lh_request){0});
+  work_ask("stack", r->at[2], &(lh_request){.id = lh_object_count(r->at[2])});
+}
+
 /* The last ones are asked of old objects, too. */
 static const struct {
   const char *name;
@@ -320,9 +317,10 @@ static const struct {
     {"tiles", ask_tiles},       {"ways", ask_ways},           {"held by", ask_held_by},
     {"labels", ask_labels},     {"names", ask_names},         {"cuts", ask_cuts},
     {"paths", ask_paths},       {"referrers", ask_referrers}, {"map", ask_map},
-    {"timeline", ask_timeline}, {"interval", ask_interval},   {"diff", ask_diff},
+    {"timeline", ask_timeline}, {"interval", ask_interval},   {"epochs", ask_epochs},
+    {"sites", ask_sites},       {"leaks", ask_leaks},         {"diff", ask_diff},
     {"changes", ask_changes},   {"ladder", ask_ladder}};
-enum { QUESTIONS = sizeof questions / sizeof *questions, OF_SEVERAL = 3 };
+enum { QUESTIONS = sizeof questions / sizeof *questions, OF_SEVERAL = 4 };
 
 /* }=================================================================================== */
 
@@ -338,11 +336,11 @@ static void ask_all_of(const heap_family *family, size_t bytes, bool old, uint64
     assert_int_equal(lh_analyse(r.at[i], NULL), LH_OK);
     assert_int_equal(lh_classify(r.at[i], NULL), LH_OK);
   }
-  assert_true(work > 0); /* it is counted */
+  assert_true(work_done > 0); /* it is counted */
   for (int i = old ? QUESTIONS - OF_SEVERAL : 0; i < QUESTIONS; i++) {
-    uint64_t before = work;
+    uint64_t before = work_done;
     questions[i].ask(&r);
-    figures[i] = work - before;
+    figures[i] = work_done - before;
   }
   for (int i = 0; i < 3; i++) {
     lh_close(r.at[i]);
@@ -395,11 +393,11 @@ static void work_grows_as_the_file_does(void **state) {
 static uint64_t work_of_pattern(lh_snapshot *s, const char *pattern) {
   lh_id *ids;
   size_t n;
-  uint64_t before = work;
+  uint64_t before = work_done;
   assert_int_equal(lh_find_all(s, pattern, &ids, &n, NULL), LH_OK);
   assert_true(n > 10000);
   lh_free(ids);
-  return work - before;
+  return work_done - before;
 }
 
 /* It is compared with the name of each class some times, however many objects there are; neighbours
