@@ -213,6 +213,7 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
+  uint64_t written_bytes;   /* of its memory, by the program; of a core: all */
   bool is_quiet;            /* Lua was amid no change, or has run on to where it is not */
   struct lh_moment *moment; /* else from where it runs on to where that is so; NULL: it cannot */
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */

@@ -20,7 +20,7 @@
 ** process runs on instead, which has the mirror, so all that the program has written, at the same
 ** addresses; code.c gives it the code, and this file the registers of the thread by which the state
 ** is run. It is killed with its tracer, and where it comes to none of these places: by a fault, by
-** a call amid a change, or not at all in 300 ms.
+** a call amid a change, or not at all in 300 ms of processor time.
 **
 ** Who may profit? The program's code, which is an attacker's, and executes any instruction in that
 ** child. So the child has nothing of this process by then: no memory, descriptor, right or system
@@ -40,6 +40,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cached.h"
@@ -99,6 +100,8 @@ typedef struct runner {
   uint64_t call_at; /* where the thread has its running call */
   uint64_t call;
   uint64_t touched_before; /* pages, before it ran on */
+  uint64_t turn_ends_ns;   /* of its processor time */
+  uint64_t until_ns;       /* lh_now_ns() at which all turns end */
 } runner;
 
 static bool read_word(const runner *r, uint64_t address, uint64_t *word) {
@@ -140,9 +143,20 @@ static bool watch_words(runner *r) {
 
 /* {=== Running on ==================================================================== */
 
-/* Most states need some microseconds. Those that do not get a second turn. */
+/* Most states need some microseconds of processor time. Those that do not get a second turn. */
 static const uint64_t FIRST_TURN_NS = 20000000, SECOND_TURN_NS = 300000000;
-static const uint64_t MOST_FOR_ALL_NS = 3000000000, MOST_TO_STOP_NS = 10000000000;
+static const uint64_t MOST_FOR_ALL_NS = 3000000000;
+
+/* On a busy machine the child waits for a processor; so long at the most. */
+static const uint64_t MOST_WAIT_NS = 20000000000, MOST_TO_STOP_NS = 10000000000;
+
+/* The processor time that the child has had. */
+static uint64_t processor_ns(pid_t child) {
+  clockid_t clock;
+  struct timespec had;
+  if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &had) < 0) return UINT64_MAX;
+  return (uint64_t)had.tv_sec * 1000000000 + (uint64_t)had.tv_nsec;
+}
 
 /* How often the child has touched a page that it had not, or wrote to one that it has in common
 ** with this process. */
@@ -157,11 +171,12 @@ static uint64_t pages_touched(pid_t child) {
 }
 
 /* Waits until it stops: false, if it takes more time or memory than any program needs. */
-static bool wait_in_limits(runner *r, int *status, uint64_t until_ns) {
+static bool wait_in_limits(runner *r, int *status) {
   const uint64_t MOST_PAGES = 16384, SLICE_NS = 2000000;
   for (;;) {
     if (lh_sandbox_wait(&r->id, status, lh_now_ns() + SLICE_NS)) return true;
-    if (r->id == 0 || lh_now_ns() > until_ns) return false;
+    if (r->id == 0 || processor_ns(r->id) > r->turn_ends_ns || lh_now_ns() > r->until_ns)
+      return false;
     if (pages_touched(r->id) - r->touched_before > MOST_PAGES) return false;
   }
 }
@@ -197,11 +212,11 @@ static void stop_anywhere(runner *r) {
     (void)lh_sandbox_wait(&r->id, &status, lh_now_ns() + MOST_TO_STOP_NS);
 }
 
-static verdict run(runner *r, uint64_t until_ns) {
+static verdict run(runner *r) {
   int status;
   verdict v = GO_ON;
   while (v == GO_ON) {
-    bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_in_limits(r, &status, until_ns);
+    bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_in_limits(r, &status);
     v = stops ? judge(r, status) : LOST;
     if (!stops) stop_anywhere(r);
   }
@@ -263,7 +278,7 @@ static void keep_registers(const runner *r, lh_all_registers *thread) {
 }
 
 /* Lets the thread of one state run on, as the memory of the child is by now. */
-static bool run_state(runner *r, const lh_mirrored *m, uint64_t state, uint64_t until_ns) {
+static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_memory memory = *m->memory;
   memory.process_id = r->id;
   lh_cached *cached = lh_cached_open(&memory);
@@ -272,20 +287,21 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state, uint64_t 
   lh_all_registers *thread = find_way_on(m, &peek, state, &r->call_at);
   lh_free(cached);
   if (!thread || !watch_words(r) || !lh_registers_set_all(r->id, thread)) return false;
-  bool is_safe = run(r, until_ns) == SAFE;
+  bool is_safe = run(r) == SAFE;
   keep_registers(r, thread);
   return is_safe;
 }
 
 /* All that are not quiet yet. False: the child has ended. */
 static bool run_states(runner *r, const lh_mirrored *m, const lh_states_to_run *of) {
-  uint64_t start = lh_now_ns();
+  uint64_t start = processor_ns(r->id);
+  r->until_ns = lh_now_ns() + MOST_WAIT_NS;
   for (int turn = 0; turn < 2; turn++) {
     for (size_t i = 0; i < of->n && r->id != 0; i++) {
-      uint64_t now = lh_now_ns();
-      if (of->is_quiet[i] || now - start > MOST_FOR_ALL_NS) continue;
-      uint64_t until_ns = now + (turn == 0 ? FIRST_TURN_NS : SECOND_TURN_NS);
-      of->is_quiet[i] = run_state(r, m, of->states[i], until_ns);
+      uint64_t had = processor_ns(r->id);
+      if (of->is_quiet[i] || had - start > MOST_FOR_ALL_NS || lh_now_ns() > r->until_ns) continue;
+      r->turn_ends_ns = had + (turn == 0 ? FIRST_TURN_NS : SECOND_TURN_NS);
+      of->is_quiet[i] = run_state(r, m, of->states[i]);
     }
   }
   return r->id != 0;

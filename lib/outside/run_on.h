@@ -69,7 +69,8 @@ typedef struct lh_states_to_run {
 /* Lets the states that are not quiet run on from the moment of a mirror, in one child, each to
 ** where Lua is amid no change in it, and says of which that is so. The mirror is as of the end, for
 ** all of them, and the moment is over. LH_EIO: the mirror is of no use any more. Cost: as
-** lh_mirror_fill, and for each state that comes to no such place 300 ms, three seconds in all. */
+** lh_mirror_fill, and for each state that comes to no such place 300 ms of processor time, three
+** seconds in all; twenty seconds of waiting for a processor at the most. */
 int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error);
 
 /* }=================================================================================== */

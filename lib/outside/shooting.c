@@ -41,6 +41,7 @@ typedef struct shooting {
   lh_mirrored_state state;
   lh_doubt doubt;
   const lh_memory_region *region; /* of the last object looked at; NULL */
+  uint64_t walked_bytes;          /* of all objects, without what userdata have for C */
   lh_carried_mark *carried;
   size_t n_carried;
   int64_t noted_more_bytes; /* malloc's note, as lh_mirrored.more_extra_bytes */
@@ -191,9 +192,21 @@ static bool has_content_of_target(shooting *s, const raw_object *object, uint64_
   }
 }
 
+/* Lua writes all of an object, and at least half of a vector that grows while a chunk is loaded; only
+** C may leave a userdata untouched. So the bytes that were written bound the walk: a forged string in
+** memory that was never touched is not hashed to its end. */
+static bool may_be_written(shooting *s, const lh_walk *walk, const raw_object *object,
+                           uint64_t bytes) {
+  if (walk->object_bytes == 0) s->walked_bytes = 0; /* there may be a walk before */
+  if (object->type == RAW_USERDATA) return true;
+  s->walked_bytes += bytes;
+  return s->walked_bytes / 2 <= s->mirrored->written_bytes;
+}
+
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
   shooting *s = shooting_of(walk);
   if (bytes > s->doubt.most_bytes || walk->object_bytes > s->doubt.most_bytes - bytes) return false;
+  if (!may_be_written(s, walk, object, bytes)) return false;
   if (!has_content_of_target(s, object, bytes) || !lh_is_sound(&s->doubt, object)) return false;
   if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);

@@ -82,6 +82,7 @@ static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool 
   bool never_fork = t->options && t->options->never_fork;
   *is_sound = true;
   t->told->stillness = LH_STILL_CORE;
+  mirrored->written_bytes = lh_mirrored_bytes(&t->target->memory);
   if (t->target->is_core) return lh_mirror_fill(t->mirror, &t->target->memory, copied_bytes, error);
   int rc = lh_still_begin(t->target, attempt, never_fork, &still, &frozen, t->told, error);
   if (rc < 0) return rc;
@@ -89,6 +90,7 @@ static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool 
   if (!mirrored->is_quiet) mirrored->moment = t->moment = lh_still_moment(still, &frozen);
   *is_sound = mirrored->is_quiet || mirrored->moment || mirrored->is_lenient;
   if (*is_sound) rc = lh_mirror_fill(t->mirror, &frozen, copied_bytes, error);
+  mirrored->written_bytes = *copied_bytes;
   *is_sound &= lh_still_end(still, t->told);
   return rc;
 }

@@ -200,8 +200,7 @@ typedef struct sampled {
   char paths[MOST_STATES][16];
   size_t n;
   lh_outside_told told;
-  /* Of all samples: how many were taken so, and may show what was just changing. */
-  unsigned n_taken, n_in_call, n_stopped, n_in_doubt;
+  unsigned n_in_call, n_stopped; /* of all samples: how many were taken so */
 } sampled;
 
 static void open_storm(const storm *how, pid_t pid, sampled *s) {
@@ -223,23 +222,33 @@ static int take(sampled *s, bool never_fork, lh_error *error) {
   return lh_take_outside(s->target, s->requests, s->n, &options, &s->told, error);
 }
 
+/* A try that begins a minute after the first is the last, and may leave doubts: on a machine that
+** gives this process no processor for so long. */
+static bool was_in_time(uint64_t start_ns) {
+  const uint64_t most_ns = 60000000000;
+  return lh_now_ns() - start_ns < most_ns;
+}
+
+/* In eight tries each state comes to where Lua is amid no change: so none is in doubt. */
 static void take_samples(sampled *s, bool never_fork, unsigned n) {
   lh_error error = {0};
   for (unsigned i = 0; i < n; i++) {
-    if (take(s, never_fork, &error) < 0) fail_msg("%s", error.message);
+    uint64_t start_ns = lh_now_ns();
+    int rc = take(s, never_fork, &error);
+    bool in_time = was_in_time(start_ns);
+    if (rc < 0 && (in_time || rc != LH_EBUSY)) fail_msg("%s", error.message);
+    if (rc < 0) continue;
     for (size_t k = 0; k < s->n; k++) {
       assert_int_equal(s->requests[k].unaccounted_bytes, 0);
-      s->n_taken++;
       s->n_in_call += s->told.was_in_system_call;
       s->n_stopped += s->told.stillness == LH_STILL_STOPPED;
-      s->n_in_doubt += s->requests[k].is_in_doubt;
+      if (LH_CAN_INJECT && in_time) assert_false(s->requests[k].is_in_doubt);
       if (!s->requests[k].is_in_doubt) check_sample(s->requests[k].path);
       (void)unlink(s->requests[k].path);
     }
   }
 }
 
-/* Few are in doubt: where the machine is so busy that who runs on is not let run. */
 static sampled sample(const storm *how, bool never_fork, unsigned n) {
   sampled s;
   pid_t pid = start_storm(how);
@@ -247,7 +256,6 @@ static sampled sample(const storm *how, bool never_fork, unsigned n) {
   take_samples(&s, never_fork, n);
   lh_target_free(s.target);
   end_storm(pid);
-  if (LH_CAN_INJECT) assert_true(s.n_in_doubt * 2 < s.n_taken);
   return s;
 }
 
