@@ -101,6 +101,8 @@ struct lh_target {
   char *doubt;          /* of a core: what it lacks, or this machine; NULL: nothing */
   struct lh_core *core; /* core.h; NULL: it is a process */
   struct lh_found_texts *found; /* states.c */
+  void (*show_search)(void *payload, uint64_t searched_bytes);
+  void *show_payload;
 };
 
 /* process.c, core.c: open; *target is cleared before. */
