@@ -40,6 +40,8 @@
 #ifndef LUAHEAP_OUTSIDE_H
 #define LUAHEAP_OUTSIDE_H
 
+#include <signal.h>
+
 #include "base.h"
 #include "luaheap_outside.h"
 
@@ -67,8 +69,9 @@ typedef struct lh_memory {
   /* Reads n bytes; false where not all of them can be. The frozen copy of a process is another
   ** reader with the same regions. */
   bool (*read)(const struct lh_memory *memory, uint64_t address, void *out, size_t n);
-  int64_t process_id; /* of whom read() reads */
-  int fd;             /* a core's file, or /proc/PID/mem; -1 */
+  int64_t process_id;     /* of whom read() reads */
+  int fd;                 /* a core's file, or /proc/PID/mem; -1 */
+  const sigset_t *before; /* signals are held while it is read, and these were before; NULL */
 } lh_memory;
 
 /* The region that holds an address; NULL: none. O(log n). */
@@ -216,6 +219,7 @@ typedef struct lh_mirrored {
   lh_stillness stillness;
   bool was_in_system_call;
   uint64_t written_bytes;   /* of its memory, by the program; of a core: all */
+  uint64_t most_seconds;    /* of processor time, for the child */
   bool is_quiet;            /* Lua was amid no change, or has run on to where it is not */
   struct lh_moment *moment; /* else from where it runs on to where that is so; NULL: it cannot */
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */

@@ -310,7 +310,7 @@ static bool run_states(runner *r, const lh_mirrored *m, const lh_states_to_run *
 /* The registers come last, and with them the first instruction of the program. */
 static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m, const lh_states_to_run *of) {
   sigset_t signals;
-  lh_hold_signals(&signals);
+  lh_hold_child_signals(&signals);
   bool lives = stop_child(r) && lh_sandbox_close(&r->id, stub, m->memory, &m->moment->identity);
   r->touched_before = lives ? pages_touched(r->id) : 0;
   lives = lives && run_states(r, m, of);

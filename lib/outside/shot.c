@@ -27,10 +27,9 @@ typedef struct report {
 
 /* {=== The child ===================================================================== */
 
-/* The child has what the program kept secret: no core of it is left. What it may take is far more
-** than it needs, ten seconds and a minute for each GB that the program has written. */
+/* The child has what the program kept secret: no core of it is left. */
 static void confine(const lh_mirrored *m) {
-  rlim_t seconds = 10 + (m->written_bytes >> 24);
+  rlim_t seconds = m->most_seconds;
   (void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -3,9 +3,9 @@
 **
 ** Is it idle, it is not touched: whether it ran meanwhile is told in the end (idle.c). Else its
 ** threads run on to their next system calls (calls.c), it is stopped (stop.c), and forks a frozen
-** copy of itself, which is read instead (inject.c), or stays stopped. All signals are blocked from
-** the beginning to the end: so who presses Ctrl-C or Ctrl-Z waits until the process runs again, and
-** nothing of ours is left.
+** copy of itself, which is read instead (inject.c), or stays stopped. Signals are held as long as
+** requests are made of the kernel: so who presses Ctrl-C waits for that, and nothing of ours is left.
+** A process that stays stopped is let go when this one ends, at once. Ctrl-Z waits until it runs.
 */
 #include <fcntl.h>
 #include <signal.h>
@@ -70,11 +70,14 @@ static const char *find_hindrance(lh_still *s) {
 
 static void end_copy(lh_still *s, lh_outside_told *told) {
   enum { MOST_TIMES = 50 };
+  const uint64_t most_ns = 10000000000;
+  uint64_t start_ns = lh_now_ns();
   bool is_gone = false;
   if (s->fd >= 0) (void)close(s->fd);
   lh_frozen_kill(&s->frozen);
   for (int i = 0; s->frozen.own_id > 0 && !is_gone && i < MOST_TIMES; i++) {
-    int rc = lh_stop_begin(&s->stop, (pid_t)s->target->process_id, NULL);
+    if (lh_now_ns() - start_ns > most_ns) break;
+    int rc = lh_stop_begin(&s->stop, (pid_t)s->target->process_id, &s->signals, NULL);
     if (rc == LH_EBUSY) continue;
     if (rc != LH_OK) break;
     is_gone = lh_inject_reap(&s->stop, s->room, &s->frozen);
@@ -98,6 +101,7 @@ static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
   memory->process_id = s->frozen.id;
   memory->fd = s->fd;
   memory->read = lh_process_read_copy;
+  memory->before = &s->signals;
   return rc;
 }
 
@@ -113,6 +117,12 @@ static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_e
 
 /* }=================================================================================== */
 
+/* Between two steps. */
+static int check_signals(const lh_still *s, lh_error *error) {
+  if (!lh_is_told_to_end(&s->signals)) return LH_OK;
+  return lh_fail(error, LH_EBUSY, "a signal ends this process");
+}
+
 static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outside_told *told,
                        lh_error *error) {
   int rc;
@@ -121,11 +131,14 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   s->stillness = LH_STILL_STOPPED;
   if (hindrance) told->no_fork = hindrance;
   rc = lh_refuse_frozen(process, error);
-  if (rc == LH_OK) rc = lh_stop_trace(&s->stop, process, error);
+  if (rc == LH_OK) rc = lh_stop_trace(&s->stop, process, &s->signals, error);
   if (rc == LH_OK) lh_stop_seek_calls(&s->stop);
+  if (rc == LH_OK) rc = check_signals(s, error);
   if (rc == LH_OK) rc = lh_stop_all(&s->stop, error);
+  if (rc == LH_OK) rc = check_signals(s, error);
   if (rc == LH_OK && !lh_stop_run_on(&s->stop, &told->was_in_system_call))
     rc = lh_fail(error, LH_EBUSY, "a thread of process %d does not stop", (int)process);
+  if (rc == LH_OK) rc = check_signals(s, error);
   if (rc == LH_OK && !told->was_in_system_call) s->moment = lh_moment_begin(&s->stop);
   if (rc == LH_OK && !never_fork && !hindrance) rc = fork_copy(s, memory, told, error);
   if (rc != LH_OK || s->frozen.id) return rc;
@@ -167,6 +180,7 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
     rc = stop_target(s, never_fork, memory, told, error);
   }
   told->stillness = s->stillness;
+  if (rc == LH_OK && s->stillness != LH_STILL_FORK) lh_let_signals(&s->signals);
   if (rc == LH_OK) return rc;
   (void)lh_still_end(s, told);
   *still = NULL;
@@ -181,6 +195,8 @@ lh_moment *lh_still_moment(lh_still *s, const lh_memory *memory) {
 }
 
 bool lh_still_end(lh_still *s, lh_outside_told *told) {
+  sigset_t let;
+  lh_hold_signals(&let);
   bool was_still = s->stillness != LH_STILL_IDLE || lh_idle_end(&s->idle);
   if (s->stop.n > 0) tell_stop(lh_stop_end(&s->stop), told);
   if (s->frozen.id) end_copy(s, told);

@@ -15,6 +15,7 @@
 ** the try that begins after it is the last.
 */
 #include <errno.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "run_on.h"
@@ -55,13 +56,27 @@ static void show_progress(const taking *t) {
   if (t->options && t->options->progress) t->options->progress(t->options->payload, t->n_done);
 }
 
-/* Those that are left. LH_EBUSY in `error` alone: one of them has to be tried again. */
+/* The processor time of children that have ended. */
+static uint64_t children_seconds(void) {
+  struct rusage is = {0};
+  (void)getrusage(RUSAGE_CHILDREN, &is);
+  return (uint64_t)(is.ru_utime.tv_sec + is.ru_stime.tv_sec);
+}
+
+/* Those that are left. All of them together have far more time than they need, ten seconds and a
+** minute for each GB that the program has written: false states may be forged so that each takes long.
+** LH_EBUSY in `error` alone: one of them has to be tried again. */
 static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   int rc = run_on(t, mirrored, error);
+  uint64_t before = children_seconds(), most = 10 + (mirrored->written_bytes >> 24);
   if (rc < 0) return rc;
   for (size_t i = 0; i < t->n; i++) {
     lh_mirrored m = *mirrored;
+    uint64_t spent = children_seconds() - before;
     if (t->done[i]) continue;
+    if (spent >= most)
+      return lh_fail(error, LH_EBUSY, "its states take longer than a heap of that size can");
+    m.most_seconds = most - spent;
     m.is_quiet = t->is_quiet[i];
     rc = lh_shoot_mirrored(&m, &t->requests[i], error);
     if (rc < 0 && rc != LH_EBUSY) return rc;

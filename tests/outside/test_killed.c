@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "attach.h"
+#include "outside/copy.h"
 #include "requests.h"
 #include "soak.h"
 #include "subject.h"
@@ -236,7 +237,38 @@ static void test_killed_at_random_moments(void **state) {
   }
 }
 
-/* Ctrl-C: it dies of that, but not before nothing of it is left. */
+/* {=== Who is interrupted ============================================================ */
+
+static volatile sig_atomic_t n_handled;
+
+static void handle(int signal_number) {
+  (void)signal_number;
+  n_handled++;
+}
+
+/* Copies nothing until it is told to end. */
+static void copy_until_told(const attach *a) {
+  lh_spans mirrored = {0}, written = {0};
+  uint64_t copied;
+  while (lh_copy_written(&a->memory, &mirrored, &written, &copied)) attach_nap();
+}
+
+static void hold_until_told(const victim *v, bool never_fork, int out) {
+  attach a;
+  (void)signal(SIGINT, SIG_DFL); /* who runs the tests in the background has it ignored */
+  (void)signal(SIGUSR1, handle);
+  attach_open(&a, v->subject.id);
+  attach_begin(&a, never_fork);
+  if (write(out, "", 1) != 1) _exit(1);
+  if (a.told.stillness == LH_STILL_FORK)
+    copy_until_told(&a);
+  else
+    for (;;) attach_nap();
+  attach_end(&a);
+  _exit(0);
+}
+
+/* Ctrl-C, at any moment: it dies of that, and nothing of it is left. */
 static void test_interrupted(void **state) {
   (void)state;
   for (int i = 0; i < 20; i++) {
@@ -245,17 +277,9 @@ static void test_interrupted(void **state) {
     char byte;
     assert_int_equal(pipe(ends), 0);
     pid_t tool = fork();
-    if (tool == 0) {
-      attach a;
-      (void)signal(SIGINT, SIG_DFL); /* who runs the tests in the background has it ignored */
-      attach_open(&a, v.subject.id);
-      attach_begin(&a, i % 2);
-      if (write(ends[1], "", 1) != 1) _exit(1);
-      for (int k = 0; k < 10; k++) attach_nap();
-      attach_end(&a);
-      _exit(0);
-    }
+    if (tool == 0) hold_until_told(&v, i % 2, ends[1]);
     assert_int_equal(read(ends[0], &byte, 1), 1);
+    (void)kill(tool, SIGUSR1);
     (void)kill(tool, SIGINT);
     assert_int_equal(waitpid(tool, &status, 0), tool);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
@@ -267,6 +291,69 @@ static void test_interrupted(void **state) {
   }
 }
 
+static void interrupt(void *payload) {
+  (void)payload;
+  (void)syscall(SYS_kill, getpid(), SIGTERM);
+}
+
+/* The same before each request, as far as they are made with signals held; and what is handled does
+** not end it. */
+static int interrupt_at_each_step(void (*life)(const subject *self), bool never_fork) {
+  victim v = start_victim(life);
+  int step = 0;
+  for (int status = SIGTERM; WIFSIGNALED(status);) {
+    step++;
+    pid_t tool = fork();
+    if (tool == 0) {
+      attach a;
+      (void)signal(SIGTERM, SIG_DFL);
+      attach_open(&a, v.subject.id);
+      requests_begin(step, interrupt, NULL);
+      if (attach_try(&a, never_fork)) _exit(requests_end() >= step);
+      _exit(1);
+    }
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGTERM : status == 0);
+    expect_sound(&v, "told to end at step", step);
+    assert_int_equal(v.zombies, 0);
+  }
+  end_victim(&v);
+  return step - 1;
+}
+
+static void test_interrupted_at_each_step(void **state) {
+  (void)state;
+  int n = 0;
+  for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) {
+    n += interrupt_at_each_step(lives[i], false);
+    n += interrupt_at_each_step(lives[i], true);
+  }
+  print_message("told to end %d times\n", n);
+  assert_true(n > (LH_CAN_INJECT ? 100 : 50));
+}
+
+static void test_handled(void **state) {
+  (void)state;
+  for (int never_fork = 0; never_fork < 2; never_fork++) {
+    victim v = start_victim(idle_on);
+    attach a;
+    n_handled = 0;
+    (void)signal(SIGUSR1, handle);
+    attach_open(&a, v.subject.id);
+    attach_begin(&a, never_fork);
+    assert_false(lh_is_told_to_end(a.memory.before));
+    (void)raise(SIGUSR1);
+    assert_false(lh_is_told_to_end(a.memory.before));
+    assert_int_equal(n_handled, never_fork); /* nobody waits where it is stopped, else a moment */
+    attach_end(&a);
+    assert_int_equal(n_handled, 1);
+    attach_close(&a);
+    expect_sound(&v, "a handler ran", never_fork);
+    assert_int_equal(v.zombies, 0);
+    end_victim(&v);
+  }
+}
+
 /* }=================================================================================== */
 
 int main(void) {
@@ -274,6 +361,8 @@ int main(void) {
       cmocka_unit_test(test_killed_at_each_step),
       cmocka_unit_test(test_killed_at_random_moments),
       cmocka_unit_test(test_interrupted),
+      cmocka_unit_test(test_interrupted_at_each_step),
+      cmocka_unit_test(test_handled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
