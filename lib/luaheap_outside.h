@@ -83,8 +83,8 @@ typedef struct lh_found_state {
 
 /* Finds all 5.4 states of a target, by ascending address, without stopping it. LH_EHOST: there is
 ** none; the message names another Lua that is there, or says that no Lua is. *states is freed by
-** lh_free_states. Cost: 0.2 to 0.4 s for each GB of writable memory. LH_EIO, too, after a minute and
-** ten seconds for each GB: a target may forge what looks like states. */
+** lh_free_states. Cost: 0.2 to 0.4 s for each GB of writable memory. LH_EIO, too, after a minute
+** and ten seconds for each GB: a target may forge what looks like states. */
 int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_error *error);
 
 /* From now on `show` is called while states are looked for, after each 64 MiB. */

@@ -106,8 +106,9 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory) {
 
 /* {=== In a core ===================================================================== */
 
-/* A kernel leaves out what a process had never written: its core of a mapping of 16 TB is a hole in a
-** file of some MB. A state may begin or end in the zeros of a hole, so some of them are told, too. */
+/* A kernel leaves out what a process had never written: its core of a mapping of 16 TB is a hole in
+** a file of some MB. A state may begin or end in the zeros of a hole, so some of them are told,
+** too. */
 static void find_data(lh_pages *pages, const lh_memory_region *region, uint64_t end) {
   enum { AROUND = 64 };
   int fd = pages->memory->fd;

@@ -34,8 +34,8 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory);
 /* The next pages of the regions that are mirrored (lh_region_is_mirrored), by ascending address, at
 ** most 2 MiB of them. What lies between in such a region reads as zero, or as the file that it
 ** maps: no Lua object is there, since the collector writes to each. Of a core: what is in it, but
-** for holes in its file, which are zero. Where the system does not tell, all of a region. False, too,
-** after until_ns. Cost: 15 ms for each GB in use, 0.01 for each that is not. */
+** for holes in its file, which are zero. Where the system does not tell, all of a region. False,
+** too, after until_ns. Cost: 15 ms for each GB in use, 0.01 for each that is not. */
 bool lh_pages_next(lh_pages *pages, lh_span *span);
 
 void lh_pages_end(lh_pages *pages);

@@ -12,7 +12,8 @@
 **
 ** All states of the program run on in one child, one after the other: each is a thread of the
 ** program that goes on while the others wait, as a scheduler may let it. A state that waits for a
-** lock of another one's thread gets another turn, for that thread goes on before.
+** lock of another one's thread gets another turn, for that thread goes on before. Calls for locks
+** are answered here: a program that waits for one may be told at any time to look again.
 **
 ** The first two are writes to two words, of which the processor tells (debug registers): mostly
 ** after some microseconds, and no code of Lua needs to be known. The program itself must not run
@@ -34,6 +35,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -99,9 +101,10 @@ typedef struct runner {
   pid_t id;
   uint64_t call_at; /* where the thread has its running call */
   uint64_t call;
-  uint64_t touched_before; /* pages, before it ran on */
-  uint64_t turn_ends_ns;   /* of its processor time */
-  uint64_t until_ns;       /* lh_now_ns() at which all turns end */
+  uint64_t touched_before;   /* pages, before it ran on */
+  uint64_t turn_ends_ns;     /* of its processor time */
+  unsigned n_looks, n_calls; /* in this turn: for locks */
+  uint64_t until_ns;         /* lh_now_ns() at which all turns end */
 } runner;
 
 static bool read_word(const runner *r, uint64_t address, uint64_t *word) {
@@ -187,6 +190,19 @@ static bool has_returned(const runner *r) {
          read_word(r, r->call_at, &call) && call == previous;
 }
 
+/* A thread that waits for a lock is told to look again, and one that wakes others that it has: the
+** others go on at their own turns, and look again, too. False: it is another call, or a lock that
+** is not given back in this turn. */
+static bool answer_lock(runner *r, lh_registers *registers) {
+  enum { MOST_LOOKS = 4, MOST_CALLS = 1000 };
+  uint64_t command = lh_registers_second_argument(registers) & (uint64_t)(unsigned)FUTEX_CMD_MASK;
+  bool waits = command == FUTEX_WAIT;
+  if (lh_registers_call(registers) != SYS_futex || (!waits && command != FUTEX_WAKE)) return false;
+  if ((waits && ++r->n_looks > MOST_LOOKS) || ++r->n_calls > MOST_CALLS) return false;
+  registers->rax = (unsigned long long)(waits ? -EAGAIN : 0);
+  return lh_registers_set(r->id, registers);
+}
+
 /* Of a child that has stopped. */
 typedef enum verdict { GO_ON, SAFE, LOST } verdict;
 
@@ -195,6 +211,7 @@ static verdict judge(runner *r, int status) {
   if ((WSTOPSIG(status) & ~0x80) != SIGTRAP || status >> 16 != 0) return LOST;
   if (!lh_registers_get(r->id, &registers)) return LOST;
   if (WSTOPSIG(status) & 0x80) {
+    if (answer_lock(r, &registers)) return GO_ON;
     uint64_t argument = lh_registers_second_argument(&registers);
     return lh_call_is_quiet(lh_registers_call(&registers), argument) ? SAFE : LOST;
   }
@@ -286,6 +303,7 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_peek peek = lh_peek_cached(cached);
   lh_all_registers *thread = find_way_on(m, &peek, state, &r->call_at);
   lh_free(cached);
+  r->n_looks = r->n_calls = 0;
   if (!thread || !watch_words(r) || !lh_registers_set_all(r->id, thread)) return false;
   bool is_safe = run(r) == SAFE;
   keep_registers(r, thread);

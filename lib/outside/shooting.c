@@ -192,9 +192,9 @@ static bool has_content_of_target(shooting *s, const raw_object *object, uint64_
   }
 }
 
-/* Lua writes all of an object, and at least half of a vector that grows while a chunk is loaded; only
-** C may leave a userdata untouched. So the bytes that were written bound the walk: a forged string in
-** memory that was never touched is not hashed to its end. */
+/* Lua writes all of an object, and at least half of a vector that grows while a chunk is loaded;
+** only C may leave a userdata untouched. So the bytes that were written bound the walk: a forged
+** string in memory that was never touched is not hashed to its end. */
 static bool may_be_written(shooting *s, const lh_walk *walk, const raw_object *object,
                            uint64_t bytes) {
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* there may be a walk before */

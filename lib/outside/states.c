@@ -100,8 +100,8 @@ typedef struct search {
   uint64_t searched_bytes, shown_bytes;
 } search;
 
-/* Of the library that a state's code is in; which takes a moment to find out. A program that has more
-** of them has made them up. */
+/* Of the library that a state's code is in; which takes a moment to find out. A program that has
+** more of them has made them up. */
 static const char *release_of_library(search *s, uint64_t library) {
   for (size_t i = 0; i < s->n_libraries; i++) {
     if (s->libraries[i].address == library) return s->libraries[i].release;

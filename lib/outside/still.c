@@ -4,8 +4,9 @@
 ** Is it idle, it is not touched: whether it ran meanwhile is told in the end (idle.c). Else its
 ** threads run on to their next system calls (calls.c), it is stopped (stop.c), and forks a frozen
 ** copy of itself, which is read instead (inject.c), or stays stopped. Signals are held as long as
-** requests are made of the kernel: so who presses Ctrl-C waits for that, and nothing of ours is left.
-** A process that stays stopped is let go when this one ends, at once. Ctrl-Z waits until it runs.
+** requests are made of the kernel: so who presses Ctrl-C waits for that, and nothing of ours is
+** left. A process that stays stopped is let go when this one ends, at once. Ctrl-Z waits until it
+** runs.
 */
 #include <fcntl.h>
 #include <signal.h>

@@ -13,10 +13,10 @@
 ** A thread that sleeps in the kernel where it cannot be interrupted, for a disk or in vfork(), is
 ** taken for stopped: it does so before it goes on in the program.
 **
-** Signals are held while requests are made of the kernel, and come again while memory is copied. What
-** would end this process then does: the kernel lets all threads go on as after SIGKILL. A copy that
-** was forked must be taken away before: there signals stay held, and whoever is at work asks for them
-** (lh_is_told_to_end).
+** Signals are held while requests are made of the kernel, and come again while memory is copied.
+** What would end this process then does: the kernel lets all threads go on as after SIGKILL. A copy
+** that was forked must be taken away before: there signals stay held, and whoever is at work asks
+** for them (lh_is_told_to_end).
 */
 #include "stop.h"
 
@@ -311,7 +311,8 @@ static bool detach(lh_thread *thread) {
 }
 
 /* Waits for those that are not held yet. All in turn: one that starts another program waits for
-** those that have ended to be waited for. The kernel detaches what is left when this process ends. */
+** those that have ended to be waited for. The kernel detaches what is left when this process ends.
+** */
 static void detach_rest(const lh_stop *stop, lh_thread *threads, size_t n) {
   uint64_t start_ns = lh_now_ns(), most_ns = MOST_TO_END_NS;
   for (size_t left = n; left > 0 && lh_now_ns() - start_ns < most_ns;) {

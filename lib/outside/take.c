@@ -64,8 +64,8 @@ static uint64_t children_seconds(void) {
 }
 
 /* Those that are left. All of them together have far more time than they need, ten seconds and a
-** minute for each GB that the program has written: false states may be forged so that each takes long.
-** LH_EBUSY in `error` alone: one of them has to be tried again. */
+** minute for each GB that the program has written: false states may be forged so that each takes
+** long. LH_EBUSY in `error` alone: one of them has to be tried again. */
 static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   int rc = run_on(t, mirrored, error);
   uint64_t before = children_seconds(), most = 10 + (mirrored->written_bytes >> 24);

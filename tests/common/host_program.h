@@ -1,6 +1,6 @@
 /*
-** host_program.h - a program beside this one, to be looked at from outside. It says "ready" on its standard
-** output once it is as far, and dies with this process.
+** host_program.h - a program beside this one, to be looked at from outside. It says "ready" on its
+** standard output once it is as far, and dies with this process.
 */
 #ifndef LUAHEAP_TESTS_HOST_PROGRAM_H
 #define LUAHEAP_TESTS_HOST_PROGRAM_H

@@ -308,6 +308,15 @@ static void test_threads(void **unused) {
   (void)sample(&how, true, 5);
 }
 
+/* One of them has the lock of all allocators, wherever it is stopped, and the others wait for it.
+** */
+static void test_lock(void **unused) {
+  (void)unused;
+  const storm how = {.n_threads = 4, .argument = "lock"};
+  (void)sample(&how, false, 3);
+  (void)sample(&how, true, 3);
+}
+
 /* Each try lets all of them run on. One state in each try would leave most of them in doubt. */
 static void test_many_states(void **unused) {
   (void)unused;
@@ -375,9 +384,9 @@ int main(int argc, char **arguments) {
   (void)argc;
   lh_make_way(arguments);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_calls),       cmocka_unit_test(test_no_calls),
-      cmocka_unit_test(test_filter),      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_many_states), cmocka_unit_test(test_shared_memory),
-      cmocka_unit_test(test_killed)};
+      cmocka_unit_test(test_calls),         cmocka_unit_test(test_no_calls),
+      cmocka_unit_test(test_filter),        cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_lock),          cmocka_unit_test(test_many_states),
+      cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_killed)};
   return folder_run(tests);
 }
