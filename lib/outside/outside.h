@@ -19,6 +19,7 @@
 **     run_on.c      lets all states run on to where Lua is amid no change, in one child; code.c
 **                   gives it the code for that; sandbox.c leaves it nothing of this process;
 **                   run_on.h tells what they share
+**     computing.c   a C function that computes for long, in which it comes to no such place
 **     pages.c       which pages a process has written
 **     mirror.c      the target's memory at its own addresses in this process; room.c says whether
 **                   there is memory for that; copy.c copies it;
@@ -226,10 +227,14 @@ typedef struct lh_mirrored {
   int64_t more_extra_bytes; /* in front of each thread, beyond the usual ones (structure.h) */
 } lh_mirrored;
 
-/* Lua may have been amid a change that shows nowhere. */
-static inline bool lh_is_in_doubt(const lh_mirrored *m) {
-  return !m->is_quiet && m->stillness != LH_STILL_CORE;
-}
+/* Lua may have been amid a change that shows nowhere. A core by a fault was written where the
+** program had come to, which is seldom in Lua; any other, where it happened to be. */
+bool lh_is_in_doubt(const lh_mirrored *m);
+
+/* computing.c: has the state stood in one C function since it was first looked at, for so long that
+** Lua is amid no change? `since` is zero at first. */
+typedef struct lh_stance lh_stance;
+bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
 
 /* LH_OK: it is sound, and the file has its name. LH_EBUSY: it is amid a change. LH_EHOST: no state
 ** is there any more. Others: the file could not be written. */

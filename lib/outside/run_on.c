@@ -29,6 +29,9 @@
 ** What the child has changed of the mirror is copied from it, as from the program before, and it is
 ** killed. It can forge what stands in its own memory, as the program itself can.
 **
+** The program of a core runs on with the registers that are in the core, if its files are still
+** there. The child is the user's then whose file the core is.
+**
 ** Of several threads that one runs a state whose stack has its innermost protected call.
 */
 #include "run_on.h"
@@ -41,11 +44,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cached.h"
+#include "core.h"
 #include "mirrored.h"
 #include "pages.h"
 #include "process.h"
@@ -54,6 +59,8 @@
 #if defined __x86_64__
 
 /* {=== A moment ====================================================================== */
+
+enum { MOST_THREADS_OF_CORE = 1024 }; /* with some KB of registers each */
 
 struct lh_moment {
   lh_all_registers *threads;
@@ -79,6 +86,45 @@ lh_moment *lh_moment_begin(const lh_stop *stop) {
     if (stop->threads[i].held != LH_HELD_GONE) is_known = add_thread(m, &stop->threads[i]);
   }
   if (is_known) return m;
+  lh_moment_free(m);
+  return NULL;
+}
+
+/* The user whose core it is; of who is not root, this process's own. */
+static bool find_owner(const lh_core *core, lh_identity *identity) {
+  struct stat st;
+  if (geteuid() != 0) return lh_identity_of(getpid(), identity);
+  if (fstat(core->fd, &st) < 0) return false;
+  *identity = (lh_identity){.n_others = 0};
+  for (int i = 0; i < 4; i++) identity->users[i] = st.st_uid, identity->groups[i] = st.st_gid;
+  return true;
+}
+
+static bool read_thread(const lh_core *core, const lh_core_thread *thread, lh_all_registers *r,
+                        bool *is_quiet) {
+  r->vector_bytes = thread->vector_bytes;
+  if (r->vector_bytes == 0 || r->vector_bytes > sizeof r->vectors ||
+      !lh_core_pread(core->fd, &r->general, sizeof r->general, thread->registers_at) ||
+      !lh_core_pread(core->fd, r->vectors, r->vector_bytes, thread->vectors_at))
+    return false;
+  *is_quiet &=
+      lh_call_is_quiet(lh_registers_call(&r->general), lh_registers_second_argument(&r->general));
+  lh_registers_leave_call(&r->general);
+  return true;
+}
+
+lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet) {
+  const lh_core *core = target->core;
+  lh_moment *m = lh_alloc_zeroed(1, sizeof *m);
+  bool is_known = m && core->n_threads > 0 && core->n_threads <= MOST_THREADS_OF_CORE &&
+                  find_owner(core, &m->identity);
+  bool all_quiet = is_known;
+  for (size_t i = 0; is_known && i < core->n_threads; i++) {
+    is_known = lh_grow(&m->threads, m->n, &m->capacity, sizeof *m->threads) &&
+               read_thread(core, &core->threads[i], &m->threads[m->n++], &all_quiet);
+  }
+  *is_quiet = is_known && all_quiet;
+  if (is_known && !all_quiet && lh_moment_copy_code(m, &target->memory)) return m;
   lh_moment_free(m);
   return NULL;
 }
@@ -298,6 +344,8 @@ static void keep_registers(const runner *r, lh_all_registers *thread) {
 static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_memory memory = *m->memory;
   memory.process_id = r->id;
+  memory.fd = -1;
+  memory.read = lh_process_read_copy;
   lh_cached *cached = lh_cached_open(&memory);
   if (!cached) return false;
   lh_peek peek = lh_peek_cached(cached);
@@ -421,6 +469,13 @@ static void forget_turns(const lh_states_to_run *of, const bool *were_quiet) {
   memcpy(of->is_quiet, were_quiet, of->n * sizeof *were_quiet);
 }
 
+/* A core whose program does not come to such a place is shown as it is: where it ended. */
+static bool all_are_quiet(const lh_states_to_run *of) {
+  bool all = true;
+  for (size_t i = 0; i < of->n; i++) all &= of->is_quiet[i];
+  return all;
+}
+
 static int run_all(const lh_mirrored *m, const lh_states_to_run *of, const bool *were_quiet,
                    lh_error *error) {
   int gates[2];
@@ -434,7 +489,8 @@ static int run_all(const lh_mirrored *m, const lh_states_to_run *of, const bool 
   }
   (void)close(gates[1]);
   uint64_t stub = child > 0 ? hear(gates[0]) : 0;
-  bool has_run_on = stub && run_child(&r, stub, m, of);
+  bool has_run_on =
+      stub && run_child(&r, stub, m, of) && (!m->target->is_core || all_are_quiet(of));
   bool is_whole = !has_run_on || take_memory(m, r.id);
   if (!has_run_on) forget_turns(of, were_quiet);
   if (r.id > 0) end_child(r.id);
@@ -460,6 +516,12 @@ int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error)
 
 lh_moment *lh_moment_begin(const lh_stop *stop) {
   (void)stop;
+  return NULL;
+}
+
+lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet) {
+  (void)target;
+  *is_quiet = false;
   return NULL;
 }
 

@@ -56,6 +56,10 @@ typedef struct lh_moment lh_moment;
 /* Of threads that are held: with what they go on. NULL: it is not known. */
 lh_moment *lh_moment_begin(const lh_stop *stop);
 
+/* Of a core, with its code; NULL: that is not to be had, or need not be, since all threads were in
+** calls at which Lua is amid no change (*is_quiet). */
+lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet);
+
 /* Before the program, or its copy, goes on: its code. False: it is not to be had. */
 bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory);
 void lh_moment_free(lh_moment *moment); /* may be NULL */

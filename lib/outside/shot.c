@@ -94,6 +94,7 @@ static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *fil
     request->counts = r->answer.counts;
     request->unaccounted_bytes = r->answer.unaccounted_bytes;
     request->passed_as_old = r->answer.passed_as_old;
+    request->has_panicked = r->answer.has_panicked;
     request->is_in_doubt = lh_is_in_doubt(m) || r->answer.is_in_doubt;
   }
   (void)munmap(r, sizeof *r);

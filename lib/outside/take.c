@@ -9,6 +9,7 @@
 ** What a stop finds amid a change is found otherwise a moment later: between two tries there are
 ** some milliseconds, each time more, and not evenly many, so that no rhythm of the program's is
 ** kept. Of a program that makes no system call a child runs on to where Lua is amid no change.
+** A C function that computes for long is known by two tries (computing.c).
 ** Where that comes to no such place the stop is not looked at but in the last tries:
 ** what shows nowhere may be wrong then (one to six of 600 samples of a storm that does nothing but
 ** let tables grow had such a table), and is told to be in doubt. One deadline holds for all states:
@@ -18,6 +19,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "mirrored.h"
 #include "run_on.h"
 
 enum {
@@ -32,10 +34,11 @@ typedef struct taking {
   lh_outside_told *told;
   lh_mirror *mirror;
   lh_outside_request *requests;
-  uint64_t *states;  /* by request */
-  bool *is_quiet;    /* by request: in this try */
-  bool *done;        /* by request */
-  lh_moment *moment; /* of this try; NULL */
+  uint64_t *states;   /* by request */
+  bool *is_quiet;     /* by request: in this try */
+  lh_stance *stances; /* by request: since some try before */
+  bool *done;         /* by request */
+  lh_moment *moment;  /* of this try; NULL */
   size_t n, n_done;
 } taking;
 
@@ -77,7 +80,7 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
     if (spent >= most)
       return lh_fail(error, LH_EBUSY, "its states take longer than a heap of that size can");
     m.most_seconds = most - spent;
-    m.is_quiet = t->is_quiet[i];
+    m.is_quiet = t->is_quiet[i] || lh_has_stood(&m, t->states[i], &t->stances[i]);
     rc = lh_shoot_mirrored(&m, &t->requests[i], error);
     if (rc < 0 && rc != LH_EBUSY) return rc;
     t->done[i] = rc == LH_OK;
@@ -98,7 +101,10 @@ static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool 
   *is_sound = true;
   t->told->stillness = LH_STILL_CORE;
   mirrored->written_bytes = lh_mirrored_bytes(&t->target->memory);
-  if (t->target->is_core) return lh_mirror_fill(t->mirror, &t->target->memory, copied_bytes, error);
+  if (t->target->is_core) {
+    mirrored->moment = t->moment = lh_moment_of_core(t->target, &mirrored->is_quiet);
+    return lh_mirror_fill(t->mirror, &t->target->memory, copied_bytes, error);
+  }
   int rc = lh_still_begin(t->target, attempt, never_fork, &still, &frozen, t->told, error);
   if (rc < 0) return rc;
   mirrored->is_quiet = t->told->was_in_system_call;
@@ -167,13 +173,15 @@ static bool allocate_taking(taking *t) {
   t->done = lh_alloc_zeroed(t->n + 1, sizeof *t->done);
   t->is_quiet = lh_alloc_zeroed(t->n + 1, sizeof *t->is_quiet);
   t->states = lh_alloc_zeroed(t->n + 1, sizeof *t->states);
+  t->stances = lh_alloc_zeroed(t->n + 1, sizeof *t->stances);
   for (size_t i = 0; t->states && i < t->n; i++) t->states[i] = t->requests[i].state;
-  return t->done && t->is_quiet && t->states;
+  return t->done && t->is_quiet && t->states && t->stances;
 }
 
 static void free_taking(taking *t) {
   lh_mirror_free(t->mirror);
   lh_free(t->states);
+  lh_free(t->stances);
   lh_free(t->is_quiet);
   lh_free(t->done);
 }

@@ -13,6 +13,7 @@
 #include "folder.h"
 #include "host_program.h"
 #include "outside/outside.h"
+#include "outside/registers.h"
 
 /* Processor time, of children that have ended, too. */
 static double seconds_spent(void) {
@@ -31,7 +32,7 @@ static double seconds_spent(void) {
 static const double MOST_SECONDS = 10;
 
 /* Of the first state that is found, if one is. */
-static int attach(const char *kind, const char *path, lh_error *error) {
+static int attach(const char *kind, lh_outside_request *request, lh_error *error) {
   lh_target *target;
   lh_found_state *states = NULL;
   size_t n = 0;
@@ -40,8 +41,8 @@ static int attach(const char *kind, const char *path, lh_error *error) {
   if (lh_open_process(host, &target, error) < 0) fail_msg("%s", error->message);
   int rc = lh_find_states(target, &states, &n, error);
   if (rc == LH_OK) {
-    lh_outside_request request = {.state = states[0].address, .path = path};
-    rc = lh_take_outside(target, &request, 1, NULL, NULL, error);
+    request->state = states[0].address;
+    rc = lh_take_outside(target, request, 1, NULL, NULL, error);
   }
   lh_free_states(states);
   lh_target_free(target);
@@ -53,14 +54,27 @@ static int attach(const char *kind, const char *path, lh_error *error) {
 static void a_string_that_was_never_written(void **state) {
   (void)state;
   lh_error error = {0};
-  assert_int_equal(attach("string", "a", &error), LH_EBUSY);
+  lh_outside_request request = {.path = "a"};
+  assert_int_equal(attach("string", &request, &error), LH_EBUSY);
   if (error.os_errno != 0) fail_msg("%s", error.message);
   assert_int_equal(access("a", F_OK), -1);
+}
+
+/* It comes to no place where Lua is known to be amid no change, but stays where it is. */
+static void a_function_that_computes(void **state) {
+  (void)state;
+  lh_error error = {0};
+  lh_outside_request request = {.path = "a"};
+  if (attach("compute", &request, &error) < 0) fail_msg("%s", error.message);
+  assert_int_equal(request.unaccounted_bytes, 0);
+  assert_int_equal(request.is_in_doubt, !LH_CAN_INJECT);
+  assert_int_equal(unlink("a"), 0);
 }
 
 int main(int argc, char **arguments) {
   (void)argc;
   lh_make_way(arguments);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_string_that_was_never_written)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_string_that_was_never_written),
+                                     cmocka_unit_test(a_function_that_computes)};
   return folder_run(tests);
 }

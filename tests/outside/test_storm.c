@@ -27,6 +27,7 @@
 #include "folder.h"
 #include "outside/process.h"
 #include "requests.h"
+#include "soak.h"
 
 /* {=== The storm ===================================================================== */
 
@@ -326,6 +327,48 @@ static void test_many_states(void **unused) {
 
 /* }=================================================================================== */
 
+/* {=== Cores ========================================================================= */
+
+/* gdb stops the program anywhere. False: there is no gdb, or it may not trace. */
+static bool make_core(pid_t pid) {
+  char command[128];
+  (void)snprintf(command, sizeof command, "gcore -o core %d >/dev/null 2>&1 && mv core.%d core",
+                 (int)pid, (int)pid);
+  int status = system(command);
+  if (status != 0) print_message("no core by gdb: status %d\n", status);
+  return status == 0;
+}
+
+/* The program runs on with the registers of the core. */
+static void check_core(void) {
+  lh_target *target;
+  lh_found_state *states;
+  lh_error error = {0};
+  size_t n;
+  if (lh_open_core("core", &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_find_states(target, &states, &n, &error) < 0) fail_msg("%s", error.message);
+  assert_int_equal(n, 1);
+  lh_outside_request request = {.state = states[0].address, .path = "sample-0"};
+  if (lh_take_outside(target, &request, 1, NULL, NULL, &error) < 0) fail_msg("%s", error.message);
+  assert_int_equal(request.is_in_doubt, !LH_CAN_INJECT);
+  if (!request.is_in_doubt) check_sample("sample-0");
+  lh_free_states(states);
+  lh_target_free(target);
+  assert_int_equal(unlink("sample-0"), 0);
+  assert_int_equal(unlink("core"), 0);
+}
+
+static void test_cores(void **unused) {
+  (void)unused;
+  const storm how = {0};
+  const int times = 4 * (int)soak_factor();
+  pid_t pid = start_storm(&how);
+  for (int i = 0; i < times && make_core(pid); i++) check_core();
+  end_storm(pid);
+}
+
+/* }=================================================================================== */
+
 /* {=== Who samples is killed ========================================================= */
 
 static void die(void *payload) {
@@ -387,6 +430,7 @@ int main(int argc, char **arguments) {
       cmocka_unit_test(test_calls),         cmocka_unit_test(test_no_calls),
       cmocka_unit_test(test_filter),        cmocka_unit_test(test_threads),
       cmocka_unit_test(test_lock),          cmocka_unit_test(test_many_states),
-      cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_killed)};
+      cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_cores),
+      cmocka_unit_test(test_killed)};
   return folder_run(tests);
 }
