@@ -14,6 +14,7 @@
 **                   (seize.c: without waiting for one that starts another program; restart.c:
 **                   without a call that fails for that);
 **                   held_up.c says why it cannot be stopped;
+**                   guard.c cleans up if this process is killed;
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
 **     run_on.c      lets all states run on to where Lua is amid no change, in one child; code.c
@@ -98,12 +99,13 @@ struct lh_target {
   int64_t process_id;      /* for the kernel here; of a core: as it has it */
   uint64_t own_process_id; /* as it sees itself, in its namespace */
   char *program, *executable;
-  uint8_t random[16];   /* what the kernel gave it at its start (AT_RANDOM): an identity that
+  uint8_t random[16];     /* what the kernel gave it at its start (AT_RANDOM): an identity that
                               process and core both have, and forked children too */
-  int signal;           /* of a core: that ended the process; 0: none */
-  uint64_t written_ns;  /* of a core: when, in nanoseconds since 1970 */
-  char *doubt;          /* of a core: what it lacks, or this machine; NULL: nothing */
-  struct lh_core *core; /* core.h; NULL: it is a process */
+  int signal;             /* of a core: that ended the process; 0: none */
+  uint64_t written_ns;    /* of a core: when, in nanoseconds since 1970 */
+  char *doubt;            /* of a core: what it lacks, or this machine; NULL: nothing */
+  struct lh_core *core;   /* core.h; NULL: it is a process */
+  struct lh_guard *guard; /* stop.h; NULL: none */
   struct lh_found_texts *found; /* states.c */
   void (*show_search)(void *payload, uint64_t searched_bytes);
   void *show_payload;

@@ -210,4 +210,22 @@ bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen);
 
 /* }=================================================================================== */
 
+/* {=== guard.c ======================================================================= */
+
+/* What is taken away if this process is killed. */
+typedef struct lh_guarded {
+  pid_t process;
+  uint64_t room;
+  lh_frozen frozen; /* id 0: nothing */
+} lh_guarded;
+
+/* Of a process that may be made to fork; before much memory is had, for it has that, too. NULL: it
+** cannot be had. */
+typedef struct lh_guard lh_guard;
+lh_guard *lh_guard_begin(pid_t process);
+lh_guarded *lh_guarded_of(const lh_guard *guard);
+void lh_guard_end(lh_guard *guard); /* may be NULL */
+
+/* }=================================================================================== */
+
 #endif
