@@ -194,8 +194,8 @@ $(1)/tests/heapattach: $(1)/tests/cli/stand_in.o $(call tool_objects,$(1),heapat
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
 # What is looked at from outside is built as others build it, without sanitizers.
-$(addprefix $(1)/tests/,epoll_host storm_host spy_host prefix_host prefork_host): $(1)/tests/%: \
-  tests/outside/%.c | needs
+$(addprefix $(1)/tests/,epoll_host storm_host spy_host forger_host prefix_host prefork_host): \
+  $(1)/tests/%: tests/outside/%.c | needs
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $$(LUA_CFLAGS) $$(LDFLAGS) -o $$@ $$< $$(LUA_LIBS) -pthread
 
@@ -217,6 +217,7 @@ $(OUTSIDE_TESTS:%=$(1)/tests/%): TEST_LIBS += $(1)/liboutside.a $(1)/libluaheap.
 $(OUTSIDE_TESTS:%=$(1)/tests/%): private LDFLAGS += $(if $(filter %/tsan,$(1)),,$(PLACE))
 $(1)/tests/test_storm: | $(1)/tests/storm_host
 $(1)/tests/test_sandbox: | $(1)/tests/spy_host
+$(1)/tests/test_asked_work: | $(1)/tests/forger_host
 # Something happens between their requests (tests/common/requests.h).
 $(1)/tests/test_signals $(1)/tests/test_killed $(1)/tests/test_storm: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
@@ -227,7 +228,7 @@ $(1)/tests/test_pages: TEST_LIBS += -Wl,--wrap=ioctl
 # Who counts what libc is asked for.
 $(1)/tests/test_quiet_malloc: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
   -Wl,--wrap=free,--wrap=strdup,--wrap=realpath,--wrap=fopen,--wrap=opendir
-$(1)/tests/test_states: TEST_LIBS += -Wl,--wrap=process_vm_readv
+$(1)/tests/test_states: TEST_LIBS += -Wl,--wrap=process_vm_readv,--wrap=clock_gettime
 $(1)/tests/test_memory_room: TEST_LIBS += -Wl,--wrap=lh_find_room
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o

@@ -83,8 +83,13 @@ typedef struct lh_found_state {
 
 /* Finds all 5.4 states of a target, by ascending address, without stopping it. LH_EHOST: there is
 ** none; the message names another Lua that is there, or says that no Lua is. *states is freed by
-** lh_free_states. Cost: 0.2 to 0.4 s for each GB of writable memory. */
+** lh_free_states. Cost: 0.2 to 0.4 s for each GB of writable memory. LH_EIO, too, after a minute
+** and ten seconds for each GB: a target may forge what looks like states. */
 int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_error *error);
+
+/* From now on `show` is called while states are looked for, after each 64 MiB. */
+void lh_show_search(lh_target *target, void (*show)(void *payload, uint64_t searched_bytes),
+                    void *payload);
 void lh_free_states(lh_found_state *states);
 
 /* The collector's count of a state at this moment, read from the running process; nothing is
@@ -105,6 +110,8 @@ typedef struct lh_outside_request {
   int64_t unaccounted_bytes; /* that belong to no object: a parser or the like was at work */
   uint64_t passed_as_old;    /* at most so many objects newer than `after` pass as older */
   bool is_in_doubt;          /* Lua may have been amid a change: see lh_take_outside */
+  bool has_panicked; /* of a core: an error that nothing had caught ended the program. What its
+                                running functions alone held is garbage, or was freed, by then */
 } lh_outside_request;
 
 typedef struct lh_outside_options {
@@ -127,19 +134,23 @@ typedef struct lh_outside_told {
 /* Snapshots of states of the target, each of one instant; all of the same one, if told->attempts is
 ** 1. The target is not stopped at all if it is idle, else until its next system call (200 ms at
 ** most), where it forks a frozen copy of itself by one injected clone (x86-64, no seccomp filter),
-** else for the time of a copy. What was forked or copied elsewhere runs on, in a child of this
-** process, to where Lua is amid no change, all states one after the other (x86-64). A stop amid a
-** change of a heap is recognised, since bytes do not add up, a key is not reached from its place,
-** or lh_verify finds a fault, and its requests are tried again, at most 20 times, and once more
-** after a minute: then LH_EBUSY. Whatever fails, those that were sound before have their files, and
-** objects in `taken`; the files of others are as they were. Files are written after the target runs
-** again. What is found about the states before is looked at again, so a state that was closed
-** meanwhile is LH_EHOST; so is one whose bytes do not add up although nobody changes it.
+** else for the time of a copy. What was forked or copied elsewhere, and the program of a core, runs
+** on, in a child of this process, to where Lua is amid no change, all states one after the other
+** (x86-64). A stop amid a change of a heap is recognised, since bytes do not add up, a key is not
+** reached from its place, or lh_verify finds a fault, and its requests are tried again, at most 20
+** times, and once more after a minute: then LH_EBUSY. Whatever fails, those that were sound before
+** have their files, and objects in `taken`; the files of others are as they were. Files are written
+** after the target runs again. What is found about the states before is looked at again, so a state
+** that was closed meanwhile is LH_EHOST; so is one whose bytes do not add up although nobody
+** changes it.
 **
 ** One doubt may be left, which the request tells: the program made no system call, and came to no
-** such place either, in 8 tries. Its C code computes for long, or needs memory that it shares with
-** others for that; or it is no x86-64. What is accepted then has no fault that shows, but a table
-** that was just growing may have values of another one.
+** such place either, in 8 tries. C code of one of several threads computes for long (of a program
+** with one thread two tries prove that nothing changes), or it needs memory that it shares with
+** others for that; or it is no x86-64. Of a core there is one try, and it may lack the files that
+** its program is in; but one that was written for a fault of the program is not in doubt. What is
+** accepted then has no fault that shows, but a table that was just growing may have values of
+** another one.
 **
 ** `options` and `told` may be NULL. */
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,

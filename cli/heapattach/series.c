@@ -153,8 +153,8 @@ static int take_round(series *s, size_t chosen, lh_error *error) {
                       .after = m->last,
                       .after_path = m->last_path};
   }
-  code = take_shots(of, s->r, shots, n, &told, error);
-  size_t n_taken = put_taken_first(shots, n);
+  size_t n_taken;
+  code = take_all(of, s->r, shots, n, &n_taken, &told, error);
   if (n_taken > 0) {
     tell(s, shots, n_taken, &told);
     keep(s, shots, n_taken);

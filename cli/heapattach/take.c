@@ -57,8 +57,9 @@ static void show_taken(void *payload, size_t n_taken) {
   cli_progress(of->c, "taking snapshots: %zu of %zu", n_taken, of->n);
 }
 
-int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
-               lh_error *error) {
+/* All at one instant. Fails with what the library says; some may be taken then. */
+static int take_shots(const subject *s, const request *r, shot *shots, size_t n,
+                      lh_outside_told *told, lh_error *error) {
   lh_outside_request *requests = cli_must(calloc(n, sizeof *requests));
   for (size_t i = 0; i < n; i++)
     requests[i] = (lh_outside_request){
@@ -75,7 +76,8 @@ int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_out
   return code;
 }
 
-size_t put_taken_first(shot *shots, size_t n) {
+/* Those that were taken come first. How many they are. */
+static size_t put_taken_first(shot *shots, size_t n) {
   size_t n_taken = 0;
   for (size_t i = 0; i < n; i++) {
     shot it = shots[i];
@@ -102,33 +104,30 @@ static bool is_several(const subject *s, const request *r) {
 }
 
 /* One after the other; those that cannot be read are told by their own failures. */
-static void take_each(const subject *s, const request *r, shot *shots, size_t n,
-                      lh_outside_told *told) {
+static int take_each(const subject *s, const request *r, shot *shots, size_t n,
+                     lh_outside_told *told, lh_error *error) {
   for (size_t i = 0; i < n; i++) {
-    lh_error error;
-    int code = take_shots(s, r, &shots[i], 1, told, &error);
+    int code = take_shots(s, r, &shots[i], 1, told, error);
     if (code == LH_OK) continue;
-    if (!is_several(s, r) || !is_of_one(code)) cli_die(s->c, NULL, "%s", error.message);
-    tell_lacking(s, &shots[i], 1, error.message);
+    if (!is_several(s, r) || !is_of_one(code)) return code;
+    tell_lacking(s, &shots[i], 1, error->message);
   }
+  return LH_OK;
 }
 
-/* All at once. Of a core each alone, since there is no other try for a heap that its process was
-** changing when it ended. Where a state of a process cannot be read, those that are left are taken
-** alone, too. Returns how many were taken; these come first then. */
-static size_t take_all(const subject *s, const request *r, shot *shots, size_t n,
-                       lh_outside_told *told) {
-  lh_error error;
+int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
+             lh_outside_told *told, lh_error *error) {
   bool one_by_one = n == 1 || s->info.is_core;
-  int code = one_by_one ? LH_EHOST : take_shots(s, r, shots, n, told, &error);
-  size_t n_taken = put_taken_first(shots, n);
-  if (code == LH_OK) return n_taken;
-  if (!is_of_one(code)) cli_die(s->c, NULL, "%s", error.message);
-  if (code == LH_EBUSY)
-    tell_lacking(s, &shots[n_taken], n - n_taken, error.message);
-  else
-    take_each(s, r, &shots[n_taken], n - n_taken, told);
-  return put_taken_first(shots, n);
+  int code = one_by_one ? LH_EHOST : take_shots(s, r, shots, n, told, error);
+  *n_taken = put_taken_first(shots, n);
+  if (code == LH_OK || !is_of_one(code)) return code;
+  if (code == LH_EBUSY) {
+    tell_lacking(s, &shots[*n_taken], n - *n_taken, error->message);
+    return LH_OK;
+  }
+  code = take_each(s, r, &shots[*n_taken], n - *n_taken, told, error);
+  *n_taken = put_taken_first(shots, n);
+  return code;
 }
 
 /* With --state all an older file is that of the same state, whatever its number is now. */
@@ -190,13 +189,16 @@ static void tell_all(const subject *s, const request *r, const shot *shots, size
 int take_once(cli *c, const request *r) {
   subject s;
   lh_outside_told told = {0};
+  lh_error error;
   check_names(c, r);
   lh_snapshot *after = r->after != NULL && !is_all(r) ? cli_open(c, r->after) : NULL;
   check_output(c, r);
   subject_open(&s, c, r);
   size_t n = is_all(r) ? s.n_states : 1;
   shot *shots = is_all(r) ? plan_all(&s, r) : plan_one(&s, r, after);
-  size_t n_taken = take_all(&s, r, shots, n, &told);
+  size_t n_taken;
+  if (take_all(&s, r, shots, n, &n_taken, &told, &error) != LH_OK)
+    cli_die(c, NULL, "%s", error.message);
   if (n_taken > 0) tell_all(&s, r, shots, n_taken, &told);
   for (size_t i = 0; i < n; i++) {
     lh_close(shots[i].after);

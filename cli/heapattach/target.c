@@ -63,12 +63,17 @@ static void open_core(subject *s) {
   cli_die(s->c, hint, "%s", error.message);
 }
 
+static void show_search(void *payload, uint64_t searched_bytes) {
+  const subject *s = payload;
+  cli_progress(s->c, "looking for Lua in %s: %s", s->name,
+               lh_size_text(searched_bytes, false).text);
+}
+
 int subject_look(subject *s, lh_error *error) {
-  enum { SLOW_BYTES = 64 << 20 };
   lh_free_states(s->states);
   s->states = NULL;
   s->n_states = 0;
-  if (s->info.private_bytes > SLOW_BYTES) cli_progress(s->c, "looking for Lua in %s", s->name);
+  lh_show_search(s->target, show_search, s);
   int code = lh_find_states(s->target, &s->states, &s->n_states, error);
   cli_progress(s->c, NULL);
   return code;

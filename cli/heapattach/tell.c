@@ -84,7 +84,7 @@ static void print_growth(const subject *s, const shot *taken) {
 static void print_doubts(const subject *s, const shot *taken) {
   const lh_outside_request *done = &taken->done;
   int64_t missing = done->unaccounted_bytes;
-  bool was_amid_change = s->info.is_core && done->is_in_doubt;
+  bool was_amid_change = s->info.is_core && done->is_in_doubt && missing != 0;
   if (missing != 0)
     printf("%s in it belong to no object: %s\n",
            missing > 0 ? lh_size_text((uint64_t)missing, s->c->exact_bytes).text
@@ -92,9 +92,14 @@ static void print_doubts(const subject *s, const shot *taken) {
            was_amid_change ? "a table was probably growing or shrinking, and may lack entries"
                            : "a parser or other C code was at work");
   if (done->is_in_doubt && !was_amid_change)
+    printf(
+        "It was computing %s: no fault is seen in its heap, but a table that was just growing may "
+        "show values of another one\n",
+        s->info.is_core ? "when the core was written" : "at each stop");
+  if (done->has_panicked)
     puts(
-        "It was computing at each stop: no fault is seen in its heap, but a table that was just "
-        "growing may show values of another one");
+        "It ended by an error that nothing had caught: what its running functions alone held is "
+        "garbage here, or was freed before");
   if (done->passed_as_old > 0) {
     char *after = cli_escape(taken->after_path);
     printf("Of the objects called older than %s at most %s may be newer\n", after,

@@ -17,7 +17,7 @@
 
 #include "run_on.h"
 
-static const uint64_t MOST_BYTES = (uint64_t)128 << 20;
+static const uint64_t MOST_BYTES = (uint64_t)128 << 20, KERNELS = (uint64_t)1 << 63;
 
 typedef struct piece {
   uint64_t start, bytes;
@@ -51,6 +51,7 @@ static bool touches(const lh_memory_region *below, const lh_memory_region *above
 static bool is_of_program(const lh_memory *memory, size_t i) {
   const lh_memory_region *r = &memory->regions[i];
   if (!(r->access & LH_REGION_READ) || r->access & LH_REGION_SHARED) return false;
+  if (r->start >= KERNELS) return false;
   if (r->access & LH_REGION_EXECUTE) return !(r->access & LH_REGION_WRITE) && r->path[0] != '[';
   return (i > 0 && touches(r - 1, r)) || (i + 1 < memory->n && touches(r, r + 1));
 }
@@ -116,7 +117,7 @@ static bool map_rest(const lh_memory *memory, const lh_mirror *mirror) {
   for (size_t i = 0; i < memory->n; i++) {
     const lh_memory_region *r = &memory->regions[i];
     if (lh_region_is_mirrored(r) && lh_mirror_has(mirror, r->start, r->end - r->start)) continue;
-    if (r->start >= (uint64_t)1 << 63) continue;
+    if (r->start >= KERNELS) continue;
     void *mapped = mmap(pointer(r->start), r->end - r->start, PROT_NONE, KIND, -1, 0);
     if (mapped != pointer(r->start)) return false;
   }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "pages.h"
+#include "stop.h"
 
 enum { MOST_THREADS = 4, WORTH_A_THREAD = 8 << 20 };
 
@@ -44,7 +45,7 @@ typedef struct copying {
   pthread_mutex_t lock; /* of what follows */
   lh_pages pages;
   lh_spans *written;
-  bool lacks_memory;
+  bool lacks_memory, is_over;
   uint64_t copied;
 } copying;
 
@@ -62,7 +63,8 @@ static bool next_span(copying *c, lh_span *span) {
 static bool take_span(copying *c, uint64_t copied, lh_span *span) {
   (void)pthread_mutex_lock(&c->lock);
   c->copied += copied;
-  bool is_one = next_span(c, span);
+  c->is_over |= lh_is_told_to_end(c->memory->before);
+  bool is_one = !c->is_over && next_span(c, span);
   (void)pthread_mutex_unlock(&c->lock);
   return is_one;
 }
@@ -97,7 +99,7 @@ bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans
   while (n > 0) (void)pthread_join(threads[--n], NULL);
   lh_pages_end(&c.pages);
   *copied = c.copied;
-  return !c.lacks_memory;
+  return !c.lacks_memory && !c.is_over;
 }
 
 /* }=================================================================================== */

@@ -12,7 +12,8 @@
 uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end);
 
 /* The same of all pages that were written and are mirrored, which are added to `written`; by as
-** many threads as there are processors, four at most. False: out of memory. */
+** many threads as there are processors, four at most. False: out of memory, or a signal ends this
+** process. */
 bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans *written,
                      uint64_t *copied);
 

@@ -367,6 +367,7 @@ void lh_core_close(lh_target *target) {
   if (core->fd >= 0) (void)close(core->fd);
   lh_free(core->files);
   lh_free(core->mapped);
+  lh_free(core->threads);
   lh_free(target->memory.regions);
   lh_free(core);
   target->core = NULL;

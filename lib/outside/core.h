@@ -18,6 +18,12 @@ typedef struct lh_core_mapping {
   const char *path;
 } lh_core_mapping;
 
+/* Where in the core a thread's registers are. */
+typedef struct lh_core_thread {
+  uint64_t registers_at;
+  uint64_t vectors_at, vector_bytes; /* 0: there are none */
+} lh_core_thread;
+
 typedef struct lh_core {
   const char *name; /* the path that the caller gave; valid while it is opened */
   int fd;
@@ -33,6 +39,8 @@ typedef struct lh_core {
   int signal;
   uint64_t process_id;
   char program[81];
+  lh_core_thread *threads;
+  size_t n_threads, threads_capacity;
   uint64_t random_at, headers_at, name_at; /* AT_RANDOM, AT_PHDR, AT_EXECFN; 0: not told */
 
   /* The files that were mapped and are still the same; and how many are not, the first of them. */

@@ -9,7 +9,7 @@
 ** themselves do the rest: they give the thread its registers back and jump to where it was. A copy
 ** that nobody holds ends by itself, by the instruction behind clone(), so it never runs one of the
 ** program's; and the thread waits for that. If this process is killed later, while it reads the
-** copy, a zombie of that stays in the program until it ends: nobody else can take it away.
+** copy, a guard takes away the zombie (guard.c).
 **
 ** The copy shares the table of open files, so what the program closes is closed although the copy
 ** lives. It has no exit signal. Its parent could see it by wait4(__WALL) only, and not once it has
@@ -203,10 +203,14 @@ static bool find_way_back(const lh_stop *stop, const lh_thread *thread, way_back
   return true;
 }
 
-static lh_thread *find_thread(lh_stop *stop, way_back *back) {
+/* `may_be_stopped`: also of a process that a signal has stopped. It stays so, as the kernel sees to
+** when the thread is let go, and makes nothing but the call. */
+static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
-    if (find_way_back(stop, thread, back) && !lh_thread_is_group_stopped(thread)) return thread;
+    if (find_way_back(stop, thread, back) &&
+        (may_be_stopped || !lh_thread_is_group_stopped(thread)))
+      return thread;
   }
   return NULL;
 }
@@ -283,7 +287,7 @@ static const char *try_to_fork(lh_stop *stop, uint64_t room,
                                bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen,
                                long *result) {
   way_back back;
-  lh_thread *thread = find_thread(stop, &back);
+  lh_thread *thread = find_thread(stop, false, &back);
   if (!thread) return "none of its threads could";
   if (has_filter(stop->process, thread->id)) return "a seccomp filter";
   lh_registers call = back.exact;
@@ -344,7 +348,7 @@ bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
   long result = -EINTR;
   for (int i = 0; i < MOST_TRIES && result == -EINTR; i++) {
     siginfo_t info;
-    lh_thread *thread = find_thread(stop, &back);
+    lh_thread *thread = find_thread(stop, true, &back);
     if (!thread || !may_use_room(stop, room)) return false;
     (void)waitid(P_PID, (id_t)frozen->id, &info, WEXITED | WNOHANG | __WALL);
     lh_registers call = back.exact;

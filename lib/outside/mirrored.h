@@ -67,6 +67,17 @@ void lh_raise_top(const lh_layout *layout, const void *thread);
 
 /* }=================================================================================== */
 
+/* {=== computing.c =================================================================== */
+
+/* Where a state was at a look. */
+struct lh_stance {
+  uint64_t thread, call, place, top; /* of what runs */
+  uint64_t gc_bytes, debt;
+  uint64_t processor_ns; /* of the program; 0: nothing is known */
+};
+
+/* }=================================================================================== */
+
 /* {=== functions.c =================================================================== */
 
 /* C functions that were met, the first LH_MOST_C_FUNCTIONS. */
@@ -111,7 +122,7 @@ typedef struct lh_shot_answer {
   lh_counts counts;
   int64_t unaccounted_bytes;
   uint64_t passed_as_old;
-  bool is_in_doubt;
+  bool is_in_doubt, has_panicked;
   int64_t more_extra_bytes; /* of a shot that failed: with these (lh_mirrored) the sum comes out */
 } lh_shot_answer;
 

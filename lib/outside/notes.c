@@ -4,8 +4,9 @@
 **
 ** A core has one segment of notes or several, with some six notes for each thread: 10,000 threads,
 ** 60,000 notes, 100 MB. So only their heads are read, and what is asked of them; of threads the
-** first one tells, in which it ended.
+** first one tells, in which it ended. Where their registers are is kept for run_on.c.
 */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/procfs.h>
@@ -23,6 +24,23 @@ static uint64_t align4(uint64_t n) {
 }
 
 /* {=== Each note ===================================================================== */
+
+/* False: out of memory. */
+static bool add_thread(lh_core *core, uint64_t at, uint64_t n) {
+  if (n < sizeof(struct elf_prstatus)) return true;
+  if (!lh_grow(&core->threads, core->n_threads, &core->threads_capacity, sizeof *core->threads))
+    return false;
+  core->threads[core->n_threads++] =
+      (lh_core_thread){.registers_at = at + offsetof(struct elf_prstatus, pr_reg)};
+  return true;
+}
+
+/* NT_X86_XSTATE, behind the status of its thread. */
+static void add_vectors(lh_core *core, uint64_t at, uint64_t n) {
+  if (core->n_threads == 0) return;
+  core->threads[core->n_threads - 1].vectors_at = at;
+  core->threads[core->n_threads - 1].vector_bytes = n;
+}
 
 /* NT_PRSTATUS, of each thread, first the one in which it ended. */
 static void read_status(lh_core *core, uint64_t at, uint64_t n) {
@@ -104,7 +122,9 @@ static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *e
 
 static int read_note(lh_core *core, uint32_t type, uint64_t at, uint64_t n, lh_error *error) {
   switch (type) {
-    case NT_PRSTATUS: read_status(core, at, n); break;
+    case NT_PRSTATUS:
+      read_status(core, at, n);
+      return add_thread(core, at, n) ? LH_OK : lh_fail_memory(error, "opening a core");
     case NT_PRPSINFO: read_process(core, at, n); break;
     case NT_AUXV: read_vector(core, at, n); break;
     case NT_FILE: return read_mappings(core, at, n, error);
@@ -125,12 +145,15 @@ static int read_segment(lh_core *core, const Elf64_Phdr *segment, size_t *n_note
     uint64_t next = content + align4(head.n_descsz);
     if (content > end || head.n_descsz > end - content || ++*n_notes > MOST_NOTES)
       return lh_core_damaged(core, at, "a note that is longer than all of them", error);
-    if (head.n_namesz == sizeof "CORE" &&
-        lh_core_pread(core->fd, name, sizeof "CORE", at + sizeof head) &&
-        strcmp(name, "CORE") == 0) {
-      int code = read_note(core, head.n_type, content, head.n_descsz, error);
-      if (code != LH_OK) return code;
-    }
+    if (head.n_namesz > sizeof name ||
+        !lh_core_pread(core->fd, name, head.n_namesz, at + sizeof head))
+      name[0] = '\0';
+    int code = strncmp(name, "CORE", sizeof name) == 0
+                   ? read_note(core, head.n_type, content, head.n_descsz, error)
+                   : LH_OK;
+    if (code != LH_OK) return code;
+    if (strncmp(name, "LINUX", sizeof name) == 0 && head.n_type == NT_X86_XSTATE)
+      add_vectors(core, content, head.n_descsz);
     if (next >= end) break;
     at = next;
   }

@@ -14,11 +14,13 @@
 **                   (seize.c: without waiting for one that starts another program; restart.c:
 **                   without a call that fails for that);
 **                   held_up.c says why it cannot be stopped;
+**                   guard.c cleans up if this process is killed;
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
 **     run_on.c      lets all states run on to where Lua is amid no change, in one child; code.c
 **                   gives it the code for that; sandbox.c leaves it nothing of this process;
 **                   run_on.h tells what they share
+**     computing.c   a C function that computes for long, in which it comes to no such place
 **     pages.c       which pages a process has written
 **     mirror.c      the target's memory at its own addresses in this process; room.c says whether
 **                   there is memory for that; copy.c copies it;
@@ -39,6 +41,8 @@
 */
 #ifndef LUAHEAP_OUTSIDE_H
 #define LUAHEAP_OUTSIDE_H
+
+#include <signal.h>
 
 #include "base.h"
 #include "luaheap_outside.h"
@@ -67,8 +71,9 @@ typedef struct lh_memory {
   /* Reads n bytes; false where not all of them can be. The frozen copy of a process is another
   ** reader with the same regions. */
   bool (*read)(const struct lh_memory *memory, uint64_t address, void *out, size_t n);
-  int64_t process_id; /* of whom read() reads */
-  int fd;             /* a core's file, or /proc/PID/mem; -1 */
+  int64_t process_id;     /* of whom read() reads */
+  int fd;                 /* a core's file, or /proc/PID/mem; -1 */
+  const sigset_t *before; /* signals are held while it is read, and these were before; NULL */
 } lh_memory;
 
 /* The region that holds an address; NULL: none. O(log n). */
@@ -94,13 +99,16 @@ struct lh_target {
   int64_t process_id;      /* for the kernel here; of a core: as it has it */
   uint64_t own_process_id; /* as it sees itself, in its namespace */
   char *program, *executable;
-  uint8_t random[16];   /* what the kernel gave it at its start (AT_RANDOM): an identity that
+  uint8_t random[16];     /* what the kernel gave it at its start (AT_RANDOM): an identity that
                               process and core both have, and forked children too */
-  int signal;           /* of a core: that ended the process; 0: none */
-  uint64_t written_ns;  /* of a core: when, in nanoseconds since 1970 */
-  char *doubt;          /* of a core: what it lacks, or this machine; NULL: nothing */
-  struct lh_core *core; /* core.h; NULL: it is a process */
+  int signal;             /* of a core: that ended the process; 0: none */
+  uint64_t written_ns;    /* of a core: when, in nanoseconds since 1970 */
+  char *doubt;            /* of a core: what it lacks, or this machine; NULL: nothing */
+  struct lh_core *core;   /* core.h; NULL: it is a process */
+  struct lh_guard *guard; /* stop.h; NULL: none */
   struct lh_found_texts *found; /* states.c */
+  void (*show_search)(void *payload, uint64_t searched_bytes);
+  void *show_payload;
 };
 
 /* process.c, core.c: open; *target is cleared before. */
@@ -213,16 +221,22 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
+  uint64_t written_bytes;   /* of its memory, by the program; of a core: all */
+  uint64_t most_seconds;    /* of processor time, for the child */
   bool is_quiet;            /* Lua was amid no change, or has run on to where it is not */
   struct lh_moment *moment; /* else from where it runs on to where that is so; NULL: it cannot */
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
   int64_t more_extra_bytes; /* in front of each thread, beyond the usual ones (structure.h) */
 } lh_mirrored;
 
-/* Lua may have been amid a change that shows nowhere. */
-static inline bool lh_is_in_doubt(const lh_mirrored *m) {
-  return !m->is_quiet && m->stillness != LH_STILL_CORE;
-}
+/* Lua may have been amid a change that shows nowhere. A core by a fault was written where the
+** program had come to, which is seldom in Lua; any other, where it happened to be. */
+bool lh_is_in_doubt(const lh_mirrored *m);
+
+/* computing.c: has the state stood in one C function since it was first looked at, for so long that
+** Lua is amid no change? `since` is zero at first. */
+typedef struct lh_stance lh_stance;
+bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
 
 /* LH_OK: it is sound, and the file has its name. LH_EBUSY: it is amid a change. LH_EHOST: no state
 ** is there any more. Others: the file could not be written. */

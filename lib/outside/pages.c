@@ -5,10 +5,11 @@
 ** that is not in use.
 **
 ** Pages of a file, and that one of zeros, were never written. What was is anonymous, in memory or
-** swapped out.
+** swapped out. Of a core, the holes of its file are passed over.
 */
 #include "pages.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -103,9 +104,38 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory) {
   pages->fd = open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* {=== In a core ===================================================================== */
+
+/* A kernel leaves out what a process had never written: its core of a mapping of 16 TB is a hole in
+** a file of some MB. A state may begin or end in the zeros of a hole, so some of them are told,
+** too. */
+static void find_data(lh_pages *pages, const lh_memory_region *region, uint64_t end) {
+  enum { AROUND = 64 };
+  int fd = pages->memory->fd;
+  off_t from = (off_t)(region->core_offset + (pages->from - region->start));
+  off_t data = lseek(fd, from, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) {
+    pages->from = end;
+    return;
+  }
+  off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+  uint64_t start =
+      data <= from + AROUND ? pages->from : pages->from + (uint64_t)(data - from) - AROUND;
+  uint64_t stop = hole < 0 ? end : pages->from + (uint64_t)(hole - from) + AROUND;
+  if (stop > end) stop = end;
+  if (start < stop) pages->found[pages->n++] = (lh_span){start, stop};
+  pages->from = start < stop ? stop : end;
+}
+
+/* }=================================================================================== */
+
 /* Looks for more in what is left of a region; in little of it, since threads that copy what is
 ** found wait for more, and at first all of them do. */
-static void look_on(lh_pages *pages, uint64_t end) {
+static void look_on(lh_pages *pages, const lh_memory_region *region, uint64_t end) {
+  if (pages->memory->process_id <= 0 && pages->memory->fd >= 0) {
+    find_data(pages, region, end);
+    return;
+  }
   if (pages->fd >= 0 && pages->is_asked) {
     if (ask(pages, end)) return;
     pages->is_asked = false;
@@ -120,11 +150,12 @@ bool lh_pages_next(lh_pages *pages, lh_span *span) {
   const lh_memory *memory = pages->memory;
   while (pages->next == pages->n && pages->region < memory->n) {
     const lh_memory_region *region = &memory->regions[pages->region];
+    if (pages->until_ns != 0 && lh_now_ns() > pages->until_ns) return false;
     uint64_t end = region->start + region->present_bytes;
     pages->n = pages->next = 0;
     if (pages->from < region->start) pages->from = region->start;
     if (pages->from < end && lh_region_is_mirrored(region))
-      look_on(pages, end);
+      look_on(pages, region, end);
     else
       pages->region++;
   }

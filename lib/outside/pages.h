@@ -20,11 +20,12 @@ enum { LH_PAGES_AT_ONCE = 1024 };
 
 typedef struct lh_pages {
   const lh_memory *memory;
-  int fd;         /* /proc/PID/pagemap; -1: nobody tells */
-  bool is_asked;  /* by PAGEMAP_SCAN; else the entries are read */
-  size_t region;  /* the one that is looked at */
-  uint64_t from;  /* in it */
-  size_t n, next; /* of those found */
+  int fd;            /* /proc/PID/pagemap; -1: nobody tells */
+  bool is_asked;     /* by PAGEMAP_SCAN; else the entries are read */
+  uint64_t until_ns; /* lh_now_ns() at which the search for pages ends; 0: never */
+  size_t region;     /* the one that is looked at */
+  uint64_t from;     /* in it */
+  size_t n, next;    /* of those found */
   lh_span found[LH_PAGES_AT_ONCE];
 } lh_pages;
 
@@ -32,9 +33,9 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory);
 
 /* The next pages of the regions that are mirrored (lh_region_is_mirrored), by ascending address, at
 ** most 2 MiB of them. What lies between in such a region reads as zero, or as the file that it
-** maps: no Lua object is there, since the collector writes to each. Of a core: all that is in it.
-** Where the system does not tell, all of a region. Cost: 15 ms for each GB in use, 0.01 for each
-** that is not. */
+** maps: no Lua object is there, since the collector writes to each. Of a core: what is in it, but
+** for holes in its file, which are zero. Where the system does not tell, all of a region. False,
+** too, after until_ns. Cost: 15 ms for each GB in use, 0.01 for each that is not. */
 bool lh_pages_next(lh_pages *pages, lh_span *span);
 
 void lh_pages_end(lh_pages *pages);

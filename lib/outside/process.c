@@ -283,6 +283,15 @@ static int read_random(const lh_target *target, uint8_t random[16], lh_error *er
   return lh_refuse_process(target->process_id, errno, error);
 }
 
+/* Also where its number is another process's by now. */
+static int refuse_other_program(int64_t process_id, lh_error *error) {
+  (void)lh_fail(error, LH_EIO,
+                "process %" PRId64 " runs another program by now: what was found in it is gone",
+                process_id);
+  if (error) error->os_errno = ESRCH;
+  return LH_EIO;
+}
+
 int lh_process_refresh(lh_target *target, lh_error *error) {
   uint8_t random[16];
   lh_process_status status;
@@ -290,7 +299,7 @@ int lh_process_refresh(lh_target *target, lh_error *error) {
     return lh_refuse_process(target->process_id, ESRCH, error);
   int code = read_random(target, random, error);
   if (code == 0 && memcmp(random, target->random, sizeof random) != 0)
-    return lh_refuse_process(target->process_id, ESRCH, error);
+    return refuse_other_program(target->process_id, error);
   return code < 0 ? code : read_regions(target, error);
 }
 

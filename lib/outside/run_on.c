@@ -12,7 +12,8 @@
 **
 ** All states of the program run on in one child, one after the other: each is a thread of the
 ** program that goes on while the others wait, as a scheduler may let it. A state that waits for a
-** lock of another one's thread gets another turn, for that thread goes on before.
+** lock of another one's thread gets another turn, for that thread goes on before. Calls for locks
+** are answered here: a program that waits for one may be told at any time to look again.
 **
 ** The first two are writes to two words, of which the processor tells (debug registers): mostly
 ** after some microseconds, and no code of Lua needs to be known. The program itself must not run
@@ -20,7 +21,7 @@
 ** process runs on instead, which has the mirror, so all that the program has written, at the same
 ** addresses; code.c gives it the code, and this file the registers of the thread by which the state
 ** is run. It is killed with its tracer, and where it comes to none of these places: by a fault, by
-** a call amid a change, or not at all in 300 ms.
+** a call amid a change, or not at all in 300 ms of processor time.
 **
 ** Who may profit? The program's code, which is an attacker's, and executes any instruction in that
 ** child. So the child has nothing of this process by then: no memory, descriptor, right or system
@@ -28,21 +29,28 @@
 ** What the child has changed of the mirror is copied from it, as from the program before, and it is
 ** killed. It can forge what stands in its own memory, as the program itself can.
 **
+** The program of a core runs on with the registers that are in the core, if its files are still
+** there. The child is the user's then whose file the core is.
+**
 ** Of several threads that one runs a state whose stack has its innermost protected call.
 */
 #include "run_on.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cached.h"
+#include "core.h"
 #include "mirrored.h"
 #include "pages.h"
 #include "process.h"
@@ -51,6 +59,8 @@
 #if defined __x86_64__
 
 /* {=== A moment ====================================================================== */
+
+enum { MOST_THREADS_OF_CORE = 1024 }; /* with some KB of registers each */
 
 struct lh_moment {
   lh_all_registers *threads;
@@ -80,6 +90,45 @@ lh_moment *lh_moment_begin(const lh_stop *stop) {
   return NULL;
 }
 
+/* The user whose core it is; of who is not root, this process's own. */
+static bool find_owner(const lh_core *core, lh_identity *identity) {
+  struct stat st;
+  if (geteuid() != 0) return lh_identity_of(getpid(), identity);
+  if (fstat(core->fd, &st) < 0) return false;
+  *identity = (lh_identity){.n_others = 0};
+  for (int i = 0; i < 4; i++) identity->users[i] = st.st_uid, identity->groups[i] = st.st_gid;
+  return true;
+}
+
+static bool read_thread(const lh_core *core, const lh_core_thread *thread, lh_all_registers *r,
+                        bool *is_quiet) {
+  r->vector_bytes = thread->vector_bytes;
+  if (r->vector_bytes == 0 || r->vector_bytes > sizeof r->vectors ||
+      !lh_core_pread(core->fd, &r->general, sizeof r->general, thread->registers_at) ||
+      !lh_core_pread(core->fd, r->vectors, r->vector_bytes, thread->vectors_at))
+    return false;
+  *is_quiet &=
+      lh_call_is_quiet(lh_registers_call(&r->general), lh_registers_second_argument(&r->general));
+  lh_registers_leave_call(&r->general);
+  return true;
+}
+
+lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet) {
+  const lh_core *core = target->core;
+  lh_moment *m = lh_alloc_zeroed(1, sizeof *m);
+  bool is_known = m && core->n_threads > 0 && core->n_threads <= MOST_THREADS_OF_CORE &&
+                  find_owner(core, &m->identity);
+  bool all_quiet = is_known;
+  for (size_t i = 0; is_known && i < core->n_threads; i++) {
+    is_known = lh_grow(&m->threads, m->n, &m->capacity, sizeof *m->threads) &&
+               read_thread(core, &core->threads[i], &m->threads[m->n++], &all_quiet);
+  }
+  *is_quiet = is_known && all_quiet;
+  if (is_known && !all_quiet && lh_moment_copy_code(m, &target->memory)) return m;
+  lh_moment_free(m);
+  return NULL;
+}
+
 bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory) {
   moment->code = lh_code_copy(memory);
   return moment->code != NULL;
@@ -98,7 +147,10 @@ typedef struct runner {
   pid_t id;
   uint64_t call_at; /* where the thread has its running call */
   uint64_t call;
-  uint64_t touched_before; /* pages, before it ran on */
+  uint64_t touched_before;   /* pages, before it ran on */
+  uint64_t turn_ends_ns;     /* of its processor time */
+  unsigned n_looks, n_calls; /* in this turn: for locks */
+  uint64_t until_ns;         /* lh_now_ns() at which all turns end */
 } runner;
 
 static bool read_word(const runner *r, uint64_t address, uint64_t *word) {
@@ -140,9 +192,20 @@ static bool watch_words(runner *r) {
 
 /* {=== Running on ==================================================================== */
 
-/* Most states need some microseconds. Those that do not get a second turn. */
+/* Most states need some microseconds of processor time. Those that do not get a second turn. */
 static const uint64_t FIRST_TURN_NS = 20000000, SECOND_TURN_NS = 300000000;
-static const uint64_t MOST_FOR_ALL_NS = 3000000000, MOST_TO_STOP_NS = 10000000000;
+static const uint64_t MOST_FOR_ALL_NS = 3000000000;
+
+/* On a busy machine the child waits for a processor; so long at the most. */
+static const uint64_t MOST_WAIT_NS = 20000000000, MOST_TO_STOP_NS = 10000000000;
+
+/* The processor time that the child has had. */
+static uint64_t processor_ns(pid_t child) {
+  clockid_t clock;
+  struct timespec had;
+  if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &had) < 0) return UINT64_MAX;
+  return (uint64_t)had.tv_sec * 1000000000 + (uint64_t)had.tv_nsec;
+}
 
 /* How often the child has touched a page that it had not, or wrote to one that it has in common
 ** with this process. */
@@ -157,11 +220,12 @@ static uint64_t pages_touched(pid_t child) {
 }
 
 /* Waits until it stops: false, if it takes more time or memory than any program needs. */
-static bool wait_in_limits(runner *r, int *status, uint64_t until_ns) {
+static bool wait_in_limits(runner *r, int *status) {
   const uint64_t MOST_PAGES = 16384, SLICE_NS = 2000000;
   for (;;) {
     if (lh_sandbox_wait(&r->id, status, lh_now_ns() + SLICE_NS)) return true;
-    if (r->id == 0 || lh_now_ns() > until_ns) return false;
+    if (r->id == 0 || processor_ns(r->id) > r->turn_ends_ns || lh_now_ns() > r->until_ns)
+      return false;
     if (pages_touched(r->id) - r->touched_before > MOST_PAGES) return false;
   }
 }
@@ -172,6 +236,19 @@ static bool has_returned(const runner *r) {
          read_word(r, r->call_at, &call) && call == previous;
 }
 
+/* A thread that waits for a lock is told to look again, and one that wakes others that it has: the
+** others go on at their own turns, and look again, too. False: it is another call, or a lock that
+** is not given back in this turn. */
+static bool answer_lock(runner *r, lh_registers *registers) {
+  enum { MOST_LOOKS = 4, MOST_CALLS = 1000 };
+  uint64_t command = lh_registers_second_argument(registers) & (uint64_t)(unsigned)FUTEX_CMD_MASK;
+  bool waits = command == FUTEX_WAIT;
+  if (lh_registers_call(registers) != SYS_futex || (!waits && command != FUTEX_WAKE)) return false;
+  if ((waits && ++r->n_looks > MOST_LOOKS) || ++r->n_calls > MOST_CALLS) return false;
+  registers->rax = (unsigned long long)(waits ? -EAGAIN : 0);
+  return lh_registers_set(r->id, registers);
+}
+
 /* Of a child that has stopped. */
 typedef enum verdict { GO_ON, SAFE, LOST } verdict;
 
@@ -180,6 +257,7 @@ static verdict judge(runner *r, int status) {
   if ((WSTOPSIG(status) & ~0x80) != SIGTRAP || status >> 16 != 0) return LOST;
   if (!lh_registers_get(r->id, &registers)) return LOST;
   if (WSTOPSIG(status) & 0x80) {
+    if (answer_lock(r, &registers)) return GO_ON;
     uint64_t argument = lh_registers_second_argument(&registers);
     return lh_call_is_quiet(lh_registers_call(&registers), argument) ? SAFE : LOST;
   }
@@ -197,11 +275,11 @@ static void stop_anywhere(runner *r) {
     (void)lh_sandbox_wait(&r->id, &status, lh_now_ns() + MOST_TO_STOP_NS);
 }
 
-static verdict run(runner *r, uint64_t until_ns) {
+static verdict run(runner *r) {
   int status;
   verdict v = GO_ON;
   while (v == GO_ON) {
-    bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_in_limits(r, &status, until_ns);
+    bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_in_limits(r, &status);
     v = stops ? judge(r, status) : LOST;
     if (!stops) stop_anywhere(r);
   }
@@ -263,29 +341,33 @@ static void keep_registers(const runner *r, lh_all_registers *thread) {
 }
 
 /* Lets the thread of one state run on, as the memory of the child is by now. */
-static bool run_state(runner *r, const lh_mirrored *m, uint64_t state, uint64_t until_ns) {
+static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_memory memory = *m->memory;
   memory.process_id = r->id;
+  memory.fd = -1;
+  memory.read = lh_process_read_copy;
   lh_cached *cached = lh_cached_open(&memory);
   if (!cached) return false;
   lh_peek peek = lh_peek_cached(cached);
   lh_all_registers *thread = find_way_on(m, &peek, state, &r->call_at);
   lh_free(cached);
+  r->n_looks = r->n_calls = 0;
   if (!thread || !watch_words(r) || !lh_registers_set_all(r->id, thread)) return false;
-  bool is_safe = run(r, until_ns) == SAFE;
+  bool is_safe = run(r) == SAFE;
   keep_registers(r, thread);
   return is_safe;
 }
 
 /* All that are not quiet yet. False: the child has ended. */
 static bool run_states(runner *r, const lh_mirrored *m, const lh_states_to_run *of) {
-  uint64_t start = lh_now_ns();
+  uint64_t start = processor_ns(r->id);
+  r->until_ns = lh_now_ns() + MOST_WAIT_NS;
   for (int turn = 0; turn < 2; turn++) {
     for (size_t i = 0; i < of->n && r->id != 0; i++) {
-      uint64_t now = lh_now_ns();
-      if (of->is_quiet[i] || now - start > MOST_FOR_ALL_NS) continue;
-      uint64_t until_ns = now + (turn == 0 ? FIRST_TURN_NS : SECOND_TURN_NS);
-      of->is_quiet[i] = run_state(r, m, of->states[i], until_ns);
+      uint64_t had = processor_ns(r->id);
+      if (of->is_quiet[i] || had - start > MOST_FOR_ALL_NS || lh_now_ns() > r->until_ns) continue;
+      r->turn_ends_ns = had + (turn == 0 ? FIRST_TURN_NS : SECOND_TURN_NS);
+      of->is_quiet[i] = run_state(r, m, of->states[i]);
     }
   }
   return r->id != 0;
@@ -294,7 +376,7 @@ static bool run_states(runner *r, const lh_mirrored *m, const lh_states_to_run *
 /* The registers come last, and with them the first instruction of the program. */
 static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m, const lh_states_to_run *of) {
   sigset_t signals;
-  lh_hold_signals(&signals);
+  lh_hold_child_signals(&signals);
   bool lives = stop_child(r) && lh_sandbox_close(&r->id, stub, m->memory, &m->moment->identity);
   r->touched_before = lives ? pages_touched(r->id) : 0;
   lives = lives && run_states(r, m, of);
@@ -387,6 +469,13 @@ static void forget_turns(const lh_states_to_run *of, const bool *were_quiet) {
   memcpy(of->is_quiet, were_quiet, of->n * sizeof *were_quiet);
 }
 
+/* A core whose program does not come to such a place is shown as it is: where it ended. */
+static bool all_are_quiet(const lh_states_to_run *of) {
+  bool all = true;
+  for (size_t i = 0; i < of->n; i++) all &= of->is_quiet[i];
+  return all;
+}
+
 static int run_all(const lh_mirrored *m, const lh_states_to_run *of, const bool *were_quiet,
                    lh_error *error) {
   int gates[2];
@@ -400,7 +489,8 @@ static int run_all(const lh_mirrored *m, const lh_states_to_run *of, const bool 
   }
   (void)close(gates[1]);
   uint64_t stub = child > 0 ? hear(gates[0]) : 0;
-  bool has_run_on = stub && run_child(&r, stub, m, of);
+  bool has_run_on =
+      stub && run_child(&r, stub, m, of) && (!m->target->is_core || all_are_quiet(of));
   bool is_whole = !has_run_on || take_memory(m, r.id);
   if (!has_run_on) forget_turns(of, were_quiet);
   if (r.id > 0) end_child(r.id);
@@ -426,6 +516,12 @@ int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error)
 
 lh_moment *lh_moment_begin(const lh_stop *stop) {
   (void)stop;
+  return NULL;
+}
+
+lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet) {
+  (void)target;
+  *is_quiet = false;
   return NULL;
 }
 

@@ -56,6 +56,10 @@ typedef struct lh_moment lh_moment;
 /* Of threads that are held: with what they go on. NULL: it is not known. */
 lh_moment *lh_moment_begin(const lh_stop *stop);
 
+/* Of a core, with its code; NULL: that is not to be had, or need not be, since all threads were in
+** calls at which Lua is amid no change (*is_quiet). */
+lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet);
+
 /* Before the program, or its copy, goes on: its code. False: it is not to be had. */
 bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory);
 void lh_moment_free(lh_moment *moment); /* may be NULL */
@@ -69,7 +73,8 @@ typedef struct lh_states_to_run {
 /* Lets the states that are not quiet run on from the moment of a mirror, in one child, each to
 ** where Lua is amid no change in it, and says of which that is so. The mirror is as of the end, for
 ** all of them, and the moment is over. LH_EIO: the mirror is of no use any more. Cost: as
-** lh_mirror_fill, and for each state that comes to no such place 300 ms, three seconds in all. */
+** lh_mirror_fill, and for each state that comes to no such place 300 ms of processor time, three
+** seconds in all; twenty seconds of waiting for a processor at the most. */
 int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error);
 
 /* }=================================================================================== */

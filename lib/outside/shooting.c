@@ -11,8 +11,8 @@
 **
 ** Bytes that belong to no object are what a parser has while it loads a chunk. They are accepted
 ** where the caller says so and a function is half made, and in cores, where there is no other try.
-** In a core they are a doubt: a table that grows or shrinks (luaH_resize) has its new vector while
-** its old one, which belongs to no object, still has the entries.
+** In a core that does not run on they are a doubt: a table that grows or shrinks (luaH_resize) has
+** its new vector while its old one, which belongs to no object, still has the entries.
 **
 ** The walk executes 1.5 times the instructions of a snapshot from inside, for keys and values are
 ** looked at twice. It takes longer than that where the mirror has small pages: the first touch of
@@ -26,6 +26,7 @@
 */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -41,6 +42,7 @@ typedef struct shooting {
   lh_mirrored_state state;
   lh_doubt doubt;
   const lh_memory_region *region; /* of the last object looked at; NULL */
+  uint64_t walked_bytes;          /* of all objects, without what userdata have for C */
   lh_carried_mark *carried;
   size_t n_carried;
   int64_t noted_more_bytes; /* malloc's note, as lh_mirrored.more_extra_bytes */
@@ -75,6 +77,20 @@ static int see_state(shooting *s, lh_error *error) {
   s->noted_more_bytes = (int64_t)seen.noted_extra_bytes - LH_USUAL_EXTRA_BYTES;
   lh_find_own(&s->state);
   return LH_OK;
+}
+
+/* Before Lua calls abort() for an error that nothing catches it leaves all calls, and the message
+** alone is on the main thread's stack. */
+static bool has_panicked(const shooting *s) {
+  const lh_target *target = s->mirrored->target;
+  const lh_layout *layout = &s->state.layout;
+  const raw_object *thread = (const raw_object *)s->state.main_thread;
+  const raw_value *stack = raw_stack(layout, thread);
+  enum { FUNCTION_AND_MESSAGE = 2, KIND = 0x0F };
+  return target->is_core && target->signal == SIGABRT && stack &&
+         !raw_stands_in_call(layout, thread) &&
+         RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *) == stack + FUNCTION_AND_MESSAGE &&
+         (stack[1].type & KIND) == RAW_SHORT_STRING;
 }
 
 /* Of a core that is when it was written. */
@@ -191,9 +207,21 @@ static bool has_content_of_target(shooting *s, const raw_object *object, uint64_
   }
 }
 
+/* Lua writes all of an object, and at least half of a vector that grows while a chunk is loaded;
+** only C may leave a userdata untouched. So the bytes that were written bound the walk: a forged
+** string in memory that was never touched is not hashed to its end. */
+static bool may_be_written(shooting *s, const lh_walk *walk, const raw_object *object,
+                           uint64_t bytes) {
+  if (walk->object_bytes == 0) s->walked_bytes = 0; /* there may be a walk before */
+  if (object->type == RAW_USERDATA) return true;
+  s->walked_bytes += bytes;
+  return s->walked_bytes / 2 <= s->mirrored->written_bytes;
+}
+
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
   shooting *s = shooting_of(walk);
   if (bytes > s->doubt.most_bytes || walk->object_bytes > s->doubt.most_bytes - bytes) return false;
+  if (!may_be_written(s, walk, object, bytes)) return false;
   if (!has_content_of_target(s, object, bytes) || !lh_is_sound(&s->doubt, object)) return false;
   if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
@@ -219,12 +247,21 @@ static bool fit_table(uint64_t bytes) {
   return bytes % sizeof(raw_value) == 0 || bytes == sizeof(raw_slot);
 }
 
+bool lh_is_in_doubt(const lh_mirrored *m) {
+  static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+  if (m->is_quiet) return false;
+  for (size_t i = 0; m->target->is_core && i < sizeof faults / sizeof *faults; i++) {
+    if (m->target->signal == faults[i]) return false;
+  }
+  return true;
+}
+
 /* Bytes of a core that belong to no object are mostly the vector that a table had before it grew,
 ** some of whose entries are in no other yet; or, if a function is half made, a parser's. */
 static bool is_in_doubt(const shooting *s) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   if (lh_is_in_doubt(s->mirrored)) return true;
-  if (s->mirrored->stillness != LH_STILL_CORE || adds_up(s)) return false;
+  if (s->mirrored->is_quiet || adds_up(s)) return false;
   return !s->doubt.is_loading || fit_table(s->shot.gc_bytes - bytes);
 }
 
@@ -380,7 +417,8 @@ static void close_written(written *w) {
 static int verify(const shooting *s, int fd, lh_error *error) {
   written w;
   lh_error fault = {0};
-  if (s->mirrored->is_quiet && s->answer->unaccounted_bytes == 0) return LH_OK;
+  bool is_core = s->mirrored->stillness == LH_STILL_CORE; /* which may be forged */
+  if (s->mirrored->is_quiet && !is_core && s->answer->unaccounted_bytes == 0) return LH_OK;
   int rc = open_written(fd, s->request->path, &w, &fault);
   if (rc == LH_OK) rc = lh_verify(w.snapshot, NULL, &fault);
   close_written(&w);
@@ -454,6 +492,7 @@ static int shoot(shooting *s, lh_file *file, lh_error *error) {
   int rc = see_state(s, error);
   if (rc < 0) return rc;
   gather_facts(s);
+  s->answer->has_panicked = has_panicked(s);
   if (!s->request->path) return only_count(s, error);
   lh_own_content own = {.state_id = s->shot.facts.state_id,
                         .time_ns = s->shot.facts.time_ns,

@@ -27,10 +27,9 @@ typedef struct report {
 
 /* {=== The child ===================================================================== */
 
-/* The child has what the program kept secret: no core of it is left. What it may take is far more
-** than it needs, ten seconds and a minute for each GB. */
+/* The child has what the program kept secret: no core of it is left. */
 static void confine(const lh_mirrored *m) {
-  rlim_t seconds = 10 + (lh_mirrored_bytes(m->memory) >> 24);
+  rlim_t seconds = m->most_seconds;
   (void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -95,6 +94,7 @@ static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *fil
     request->counts = r->answer.counts;
     request->unaccounted_bytes = r->answer.unaccounted_bytes;
     request->passed_as_old = r->answer.passed_as_old;
+    request->has_panicked = r->answer.has_panicked;
     request->is_in_doubt = lh_is_in_doubt(m) || r->answer.is_in_doubt;
   }
   (void)munmap(r, sizeof *r);

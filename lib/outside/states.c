@@ -11,7 +11,8 @@
 ** may look closed, so what was nearly one is looked at again, several times.
 **
 ** Each look reads the target's pages anew, through a cache (cached.h). The cache also bounds what a
-** false state can cost: the look and all that is told of the state read some thousand pages.
+** false state can cost: the look and all that is told of the state read some thousand pages. All of
+** a search may take a minute, and ten seconds more for each GB that the target has written.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -81,25 +82,69 @@ const char *lh_release_of(const lh_target *target, uint64_t state) {
 
 enum { PIECE_BYTES = 1 << 20, LEAST_PIECE = 4096, HEAD_BYTES = 32 };
 
+enum { MOST_LIBRARIES = 32 };
+typedef struct named_library {
+  uint64_t address;
+  char release[LH_RELEASE_BYTES];
+} named_library;
+
 typedef struct search {
   lh_target *target;
   struct lh_found_texts *texts;
   uint64_t *piece;
   lh_cached *cached;
-  uint64_t library; /* of the state before, and its release */
-  char release[LH_RELEASE_BYTES];
+  named_library libraries[MOST_LIBRARIES];
+  size_t n_libraries;
   bool other_numbers; /* a state was passed over for these */
+  uint64_t start_ns, n_looks;
+  uint64_t searched_bytes, shown_bytes;
 } search;
+
+/* Of the library that a state's code is in; which takes a moment to find out. A program that has
+** more of them has made them up. */
+static const char *release_of_library(search *s, uint64_t library) {
+  for (size_t i = 0; i < s->n_libraries; i++) {
+    if (s->libraries[i].address == library) return s->libraries[i].release;
+  }
+  if (s->n_libraries == MOST_LIBRARIES) return "5.4";
+  named_library *new = &s->libraries[s->n_libraries++];
+  new->address = library;
+  lh_identify_release(&s->target->memory, library, new->release);
+  return new->release;
+}
+
+/* For all that was searched by now. */
+static uint64_t deadline_ns(const search *s) {
+  enum { NS_EACH_BYTE = 10 };
+  const uint64_t for_all_ns = 60000000000;
+  return s->start_ns + for_all_ns + s->searched_bytes * NS_EACH_BYTE;
+}
+
+static int check_deadline(const search *s, lh_error *error) {
+  uint64_t now = lh_now_ns();
+  if (now <= deadline_ns(s)) return LH_OK;
+  return lh_fail(error, LH_EIO,
+                 "gave up the search for Lua states after %s: %s in the memory of process %" PRId64
+                 " look like one, and %s of memory are mapped",
+                 lh_duration_text(now - s->start_ns).text,
+                 lh_count_of(s->n_looks, "place", "places").text, s->target->process_id,
+                 lh_size_text(lh_mirrored_bytes(&s->target->memory), false).text);
+}
+
+static void show_search(search *s) {
+  enum { EACH = 64 << 20 };
+  const lh_target *t = s->target;
+  if (!t->show_search || s->searched_bytes - s->shown_bytes < EACH) return;
+  s->shown_bytes = s->searched_bytes;
+  t->show_search(t->show_payload, s->searched_bytes);
+}
 
 static void describe(search *s, const lh_seen_state *seen, found *f) {
   lh_peek peek = lh_peek_cached(s->cached);
-  uint64_t id = 0, library = lh_glance_library(&peek, seen);
-  if (library != s->library || !*s->release) {
-    lh_identify_release(&s->target->memory, library, s->release);
-    s->library = library;
-  }
-  bool is_known = strcmp(s->release, "5.4") != 0;
-  (void)snprintf(f->release, sizeof f->release, "%s", is_known ? s->release : seen->release);
+  uint64_t id = 0;
+  const char *release = release_of_library(s, lh_glance_library(&peek, seen));
+  bool is_known = strcmp(release, "5.4") != 0;
+  (void)snprintf(f->release, sizeof f->release, "%s", is_known ? release : seen->release);
   bool has_name = lh_name_script(&peek, seen, f->script);
   bool has_luaheap = lh_glance_luaheap(&peek, seen, &id);
   f->told = (lh_found_state){
@@ -110,12 +155,14 @@ static void describe(search *s, const lh_seen_state *seen, found *f) {
       .has_luaheap = has_luaheap};
 }
 
-/* 0, or LH_EMEMORY. */
+/* 0, LH_EMEMORY, or LH_EIO: it takes too long. */
 static int look_closely(search *s, uint64_t address, lh_error *error) {
   struct lh_found_texts *texts = s->texts;
   const lh_memory *memory = &s->target->memory;
   lh_peek peek = lh_peek_cached(s->cached);
   lh_seen_state seen;
+  s->n_looks++;
+  if (check_deadline(s, error) < 0) return LH_EIO;
   if (see_state(s->target, s->cached, address, "5.4", &seen, NULL) < 0 || !has_code(memory, &seen))
     return LH_OK;
   if (!lh_glance_numbers(&peek, &seen)) {
@@ -149,6 +196,8 @@ static int search_range(search *s, lh_span range, lh_error *error) {
   for (uint64_t at = (range.start + 7) / 8 * 8; at < end && end - at >= HEAD_BYTES;) {
     uint64_t n = end - at < piece ? end - at : piece;
     if (memory->read(memory, at, s->piece, n)) {
+      s->searched_bytes += n;
+      show_search(s);
       int rc = search_piece(s, at, n, error);
       if (rc < 0) return rc;
       if (n == end - at) return LH_OK;
@@ -170,7 +219,8 @@ static int search_target(search *s, lh_error *error) {
   lh_span span, range = {0, 0};
   int rc = LH_OK;
   lh_pages_begin(&pages, &s->target->memory);
-  while (rc == LH_OK && lh_pages_next(&pages, &span)) {
+  for (pages.until_ns = deadline_ns(s); rc == LH_OK && lh_pages_next(&pages, &span);
+       pages.until_ns = deadline_ns(s)) {
     if (span.start == range.end) {
       range.end = span.end;
       continue;
@@ -179,6 +229,7 @@ static int search_target(search *s, lh_error *error) {
     range = span;
   }
   if (rc == LH_OK) rc = search_range(s, range, error);
+  if (rc == LH_OK) rc = check_deadline(s, error);
   lh_pages_end(&pages);
   return rc;
 }
@@ -207,7 +258,7 @@ static int refuse(const search *s, lh_error *error) {
 }
 
 int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_error *error) {
-  search s = {.target = target};
+  search s = {.target = target, .start_ns = lh_now_ns()};
   *states = NULL;
   *n = 0;
   int rc = target->is_core ? LH_OK : lh_process_refresh(target, error);
@@ -222,6 +273,12 @@ int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_err
   lh_free(s.cached);
   if (rc < 0) return rc;
   return s.texts->n > 0 ? hand_out(s.texts, states, n, error) : refuse(&s, error);
+}
+
+void lh_show_search(lh_target *target, void (*show)(void *payload, uint64_t searched_bytes),
+                    void *payload) {
+  target->show_search = show;
+  target->show_payload = payload;
 }
 
 void lh_free_states(lh_found_state *states) {

@@ -3,9 +3,10 @@
 **
 ** Is it idle, it is not touched: whether it ran meanwhile is told in the end (idle.c). Else its
 ** threads run on to their next system calls (calls.c), it is stopped (stop.c), and forks a frozen
-** copy of itself, which is read instead (inject.c), or stays stopped. All signals are blocked from
-** the beginning to the end: so who presses Ctrl-C or Ctrl-Z waits until the process runs again, and
-** nothing of ours is left.
+** copy of itself, which is read instead (inject.c), or stays stopped. Signals are held as long as
+** requests are made of the kernel: so who presses Ctrl-C waits for that, and nothing of ours is
+** left. A process that stays stopped is let go when this one ends, at once. Ctrl-Z waits until it
+** runs.
 */
 #include <fcntl.h>
 #include <signal.h>
@@ -20,11 +21,10 @@ struct lh_still {
   lh_stillness stillness;
   lh_idle idle;
   lh_stop stop;
-  uint64_t room; /* for instructions */
-  lh_frozen frozen;
-  lh_moment *moment; /* of a stop anywhere; NULL */
-  int fd;            /* its memory; -1 */
-  sigset_t signals;  /* that were blocked before */
+  lh_guarded own, *guarded; /* a copy that is frozen; its own where there is no guard */
+  lh_moment *moment;        /* of a stop anywhere; NULL */
+  int fd;                   /* its memory; -1 */
+  sigset_t signals;         /* that were blocked before */
 };
 
 static void tell_stop(uint64_t stopped_ns, lh_outside_told *told) {
@@ -64,24 +64,25 @@ static const char *find_hindrance(lh_still *s) {
   if (!LH_CAN_INJECT) return "only known for x86-64";
   if (lh_visit_threads(process, has_no_filter, &process) == 0) return "a seccomp filter";
   if (has_children_elsewhere(process)) return "its children have a namespace of their own";
-  s->room = lh_inject_find_room(s->target);
-  return s->room ? NULL : "no room for an instruction";
+  s->guarded->room = lh_inject_find_room(s->target);
+  return s->guarded->room ? NULL : "no room for an instruction";
 }
 
 static void end_copy(lh_still *s, lh_outside_told *told) {
-  enum { MOST_TIMES = 50 };
+  const uint64_t most_ns = 10000000000;
+  uint64_t start_ns = lh_now_ns();
   bool is_gone = false;
   if (s->fd >= 0) (void)close(s->fd);
-  lh_frozen_kill(&s->frozen);
-  for (int i = 0; s->frozen.own_id > 0 && !is_gone && i < MOST_TIMES; i++) {
-    int rc = lh_stop_begin(&s->stop, (pid_t)s->target->process_id, NULL);
+  lh_frozen_kill(&s->guarded->frozen);
+  while (s->guarded->frozen.own_id > 0 && !is_gone && lh_now_ns() - start_ns < most_ns) {
+    int rc = lh_stop_begin(&s->stop, (pid_t)s->target->process_id, &s->signals, NULL);
     if (rc == LH_EBUSY) continue;
     if (rc != LH_OK) break;
-    is_gone = lh_inject_reap(&s->stop, s->room, &s->frozen);
+    is_gone = lh_inject_reap(&s->stop, s->guarded->room, &s->guarded->frozen);
     tell_stop(lh_stop_end(&s->stop), told);
     if (!is_gone) lh_nap();
   }
-  s->frozen.id = 0;
+  s->guarded->frozen.id = 0;
 }
 
 /* What the copy has mapped, which is what the target had, but for what it does not give to
@@ -89,29 +90,36 @@ static void end_copy(lh_still *s, lh_outside_told *told) {
 static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
   char path[64];
   int64_t process = s->target->process_id;
-  s->target->process_id = s->frozen.id;
+  s->target->process_id = s->guarded->frozen.id;
   int rc = lh_process_refresh(s->target, error);
   s->target->process_id = process;
-  (void)snprintf(path, sizeof path, "/proc/%d/mem", (int)s->frozen.id);
+  (void)snprintf(path, sizeof path, "/proc/%d/mem", (int)s->guarded->frozen.id);
   s->fd = open(path, O_RDONLY | O_CLOEXEC);
   *memory = s->target->memory;
-  memory->process_id = s->frozen.id;
+  memory->process_id = s->guarded->frozen.id;
   memory->fd = s->fd;
   memory->read = lh_process_read_copy;
+  memory->before = &s->signals;
   return rc;
 }
 
-/* LH_OK, and s->frozen.id is 0: it is stopped instead. */
+/* LH_OK, and s->guarded->frozen.id is 0: it is stopped instead. */
 static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_error *error) {
-  told->no_fork = lh_inject_fork(&s->stop, s->room, has_filter, &s->frozen);
-  if (s->frozen.id == 0) return LH_OK;
+  told->no_fork = lh_inject_fork(&s->stop, s->guarded->room, has_filter, &s->guarded->frozen);
+  if (s->guarded->frozen.id == 0) return LH_OK;
   tell_stop(lh_stop_end(&s->stop), told);
   s->stillness = LH_STILL_FORK;
-  if (lh_frozen_settle(&s->frozen)) return refresh_from_copy(s, memory, error);
+  if (lh_frozen_settle(&s->guarded->frozen)) return refresh_from_copy(s, memory, error);
   return lh_fail(error, LH_EBUSY, "the copy of process %d was killed", (int)s->target->process_id);
 }
 
 /* }=================================================================================== */
+
+/* Between two steps. */
+static int check_signals(const lh_still *s, lh_error *error) {
+  if (!lh_is_told_to_end(&s->signals)) return LH_OK;
+  return lh_fail(error, LH_EBUSY, "a signal ends this process");
+}
 
 static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outside_told *told,
                        lh_error *error) {
@@ -121,14 +129,18 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   s->stillness = LH_STILL_STOPPED;
   if (hindrance) told->no_fork = hindrance;
   rc = lh_refuse_frozen(process, error);
-  if (rc == LH_OK) rc = lh_stop_trace(&s->stop, process, error);
+  if (rc == LH_OK) rc = lh_stop_trace(&s->stop, process, &s->signals, error);
   if (rc == LH_OK) lh_stop_seek_calls(&s->stop);
+  if (rc == LH_OK) rc = check_signals(s, error);
   if (rc == LH_OK) rc = lh_stop_all(&s->stop, error);
+  if (rc == LH_OK) rc = check_signals(s, error);
   if (rc == LH_OK && !lh_stop_run_on(&s->stop, &told->was_in_system_call))
     rc = lh_fail(error, LH_EBUSY, "a thread of process %d does not stop", (int)process);
+  if (rc == LH_OK) rc = check_signals(s, error);
   if (rc == LH_OK && !told->was_in_system_call) s->moment = lh_moment_begin(&s->stop);
   if (rc == LH_OK && !never_fork && !hindrance) rc = fork_copy(s, memory, told, error);
-  if (rc != LH_OK || s->frozen.id) return rc;
+  if (rc != LH_OK || s->guarded->frozen.id) return rc;
+  lh_let_signals(&s->signals);
   rc = lh_process_refresh(s->target, error);
   *memory = s->target->memory;
   return rc;
@@ -150,6 +162,7 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   lh_still *s = *still = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "stopping a process");
   s->target = target;
+  s->guarded = target->guard ? lh_guarded_of(target->guard) : &s->own;
   s->fd = -1;
   rc = lh_wait_for_vfork((pid_t)target->process_id, error);
   if (rc != LH_OK) {
@@ -161,6 +174,7 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   if (is_idle(s, attempt)) {
     s->stillness = LH_STILL_IDLE;
     told->was_in_system_call = s->idle.in_call;
+    lh_let_signals(&s->signals);
     rc = lh_process_refresh(target, error);
     *memory = target->memory;
   } else {
@@ -181,9 +195,11 @@ lh_moment *lh_still_moment(lh_still *s, const lh_memory *memory) {
 }
 
 bool lh_still_end(lh_still *s, lh_outside_told *told) {
+  sigset_t let;
+  lh_hold_signals(&let);
   bool was_still = s->stillness != LH_STILL_IDLE || lh_idle_end(&s->idle);
   if (s->stop.n > 0) tell_stop(lh_stop_end(&s->stop), told);
-  if (s->frozen.id) end_copy(s, told);
+  if (s->guarded->frozen.id) end_copy(s, told);
   lh_moment_free(s->moment);
   lh_release_signals(&s->signals);
   lh_free(s);

@@ -12,6 +12,11 @@
 **
 ** A thread that sleeps in the kernel where it cannot be interrupted, for a disk or in vfork(), is
 ** taken for stopped: it does so before it goes on in the program.
+**
+** Signals are held while requests are made of the kernel, and come again while memory is copied.
+** What would end this process then does: the kernel lets all threads go on as after SIGKILL. A copy
+** that was forked must be taken away before: there signals stay held, and whoever is at work asks
+** for them (lh_is_told_to_end).
 */
 #include "stop.h"
 
@@ -31,7 +36,7 @@ enum {
   PATIENCE_NS = 200000,        /* before it is asked whether a thread sleeps in the kernel */
   MOST_TO_STOP_NS = 1000000000 /* on a busy machine */
 };
-static const uint64_t MOST_TO_END_NS = 10000000000;
+static const uint64_t MOST_TO_END_NS = 10000000000, MOST_IF_TOLD_TO_END_NS = 200000000;
 
 void lh_nap(void) {
   sigset_t child;
@@ -53,6 +58,38 @@ void lh_release_signals(const sigset_t *before) {
   bool is_handled = sigaction(SIGCHLD, NULL, &on_child) == 0 && on_child.sa_handler != SIG_IGN &&
                     on_child.sa_handler != SIG_DFL;
   if (is_handled) (void)raise(SIGCHLD);
+}
+
+void lh_hold_child_signals(sigset_t *before) {
+  sigset_t child;
+  (void)sigemptyset(&child);
+  (void)sigaddset(&child, SIGCHLD);
+  (void)pthread_sigmask(SIG_BLOCK, &child, before);
+}
+
+void lh_let_signals(const sigset_t *before) {
+  static const int held[] = {SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU};
+  sigset_t blocked = *before;
+  for (size_t i = 0; i < sizeof held / sizeof *held; i++) (void)sigaddset(&blocked, held[i]);
+  (void)pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+}
+
+static bool is_fatal(int signal_number) {
+  static const int harmless[] = {SIGCHLD, SIGCONT, SIGURG, SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU};
+  struct sigaction action;
+  for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+    if (signal_number == harmless[i]) return false;
+  }
+  return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
+}
+
+bool lh_is_told_to_end(const sigset_t *before) {
+  sigset_t pending;
+  if (!before || sigpending(&pending) < 0) return false;
+  for (int i = 1; i < NSIG; i++) {
+    if (sigismember(&pending, i) == 1 && sigismember(before, i) == 0 && is_fatal(i)) return true;
+  }
+  return false;
 }
 
 /* {=== One thread ==================================================================== */
@@ -236,9 +273,9 @@ static bool has_ended(const lh_stop *stop) {
   return true;
 }
 
-int lh_stop_trace(lh_stop *stop, pid_t process, lh_error *error) {
+int lh_stop_trace(lh_stop *stop, pid_t process, const sigset_t *before, lh_error *error) {
   siginfo_t info;
-  *stop = (lh_stop){.process = process};
+  *stop = (lh_stop){.process = process, .before = before};
   stop->is_child = waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
   int rc = seize_new(stop, error);
   if (rc != LH_OK) (void)lh_stop_end(stop);
@@ -259,8 +296,8 @@ int lh_stop_all(lh_stop *stop, lh_error *error) {
   return rc;
 }
 
-int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error) {
-  int rc = lh_stop_trace(stop, process, error);
+int lh_stop_begin(lh_stop *stop, pid_t process, const sigset_t *before, lh_error *error) {
+  int rc = lh_stop_trace(stop, process, before, error);
   return rc == LH_OK ? lh_stop_all(stop, error) : rc;
 }
 
@@ -274,10 +311,12 @@ static bool detach(lh_thread *thread) {
 }
 
 /* Waits for those that are not held yet. All in turn: one that starts another program waits for
-** those that have ended to be waited for. */
-static void detach_rest(lh_thread *threads, size_t n) {
-  uint64_t until_ns = lh_now_ns() + MOST_TO_END_NS;
-  for (size_t left = n; left > 0 && lh_now_ns() < until_ns;) {
+** those that have ended to be waited for. The kernel detaches what is left when this process ends.
+** */
+static void detach_rest(const lh_stop *stop, lh_thread *threads, size_t n) {
+  uint64_t start_ns = lh_now_ns(), most_ns = MOST_TO_END_NS;
+  for (size_t left = n; left > 0 && lh_now_ns() - start_ns < most_ns;) {
+    if (lh_is_told_to_end(stop->before)) most_ns = MOST_IF_TOLD_TO_END_NS;
     left = 0;
     for (size_t i = 0; i < n; i++) {
       lh_thread *thread = &threads[i];
@@ -291,7 +330,7 @@ static void detach_rest(lh_thread *threads, size_t n) {
 static bool detach_renumbered(void *payload, pid_t id) {
   const lh_stop *stop = payload;
   lh_thread thread = {.id = id, .is_child = stop->is_child && id == stop->process};
-  if (ptrace(PTRACE_INTERRUPT, id, 0, 0) == 0) detach_rest(&thread, 1);
+  if (ptrace(PTRACE_INTERRUPT, id, 0, 0) == 0) detach_rest(stop, &thread, 1);
   return true;
 }
 
@@ -306,7 +345,7 @@ uint64_t lh_stop_end(lh_stop *stop) {
     has_lost |= !detach(thread);
   }
   uint64_t now = lh_now_ns();
-  if (has_lost) detach_rest(stop->threads, stop->n);
+  if (has_lost) detach_rest(stop, stop->threads, stop->n);
   if (has_lost) (void)lh_visit_threads(stop->process, detach_renumbered, stop);
   lh_free(stop->threads);
   *stop = (lh_stop){0};

@@ -19,6 +19,17 @@ void lh_nap(void);
 void lh_hold_signals(sigset_t *before);
 void lh_release_signals(const sigset_t *before);
 
+/* Blocks those alone that lh_nap waits for. */
+void lh_hold_child_signals(sigset_t *before);
+
+/* While a process stands still and nothing is asked of it: signals come as before they were held,
+** but for those that would stop this process, and leave the other one as it is. */
+void lh_let_signals(const sigset_t *before);
+
+/* Does a signal that is held end this process once it is released? Then whoever holds it is to come
+** to an end. `before`: NULL if none is held. */
+bool lh_is_told_to_end(const sigset_t *before);
+
 /* {=== stop.c ======================================================================== */
 
 typedef enum lh_held {
@@ -55,7 +66,8 @@ size_t lh_visit_threads(pid_t process, bool (*visit)(void *payload, pid_t thread
 /* All threads of a process, traced by this thread. */
 typedef struct lh_stop {
   pid_t process;
-  bool is_child; /* of this one */
+  bool is_child;          /* of this one */
+  const sigset_t *before; /* signals that were blocked before they were held */
   lh_thread *threads;
   size_t n, capacity;
 } lh_stop;
@@ -63,9 +75,9 @@ typedef struct lh_stop {
 /* seize.c: traces a thread, that goes on. 0, or why not. */
 int lh_seize(lh_stop *stop, pid_t thread);
 
-/* Traces all threads, which go on. On failure none is traced. LH_EIO: it has ended, or must not be
-** traced. */
-int lh_stop_trace(lh_stop *stop, pid_t process, lh_error *error);
+/* Traces all threads, which go on. `before` is borrowed. On failure none is traced. LH_EIO: it has
+** ended, or must not be traced. */
+int lh_stop_trace(lh_stop *stop, pid_t process, const sigset_t *before, lh_error *error);
 
 /* Of a thread that goes on: it stops before it goes on in the program. */
 void lh_thread_ask(lh_thread *thread);
@@ -75,7 +87,7 @@ void lh_thread_ask(lh_thread *thread);
 int lh_stop_all(lh_stop *stop, lh_error *error);
 
 /* The two together. */
-int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error);
+int lh_stop_begin(lh_stop *stop, pid_t process, const sigset_t *before, lh_error *error);
 
 /* Lets them go on as if nothing had been. How long the first of them was held. */
 uint64_t lh_stop_end(lh_stop *stop);
@@ -195,6 +207,24 @@ void lh_frozen_kill(const lh_frozen *frozen);
 
 /* Lets a held thread take away what is left of a copy that was killed. False: not now. */
 bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen);
+
+/* }=================================================================================== */
+
+/* {=== guard.c ======================================================================= */
+
+/* What is taken away if this process is killed. */
+typedef struct lh_guarded {
+  pid_t process;
+  uint64_t room;
+  lh_frozen frozen; /* id 0: nothing */
+} lh_guarded;
+
+/* Of a process that may be made to fork; before much memory is had, for it has that, too. NULL: it
+** cannot be had. */
+typedef struct lh_guard lh_guard;
+lh_guard *lh_guard_begin(pid_t process);
+lh_guarded *lh_guarded_of(const lh_guard *guard);
+void lh_guard_end(lh_guard *guard); /* may be NULL */
 
 /* }=================================================================================== */
 

@@ -9,14 +9,17 @@
 ** What a stop finds amid a change is found otherwise a moment later: between two tries there are
 ** some milliseconds, each time more, and not evenly many, so that no rhythm of the program's is
 ** kept. Of a program that makes no system call a child runs on to where Lua is amid no change.
+** A C function that computes for long is known by two tries (computing.c).
 ** Where that comes to no such place the stop is not looked at but in the last tries:
 ** what shows nowhere may be wrong then (one to six of 600 samples of a storm that does nothing but
 ** let tables grow had such a table), and is told to be in doubt. One deadline holds for all states:
 ** the try that begins after it is the last.
 */
 #include <errno.h>
+#include <sys/resource.h>
 #include <time.h>
 
+#include "mirrored.h"
 #include "run_on.h"
 
 enum {
@@ -31,10 +34,11 @@ typedef struct taking {
   lh_outside_told *told;
   lh_mirror *mirror;
   lh_outside_request *requests;
-  uint64_t *states;  /* by request */
-  bool *is_quiet;    /* by request: in this try */
-  bool *done;        /* by request */
-  lh_moment *moment; /* of this try; NULL */
+  uint64_t *states;   /* by request */
+  bool *is_quiet;     /* by request: in this try */
+  lh_stance *stances; /* by request: since some try before */
+  bool *done;         /* by request */
+  lh_moment *moment;  /* of this try; NULL */
   size_t n, n_done;
 } taking;
 
@@ -55,14 +59,28 @@ static void show_progress(const taking *t) {
   if (t->options && t->options->progress) t->options->progress(t->options->payload, t->n_done);
 }
 
-/* Those that are left. LH_EBUSY in `error` alone: one of them has to be tried again. */
+/* The processor time of children that have ended. */
+static uint64_t children_seconds(void) {
+  struct rusage is = {0};
+  (void)getrusage(RUSAGE_CHILDREN, &is);
+  return (uint64_t)(is.ru_utime.tv_sec + is.ru_stime.tv_sec);
+}
+
+/* Those that are left. All of them together have far more time than they need, ten seconds and a
+** minute for each GB that the program has written: false states may be forged so that each takes
+** long. LH_EBUSY in `error` alone: one of them has to be tried again. */
 static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   int rc = run_on(t, mirrored, error);
+  uint64_t before = children_seconds(), most = 10 + (mirrored->written_bytes >> 24);
   if (rc < 0) return rc;
   for (size_t i = 0; i < t->n; i++) {
     lh_mirrored m = *mirrored;
+    uint64_t spent = children_seconds() - before;
     if (t->done[i]) continue;
-    m.is_quiet = t->is_quiet[i];
+    if (spent >= most)
+      return lh_fail(error, LH_EBUSY, "its states take longer than a heap of that size can");
+    m.most_seconds = most - spent;
+    m.is_quiet = t->is_quiet[i] || lh_has_stood(&m, t->states[i], &t->stances[i]);
     rc = lh_shoot_mirrored(&m, &t->requests[i], error);
     if (rc < 0 && rc != LH_EBUSY) return rc;
     t->done[i] = rc == LH_OK;
@@ -82,13 +100,18 @@ static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool 
   bool never_fork = t->options && t->options->never_fork;
   *is_sound = true;
   t->told->stillness = LH_STILL_CORE;
-  if (t->target->is_core) return lh_mirror_fill(t->mirror, &t->target->memory, copied_bytes, error);
+  mirrored->written_bytes = lh_mirrored_bytes(&t->target->memory);
+  if (t->target->is_core) {
+    mirrored->moment = t->moment = lh_moment_of_core(t->target, &mirrored->is_quiet);
+    return lh_mirror_fill(t->mirror, &t->target->memory, copied_bytes, error);
+  }
   int rc = lh_still_begin(t->target, attempt, never_fork, &still, &frozen, t->told, error);
   if (rc < 0) return rc;
   mirrored->is_quiet = t->told->was_in_system_call;
   if (!mirrored->is_quiet) mirrored->moment = t->moment = lh_still_moment(still, &frozen);
   *is_sound = mirrored->is_quiet || mirrored->moment || mirrored->is_lenient;
   if (*is_sound) rc = lh_mirror_fill(t->mirror, &frozen, copied_bytes, error);
+  mirrored->written_bytes = *copied_bytes;
   *is_sound &= lh_still_end(still, t->told);
   return rc;
 }
@@ -150,13 +173,15 @@ static bool allocate_taking(taking *t) {
   t->done = lh_alloc_zeroed(t->n + 1, sizeof *t->done);
   t->is_quiet = lh_alloc_zeroed(t->n + 1, sizeof *t->is_quiet);
   t->states = lh_alloc_zeroed(t->n + 1, sizeof *t->states);
+  t->stances = lh_alloc_zeroed(t->n + 1, sizeof *t->stances);
   for (size_t i = 0; t->states && i < t->n; i++) t->states[i] = t->requests[i].state;
-  return t->done && t->is_quiet && t->states;
+  return t->done && t->is_quiet && t->states && t->stances;
 }
 
 static void free_taking(taking *t) {
   lh_mirror_free(t->mirror);
   lh_free(t->states);
+  lh_free(t->stances);
   lh_free(t->is_quiet);
   lh_free(t->done);
 }
@@ -173,8 +198,11 @@ int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
   *t.told = (lh_outside_told){0};
   if (!allocate_taking(&t)) rc = lh_fail_memory(error, "preparing a snapshot from outside");
   if (rc == LH_OK && !target->is_core) rc = lh_process_refresh(target, error);
+  if (rc == LH_OK && !target->is_core) target->guard = lh_guard_begin((pid_t)target->process_id);
   if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, error);
   if (rc == LH_OK) rc = try_often(&t, error);
+  lh_guard_end(target->guard);
+  target->guard = NULL;
   free_taking(&t);
   return rc;
 }

@@ -173,7 +173,7 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     assert.matches("^1 Lua state of 4711 .-\nsound%-2: ", out)
     local words = {"--state", "all", "--every", "0.1", "--max", "2", "4711"}
     out, err, code = attach(two, words, more)
-    assert.same({"heapattach: it changes its heap\n", 0}, {err, code})
+    assert.same({"heapattach: state 1: it changes its heap\n", 0}, {err, code})
     assert.matches("^1 Lua state of 4711 .-\n2 Lua states of 4711 .* since ", out)
   end)
 
@@ -189,6 +189,14 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     local none = {"program a", one[2], "still fork 1", "lacks 1 its sum is another"}
     local out, err, code = attach(none, words)
     assert.same({"", "heapattach: its sum is another\n", 2}, {out, err, code})
+  end)
+
+  it("goes on with a series of all states where one cannot be read", function()
+    local words = {"--state", "all", "--every", "0.1", "--max", "2", "4711"}
+    local out, err, code = attach(two, words, {"lacks 1 its sum is another"})
+    local told = "heapattach: state 1: its sum is another\n"
+    assert.same({told .. told, 0}, {err, code})
+    assert.matches("^1 Lua state of 4711 .-\n1 Lua state of 4711 .* since ", out)
   end)
 
   it("begins again with other addresses where its own memory is in the way", function()

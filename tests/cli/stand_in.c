@@ -196,6 +196,11 @@ int lh_find_states(lh_target *t, lh_found_state **states, size_t *n, lh_error *e
   return LH_OK;
 }
 
+void lh_show_search(lh_target *t, void (*show)(void *payload, uint64_t searched_bytes),
+                    void *payload) {
+  (void)t, (void)show, (void)payload;
+}
+
 void lh_free_states(lh_found_state *states) {
   free(states);
 }

@@ -72,6 +72,8 @@ static inline lh_mirrored in_call(void) {
                        .memory = &own_memory,
                        .stillness = LH_STILL_FORK,
                        .was_in_system_call = true,
+                       .written_bytes = INT64_MAX,
+                       .most_seconds = 600,
                        .is_quiet = true};
 }
 

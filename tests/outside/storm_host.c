@@ -4,11 +4,13 @@
 **
 **     storm_host SCRIPT [COUNTER [STATES]]
 **
-** COUNTER: counts in that file, which it shares, whenever Lua allocates; "-": does not count.
-** STATES: runs the script in this number of threads.
+** COUNTER: counts in that file, which it shares, whenever Lua allocates; "-": does not count;
+** "lock": allocates as long as it has a lock, for which all others wait. STATES: runs the script in
+** this number of threads.
 */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +22,22 @@
 static const char *script;
 static volatile uint64_t *counter;
 
+static bool has_lock;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void *allocate(void *unused, void *block, size_t before, size_t after) {
   enum { SO_OFTEN = 10000 }; /* most of the time */
+  void *other = NULL;
   (void)unused, (void)before;
   for (int i = 0; counter && i < SO_OFTEN; i++) (*counter)++;
-  if (after > 0) return realloc(block, after);
-  free(block);
-  return NULL;
+  if (has_lock) (void)pthread_mutex_lock(&lock);
+  for (volatile int i = 0; has_lock && i < SO_OFTEN;) i = i + 1;
+  if (after > 0)
+    other = realloc(block, after);
+  else
+    free(block);
+  if (has_lock) (void)pthread_mutex_unlock(&lock);
+  return other;
 }
 
 static void map_counter(const char *path) {
@@ -57,7 +68,8 @@ int main(int argc, char **arguments) {
   static pthread_t threads[MOST_STATES + 1];
   if (argc < 2) return 2;
   script = arguments[1];
-  if (argc > 2 && strcmp(arguments[2], "-") != 0) map_counter(arguments[2]);
+  has_lock = argc > 2 && strcmp(arguments[2], "lock") == 0;
+  if (argc > 2 && !has_lock && strcmp(arguments[2], "-") != 0) map_counter(arguments[2]);
   long n = argc > 3 ? strtol(arguments[3], NULL, 10) : 2;
   if (n < 1 || n > MOST_STATES) return 2;
   for (long i = 0; i <= n; i++) {

@@ -242,6 +242,66 @@ static void test_whole_regions(void **state) {
   lh_pages_end(&pages);
 }
 
+/* A kernel that does not know PAGEMAP_SCAN tells of a hole page by page: that ends in time. */
+static void hold_8_tb(const subject *self) {
+  map_here(self, 8192 * GIB, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  subject_wait(self);
+}
+
+static void test_ends_in_time(void **state) {
+  (void)state;
+  subject s = subject_start(hold_8_tb, subject_share(sizeof(seen)));
+  const seen *at = s.shared;
+  lh_memory_region region = {.start = at->start,
+                             .end = at->start + at->bytes,
+                             .access = LH_REGION_READ | LH_REGION_WRITE,
+                             .present_bytes = at->bytes};
+  lh_memory memory = {.regions = &region, .n = 1, .process_id = s.id, .fd = -1};
+  lh_pages pages;
+  lh_span span;
+  lh_pages_begin(&pages, &memory);
+  pages.is_asked = false;
+  pages.until_ns = lh_now_ns() + 1000000;
+  assert_false(lh_pages_next(&pages, &span));
+  assert_in_range(pages.from, at->start, at->start + at->bytes / 2);
+  lh_pages_end(&pages);
+  subject_end(&s);
+}
+
+/* Of a core's file: data amid two holes, each of 1 TB, and some zeros around. */
+static void test_holes_of_a_core(void **state) {
+  (void)state;
+  char bytes[2 * 4096];
+  const uint64_t hole = 1024 * GIB;
+  int fd = open("core", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  memset(bytes, 1, sizeof bytes);
+  assert_int_equal(ftruncate(fd, (off_t)(2 * hole)), 0);
+  assert_int_equal(pwrite(fd, bytes, sizeof bytes, (off_t)hole), sizeof bytes);
+  lh_memory_region regions[] = {{.start = PAGE,
+                                 .end = PAGE + 2 * hole,
+                                 .access = LH_REGION_READ | LH_REGION_WRITE,
+                                 .present_bytes = 2 * hole},
+                                {.start = 4 * hole,
+                                 .end = 4 * hole + PAGE,
+                                 .access = LH_REGION_READ | LH_REGION_WRITE,
+                                 .present_bytes = PAGE,
+                                 .core_offset = hole + PAGE}};
+  lh_memory memory = {.regions = regions, .n = 2, .fd = fd};
+  lh_pages pages;
+  lh_span span;
+  lh_pages_begin(&pages, &memory);
+  assert_true(lh_pages_next(&pages, &span));
+  assert_in_range(span.start, hole, PAGE + hole);
+  assert_in_range(span.end, PAGE + hole + sizeof bytes, PAGE + hole + 3 * sizeof bytes);
+  assert_true(lh_pages_next(&pages, &span));
+  assert_int_equal(span.start, 4 * hole);
+  assert_int_equal(span.end, 4 * hole + PAGE);
+  assert_false(lh_pages_next(&pages, &span));
+  lh_pages_end(&pages);
+  (void)close(fd);
+  assert_int_equal(unlink("core"), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_other_page),
@@ -251,6 +311,8 @@ int main(void) {
       cmocka_unit_test(test_pages_of_a_file),
       cmocka_unit_test(test_huge_pages),
       cmocka_unit_test(test_whole_regions),
+      cmocka_unit_test(test_ends_in_time),
+      cmocka_unit_test(test_holes_of_a_core),
   };
   return folder_run(tests);
 }

@@ -329,6 +329,7 @@ static void test_process_that_becomes_another(void **state) {
   subject_go_on(&s);
   assert_int_equal(lh_process_refresh(target, &error), LH_EIO);
   assert_int_equal(error.os_errno, ESRCH);
+  assert_non_null(strstr(error.message, "runs another program by now"));
   lh_target_free(target);
   /* It has nothing in common with this process any more. */
   target = open_subject(&s);

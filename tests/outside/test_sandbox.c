@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 
 #include "attach.h"
 #include "folder.h"
+#include "host_program.h"
 #include "outside/process.h"
 #include "outside/run_on.h"
 
@@ -255,32 +255,10 @@ static void test_refused(void **unused) {
 
 /* {=== A spy ========================================================================= */
 
-static void run_spy(int out) {
-  char path[4096], address[32];
-  ssize_t n = readlink("/proc/self/exe", path, sizeof path - sizeof "spy_host");
-  path[n < 0 ? 0 : n] = '\0';
-  char *name = strrchr(path, '/');
-  if (!name) _exit(1);
-  memcpy(name + 1, "spy_host", sizeof "spy_host");
-  (void)snprintf(address, sizeof address, "%llx", (unsigned long long)(uintptr_t)secret);
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  (void)dup2(out, STDOUT_FILENO);
-  (void)execl(path, path, address, (char *)NULL);
-  _exit(1);
-}
-
 static pid_t start_spy(void) {
-  int ends[2];
-  char ready[sizeof "ready" - 1];
-  assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-  pid_t pid = fork();
-  assert_true(pid >= 0);
-  if (pid == 0) run_spy(ends[1]);
-  (void)close(ends[1]);
-  assert_int_equal(read(ends[0], ready, sizeof ready), sizeof ready);
-  (void)close(ends[0]);
-  return pid;
+  char address[32];
+  (void)snprintf(address, sizeof address, "%llx", (unsigned long long)(uintptr_t)secret);
+  return host_start("spy_host", address);
 }
 
 static bool has_secret(const char *path) {
@@ -319,8 +297,7 @@ static void test_spy(void **unused) {
   }
   lh_free_states(states);
   lh_target_free(target);
-  assert_int_equal(kill(pid, SIGKILL), 0);
-  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  host_end(pid);
 }
 
 /* }=================================================================================== */

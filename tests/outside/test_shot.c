@@ -7,6 +7,7 @@
 #include <lua.h>
 #include <lualib.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -483,9 +484,20 @@ typedef struct rehash {
   bool is_done, is_core;
 } rehash;
 
+/* A core by this signal, of a program that does not run on; 0: gdb's. */
+static void make_core(lh_mirrored *m, lh_target *target, int signal_number) {
+  *target = own_target;
+  target->is_core = true;
+  target->signal = signal_number;
+  m->target = target;
+  m->stillness = LH_STILL_CORE;
+  m->is_quiet = m->was_in_system_call = false;
+}
+
 static void bend_and_shoot(rehash *r) {
   lh_error error = {0};
   lh_mirrored m = in_call();
+  lh_target target;
   raw_slot before[64], *slots = (raw_slot *)(uintptr_t)r->table->slots;
   uint64_t n = raw_hash_slots(r->table);
   assert_true(n <= 64);
@@ -495,10 +507,7 @@ static void bend_and_shoot(rehash *r) {
     slots[i].value_type = 0x10; /* an empty slot */
     left--;
   }
-  if (r->is_core) {
-    m.stillness = LH_STILL_CORE;
-    m.is_quiet = m.was_in_system_call = false;
-  }
+  if (r->is_core) make_core(&m, &target, SIGSEGV);
   r->request.path = "a";
   r->result = lh_shoot_mirrored(&m, &r->request, &error);
   memcpy(slots, before, n * sizeof *slots);
@@ -562,18 +571,45 @@ static void test_process_amid_rehash(void **unused) {
   assert_int_equal(r.result, LH_EBUSY);
 }
 
-/* A core of a heap that nobody changes is not in doubt. */
+static bool is_in_doubt(lua_State *L, const lh_mirrored *m) {
+  lh_outside_request request = {.path = "a"};
+  assert_int_equal(shoot(L, m, &request, NULL), LH_OK);
+  assert_int_equal(request.unaccounted_bytes, 0);
+  remove_files();
+  return request.is_in_doubt;
+}
+
+/* Nothing shows a change. A program that ended by a fault of its own was amid none; one
+** of which gdb made a core may have been, unless it was in a call or has run on. */
 static void test_sound_core(void **unused) {
   (void)unused;
   lh_mirrored m = in_call();
-  lh_outside_request request = {.path = "a"};
+  lh_target target;
   lua_State *L = new_state();
-  m.stillness = LH_STILL_CORE;
-  m.is_quiet = m.was_in_system_call = false;
-  assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
-  assert_int_equal(request.unaccounted_bytes, 0);
-  assert_false(request.is_in_doubt);
-  remove_files();
+  make_core(&m, &target, SIGSEGV);
+  assert_false(is_in_doubt(L, &m));
+  make_core(&m, &target, 0);
+  assert_true(is_in_doubt(L, &m));
+  m.is_quiet = true;
+  assert_false(is_in_doubt(L, &m));
+  lua_close(L);
+}
+
+/* lua_error() without lua_pcall(): Lua leaves its message on the stack, and calls abort(). */
+static void test_panic(void **unused) {
+  (void)unused;
+  lh_mirrored m = in_call();
+  lh_target target;
+  lua_State *L = new_state();
+  make_core(&m, &target, SIGABRT);
+  for (int has_message = 0; has_message < 2; has_message++) {
+    lh_outside_request request = {.path = "a"};
+    lua_settop(L, 0);
+    if (has_message) lua_pushliteral(L, "boom");
+    assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
+    assert_int_equal(request.has_panicked, has_message);
+    remove_files();
+  }
   lua_close(L);
 }
 
@@ -590,6 +626,7 @@ int main(void) {
                                      cmocka_unit_test(test_not_mirrored),
                                      cmocka_unit_test(test_core_amid_rehash),
                                      cmocka_unit_test(test_process_amid_rehash),
+                                     cmocka_unit_test(test_panic),
                                      cmocka_unit_test(test_sound_core)};
   return folder_run(tests);
 }

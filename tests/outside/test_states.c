@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,9 +25,21 @@
 #include "outside/outside.h"
 #include "subject.h"
 
-/* {=== How often the kernel is asked ================================================= */
+/* {=== How often the kernel is asked, and how long that takes ======================== */
 
 static size_t n_reads;
+static uint64_t ns_each_read; /* that the clock goes on, for each */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now) {
+  int code = __real_clock_gettime(clock, now);
+  uint64_t ns = (uint64_t)now->tv_nsec + n_reads * ns_each_read;
+  now->tv_sec += (time_t)(ns / 1000000000);
+  now->tv_nsec = (long)(ns % 1000000000);
+  return code;
+}
 
 ssize_t __real_process_vm_readv(pid_t process, const struct iovec *here, unsigned long n_here,
                                 const struct iovec *there, unsigned long n_there,
@@ -359,6 +372,56 @@ static void reads_little_of_false_states(void **state) {
   assert_in_range(reads, n, n * MOST_EACH);
 }
 
+static void count_searched(void *payload, uint64_t searched_bytes) {
+  *(uint64_t *)payload = searched_bytes;
+}
+
+/* A minute is over before the last of them was looked at. */
+static void gives_up_in_time(void **state) {
+  (void)state;
+  uint64_t shown = 0;
+  subject child = subject_start(live_falsely, NULL);
+  search s = {0};
+  assert_int_equal(lh_open_process(child.id, &s.target, &s.error), LH_OK);
+  lh_show_search(s.target, count_searched, &shown);
+  n_reads = 0;
+  ns_each_read = 2000000;
+  s.rc = lh_find_states(s.target, &s.states, &s.n, &s.error);
+  ns_each_read = 0;
+  assert_int_equal(s.rc, LH_EIO);
+  assert_int_equal(s.n, 0);
+  assert_non_null(strstr(s.error.message, "gave up the search for Lua states after "));
+  assert_true(n_reads < FALSE_STATES * 4096 / 2);
+  search_end(&s);
+  subject_end(&child);
+}
+
+enum { SHOWN_AFTER = 64 << 20 };
+
+static void live_large(const subject *self) {
+  memset(map(2 * (size_t)SHOWN_AFTER), 1, 2 * (size_t)SHOWN_AFTER);
+  (void)new_state(NULL);
+  subject_wait(self);
+}
+
+static void shows_how_far_it_is(void **state) {
+  (void)state;
+  uint64_t shown = 0;
+  lh_error error;
+  lh_target *target;
+  lh_found_state *states;
+  size_t n;
+  subject child = subject_start(live_large, NULL);
+  assert_int_equal(lh_open_process(child.id, &target, &error), LH_OK);
+  lh_show_search(target, count_searched, &shown);
+  assert_int_equal(lh_find_states(target, &states, &n, &error), LH_OK);
+  assert_int_equal(n, 1);
+  assert_true(shown >= 2 * (uint64_t)SHOWN_AFTER);
+  lh_free_states(states);
+  lh_target_free(target);
+  subject_end(&child);
+}
+
 /* }=================================================================================== */
 
 /* {=== Forged ======================================================================== */
@@ -565,6 +628,8 @@ int main(void) {
       cmocka_unit_test(finds_a_state_at_work),
       cmocka_unit_test(reads_pages_and_not_words),
       cmocka_unit_test(reads_little_of_false_states),
+      cmocka_unit_test(gives_up_in_time),
+      cmocka_unit_test(shows_how_far_it_is),
       cmocka_unit_test(finds_forged_states_of_every_layout),
       cmocka_unit_test(passes_over_what_cannot_be_read),
       cmocka_unit_test(survives_any_content),

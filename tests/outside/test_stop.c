@@ -151,7 +151,7 @@ static void test_no_thread_waits_for_another(void **state) {
     sigset_t signals;
     bool is_quiet;
     lh_hold_signals(&signals);
-    assert_int_equal(lh_stop_trace(&stop, s.id, &error), LH_OK);
+    assert_int_equal(lh_stop_trace(&stop, s.id, &signals, &error), LH_OK);
     lh_stop_seek_calls(&stop);
     n_held += is_held_at_call(&stop, s.id);
     assert_int_equal(lh_stop_all(&stop, &error), LH_OK);

@@ -1,0 +1,130 @@
+/*
+** guard.c - a child of this process that cleans up after it should it be killed.
+**
+** A frozen copy of a process is taken away by a call that a thread of that process makes
+** (inject.c). If this process is killed by SIGKILL before, the kernel kills the copy, but a zombie
+** of it would stay until the process ends. So a guard is started first, which has nothing but a
+** pipe and a page in common with this process. When the pipe is closed and the copy is still there
+** it stops the process once more and has the zombie taken away.
+**
+** A page of the target may be read while signals are held, and the target can have made it so that
+** the read never returns (userfaultfd, a file system of its own). The kernel interrupts that for
+** SIGKILL alone. So the guard looks each second: a signal that would end this process, and waits
+** for five seconds, becomes SIGKILL.
+**
+** Who may profit? The guard does to the target what this process would have done. It asks that the
+** zombie is the target's child, so that no other child is taken away in its place.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "stop.h"
+
+struct lh_guard {
+  pid_t id;
+  int pipe; /* the end of this process */
+  lh_guarded *guarded;
+};
+
+/* {=== The guard ===================================================================== */
+
+/* The mask of signals behind a label of /proc/PID/status. */
+static uint64_t read_mask(const char *text, const char *label) {
+  const char *at = strstr(text, label);
+  return at ? strtoull(at + strlen(label), NULL, 16) : 0;
+}
+
+/* Is there a signal that would end a process, and is held? */
+static bool holds_end(pid_t process) {
+  const uint64_t ends = (uint64_t)1 << (SIGINT - 1) | (uint64_t)1 << (SIGTERM - 1) |
+                        (uint64_t)1 << (SIGHUP - 1) | (uint64_t)1 << (SIGQUIT - 1);
+  char text[4096];
+  if (lh_process_text(process, "status", text, sizeof text) <= 0) return false;
+  uint64_t pending = read_mask(text, "\nSigPnd:\t") | read_mask(text, "\nShdPnd:\t");
+  uint64_t fatal = ends & ~read_mask(text, "\nSigIgn:\t") & ~read_mask(text, "\nSigCgt:\t");
+  return (pending & fatal & read_mask(text, "\nSigBlk:\t")) != 0;
+}
+
+static void watch(pid_t process, int pipe) {
+  enum { SECOND_MS = 1000, MOST_SECONDS = 5 };
+  struct pollfd end = {.fd = pipe, .events = POLLIN};
+  for (int seconds = 0; poll(&end, 1, SECOND_MS) == 0;) {
+    seconds = holds_end(process) ? seconds + 1 : 0;
+    if (seconds >= MOST_SECONDS) (void)kill(process, SIGKILL);
+  }
+}
+
+/* It has been killed, and waits for its parent. */
+static bool is_zombie_of(const lh_guarded *g, lh_frozen *copy) {
+  lh_process_status status;
+  *copy = g->frozen;
+  bool is_there = lh_process_status_of(copy->id, &status) && status.parent == g->process;
+  copy->own_id = (pid_t)status.own_id;
+  return is_there && status.state == 'Z';
+}
+
+static bool is_there(const lh_guarded *g) {
+  lh_process_status status;
+  return lh_process_status_of(g->frozen.id, &status) && status.parent == g->process;
+}
+
+/* The target may be traced by this process's parent for a moment yet. */
+static void take_away(const lh_guarded *g) {
+  const uint64_t most_ns = 10000000000;
+  lh_frozen copy;
+  lh_stop stop;
+  for (uint64_t start = lh_now_ns(); is_there(g) && lh_now_ns() - start < most_ns; lh_nap()) {
+    if (!is_zombie_of(g, &copy) || lh_stop_begin(&stop, g->process, NULL, NULL) != LH_OK) continue;
+    (void)lh_inject_reap(&stop, g->room, &copy);
+    (void)lh_stop_end(&stop);
+  }
+}
+
+static _Noreturn void become_guard(const lh_guarded *g, int pipe, pid_t process) {
+  sigset_t before;
+  lh_hold_signals(&before);
+  (void)close_range(0, (unsigned)pipe - 1, 0);
+  (void)close_range((unsigned)pipe + 1, ~0u, 0);
+  watch(process, pipe);
+  if (g->frozen.id != 0) take_away(g);
+  _exit(0);
+}
+
+/* }=================================================================================== */
+
+lh_guard *lh_guard_begin(pid_t process) {
+  int ends[2];
+  pid_t own = getpid();
+  lh_guard *guard = lh_alloc_zeroed(1, sizeof *guard);
+  lh_guarded *g = mmap(NULL, sizeof *g, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (!guard || g == MAP_FAILED || pipe2(ends, O_CLOEXEC) < 0) {
+    if (g != MAP_FAILED) (void)munmap(g, sizeof *g);
+    lh_free(guard);
+    return NULL;
+  }
+  *g = (lh_guarded){.process = process};
+  *guard = (lh_guard){fork(), ends[1], g};
+  if (guard->id == 0) become_guard(g, ends[0], own);
+  (void)close(ends[0]);
+  return guard;
+}
+
+lh_guarded *lh_guarded_of(const lh_guard *guard) {
+  return guard->guarded;
+}
+
+void lh_guard_end(lh_guard *guard) {
+  if (!guard) return;
+  (void)close(guard->pipe);
+  while (guard->id > 0 && waitpid(guard->id, NULL, 0) < 0 && errno == EINTR) {}
+  (void)munmap(guard->guarded, sizeof *guard->guarded);
+  lh_free(guard);
+}

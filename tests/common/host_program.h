@@ -1,0 +1,16 @@
+/*
+** host_program.h - a program beside this one, to be looked at from outside. It says "ready" on its
+** standard output once it is as far, and dies with this process.
+*/
+#ifndef LUAHEAP_TESTS_HOST_PROGRAM_H
+#define LUAHEAP_TESTS_HOST_PROGRAM_H
+
+#include <sys/types.h>
+
+/* Returns when it is ready. */
+pid_t host_start(const char *name, const char *argument);
+
+/* Kills it. */
+void host_end(pid_t host);
+
+#endif
