@@ -354,11 +354,11 @@ void lh_without_free(lh_without *without);
 
 /* ==== 5. What stays the same ======================================================== */
 
-/* What stays the same about a group of objects: a hash of its class and its folded path, in ten
-** hexadecimal digits. It is the same in every run and on every machine, and in every build in which
+/* What stays the same about a group of objects: a hash of its class and its folded path, as "2-" and
+** ten hexadecimal digits. It is the same in every run and on every machine, and in every build in which
 ** the class and the path are called the same: the lines of functions and the directories of their
 ** files are left out, and so are addresses, counts, and what a collection holds. */
-#define LH_FINGERPRINT_BYTES 11 /* with the NUL */
+#define LH_FINGERPRINT_BYTES 13 /* with the NUL: "2-0123456789" */
 
 bool lh_is_fingerprint(const char *text);
 

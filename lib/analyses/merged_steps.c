@@ -11,15 +11,13 @@
 */
 #include "analyses.h"
 
-#include <string.h>
-
 /* Behind so many steps on one path all is one. */
 enum { MAX_DEPTH = 256 };
 
 typedef struct merging {
   const lh_snapshot *snapshot;
   lh_step_tree *merged;
-  lh_map below; /* step, piece, form -> the step behind it */
+  lh_map below; /* merged step, step -> the merged step behind it */
 } merging;
 
 static bool is_same_key(lh_value a, lh_value b) {
@@ -31,17 +29,15 @@ static uint32_t add_step_below(merging *m, uint32_t above, const lh_fold_state *
                                lh_id entry) {
   lh_step_tree *t = m->merged;
   if (!lh_grow(&t->list, t->n, &t->capacity, sizeof *t->list)) return LH_NO_NUMBER;
-  t->list[t->n] =
-      (lh_merged_step){.above = above,
-                       .piece = state->piece,
-                       .form = state->form,
-                       .phrase = state->phrase,
-                       .any_key = strcmp(t->paths.folder.pieces.texts[state->piece], "[*]") == 0,
-                       .level = state->depth,
-                       .depth = t->list[above].depth + 1,
-                       .entry = entry,
-                       .example = LH_NO_OBJECT,
-                       .class_index = UINT32_MAX};
+  t->list[t->n] = (lh_merged_step){.above = above,
+                                   .step = state->step,
+                                   .form = t->paths.folder.tree->steps[state->step].form,
+                                   .any_key = state->step == t->paths.folder.any_key,
+                                   .level = state->depth,
+                                   .depth = t->list[above].depth + 1,
+                                   .entry = entry,
+                                   .example = LH_NO_OBJECT,
+                                   .class_index = UINT32_MAX};
   return (uint32_t)t->n++;
 }
 
@@ -49,17 +45,16 @@ static uint32_t add_step_below(merging *m, uint32_t above, const lh_fold_state *
 static uint32_t find_beginning_above(const lh_step_tree *t, uint32_t at,
                                      const lh_fold_state *state) {
   for (; at != 0; at = t->list[at].above)
-    if (t->list[at].piece == state->piece && t->list[at].form == state->form) return at;
+    if (at != 0 && t->list[at].step == state->step) return at;
   return LH_NO_NUMBER;
 }
 
 /* The step of what is behind an edge from `at`, by its state. */
 static uint32_t step_below(merging *m, uint32_t at, const lh_fold_state *state, lh_id entry) {
   lh_step_tree *t = m->merged;
-  bool begins = state->form == LH_FORM_BASE;
+  bool begins = t->paths.folder.tree->steps[state->step].form == LH_FORM_BASE;
   while (!begins && t->list[at].level >= state->depth) at = t->list[at].above;
-  uint64_t words[2] = {(uint64_t)at << 32 | state->piece, state->form};
-  uint32_t *below = lh_map_at_words(&m->below, words, 2);
+  uint32_t *below = lh_map_at(&m->below, (uint64_t)at << 32 | state->step);
   if (!below || *below != LH_NO_NUMBER) return below ? *below : LH_NO_NUMBER;
   uint32_t found = begins ? find_beginning_above(t, at, state) : LH_NO_NUMBER;
   if (found == at) t->list[at].again = true;
@@ -124,11 +119,8 @@ bool lh_make_step_tree(lh_step_tree *t, const lh_snapshot *snapshot, const lh_id
   bool ok = t->of && t->is_member && lh_grow(&t->list, 0, &t->capacity, sizeof *t->list);
   for (size_t i = 0; ok && i < n_ids; i++) t->is_member[ids[i]] = 1;
   if (ok)
-    t->list[t->n++] = (lh_merged_step){.form = LH_FORM_BASE,
-                                       .phrase = true,
-                                       .entry = LH_ROOT,
-                                       .example = LH_NO_OBJECT,
-                                       .class_index = UINT32_MAX};
+    t->list[t->n++] = (lh_merged_step){
+        .form = LH_FORM_BASE, .entry = LH_ROOT, .example = LH_NO_OBJECT, .class_index = UINT32_MAX};
   ok = ok && lh_fold_paths(&t->paths, snapshot, ids, n_ids, add_to_step, &m);
   if (ok) sum_up(t);
   lh_settle_folded(&t->paths);

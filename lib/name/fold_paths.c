@@ -173,7 +173,8 @@ bool lh_fold_paths(lh_folded_paths *paths, const lh_snapshot *snapshot, const lh
                    size_t n_ids, lh_visit visit, void *payload) {
   walk w = {.snapshot = snapshot, .paths = paths, .visit = visit, .payload = payload};
   *paths = (lh_folded_paths){0};
-  bool ok = lh_folder_init(&paths->folder, snapshot, NULL) == LH_OK && allocate(&w, ids, n_ids);
+  lh_place_tree *tree = lh_places_of(snapshot);
+  bool ok = tree && lh_folder_begin(&paths->folder, snapshot, tree) && allocate(&w, ids, n_ids);
   if (ok) {
     w.state[LH_ROOT] |= VISITED;
     paths->order[paths->n++] = LH_ROOT;

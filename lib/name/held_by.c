@@ -26,15 +26,14 @@ static int begin(lh_snapshot *snapshot, lh_error *error) {
   lh_folds *folds = lh_alloc_zeroed(1, sizeof *folds);
   if (!folds) return lh_fail_memory(error, "folding paths");
   folds->state = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *folds->state);
-  int code = folds->state ? lh_folder_init(&folds->folder, snapshot, error)
-                          : lh_fail_memory(error, "folding paths");
-  if (code == LH_OK) {
-    snapshot->folds = folds;
-    snapshot->free_folds = free_folds;
-  } else {
+  lh_place_tree *tree = lh_places_of(snapshot);
+  if (!folds->state || !tree || !lh_folder_begin(&folds->folder, snapshot, tree)) {
     free_folds(folds);
+    return lh_fail_memory(error, "folding paths");
   }
-  return code;
+  snapshot->folds = folds;
+  snapshot->free_folds = free_folds;
+  return LH_OK;
 }
 
 /* The state of an object that is reachable; LH_NO_NUMBER when out of memory. */
@@ -70,7 +69,8 @@ int lh_held_by(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
   if (code != LH_OK) return code;
   lh_text text = {0};
   uint32_t state = state_of(snapshot, id);
-  if (state != LH_NO_NUMBER) lh_fold_text(&snapshot->folds->folder, state, false, &text);
+  const lh_folder *folder = &snapshot->folds->folder;
+  if (state != LH_NO_NUMBER) lh_place_text(folder->tree, folder->states[state].place, &text);
   *out = state != LH_NO_NUMBER ? lh_text_finish(&text) : NULL;
   return *out ? LH_OK : lh_fail_memory(error, "folding paths");
 }
