@@ -163,7 +163,7 @@ static bool is_big(const lh_snapshot *snapshot) {
 }
 
 /* All rows in JSON and CSV, unless -n says otherwise. */
-static lh_request request_of(const cli *c, const request *r) {
+static lh_request request_of(const cli *c, request *r) {
   lh_request asked = r->asked;
   if ((c->json || r->csv) && !asked.has_limit) asked.limit = 0;
   asked.names = r->files;
@@ -180,7 +180,7 @@ static void print_json(lh_report *report) {
 }
 
 /* Asks, prints the answer, and returns the exit status. */
-static int answer(cli *c, const request *r, const char *question, lh_snapshot *snapshot,
+static int answer(cli *c, request *r, const char *question, lh_snapshot *snapshot,
                   const lh_request *asked) {
   const char *last = r->files[r->n_files - 1];
   lh_report report;
@@ -195,6 +195,7 @@ static int answer(cli *c, const request *r, const char *question, lh_snapshot *s
     print_csv(c, asked);
   else
     cli_report_text(c, &report, last);
+  known_renewed(c, &r->known);
   int status = gate(c, r, &report);
   lh_report_free(&report);
   return status;
@@ -208,7 +209,7 @@ static bool are_apart(lh_snapshot *const *snapshots, size_t n) {
   return apart;
 }
 
-static int compare(cli *c, const request *r) {
+static int compare(cli *c, request *r) {
   lh_snapshot *snapshots[3];
   lh_request asked = request_of(c, r);
   size_t n = r->n_files;
@@ -221,7 +222,7 @@ static int compare(cli *c, const request *r) {
 }
 
 /* Reads the files one after another, and keeps figures only. */
-static int climb(cli *c, const request *r, const char *question) {
+static int climb(cli *c, request *r, const char *question) {
   lh_request asked = request_of(c, r);
   lh_ladder *ladder;
   lh_error error;
@@ -260,6 +261,7 @@ int main(int argc, char **argv) {
   parse(&c, &r, argc, argv);
   status = report(&c, &r);
   free(r.known.list);
+  lh_free(r.known.renewed);
   free(r.files);
   return cli_finish(&c, status);
 }

@@ -463,6 +463,8 @@ typedef struct lh_growing {
   uint64_t content; /* private: the same for just the same elements */
   lh_bound bound;   /* of `alike` in the object */
   size_t same_as;   /* index of the first row with just the same elements; of most rows its own */
+  uint32_t at;      /* private: its place, */
+  uint32_t element_class; /* and the class of most elements; UINT32_MAX: of none, or several */
 } lh_growing;
 
 typedef struct lh_growings {

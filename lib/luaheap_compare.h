@@ -15,6 +15,9 @@ extern "C" {
 
 /* ==== 1. Two and three snapshots ==================================================== */
 
+/* At how many places a group is that are told beside the first. */
+enum { LH_ALSO_AT = 2 };
+
 /* New objects that stay. The diff owns the texts.
 **
 ** Where all paths would take more than 16 times the file (and 1 MiB), "..." stands for the rest.
@@ -44,7 +47,9 @@ typedef struct lh_diff_group {
   char fingerprint[LH_FINGERPRINT_BYTES];
   lh_allocated allocated; /* where `objects` were; `made` between the two snapshots, or in one since
                              tracking began */
-  uint32_t place;         /* private */
+  uint32_t place;         /* private, as */
+  uint32_t held_at, also_at[LH_ALSO_AT]; /* the places that held_by and also_held_by tell, */
+  uint32_t printed_at, printed_class;    /* and what the fingerprint is of; UINT32_MAX: several */
 } lh_diff_group;
 
 /* A container that was there before a and got bigger from a to b and again from b to c: a table by
@@ -56,6 +61,7 @@ typedef struct lh_grown {
   const char *place;                     /* the path folded as in a group; owned by the diff */
   uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
   char fingerprint[LH_FINGERPRINT_BYTES];
+  uint32_t at; /* private: the number of the place */
 } lh_grown;
 
 /* By how much the bytes or the entries of one are more at c than at a, if they are. */
@@ -196,6 +202,8 @@ typedef struct lh_growth_row {
   int64_t grew_objects[2]; /* the same of all_objects */
   double bytes_per_step;   /* of the second of these */
   double bytes_per_second;
+  uint32_t printed_at, printed_class; /* private: what the fingerprint is of */
+  const char *printed_name;
 } lh_growth_row;
 
 typedef struct lh_growth {
@@ -249,12 +257,25 @@ typedef struct lh_part {
   size_t above;                  /* index of the part that it is a part of, smaller than its own */
   uint64_t objects[2], bytes[2]; /* with all parts below */
   uint64_t own_objects[2], own_bytes[2]; /* without */
+  uint32_t at;                           /* private */
 } lh_part;
 
 /* The tree of parts; the first is the whole. At each of both times the own figures of a part and
 ** the figures of the parts below it add up to its figures, exactly, and so do the differences. Free
 ** *parts with lh_free. O(paths). */
 int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error);
+
+/* What held_by of a part adds to that of the part above it; all of it, if that does not go on from
+** there. NULL: out of memory; freed with lh_free. */
+char *lh_part_steps(const lh_ladder *ladder, const lh_part *part, const lh_part *above);
+
+/* What fingerprints were in the release before, to be found in older files of --known: ten digits.
+** False: out of memory. */
+bool lh_older_of_group(lh_snapshot *c, const lh_diff_group *group,
+                       char older[LH_FINGERPRINT_BYTES]);
+bool lh_older_of_grown(lh_snapshot *c, const lh_grown *grown, char older[LH_FINGERPRINT_BYTES]);
+bool lh_older_of_growth(const lh_ladder *ladder, const lh_growth_row *row,
+                        char older[LH_FINGERPRINT_BYTES]);
 
 const char *lh_verdict_name(lh_verdict verdict); /* "grows steadily", "grew once", ... */
 void lh_growth_free(lh_growth *growth);

@@ -199,11 +199,19 @@ bool lh_is_number(lh_column_kind kind);
 
 /* ==== 3. Questions ================================================================== */
 
+/* A fingerprint of the release before, and what it is now. */
+typedef struct lh_renewed {
+  char now[LH_FINGERPRINT_BYTES], before[LH_FINGERPRINT_BYTES];
+} lh_renewed;
+
 /* What has one of these fingerprints is left out. */
 typedef struct lh_known {
   const char *name; /* of the list, as the user gave it */
   char (*list)[LH_FINGERPRINT_BYTES];
-  size_t n; /* sorted */
+  size_t n;            /* sorted */
+  bool has_older;      /* some are of the release before, of ten digits alone */
+  lh_renewed *renewed; /* sorted, of those that were found; freed with lh_free */
+  size_t n_renewed, capacity;
 } lh_known;
 
 /* What is taken as gone. */
@@ -239,7 +247,7 @@ typedef struct lh_request {
   const char *since, *until; /* in place of snapshots: marks; NULL: none */
   uint64_t factor;           /* flags groups of a multiple of so many objects; 0: none */
   bool fingerprints;         /* are told in text, too */
-  const lh_known *known;     /* NULL: nothing is */
+  lh_known *known;           /* NULL: nothing is */
   const lh_id *ids;          /* of a set */
   size_t n_ids;
   const lh_gone *ignored, *cuts; /* what the snapshot was analysed without, what is to be tried */

@@ -107,7 +107,7 @@ typedef struct lh_tile {
   lh_id id;                    /* LH_NO_OBJECT: none */
   uint32_t class_index;        /* UINT32_MAX: none, or several */
   const char *path;            /* of a place, folded; of a module its name; else NULL */
-  const char *path_above;      /* of a place: that of the tile above */
+  uint32_t at, at_above;       /* private: the numbers of a place, and of that of the tile above */
   bool has_edge;               /* the tile above refers to `id` by `edge` */
   lh_edge edge;
   uint64_t objects;       /* of a group, list or tree those in it; of REST all directly there */
@@ -150,7 +150,7 @@ void lh_tiles_free(lh_tiles *tiles);
 
 /* Of a place how it goes on from the one above: ".hosts.localhost"; all of it where it begins anew.
 ** Freed by lh_free; NULL when out of memory. */
-char *lh_tile_steps(const lh_tile *tile);
+char *lh_tile_steps(const lh_snapshot *snapshot, const lh_tile *tile);
 const char *lh_tile_kind_name(lh_tile_kind kind); /* "object", "group", ... */
 const char *lh_tree_by_name(lh_tree_by by);       /* "object", "class", "place", "module" */
 

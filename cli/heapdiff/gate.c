@@ -20,7 +20,12 @@ enum { LONGEST_LINE = 4096 };
 static void add(lh_known *k, const char *fingerprint) {
   bool is_full = k->n == 0 || (k->n >= 16 && (k->n & (k->n - 1)) == 0);
   if (is_full) k->list = cli_must(realloc(k->list, (k->n > 0 ? 2 * k->n : 16) * sizeof *k->list));
-  memcpy(k->list[k->n++], fingerprint, LH_FINGERPRINT_BYTES);
+  memcpy(k->list[k->n++], fingerprint, strlen(fingerprint) + 1);
+}
+
+/* Those of the release before had ten digits alone. */
+static bool is_older(const char *word) {
+  return strlen(word) == 10 && strspn(word, "0123456789abcdef") == 10;
 }
 
 static void take_line(cli *c, lh_known *k, char *line, unsigned number) {
@@ -31,7 +36,8 @@ static void take_line(cli *c, lh_known *k, char *line, unsigned number) {
   bool commented = *comment == '\0' || *comment == '#';
   comment[strcspn(comment, "\r\n")] = '\0';
   *behind = '\0';
-  if (!lh_is_fingerprint(word))
+  k->has_older |= is_older(word);
+  if (!lh_is_fingerprint(word) && !is_older(word))
     cli_die(
         c, NULL,
         "%s:%u: '%s' is no fingerprint; a line is one of those that --fingerprints prints in its "
@@ -69,6 +75,11 @@ void known_read(cli *c, lh_known *k, const char *file) {
   if (ferror(in)) cli_die(c, NULL, "%s: %s", file, strerror(errno));
   fclose(in);
   if (k->n > 1) qsort(k->list, k->n, sizeof *k->list, compare);
+}
+
+void known_renewed(cli *c, const lh_known *k) {
+  for (size_t i = 0; i < k->n_renewed; i++)
+    cli_say(c, "%s: %s is %s now", k->name, k->renewed[i].before, k->renewed[i].now);
 }
 
 int gate(cli *c, const request *r, const lh_report *report) {

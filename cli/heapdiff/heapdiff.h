@@ -24,6 +24,9 @@ typedef struct request {
 /* gate.c: reads a file of fingerprints; one that is malformed ends the process. */
 void known_read(cli *c, lh_known *k, const char *file);
 
+/* Says what fingerprints of the release before are now, of those that were found. */
+void known_renewed(cli *c, const lh_known *known);
+
 /* The exit status for growth of so much; says so if it is too much. */
 int gate(cli *c, const request *r, const lh_report *report);
 

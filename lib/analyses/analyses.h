@@ -225,10 +225,9 @@ bool lh_describe_referrers(const lh_instances *of, lh_description *out);
 
 /* Where paths whose texts are alike go together. */
 typedef struct lh_merged_step {
-  uint32_t above;   /* a smaller index; of the first step itself */
-  lh_text_id piece; /* as in fold.h */
+  uint32_t above; /* a smaller index; of the first step itself */
+  uint32_t step;  /* of the tree of places (place_steps.h); 0 and the root has none */
   uint8_t form;
-  bool phrase;
   bool again;     /* a new beginning that leads to itself */
   bool any_key;   /* it is told as [*], */
   bool keys_vary; /* which stands for more than one key */

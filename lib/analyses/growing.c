@@ -78,7 +78,7 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
 ** memory. */
 static uint32_t *find_row(grouping *f, const lh_growing *g) {
   lh_text_id element = lh_strings_add(&f->elements, g->element, strlen(g->element));
-  uint64_t words[] = {(uint64_t)lh_path_of(&f->places, g->id) << 32 | element,
+  uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | element,
                       (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys};
   return element == LH_NO_NUMBER ? NULL : lh_map_at_words(&f->row_of, words, 2);
 }
@@ -89,6 +89,7 @@ static void merge_growing(lh_growing *row, const lh_growing *g) {
   bool first = g->prospect == row->prospect ? g->bytes > row->bytes : g->prospect > row->prospect;
   lh_growing both = first ? *g : *row;
   both.held_by = row->held_by;
+  both.at = row->at;
   both.tables = row->tables + g->tables;
   both.tables_filled_once = row->tables_filled_once + g->tables_filled_once;
   both.entries = row->entries + g->entries;
@@ -117,6 +118,7 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
     if (*row == LH_NO_NUMBER) {
       *row = (uint32_t)out->n;
       g.held_by = f->places.texts.texts[lh_path_of(&f->places, g.id)];
+      g.at = lh_at_of(&f->places, g.id);
       out->list[out->n++] = g; /* rows never pass what was found */
     } else {
       merge_growing(&out->list[*row], &g);
@@ -158,7 +160,7 @@ static bool find_same(lh_growings *out) {
 /* Of several tables at one path each has as many as it may have. */
 static bool find_bound(const grouping *f, lh_growing *row) {
   lh_snapshot *snapshot = f->grower->snapshot;
-  lh_id holder = row->is_list ? snapshot->parent[row->id] : row->id;
+  lh_id holder = row->is_list ? lh_naming_parent(snapshot, row->id) : row->id;
   if (lh_find_bound(snapshot, holder, row->alike, &row->bound, NULL) != LH_OK) return false;
   row->prospect = lh_prospect_within(row->prospect, &row->bound);
   return true;

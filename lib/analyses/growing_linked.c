@@ -76,6 +76,7 @@ static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, c
                   .id = nearest,
                   .elements = n,
                   .element = class->visible.name,
+                  .element_class = lh_class_of(snapshot, nearest),
                   .type = class->visible.type,
                   .alike = n,
                   .alike_entries = n,

@@ -123,7 +123,7 @@ static bool tell_element_class(counting *f, lh_growing *g, const contents *c) {
   g->element = any_table ? "table" : element_class_at(f, c->best).name;
   g->type = any_table ? LH_TYPE_TABLE : element_class_at(f, c->best).type;
   g->alike = any_table ? c->n_tables : c->n_best;
-  f->alike = any_table ? UINT32_MAX : c->best;
+  g->element_class = f->alike = any_table ? UINT32_MAX : c->best;
   return lh_are_most(g->alike, g->elements);
 }
 
@@ -138,7 +138,7 @@ static bool tell_keys_as_elements(counting *f, lh_growing *g, contents *c) {
 static bool tell_elements(counting *f, lh_growing *g, contents *c) {
   bool numbers = lh_are_most(c->n_numbers, g->elements);
   bool booleans = lh_are_most(c->n_booleans, g->elements);
-  f->alike = UINT32_MAX;
+  g->element_class = f->alike = UINT32_MAX;
   if (g->keying == LH_KEYED_MIXED) return false;
   if (f->is_loaded && (g->keying < LH_KEYED_UUIDS || g->keying > LH_KEYED_TOKENS)) return false;
   if (g->keying == LH_KEYED_OBJECTS && c->key_bytes > c->value_bytes)

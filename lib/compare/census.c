@@ -1,13 +1,14 @@
 /*
 ** census.c - what a snapshot has, by class and place, in a form that outlives it (see compare.h).
 **
-** The shortest paths of all objects are folded, and looked at with what is on them first. An
+** The paths that all objects are named by are folded, and looked at with what is on them first. An
 ** object's dominators are on all paths to it, so they have been met: its vertex is a step below
 ** that of its immediate dominator. The registry, _G and package.loaded count as the root there, so
 ** that a global is a part of the whole, whether something else refers to it, too, or not. 2.2
 ** million objects take 0.5 s; what remains is 24 bytes for each vertex.
 */
 #include "compare.h"
+#include "graph/graph.h"
 
 #include <string.h>
 
@@ -24,32 +25,33 @@ typedef struct census {
   size_t vertex_capacity;
 } census;
 
-/* The path with * for its numbers, if it has any; and for those that differ. */
-static bool fold_numbers(lh_ladder *ladder, lh_known_place *place) {
-  lh_strings *texts = &ladder->texts;
-  lh_text text = {0};
-  place->numbers = LH_NO_NUMBER;
-  if (!lh_fold_numbers(&text, texts->texts[place->path])) return true;
-  place->numbers = lh_strings_take(texts, &text);
-  return place->numbers != LH_NO_NUMBER &&
-         lh_note_differing(&ladder->known, place->numbers, place->path);
+/* Of one of the places that are `folded` with * for all numbers: notes in which these differ. */
+static bool note_differing(lh_ladder *ladder, uint32_t folded, uint32_t exact) {
+  uint32_t *differing = lh_map_at(&ladder->differing, folded);
+  if (!differing) return false;
+  if (*differing == LH_NO_NUMBER) *differing = exact;
+  uint32_t both = lh_place_of_both(&ladder->tree, *differing, exact);
+  *differing = both == LH_NO_PLACE ? folded : both;
+  return both != LH_NO_NUMBER;
 }
 
 static uint32_t make_known_place(census *c, uint32_t state, uint32_t class_row, bool shared) {
   lh_ladder *ladder = c->ladder;
-  lh_text text = {0};
-  lh_fold_text(&c->paths.folder, state, false, &text);
-  lh_known_place place = {.path = lh_strings_take(&ladder->texts, &text),
-                          .name = LH_NO_NUMBER,
+  lh_place_tree *to = &ladder->tree;
+  const lh_folder *folder = &c->paths.folder;
+  uint32_t at = folder->states[state].place;
+  lh_known_place place = {.path = lh_place_copy(to, folder->tree, at, 0),
+                          .name = LH_NO_PLACE,
                           .class_row = class_row,
                           .shared = shared};
   if (place.path == LH_NO_NUMBER) return LH_NO_NUMBER;
   uint64_t words[2] = {(uint64_t)place.path << 1 | shared, class_row};
   uint32_t *known = lh_map_at_words(&ladder->place_by_words, words, 2);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
-  lh_stable_text(&text, ladder->texts.texts[place.path]);
-  place.stable_path = lh_strings_take(&ladder->texts, &text);
-  if (place.stable_path == LH_NO_NUMBER || !fold_numbers(ladder, &place) ||
+  place.stable_path = lh_place_copy(to, folder->tree, at, LH_COPY_STABLE);
+  place.numbers = lh_place_without_numbers(to, place.path);
+  if (place.stable_path == LH_NO_NUMBER || place.numbers == LH_NO_NUMBER ||
+      (place.numbers != LH_NO_PLACE && !note_differing(ladder, place.numbers, place.path)) ||
       !lh_grow(&ladder->places, ladder->n_places, &ladder->place_capacity, sizeof place))
     return LH_NO_NUMBER;
   ladder->places[ladder->n_places] = place;
@@ -101,7 +103,7 @@ static bool is_base(const lh_snapshot *snapshot, lh_id id) {
 }
 
 static bool add_to_vertex(census *c, lh_id id) {
-  lh_id above = c->snapshot->idom[id], parent = c->snapshot->parent[id];
+  lh_id above = c->snapshot->idom[id], parent = lh_naming_parent(c->snapshot, id);
   bool in_base = is_base(c->snapshot, above);
   c->vertex[id] = in_base ? 0 : c->vertex[above];
   if (lh_is_own(c->snapshot, id)) return true;
@@ -121,16 +123,31 @@ static bool map_classes(census *c) {
   return c->counts->of_class != NULL;
 }
 
+/* Makes the text of a place, unless there is none. */
+static bool make_text(lh_ladder *ladder, uint32_t place) {
+  lh_text text = {0};
+  if (place == LH_NO_PLACE) return true;
+  uint32_t *id = lh_map_at(&ladder->text_of, place);
+  if (!id || *id != LH_NO_NUMBER) return id != NULL;
+  lh_place_text(&ladder->tree, place, &text);
+  return (*id = lh_strings_take(&ladder->texts, &text)) != LH_NO_NUMBER;
+}
+
 /* Tells each place by the one key that it has, if it has one; else by its path. */
 static bool name_places(census *c) {
   lh_ladder *ladder = c->ladder;
   for (size_t i = 0; i < c->places.n; i++) {
-    lh_text text = {0};
-    lh_fold_text(&c->paths.folder, (uint32_t)(c->places.keys[i] >> 32), true, &text);
-    lh_text_id name = lh_strings_take(&ladder->texts, &text);
+    uint32_t own = lh_place_with_keys(&c->paths.folder, (uint32_t)(c->places.keys[i] >> 32));
+    if (own == LH_NO_NUMBER) return false;
+    uint32_t name = lh_place_copy(&ladder->tree, c->paths.folder.tree, own, 0);
     if (name == LH_NO_NUMBER) return false;
     lh_known_place *place = &ladder->places[c->places.values[i]];
-    place->name = place->name == LH_NO_NUMBER || place->name == name ? name : place->path;
+    place->name = place->name == LH_NO_PLACE || place->name == name ? name : place->path;
+    if (!make_text(ladder, place->path) || !make_text(ladder, place->stable_path) ||
+        !make_text(ladder, place->numbers) || !make_text(ladder, place->name) ||
+        (place->numbers != LH_NO_PLACE &&
+         !make_text(ladder, lh_map_get(&ladder->differing, place->numbers))))
+      return false;
   }
   return true;
 }
@@ -177,6 +194,9 @@ void lh_ladder_free(lh_ladder *ladder) {
   for (size_t i = 0; i < ladder->n_snapshots; i++) free_counts(&ladder->snapshots[i]);
   lh_free(ladder->snapshots);
   lh_trie_free(&ladder->trie);
+  lh_place_tree_free(&ladder->tree);
+  lh_map_free(&ladder->differing);
+  lh_map_free(&ladder->text_of);
   lh_free(ladder->places);
   lh_map_free(&ladder->place_by_words);
   lh_known_free(&ladder->known);

@@ -31,7 +31,6 @@
 
 typedef struct lh_known_class {
   lh_class_entry entry; /* its texts are those of all */
-  lh_text_id stable;    /* the name without lines of functions and the like */
   lh_text_id numbers;   /* of a module, with * for numbers in its name; LH_NO_NUMBER: has none */
 } lh_known_class;
 
@@ -155,11 +154,12 @@ uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label);
 
 /* {=== census.c ====================================================================== */
 
-/* A place in several snapshots: what is of one class under one folded path. */
+/* What is of one class at one place in several snapshots. All are places of the ladder's tree. */
 typedef struct lh_known_place {
-  lh_text_id path, stable_path; /* folded; and without lines of functions and the like */
-  lh_text_id numbers;           /* with * for numbers in names; LH_NO_NUMBER: has none */
-  lh_text_id name;              /* with a key in place of [*], if all snapshots had that one only */
+  uint32_t path, stable_path; /* also without lines of functions and the like */
+  uint32_t numbers;           /* with * for numbers in names; LH_NO_PLACE: has none */
+  uint32_t name; /* with a key in place of [*], if all snapshots had that one only; LH_NO_PLACE: not
+                    known yet */
   uint32_t class_row;
   bool shared; /* its immediate dominator does not hold it, but several things do that it holds */
 } lh_known_place;
@@ -181,6 +181,9 @@ typedef struct lh_snapshot_counts {
 struct lh_ladder {
   lh_strings texts;
   lh_known_classes known;
+  lh_place_tree tree;
+  lh_map differing; /* place with * for all its numbers -> with * for those only that differ */
+  lh_map text_of;   /* place that a row may be told by -> its text */
   lh_known_place *places;
   size_t n_places, place_capacity;
   lh_map place_by_words;
@@ -196,8 +199,8 @@ struct lh_ladder {
 /* The ladder's tree with other labels, rows: places that are told as one. */
 typedef struct lh_view {
   uint32_t *row_of;  /* of each place */
-  lh_text_id *paths; /* of each row: what its places have in common */
-  lh_text_id *names; /* of each row: what a person is told, more exact where all places agree */
+  uint32_t *paths;   /* of each row: what its places have in common */
+  uint32_t *names;   /* of each row: what a person is told, more exact where all places agree */
   bool *has_numbers; /* of each row: is it told with * for them? */
   size_t n_rows;
   lh_trie trie;
@@ -211,9 +214,17 @@ typedef struct lh_view {
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view);
 void lh_view_free(lh_view *view);
 
-/* A class as the fingerprint of a row has it; and what a person is told that it is called. */
-lh_class_entry lh_view_class(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                             uint32_t class_row);
+/* The text of a place that a row is told by. */
+static inline const char *lh_ladder_text(const lh_ladder *ladder, uint32_t place) {
+  return ladder->texts.texts[lh_map_get(&ladder->text_of, place)];
+}
+
+/* The name of a class as the fingerprint of a row has it; and what a person is told that it is
+** called. */
+const char *lh_view_printed_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                                 uint32_t class_row);
+const char *lh_view_stable_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                                uint32_t class_row);
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                                uint32_t class_row);
 

@@ -114,12 +114,14 @@ static int compare_members(const void *left, const void *right) {
 
 /* "Order 17" as "Order *"; the lines of a function in a file mean something. LH_NO_NUMBER: no
 ** memory, or no room. */
-static lh_text_id fold_name(lh_strings *texts, const char *name) {
+static lh_text_id fold_name(lh_grouping *g, const member *m) {
+  lh_strings *texts = &g->places.texts;
+  const lh_class_entry *class = &g->c->classes->list[m->class_index];
   lh_text folded = {0};
-  bool any = !strchr(name, '@') && lh_fold_digits(&folded, name);
+  bool any = class->stable == class->name && lh_fold_digits(&folded, m->name);
   if (any) return lh_strings_take(texts, &folded);
   lh_text_free(&folded);
-  return lh_strings_add(texts, name, strlen(name));
+  return lh_strings_add(texts, m->name, strlen(m->name));
 }
 
 /* The other has the same name but for numbers: those that differ are * then. */
@@ -134,12 +136,13 @@ static bool join_name(lh_strings *texts, member *m, const member *other) {
 
 /* Adds up those that only numbers tell apart, which then have one name with * for them: how many
 ** names there are. */
-static size_t join_names(lh_strings *texts, member *list, size_t n) {
+static size_t join_names(lh_grouping *g, member *list, size_t n) {
+  lh_strings *texts = &g->places.texts;
   lh_map first = {0};
   size_t kept = 0;
   bool ok = true;
   for (size_t i = 0; ok && i < n; i++) {
-    lh_text_id name = fold_name(texts, list[i].name);
+    lh_text_id name = fold_name(g, &list[i]);
     uint32_t *at = name == LH_NO_NUMBER && !texts->full ? NULL : lh_map_at(&first, name);
     ok = at != NULL;
     if (!ok) break;
@@ -161,7 +164,7 @@ static bool name_group(lh_grouping *g, member *list, size_t n) {
   lh_strings *texts = &g->places.texts;
   group->class_name = list->name;
   if (n == 1) return true;
-  n = join_names(texts, list, n);
+  n = join_names(g, list, n);
   const char *names = n > 0 ? lh_list_text(texts, &list->name, sizeof *list, n, ", ") : NULL;
   if (names) group->class_name = names;
   return n > 0 && (names || texts->full);
@@ -192,6 +195,15 @@ void lh_sort_groups(lh_diff *diff) {
   if (diff->n_groups > 1) qsort(diff->groups, diff->n_groups, sizeof *diff->groups, compare_groups);
 }
 
+static void set_printed(lh_grouping *g, lh_diff_group *group, uint32_t i) {
+  const lh_place *place = &g->places.list[i];
+  const lh_folder *folder = &g->places.paths.folder;
+  uint32_t at = folder->states[place->state].place;
+  uint32_t folded = place->joined ? lh_place_without_numbers(folder->tree, at) : LH_NO_PLACE;
+  group->printed_at = folded < LH_NO_PLACE ? folded : at;
+  group->printed_class = place->several ? UINT32_MAX : place->class_index;
+}
+
 /* Hands the groups, and their texts, to the diff. */
 static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
@@ -202,6 +214,7 @@ static bool finish(lh_grouping *g, lh_whole_diff *whole) {
     lh_diff_group *group = &g->groups[i];
     if (group->objects == 0) continue;
     memcpy(group->fingerprint, prints[i], sizeof prints[i]);
+    set_printed(g, group, i);
     group->place = i;
     group->weight = group->retained_bytes;
     g->groups[diff->n_groups++] = *group;
@@ -240,6 +253,8 @@ static bool place_tops(lh_grouping *g) {
   if (!g->groups || !g->n_tops_at || !g->into || !g->alike) return false;
   for (uint32_t i = 0; i < g->n_groups; i++) {
     g->groups[i] = (lh_diff_group){.example = LH_NO_OBJECT,
+                                   .held_at = g->places.list[i].at,
+                                   .also_at = {LH_NO_PLACE, LH_NO_PLACE},
                                    .held_by = g->places.texts.texts[g->places.list[i].path]};
     g->into[i] = g->alike[i] = i;
   }

@@ -127,11 +127,15 @@ static char *tell_path(const lh_snapshot *c, chart *m, lh_id id, const char *pla
 }
 
 static bool tell_container(const lh_snapshot *c, chart *m, lh_grown *grown) {
+  const lh_folder *folder = &m->paths.folder;
+  const lh_class_entry *class = lh_class_entry_of(c, grown->id);
   lh_text text = {0};
-  lh_fold_text(&m->paths.folder, m->paths.state[grown->id], false, &text);
+  grown->at = folder->states[m->paths.state[grown->id]].place;
+  lh_place_text(folder->tree, grown->at, &text);
   grown->place = lh_text_finish(&text);
-  bool ok = grown->place &&
-            lh_fingerprint(lh_class_entry_of(c, grown->id), grown->place, grown->fingerprint);
+  bool ok =
+      grown->place && lh_fingerprint(class, c->classes->texts.texts[class->stable],
+                                     folder->tree->list[grown->at].identity, grown->fingerprint);
   grown->held_by = ok ? tell_path(c, m, grown->id, grown->place) : NULL;
   return grown->held_by != NULL;
 }

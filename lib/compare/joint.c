@@ -168,9 +168,10 @@ static bool goes_into(const joint *j, const link *l) {
 }
 
 /* Do the objects of a place hang along links of one kind, such as .next*? */
-static const lh_fold_state *chain_of(const lh_grouping *g, uint32_t place) {
-  const lh_fold_state *s = &g->places.paths.folder.states[g->places.list[place].state];
-  return s->starred ? s : NULL;
+static bool is_chain(const lh_grouping *g, uint32_t place) {
+  const lh_folder *folder = &g->places.paths.folder;
+  const lh_fold_state *s = &folder->states[g->places.list[place].state];
+  return lh_is_starred(lh_last_step(folder->tree, s->place));
 }
 
 /* Do two places hold each other that are parts of one list, which is linked both ways? */
@@ -178,20 +179,19 @@ static bool is_one_list(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   const lh_place *list = g->places.list;
   return l->from < l->to && l->to < g->n_groups && l->sources > 0 &&
-         list[l->from].class_index == list[l->to].class_index && chain_of(g, l->from) &&
-         chain_of(g, l->to) &&
+         list[l->from].class_index == list[l->to].class_index && is_chain(g, l->from) &&
+         is_chain(g, l->to) &&
          lh_map_get(&j->link_of, (uint64_t)l->to << 32 | l->from) != LH_NO_NUMBER;
 }
 
-/* The pieces of a path, those that are any key counting more than all others. */
+/* The steps of a place, those that are any key counting more than all others. */
 static uint32_t length_of(const lh_grouping *g, uint32_t place) {
   enum { ANY_KEY = 1000 };
   const lh_folder *folder = &g->places.paths.folder;
-  uint32_t length = 0;
-  for (const lh_fold_state *s = chain_of(g, place); s; s = &folder->states[s->parent]) {
-    length += strstr(folder->pieces.texts[s->piece], "[*]") ? ANY_KEY : 1;
-    if (s->form == LH_FORM_BASE) break;
-  }
+  const lh_place_tree *tree = folder->tree;
+  uint32_t length = 0, at = folder->states[g->places.list[place].state].place;
+  for (; at != LH_NO_PLACE; at = lh_place_before(tree, at))
+    length += lh_last_step(tree, at)->has_any_key ? ANY_KEY : 1;
   return length;
 }
 
@@ -247,6 +247,7 @@ typedef struct holder {
   uint32_t group;
   uint64_t tops;
   const char *text;
+  uint32_t at;
 } holder;
 
 static int compare_holders(const void *left, const void *right) {
@@ -256,22 +257,30 @@ static int compare_holders(const void *left, const void *right) {
   return strcmp(a->text, b->text);
 }
 
-/* What is told of a holder: its path; where that is one of those that the group's own path stands
-** for, this. NULL: no memory, or no room. */
-static const char *text_of(lh_grouping *g, const link *l) {
-  lh_strings *texts = &g->places.texts;
-  if (l->from < g->n_groups) return g->groups[l->from].held_by;
-  const char *own = g->groups[l->to].held_by;
-  lh_text text = {0}, both = {0};
-  lh_fold_text(&g->places.paths.folder, l->from - (uint32_t)g->n_groups, true, &text);
-  char *path = lh_text_finish(&text);
-  bool is_own = path && lh_fold_differing(&both, own, path) && !both.failed &&
-                strlen(own) == both.n && memcmp(both.bytes, own, both.n) == 0;
-  lh_text_id id = path && !is_own ? lh_strings_add(texts, path, strlen(path)) : LH_NO_NUMBER;
-  lh_text_free(&both);
-  lh_free(path);
-  if (is_own) return own;
-  return id == LH_NO_NUMBER ? NULL : texts->texts[id];
+/* Is the place one of those that the group's own stands for? */
+static bool is_own_place(lh_place_tree *tree, uint32_t own, uint32_t at) {
+  return own == at || lh_place_of_both(tree, own, at) == own;
+}
+
+/* The place that a holder is told by, and its text: NULL: no memory, or no room. */
+static bool set_holder(lh_grouping *g, const link *l, holder *out) {
+  lh_folder *folder = &g->places.paths.folder;
+  const lh_diff_group *own = &g->groups[l->to];
+  lh_text text = {0};
+  *out = (holder){.group = l->to, .tops = l->targets, .at = own->held_at, .text = own->held_by};
+  if (l->from < g->n_groups) {
+    out->at = g->groups[l->from].held_at;
+    out->text = g->groups[l->from].held_by;
+    return true;
+  }
+  uint32_t at = lh_place_with_keys(folder, l->from - (uint32_t)g->n_groups);
+  if (at == LH_NO_NUMBER) return false;
+  if (is_own_place(folder->tree, own->held_at, at)) return true;
+  lh_place_text(folder->tree, at, &text);
+  lh_text_id id = lh_strings_take(&g->places.texts, &text);
+  out->at = at;
+  out->text = id == LH_NO_NUMBER ? NULL : g->places.texts.texts[id];
+  return out->text || g->places.texts.full;
 }
 
 /* Is this a holder of at least half of the group's tops, and one of those that are to be told: what
@@ -284,28 +293,23 @@ static bool is_told(const joint *j, const link *l) {
          (is_older || is_joined);
 }
 
-/* Is it another place? One that is reached through the first is none: what neighbours hold of each
-** other, or a function of their own does, is held by what holds the first of them. */
-static bool is_elsewhere(const char *text, const char *first) {
-  size_t n = strlen(first);
-  for (const char *at = strstr(text, first); at; at = strstr(at + 1, first)) {
-    bool begins = at == text || at[-1] == ' ' || at[-1] == '(';
-    if (begins && (at[n] == '\0' || strchr(".[()", at[n]))) return false;
-  }
-  return true;
-}
-
 /* A group that others went into is held by what holds those; others by their own path, and also by
-** what else holds them. */
+** what else holds them. What is reached through the first is nothing else: what neighbours hold of
+** each other, or a function of their own does, is held by what holds the first of them. */
 static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
   lh_grouping *g = j->g;
+  const lh_place_tree *tree = g->places.paths.folder.tree;
   lh_diff_group *told = &g->groups[group];
-  if (!is_older_held(j, group)) told->held_by = list[0].text;
+  if (!is_older_held(j, group)) {
+    told->held_by = list[0].text;
+    told->held_at = list[0].at;
+  }
   size_t kept = 0;
   for (size_t i = 0; i < n; i++)
-    if (is_elsewhere(list[i].text, told->held_by) &&
-        (kept == 0 || is_elsewhere(list[i].text, list[kept - 1].text)))
+    if (!lh_place_is_inside(tree, list[i].at, told->held_at) &&
+        (kept == 0 || !lh_place_is_inside(tree, list[i].at, list[kept - 1].at)))
       list[kept++] = list[i];
+  for (size_t i = 0; i < kept && i < LH_ALSO_AT; i++) told->also_at[i] = list[i].at;
   if (kept > 0)
     told->also_held_by = lh_list_text(&g->places.texts, &list->text, sizeof *list, kept, " and ");
 }
@@ -319,9 +323,8 @@ static bool tell_all(joint *j) {
   for (size_t i = 0; ok && i < j->n_links; i++) {
     const link *l = &j->links[i];
     if (!is_told(j, l)) continue;
-    const char *text = text_of(g, l);
-    ok = text || g->places.texts.full;
-    if (text) list[n++] = (holder){l->to, l->targets, text};
+    ok = set_holder(g, l, &list[n]);
+    if (ok && list[n].text) n++;
   }
   if (n > 1) qsort(list, n, sizeof *list, compare_holders);
   for (size_t i = 0, end; i < n; i = end) {

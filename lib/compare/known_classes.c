@@ -18,6 +18,7 @@ static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
                        lh_class_entry *entry) {
   lh_text_id source = lh_source_of(&entry->code);
   entry->name = copy_text(known, texts, entry->name);
+  entry->stable = copy_text(known, texts, entry->stable);
   if (entry->fields != LH_NO_NUMBER) {
     entry->fields = copy_text(known, texts, entry->fields);
     if (entry->fields == LH_NO_NUMBER) return false;
@@ -26,7 +27,7 @@ static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
     source = copy_text(known, texts, source);
     entry->code = lh_code_with(&entry->code, source);
   }
-  return entry->name != LH_NO_NUMBER && source != LH_NO_NUMBER;
+  return entry->name != LH_NO_NUMBER && entry->stable != LH_NO_NUMBER && source != LH_NO_NUMBER;
 }
 
 bool lh_note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id exact) {
@@ -42,15 +43,13 @@ bool lh_note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id ex
 
 static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) {
   lh_known_class class = {.entry = *entry, .numbers = LH_NO_NUMBER};
-  lh_text stable = {0}, numbers = {0};
+  lh_text numbers = {0};
   bool has_numbers = lh_fold_module(&numbers, entry);
-  lh_stable_text(&stable, entry->visible.name);
-  class.stable = lh_strings_take(known->texts, &stable);
   if (has_numbers) class.numbers = lh_strings_take(known->texts, &numbers);
   if (has_numbers && class.numbers != LH_NO_NUMBER &&
       !lh_note_differing(known, class.numbers, class.entry.name))
     return LH_NO_NUMBER;
-  if (class.stable == LH_NO_NUMBER || (has_numbers && class.numbers == LH_NO_NUMBER) ||
+  if ((has_numbers && class.numbers == LH_NO_NUMBER) ||
       !lh_grow(&known->list, known->n, &known->capacity, sizeof class))
     return LH_NO_NUMBER;
   class.entry.visible.name = known->texts->texts[class.entry.name];
@@ -103,8 +102,8 @@ bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_o
   *n_rows = 0;
   for (size_t i = 0; ok && i < known->n; i++) {
     const lh_known_class *class = &known->list[i];
-    lh_class_key key = lh_key_of_class(exact ? (uint32_t)i : class->stable, class->entry.fields,
-                                       class->entry.visible.type);
+    lh_class_key key = lh_key_of_class(exact ? (uint32_t)i : class->entry.stable,
+                                       class->entry.fields, class->entry.visible.type);
     uint32_t *row = lh_map_at_words(&rows, key.words, LH_CLASS_WORDS);
     ok = row != NULL;
     if (ok && *row == LH_NO_NUMBER) *row = (uint32_t)(*n_rows)++;
@@ -117,5 +116,5 @@ bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_o
 const char *lh_name_with(const lh_known_classes *known, const lh_known_class *class,
                          const char *name) {
   const char *own = class->entry.visible.name;
-  return name && strcmp(name, own) != 0 ? known->texts->texts[class->stable] : own;
+  return name && strcmp(name, own) != 0 ? known->texts->texts[class->entry.stable] : own;
 }

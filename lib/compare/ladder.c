@@ -218,14 +218,18 @@ static bool list_path_rows(builder *b) {
       add_level(b, at);
       continue;
     }
-    lh_class_entry class = lh_view_class(ladder, &b->view, (uint32_t)i, main_class[i]);
+    const lh_class_entry *class = &ladder->known.list[main_class[i]].entry;
     *row = (lh_growth_row){
         .class_name = lh_view_class_name(ladder, &b->view, (uint32_t)i, main_class[i]),
-        .type = class.visible.type,
-        .held_by = ladder->texts.texts[b->view.names[i]],
+        .type = class->visible.type,
+        .held_by = lh_ladder_text(ladder, b->view.names[i]),
         .verdict = verdict,
-        .at = at};
-    ok = lh_fingerprint(&class, ladder->texts.texts[b->view.paths[i]], row->fingerprint);
+        .at = at,
+        .printed_at = b->view.paths[i],
+        .printed_class = main_class[i],
+        .printed_name = lh_view_printed_name(ladder, &b->view, (uint32_t)i, main_class[i])};
+    ok = lh_fingerprint(class, lh_view_stable_name(ladder, &b->view, (uint32_t)i, main_class[i]),
+                        ladder->tree.list[b->view.paths[i]].identity, row->fingerprint);
     growth->n_paths++;
   }
   lh_free(main_class);
@@ -366,7 +370,7 @@ static const lh_growth_row *moved_to(const lh_growth *growth, const lh_growth_ro
   for (size_t i = 0; no_longer && i < growth->n_paths; i++) {
     const lh_growth_row *row = &growth->paths[i];
     if (row->verdict == LH_GROWS_NOW && weight_of(row, growth->n_snapshots) >= least &&
-        strcmp(row->class_name, no_longer->class_name) == 0)
+        row->printed_class == no_longer->printed_class)
       return row;
   }
   return NULL;

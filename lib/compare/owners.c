@@ -21,11 +21,19 @@ static void name_parts(const lh_ladder *ladder, const lh_view *view, const uint3
     parts[v].shared = row >= view->n_rows;
     parts[v].held_by = parts[v].path = "";
     if (parts[v].shared) continue;
-    parts[v].held_by = ladder->texts.texts[view->names[row]];
-    parts[v].path = ladder->texts.texts[view->paths[row]];
+    parts[v].held_by = lh_ladder_text(ladder, view->names[row]);
+    parts[v].path = lh_ladder_text(ladder, view->paths[row]);
+    parts[v].at = view->names[row];
     parts[v].class_name = lh_view_class_name(ladder, view, row, main_class[row]);
     parts[v].type = ladder->known.list[main_class[row]].entry.visible.type;
   }
+}
+
+char *lh_part_steps(const lh_ladder *ladder, const lh_part *part, const lh_part *above) {
+  lh_text text = {0};
+  if (!part->shared && *part->held_by)
+    lh_place_text_below(&ladder->tree, part->at, *above->held_by ? above->at : LH_NO_PLACE, &text);
+  return lh_text_finish(&text);
 }
 
 static void fill_parts(const lh_ladder *ladder, const lh_view *view, lh_part *parts) {

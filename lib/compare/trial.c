@@ -15,6 +15,7 @@ int lh_trial_new(lh_trial **out, lh_error *error) {
 void lh_trial_free(lh_trial *trial) {
   if (!trial) return;
   lh_strings_free(&trial->texts);
+  lh_place_tree_free(&trial->tree);
   lh_map_free(&trial->by_kind);
   lh_free(trial->rows);
   lh_free(trial->row_of);
@@ -39,42 +40,6 @@ lh_text_id lh_trial_fold(lh_trial *trial, const char *text) {
   return lh_strings_take(&trial->texts, &folded);
 }
 
-/* Without the links that follow themselves, and without parentheses: elements of a list that are of
-** two classes in turn are on .next(.next.next)*, and on (.next.next)*. */
-static char *without_links(const char *path) {
-  static const char ends[] = ".[()*";
-  lh_text out = {0};
-  const char *last = "", *star = strchr(path, '*');
-  size_t last_n = 0;
-  while (star && star > path && star[-1] == '[') star = strchr(star + 1, '*');
-  while (*path) {
-    size_t n = strchr(ends, *path) ? 1 : 0;
-    if (*path != ')' && *path != '(' && *path != '*') n += strcspn(path + n, ends);
-    bool is_link = *path == '.' || *path == '[';
-    bool again = star && is_link && n == last_n && strncmp(path, last, n) == 0;
-    if (!strchr("()*", *path) && !again) lh_text_add(&out, path, n);
-    if (is_link) last = path, last_n = n;
-    path += n;
-  }
-  return lh_text_finish(&out);
-}
-
-/* How much of a path is the variable, the module or the like with which it begins. */
-static size_t base_length(const char *path) {
-  static const char keys[] = "key of ", global[] = "_G.", loaded[] = "package.loaded[";
-  size_t n = 0;
-  if (strncmp(path, keys, strlen(keys)) == 0) n = strlen(keys);
-  const char *base = path + n;
-  if (strncmp(base, loaded, strlen(loaded)) == 0) return n + strcspn(base, "]");
-  if (strncmp(base, global, strlen(global)) == 0) n += strlen(global);
-  if (*base != '(') return n + strcspn(path + n, ".[");
-  for (int depth = 0; path[n]; n++) {
-    depth += (path[n] == '(') - (path[n] == ')');
-    if (depth == 0) break;
-  }
-  return n;
-}
-
 typedef struct tally {
   lh_trial *trial;
   lh_snapshot *snapshot;
@@ -84,23 +49,19 @@ typedef struct tally {
   lh_map known; /* class, state -> row */
 } tally;
 
+/* Links that follow themselves count once, and numbers as *. */
 static bool make_row(tally *t, lh_id id, uint32_t *row) {
   lh_trial *trial = t->trial;
-  lh_text path = {0};
+  const lh_folder *folder = &t->paths.folder;
   const char *class_name = lh_class_at(t->snapshot, lh_class_of(t->snapshot, id))->name;
   lh_trial_row made = {.again = t->again, .type = lh_type_of(t->snapshot, id)};
-  lh_fold_text(&t->paths.folder, t->paths.state[id], false, &path);
-  char *text = lh_text_finish(&path), *links = text ? without_links(text) : NULL;
-  if (links) {
-    made.key[BY_PATH] = lh_trial_fold(trial, links);
-    text[base_length(text)] = 0;
-    made.key[BY_BASE] = lh_trial_fold(trial, text);
-  }
+  uint32_t at = folder->states[t->paths.state[id]].place, base = lh_place_base(folder->tree, at);
+  if (base == LH_NO_NUMBER) return false;
+  made.key[BY_PATH] =
+      lh_place_copy(&trial->tree, folder->tree, at, LH_COPY_ALL_NUMBERS | LH_COPY_WITHOUT_STARS);
+  made.key[BY_BASE] = lh_place_copy(&trial->tree, folder->tree, base, LH_COPY_ALL_NUMBERS);
   made.key[BY_CLASS] = lh_trial_fold(trial, class_name);
-  bool ok = links != NULL;
-  lh_free(links);
-  lh_free(text);
-  if (!ok || made.key[BY_PATH] == LH_NO_NUMBER || made.key[BY_BASE] == LH_NO_NUMBER ||
+  if (made.key[BY_PATH] == LH_NO_NUMBER || made.key[BY_BASE] == LH_NO_NUMBER ||
       made.key[BY_CLASS] == LH_NO_NUMBER)
     return false;
   uint64_t words[2] = {(uint64_t)made.key[BY_CLASS] << 8 | (uint64_t)made.type << 1 | made.again,

@@ -32,7 +32,7 @@ typedef struct lh_trial_counts {
 } lh_trial_counts;
 
 typedef struct lh_trial_row {
-  lh_text_id key[N_WAYS]; /* what is put together has the same, and the same type */
+  uint32_t key[N_WAYS]; /* what is put together has the same, and the same type */
   lh_type type;
   bool again; /* it is of what was counted again; that has rows of its own */
   lh_trial_counts counts;
@@ -40,6 +40,7 @@ typedef struct lh_trial_row {
 
 struct lh_trial {
   lh_strings texts;
+  lh_place_tree tree; /* keys of rows */
   lh_trial_row *rows;
   size_t n_rows, capacity;
   lh_map by_kind;              /* class, type, path -> row */

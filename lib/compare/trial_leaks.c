@@ -17,10 +17,11 @@ typedef struct telling {
   bool again, all;
   lh_trial_found found;
   uint8_t *parts;
-  uint8_t *leaks; /* of each object: 0, or that it is told, or retained by what is */
-  lh_map by_key;  /* leak -> its number */
-  uint64_t *most; /* of each leak: objects of its biggest group */
-  size_t capacity, most_capacity;
+  uint8_t *leaks;    /* of each object: 0, or that it is told, or retained by what is */
+  lh_map by_key;     /* leak -> its number */
+  uint64_t *most;    /* of each leak: objects of its biggest group */
+  uint32_t *held_at; /* of each leak: its place */
+  size_t capacity, most_capacity, held_capacity;
   lh_map of_class; /* leak, class -> objects */
   lh_leaks *out;
 } telling;
@@ -104,19 +105,17 @@ static uint64_t key_of(const telling *t, const lh_trial_row *row) {
   return (uint64_t)row->key[way] << 8 | (uint64_t)row->type;
 }
 
-/* What two paths have in common, with [*] where they differ; the first, if that is no key. */
-static const char *common_path(lh_trial *trial, const char *one, const char *other) {
-  size_t first = 0, n = strlen(one), m = strlen(other), last = 0;
-  while (one[first] && one[first] == other[first]) first++;
-  while (last < n - first && last < m - first && one[n - last - 1] == other[m - last - 1]) last++;
-  const char *end = strchr(one + n - last, ']');
-  while (first > 0 && one[first] != '[') first--;
-  if (!end || one[first] != '[') return one;
+/* Tells a leak that is one object so far by what its path has in common with that of another; by its
+** own, if that is no more than one key. */
+static bool tell_in_common(telling *t, lh_leak *leak, uint32_t *held_at, uint32_t other) {
+  lh_place_tree *tree = lh_places_of(t->snapshot);
+  uint32_t both = tree ? lh_place_in_common(tree, *held_at, other) : LH_NO_NUMBER;
   lh_text text = {0};
-  lh_text_add(&text, one, first + 1);
-  lh_text_add(&text, "*", 1);
-  lh_text_string(&text, end);
-  return kept_text(trial, &text);
+  if (both == LH_NO_PLACE || both == *held_at) return true;
+  if (both == LH_NO_NUMBER) return false;
+  lh_place_text(tree, *held_at = both, &text);
+  leak->held_by = kept_text(t->trial, &text);
+  return leak->held_by != NULL;
 }
 
 /* A string that is the key of a leak goes with that. The leak's object, or LH_NO_OBJECT. */
@@ -165,7 +164,8 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   if (!known) return false;
   if (*known == LH_NO_NUMBER) {
     if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
-        !lh_grow(&t->most, out->n_rows, &t->most_capacity, sizeof *t->most))
+        !lh_grow(&t->most, out->n_rows, &t->most_capacity, sizeof *t->most) ||
+        !lh_grow(&t->held_at, out->n_rows, &t->held_capacity, sizeof *t->held_at))
       return false;
     out->rows[out->n_rows] = (lh_leak){.type = row->type, .runs = lh_trial_runs(&t->trial->step)};
     t->most[out->n_rows] = 0;
@@ -178,10 +178,11 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   if (group->objects > t->most[*known]) {
     memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
     leak->allocated = group->allocated;
-    if (t->most[*known] != 1 || group->objects != 1) leak->held_by = told_path(t->trial, group);
+    leak->held_by = told_path(t->trial, group);
+    t->held_at[*known] = group->held_at;
     t->most[*known] = group->objects;
   } else if (group->objects == 1 && t->most[*known] == 1) {
-    leak->held_by = common_path(t->trial, leak->held_by, group->held_by);
+    return tell_in_common(t, leak, &t->held_at[*known], group->held_at);
   }
   return t->most[*known] == 0 || leak->held_by != NULL;
 }
@@ -412,6 +413,7 @@ int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all,
   lh_free(t.parts);
   lh_free(t.leaks);
   lh_free(t.most);
+  lh_free(t.held_at);
   if (code != LH_OK) {
     lh_free(leaks->rows);
     lh_free(leaks->classes);

@@ -3,43 +3,42 @@
 */
 #include "compare.h"
 
-static lh_text_id path_of_place(const lh_ladder *ladder, const lh_known_place *place) {
+static uint32_t path_of_place(const lh_ladder *ladder, const lh_known_place *place) {
   return lh_ladder_same_state(ladder) ? place->path : place->stable_path;
 }
 
-/* How many texts are the same but for their numbers. */
+/* How many places are the same but for their numbers. */
 static bool count_alike(const lh_ladder *ladder, lh_map *n_alike) {
-  lh_map texts = {0};
+  lh_map seen = {0};
   bool ok = true;
   for (size_t i = 0; ok && i < ladder->n_places; i++) {
     const lh_known_place *place = &ladder->places[i];
-    if (place->numbers == LH_NO_NUMBER) continue;
-    uint32_t *known = lh_map_at(&texts, path_of_place(ladder, place));
+    if (place->numbers == LH_NO_PLACE) continue;
+    uint32_t *known = lh_map_at(&seen, path_of_place(ladder, place));
     ok = known != NULL;
     if (!ok || *known != LH_NO_NUMBER) continue;
     *known = place->numbers;
     ok = lh_map_count(n_alike, place->numbers);
   }
-  lh_map_free(&texts);
+  lh_map_free(&seen);
   return ok;
 }
 
-static lh_text_id row_text(const lh_ladder *ladder, const lh_known_place *place,
-                           const lh_map *n_alike) {
+static uint32_t place_of_row(const lh_ladder *ladder, const lh_known_place *place,
+                             const lh_map *n_alike) {
   bool many =
-      place->numbers != LH_NO_NUMBER && lh_map_get(n_alike, place->numbers) >= LH_MANY_NUMBERS;
+      place->numbers != LH_NO_PLACE && lh_map_get(n_alike, place->numbers) >= LH_MANY_NUMBERS;
   return many ? place->numbers : path_of_place(ladder, place);
 }
 
 /* The first place of a row names it, and the others that are called differently unname it. Where a
 ** row differs in numbers these alone are * in its name. */
-static void name_row(const lh_ladder *ladder, const lh_known_place *place, lh_text_id text,
+static void name_row(const lh_ladder *ladder, const lh_known_place *place, uint32_t at,
                      lh_view *view, uint32_t row) {
-  if (view->names[row] == LH_NO_NUMBER) {
-    view->paths[row] = text;
-    view->has_numbers[row] = text == place->numbers;
-    view->names[row] =
-        view->has_numbers[row] ? lh_map_get(&ladder->known.differing, text) : place->name;
+  if (view->names[row] == LH_NO_PLACE) {
+    view->paths[row] = at;
+    view->has_numbers[row] = at == place->numbers;
+    view->names[row] = view->has_numbers[row] ? lh_map_get(&ladder->differing, at) : place->name;
   } else if (view->names[row] != place->name && !view->has_numbers[row]) {
     view->names[row] = view->paths[row];
   }
@@ -54,16 +53,16 @@ static bool label_places(const lh_ladder *ladder, lh_view *view) {
   if (!view->row_of || !view->paths || !view->names || !view->has_numbers) return false;
   bool ok = count_alike(ladder, &n_alike);
   for (size_t i = 0; ok && i < ladder->n_places; i++) {
-    lh_text_id text = row_text(ladder, &ladder->places[i], &n_alike);
-    uint32_t *row = lh_map_at(&rows, text);
+    uint32_t at = place_of_row(ladder, &ladder->places[i], &n_alike);
+    uint32_t *row = lh_map_at(&rows, at);
     ok = row != NULL;
     if (!ok) break;
     if (*row == LH_NO_NUMBER) {
-      view->names[view->n_rows] = LH_NO_NUMBER;
+      view->names[view->n_rows] = LH_NO_PLACE;
       *row = (uint32_t)view->n_rows++;
     }
     view->row_of[i] = *row;
-    name_row(ladder, &ladder->places[i], text, view, *row);
+    name_row(ladder, &ladder->places[i], at, view, *row);
   }
   lh_map_free(&n_alike);
   lh_map_free(&rows);
@@ -121,13 +120,18 @@ void lh_view_free(lh_view *view) {
   *view = (lh_view){0};
 }
 
-lh_class_entry lh_view_class(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                             uint32_t class_row) {
+const char *lh_view_stable_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                                uint32_t class_row) {
   const lh_known_class *class = &ladder->known.list[class_row];
-  lh_class_entry entry = class->entry;
-  if (view->has_numbers[row] && class->numbers != LH_NO_NUMBER)
-    entry.visible.name = ladder->texts.texts[class->numbers];
-  return entry;
+  bool has_numbers = view->has_numbers[row] && class->numbers != LH_NO_NUMBER;
+  return ladder->texts.texts[has_numbers ? class->numbers : class->entry.stable];
+}
+
+const char *lh_view_printed_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                                 uint32_t class_row) {
+  const lh_known_class *class = &ladder->known.list[class_row];
+  bool has_numbers = view->has_numbers[row] && class->numbers != LH_NO_NUMBER;
+  return ladder->texts.texts[has_numbers ? class->numbers : class->entry.name];
 }
 
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,

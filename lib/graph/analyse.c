@@ -18,6 +18,7 @@ static bool search_all(lh_snapshot *snapshot) {
   lh_search_begin(snapshot, &search, snapshot->distance, snapshot->parent);
   search.snapshot = snapshot;
   search.parent_edge = snapshot->parent_edge;
+  search.named_by = &snapshot->named_by;
   return lh_search_paths(&search);
 }
 
@@ -68,6 +69,7 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->distance);
   lh_free(snapshot->parent);
   lh_free(snapshot->parent_edge);
+  lh_free(snapshot->named_by);
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
   lh_children_free(snapshot->children);
@@ -88,6 +90,7 @@ static void drop_analysis(lh_snapshot *snapshot) {
   snapshot->distance = NULL;
   snapshot->parent = NULL;
   snapshot->parent_edge = NULL;
+  snapshot->named_by = NULL;
   lh_free(snapshot->retained);
   snapshot->retained = NULL;
 }

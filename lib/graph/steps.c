@@ -178,7 +178,7 @@ lh_edge lh_edge_at(const lh_snapshot *s, lh_id source, uint32_t e) {
 /* }=================================================================================== */
 
 lh_edge lh_best_edge(const lh_snapshot *s, lh_id source, lh_id target) {
-  if (s->parent[target] == source) return lh_edge_at(s, source, s->parent_edge[target]);
+  if (lh_naming_parent(s, target) == source) return lh_edge_at(s, source, s->parent_edge[target]);
   uint32_t best = UINT32_MAX;
   for (uint32_t e = s->first_edge[source]; e < s->first_edge[source + 1]; e++)
     if (s->edge[e] == target && !(s->label[e] & LH_LABEL_ASIDE) &&

@@ -19,6 +19,14 @@ enum { MOST_NAMES = 16 };
 
 /* {=== Interning ===================================================================== */
 
+static lh_text_id unmarked(lh_classes *classes, lh_text_id marked, bool stable) {
+  lh_text text = {0};
+  const char *chars = classes->texts.texts[marked];
+  if (!strchr(chars, LH_MARK_BEGIN)) return marked;
+  lh_text_unmarked(&text, chars, strlen(chars), stable);
+  return lh_strings_take(&classes->texts, &text);
+}
+
 uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields, lh_type type,
                          bool specific) {
   lh_class_key key = lh_key_of_class(name, fields, type);
@@ -27,9 +35,14 @@ uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields
   if (*index != LH_NO_NUMBER) return *index;
   if (!lh_grow(&classes->list, classes->n, &classes->capacity, sizeof *classes->list))
     return LH_NO_NUMBER;
-  lh_class_entry entry = {
-      .name = name, .fields = fields, .plain = LH_NO_NUMBER, .specific = specific};
-  entry.visible.name = classes->texts.texts[name];
+  lh_class_entry entry = {.marked = name,
+                          .name = unmarked(classes, name, false),
+                          .stable = unmarked(classes, name, true),
+                          .fields = fields,
+                          .plain = LH_NO_NUMBER,
+                          .specific = specific};
+  if (entry.name == LH_NO_NUMBER || entry.stable == LH_NO_NUMBER) return LH_NO_NUMBER;
+  entry.visible.name = classes->texts.texts[entry.name];
   entry.visible.type = type;
   classes->list[classes->n] = entry;
   *index = (uint32_t)classes->n++;
@@ -389,6 +402,7 @@ static void free_classes(lh_classes *classes) {
   lh_map_free(&classes->modules);
   lh_map_free(&classes->varying);
   lh_free_naming(&classes->naming);
+  if (classes->places) classes->free_places(classes->places);
   lh_strings_free(&classes->texts);
   lh_free(classes);
 }

@@ -41,7 +41,7 @@ static content content_of_object(const describer *d, lh_id id) {
   if (list[class_index].plain != LH_NO_NUMBER) class_index = list[class_index].plain;
   bool is_array =
       list[class_index].plain != LH_NO_NUMBER && list[class_index].name == d->words[ARRAY];
-  return (content){is_array ? d->words[ARRAYS] : list[class_index].name, type};
+  return (content){is_array ? d->words[ARRAYS] : list[class_index].marked, type};
 }
 
 static content content_of(const describer *d, lh_value value) {
@@ -137,6 +137,7 @@ static uint32_t make_class(lh_namer *namer, uint32_t plain, lh_text_id contents)
   uint32_t made = lh_class_intern(classes, name, classes->list[plain].fields, LH_TYPE_TABLE, false);
   if (made == LH_NO_NUMBER) return made;
   classes->list[made].shape = classes->list[plain].shape;
+  classes->list[made].is_map = classes->list[plain].is_map;
   classes->list[made].plain = plain;
   return made;
 }

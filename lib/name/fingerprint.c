@@ -1,8 +1,8 @@
 /*
 ** fingerprint.c - what stays the same about a group of objects from run to run, from machine to
-** machine and from build to build: a hash of its class and its folded path, with what is volatile
-** in them left out (stable_text.c). Of classes a record's is known by all its keys; an array, a map
-** and an empty table are alike, since what a collection is called follows what is in it.
+** machine and from build to build: a hash of its class, without what is volatile in its name, and of
+** the identity of its place. Of classes a record's is known by all its keys; an array, a map and an
+** empty table are alike, since what a collection is called follows what is in it.
 */
 #include "place.h"
 
@@ -11,74 +11,61 @@
 
 /* {=== Fingerprints =================================================================== */
 
-/* What is the same about a class: its name, type and fields; collections are alike. */
-static void add_stable_class(lh_text *out, const lh_class_entry *class, const char *name) {
-  bool is_empty = !class->specific && strcmp(class->visible.name, "{}") == 0;
-  bool is_collection = class->plain != LH_NO_NUMBER || is_empty;
-  if (is_collection) {
-    lh_text_string(out, "collection");
-    return;
-  }
-  lh_stable_text(out, name);
-  lh_text_format(out, " %s %llx", lh_type_name(class->visible.type),
-                 (unsigned long long)class->shape);
-}
+/* Of this kind; before there were those without a number. */
+#define KIND "2-"
 
-/* Frees `what`, which is held there. False: out of memory. */
-static bool print_of(lh_text *what, const char *path, lh_print print) {
-  lh_text_string(what, " <- ");
-  lh_stable_text(what, path);
+/* Of what hangs at a place with this identity; the text, which says what, is freed. False: out of
+** memory. */
+static bool print_of(lh_text *what, uint64_t identity, lh_print print) {
   bool ok = !what->failed;
   if (ok)
-    (void)snprintf(print, sizeof(lh_print), "%010llx",
-                   (unsigned long long)(lh_hash(what->bytes, what->n, 0) >> 24));
+    (void)snprintf(print, sizeof(lh_print), KIND "%010llx",
+                   (unsigned long long)(lh_hash(what->bytes, what->n, identity) >> 24));
   lh_text_free(what);
   return ok;
 }
 
-/* With `name` as the class's. */
-static bool print_class(const lh_class_entry *class, const char *name, const char *path,
-                        lh_print print) {
-  lh_text text = {0};
-  add_stable_class(&text, class, name);
-  return print_of(&text, path, print);
-}
-
-static bool print_any(lh_type type, const char *path, lh_print print) {
+static bool print_any(lh_type type, uint64_t identity, lh_print print) {
   lh_text text = {0};
   lh_text_format(&text, "any %s", lh_type_name(type));
-  return print_of(&text, path, print);
+  return print_of(&text, identity, print);
 }
 
-bool lh_fingerprint(const lh_class_entry *class, const char *path, lh_print fingerprint) {
-  return print_class(class, class->visible.name, path, fingerprint);
+/* What is the same about a class: its name, type and fields; collections are alike. */
+bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                    lh_print fingerprint) {
+  lh_text text = {0};
+  if (class->plain != LH_NO_NUMBER || class->is_empty)
+    lh_text_string(&text, "collection");
+  else
+    lh_text_format(&text, "%s %s %llx", stable_name, lh_type_name(class->visible.type),
+                   (unsigned long long)class->shape);
+  return print_of(&text, identity, fingerprint);
 }
 
-/* The two for the path without numbers, which is freed. */
-static bool set_folded(const lh_class_entry *class, char *path, lh_prints *prints) {
+/* The two for the place without numbers. */
+static bool set_folded(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                       lh_prints *prints) {
   lh_text module = {0};
   bool is_module = lh_fold_module(&module, class);
   char *name = is_module ? lh_text_finish(&module) : NULL;
-  bool ok = path && (name || !is_module) &&
-            print_class(class, name ? name : class->visible.name, path, prints->folded) &&
-            print_any(class->visible.type, path, prints->any_folded);
+  bool ok = (name || !is_module) &&
+            lh_fingerprint(class, name ? name : stable_name, identity, prints->folded) &&
+            print_any(class->visible.type, identity, prints->any_folded);
   lh_free(name);
-  lh_free(path);
   return ok;
 }
 
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
                      lh_prints *prints) {
-  lh_text text = {0}, numbers = {0};
+  lh_place_tree *tree = folder->tree;
+  const char *name = folder->snapshot->classes->texts.texts[class->stable];
+  uint32_t place = folder->states[state].place, folded = lh_place_without_numbers(tree, place);
+  uint64_t identity = tree->list[place].identity;
   *prints = (lh_prints){{0}, {0}, {0}, {0}};
-  lh_fold_text(folder, state, false, &text);
-  char *path = lh_text_finish(&text);
-  bool ok = path && lh_fingerprint(class, path, prints->exact) &&
-            print_any(class->visible.type, path, prints->any);
-  if (ok && lh_fold_numbers(&numbers, path))
-    ok = set_folded(class, lh_text_finish(&numbers), prints);
-  lh_free(path);
-  return ok;
+  return folded != LH_NO_NUMBER && lh_fingerprint(class, name, identity, prints->exact) &&
+         print_any(class->visible.type, identity, prints->any) &&
+         (folded == LH_NO_PLACE || set_folded(class, name, tree->list[folded].identity, prints));
 }
 
 /* }=================================================================================== */
@@ -176,15 +163,16 @@ static size_t find_printed(finder *f, const char *fingerprint, lh_id *found) {
 }
 
 bool lh_is_fingerprint(const char *text) {
-  return strlen(text) == LH_FINGERPRINT_BYTES - 1 &&
-         strspn(text, "0123456789abcdef") == LH_FINGERPRINT_BYTES - 1;
+  enum { N_DIGITS = LH_FINGERPRINT_BYTES - sizeof KIND };
+  return strncmp(text, KIND, sizeof KIND - 1) == 0 && strlen(text) == LH_FINGERPRINT_BYTES - 1 &&
+         strspn(text + sizeof KIND - 1, "0123456789abcdef") == N_DIGITS;
 }
 
 static int check_fingerprint(const char *text, lh_error *error) {
-  return lh_is_fingerprint(text)
-             ? LH_OK
-             : lh_fail(error, LH_EARGUMENT, "a fingerprint is %d digits of 0-9 and a-f",
-                       LH_FINGERPRINT_BYTES - 1);
+  return lh_is_fingerprint(text) ? LH_OK
+                                 : lh_fail(error, LH_EARGUMENT,
+                                           "a fingerprint is " KIND " and %d digits of 0-9 and a-f",
+                                           LH_FINGERPRINT_BYTES - (int)sizeof KIND);
 }
 
 int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
@@ -208,7 +196,7 @@ int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids,
 }
 
 static uint64_t number_of(const char *print) {
-  return strtoull(print, NULL, 16);
+  return strtoull(print + sizeof KIND - 1, NULL, 16);
 }
 
 /* Of each print of the finder's: the number of the place that is wanted, or UINT32_MAX. */

@@ -10,7 +10,6 @@
 */
 #include "fold.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8 };
@@ -18,10 +17,9 @@ enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8 };
 /* {=== Maps and records ============================================================== */
 
 lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table) {
-  const lh_classes *classes = snapshot->classes;
-  const lh_class_entry *entry = classes ? lh_class_entry_of(snapshot, table) : NULL;
+  const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, table) : NULL;
   if (!entry || lh_is_for_good(snapshot, table)) return LH_KEYS_MEAN;
-  if (!entry->specific && strncmp(entry->visible.name, "map", 3) == 0) return LH_KEYS_VARY;
+  if (entry->is_map) return LH_KEYS_VARY;
   return LH_KEYS_DEPEND;
 }
 
@@ -45,78 +43,106 @@ bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {
 
 /* {=== States ======================================================================== */
 
-static uint32_t intern(lh_folder *folder, lh_fold_state state) {
-  if (state.parent == LH_NO_NUMBER || state.piece == LH_NO_NUMBER) return LH_NO_NUMBER;
-  uint64_t words[3] = {(uint64_t)state.parent << 32 | state.piece,
-                       (uint64_t)state.class_index << 8 | state.form,
-                       (uint64_t)state.starred << 1 | state.phrase};
-  uint32_t *index = lh_map_at_words(&folder->interned, words, 3);
+static uint32_t step_at(const lh_folder *folder, const lh_fold_state *state) {
+  return folder->tree->list[state->place].step;
+}
+
+static uint32_t depth_of(const lh_folder *folder, const lh_fold_state *state) {
+  return folder->tree->list[state->place].depth;
+}
+
+static bool is_starred(const lh_folder *folder, const lh_fold_state *state) {
+  return lh_is_starred(lh_last_step(folder->tree, state->place));
+}
+
+static lh_form form_of(const lh_folder *folder, const lh_fold_state *state) {
+  return (lh_form)lh_last_step(folder->tree, state->place)->form;
+}
+
+static uint32_t intern(lh_folder *folder, lh_fold_state state, uint32_t step) {
+  if (state.parent == LH_NO_NUMBER || step == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint64_t words[2] = {(uint64_t)state.parent << 32 | step, state.class_index};
+  uint32_t *index = lh_map_at_words(&folder->interned, words, 2);
   if (!index || *index != LH_NO_NUMBER) return index ? *index : LH_NO_NUMBER;
-  if (!lh_grow(&folder->states, folder->n_states, &folder->capacity, sizeof state))
+  uint32_t before = folder->n_states > 0 ? folder->states[state.parent].place : 0;
+  state.place = lh_place_behind(folder->tree, before, step);
+  if (state.place == LH_NO_NUMBER ||
+      !lh_grow(&folder->states, folder->n_states, &folder->capacity, sizeof state))
     return LH_NO_NUMBER;
   folder->states[folder->n_states] = state;
   return *index = (uint32_t)folder->n_states++;
 }
 
-int lh_folder_init(lh_folder *folder, const lh_snapshot *snapshot, lh_error *error) {
-  *folder = (lh_folder){.snapshot = snapshot};
-  lh_fold_state start = {.piece = lh_strings_add(&folder->pieces, "root", 4),
-                         .class_index = UINT32_MAX,
-                         .form = LH_FORM_BASE,
-                         .phrase = true};
-  if (intern(folder, start) == LH_FOLD_START) return 0;
+bool lh_folder_begin(lh_folder *folder, const lh_snapshot *snapshot, lh_place_tree *tree) {
+  lh_text root = {0};
+  *folder = (lh_folder){.snapshot = snapshot, .tree = tree};
+  lh_text_string(&root, "root");
+  uint32_t place = lh_place_of_text(tree, &root);
+  folder->any_key = lh_any_key(tree);
+  if (place == LH_NO_NUMBER || folder->any_key == LH_NO_NUMBER) return false;
+  lh_fold_state start = {.class_index = UINT32_MAX};
+  if (intern(folder, start, tree->list[place].step) == LH_FOLD_START) return true;
   lh_folder_free(folder);
-  return lh_fail_memory(error, "folding paths");
+  return false;
 }
 
 void lh_folder_settle(lh_folder *folder) {
   lh_map_free(&folder->interned);
   lh_map_free(&folder->memo);
+  lh_map_free(&folder->known_steps);
   lh_map_free(&folder->holders);
 }
 
 void lh_folder_free(lh_folder *folder) {
   lh_folder_settle(folder);
-  lh_strings_free(&folder->pieces);
   lh_free(folder->states);
   *folder = (lh_folder){0};
 }
 
-/* The same text, but another object reached. */
+static void free_places(lh_place_tree *places) {
+  lh_place_tree_free(places);
+  lh_free(places);
+}
+
+lh_place_tree *lh_places_of(const lh_snapshot *snapshot) {
+  lh_classes *classes = snapshot->classes;
+  if (!classes->places) classes->places = lh_alloc_zeroed(1, sizeof *classes->places);
+  classes->free_places = free_places;
+  return classes->places;
+}
+
+/* The same place, but another object reached. */
 static uint32_t with_class(lh_folder *folder, uint32_t state, uint32_t class_index) {
   lh_fold_state s = folder->states[state];
   s.class_index = class_index;
   s.once = false;
-  return intern(folder, s);
+  return intern(folder, s, step_at(folder, &s));
 }
 
-static uint32_t append(lh_folder *folder, uint32_t parent, lh_text_id piece, uint32_t class_index,
-                       bool starred) {
-  lh_fold_state s = {.parent = parent,
-                     .piece = piece,
-                     .class_index = class_index,
-                     .depth = folder->states[parent].depth + 1,
-                     .form = LH_FORM_BEHIND,
-                     .starred = starred};
-  return intern(folder, s);
+static uint32_t append(lh_folder *folder, uint32_t parent, uint32_t step, uint32_t class_index) {
+  return intern(folder, (lh_fold_state){.parent = parent, .class_index = class_index}, step);
 }
 
 /* }=================================================================================== */
 
 /* {=== Steps ========================================================================= */
 
-/* "body*" for the pieces behind `from` up to `to`, and then `piece`. */
-static lh_text_id star(lh_folder *folder, uint32_t from, uint32_t to, lh_text_id piece) {
-  lh_text_id chain[LOOK_BACK + 1];
-  size_t n = 0;
-  chain[n++] = piece;
+/* A step of its own kind, told by a text of its own. */
+static uint32_t special_step(lh_folder *folder, uint8_t kind, const char *text) {
+  lh_place_step step = {.kind = kind, .form = LH_FORM_BEHIND, .holder = LH_NO_PLACE};
+  lh_text label = {0};
+  lh_text_string(&label, text);
+  return lh_intern_step(folder->tree, step, &label, NULL);
+}
+
+/* The steps behind `from` up to `to`, and then `step`, repeated. */
+static uint32_t star(lh_folder *folder, uint32_t from, uint32_t to, uint32_t step) {
+  uint32_t body[LOOK_BACK + 1];
+  size_t n = LOOK_BACK + 1;
+  body[--n] = step;
   for (uint32_t s = to; s != from; s = folder->states[s].parent)
-    chain[n++] = folder->states[s].piece;
-  lh_text text = {0};
-  if (n > 1) lh_text_add(&text, "(", 1);
-  while (n-- > 0) lh_text_string(&text, folder->pieces.texts[chain[n]]);
-  lh_text_string(&text, from == to ? "*" : ")*");
-  return lh_strings_take(&folder->pieces, &text);
+    body[--n] = step_at(folder, &folder->states[s]);
+  return lh_intern_repeat(folder->tree, body + n, LOOK_BACK + 1 - n);
 }
 
 /* The state, not far back along the same expression, where an object of this class was reached. */
@@ -125,42 +151,34 @@ static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint3
   for (int i = 0; i < LOOK_BACK; i++) {
     const lh_fold_state *s = &folder->states[state];
     if (s->class_index == class_index) return state;
-    if (s->form != LH_FORM_BEHIND || s->starred) break;
+    if (form_of(folder, s) != LH_FORM_BEHIND || is_starred(folder, s)) break;
     state = s->parent;
   }
   return LH_NO_NUMBER;
 }
 
-/* "(metatable.__index)*" for "metatable of " and ".__index"; "(upvalue next.run)*" for "upvalue
-** next of function run @app.lua:31 in " and ".run". */
-static lh_text_id star_in_front(lh_folder *folder, lh_text_id front, lh_text_id behind) {
-  const char *before = folder->pieces.texts[front];
-  lh_text text = {0};
-  lh_text_add(&text, "(", 1);
-  lh_text_add(&text, before, (size_t)(strstr(before, " of ") - before));
-  lh_text_string(&text, folder->pieces.texts[behind]);
-  lh_text_string(&text, ")*");
-  return lh_strings_take(&folder->pieces, &text);
-}
-
-/* The state after a piece in front and then `piece`, if the two follow themselves. False when out
-** of memory; *to is LH_NO_NUMBER if they do not. */
-static bool repeat_in_front(lh_folder *folder, uint32_t state, lh_text_id piece,
-                            uint32_t class_index, uint32_t *to) {
+/* The state after a step in front and then `step`, if the two follow themselves:
+** "(metatable.__index)*" for "metatable of " and ".__index"; "(upvalue next.run)*" for "upvalue next
+** of function run @app.lua:31 in " and ".run". False when out of memory; *to is LH_NO_NUMBER if they
+** do not. */
+static bool repeat_in_front(lh_folder *folder, uint32_t state, uint32_t step, uint32_t class_index,
+                            uint32_t *to) {
   *to = LH_NO_NUMBER;
   const lh_fold_state front = folder->states[state];
-  if (front.form != LH_FORM_FRONT) return true;
+  if (form_of(folder, &front) != LH_FORM_FRONT) return true;
   const lh_fold_state last = folder->states[front.parent];
   const lh_fold_state first = folder->states[last.parent];
-  if (last.form != LH_FORM_BEHIND) return true;
-  bool again = last.piece == piece && first.form == LH_FORM_FRONT && first.piece == front.piece;
-  if (!again && !last.starred) return true;
-  lh_text_id starred = star_in_front(folder, front.piece, piece);
+  if (form_of(folder, &last) != LH_FORM_BEHIND) return true;
+  uint32_t front_step = step_at(folder, &front), last_step = step_at(folder, &last);
+  bool again = last_step == step && step_at(folder, &first) == front_step;
+  if (!again && !is_starred(folder, &last)) return true;
+  const uint32_t body[2] = {front_step, step};
+  uint32_t starred = lh_intern_repeat(folder->tree, body, 2);
   if (starred == LH_NO_NUMBER) return false;
-  if (last.piece == starred)
+  if (last_step == starred)
     *to = with_class(folder, front.parent, class_index);
   else if (again)
-    *to = append(folder, first.parent, starred, class_index, true);
+    *to = append(folder, first.parent, starred, class_index);
   else
     return true;
   return *to != LH_NO_NUMBER;
@@ -168,51 +186,53 @@ static bool repeat_in_front(lh_folder *folder, uint32_t state, lh_text_id piece,
 
 /* The state after the link `starred`, which leads from the object reached at `seen` to another one
 ** of its class. */
-static uint32_t step_along(lh_folder *folder, uint32_t seen, lh_text_id starred,
+static uint32_t step_along(lh_folder *folder, uint32_t seen, uint32_t starred,
                            uint32_t class_index) {
   const lh_fold_state s = folder->states[seen];
-  if (s.starred && s.piece == starred) {
+  uint32_t seen_step = step_at(folder, &s);
+  if (seen_step == starred) {
     folder->states[seen].once = false;
     return seen;
   }
-  bool is_any = strstr(folder->pieces.texts[starred], "[*]") != NULL;
-  bool was_any = strstr(folder->pieces.texts[s.piece], "[*]") != NULL;
-  if (s.starred && (is_any == was_any || folder->states[s.parent].starred)) {
-    lh_text_id any = lh_strings_add(&folder->pieces, ".*", 2); /* .left and .right, in any order */
-    return append(folder, s.parent, any, class_index, true);
+  const lh_place_step *steps = folder->tree->steps;
+  bool is_same = steps[starred].has_any_key == steps[seen_step].has_any_key;
+  if (is_starred(folder, &s) && (is_same || is_starred(folder, &folder->states[s.parent]))) {
+    uint32_t any =
+        special_step(folder, LH_STEP_ANY_LINK, ".*"); /* .left and .right, in any order */
+    return append(folder, s.parent, any, class_index);
   }
   size_t n_before = folder->n_states;
-  uint32_t to = append(folder, seen, starred, class_index, true);
+  uint32_t to = append(folder, seen, starred, class_index);
   if (to != LH_NO_NUMBER && folder->n_states > n_before) folder->states[to].once = true;
   return to;
 }
 
-static uint32_t step_behind(lh_folder *folder, uint32_t state, lh_text_id piece,
+static uint32_t step_behind(lh_folder *folder, uint32_t state, uint32_t step,
                             uint32_t class_index) {
   uint32_t repeated;
-  if (!repeat_in_front(folder, state, piece, class_index, &repeated)) return LH_NO_NUMBER;
+  if (!repeat_in_front(folder, state, step, class_index, &repeated)) return LH_NO_NUMBER;
   if (repeated != LH_NO_NUMBER) return repeated;
   const lh_fold_state before = folder->states[state];
-  if (before.depth >= MAX_DEPTH) {
-    lh_text_id dots = lh_strings_add(&folder->pieces, " ...", 4);
-    if (before.piece == dots) return state;
-    return append(folder, state, dots, UINT32_MAX, true);
+  uint32_t last = step_at(folder, &before);
+  if (depth_of(folder, &before) >= MAX_DEPTH) {
+    uint32_t dots = special_step(folder, LH_STEP_MORE, " ...");
+    if (last == dots) return state;
+    return append(folder, state, dots, UINT32_MAX);
   }
   uint32_t seen = same_class_before(folder, state, class_index);
   if (seen != LH_NO_NUMBER) {
-    lh_text_id starred = star(folder, seen, state, piece);
+    uint32_t starred = star(folder, seen, state, step);
     return starred != LH_NO_NUMBER ? step_along(folder, seen, starred, class_index) : LH_NO_NUMBER;
   }
-  bool again = before.form == LH_FORM_BEHIND && before.piece == piece;
-  bool is_index = strcmp(folder->pieces.texts[piece], "[*]") == 0;
-  if (again && is_index)
-    again = folder->states[before.parent].piece == piece; /* [*][*] is a matrix */
-  lh_text_id starred = star(folder, state, state, piece);
+  bool again = last == step, is_index = step == folder->any_key;
+  if (again && is_index) /* [*][*] is a matrix */
+    again = step_at(folder, &folder->states[before.parent]) == step;
+  uint32_t starred = star(folder, state, state, step);
   if (starred == LH_NO_NUMBER) return LH_NO_NUMBER;
-  if (before.starred && before.piece == starred) return with_class(folder, state, class_index);
-  if (!again) return append(folder, state, piece, class_index, false);
+  if (last == starred) return with_class(folder, state, class_index);
+  if (!again) return append(folder, state, step, class_index);
   uint32_t from = is_index ? folder->states[before.parent].parent : before.parent;
-  return append(folder, from, starred, class_index, true);
+  return append(folder, from, starred, class_index);
 }
 
 static uint32_t class_for_folding(const lh_snapshot *snapshot, lh_id id) {
@@ -236,15 +256,9 @@ static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *
       edge->source == (folder->snapshot->classes ? folder->snapshot->classes->loaded : LH_ROOT)};
   uint32_t next = lh_map_get_words(&folder->memo, words, 3);
   if (next != LH_NO_NUMBER) return next;
-  lh_text text = {0};
-  bool phrase;
-  if (any)
-    lh_text_string(&text, "[*]");
-  else
-    lh_add_piece(&text, folder->snapshot, edge, true, &phrase);
-  lh_text_id piece = lh_strings_take(&folder->pieces, &text);
-  if (piece == LH_NO_NUMBER) return LH_NO_NUMBER;
-  next = step_behind(folder, state, piece, class_index);
+  uint32_t step = any ? folder->any_key : lh_step_of_edge(folder->tree, folder->snapshot, edge);
+  if (step == LH_NO_NUMBER) return LH_NO_NUMBER;
+  next = step_behind(folder, state, step, class_index);
   uint32_t *slot = lh_map_at_words(&folder->memo, words, 3);
   if (!slot) return LH_NO_NUMBER;
   *slot = next;
@@ -259,18 +273,30 @@ static void note_key(lh_fold_state *state, const lh_snapshot *snapshot, const lh
   if (state->key != key) state->key = LH_NO_OBJECT;
 }
 
-static lh_text_id piece_of(lh_folder *folder, const lh_edge *edge, bool *phrase) {
-  lh_text text = {0};
-  lh_add_piece(&text, folder->snapshot, edge, true, phrase);
-  return lh_strings_take(&folder->pieces, &text);
+/* Where the step of an edge is kept that is told by what it is, by what it is called, and by the class
+** of what it comes from: there are as many of these edges as objects. NULL: out of memory, or *is_one
+** is false. */
+static uint32_t *common_step(lh_folder *folder, const lh_edge *edge, bool *is_one) {
+  uint32_t source = lh_class_of(folder->snapshot, edge->source);
+  bool is_numbered = edge->kind == LH_EDGE_UPVALUE || edge->kind == LH_EDGE_C_UPVALUE ||
+                     edge->kind == LH_EDGE_USER_VALUE;
+  *is_one = source != UINT32_MAX && edge->kind >= LH_EDGE_KEY && edge->kind <= LH_EDGE_CONSTANT;
+  if (!*is_one) return NULL;
+  uint64_t words[2] = {(uint64_t)source << 32 | (is_numbered ? edge->ordinal : 0),
+                       (uint64_t)edge->kind << 33 |
+                           (uint64_t)(edge->kind == LH_EDGE_UPVALUE ? edge->name : 0) << 1 |
+                           lh_is_made_inside(folder->snapshot, edge->source)};
+  return lh_map_at_words(&folder->known_steps, words, 2);
 }
 
 /* A weak table is told by its own path, which is long work for each of its entries. */
-static lh_text_id holder_piece(lh_folder *folder, const lh_edge *edge, bool *phrase) {
-  uint32_t *known = lh_map_at(&folder->holders, edge->holder);
+static uint32_t step_of(lh_folder *folder, const lh_edge *edge) {
+  bool is_one = edge->kind == LH_EDGE_EPHEMERON;
+  uint32_t *known =
+      is_one ? lh_map_at(&folder->holders, edge->holder) : common_step(folder, edge, &is_one);
+  if (!is_one) return lh_step_of_edge(folder->tree, folder->snapshot, edge);
   if (!known) return LH_NO_NUMBER;
-  if (*known == LH_NO_NUMBER) *known = piece_of(folder, edge, phrase);
-  *phrase = true;
+  if (*known == LH_NO_NUMBER) *known = lh_step_of_edge(folder->tree, folder->snapshot, edge);
   return *known;
 }
 
@@ -286,67 +312,41 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
     return to;
   }
   const lh_fold_state before = folder->states[state];
-  lh_fold_state next = {.class_index = class_index, .form = (uint8_t)form};
-  next.piece = form == LH_FORM_AROUND ? holder_piece(folder, edge, &next.phrase)
-                                      : piece_of(folder, edge, &next.phrase);
+  lh_fold_state next = {.class_index = class_index};
+  uint32_t step = step_of(folder, edge);
   if (form != LH_FORM_BASE) {
-    bool again = before.form == next.form && before.piece == next.piece;
-    if (again || before.depth >= MAX_DEPTH) return with_class(folder, state, class_index);
+    if (step_at(folder, &before) == step || depth_of(folder, &before) >= MAX_DEPTH)
+      return with_class(folder, state, class_index);
     next.parent = state;
-    next.depth = before.depth + 1;
   }
-  return intern(folder, next);
+  return intern(folder, next, step);
 }
 
 /* }=================================================================================== */
 
-static void tell_state(lh_telling *telling, const lh_folder *folder, const lh_fold_state *s,
-                       bool keys) {
-  const char *piece = folder->pieces.texts[s->piece];
-  lh_text key = {0};
-  if (keys && s->once) {
-    bool is_chain = *piece == '('; /* "(.children[*])*", ".next*" */
-    lh_tell(telling, (lh_form)s->form, piece + is_chain, strlen(piece) - (is_chain ? 3 : 1),
-            s->phrase);
-  } else if (keys && strcmp(piece, "[*]") == 0 && s->key != LH_ROOT && s->key != LH_NO_OBJECT) {
-    lh_value name = {.kind = LH_VALUE_OBJECT, .as.object = s->key};
-    lh_add_key(&key, folder->snapshot, name, false);
-    lh_tell(telling, (lh_form)s->form, key.bytes, key.n, s->phrase);
-    if (key.failed) telling->text.failed = true;
-  } else {
-    lh_tell(telling, (lh_form)s->form, piece, strlen(piece), s->phrase);
+/* The place behind the steps that a state's own step stood for. */
+static uint32_t add_told(lh_folder *folder, uint32_t place, const lh_fold_state *s) {
+  lh_place_tree *tree = folder->tree;
+  uint32_t own = step_at(folder, s);
+  const lh_place_step step = tree->steps[own];
+  if (s->once && step.n_body > 0) {
+    for (uint32_t i = 0; i < step.n_body; i++)
+      place = lh_place_behind(tree, place, tree->bodies[step.body + i]);
+    return place;
   }
-  lh_text_free(&key);
+  if (own != folder->any_key || s->key == LH_ROOT || s->key == LH_NO_OBJECT)
+    return lh_place_behind(tree, place, own);
+  lh_edge edge = {.kind = LH_EDGE_VALUE, .key = {.kind = LH_VALUE_OBJECT, .as.object = s->key}};
+  return lh_place_behind(tree, place, lh_step_of_edge(tree, folder->snapshot, &edge));
 }
 
-/* As tell_ends in path_text.c; the chain stands from its end on. */
-static bool tell_chain(lh_telling *telling, const lh_folder *folder, const uint32_t *chain,
-                       size_t n, bool keys, size_t shown) {
-  lh_text_clear(&telling->text);
-  for (size_t i = 0; i < n; i++) {
-    if (i == shown && 2 * shown < n) {
-      char middle[48];
-      int length = snprintf(middle, sizeof middle, " ... %zu more steps ... ", n - 2 * shown);
-      lh_tell(telling, LH_FORM_BEHIND, middle, (size_t)length, false);
-      i = n - shown - 1;
-    } else {
-      tell_state(telling, folder, &folder->states[chain[n - 1 - i]], keys);
-    }
-    if (telling->text.n > LH_PATH_BYTES && shown > 1) return false;
-  }
-  return true;
-}
-
-void lh_fold_text(const lh_folder *folder, uint32_t state, bool keys, lh_text *text) {
-  uint32_t chain[MAX_DEPTH + 2];
-  lh_telling telling = {0};
-  size_t n = 0, shown;
+uint32_t lh_place_with_keys(lh_folder *folder, uint32_t state) {
+  uint32_t chain[MAX_DEPTH + 2], place = 0;
+  size_t n = 0;
   for (;; state = folder->states[state].parent) {
     chain[n++] = state;
-    if (folder->states[state].form == LH_FORM_BASE) break;
+    if (form_of(folder, &folder->states[state]) == LH_FORM_BASE) break;
   }
-  for (shown = n; !tell_chain(&telling, folder, chain, n, keys, shown);) shown = lh_fewer(shown);
-  if (telling.text.failed) text->failed = true;
-  lh_text_add(text, telling.text.bytes, telling.text.n);
-  lh_text_free(&telling.text);
+  while (n > 0) place = add_told(folder, place, &folder->states[chain[--n]]);
+  return place;
 }

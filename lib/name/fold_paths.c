@@ -1,5 +1,5 @@
 /*
-** fold_paths.c - the shortest paths of many objects at once, folded: the part of the tree of
+** fold_paths.c - the paths that many objects are named by, at once and folded: the part of the tree of
 ** parents that leads to them, from the root down. Each object's row is gone through once, however
 ** many paths run through it, so that a million objects in one array cost that array once.
 */
@@ -28,9 +28,9 @@ static bool allocate(walk *w, const lh_id *ids, size_t n_ids) {
   if (!w->state) return false;
   w->state[LH_ROOT] = WANTED;
   for (size_t i = 0; i < n_ids; i++) {
-    for (lh_id id = ids[i]; !(w->state[id] & WANTED); id = snapshot->parent[id]) {
+    for (lh_id id = ids[i]; !(w->state[id] & WANTED); id = lh_naming_parent(snapshot, id)) {
       w->state[id] |= WANTED;
-      w->state[snapshot->parent[id]] |= INNER;
+      w->state[lh_naming_parent(snapshot, id)] |= INNER;
       n_wanted++;
     }
   }
@@ -43,9 +43,11 @@ static bool allocate(walk *w, const lh_id *ids, size_t n_ids) {
 
 /* As lh_is_keyed_object says of an edge. */
 static bool is_keyed_object(const lh_snapshot *s, uint32_t e) {
-  enum { KEYED = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD |
-                 1 << LH_TYPE_CLOSURE };
-  return s->label[e] & LH_LABEL_KEYED && (s->kind[lh_true_target(s, e - 1)] & 15) == LH_TYPE_STRING &&
+  enum {
+    KEYED = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
+  };
+  return s->label[e] & LH_LABEL_KEYED &&
+         (s->kind[lh_true_target(s, e - 1)] & 15) == LH_TYPE_STRING &&
          KEYED >> (s->kind[lh_true_target(s, e)] & 15) & 1;
 }
 
@@ -125,7 +127,8 @@ bool lh_fold_paths(lh_folded_paths *paths, const lh_snapshot *snapshot, const lh
                    size_t n_ids, lh_visit visit, void *payload) {
   walk w = {.snapshot = snapshot, .paths = paths, .visit = visit, .payload = payload};
   *paths = (lh_folded_paths){0};
-  bool ok = lh_folder_init(&paths->folder, snapshot, NULL) == LH_OK && allocate(&w, ids, n_ids);
+  lh_place_tree *tree = lh_places_of(snapshot);
+  bool ok = tree && lh_folder_begin(&paths->folder, snapshot, tree) && allocate(&w, ids, n_ids);
   if (ok) paths->order[paths->n++] = LH_ROOT;
   for (size_t i = 0; ok && i < paths->n; i++)
     if (w.state[paths->order[i]] & INNER) ok = visit_targets(&w, paths->order[i]);

@@ -83,7 +83,9 @@ void lh_collect_c_functions(lh_namer *namer) {
 
 static void add_place(lh_text *text, const lh_snapshot *snapshot, const lh_object *proto) {
   lh_add_source(text, snapshot, proto->as.proto.source);
+  lh_text_mark(text, LH_MARK_BEGIN);
   if (proto->as.proto.line) lh_text_format(text, ":%u", proto->as.proto.line);
+  lh_text_mark(text, LH_MARK_END);
 }
 
 /* "on_tick ", if it has a name. */
@@ -108,7 +110,7 @@ lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
     return LH_NO_NUMBER;
   }
   if (*known != LH_NO_NUMBER) return *known;
-  lh_text text = {0};
+  lh_text text = {.marks = true};
   lh_object proto;
   lh_object_at(snapshot, id, &proto);
   if (proto.as.proto.line == 0) {
@@ -140,7 +142,7 @@ static lh_id only_thread(const lh_snapshot *snapshot, lh_id closure) {
 ** its own: it is called by the nearest function around it that has one, and by its own line. */
 static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
   enum { MOST_AROUND = 8 };
-  lh_text text = {0};
+  lh_text text = {.marks = true};
   lh_object code;
   lh_id at = proto;
   lh_object_at(namer->snapshot, proto, &code);
@@ -187,12 +189,16 @@ bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function
     lh_text_string(text, " (");
   }
   add_bounded(text, code.library);
-  lh_text_format(text, "+0x%llx%s", (unsigned long long)code.offset, has_symbol ? ")" : "");
+  lh_text_string(text, "+0x");
+  lh_text_mark(text, LH_MARK_BEGIN);
+  lh_text_format(text, "%llx", (unsigned long long)code.offset);
+  lh_text_mark(text, LH_MARK_END);
+  lh_text_string(text, has_symbol ? ")" : "");
   return true;
 }
 
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
-  lh_text text = {0};
+  lh_text text = {.marks = true};
   lh_object closure;
   const lh_candidate *candidate = lh_candidate_of(namer, id);
   lh_text_id wrapped = name_of_wrapped(namer, id);

@@ -26,31 +26,30 @@ static int begin(lh_snapshot *snapshot, lh_error *error) {
   lh_folds *folds = lh_alloc_zeroed(1, sizeof *folds);
   if (!folds) return lh_fail_memory(error, "folding paths");
   folds->state = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *folds->state);
-  int code = folds->state ? lh_folder_init(&folds->folder, snapshot, error)
-                          : lh_fail_memory(error, "folding paths");
-  if (code == LH_OK) {
-    snapshot->folds = folds;
-    snapshot->free_folds = free_folds;
-  } else {
+  lh_place_tree *tree = lh_places_of(snapshot);
+  if (!folds->state || !tree || !lh_folder_begin(&folds->folder, snapshot, tree)) {
     free_folds(folds);
+    return lh_fail_memory(error, "folding paths");
   }
-  return code;
+  snapshot->folds = folds;
+  snapshot->free_folds = free_folds;
+  return LH_OK;
 }
 
 /* The state of an object that is reachable; LH_NO_NUMBER when out of memory. */
 static uint32_t state_of(const lh_snapshot *snapshot, lh_id id) {
   lh_folds *folds = snapshot->folds;
-  const lh_id *parent = snapshot->parent;
   size_t n = 0;
   lh_id at = id;
-  for (; at != LH_ROOT && folds->state[at] == LH_FOLD_START; at = parent[at]) n++;
+  for (; at != LH_ROOT && folds->state[at] == LH_FOLD_START; at = lh_naming_parent(snapshot, at))
+    n++;
   lh_id *way = lh_alloc(n, sizeof *way);
   if (!way) return LH_NO_NUMBER;
   uint32_t state = folds->state[at];
   size_t i = n;
-  for (at = id; i > 0; at = parent[at]) way[--i] = at;
+  for (at = id; i > 0; at = lh_naming_parent(snapshot, at)) way[--i] = at;
   for (; i < n && state != LH_NO_NUMBER; i++) {
-    lh_edge edge = lh_best_edge(snapshot, parent[way[i]], way[i]);
+    lh_edge edge = lh_best_edge(snapshot, lh_naming_parent(snapshot, way[i]), way[i]);
     state = lh_fold_edge(&folds->folder, state, &edge);
     if (state != LH_NO_NUMBER) folds->state[way[i]] = state;
   }
@@ -70,7 +69,8 @@ int lh_held_by(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
   if (code != LH_OK) return code;
   lh_text text = {0};
   uint32_t state = state_of(snapshot, id);
-  if (state != LH_NO_NUMBER) lh_fold_text(&snapshot->folds->folder, state, false, &text);
+  const lh_folder *folder = &snapshot->folds->folder;
+  if (state != LH_NO_NUMBER) lh_place_text(folder->tree, folder->states[state].place, &text);
   *out = state != LH_NO_NUMBER ? lh_text_finish(&text) : NULL;
   return *out ? LH_OK : lh_fail_memory(error, "folding paths");
 }

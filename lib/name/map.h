@@ -40,6 +40,8 @@ uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words);
 
 void lh_map_free(lh_map *map);
 
+typedef uint32_t lh_text_id; /* of a string in a set; LH_NO_NUMBER: none */
+
 /* All zero is an empty set of strings, of any bytes. `texts` have a NUL behind them and stay where
 ** they are. */
 typedef struct lh_strings {

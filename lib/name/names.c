@@ -100,8 +100,10 @@ static void add_object(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
     return;
   }
   lh_type type = lh_type_of(snapshot, id);
-  lh_text_format(text, "%s: 0x%llx", type == LH_TYPE_CLOSURE ? "function" : lh_type_name(type),
-                 (unsigned long long)lh_pointer_of(snapshot, id));
+  lh_text_format(text, "%s: 0x", type == LH_TYPE_CLOSURE ? "function" : lh_type_name(type));
+  lh_text_mark(text, LH_MARK_BEGIN);
+  lh_text_format(text, "%llx", (unsigned long long)lh_pointer_of(snapshot, id));
+  lh_text_mark(text, LH_MARK_END);
 }
 
 char *lh_object_text(const lh_snapshot *snapshot, lh_id id) {
@@ -161,7 +163,9 @@ void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool b
 
 void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
   const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, id) : NULL;
-  if (entry)
+  if (entry && text->marks)
+    lh_text_string(text, snapshot->classes->texts.texts[entry->marked]);
+  else if (entry)
     lh_text_string(text, entry->visible.name);
   else
     add_object(text, snapshot, id);
@@ -297,7 +301,7 @@ static void add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
     case LH_EDGE_METATABLE: lh_text_string(text, "metatable"); break;
     case LH_EDGE_EPHEMERON:
       lh_text_string(text, "its value in weak table ");
-      lh_add_holder(text, snapshot, edge->holder, false);
+      lh_add_holder(text, snapshot, edge->holder);
       break;
     case LH_EDGE_UPVALUE: add_numbered(text, snapshot, "upvalue ", edge); break;
     case LH_EDGE_CONTENT: lh_text_string(text, "content"); break;

@@ -13,8 +13,6 @@
 #include "read/snapshot.h"
 #include "text.h"
 
-typedef uint32_t lh_text_id; /* LH_NO_NUMBER: none */
-
 /* What stays the same about a function when its name changes: its source, a text, its lines and the
 ** figures of its code. The first word is 0 where it is not known. */
 enum { LH_CODE_WORDS = 4 };
@@ -26,14 +24,16 @@ typedef struct lh_function_code {
 typedef struct lh_class_entry {
   lh_class visible;
   lh_text_id name;
-  lh_text_id fields; /* of a record all its keys, of a collection or a module its kind; else
+  lh_text_id marked, stable; /* the name with marks (text.h), and without what is between these */
+  lh_text_id fields;         /* of a record all its keys, of a collection or a module its kind; else
                         LH_NO_NUMBER */
-  uint32_t plain;    /* of a collection: its class without what it holds; else LH_NO_NUMBER */
-  uint64_t shape;    /* what a fingerprint has of the fields: of a record the hash of all keys */
+  uint32_t plain; /* of a collection: its class without what it holds; else LH_NO_NUMBER */
+  uint64_t shape; /* what a fingerprint has of the fields: of a record the hash of all keys */
   lh_function_code code; /* of functions and their prototypes */
   bool one_key;          /* a record with one field */
   bool is_module;
-  bool specific; /* says what the objects are for, unlike "array" or "map[string]" */
+  bool is_map, is_empty; /* of collections: the keys vary, or there are none */
+  bool specific;         /* says what the objects are for, unlike "array" or "map[string]" */
 } lh_class_entry;
 
 /* naming.c: each name with the prototype that has it, sorted. */
@@ -54,7 +54,9 @@ struct lh_classes {
   lh_map modules;     /* table -> its name in package.loaded */
   lh_map varying;     /* table, class -> do its keys vary there: what was asked for before */
   lh_naming naming;   /* made when it is first asked for */
-  uint8_t *inside;    /* a bit for each closure whose code stands inside another function's */
+  struct lh_place_tree *places; /* of all analyses (place_steps.h); NULL: none yet */
+  void (*free_places)(struct lh_place_tree *places);
+  uint8_t *inside; /* a bit for each closure whose code stands inside another function's */
   lh_id registry, globals, loaded;
 };
 
@@ -86,7 +88,7 @@ static inline lh_function_code lh_code_with(const lh_function_code *code, lh_tex
   return other;
 }
 
-/* The index of a class, made if it is new; LH_NO_NUMBER when out of memory. */
+/* The index of a class, made if it is new; LH_NO_NUMBER when out of memory. Its name has marks. */
 uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields, lh_type type,
                          bool specific);
 
@@ -300,7 +302,7 @@ void lh_add_value(lh_text *text, const lh_snapshot *snapshot, lh_value value);
 void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool brackets);
 
 /* The table that keeps an ephemeron's value, told by its own path if that is a plain one. */
-void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder, bool folded);
+void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder);
 
 /* The object's class; before lh_classify the object. */
 void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);

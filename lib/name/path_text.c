@@ -36,18 +36,28 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   }
 }
 
-void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder, bool folded) {
-  lh_edge steps[MAX_HOLDER_STEPS];
-  uint32_t n = snapshot->distance ? snapshot->distance[holder] : UINT32_MAX;
-  bool plain = n <= MAX_HOLDER_STEPS;
+/* The path of a weak table, if it is a plain one: its length; 0: it is not. */
+static uint32_t holder_path(const lh_snapshot *snapshot, lh_id holder,
+                            lh_edge steps[MAX_HOLDER_STEPS]) {
+  uint32_t n = 0;
   lh_id at = holder;
+  bool plain = snapshot->distance && snapshot->distance[holder] <= MAX_HOLDER_STEPS;
+  for (; plain && at != LH_ROOT && n <= MAX_HOLDER_STEPS; n++) at = lh_naming_parent(snapshot, at);
+  plain = plain && n <= MAX_HOLDER_STEPS;
+  at = holder;
   for (uint32_t i = n; plain && i > 0; i--) {
-    steps[i - 1] = lh_best_edge(snapshot, snapshot->parent[at], at);
-    at = snapshot->parent[at];
+    steps[i - 1] = lh_best_edge(snapshot, lh_naming_parent(snapshot, at), at);
+    at = lh_naming_parent(snapshot, at);
     if (steps[i - 1].kind == LH_EDGE_EPHEMERON) plain = false;
   }
-  lh_path path = {n, steps};
-  char *told = plain ? lh_path_text(snapshot, &path, folded) : lh_object_text(snapshot, holder);
+  return plain ? n : 0;
+}
+
+void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder) {
+  lh_edge steps[MAX_HOLDER_STEPS];
+  lh_path path = {holder_path(snapshot, holder, steps), steps};
+  char *told =
+      path.n_steps > 0 ? lh_path_text(snapshot, &path, false) : lh_object_text(snapshot, holder);
   if (told)
     lh_text_string(text, told);
   else
@@ -68,13 +78,15 @@ static void add_of(lh_text *text, const char *what, const lh_snapshot *snapshot,
   lh_add_class(text, snapshot, id);
 }
 
-/* "upvalue bus of function on_tick @app.lua:31" */
-static void add_upvalue(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+/* "upvalue bus of function on_tick @app.lua:31". The length of "upvalue bus". */
+static size_t add_upvalue(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text_string(text, "upvalue ");
   if (edge->name == LH_NO_OBJECT || !lh_add_name(text, snapshot, edge->name))
     lh_text_format(text, "%u", edge->ordinal);
+  size_t n_own = text->n;
   lh_text_string(text, " of ");
   lh_add_class(text, snapshot, edge->source);
+  return n_own;
 }
 
 static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge, bool folded) {
@@ -92,7 +104,7 @@ static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
       lh_add_class(text, snapshot, edge->source);
       return;
     case LH_EDGE_UPVALUE:
-    case LH_EDGE_C_UPVALUE: add_upvalue(text, snapshot, edge); return;
+    case LH_EDGE_C_UPVALUE: (void)add_upvalue(text, snapshot, edge); return;
     case LH_EDGE_OPEN_UPVALUE:
       lh_text_string(text, "open ");
       lh_add_class(text, snapshot, edge->target);
@@ -107,91 +119,111 @@ static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
   add_thread(text, snapshot, edge->source, folded);
 }
 
-void lh_add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge, bool folded,
-                  bool *phrase) {
-  bool is_root = edge->kind == LH_EDGE_ROOT;
-  bool named = edge->kind == LH_EDGE_VALUE ||
-               (is_root && edge->index <= LH_ROOT_LOADED); /* a word of Lua, to be put .x behind */
-  *phrase = !named;
-  switch (lh_form_of(snapshot, edge)) {
-    case LH_FORM_BASE: add_base(text, snapshot, edge, folded); return;
+/* The key is told by an exact path only. The length of "key". */
+static size_t add_key_in_front(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge,
+                               bool folded) {
+  lh_text_string(text, "key ");
+  size_t start = text->n;
+  if (!folded) {
+    lh_add_key(text, snapshot, edge->key, true);
+    if (text->failed) return 0;
+    memmove(text->bytes + start, text->bytes + start + 1, text->n - start - 1);
+    text->n--; /* without the brackets */
+    text->bytes[text->n - 1] = ' ';
+  }
+  lh_text_string(text, "of ");
+  return start - 1;
+}
+
+static size_t add_front(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge,
+                        bool folded) {
+  size_t n_own;
+  switch (edge->kind) {
+    case LH_EDGE_KEY: return add_key_in_front(text, snapshot, edge, folded);
+    case LH_EDGE_UPVALUE:
+      n_own = add_upvalue(text, snapshot, edge);
+      lh_text_string(text, " in ");
+      return n_own;
+    case LH_EDGE_METATABLE: lh_text_string(text, "metatable"); break;
+    case LH_EDGE_USER_VALUE: lh_text_format(text, "user value %u", edge->ordinal); break;
+    default: lh_text_format(text, "upvalue %u", edge->ordinal); break;
+  }
+  n_own = text->n;
+  lh_text_string(text, " of ");
+  return n_own;
+}
+
+/* The text that an edge adds; of a step in front the length of its own words. `folded`: as a step
+** of a place is told. */
+static size_t add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge,
+                        lh_form form, bool folded) {
+  switch (form) {
+    case LH_FORM_BASE: add_base(text, snapshot, edge, folded); break;
     case LH_FORM_BEHIND:
       lh_add_key(text, snapshot, edge->key,
                  snapshot->classes && edge->source == snapshot->classes->loaded);
-      return;
-    case LH_FORM_AROUND: lh_add_holder(text, snapshot, edge->holder, folded); return;
-    case LH_FORM_NOTHING: return;
-    case LH_FORM_FRONT: break;
+      break;
+    case LH_FORM_AROUND: lh_add_holder(text, snapshot, edge->holder); break;
+    case LH_FORM_NOTHING: break;
+    case LH_FORM_FRONT: return add_front(text, snapshot, edge, folded);
   }
-  if (edge->kind == LH_EDGE_METATABLE) {
-    lh_text_string(text, "metatable of ");
-  } else if (edge->kind == LH_EDGE_UPVALUE) {
-    add_upvalue(text, snapshot, edge);
-    lh_text_string(text, " in ");
-  } else if (edge->kind == LH_EDGE_KEY) {
-    lh_text_string(text, "key ");
-    if (!folded) {
-      size_t start = text->n;
-      lh_add_key(text, snapshot, edge->key, true);
-      if (text->failed) return;
-      memmove(text->bytes + start, text->bytes + start + 1, text->n - start - 1);
-      text->n--; /* without the brackets */
-      text->bytes[text->n - 1] = ' ';
-    }
-    lh_text_string(text, "of ");
-  } else {
-    lh_text_format(text, "%s %u of ", edge->kind == LH_EDGE_USER_VALUE ? "user value" : "upvalue",
-                   edge->ordinal);
+  return 0;
+}
+
+/* A word of Lua, to be put .x behind. */
+static bool is_phrase(const lh_edge *edge) {
+  return edge->kind != LH_EDGE_VALUE &&
+         (edge->kind != LH_EDGE_ROOT || edge->index > LH_ROOT_LOADED);
+}
+
+static uint8_t kind_of_step(const lh_edge *edge, lh_form form) {
+  if (form != LH_FORM_BASE) return (uint8_t)edge->kind;
+  if (edge->kind == LH_EDGE_VALUE) return LH_STEP_GLOBALS;
+  if (edge->kind == LH_EDGE_ROOT && edge->index == LH_ROOT_GLOBALS) return LH_STEP_GLOBALS;
+  if (edge->kind == LH_EDGE_ROOT && edge->index == LH_ROOT_LOADED) return LH_STEP_LOADED;
+  return (uint8_t)edge->kind;
+}
+
+/* The value of a weak table, which is told by its own place. */
+static uint32_t step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh_id holder,
+                            lh_place_step step) {
+  lh_edge steps[MAX_HOLDER_STEPS];
+  lh_path path = {holder_path(snapshot, holder, steps), steps};
+  lh_text label = {0}, stable = {0};
+  if (path.n_steps == 0) {
+    label.marks = true;
+    lh_add_value(&label, snapshot, (lh_value){.kind = LH_VALUE_OBJECT, .as.object = holder});
+    return lh_intern_step(tree, step, &label, NULL);
   }
+  step.holder = lh_place_of_path(tree, snapshot, &path);
+  if (step.holder == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint32_t same = lh_place_copy(tree, tree, step.holder, LH_COPY_STABLE);
+  if (same == LH_NO_NUMBER) return LH_NO_NUMBER;
+  lh_place_text(tree, step.holder, &label);
+  lh_place_text(tree, same, &stable);
+  return lh_intern_step(tree, step, &label, &stable);
+}
+
+uint32_t lh_step_of_edge(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_form form = lh_form_of(snapshot, edge);
+  lh_text label = {.marks = true};
+  lh_place_step step = {.kind = kind_of_step(edge, form),
+                        .form = (uint8_t)form,
+                        .phrase = form != LH_FORM_BEHIND && is_phrase(edge),
+                        .holder = LH_NO_PLACE};
+  if (form == LH_FORM_AROUND) return step_around(tree, snapshot, edge->holder, step);
+  step.n_own = (uint32_t)add_piece(&label, snapshot, edge, form, true);
+  return lh_intern_step(tree, step, &label, NULL);
 }
 
 /* {=== Telling ======================================================================= */
 
-/* Wraps what was told so far, in place: a path may be wrapped at each step. */
-static void surround(lh_telling *telling, const char *before, size_t n, const char *after) {
-  lh_text *text = &telling->text;
-  size_t told = text->n;
-  lh_text_add(text, before, n); /* makes room */
-  if (!text->failed && n > 0) {
-    memmove(text->bytes + n, text->bytes, told);
-    memcpy(text->bytes, before, n);
-  }
-  lh_text_string(text, after);
-}
-
-void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, bool phrase) {
-  lh_text *text = &telling->text;
-  switch (form) {
-    case LH_FORM_NOTHING: return;
-    case LH_FORM_BASE:
-      lh_text_clear(text);
-      lh_text_add(text, piece, n);
-      telling->phrase = phrase;
-      return;
-    case LH_FORM_BEHIND:
-      if (telling->phrase) surround(telling, "(", 1, ")");
-      lh_text_add(text, piece, n);
-      telling->phrase = false;
-      return;
-    case LH_FORM_FRONT:
-      surround(telling, piece, n, "");
-      telling->phrase = true;
-      return;
-    case LH_FORM_AROUND:
-      if (telling->phrase) surround(telling, "(", 1, ")");
-      surround(telling, "value of ", 9, " in weak table ");
-      lh_text_add(text, piece, n);
-      telling->phrase = true;
-      return;
-  }
-}
-
 static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text piece = {0};
-  bool phrase = false;
-  lh_add_piece(&piece, snapshot, edge, false, &phrase);
+  lh_form form = lh_form_of(snapshot, edge);
+  (void)add_piece(&piece, snapshot, edge, form, false);
   if (piece.failed) telling->text.failed = true;
-  lh_tell(telling, lh_form_of(snapshot, edge), piece.bytes, piece.n, phrase);
+  lh_tell(telling, form, piece.bytes, piece.n, is_phrase(edge));
   lh_text_free(&piece);
 }
 
@@ -204,14 +236,15 @@ static bool are_same_piece(const lh_edge *a, const lh_edge *b) {
 static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *steps,
                         size_t first, size_t last) {
   lh_text piece = {0};
-  bool alike = true, phrase;
+  bool alike = true;
   for (size_t i = first + 1; i <= last && alike; i++)
     alike = are_same_piece(&steps[first], &steps[i]);
   lh_text_string(&piece, " ... ");
   lh_text_count(&piece, last - first + 1);
   if (alike) {
     lh_text_string(&piece, " more of ");
-    lh_add_piece(&piece, snapshot, &steps[first], false, &phrase);
+    lh_add_key(&piece, snapshot, steps[first].key,
+               snapshot->classes && steps[first].source == snapshot->classes->loaded);
     lh_text_string(&piece, " ... ");
   } else {
     lh_text_string(&piece, " more steps ... ");
@@ -297,21 +330,39 @@ uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge) {
   return lh_fold_step(folder, state, edge, any_key);
 }
 
-static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
+/* Folds a path; *last: the steps of the places that its last n steps lead to, the last first. */
+static uint32_t fold_path(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_edge *path,
+                          size_t n_path, uint32_t *last, size_t n) {
   lh_folder folder;
-  lh_text text = {0};
-  char *result = NULL;
-  if (lh_folder_init(&folder, snapshot, NULL) != 0) return NULL;
+  if (!lh_folder_begin(&folder, snapshot, tree)) return LH_NO_NUMBER;
   uint32_t state = LH_FOLD_START;
-  for (size_t i = 0; i < path->n_steps; i++) {
-    state = lh_fold_edge(&folder, state, &path->steps[i]);
-    if (state == LH_NO_NUMBER) goto out;
+  for (size_t i = 0; i < n_path && state != LH_NO_NUMBER; i++) {
+    state = lh_fold_edge(&folder, state, &path[i]);
+    size_t from_end = n_path - 1 - i;
+    if (from_end < n && state != LH_NO_NUMBER) last[from_end] = tree->list[folder.states[state].place].step;
   }
-  lh_fold_text(&folder, state, false, &text);
-  result = lh_text_finish(&text);
-out:
+  uint32_t place = state != LH_NO_NUMBER ? folder.states[state].place : LH_NO_NUMBER;
   lh_folder_free(&folder);
-  return result;
+  return place;
+}
+
+uint32_t lh_place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_path *path) {
+  return fold_path(tree, snapshot, path->steps, path->n_steps, NULL, 0);
+}
+
+bool lh_last_steps(const lh_snapshot *snapshot, const lh_edge *path, size_t n_path, uint32_t *steps,
+                   size_t n) {
+  lh_place_tree *tree = lh_places_of(snapshot);
+  return tree && fold_path(tree, snapshot, path, n_path, steps, n) != LH_NO_NUMBER;
+}
+
+static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
+  lh_place_tree own = {0}, *tree = snapshot->classes ? lh_places_of(snapshot) : &own;
+  lh_text text = {0};
+  uint32_t place = tree ? lh_place_of_path(tree, snapshot, path) : LH_NO_NUMBER;
+  if (place != LH_NO_NUMBER) lh_place_text(tree, place, &text);
+  lh_place_tree_free(&own);
+  return place != LH_NO_NUMBER ? lh_text_finish(&text) : NULL;
 }
 
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded) {

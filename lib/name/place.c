@@ -14,34 +14,59 @@ void lh_places_free(lh_places *places) {
   lh_strings_free(&places->texts);
   lh_free(places->list);
   lh_map_free(&places->by_state);
-  lh_map_free(&places->by_text);
+  lh_map_free(&places->by_at);
 }
 
-/* The text's number, 0 where there is no room; LH_NO_NUMBER: out of memory. Frees the text. */
-static lh_text_id take_text(lh_places *places, lh_text *text) {
-  bool failed = text->failed;
-  lh_text_id id = lh_strings_take(&places->texts, text);
+static lh_place_tree *tree_of(const lh_places *places) {
+  return places->paths.folder.tree;
+}
+
+/* The number of a place's text, 0 where there is no room; LH_NO_NUMBER: out of memory. */
+static lh_text_id text_of(lh_places *places, uint32_t at) {
+  lh_text text = {0};
+  lh_place_text(tree_of(places), at, &text);
+  bool failed = text.failed;
+  lh_text_id id = lh_strings_take(&places->texts, &text);
   return id == LH_NO_NUMBER && places->texts.full && !failed ? 0 : id;
 }
 
-static uint32_t place_at(lh_places *places, uint32_t class_index, uint32_t state, lh_text_id path) {
-  if (path == LH_NO_NUMBER) return LH_NO_NUMBER;
-  uint32_t *place = lh_map_at(&places->by_text, (uint64_t)class_index << 32 | path);
-  if (!place || *place != LH_NO_NUMBER) return place ? *place : LH_NO_NUMBER;
-  if (!lh_grow(&places->list, places->n, &places->capacity, sizeof *places->list))
+static uint32_t add_place(lh_places *places, uint32_t class_index, uint32_t state, uint32_t at,
+                          lh_text_id path) {
+  if (path == LH_NO_NUMBER ||
+      !lh_grow(&places->list, places->n, &places->capacity, sizeof *places->list))
     return LH_NO_NUMBER;
-  places->list[places->n] =
-      (lh_place){.class_index = class_index, .state = state, .path = path, .module = LH_NO_NUMBER};
-  return *place = (uint32_t)places->n++;
+  places->list[places->n] = (lh_place){
+      .class_index = class_index, .state = state, .at = at, .path = path, .module = LH_NO_NUMBER};
+  return (uint32_t)places->n++;
+}
+
+/* Of a class all those are one that no room is left for. */
+static uint32_t untold_place(lh_places *places, uint32_t class_index, uint32_t state) {
+  uint32_t *place = lh_map_at(&places->by_at, (uint64_t)class_index << 32 | LH_NO_PLACE);
+  lh_text dots = {0};
+  if (!place || *place != LH_NO_NUMBER) return place ? *place : LH_NO_NUMBER;
+  lh_text_string(&dots, "...");
+  uint32_t at = lh_place_of_text(tree_of(places), &dots);
+  return *place = at == LH_NO_NUMBER ? at : add_place(places, class_index, state, at, 0);
+}
+
+static uint32_t place_at(lh_places *places, uint32_t class_index, uint32_t state, uint32_t at) {
+  if (at == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint64_t key = (uint64_t)class_index << 32 | at;
+  uint32_t known = lh_map_get(&places->by_at, key);
+  if (known != LH_NO_NUMBER) return known;
+  lh_text_id path = text_of(places, at);
+  if (path == 0) return untold_place(places, class_index, state);
+  uint32_t *place = lh_map_at(&places->by_at, key);
+  return place ? *place = add_place(places, class_index, state, at, path) : LH_NO_NUMBER;
 }
 
 /* Finds or makes the place of a class and a state, and remembers it. */
 static uint32_t place_of_state(lh_places *places, uint32_t class_index, uint32_t state) {
   uint32_t *place = lh_map_at(&places->by_state, (uint64_t)class_index << 32 | state);
   if (!place || *place != LH_NO_NUMBER) return place ? *place : LH_NO_NUMBER;
-  lh_text text = {0};
-  lh_fold_text(&places->paths.folder, state, true, &text);
-  return *place = place_at(places, class_index, state, take_text(places, &text));
+  return *place =
+             place_at(places, class_index, state, lh_place_with_keys(&places->paths.folder, state));
 }
 
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
@@ -61,7 +86,7 @@ bool lh_places_make_some(lh_places *places, const lh_snapshot *snapshot, const l
 }
 
 uint32_t lh_place_called(lh_places *places, lh_text *text) {
-  return place_at(places, UINT32_MAX, LH_FOLD_START, take_text(places, text));
+  return place_at(places, UINT32_MAX, LH_FOLD_START, lh_place_of_text(tree_of(places), text));
 }
 
 /* {=== Joining ======================================================================== */
@@ -70,47 +95,39 @@ static const lh_class_entry *class_at(const lh_places *places, uint32_t class_in
   return &places->paths.folder.snapshot->classes->list[class_index];
 }
 
-/* What places have in common that may be one: type and path, and the path with * for its numbers,
+/* What places have in common that may be one: type and place, and the place with * for its numbers,
 ** or for the whole keys that have these; UINT64_MAX: has none. */
 typedef struct likeness {
   uint64_t exact, folded;
-  lh_text_id told; /* the path, of which only those numbers get a * that differ */
+  uint32_t told; /* the place, of which only those numbers get a * that differ */
 } likeness;
 
-/* Writes `path` anew with [*] for the keys that were told because they are the only ones of their
-** class, if it has no number then: a thousand things, each of a class of its own, are under any
-** key. Is that so? */
-static bool leave_out_keys(const lh_places *places, const lh_place *place, lh_text *path) {
-  lh_text keyless = {0}, folded = {0};
-  lh_fold_text(&places->paths.folder, place->state, false, &keyless);
-  char *text = lh_text_finish(&keyless);
-  path->failed |= !text;
-  bool is_left = text && !lh_fold_numbers(&folded, text);
-  if (is_left) {
-    lh_text_clear(path);
-    lh_text_string(path, text);
-  }
-  lh_text_free(&folded);
-  lh_free(text);
-  return is_left;
+/* The number of a text of a class; LH_NO_NUMBER: out of memory. */
+static bool set_module(lh_places *places, lh_place *place) {
+  lh_text module = {0};
+  if (!lh_fold_module(&module, class_at(places, place->class_index))) return true;
+  bool failed = module.failed;
+  place->module = lh_strings_take(&places->texts, &module);
+  return place->module != LH_NO_NUMBER || (places->texts.full && !failed);
 }
 
-/* False: out of memory. */
+/* False: out of memory. A thousand things, each of a class of its own, are under any key: the keys
+** that are told because they are the only ones of their class count as numbers if nothing else of
+** the place has any. */
 static bool liken(lh_places *places, lh_place *place, likeness *out) {
-  lh_text path = {0}, module = {0};
+  lh_place_tree *tree = tree_of(places);
   out->exact = out->folded = UINT64_MAX;
   if (place->class_index == UINT32_MAX) return true;
-  const lh_class_entry *class = class_at(places, place->class_index);
-  uint64_t type = (uint64_t) class->visible.type << 32;
-  out->exact = type | place->path;
-  if (!lh_fold_numbers(&path, places->texts.texts[place->path])) return true;
-  bool is_left = leave_out_keys(places, place, &path);
-  bool is_module = lh_fold_module(&module, class);
-  lh_text_id folded = take_text(places, &path);
-  out->told = is_left ? folded : place->path;
-  if (is_module) place->module = take_text(places, &module);
-  if (folded != 0) out->folded = type | folded;
-  return folded != LH_NO_NUMBER && (!is_module || place->module != LH_NO_NUMBER);
+  uint64_t type = (uint64_t)class_at(places, place->class_index)->visible.type << 32;
+  out->exact = type | place->at;
+  uint32_t folded = lh_place_without_numbers(tree, place->at);
+  if (folded == LH_NO_PLACE) return true;
+  uint32_t keyless = places->paths.folder.states[place->state].place;
+  bool is_left = keyless != place->at && lh_place_without_numbers(tree, keyless) == LH_NO_PLACE;
+  out->told = is_left ? keyless : place->at;
+  if (is_left) folded = keyless;
+  out->folded = type | folded;
+  return folded != LH_NO_NUMBER && set_module(places, place);
 }
 
 /* How many paths are alike but for their numbers. */
@@ -133,15 +150,12 @@ static void add_class(lh_place *place, const lh_place *other) {
   place->several |= other->class_index != place->class_index && !same_modules;
 }
 
-/* Tells what joined places differ in by a * in the path of the first: by `folded`, if that is more
-** than numbers. */
-static bool tell_difference(lh_places *places, lh_place *first, lh_text_id told,
-                            lh_text_id folded) {
-  const char *const *texts = (const char *const *)places->texts.texts;
-  lh_text text = {0};
-  bool only_numbers = lh_fold_differing(&text, texts[first->path], texts[told]);
-  first->path = only_numbers ? take_text(places, &text) : folded;
-  return first->path != LH_NO_NUMBER;
+/* Tells what joined places differ in by a * in the first: by `folded`, if that is more than numbers.
+*/
+static bool tell_difference(lh_places *places, lh_place *first, uint32_t told, uint32_t folded) {
+  uint32_t both = lh_place_of_both(tree_of(places), first->at, told);
+  first->at = both == LH_NO_PLACE ? folded : both;
+  return both != LH_NO_NUMBER;
 }
 
 /* Those that are alike become the first of them. */
@@ -158,12 +172,12 @@ static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
     uint32_t *known = lh_map_at(&first, key);
     ok = known != NULL;
     if (!ok) break;
-    if (place->joined) place->path = like[i].told;
+    if (place->joined) place->at = like[i].told;
     if (*known == LH_NO_NUMBER) *known = i;
     to[i] = *known;
     add_class(&places->list[to[i]], place);
     if (place->joined)
-      ok = tell_difference(places, &places->list[to[i]], like[i].told, (lh_text_id)key);
+      ok = tell_difference(places, &places->list[to[i]], like[i].told, (uint32_t)key);
   }
   lh_map_free(&n_alike);
   lh_map_free(&first);
@@ -176,6 +190,11 @@ bool lh_join_places(lh_places *places) {
   bool ok = like && to;
   for (size_t i = 0; ok && i < places->n; i++) ok = liken(places, &places->list[i], &like[i]);
   ok = ok && join_alike(places, like, to);
+  for (size_t i = 0; ok && i < places->n; i++) {
+    lh_place *place = &places->list[i];
+    if (place->joined && to[i] == i) place->path = text_of(places, place->at);
+    ok = place->path != LH_NO_NUMBER;
+  }
   for (size_t i = 0; ok && i < places->by_state.n; i++)
     places->by_state.values[i] = to[places->by_state.values[i]];
   lh_free(like);

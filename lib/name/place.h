@@ -1,10 +1,11 @@
 /*
-** place.h - where objects hang: a place is a class and a folded path (fold.h). Whoever adds up what
-** many objects are does it by place: a million that hang alike are one row. Private to the library.
+** place.h - the objects at places: those of one class at one place (place_steps.h). Whoever adds up
+** what many objects are does it by place: a million that hang alike are one row. Private to the
+** library.
 **
 ** One walk folds the paths of all the objects that are asked for, which gives each a state. Class
-** and state are its place, and places with one class and one text are the same. So most objects
-** cost a lookup, and a text is made once for each state.
+** and state are its place, and states of one class that lead to one place are the same. So most
+** objects cost a lookup.
 */
 #ifndef LUAHEAP_PLACE_H
 #define LUAHEAP_PLACE_H
@@ -16,10 +17,11 @@
 typedef struct lh_place {
   uint32_t class_index; /* UINT32_MAX: it is told by its text alone */
   uint32_t state;       /* one of those that it has */
-  lh_text_id path;
-  lh_text_id module; /* the name of its class with * for numbers; LH_NO_NUMBER: it has none */
-  bool joined;       /* it is one of many paths that only numbers tell apart, or all of them */
-  bool several;      /* its objects are of several classes */
+  uint32_t at;          /* the place, with keys */
+  lh_text_id path;      /* its text; 0: no room was left for it */
+  lh_text_id module;    /* the name of its class with * for numbers; LH_NO_NUMBER: it has none */
+  bool joined;          /* it is one of many paths that only numbers tell apart, or all of them */
+  bool several;         /* its objects are of several classes */
 } lh_place;
 
 typedef struct lh_places {
@@ -28,7 +30,7 @@ typedef struct lh_places {
   lh_place *list;
   size_t n, capacity;
   lh_map by_state; /* class, state -> place */
-  lh_map by_text;  /* class, path -> place */
+  lh_map by_at;    /* class, place with keys -> place */
 } lh_places;
 
 /* Finds the places of all `ids` (reachable, in any order). False: out of memory. To be followed by
@@ -58,6 +60,11 @@ static inline lh_text_id lh_path_of(const lh_places *places, lh_id id) {
   return places->list[lh_place_of(places, id)].path;
 }
 
+/* Its place with keys. */
+static inline uint32_t lh_at_of(const lh_places *places, lh_id id) {
+  return places->list[lh_place_of(places, id)].at;
+}
+
 /* What hangs alike is one place, whatever it is: objects of one type and path, such as records
 ** whose optional fields differ, or code that was generated for each of them. Keys of _G,
 ** package.loaded and modules mean something, so each is a path of its own; but a thousand globals
@@ -81,38 +88,19 @@ size_t lh_most_of(const lh_strings *texts, const uint64_t *objects);
 
 /* }=================================================================================== */
 
-/* {=== stable_text.c ================================================================= */
-
-/* The text of a class or path without what differs between runs, machines and builds: the lines of
-** functions, the directories of their files, addresses. */
-void lh_stable_text(lh_text *out, const char *text);
-
-/* From so many paths on that differ in their numbers only they are one. */
-enum { LH_MANY_NUMBERS = 8 };
-
-/* Any text with * for each number in it. False: it has none, and `out` stays empty. */
-bool lh_fold_digits(lh_text *out, const char *text);
-
-/* The same of a path from _G or package.loaded: _G.request_*. */
-bool lh_fold_numbers(lh_text *out, const char *path);
-
-/* Two texts that are the same but for their numbers, or a * for one, as one: with * where these
-** differ. So of _G.i18n.de_1 and _G.i18n.de_2 comes _G.i18n.de_*. False: they are not the same, and
-** `out` is empty. */
-bool lh_fold_differing(lh_text *out, const char *text, const char *other);
-
-/* The same of the class of a module, which has its name: module tenant_*. */
+/* stable_text.c: the name of the class of a module with * for its numbers, as of the module: module
+** tenant_*. False: it has none, or is of no module, and `out` stays empty. */
 bool lh_fold_module(lh_text *out, const lh_class_entry *class);
-
-/* }=================================================================================== */
 
 /* {=== fingerprint.c ================================================================= */
 
-/* The fingerprint of objects of a class under a folded path. False: out of memory. */
-bool lh_fingerprint(const lh_class_entry *class, const char *path, lh_print fingerprint);
+/* The fingerprint of objects of a class at a place with this identity; the class has a name that is
+** the same in other runs. False: out of memory. */
+bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                    lh_print fingerprint);
 
-/* The fingerprint of a folded path for objects of one class, and for those of the type, whatever
-** their class; and both with * for the path's numbers, "" if it has none. */
+/* The fingerprint of a place for objects of one class, and for those of the type, whatever their
+** class; and both with * for the place's numbers, "" if it has none. */
 typedef struct lh_prints {
   lh_print exact, folded;
   lh_print any, any_folded;
@@ -121,6 +109,11 @@ typedef struct lh_prints {
 /* False: out of memory. */
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
                      lh_prints *prints);
+
+/* older_fingerprint.c: what the fingerprint was before; class NULL: of any class of the type. False:
+** out of memory. */
+bool lh_older_fingerprint(const lh_class_entry *class, const char *name, lh_type type,
+                          const lh_place_tree *tree, uint32_t place, lh_print print);
 
 /* What hangs at a place: how many objects of each part of the history, and what those retain that
 ** none at the same place dominates. */

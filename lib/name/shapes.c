@@ -103,6 +103,8 @@ static uint32_t make_generic(lh_namer *namer, enum generic generic) {
     return made;
   }
   namer->classes->list[made].shape = generic;
+  namer->classes->list[made].is_map = generic >= MAP_INTEGER;
+  namer->classes->list[made].is_empty = generic == EMPTY;
   if (generic != EMPTY) namer->classes->list[made].plain = made;
   return made;
 }

@@ -181,13 +181,38 @@ size_t lh_text_cut(const char *bytes, size_t n) {
   return lead - 1 + length > n ? lead - 1 : n;
 }
 
+void lh_text_mark(lh_text *text, char mark) {
+  if (text->marks) lh_text_add(text, &mark, 1);
+}
+
+void lh_text_unmarked(lh_text *text, const char *marked, size_t n, bool stable) {
+  bool inside = false;
+  for (size_t i = 0, from = 0; i <= n; i++) {
+    bool is_mark = i == n || marked[i] == LH_MARK_BEGIN || marked[i] == LH_MARK_END;
+    if (!is_mark) continue;
+    if (!stable || !inside) lh_text_add(text, marked + from, i - from);
+    inside = i < n && marked[i] == LH_MARK_BEGIN;
+    from = i + 1;
+  }
+}
+
+/* How many of the first bytes of the name of a file are its directory. */
+static size_t directory_of(const char *bytes, size_t n) {
+  while (n > 0 && bytes[n - 1] != '/') n--;
+  return n;
+}
+
 void lh_text_source(lh_text *text, const char *bytes, size_t n, bool whole) {
   enum { SHOWN_BYTES = 40 };
   if (n == 0 || (n == 2 && memcmp(bytes, "=?", 2) == 0)) {
     lh_text_string(text, "@?");
   } else if (bytes[0] == '@' || bytes[0] == '=') {
-    size_t skip = bytes[0] == '=';
-    lh_text_escaped(text, bytes + skip, n - skip, false);
+    size_t directory = bytes[0] == '@' ? directory_of(bytes + 1, n - 1) : 0;
+    if (bytes[0] == '@') lh_text_string(text, "@");
+    lh_text_mark(text, LH_MARK_BEGIN);
+    lh_text_escaped(text, bytes + 1, directory, false);
+    lh_text_mark(text, LH_MARK_END);
+    lh_text_escaped(text, bytes + 1 + directory, n - 1 - directory, false);
     if (!whole) lh_text_string(text, "...");
   } else {
     const char *line_end = memchr(bytes, '\n', n);

@@ -15,7 +15,17 @@ typedef struct lh_text {
   char *bytes;
   size_t n, capacity;
   bool failed;
+  bool marks; /* it is a label: what differs between runs, machines and builds has marks around */
 } lh_text;
+
+/* No text of a heap has such bytes: they are escaped. */
+enum { LH_MARK_BEGIN = '\1', LH_MARK_END = '\2' };
+
+/* Puts a mark into a text that has marks. */
+void lh_text_mark(lh_text *text, char mark);
+
+/* Adds a text that was made with marks, without these; if `stable` without what is between, too. */
+void lh_text_unmarked(lh_text *text, const char *marked, size_t n, bool stable);
 
 void lh_text_add(lh_text *text, const char *bytes, size_t n);
 void lh_text_string(lh_text *text, const char *string);

@@ -207,6 +207,7 @@ struct lh_snapshot {
   /* reach.c */
   uint32_t *distance;    /* UINT32_MAX: garbage */
   lh_id *parent;         /* one step back on the shortest path */
+  lh_id *named_by;       /* one back on the path that names it, LH_ROOT: `parent`; NULL: of all */
   uint32_t *parent_edge; /* the reference from there that a person had best be told */
   lh_reach reach;
 

@@ -219,10 +219,11 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
     code = lh_ladder_add(f->ladder, r->snapshots[i], error);
   if (code == LH_OK) code = lh_ladder_growth(f->ladder, &growth, error);
   if (code == LH_OK) {
-    lh_take_growth(&f->growth, growth, r);
+    if (!lh_take_growth(&f->growth, growth, f->ladder, r))
+      code = lh_fail_memory(error, "looking for what is known");
     f->classes = f->diff->classes;
     f->n_classes = f->diff->n_classes;
-    code = lh_compare_strings(r->snapshots[0], snapshot, &f->strings, error);
+    if (code == LH_OK) code = lh_compare_strings(r->snapshots[0], snapshot, &f->strings, error);
   }
   if (code != LH_OK) let_go(f);
   return code;

@@ -467,7 +467,12 @@ static void split_grown(lh_diff_found *f, const lh_request *request) {
 }
 
 /* Takes over a diff. */
-static int tell_apart(lh_diff_found *f, lh_diff *diff, size_t n_snapshots, const lh_request *r) {
+static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_snapshots,
+                      const lh_request *r, lh_error *error) {
+  if (!lh_renew_known_of_diff(r, c, diff)) {
+    lh_diff_free(diff);
+    return lh_fail_memory(error, "looking for what is known");
+  }
   f->diff = diff;
   f->n_snapshots = n_snapshots;
   split_groups(f, r);
@@ -504,7 +509,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
                  ? lh_diff_marks(snapshot, r->since, r->until, &diff, error)
                  : lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
                                      snapshot, &diff, error);
-  return code == LH_OK ? tell_apart(out, diff, r->since ? 0 : r->n_snapshots, r) : code;
+  return code == LH_OK ? tell_apart(out, snapshot, diff, r->since ? 0 : r->n_snapshots, r, error)
+                       : code;
 }
 
 static int ask_interval(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
@@ -512,7 +518,7 @@ static int ask_interval(lh_snapshot *snapshot, const lh_request *r, void *out, l
   lh_interval interval = LH_EVER;
   if (r->has_interval) interval = r->interval;
   int code = lh_diff_interval(snapshot, interval, &diff, error);
-  return code == LH_OK ? tell_apart(out, diff, 0, r) : code;
+  return code == LH_OK ? tell_apart(out, snapshot, diff, 0, r, error) : code;
 }
 
 LH_FREED_BY(lh_diff_found, lh_diff_free(it->diff))

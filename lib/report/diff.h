@@ -31,6 +31,9 @@ typedef struct lh_diff_found {
 
 extern const lh_table lh_group_table;
 
+/* known.c: finds what is known by its fingerprint of the release before. False: out of memory. */
+bool lh_renew_known_of_diff(const lh_request *request, lh_snapshot *c, const lh_diff *diff);
+
 /* grown.c: containers that grew. */
 extern const lh_table lh_grown_table;
 

@@ -3,7 +3,6 @@
 ** folded to * are one row: a leak in each of a thousand inboxes is one cause.
 */
 #include <stdlib.h>
-#include <string.h>
 
 #include "report/diff.h"
 
@@ -69,8 +68,8 @@ static int compare_places(const void *left, const void *right) {
   const place *a = left, *b = right;
   if (a->sum.class_index != b->sum.class_index)
     return a->sum.class_index < b->sum.class_index ? -1 : 1;
-  int order = strcmp(a->sum.place, b->sum.place);
-  return order ? order : (a->first > b->first) - (a->first < b->first);
+  if (a->sum.at != b->sum.at) return a->sum.at < b->sum.at ? -1 : 1;
+  return (a->first > b->first) - (a->first < b->first);
 }
 
 static int compare_sums(const void *left, const void *right) {
@@ -81,8 +80,7 @@ static int compare_sums(const void *left, const void *right) {
 }
 
 static bool is_at(const place *p, const place *other) {
-  return p->sum.class_index == other->sum.class_index &&
-         strcmp(p->sum.place, other->sum.place) == 0;
+  return p->sum.class_index == other->sum.class_index && p->sum.at == other->sum.at;
 }
 
 static void add(place *p, const place *other) {

@@ -109,7 +109,8 @@ void lh_tell_growth(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-void lh_take_growth(lh_growth_found *f, lh_growth *growth, const lh_request *request) {
+bool lh_take_growth(lh_growth_found *f, lh_growth *growth, const lh_ladder *ladder,
+                    const lh_request *request) {
   size_t last = growth->n_snapshots - 1;
   *f = (lh_growth_found){.growth = growth,
                          .same_state = growth->same_state,
@@ -119,6 +120,7 @@ void lh_take_growth(lh_growth_found *f, lh_growth *growth, const lh_request *req
                          .paths = growth->paths,
                          .classes = growth->classes,
                          .n_classes = growth->n_classes};
+  if (!lh_renew_known_of_growth(request, ladder, growth)) return false;
   for (size_t i = 0; i < growth->n_paths; i++) {
     const lh_growth_row *row = &growth->paths[i];
     if (!lh_is_known(request, row->fingerprint)) {
@@ -129,6 +131,7 @@ void lh_take_growth(lh_growth_found *f, lh_growth *growth, const lh_request *req
     f->known_bytes += row->at[last].bytes;
     f->known_objects += row->at[last].all_objects;
   }
+  return true;
 }
 
 void lh_let_growth_go(void *found) {

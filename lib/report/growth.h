@@ -7,6 +7,10 @@
 
 #include "report/report.h"
 
+/* known.c: finds what is known by its fingerprint of the release before. False: out of memory. */
+bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder,
+                              const lh_growth *growth);
+
 typedef struct lh_growth_found {
   lh_growth *growth;
   bool same_state;
@@ -18,8 +22,9 @@ typedef struct lh_growth_found {
   const lh_table *path_table, *class_table; /* of text; apart has its own */
 } lh_growth_found;
 
-/* Takes the growth over, and leaves out what is known. And frees it. */
-void lh_take_growth(lh_growth_found *found, lh_growth *growth, const lh_request *request);
+/* Takes the growth over, and leaves out what is known; false: out of memory. And frees it. */
+bool lh_take_growth(lh_growth_found *found, lh_growth *growth, const lh_ladder *ladder,
+                    const lh_request *request);
 void lh_let_growth_go(void *found);
 
 /* A row, with a list of figures for each snapshot; and these alone. */

@@ -175,7 +175,10 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   (void)snapshot;
   int code = lh_ladder_halves(request->ladder, &growth, error);
   if (code != LH_OK) return code;
-  lh_take_growth(&f->growth, growth, request);
+  if (!lh_take_growth(&f->growth, growth, request->ladder, request)) {
+    lh_let_growth_go(&f->growth);
+    return lh_fail_memory(error, "looking for what is known");
+  }
   f->growth.path_table = &path_table;
   f->growth.class_table = &class_table;
   growth->n_paths = f->growth.n_paths;

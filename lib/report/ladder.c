@@ -132,7 +132,10 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh
   int code = lh_ladder_growth(request->ladder, &growth, error);
   if (code != LH_OK) return code;
   lh_growth_found *f = found;
-  lh_take_growth(f, growth, request);
+  if (!lh_take_growth(f, growth, request->ladder, request)) {
+    lh_let_growth_go(f);
+    return lh_fail_memory(error, "looking for what is known");
+  }
   f->path_table = &path_table;
   f->class_table = &class_table;
   return LH_OK;

@@ -5,15 +5,18 @@
 #ifndef LUAHEAP_REPORT_LEAKS_H
 #define LUAHEAP_REPORT_LEAKS_H
 
+#include "name/place_steps.h"
 #include "report/report.h"
 
 /* Objects that hang alike, with what speaks for a leak and against it. Texts are borrowed. */
 typedef struct lh_cause {
   unsigned prospect; /* lh_prospect */
   const char *class_name;
-  lh_type type; /* LH_TYPE_ROOT: no objects */
+  lh_type type;         /* LH_TYPE_ROOT: no objects */
+  uint32_t class_index; /* UINT32_MAX: of none, or several */
   const char *held_by, *also_held_by;
-  uint64_t objects, bytes; /* of all ages; what they retain, with keys */
+  uint32_t at, also_at[LH_ALSO_AT]; /* the places that these tell (place_steps.h) */
+  uint64_t objects, bytes;          /* of all ages; what they retain, with keys */
   uint64_t ages[LH_SPANS];
   lh_id example; /* one of them, or the table that has them */
   lh_bound bound;
@@ -41,37 +44,7 @@ void lh_causes_free(lh_causes *found);
 ** Between these, what is in the elements of a full cache is bounded as they are: strings that it
 ** shares with others may be of any age. False: out of memory. */
 bool lh_unite_lists(lh_snapshot *snapshot, lh_causes *found);
-bool lh_bound_parts(lh_causes *found);
-bool lh_unite_parts(lh_causes *found);
-
-/* leaks_places.c: texts, each one once, with what is known of the rows there. So no row is compared
-** with all others. */
-typedef struct lh_place_of_rows {
-  const char *text;
-  size_t n;        /* its length */
-  size_t first[2]; /* rows, SIZE_MAX: none yet; what they are is up to the caller */
-  bool is_met[2];
-  uint64_t most; /* objects, of rows with a limit */
-} lh_place_of_rows;
-
-typedef struct lh_row_places {
-  lh_place_of_rows *list;
-  size_t n;
-} lh_row_places;
-
-/* First all are added, at most as many as there is room for; then they are sorted. */
-bool lh_row_places_new(lh_row_places *places, size_t most);
-void lh_add_place(lh_row_places *places, const char *text, size_t n);
-void lh_sort_places(lh_row_places *places);
-
-/* NULL: there is none. */
-lh_place_of_rows *lh_place_at(const lh_row_places *places, const char *text, size_t n);
-
-/* Is this byte, which is behind n of a path, the end of a step? */
-bool lh_ends_step(char byte);
-
-/* The end of the step behind this one, from `text` on; NULL: there is no other. What is between
-** quotes has no steps. */
-const char *lh_next_end(const char *text);
+bool lh_bound_parts(const lh_place_tree *tree, lh_causes *found);
+bool lh_unite_parts(const lh_place_tree *tree, lh_causes *found);
 
 #endif

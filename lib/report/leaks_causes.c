@@ -7,45 +7,28 @@
 #include "report/leaks.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-/* The path of the table of which a row has the keys or the values; empty: of none. Its length. */
-static size_t table_of(const char *held_by, const char **table) {
-  static const char key_of[] = "key of ";
-  size_t n = strlen(held_by);
-  bool is_key = strncmp(held_by, key_of, sizeof key_of - 1) == 0;
-  *table = is_key ? held_by + sizeof key_of - 1 : held_by;
-  if (is_key) return n - (sizeof key_of - 1);
-  if (n < 3 || strcmp(held_by + n - 3, "[*]") != 0) return 0;
-  n -= 3;
-  if (n > 2 && held_by[0] == '(' && held_by[n - 1] == ')') return *table = held_by + 1, n - 2;
-  return n;
-}
 
 /* {=== Linked lists =================================================================== */
 
-static bool is_linked(const lh_cause *leak) {
-  size_t n = strlen(leak->held_by);
-  return n > 0 && strcmp(leak->held_by + n - 1, "]") != 0 && leak->type != LH_TYPE_STRING;
+static bool is_linked(const lh_place_tree *tree, const lh_cause *leak) {
+  return lh_last_step(tree, leak->at)->kind != LH_STEP_ANY_KEY && leak->type != LH_TYPE_STRING;
 }
 
 /* A row, among those of its class. */
 typedef struct link {
-  uint32_t class_index;
-  const char *class_name;
+  uint32_t class_index, row_class; /* of the example, and of the row */
   size_t row;
 } link;
 
 static int compare_links(const void *left, const void *right) {
   const link *a = left, *b = right;
   if (a->class_index != b->class_index) return a->class_index < b->class_index ? -1 : 1;
-  int order = strcmp(a->class_name, b->class_name);
-  if (order != 0) return order;
+  if (a->row_class != b->row_class) return a->row_class < b->row_class ? -1 : 1;
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
 static bool are_of_one_class(const link *a, const link *b) {
-  return a->class_index == b->class_index && strcmp(a->class_name, b->class_name) == 0;
+  return a->class_index == b->class_index && a->row_class == b->row_class;
 }
 
 /* Who has seen an object: the first link of its class that leads to it, counted from 1. */
@@ -106,49 +89,55 @@ static bool unite_class(walk *w, lh_causes *found, const link *links, size_t fro
 }
 
 static size_t list_links(const lh_snapshot *snapshot, const lh_causes *found, link *links) {
+  const lh_place_tree *tree = lh_places_of(snapshot);
   size_t n = 0;
   for (size_t i = 0; i < found->n_leaks; i++) {
     const lh_cause *row = &found->leaks[i];
-    if (is_linked(row))
-      links[n++] = (link){lh_class_of(snapshot, row->example), row->class_name, i};
+    if (is_linked(tree, row))
+      links[n++] = (link){lh_class_of(snapshot, row->example), row->class_index, i};
   }
   if (n > 1) qsort(links, n, sizeof *links, compare_links);
   return n;
 }
 
-/* The rows that contain the place of a part; the first of them. */
-static size_t find_whole(const lh_row_places *places, const char *text) {
-  enum { MOST_STARTS = 16 };
-  size_t first = SIZE_MAX;
-  const char *start = text;
-  for (int i = 0; start && i < MOST_STARTS; i++) {
-    const char *next = NULL;
-    for (const char *end = lh_next_end(start); end; end = lh_next_end(end)) {
-      const lh_place_of_rows *whole = lh_place_at(places, start, (size_t)(end - start));
-      if (whole && whole->first[0] < first) first = whole->first[0];
-      if (!next && *end == ' ') next = end + 1;
-    }
-    start = *start == '(' ? start + 1 : next;
+/* The first row at each place. */
+typedef struct places {
+  const lh_place_tree *tree;
+  lh_map rows, tables; /* the place, or the table of which it is the keys or values -> row */
+} places;
+
+static void take_first(const lh_map *map, uint32_t place, uint32_t *first) {
+  uint32_t row = place == LH_NO_PLACE ? LH_NO_NUMBER : lh_map_get(map, place);
+  if (row < *first) *first = row;
+}
+
+/* The first of the rows that the place of a part is inside of; LH_NO_NUMBER: of none. */
+static uint32_t find_whole(const places *p, uint32_t part) {
+  uint32_t first = LH_NO_NUMBER;
+  for (uint32_t at = part; at != LH_NO_PLACE; at = lh_place_before(p->tree, at)) {
+    uint32_t holder = lh_place_of_holder(p->tree, at);
+    take_first(&p->rows, at, &first);
+    for (; holder != LH_NO_PLACE; holder = lh_place_before(p->tree, holder))
+      take_first(&p->rows, holder, &first);
   }
   return first;
 }
 
-static void keep_first(const lh_row_places *places, const char *text, size_t n, size_t row) {
-  lh_place_of_rows *place = lh_place_at(places, text, n);
-  if (place && row < place->first[0]) place->first[0] = row;
+static bool keep_first(lh_map *map, uint32_t place, size_t row) {
+  uint32_t *known = place == LH_NO_PLACE ? NULL : lh_map_at(map, place);
+  if (known && *known == LH_NO_NUMBER) *known = (uint32_t)row;
+  return known || place == LH_NO_PLACE;
 }
 
-static void unite_row(lh_row_places *places, lh_row_places *tables, lh_causes *found, size_t i) {
+static bool unite_row(places *p, lh_causes *found, size_t i) {
   lh_cause *row = &found->leaks[i];
-  const char *text;
-  size_t n = table_of(row->held_by, &text), whole = find_whole(places, row->held_by);
-  const lh_place_of_rows *table = n > 0 ? lh_place_at(tables, text, n) : NULL;
-  size_t same = table ? table->first[0] : SIZE_MAX;
-  if (same == SIZE_MAX && whole == SIZE_MAX) {
-    keep_first(places, row->held_by, strlen(row->held_by), i);
-    if (row->also_held_by) keep_first(places, row->also_held_by, strlen(row->also_held_by), i);
-    if (n > 0) keep_first(tables, text, n, i);
-    return;
+  uint32_t table = lh_place_container(p->tree, row->at), same = LH_NO_NUMBER;
+  uint32_t whole = find_whole(p, row->at);
+  take_first(&p->tables, table, &same);
+  if (same == LH_NO_NUMBER && whole == LH_NO_NUMBER) {
+    bool ok = keep_first(&p->rows, row->at, i) && keep_first(&p->tables, table, i);
+    for (size_t k = 0; ok && k < LH_ALSO_AT; k++) ok = keep_first(&p->rows, row->also_at[k], i);
+    return ok;
   }
   if (same <= whole) {
     lh_cause *other = &found->leaks[same];
@@ -156,52 +145,50 @@ static void unite_row(lh_row_places *places, lh_row_places *tables, lh_causes *f
     if (!other->collection) other->collection = row->collection;
   }
   row->class_name = NULL;
-}
-
-static void add_places(const lh_causes *found, lh_row_places *places, lh_row_places *tables) {
-  for (size_t i = 0; i < found->n_leaks; i++) {
-    const lh_cause *row = &found->leaks[i];
-    const char *text;
-    size_t n = table_of(row->held_by, &text);
-    lh_add_place(places, row->held_by, strlen(row->held_by));
-    if (row->also_held_by) lh_add_place(places, row->also_held_by, strlen(row->also_held_by));
-    if (tables && n > 0) lh_add_place(tables, text, n);
-  }
-  lh_sort_places(places);
-  if (tables) lh_sort_places(tables);
-}
-
-static void note_bounded(const lh_row_places *places, const lh_cause *row) {
-  if (row->prospect != LH_BOUNDED || !(row->bound.limit > 0)) return;
-  lh_place_of_rows *place = lh_place_at(places, row->held_by, strlen(row->held_by));
-  if (row->objects >= place->most) place->most = row->objects;
-  place->is_met[0] = true;
-}
-
-/* One thing of each element, such as its name: its path goes on from theirs without another *. */
-static bool is_one_of_each(const lh_row_places *places, const lh_cause *part) {
-  for (const char *end = lh_next_end(part->held_by); end; end = lh_next_end(end)) {
-    const char *rest = strncmp(end, "[*]", 3) == 0 ? end + 3 : end;
-    if ((*rest != '.' && *rest != '\0') || strchr(rest, '*')) continue;
-    const lh_place_of_rows *whole =
-        lh_place_at(places, part->held_by, (size_t)(end - part->held_by));
-    if (whole && whole->is_met[0] && part->objects <= whole->most) return true;
-  }
-  return false;
-}
-
-bool lh_bound_parts(lh_causes *found) {
-  lh_row_places places;
-  if (!lh_row_places_new(&places, 2 * found->n_leaks)) return false;
-  add_places(found, &places, NULL);
-  for (size_t i = 0; i < found->n_leaks; i++) note_bounded(&places, &found->leaks[i]);
-  for (size_t i = 0; i < found->n_leaks; i++) {
-    if (!is_one_of_each(&places, &found->leaks[i])) continue;
-    found->leaks[i].prospect = LH_BOUNDED;
-    note_bounded(&places, &found->leaks[i]);
-  }
-  lh_free(places.list);
   return true;
+}
+
+/* The row with most objects at each place of what has a limit. False: out of memory. */
+static bool note_bounded(lh_map *bounded, const lh_causes *found, size_t i) {
+  const lh_cause *row = &found->leaks[i];
+  if (row->prospect != LH_BOUNDED || !(row->bound.limit > 0)) return true;
+  uint32_t *most = lh_map_at(bounded, row->at);
+  if (most && (*most == LH_NO_NUMBER || row->objects >= found->leaks[*most].objects))
+    *most = (uint32_t)i;
+  return most != NULL;
+}
+
+static bool is_bounded_at(const lh_map *bounded, const lh_causes *found, uint32_t place,
+                          const lh_cause *part) {
+  uint32_t whole = lh_map_get(bounded, place);
+  return whole != LH_NO_NUMBER && part->objects <= found->leaks[whole].objects;
+}
+
+/* One thing of each element, such as its name: its path goes on from theirs by keys that mean
+** something. */
+static bool is_one_of_each(const lh_place_tree *tree, const lh_map *bounded, const lh_causes *found,
+                           const lh_cause *part) {
+  uint32_t at = part->at;
+  while (!is_bounded_at(bounded, found, at, part)) {
+    uint8_t kind = lh_last_step(tree, at)->kind;
+    at = lh_place_before(tree, at);
+    if (kind == LH_STEP_ANY_KEY) return is_bounded_at(bounded, found, at, part);
+    if (kind != LH_EDGE_VALUE) return false;
+  }
+  return true;
+}
+
+bool lh_bound_parts(const lh_place_tree *tree, lh_causes *found) {
+  lh_map bounded = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < found->n_leaks; i++) ok = note_bounded(&bounded, found, i);
+  for (size_t i = 0; ok && i < found->n_leaks; i++) {
+    if (!is_one_of_each(tree, &bounded, found, &found->leaks[i])) continue;
+    found->leaks[i].prospect = LH_BOUNDED;
+    ok = note_bounded(&bounded, found, i);
+  }
+  lh_map_free(&bounded);
+  return ok;
 }
 
 static void drop_united(lh_causes *found) {
@@ -228,15 +215,12 @@ bool lh_unite_lists(lh_snapshot *snapshot, lh_causes *found) {
   return ok;
 }
 
-bool lh_unite_parts(lh_causes *found) {
-  lh_row_places places, tables;
-  bool ok = lh_row_places_new(&places, 2 * found->n_leaks);
-  if (!ok) return false;
-  ok = lh_row_places_new(&tables, found->n_leaks);
-  if (ok) add_places(found, &places, &tables);
-  for (size_t i = 0; ok && i < found->n_leaks; i++) unite_row(&places, &tables, found, i);
+bool lh_unite_parts(const lh_place_tree *tree, lh_causes *found) {
+  places p = {.tree = tree};
+  bool ok = true;
+  for (size_t i = 0; ok && i < found->n_leaks; i++) ok = unite_row(&p, found, i);
   if (ok) drop_united(found);
-  lh_free(places.list);
-  lh_free(tables.list);
+  lh_map_free(&p.rows);
+  lh_map_free(&p.tables);
   return ok;
 }

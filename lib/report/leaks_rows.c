@@ -86,8 +86,10 @@ static uint64_t sum_of(const uint64_t *ages) {
 static void add_group(lh_causes *found, const lh_snapshot *snapshot, const lh_diff_group *group) {
   lh_cause leak = {.class_name = group->class_name,
                    .type = lh_class_at(snapshot, group->class_index)->type,
+                   .class_index = group->class_index,
                    .held_by = group->held_by,
                    .also_held_by = group->also_held_by,
+                   .at = group->held_at,
                    .objects = sum_of(group->ages),
                    .bytes = group->bytes_of_all > group->retained_bytes ? group->bytes_of_all
                                                                         : group->retained_bytes,
@@ -96,6 +98,7 @@ static void add_group(lh_causes *found, const lh_snapshot *snapshot, const lh_di
                    .bound = {.name = LH_NO_OBJECT}};
   if (leak.objects < LH_LEAST_AGED) return;
   memcpy(leak.ages, group->ages, sizeof leak.ages);
+  memcpy(leak.also_at, group->also_at, sizeof leak.also_at);
   found->leaks[found->n_leaks++] = leak;
 }
 
@@ -103,7 +106,10 @@ static void add_collection(lh_causes *found, const lh_growing *g) {
   lh_cause leak = {.prospect = g->prospect,
                    .class_name = g->element,
                    .type = g->type,
+                   .class_index = g->element_class,
                    .held_by = g->held_by,
+                   .at = g->at,
+                   .also_at = {LH_NO_PLACE, LH_NO_PLACE},
                    .objects = g->alike_entries,
                    .bytes = g->bytes,
                    .example = g->id,
@@ -113,73 +119,74 @@ static void add_collection(lh_causes *found, const lh_growing *g) {
   found->leaks[found->n_leaks++] = leak;
 }
 
-/* The collections by their paths, with the first of each that is a table: of all, of strings. */
-static bool list_places(const lh_growings *growings, lh_row_places *places) {
-  if (!lh_row_places_new(places, growings->n)) return false;
-  for (size_t i = 0; i < growings->n; i++)
-    lh_add_place(places, growings->list[i].held_by, strlen(growings->list[i].held_by));
-  lh_sort_places(places);
-  for (size_t i = growings->n; i-- > 0;) {
-    const lh_growing *g = &growings->list[i];
-    if (g->is_list) continue;
-    lh_place_of_rows *place = lh_place_at(places, g->held_by, strlen(g->held_by));
-    place->first[0] = i;
-    if (g->type == LH_TYPE_STRING) place->first[1] = i;
+/* The collections that are tables, by their places: the first of all, and of those of strings. */
+typedef struct collections {
+  const lh_place_tree *tree;
+  const lh_growings *growings;
+  lh_map first[2];
+  lh_map met[2];  /* places of which a row tells: of any kind, of strings */
+  lh_map classes; /* of rows */
+} collections;
+
+static bool list_collections(collections *c) {
+  bool ok = true;
+  for (size_t i = c->growings->n; ok && i-- > 0;) {
+    const lh_growing *g = &c->growings->list[i];
+    for (int k = 0; ok && !g->is_list && k < 1 + (g->type == LH_TYPE_STRING); k++) {
+      uint32_t *first = lh_map_at(&c->first[k], g->at);
+      ok = first != NULL;
+      if (ok) *first = (uint32_t)i;
+    }
   }
-  return true;
+  return ok;
 }
 
-/* A row tells of what is in a collection, whose path has n bytes; that says what its keys are. */
-static void meet(const lh_row_places *places, const char *text, size_t n, lh_cause *leak,
-                 const lh_growings *growings) {
-  lh_place_of_rows *place = lh_place_at(places, text, n);
+/* A row tells of what is in a table; what that is as a collection says what its keys are. */
+static bool meet(collections *c, uint32_t table, lh_cause *leak) {
   bool is_string = leak->type == LH_TYPE_STRING;
-  if (!place) return;
-  place->is_met[is_string] = true;
-  size_t first = place->first[is_string];
-  const lh_growing *g = first < growings->n ? &growings->list[first] : NULL;
+  uint32_t first = lh_map_get(&c->first[is_string], table);
+  const lh_growing *g = first == LH_NO_NUMBER ? NULL : &c->growings->list[first];
   if (g && (!leak->collection || g < leak->collection)) leak->collection = g;
+  return lh_map_count(&c->met[is_string], table);
 }
 
-/* Meets the tables at whose path `text` has what is in them, or their keys. */
-static void meet_tables(const lh_row_places *places, const char *text, lh_cause *leak,
-                        const lh_growings *growings) {
-  static const char key_of[] = "key of ";
-  if (strncmp(text, key_of, sizeof key_of - 1) == 0) text += sizeof key_of - 1;
-  for (const char *end = lh_next_end(text); end; end = lh_next_end(end)) {
-    if (*end == '[' || *end == '\0')
-      meet(places, text, (size_t)(end - text), leak, growings);
-    else if (*end == ')' && *text == '(') /* (local x)[*] */
-      meet(places, text + 1, (size_t)(end - text) - 1, leak, growings);
+/* Meets the tables on the way to a place that has what is in them under any key, or their keys. */
+static bool meet_tables(collections *c, uint32_t place, lh_cause *leak) {
+  bool ok = place == LH_NO_PLACE || meet(c, place, leak);
+  for (uint32_t at = place; ok && at != LH_NO_PLACE; at = lh_place_before(c->tree, at)) {
+    uint32_t table = lh_place_container(c->tree, at);
+    if (table != LH_NO_PLACE) ok = meet(c, table, leak);
   }
+  return ok;
 }
 
 /* Does a row tell of what is in the collection? */
-static bool is_told(const lh_row_places *places, const lh_row_places *classes,
-                    const lh_growing *g) {
-  const lh_place_of_rows *place = lh_place_at(places, g->held_by, strlen(g->held_by));
-  return place->is_met[0] || (place->is_met[1] && g->type == LH_TYPE_STRING) ||
-         (g->is_list && lh_place_at(classes, g->element, strlen(g->element)));
+static bool is_told(const collections *c, const lh_growing *g) {
+  bool is_met = lh_map_get(&c->met[0], g->at) != LH_NO_NUMBER;
+  bool is_met_as_string = lh_map_get(&c->met[1], g->at) != LH_NO_NUMBER;
+  return is_met || (is_met_as_string && g->type == LH_TYPE_STRING) ||
+         (g->is_list && lh_map_get(&c->classes, g->element_class) != LH_NO_NUMBER);
 }
 
-static bool add_collections(lh_causes *found) {
+static bool add_collections(lh_causes *found, const lh_place_tree *tree) {
   const lh_growings *growings = &found->growings;
-  lh_row_places places = {0}, classes = {0};
-  bool ok = list_places(growings, &places) && lh_row_places_new(&classes, found->n_leaks);
+  collections c = {.tree = tree, .growings = growings};
+  bool ok = list_collections(&c);
   for (size_t i = 0; ok && i < found->n_leaks; i++) {
     lh_cause *leak = &found->leaks[i];
-    lh_add_place(&classes, leak->class_name, strlen(leak->class_name));
-    meet_tables(&places, leak->held_by, leak, growings);
-    if (leak->also_held_by) meet_tables(&places, leak->also_held_by, leak, growings);
+    ok = lh_map_count(&c.classes, leak->class_index) && meet_tables(&c, leak->at, leak);
+    for (size_t k = 0; ok && k < LH_ALSO_AT; k++) ok = meet_tables(&c, leak->also_at[k], leak);
   }
-  lh_sort_places(&classes);
   for (size_t i = 0; ok && i < growings->n; i++) {
     const lh_growing *g = &growings->list[i];
-    if (!is_told(&places, &classes, g) && g->prospect != LH_FILLED_ONCE && g->same_as == i)
+    if (!is_told(&c, g) && g->prospect != LH_FILLED_ONCE && g->same_as == i)
       add_collection(found, g);
   }
-  lh_free(places.list);
-  lh_free(classes.list);
+  for (int k = 0; k < 2; k++) {
+    lh_map_free(&c.first[k]);
+    lh_map_free(&c.met[k]);
+  }
+  lh_map_free(&c.classes);
   return ok;
 }
 
@@ -189,7 +196,9 @@ static int make_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   found->leaks = lh_alloc(stayed->n_groups + growings->n, sizeof *found->leaks);
   if (!found->leaks) return lh_fail_memory(error, "looking for what leaks");
   for (size_t i = 0; i < stayed->n_groups; i++) add_group(found, snapshot, &stayed->groups[i]);
-  return add_collections(found) ? LH_OK : lh_fail_memory(error, "looking for what leaks");
+  const lh_place_tree *tree = lh_places_of(snapshot);
+  return tree && add_collections(found, tree) ? LH_OK
+                                              : lh_fail_memory(error, "looking for what leaks");
 }
 
 static int compare_leaks(const void *left, const void *right) {
@@ -210,9 +219,10 @@ static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) 
   if (!lh_unite_lists(snapshot, found)) return lh_fail_memory(error, "looking for what leaks");
   int code = judge(found, snapshot, error);
   if (code) return code;
-  if (!lh_bound_parts(found)) return lh_fail_memory(error, "looking for what leaks");
+  const lh_place_tree *tree = lh_places_of(snapshot);
+  if (!lh_bound_parts(tree, found)) return lh_fail_memory(error, "looking for what leaks");
   sort_rows(found);
-  if (!lh_unite_parts(found)) return lh_fail_memory(error, "looking for what leaks");
+  if (!lh_unite_parts(tree, found)) return lh_fail_memory(error, "looking for what leaks");
   sort_rows(found);
   return LH_OK;
 }
@@ -234,13 +244,11 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
 /* {=== What is merely big ============================================================== */
 
 /* `told`: the examples, and what dominates them. */
-static bool is_about(const lh_suspect *suspect, const lh_snapshot *snapshot, const lh_causes *found,
-                     const uint8_t *told) {
+static bool is_about(const lh_suspect *suspect, const lh_causes *found, const uint8_t *told) {
   if (suspect->kind != LH_SUSPECT_SPREAD) return told[suspect->id];
-  const lh_class *class = lh_class_at(snapshot, suspect->accumulated[0].class_index);
   bool is_one = false;
   for (size_t i = 0; i < found->n_leaks && !is_one; i++)
-    is_one = strcmp(class->name, found->leaks[i].class_name) == 0;
+    is_one = suspect->accumulated[0].class_index == found->leaks[i].class_index;
   return is_one;
 }
 
@@ -259,8 +267,7 @@ static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   for (size_t i = 0; ok && i < found->n_leaks; i++)
     mark_told(snapshot, found->leaks[i].example, told);
   for (size_t i = 0; ok && i < suspects->n; i++)
-    if (!is_about(&suspects->list[i], snapshot, found, told))
-      found->big[found->n_big++] = suspects->list[i];
+    if (!is_about(&suspects->list[i], found, told)) found->big[found->n_big++] = suspects->list[i];
   lh_free(told);
   return ok;
 }

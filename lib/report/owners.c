@@ -14,6 +14,7 @@ enum {
 };
 
 typedef struct found {
+  const lh_ladder *ladder;
   bool same_state;
   lh_part *parts;
   size_t n;
@@ -253,17 +254,6 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
   lh_say_text(t, LH_BOLD, &text);
 }
 
-/* The path below the one above: what is added to it, if it begins with that. */
-static const char *name_of(const found *f, const lh_part *part) {
-  const char *above = f->parts[part->above].held_by, *name = part->held_by;
-  size_t n = strlen(above);
-  if (part->shared) return "(shared by several of these)";
-  if (n > 0 && strncmp(name, above, n) == 0 && name[n] != '\0') return name + n;
-  if (n > 0 && *name == '(' && strncmp(name + 1, above, n) == 0 && name[n + 1] == ')')
-    return name + n + 2;
-  return name;
-}
-
 typedef struct lines {
   line *list;
   size_t n, capacity;
@@ -280,6 +270,17 @@ static void add_line(lines *to, const uint64_t bytes[2], const uint64_t objects[
     lh_free(added.name);
   else
     to->list[to->n++] = added;
+}
+
+/* By what its path adds to that of the part above it. */
+static void add_part(lines *to, const found *f, const lh_part *part, uint32_t depth) {
+  char *steps = lh_part_steps(f->ladder, part, &f->parts[part->above]);
+  to->failed |= !steps;
+  if (steps)
+    add_line(to, part->bytes, part->objects, depth,
+             part->shared ? "(shared by several of these)" : steps,
+             part->class_name ? part->class_name : "");
+  lh_free(steps);
 }
 
 /* What of a part is not told below it: itself, and the rest of its parts. */
@@ -316,10 +317,8 @@ static void add_tree(lines *to, const found *f, const bool *is_told, size_t *nex
     while (at < f->first[part + 1] && !is_told[f->order[at]]) at++;
     next[part] = at + 1;
     if (at < f->first[part + 1]) {
-      const lh_part *below = &f->parts[f->order[at]];
+      add_part(to, f, &f->parts[f->order[at]], depth++);
       part = f->order[at];
-      add_line(to, below->bytes, below->objects, depth++, name_of(f, below),
-               below->class_name ? below->class_name : "");
       continue;
     }
     add_rest(to, f, is_told, part, depth);
@@ -373,6 +372,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   (void)snapshot;
   int code = lh_ladder_owners(request->ladder, &f->parts, &f->n, error);
   if (code != LH_OK) return code;
+  f->ladder = request->ladder;
   f->same_state = lh_ladder_same_state(request->ladder);
   f->total = change_of(&f->parts[0]);
   if (sort_parts(f) && number_chosen(f, request->limit)) return LH_OK;

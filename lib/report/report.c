@@ -145,16 +145,6 @@ void lh_report_free(lh_report *report) {
   *report = (lh_report){0};
 }
 
-static int compare_fingerprints(const void *a, const void *b) {
-  return strcmp(a, b);
-}
-
-bool lh_is_known(const lh_request *request, const char *fingerprint) {
-  const lh_known *known = request->known;
-  return known && known->n > 0 &&
-         bsearch(fingerprint, known->list, known->n, sizeof *known->list, compare_fingerprints);
-}
-
 const char *lh_fingerprint_heading(const lh_report *report) {
   return report->request.fingerprints ? "fingerprint" : NULL;
 }

@@ -20,7 +20,7 @@ static void put_what(lh_text *text, const lh_snapshot *snapshot, const lh_tile *
 /* .listeners: array of Listener */
 static void put_tile(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
   if (tile->path)
-    lh_put_freed(text, lh_tile_steps(tile));
+    lh_put_freed(text, lh_tile_steps(snapshot, tile));
   else if (tile->has_edge)
     lh_put_freed(text, lh_edge_text(snapshot, &tile->edge));
   if (text->n > 0) lh_text_string(text, ": ");
@@ -58,7 +58,7 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 static void steps_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_tile_steps(row));
+  cell->as.text = lh_keep_text(report, lh_tile_steps(report->snapshot, row));
 }
 
 static bool is_object(const void *row) {

@@ -9,6 +9,7 @@
 */
 #include <string.h>
 
+#include "name/place_steps.h"
 #include "report/report.h"
 
 enum { MOST_LOOKED_AT = 8, COMMON = 16, LONG_TEXT = 100 };
@@ -20,18 +21,19 @@ static bool is_clearable(lh_edge_kind kind) {
          kind == LH_EDGE_CONTENT || kind == LH_EDGE_LOCAL;
 }
 
-/* Does the path up to here end in [*]? */
-static int find_entry(const lh_snapshot *snapshot, const lh_path *path, size_t n, bool *is_entry,
-                      lh_error *error) {
-  static const char any[] = "[*]";
-  const lh_edge *edge = &path->steps[n - 1];
-  *is_entry = edge->kind == LH_EDGE_KEY;
-  if (edge->kind != LH_EDGE_VALUE) return LH_OK;
-  char *text = lh_path_text(snapshot, &(lh_path){n, path->steps}, true);
-  if (!text) return lh_fail_memory(error, "telling a path");
-  size_t length = strlen(text);
-  *is_entry = length >= sizeof any - 1 && strcmp(text + length - (sizeof any - 1), any) == 0;
-  lh_free(text);
+/* Of the last steps of a path, is its key one that varies, or is it a key itself? */
+static int find_entries(const lh_snapshot *snapshot, const lh_path *path,
+                        bool is_entry[MOST_LOOKED_AT], lh_error *error) {
+  uint32_t steps[MOST_LOOKED_AT];
+  size_t n = path->n_steps < MOST_LOOKED_AT ? path->n_steps : MOST_LOOKED_AT;
+  const lh_place_tree *tree = lh_places_of(snapshot);
+  if (!tree || !lh_last_steps(snapshot, path->steps, path->n_steps, steps, n))
+    return lh_fail_memory(error, "telling a path");
+  for (size_t i = 0; i < n; i++) {
+    lh_edge_kind kind = path->steps[path->n_steps - 1 - i].kind;
+    bool varies = kind == LH_EDGE_VALUE && tree->steps[steps[i]].kind == LH_STEP_ANY_KEY;
+    is_entry[i] = varies || kind == LH_EDGE_KEY;
+  }
   return LH_OK;
 }
 
@@ -66,8 +68,10 @@ int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to
   int code = LH_OK;
   *out = (lh_where_to_cut){.name = LH_NO_OBJECT};
   if (n > LH_LONG_PATH || lh_is_for_good(snapshot, path->steps[n - 1].target)) return LH_OK;
+  bool entries[MOST_LOOKED_AT];
+  code = find_entries(snapshot, path, entries, error);
   for (; n > 0 && path->n_steps - n < MOST_LOOKED_AT && !is_entry && code == LH_OK; n--)
-    code = find_entry(snapshot, path, n, &is_entry, error);
+    is_entry = entries[path->n_steps - n];
   if (!is_entry) n = path->n_steps - 1;
   if (code != LH_OK || !is_clearable(path->steps[n].kind)) return code;
   out->n_steps = n + 1;
@@ -82,7 +86,8 @@ int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to
 const char *lh_naming_text(lh_report *report, lh_id function) {
   static const char proto[] = "proto ";
   const char *name = lh_class_name_of(report->snapshot, function);
-  return strncmp(name, proto, sizeof proto - 1) == 0 ? name + sizeof proto - 1 : name;
+  bool is_proto = lh_type_of(report->snapshot, function) == LH_TYPE_PROTO;
+  return is_proto && strlen(name) >= sizeof proto - 1 ? name + sizeof proto - 1 : name;
 }
 
 /* The path up to there; of a long one the reference alone, and of that its beginning. */

@@ -47,30 +47,24 @@ static uint32_t what_is(const grouping *g, lh_id id) {
 }
 
 /* So that it is the same in any process: without lines and addresses. */
-static bool put_name(const grouping *g, uint32_t what, lh_text *text) {
+static uint64_t hash_of(const grouping *g, uint32_t what, uint64_t above) {
   const lh_group_tree *tree = g->tree;
-  uint32_t class_index = what;
-  if (tree->of_places) {
-    const lh_place *place = &tree->places.list[what];
-    class_index = place->class_index;
-    lh_stable_text(text, tree->places.texts.texts[place->path]);
-  } else if (class_index != UINT32_MAX) {
-    lh_stable_text(text, lh_class_at(g->snapshot, class_index)->name);
-  }
-  if (class_index != UINT32_MAX)
-    lh_text_format(text, " %s", lh_type_name(lh_class_at(g->snapshot, class_index)->type));
-  return !text->failed;
+  const lh_place *place = tree->of_places ? &tree->places.list[what] : NULL;
+  uint32_t class_index = place ? place->class_index : what;
+  uint64_t words[2] = {above, place ? lh_places_of(g->snapshot)->list[place->at].identity : 0};
+  if (class_index == UINT32_MAX) return lh_hash(words, sizeof words, 0);
+  const lh_class_entry *class = &g->snapshot->classes->list[class_index];
+  const char *name = g->snapshot->classes->texts.texts[class->stable];
+  words[0] = lh_hash(words, sizeof words, class->visible.type);
+  return place ? words[0] : lh_hash(name, strlen(name), words[0]);
 }
 
 /* Those whose names differ only in what a fingerprint leaves out are told apart by their order: the
 ** first has it as it is, the others with their number, of which the map knows the last. */
 static bool add_fingerprint(grouping *g, uint32_t index) {
   lh_tree_group *group = &g->tree->list[index];
-  lh_text text = {0};
-  bool ok = put_name(g, group->what, &text);
-  uint64_t words[2] = {lh_hash(text.bytes, text.n, g->tree->list[group->above].fingerprint), 0};
-  uint32_t *last = ok ? lh_map_at(&g->alike, words[0]) : NULL, *known = NULL;
-  lh_text_free(&text);
+  uint64_t words[2] = {hash_of(g, group->what, g->tree->list[group->above].fingerprint), 0};
+  uint32_t *last = lh_map_at(&g->alike, words[0]), *known = NULL;
   if (!last) return false;
   do {
     words[1] = ++*last; /* LH_NO_NUMBER was before the first */
@@ -161,8 +155,8 @@ static bool make_places(grouping *g) {
 static void settle_places(lh_places *places) {
   lh_free_folded(&places->paths);
   lh_map_free(&places->by_state);
-  lh_map_free(&places->by_text);
-  places->by_state = places->by_text = (lh_map){0};
+  lh_map_free(&places->by_at);
+  places->by_state = places->by_at = (lh_map){0};
 }
 
 lh_group_tree *lh_group_tree_make(lh_snapshot *snapshot, const lh_lists *lists, bool of_places) {

@@ -24,6 +24,7 @@ static lh_tile tile_of_object(const lh_asked_tree *tree, lh_id id, uint32_t abov
   const lh_linked *linked = lh_list_at(&tree->trees->lists, id);
   lh_tile tile = {.id = id,
                   .class_index = id == LH_ROOT ? UINT32_MAX : lh_class_of(s, id),
+                  .at = LH_NO_PLACE,
                   .objects = id != LH_ROOT,
                   .shallow_bytes = lh_shallow_bytes(s, id)};
   double positions = 0;
@@ -49,27 +50,15 @@ static lh_tile tile_of_object(const lh_asked_tree *tree, lh_id id, uint32_t abov
 
 /* {=== Groups ========================================================================= */
 
-static const char *path_of(const lh_group_tree *groups, uint32_t at) {
-  if (!groups->of_places || at == 0) return "";
-  return groups->places.texts.texts[groups->places.list[groups->list[at].what].path];
+/* The place of a group; LH_NO_PLACE: it has none. */
+static uint32_t place_at(const lh_group_tree *groups, uint32_t at) {
+  return at == 0 ? LH_NO_PLACE : groups->places.list[groups->list[at].what].at;
 }
 
-/* ".hosts.localhost" of _G.app.hosts.localhost below _G.app, "upvalue s" of upvalue s of function
-** f @app.lua:7 in _G.app.f below _G.app.f, and ".pages" of (upvalue s of ...).pages below that: a
-** path that goes on from a phrase has the phrase in parentheses. */
-char *lh_tile_steps(const lh_tile *tile) {
-  const char *path = tile->path ? tile->path : "", *above = tile->path_above;
-  size_t n = above ? strlen(above) : 0;
-  const char *from = n > 0 ? strstr(path, above) : NULL;
-  if (!from) return lh_copy_text(path);
-  const char *to = from + n;
-  for (; from > path && from[-1] == '(' && *to == ')'; to++) from--;
-  bool goes_on = (*to == '\0' || strchr(".[( ", *to)) && (from == path || from[-1] == ' ');
-  if (!goes_on) return lh_copy_text(path);
-  const char *of = strstr(path, " of ");
+char *lh_tile_steps(const lh_snapshot *snapshot, const lh_tile *tile) {
   lh_text text = {0};
-  lh_text_add(&text, path, of && of < from ? (size_t)(of - path) : (size_t)(from - path));
-  lh_text_string(&text, to);
+  if (!tile->path || tile->at == LH_NO_PLACE) return lh_copy_text(tile->path ? tile->path : "");
+  lh_place_text_below(lh_places_of(snapshot), tile->at, tile->at_above, &text);
   return lh_text_finish(&text);
 }
 
@@ -99,14 +88,16 @@ static lh_tile tile_of_group(const lh_asked_tree *tree, uint32_t at) {
   lh_tile tile = {.kind = LH_TILE_GROUP,
                   .id = group->example,
                   .class_index = group->what,
+                  .at = LH_NO_PLACE,
                   .objects = group->objects,
                   .shallow_bytes = group->shallow_bytes,
                   .position = n > 0 ? group->positions / (double)n : -1};
   if (groups->of_places) {
     const lh_place *place = &groups->places.list[group->what];
     tile.class_index = place->several ? UINT32_MAX : place->class_index;
-    tile.path = path_of(groups, at);
-    tile.path_above = path_of(groups, group->above);
+    tile.path = groups->places.texts.texts[place->path];
+    tile.at = place->at;
+    tile.at_above = place_at(groups, group->above);
   }
   (void)snprintf(tile.key, sizeof tile.key, "%016llx", (unsigned long long)group->fingerprint);
   return tile;

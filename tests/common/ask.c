@@ -281,7 +281,7 @@ static void ask_ways(lh_snapshot *s) {
 }
 
 /* What is directly below a tile adds up to it. */
-static void check_tiles(const lh_tiles *tiles) {
+static void check_tiles(const lh_snapshot *s, const lh_tiles *tiles) {
   for (size_t i = 0; i < tiles->n; i++) {
     const lh_tile *tile = &tiles->list[i];
     uint64_t bytes = 0, n = 0;
@@ -291,7 +291,7 @@ static void check_tiles(const lh_tiles *tiles) {
       n++;
     }
     claim(n == 0 || bytes == tile->bytes);
-    drop_text(lh_tile_steps(tile));
+    drop_text(lh_tile_steps(s, tile));
   }
 }
 
@@ -304,12 +304,12 @@ static void ask_tiles(lh_snapshot *s) {
     query.interval = (lh_interval){i < 8 ? 0 : 2, i < 8 ? UINT64_MAX : 9};
     query.before = i < 4 ? s : NULL;
     if (lh_find_tiles(s, &query, &tiles, NULL) != LH_OK) continue;
-    check_tiles(&tiles);
+    check_tiles(s, &tiles);
     if (tiles.n > 2) memcpy(key, tiles.list[2].key, sizeof key);
     lh_tiles_free(&tiles);
     query.of = key;
     if (lh_find_tiles(s, &query, &tiles, NULL) != LH_OK) continue;
-    check_tiles(&tiles);
+    check_tiles(s, &tiles);
     lh_tiles_free(&tiles);
   }
 }

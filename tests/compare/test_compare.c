@@ -88,8 +88,9 @@ static void fingerprints_find_their_objects(void **state) {
 }
 
 static void other_texts_are_no_fingerprints(void **state) {
-  static const char *const texts[] = {"",           "0123456789a", "012345678",
-                                      "012345678g", "0x23456789",  "012345678A"};
+  static const char *const texts[] = {
+      "",           "2-0123456789a", "2-012345678", "2-012345678g", "2-0x23456789", "2-012345678A",
+      "0123456789", "3-0123456789",  "0123456789ab"};
   program p = program_begin();
   lh_error error;
   lh_id *ids;
@@ -100,8 +101,8 @@ static void other_texts_are_no_fingerprints(void **state) {
     assert_false(lh_is_fingerprint(texts[i]));
     assert_int_equal(lh_objects_with(s, texts[i], &ids, &n, &error), LH_EARGUMENT);
   }
-  assert_int_equal(lh_objects_with(s, "0123456789", &ids, &n, &error), LH_ENOTFOUND);
-  assert_string_equal(error.message, "no object in the snapshot has the fingerprint 0123456789");
+  assert_int_equal(lh_objects_with(s, "2-0123456789", &ids, &n, &error), LH_ENOTFOUND);
+  assert_string_equal(error.message, "no object in the snapshot has the fingerprint 2-0123456789");
   program_end(&p);
 }
 

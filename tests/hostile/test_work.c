@@ -128,7 +128,7 @@ static void ask_tiles(run *r) {
       query.of = key;
       assert_int_equal(lh_find_tiles(r->at[2], &query, &tiles, NULL), LH_OK);
       for (size_t k = 0; k < tiles.n; k++) {
-        drop(lh_tile_steps(&tiles.list[k]));
+        drop(lh_tile_steps(r->at[2], &tiles.list[k]));
         if (*tiles.list[k].key) memcpy(key, tiles.list[k].key, sizeof key);
       }
       lh_tiles_free(&tiles);

@@ -126,7 +126,7 @@ describe("heap.busted", function()
 1 of the objects retains the others
 
  per run  retained  class    held by                            fingerprint
-1 object     136 B  Session  package.loaded["app"].sessions[*]  8ab23ac853
+1 object     136 B  Session  package.loaded["app"].sessions[*]  2-5883f77103
     allocated at @app_spec.lua:6 in new]]
   end
   check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(4096),

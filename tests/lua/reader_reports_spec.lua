@@ -485,7 +485,7 @@ describe("several objects", function()
     local list = s:objects_with(s:since("a", "b")[1].fingerprint)
     assert.equal("Listener", list[1].class)
     assert.same({s:retained(list)}, {s:retained(s:objects {class = "Listener"})})
-    assert.equal("absent", select(3, s:objects_with "0123456789"))
+    assert.equal("absent", select(3, s:objects_with "2-0123456789"))
   end)
 end)
 

@@ -48,7 +48,7 @@ local function rows_of(answer)
   local rows = {}
   for _, list in ipairs {answer.groups, answer.grown} do
     for _, row in ipairs(list) do
-      assert.matches("^%x%x%x%x%x%x%x%x%x%x$", row.fingerprint)
+      assert.matches("^2%-%x%x%x%x%x%x%x%x%x%x$", row.fingerprint)
       assert.is_nil(rows[row.fingerprint])
       rows[row.fingerprint] = (row.class .. " <- " .. row.held_by):gsub(":%d+", "")
     end
@@ -94,6 +94,35 @@ describe("fingerprints", function()
       -- what is in a local variable of the main chunk has another chunk around it
       assert.equal(row, (found[fingerprint]:gsub("@%S*/", "@")))
     end
+  end)
+
+  it("are the same in any directory, whatever it is called", function()
+    for _, name in ipairs {"plain one", "two in one", "x of y", "a:7", "@b", "(c) [*]", "0x12"} do
+      local there = support.tmpdir() .. "/" .. name
+      assert(os.execute(("mkdir '%s'"):format(there)))
+      local place = there .. "/app.lua"
+      support.write_file(place, program)
+      local elsewhere = run(("arg[0] = nil dofile %q"):format(place), "start.lua")
+      local found = rows_of(diff(elsewhere, "a", "b", "c"))
+      for fingerprint in pairs(rows) do assert.not_nil(found[fingerprint], rows[fingerprint]) end
+    end
+  end)
+
+  it("are the same in ten runs, where paths are equally short", function()
+    local several = [==[
+      local heap = require "heap"
+      local both, key, names = {}, {}, {}
+      for i = 1, 30 do names[i] = "name_" .. string.char(96 + i % 26) .. i end
+      for _, name in ipairs(names) do _G[name] = both end
+      first, second = {inner = key}, {inner = key}
+      local function work()
+        for i = 1, 20 do both[#both + 1], key[#key + 1] = {id = i}, {key = i} end
+      end
+      for _, name in ipairs {"a", "b", "c"} do work() heap.snapshot(name) end
+    ]==]
+    local once = rows_of(diff(run(several), "a", "b", "c"))
+    assert.not_nil(next(once))
+    for _ = 1, 10 do assert.same(once, rows_of(diff(run(several), "a", "b", "c"))) end
   end)
 
   it("are others when the class or the place is another", function()
@@ -144,7 +173,7 @@ describe("heapdiff --known", function()
   it("leaves out what is listed, and says how much", function()
     local first, second, grown = all.groups[1], all.groups[2], all.grown[1]
     write {"# accepted by us", "", first.fingerprint .. "  # a cache", second.fingerprint .. "#",
-           grown.fingerprint, "0123456789 # not here"}
+           grown.fingerprint, "2-0123456789 # not here"}
     local rest = diff(dir, "--known", "known", "a", "b", "c")
     assert.same({table.unpack(all.groups, 3)}, rest.groups)
     assert.same({table.unpack(all.grown, 2)}, rest.grown)
@@ -157,6 +186,35 @@ describe("heapdiff --known", function()
     local text = support.run("heapdiff --bytes --known known a b c", {cwd = dir})
     assert.matches(("\nLeft out, since known lists them: 3 groups, %d objects, "):format(new), text)
     assert.is_nil(text:find(first.held_by, 1, true))
+  end)
+
+  it("knows those of the release before, and says what they are now", function()
+    local older = {["88dc182af4"] = "_G.cache[*]", ["62694223cc"] = "_G.bus.listeners.tick[*]",
+                   ["5a2d1a2a30"] = "_G.log", ["96bc9578aa"] = "key of _G.cache"}
+    local lines, expected = {"0123456789  # gone for long"}, {}
+    for fingerprint, path in pairs(older) do
+      lines[#lines + 1] = fingerprint .. "  # " .. path
+      for _, row in ipairs {table.unpack(all.groups)} do
+        if row.held_by == path then
+          expected[#expected + 1] = ("heapdiff: known: %s is %s now\n"):format(fingerprint,
+                                                                              row.fingerprint)
+        end
+      end
+    end
+    expected[#expected + 1] = ("heapdiff: known: 5a2d1a2a30 is %s now\n"):format(
+                                all.grown[1].fingerprint)
+    write(lines)
+    local out, err, code = support.run("heapdiff --json --known known a b c", {cwd = dir})
+    local said = {}
+    for line in err:gmatch("[^\n]*\n") do said[#said + 1] = line end
+    table.sort(said)
+    table.sort(expected)
+    assert.equal(0, code)
+    assert.same(expected, said)
+    local known = json.decode(out).known
+    assert.same({3, 1}, {known.groups, known.grown})
+    write {"2-0123456789"}
+    assert.equal("", (select(2, support.run("heapdiff --known known a b c", {cwd = dir}))))
   end)
 
   it("adds up: of all groups everything", function()
@@ -173,7 +231,7 @@ describe("heapdiff --known", function()
   end)
 
   it("says so when nothing is left out", function()
-    write {"0123456789  # gone for long"}
+    write {"2-0123456789  # gone for long"}
     local text = support.run("heapdiff --known known a b c", {cwd = dir})
     assert.matches("\nNothing that known lists is among them\n", text, 1, true)
   end)
@@ -188,7 +246,7 @@ describe("heapdiff --known", function()
       refused(file, ("cannot read '%s': it is no regular file"):format(file))
     end
     local too_long = "known:1: the line is too long, or has a zero byte in it"
-    for _, line in ipairs {("x"):rep(5000), "0123456789\0", ("\0"):rep(10000)} do
+    for _, line in ipairs {("x"):rep(5000), "2-0123456789\0", ("\0"):rep(10000)} do
       write {line, ""}
       refused("known", too_long)
     end
@@ -199,9 +257,9 @@ describe("heapdiff --known", function()
                    "alone or with # and a comment behind it"
     for line, message in pairs {
       ["_G.cache[*]"] = "known:2: '_G.cache[*]' is no fingerprint; " .. a_line,
-      ["0123456789A"] = "known:2: '0123456789A' is no fingerprint; " .. a_line,
+      ["2-012345678A"] = "known:2: '2-012345678A' is no fingerprint; " .. a_line,
       ["3,580 objects retain"] = "known:2: '3,580' is no fingerprint; " .. a_line,
-      ["0123456789 cache"] = "known:2: 'cache' is behind a fingerprint, but no comment: " ..
+      ["2-0123456789 cache"] = "known:2: 'cache' is behind a fingerprint, but no comment: " ..
                              "put # in front of it",
     } do
       write {"", line, ""}

@@ -266,4 +266,46 @@ describe("heaptop --leaks with two tables whose names begin alike", function()
     row_of(answer, "_G.log")
     row_of(answer, "_G.logins[*]")
   end)
+
+  it("tells of all, whatever they are called", function()
+    local _, dir = support.lua [==[
+      local heap = require "heap"
+      local names = {"q", "queue", "q.ueue", "q[*]", "q ", "q of x", "q in x", "[*]", "key of q",
+                     "q*", "(q)", 'q"', "_G.q", "q[1]"}
+      for _, name in ipairs(names) do _G[name] = {} end
+      local function work(n)
+        for _, name in ipairs(names) do
+          local t = _G[name]
+          for i = 1, n do t[#t + 1] = {user = "u" .. i, of = name} end
+        end
+      end
+      work(30) heap.snapshot "a" work(300) heap.snapshot "b" work(100) heap.snapshot "c"]==]
+    local answer = cjson.decode(ask(dir, "--leaks", "--json", "c"))
+    local told = {}
+    for _, row in ipairs(answer.leaks) do told[#told + 1] = row.held_by end
+    local expected = {'_G["q.ueue"][*]', '_G["q[*]"][*]', '_G["q "][*]', '_G["q of x"][*]',
+                      '_G["q in x"][*]', '_G["[*]"][*]', '_G["key of q"][*]', '_G["q*"][*]',
+                      '_G["(q)"][*]', '_G["q\\""][*]', '_G["_G.q"][*]', '_G["q[1]"][*]',
+                      "_G.q[*]", "_G.queue[*]"}
+    table.sort(told)
+    table.sort(expected)
+    assert.same(expected, told)
+  end)
+
+  it("tells of two classes of one name", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      local first, second = {__name = "Item"}, {__name = "Item"}
+      one, other = {}, {}
+      local function work(n)
+        for i = 1, n do
+          one[#one + 1] = setmetatable({i, "first"}, first)
+          other[#other + 1] = setmetatable({n = i}, second)
+        end
+      end
+      work(30) heap.snapshot "a" work(300) heap.snapshot "b" work(100) heap.snapshot "c"]]
+    local answer = cjson.decode(ask(dir, "--leaks", "--json", "c"))
+    assert.equal("Item", row_of(answer, "_G.one[*]").class)
+    assert.equal("Item", row_of(answer, "_G.other[*]").class)
+  end)
 end)

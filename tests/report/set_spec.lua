@@ -274,7 +274,7 @@ describe("heappath --set", function()
 
   it("says no", function()
     for what, expected in pairs {
-      NoSuchClass = "no class or global is named 'NoSuchClass'", ["0123456789"] = "0123456789",
+      NoSuchClass = "no class or global is named 'NoSuchClass'", ["2-0123456789"] = "2-0123456789",
       ["select id from objects where 0"] = "the query names no object",
     } do
       local out, err, code = run({"heappath", "--set", what, "s"}, {cwd = dir})
