@@ -6,7 +6,6 @@
 */
 #include "graph.h"
 #include "read/left_out.h"
-#include "read/record.h"
 
 static bool search_all(lh_snapshot *snapshot) {
   size_t n = (size_t)snapshot->n + 1;

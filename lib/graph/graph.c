@@ -9,7 +9,6 @@
 
 #include "read/decode.h"
 #include "read/left_out.h"
-#include "read/record.h"
 
 #include <stdlib.h>
 

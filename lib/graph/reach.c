@@ -50,7 +50,7 @@ static unsigned penalty_of(uint8_t kind, bool is_registry) {
   return is_registry ? 2 : by_type[kind & 15];
 }
 
-static bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
+static inline bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
   unsigned own = penalty_of(search->kind[id], id == search->registry);
   if (own <= penalty) {
     front->queue[front->tail++] = id;
@@ -145,7 +145,8 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
     lh_id target = targets[i];
     uint32_t e = first_edge[source] + (uint32_t)i;
     if (is_cut && is_cut[target] && search->cut_from[target] == source) continue;
-    if (search->distance[target] == LH_UNREACHED) {
+    uint32_t known = search->distance[target];
+    if (known == LH_UNREACHED) {
       search->distance[target] = reached;
       search->parent[target] = source;
       if (search->parent_edge) search->parent_edge[target] = e;
@@ -153,11 +154,11 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
       if (!discover(search, front, target, penalty)) return false;
       continue;
     }
-    if (names && search->distance[target] >= NAMED &&
-        !name_target(search, front, source, target, e, penalty))
-      return false;
-    if (!again && (search->distance[target] & ~NAMED) == reached)
-      reach_again(search, front, source, target, e, penalty);
+    if (names && known >= NAMED) {
+      if (!name_target(search, front, source, target, e, penalty)) return false;
+      known = search->distance[target] & ~NAMED;
+    }
+    if (known == reached && !again) reach_again(search, front, source, target, e, penalty);
     if (target == search->watched && !again && search->n_found < search->max_found &&
         (search->n_found == 0 || search->found[search->n_found - 1] != source))
       search->found[search->n_found++] = source;

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "read/decode.h"
-#include "read/record.h"
 
 enum { STRIDE = 256 };
 

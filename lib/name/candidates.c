@@ -7,7 +7,6 @@
 */
 #include "names.h"
 #include "read/decode.h"
-#include "read/record.h"
 
 #include <stdlib.h>
 #include <string.h>

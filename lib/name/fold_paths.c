@@ -5,7 +5,7 @@
 */
 #include "fold.h"
 #include "graph/graph.h"
-#include "read/record.h"
+#include "read/decode.h"
 
 /* A path leads to it; one leads on from it. */
 enum { WANTED = 1, INNER = 2 };

@@ -339,7 +339,8 @@ static uint32_t fold_path(lh_place_tree *tree, const lh_snapshot *snapshot, cons
   for (size_t i = 0; i < n_path && state != LH_NO_NUMBER; i++) {
     state = lh_fold_edge(&folder, state, &path[i]);
     size_t from_end = n_path - 1 - i;
-    if (from_end < n && state != LH_NO_NUMBER) last[from_end] = tree->list[folder.states[state].place].step;
+    if (from_end < n && state != LH_NO_NUMBER)
+      last[from_end] = tree->list[folder.states[state].place].step;
   }
   uint32_t place = state != LH_NO_NUMBER ? folder.states[state].place : LH_NO_NUMBER;
   lh_folder_free(&folder);

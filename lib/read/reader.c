@@ -187,6 +187,11 @@ uint64_t lh_address_of(const lh_snapshot *s, lh_id id) {
   return id <= s->n ? s->address[id] : 0;
 }
 
+uint64_t lh_shallow_of_big(const lh_snapshot *s, lh_id id) {
+  const uint8_t *at = lh_record(s, id);
+  return lh_get_shallow(s, &at);
+}
+
 uint64_t lh_shallow_bytes(const lh_snapshot *s, lh_id id) {
   return id <= s->n ? lh_shallow_of(s, id) : 0;
 }

@@ -59,15 +59,6 @@ static inline lh_raw lh_get_raw(const uint8_t **at, uint64_t own_word) {
 /* The same for the public. */
 lh_value lh_raw_value(const lh_snapshot *snapshot, lh_raw raw);
 
-/* The value that an object is, or that LH_NO_OBJECT stands for: what is of LH_VALUE_OBJECT has an
-** id of the snapshot. */
-static inline lh_value lh_object_value(lh_id id) {
-  lh_value value = {.kind = id == LH_NO_OBJECT ? LH_VALUE_ABSENT : LH_VALUE_OBJECT,
-                    .as.pointer = 0}; /* all bytes, for who compares them */
-  value.as.object = id;
-  return value;
-}
-
 /* Where the record of object `id` begins. */
 static inline const uint8_t *lh_record(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->data + ((uint64_t)snapshot->record_high[id] << 32 | snapshot->record_low[id]);
@@ -80,13 +71,6 @@ static inline uint64_t lh_get_shallow(const lh_snapshot *s, const uint8_t **at) 
   uint64_t bytes = lh_get_uvarint(at);
   if (s->is_tracked) (void)lh_get_uvarint(at);
   return bytes;
-}
-
-/* Shallow bytes of an object; of the root 0. */
-static inline uint64_t lh_shallow_of(const lh_snapshot *s, lh_id id) {
-  if (__builtin_expect(s->shallow[id] < UINT32_MAX, 1)) return s->shallow[id];
-  const uint8_t *at = lh_record(s, id);
-  return lh_get_shallow(s, &at);
 }
 
 static inline uint32_t lh_bits_in(uint64_t x) {
@@ -154,16 +138,5 @@ static inline unsigned lh_weakness(const lh_snapshot *s, lh_id table) {
     return 0;
   return lh_mode_of(s, s->edge[first]);
 }
-
-/* rows.c: where an edge leads that keeps nothing alive. */
-lh_id lh_target_aside(const lh_snapshot *s, uint32_t e);
-
-/* Where an edge leads, whether it keeps its target alive or not. */
-static inline lh_id lh_true_target(const lh_snapshot *s, uint32_t e) {
-  return s->label[e] & LH_LABEL_ASIDE ? lh_target_aside(s, e) : s->edge[e];
-}
-
-/* rows.c: of the edge of a key, which is of kind LH_EDGE_EPHEMERON. */
-const lh_ephemeron *lh_ephemeron_of(const lh_snapshot *s, uint32_t e);
 
 #endif

@@ -255,6 +255,35 @@ struct lh_snapshot {
   void (*free_map_order)(lh_map_order *map_order);
 };
 
+/* The value that an object is, or that LH_NO_OBJECT stands for: what is of LH_VALUE_OBJECT has an
+** id of the snapshot. */
+static inline lh_value lh_object_value(lh_id id) {
+  lh_value value = {.kind = id == LH_NO_OBJECT ? LH_VALUE_ABSENT : LH_VALUE_OBJECT,
+                    .as.pointer = 0}; /* all bytes, for who compares them */
+  value.as.object = id;
+  return value;
+}
+
+/* reader.c: those of an object that has more than the column tells. */
+uint64_t lh_shallow_of_big(const lh_snapshot *s, lh_id id);
+
+/* Shallow bytes of an object; of the root 0. */
+static inline uint64_t lh_shallow_of(const lh_snapshot *s, lh_id id) {
+  return __builtin_expect(s->shallow[id] < UINT32_MAX, 1) ? s->shallow[id]
+                                                          : lh_shallow_of_big(s, id);
+}
+
+/* rows.c: where an edge leads that keeps nothing alive. */
+lh_id lh_target_aside(const lh_snapshot *s, uint32_t e);
+
+/* Where an edge leads, whether it keeps its target alive or not. */
+static inline lh_id lh_true_target(const lh_snapshot *s, uint32_t e) {
+  return s->label[e] & LH_LABEL_ASIDE ? lh_target_aside(s, e) : s->edge[e];
+}
+
+/* rows.c: of the edge of a key, which is of kind LH_EDGE_EPHEMERON. */
+const lh_ephemeron *lh_ephemeron_of(const lh_snapshot *s, uint32_t e);
+
 /* outside.c: lets a snapshot know what another of the same process has of its C functions, unless
 ** it knows some itself. False: out of memory. */
 bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "read/record.h"
+#include "read/decode.h"
 
 static uint64_t visit_object(const lh_snapshot *s, lh_id id) {
   lh_object o;

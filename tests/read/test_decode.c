@@ -11,7 +11,6 @@
 
 #include "graph/graph.h"
 #include "read/decode.h"
-#include "read/record.h"
 #include "sample.h"
 
 static forge file;

@@ -305,7 +305,7 @@ describe("the bytes of new objects", function()
   end)
 end)
 
---  _G.app.handlers.ring.push -> upvalue ring -> [i] -> {x}: 2,000 at most; c is taken while push runs
+--  _G.app.handlers.ring.push -> upvalue ring -> [i] -> {x}: 2,000 at most
 describe("a ring that is always full", function()
   it("has as much in each snapshot, also where one is taken inside its own function", function()
     local _, dir = support.lua [[
