@@ -259,7 +259,9 @@ int lh_some_referrers(lh_snapshot *snapshot, lh_id id, size_t from, size_t limit
 ** lh_free. */
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
-/* The same of the shortest path of `id`, folded, for one object after another: all of them together
+/* The same of the path that `id` is named by, folded: the shortest of those that run through no
+** thread, so that it does not depend on what runs at the instant of the snapshot; where a thread alone
+** keeps the object, the shortest of all. For one object after another: all of them together
 ** cost about as much as lh_analyse, however long their paths are. Freed with lh_free. LH_ENOTFOUND:
 ** nothing keeps it alive. Needs lh_classify. Keeps up to 4 bytes for each object that is on the way
 ** to one that was asked for. */

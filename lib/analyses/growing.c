@@ -160,7 +160,7 @@ static bool find_same(lh_growings *out) {
 /* Of several tables at one path each has as many as it may have. */
 static bool find_bound(const grouping *f, lh_growing *row) {
   lh_snapshot *snapshot = f->grower->snapshot;
-  lh_id holder = row->is_list ? snapshot->parent[row->id] : row->id;
+  lh_id holder = row->is_list ? lh_naming_parent(snapshot, row->id) : row->id;
   if (lh_find_bound(snapshot, holder, row->alike, &row->bound, NULL) != LH_OK) return false;
   row->prospect = lh_prospect_within(row->prospect, &row->bound);
   return true;

@@ -191,7 +191,7 @@ lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *h
 
 lh_prospect lh_prospect_of(const lh_ages *a, const lh_growing *g) {
   const lh_snapshot *snapshot = a->snapshot;
-  lh_id holder = g->is_list ? snapshot->parent[g->id] : g->id;
+  lh_id holder = g->is_list ? lh_naming_parent(snapshot, g->id) : g->id;
   if (was_filled_once(a, g)) return LH_FILLED_ONCE;
   return g->aged > 0 ? lh_prospect_of_ages(snapshot, &a->history, g->ages, holder) : LH_MAY_GROW;
 }

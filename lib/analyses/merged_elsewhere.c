@@ -11,7 +11,7 @@
 
 /* Nobody cuts between an upvalue and its content: the last reference is the function's. */
 static lh_id last_target(const lh_snapshot *snapshot, lh_id id) {
-  lh_id parent = snapshot->parent[id];
+  lh_id parent = lh_naming_parent(snapshot, id);
   return parent != LH_ROOT && lh_type_of(snapshot, parent) == LH_TYPE_UPVALUE ? parent : id;
 }
 
@@ -48,12 +48,18 @@ bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
   uint8_t *is_last = find_last(snapshot, of->is_member);
   without.distance = lh_alloc(n, sizeof *without.distance);
   without.parent = lh_alloc(n, sizeof *without.parent);
+  without.named_by = NULL;
+  lh_id *cut_from = snapshot->named_by ? lh_alloc(n, sizeof *cut_from) : snapshot->parent;
   lh_id *ids = lh_alloc(merged->objects + 1, sizeof *ids);
-  bool ok = lh_steps_new(&without.steps) && is_last && without.distance && without.parent && ids;
+  bool ok = lh_steps_new(&without.steps) && is_last && without.distance && without.parent && ids &&
+            cut_from;
   if (!ok) goto out;
   lh_search_begin(&without, &search, without.distance, without.parent);
   search.is_cut = is_last;
-  search.cut_from = snapshot->parent;
+  search.cut_from = cut_from;
+  search.named_by = &without.named_by;
+  for (lh_id id = 0; snapshot->named_by && id <= snapshot->n; id++)
+    cut_from[id] = lh_naming_parent(snapshot, id);
   ok = lh_search_paths(&search);
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (of->is_member[id] && without.distance[id] != LH_UNREACHED) ids[n_ids++] = id;
@@ -63,6 +69,8 @@ out:
   lh_free(is_last);
   lh_free(without.distance);
   lh_free(without.parent);
+  lh_free(without.named_by);
+  if (snapshot->named_by) lh_free(cut_from);
   lh_free(ids);
   return ok;
 }

@@ -159,7 +159,7 @@ static void add_step(lh_text *text, const writing *w, const lh_merged_step *step
     *joins = true;
     return;
   }
-  lh_edge edge = lh_best_edge(w->snapshot, w->snapshot->parent[step->entry], step->entry);
+  lh_edge edge = lh_best_edge(w->snapshot, lh_naming_parent(w->snapshot, step->entry), step->entry);
   char *told = lh_edge_text(w->snapshot, &edge);
   if (text->n > 0 && text->bytes[text->n - 1] != ' ') lh_text_string(text, ", ");
   if (told)

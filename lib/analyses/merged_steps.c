@@ -1,5 +1,5 @@
 /*
-** merged_steps.c - the shortest paths of many objects as one tree, folded: those whose texts are
+** merged_steps.c - the paths that many objects are named by as one tree, folded: those whose texts are
 ** alike make a step together, and below it is one for each way that they go on.
 **
 ** A step is told as fold.c tells it, so _G.list[1] and _G.list[2] are one. There a path is a state
@@ -25,15 +25,15 @@ static bool is_same_key(lh_value a, lh_value b) {
   return a.kind == LH_VALUE_OBJECT ? a.as.object == b.as.object : a.as.integer == b.as.integer;
 }
 
-static uint32_t add_step_below(merging *m, uint32_t above, const lh_fold_state *state,
+static uint32_t add_step_below(merging *m, uint32_t above, const lh_place_vertex *place,
                                lh_id entry) {
   lh_step_tree *t = m->merged;
   if (!lh_grow(&t->list, t->n, &t->capacity, sizeof *t->list)) return LH_NO_NUMBER;
   t->list[t->n] = (lh_merged_step){.above = above,
-                                   .step = state->step,
-                                   .form = t->paths.folder.tree->steps[state->step].form,
-                                   .any_key = state->step == t->paths.folder.any_key,
-                                   .level = state->depth,
+                                   .step = place->step,
+                                   .form = t->paths.folder.tree->steps[place->step].form,
+                                   .any_key = place->step == t->paths.folder.any_key,
+                                   .level = place->depth,
                                    .depth = t->list[above].depth + 1,
                                    .entry = entry,
                                    .example = LH_NO_OBJECT,
@@ -41,25 +41,30 @@ static uint32_t add_step_below(merging *m, uint32_t above, const lh_fold_state *
   return (uint32_t)t->n++;
 }
 
+static const lh_place_vertex *vertex_of(const lh_step_tree *t, uint32_t state) {
+  const lh_folder *folder = &t->paths.folder;
+  return &folder->tree->list[folder->states[state].place];
+}
+
 /* The step of the same new beginning, `at` itself or above it. */
 static uint32_t find_beginning_above(const lh_step_tree *t, uint32_t at,
-                                     const lh_fold_state *state) {
+                                     const lh_place_vertex *place) {
   for (; at != 0; at = t->list[at].above)
-    if (at != 0 && t->list[at].step == state->step) return at;
+    if (t->list[at].step == place->step) return at;
   return LH_NO_NUMBER;
 }
 
-/* The step of what is behind an edge from `at`, by its state. */
-static uint32_t step_below(merging *m, uint32_t at, const lh_fold_state *state, lh_id entry) {
+/* The step of what is behind an edge from `at`, by its place. */
+static uint32_t step_below(merging *m, uint32_t at, const lh_place_vertex *place, lh_id entry) {
   lh_step_tree *t = m->merged;
-  bool begins = t->paths.folder.tree->steps[state->step].form == LH_FORM_BASE;
-  while (!begins && t->list[at].level >= state->depth) at = t->list[at].above;
-  uint32_t *below = lh_map_at(&m->below, (uint64_t)at << 32 | state->step);
+  bool begins = t->paths.folder.tree->steps[place->step].form == LH_FORM_BASE;
+  while (!begins && t->list[at].level >= place->depth) at = t->list[at].above;
+  uint32_t *below = lh_map_at(&m->below, (uint64_t)at << 32 | place->step);
   if (!below || *below != LH_NO_NUMBER) return below ? *below : LH_NO_NUMBER;
-  uint32_t found = begins ? find_beginning_above(t, at, state) : LH_NO_NUMBER;
+  uint32_t found = begins ? find_beginning_above(t, at, place) : LH_NO_NUMBER;
   if (found == at) t->list[at].again = true;
   if (found == LH_NO_NUMBER && t->list[at].depth == MAX_DEPTH) found = at;
-  if (found == LH_NO_NUMBER) found = add_step_below(m, at, state, entry);
+  if (found == LH_NO_NUMBER) found = add_step_below(m, at, place, entry);
   *below = found;
   return found;
 }
@@ -91,7 +96,7 @@ static bool add_to_step(const lh_edge *edge, void *payload) {
   lh_id id = edge->target;
   uint32_t at = t->of[edge->source];
   if (lh_form_of(m->snapshot, edge) != LH_FORM_NOTHING)
-    at = step_below(m, at, &t->paths.folder.states[t->paths.state[id]], id);
+    at = step_below(m, at, vertex_of(t, t->paths.state[id]), id);
   if (at == LH_NO_NUMBER) return false;
   t->of[id] = at;
   note_step_key(&t->list[at], edge);

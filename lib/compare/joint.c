@@ -171,7 +171,7 @@ static bool goes_into(const joint *j, const link *l) {
 static bool is_chain(const lh_grouping *g, uint32_t place) {
   const lh_folder *folder = &g->places.paths.folder;
   const lh_fold_state *s = &folder->states[g->places.list[place].state];
-  return lh_is_starred(&folder->tree->steps[s->step]);
+  return lh_is_starred(lh_last_step(folder->tree, s->place));
 }
 
 /* Do two places hold each other that are parts of one list, which is linked both ways? */

@@ -19,6 +19,7 @@ static bool search_all(lh_snapshot *snapshot) {
   if (!snapshot->distance || !snapshot->parent) return false;
   lh_search search;
   lh_search_begin(snapshot, &search, snapshot->distance, snapshot->parent);
+  search.named_by = &snapshot->named_by;
   return lh_search_paths(&search);
 }
 
@@ -67,6 +68,7 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->idom);
   lh_free(snapshot->distance);
   lh_free(snapshot->parent);
+  lh_free(snapshot->named_by);
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
   lh_children_free(snapshot->children);
@@ -86,6 +88,7 @@ static void drop_analysis(lh_snapshot *snapshot) {
   snapshot->idom = NULL;
   snapshot->distance = NULL;
   snapshot->parent = NULL;
+  snapshot->named_by = NULL;
   lh_free(snapshot->retained);
   snapshot->retained = NULL;
 }

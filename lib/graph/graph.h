@@ -106,11 +106,23 @@ struct lh_search {
   /* Optional: the edges to each v with is_cut[v] from cut_from[v] are gone. */
   const uint8_t *is_cut;
   const lh_id *cut_from;
+  /* Optional: for each v the step before on the shortest path that runs through no thread; LH_ROOT:
+  ** it is parent[v]. *named_by is made where there is such a path, and v has a shorter one that does
+  ** run through a thread. */
+  lh_id **named_by;
   lh_id from;    /* where it begins, LH_ROOT if not set */
   lh_flow *flow; /* optional: paths that are taken already (flow.c) */
 };
 
 bool lh_search_paths(lh_search *search);
+
+/* The step before on the path that an object is named by: the shortest one of those that run through
+** no thread, so that it is the same whatever runs at the instant of the snapshot; where a thread alone
+** keeps it, the shortest. */
+static inline lh_id lh_naming_parent(const lh_snapshot *snapshot, lh_id id) {
+  lh_id named_by = snapshot->named_by ? snapshot->named_by[id] : LH_ROOT;
+  return named_by != LH_ROOT ? named_by : snapshot->parent[id];
+}
 
 /* }=================================================================================== */
 

@@ -11,6 +11,12 @@
 ** until its penalty's turn comes. Objects of one penalty keep the order in which they were found,
 ** so that the order of the roots decides at last.
 **
+** What a running function holds is near to the root only as long as that runs. So an object is named
+** by the shortest path that runs through no thread, if there is one (named_by). What was first reached
+** through a thread has a flag in its distance. The first object without it, level by level, that
+** refers to one with it takes the flag away, and the object joins the queue once more, to hand that
+** on to what it refers to: each at most once. Only those have a named_by.
+**
 ** Time goes into cache misses on distance[], one for each edge: they are asked for a few objects
 ** ahead. 2.2 million objects with 6.4 million edges: 0.03 s.
 */
@@ -28,7 +34,14 @@ typedef struct frontier {
   uint8_t *through; /* of each object: the penalty of the path to its parent */
   uint32_t tail;
   side_list later[PENALTIES];
+  uint32_t level;
+  uint32_t *named; /* of each object with a named_by: when it got that (name_found) */
 } frontier;
+
+/* In a distance, during the search: the path runs through a thread; it did, but one was found that
+** does not. */
+#define BY_THREAD 0x80000000u
+#define NAMED 0x40000000u
 
 static unsigned penalty_of(uint8_t kind, bool is_registry) {
   static const uint8_t by_type[16] = {
@@ -37,7 +50,7 @@ static unsigned penalty_of(uint8_t kind, bool is_registry) {
   return is_registry ? 2 : by_type[kind & 15];
 }
 
-static bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
+static inline bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
   unsigned own = penalty_of(search->kind[id], id == search->registry);
   if (own <= penalty) {
     front->queue[front->tail++] = id;
@@ -49,11 +62,56 @@ static bool discover(lh_search *search, frontier *front, lh_id id, unsigned pena
   return true;
 }
 
+static bool begin_naming(lh_search *search, frontier *front) {
+  size_t n = (size_t)search->graph.n + 1;
+  if (*search->named_by) return true;
+  *search->named_by = lh_alloc_zeroed(n, sizeof(lh_id));
+  front->named = lh_alloc_zeroed(n, sizeof *front->named);
+  return *search->named_by && front->named;
+}
+
+/* A name that was found on this level, by a path with this penalty. */
+static uint32_t name_found(const frontier *front, unsigned penalty) {
+  return front->level << 3 | penalty;
+}
+
+/* The level on which an object was named; 0: it is named by its parent. */
+static uint32_t named_at(const lh_search *search, const frontier *front, lh_id id) {
+  return search->distance[id] & NAMED ? front->named[id] >> 3 : 0;
+}
+
+/* The source, which is named by no thread, refers to what was reached by one so far; or to what got
+** its name on this level: then the youngest names it, of those with the same penalty. */
+static bool name_target(lh_search *search, frontier *front, lh_id source, lh_id target,
+                        unsigned penalty) {
+  if (search->distance[target] & BY_THREAD) {
+    if (!begin_naming(search, front)) return false;
+    search->distance[target] ^= BY_THREAD | NAMED;
+    (*search->named_by)[target] = source;
+    front->named[target] = name_found(front, penalty);
+    return discover(search, front, target, penalty);
+  }
+  if (front->named[target] == name_found(front, penalty) && source > (*search->named_by)[target])
+    (*search->named_by)[target] = source;
+  return true;
+}
+
+/* Has an object a name that runs through no thread, and is none itself? One that got its name on this
+** level hands it on from the next one. */
+static bool hands_names_on(const lh_search *search, const frontier *front, lh_id source) {
+  return search->named_by && !(search->distance[source] & BY_THREAD) &&
+         (search->kind[source] & 15) != LH_TYPE_THREAD &&
+         named_at(search, front, source) != front->level;
+}
+
 static bool expand(lh_search *search, frontier *front, lh_id source, unsigned penalty) {
   const uint32_t *first_edge = search->graph.first_edge;
   const lh_id *targets = search->graph.edge + first_edge[source];
   size_t n = first_edge[source + 1] - first_edge[source];
-  uint32_t reached = search->distance[source] + 1;
+  bool names = hands_names_on(search, front, source);
+  uint32_t reached = (search->distance[source] & ~(BY_THREAD | NAMED)) + 1;
+  bool again = names && named_at(search, front, source) >= reached; /* by a longer path */
+  if (search->named_by && !names) reached |= BY_THREAD;
   if (search->flow && lh_flow_touches(search->flow, source)) {
     targets = lh_flow_targets(search->flow, source, &n);
     if (!targets) return false;
@@ -62,17 +120,22 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
   for (size_t i = 0; i < n; i++) {
     lh_id target = targets[i];
     if (is_cut && is_cut[target] && search->cut_from[target] == source) continue;
-    if (search->distance[target] == LH_UNREACHED) {
+    uint32_t known = search->distance[target];
+    if (known == LH_UNREACHED) {
       search->distance[target] = reached;
       search->parent[target] = source;
       front->through[target] = (uint8_t)penalty;
       if (!discover(search, front, target, penalty)) return false;
       continue;
     }
-    if (search->distance[target] == reached && source > search->parent[target] &&
+    if (names && known >= NAMED) {
+      if (!name_target(search, front, source, target, penalty)) return false;
+      known = search->distance[target] & ~NAMED;
+    }
+    if (known == reached && !again && source > search->parent[target] &&
         front->through[target] == penalty)
       search->parent[target] = source;
-    if (target == search->watched && search->n_found < search->max_found &&
+    if (target == search->watched && !again && search->n_found < search->max_found &&
         (search->n_found == 0 || search->found[search->n_found - 1] != source))
       search->found[search->n_found++] = source;
   }
@@ -101,6 +164,7 @@ static void fetch_later(frontier *front, unsigned penalty) {
 ** puts the bounds of the next one in first. */
 static bool expand_level(lh_search *search, frontier *front, uint32_t *first) {
   uint32_t next[PENALTIES + 1];
+  front->level++;
   for (unsigned penalty = 0; penalty < PENALTIES; penalty++) {
     next[penalty] = front->tail;
     fetch_later(front, penalty);
@@ -118,7 +182,9 @@ bool lh_search_paths(lh_search *search) {
   bool ok = false;
   uint32_t first[PENALTIES + 1] = {0, 1, 1, 1, 1, 1, 1}; /* the root, of penalty 0 */
   size_t n = (size_t)search->graph.n + 1;
-  frontier front = {.queue = lh_alloc(n, sizeof(lh_id)), .through = lh_alloc(n, 1), .tail = 1};
+  if (n >= NAMED) search->named_by = NULL; /* a distance may be as great */
+  size_t most = search->named_by ? 2 * n : n;
+  frontier front = {.queue = lh_alloc(most, sizeof(lh_id)), .through = lh_alloc(n, 1), .tail = 1};
   if (!front.queue || !front.through) goto out;
   front.queue[0] = search->from;
   search->distance[search->from] = 0;
@@ -128,7 +194,10 @@ bool lh_search_paths(lh_search *search) {
   while (ok && first[0] < first[PENALTIES] &&
          (search->max_found == 0 || search->n_found < search->max_found))
     ok = expand_level(search, &front, first);
+  for (size_t id = 0; search->named_by && id < n; id++)
+    if (search->distance[id] < LH_AVOIDED) search->distance[id] &= ~(BY_THREAD | NAMED);
 out:
+  lh_free(front.named);
   for (unsigned penalty = 0; penalty < PENALTIES; penalty++) lh_free(front.later[penalty].id);
   lh_free(front.queue);
   lh_free(front.through);

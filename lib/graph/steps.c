@@ -106,7 +106,7 @@ static bool index_source(const lh_snapshot *snapshot, lh_steps *steps, lh_id sou
       steps->saved[steps->n_saved++] = it;
     }
     if (!lh_edges_next(&it, &edge)) return true;
-    if (edge.weak || snapshot->parent[edge.target] != source) continue;
+    if (edge.weak || lh_naming_parent(snapshot, edge.target) != source) continue;
     uint32_t *place = &steps->place[edge.target];
     if (*place != UINT32_MAX) {
       lh_edge best = indexed_edge(steps, source, edge.target);
@@ -133,7 +133,8 @@ static void make_index(const lh_snapshot *snapshot, lh_steps *steps) {
 
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target) {
   lh_steps *steps = snapshot->steps;
-  if (steps->place && snapshot->parent[target] == source && steps->place[target] != UINT32_MAX)
+  if (steps->place && lh_naming_parent(snapshot, target) == source &&
+      steps->place[target] != UINT32_MAX)
     return indexed_edge(steps, source, target);
   lh_edges it;
   lh_edge edge, best = {.source = source, .target = target};

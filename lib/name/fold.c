@@ -43,21 +43,29 @@ bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {
 
 /* {=== States ======================================================================== */
 
+static uint32_t step_at(const lh_folder *folder, const lh_fold_state *state) {
+  return folder->tree->list[state->place].step;
+}
+
+static uint32_t depth_of(const lh_folder *folder, const lh_fold_state *state) {
+  return folder->tree->list[state->place].depth;
+}
+
 static bool is_starred(const lh_folder *folder, const lh_fold_state *state) {
-  return lh_is_starred(&folder->tree->steps[state->step]);
+  return lh_is_starred(lh_last_step(folder->tree, state->place));
 }
 
 static lh_form form_of(const lh_folder *folder, const lh_fold_state *state) {
-  return (lh_form)folder->tree->steps[state->step].form;
+  return (lh_form)lh_last_step(folder->tree, state->place)->form;
 }
 
-static uint32_t intern(lh_folder *folder, lh_fold_state state) {
-  if (state.parent == LH_NO_NUMBER || state.step == LH_NO_NUMBER) return LH_NO_NUMBER;
-  uint64_t words[2] = {(uint64_t)state.parent << 32 | state.step, state.class_index};
+static uint32_t intern(lh_folder *folder, lh_fold_state state, uint32_t step) {
+  if (state.parent == LH_NO_NUMBER || step == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint64_t words[2] = {(uint64_t)state.parent << 32 | step, state.class_index};
   uint32_t *index = lh_map_at_words(&folder->interned, words, 2);
   if (!index || *index != LH_NO_NUMBER) return index ? *index : LH_NO_NUMBER;
   uint32_t before = folder->n_states > 0 ? folder->states[state.parent].place : 0;
-  state.place = lh_place_behind(folder->tree, before, state.step);
+  state.place = lh_place_behind(folder->tree, before, step);
   if (state.place == LH_NO_NUMBER ||
       !lh_grow(&folder->states, folder->n_states, &folder->capacity, sizeof state))
     return LH_NO_NUMBER;
@@ -72,8 +80,8 @@ bool lh_folder_begin(lh_folder *folder, const lh_snapshot *snapshot, lh_place_tr
   uint32_t place = lh_place_of_text(tree, &root);
   folder->any_key = lh_any_key(tree);
   if (place == LH_NO_NUMBER || folder->any_key == LH_NO_NUMBER) return false;
-  lh_fold_state start = {.step = tree->list[place].step, .class_index = UINT32_MAX};
-  if (intern(folder, start) == LH_FOLD_START) return true;
+  lh_fold_state start = {.class_index = UINT32_MAX};
+  if (intern(folder, start, tree->list[place].step) == LH_FOLD_START) return true;
   lh_folder_free(folder);
   return false;
 }
@@ -108,15 +116,11 @@ static uint32_t with_class(lh_folder *folder, uint32_t state, uint32_t class_ind
   lh_fold_state s = folder->states[state];
   s.class_index = class_index;
   s.once = false;
-  return intern(folder, s);
+  return intern(folder, s, step_at(folder, &s));
 }
 
 static uint32_t append(lh_folder *folder, uint32_t parent, uint32_t step, uint32_t class_index) {
-  lh_fold_state s = {.parent = parent,
-                     .step = step,
-                     .class_index = class_index,
-                     .depth = folder->states[parent].depth + 1};
-  return intern(folder, s);
+  return intern(folder, (lh_fold_state){.parent = parent, .class_index = class_index}, step);
 }
 
 /* }=================================================================================== */
@@ -136,7 +140,8 @@ static uint32_t star(lh_folder *folder, uint32_t from, uint32_t to, uint32_t ste
   uint32_t body[LOOK_BACK + 1];
   size_t n = LOOK_BACK + 1;
   body[--n] = step;
-  for (uint32_t s = to; s != from; s = folder->states[s].parent) body[--n] = folder->states[s].step;
+  for (uint32_t s = to; s != from; s = folder->states[s].parent)
+    body[--n] = step_at(folder, &folder->states[s]);
   return lh_intern_repeat(folder->tree, body + n, LOOK_BACK + 1 - n);
 }
 
@@ -164,12 +169,13 @@ static bool repeat_in_front(lh_folder *folder, uint32_t state, uint32_t step, ui
   const lh_fold_state last = folder->states[front.parent];
   const lh_fold_state first = folder->states[last.parent];
   if (form_of(folder, &last) != LH_FORM_BEHIND) return true;
-  bool again = last.step == step && first.step == front.step;
+  uint32_t front_step = step_at(folder, &front), last_step = step_at(folder, &last);
+  bool again = last_step == step && step_at(folder, &first) == front_step;
   if (!again && !is_starred(folder, &last)) return true;
-  const uint32_t body[2] = {front.step, step};
+  const uint32_t body[2] = {front_step, step};
   uint32_t starred = lh_intern_repeat(folder->tree, body, 2);
   if (starred == LH_NO_NUMBER) return false;
-  if (last.step == starred)
+  if (last_step == starred)
     *to = with_class(folder, front.parent, class_index);
   else if (again)
     *to = append(folder, first.parent, starred, class_index);
@@ -183,12 +189,13 @@ static bool repeat_in_front(lh_folder *folder, uint32_t state, uint32_t step, ui
 static uint32_t step_along(lh_folder *folder, uint32_t seen, uint32_t starred,
                            uint32_t class_index) {
   const lh_fold_state s = folder->states[seen];
-  if (s.step == starred) {
+  uint32_t seen_step = step_at(folder, &s);
+  if (seen_step == starred) {
     folder->states[seen].once = false;
     return seen;
   }
   const lh_place_step *steps = folder->tree->steps;
-  bool is_same = steps[starred].has_any_key == steps[s.step].has_any_key;
+  bool is_same = steps[starred].has_any_key == steps[seen_step].has_any_key;
   if (is_starred(folder, &s) && (is_same || is_starred(folder, &folder->states[s.parent]))) {
     uint32_t any =
         special_step(folder, LH_STEP_ANY_LINK, ".*"); /* .left and .right, in any order */
@@ -206,9 +213,10 @@ static uint32_t step_behind(lh_folder *folder, uint32_t state, uint32_t step,
   if (!repeat_in_front(folder, state, step, class_index, &repeated)) return LH_NO_NUMBER;
   if (repeated != LH_NO_NUMBER) return repeated;
   const lh_fold_state before = folder->states[state];
-  if (before.depth >= MAX_DEPTH) {
+  uint32_t last = step_at(folder, &before);
+  if (depth_of(folder, &before) >= MAX_DEPTH) {
     uint32_t dots = special_step(folder, LH_STEP_MORE, " ...");
-    if (before.step == dots) return state;
+    if (last == dots) return state;
     return append(folder, state, dots, UINT32_MAX);
   }
   uint32_t seen = same_class_before(folder, state, class_index);
@@ -216,11 +224,12 @@ static uint32_t step_behind(lh_folder *folder, uint32_t state, uint32_t step,
     uint32_t starred = star(folder, seen, state, step);
     return starred != LH_NO_NUMBER ? step_along(folder, seen, starred, class_index) : LH_NO_NUMBER;
   }
-  bool again = before.step == step, is_index = step == folder->any_key;
-  if (again && is_index) again = folder->states[before.parent].step == step; /* [*][*]: a matrix */
+  bool again = last == step, is_index = step == folder->any_key;
+  if (again && is_index) /* [*][*] is a matrix */
+    again = step_at(folder, &folder->states[before.parent]) == step;
   uint32_t starred = star(folder, state, state, step);
   if (starred == LH_NO_NUMBER) return LH_NO_NUMBER;
-  if (before.step == starred) return with_class(folder, state, class_index);
+  if (last == starred) return with_class(folder, state, class_index);
   if (!again) return append(folder, state, step, class_index);
   uint32_t from = is_index ? folder->states[before.parent].parent : before.parent;
   return append(folder, from, starred, class_index);
@@ -303,14 +312,14 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
     return to;
   }
   const lh_fold_state before = folder->states[state];
-  lh_fold_state next = {.class_index = class_index, .step = step_of(folder, edge)};
+  lh_fold_state next = {.class_index = class_index};
+  uint32_t step = step_of(folder, edge);
   if (form != LH_FORM_BASE) {
-    if (before.step == next.step || before.depth >= MAX_DEPTH)
+    if (step_at(folder, &before) == step || depth_of(folder, &before) >= MAX_DEPTH)
       return with_class(folder, state, class_index);
     next.parent = state;
-    next.depth = before.depth + 1;
   }
-  return intern(folder, next);
+  return intern(folder, next, step);
 }
 
 /* }=================================================================================== */
@@ -318,14 +327,15 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
 /* The place behind the steps that a state's own step stood for. */
 static uint32_t add_told(lh_folder *folder, uint32_t place, const lh_fold_state *s) {
   lh_place_tree *tree = folder->tree;
-  const lh_place_step step = tree->steps[s->step];
+  uint32_t own = step_at(folder, s);
+  const lh_place_step step = tree->steps[own];
   if (s->once && step.n_body > 0) {
     for (uint32_t i = 0; i < step.n_body; i++)
       place = lh_place_behind(tree, place, tree->bodies[step.body + i]);
     return place;
   }
-  if (s->step != folder->any_key || s->key == LH_ROOT || s->key == LH_NO_OBJECT)
-    return lh_place_behind(tree, place, s->step);
+  if (own != folder->any_key || s->key == LH_ROOT || s->key == LH_NO_OBJECT)
+    return lh_place_behind(tree, place, own);
   lh_edge edge = {.kind = LH_EDGE_VALUE, .key = {.kind = LH_VALUE_OBJECT, .as.object = s->key}};
   return lh_place_behind(tree, place, lh_step_of_edge(tree, folder->snapshot, &edge));
 }

@@ -24,9 +24,8 @@ uint32_t lh_place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot, cons
 
 typedef struct lh_fold_state {
   uint32_t parent;
-  uint32_t step, place;
+  uint32_t place;       /* as which it is told; its last step is the state's own */
   uint32_t class_index; /* of the object reached, if it is specific; else UINT32_MAX */
-  uint32_t depth;       /* steps since the beginning */
   lh_id key;            /* the one string key that [*] stood for so far; LH_NO_OBJECT: many */
   bool once;            /* of what is starred: up to now it stood for one only */
 } lh_fold_state;
@@ -82,7 +81,7 @@ bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge);
 
 /* {=== fold_paths.c ================================================================== */
 
-/* The shortest paths of many objects, folded. All zero are none. */
+/* The paths that many objects are named by (lh_naming_parent), folded. All zero are none. */
 typedef struct lh_folded_paths {
   lh_folder folder;
   uint32_t *state; /* of each object on one of them: what its own path is, folded */
@@ -94,7 +93,7 @@ typedef struct lh_folded_paths {
 ** what its path is. False: out of memory. */
 typedef bool (*lh_visit)(const lh_edge *edge, void *payload);
 
-/* Folds the shortest paths of all `ids` (reachable, in any order), meeting each object once, of a
+/* Folds the paths of all `ids` (reachable, in any order), meeting each object once, of a
 ** snapshot that has been classified. `visit` may be NULL. False: out of memory. To be followed by
 ** lh_free_folded, whatever it returns. O(edges of the objects on the paths), 4 bytes an object of
 ** the snapshot and 4 more for each of those. */

@@ -1,5 +1,5 @@
 /*
-** fold_paths.c - the shortest paths of many objects at once, folded: the part of the tree of
+** fold_paths.c - the paths that many objects are named by, at once and folded: the part of the tree of
 ** parents that leads to them, from the root down. Each object's edges are decoded once, however
 ** many paths run through it, so that a million objects in one array cost that array once.
 */
@@ -30,9 +30,9 @@ static bool allocate(walk *w, const lh_id *ids, size_t n_ids) {
   if (!w->state) return false;
   w->state[LH_ROOT] = WANTED;
   for (size_t i = 0; i < n_ids; i++) {
-    for (lh_id id = ids[i]; !(w->state[id] & WANTED); id = snapshot->parent[id]) {
+    for (lh_id id = ids[i]; !(w->state[id] & WANTED); id = lh_naming_parent(snapshot, id)) {
       w->state[id] |= WANTED;
-      w->state[snapshot->parent[id]] |= INNER;
+      w->state[lh_naming_parent(snapshot, id)] |= INNER;
       n_wanted++;
     }
   }
@@ -74,7 +74,7 @@ static uint32_t count_targets(walk *w, lh_id id, bool *doubles) {
   *doubles = false;
   for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++) {
     lh_id target = snapshot->edge[e];
-    if (!(w->state[target] & WANTED) || snapshot->parent[target] != id) continue;
+    if (!(w->state[target] & WANTED) || lh_naming_parent(snapshot, target) != id) continue;
     if (w->state[target] & MET)
       *doubles = true;
     else
@@ -93,7 +93,7 @@ typedef struct keys {
 static bool is_to_visit(const walk *w, const lh_edge *edge) {
   uint8_t state = w->state[edge->target];
   return (state & WANTED) && !(state & VISITED) && !edge->weak &&
-         w->snapshot->parent[edge->target] == edge->source;
+         lh_naming_parent(w->snapshot, edge->target) == edge->source;
 }
 
 static bool visit_edge(walk *w, const lh_edge *edge, keys k) {

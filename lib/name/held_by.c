@@ -39,17 +39,17 @@ static int begin(lh_snapshot *snapshot, lh_error *error) {
 /* The state of an object that is reachable; LH_NO_NUMBER when out of memory. */
 static uint32_t state_of(const lh_snapshot *snapshot, lh_id id) {
   lh_folds *folds = snapshot->folds;
-  const lh_id *parent = snapshot->parent;
   size_t n = 0;
   lh_id at = id;
-  for (; at != LH_ROOT && folds->state[at] == LH_FOLD_START; at = parent[at]) n++;
+  for (; at != LH_ROOT && folds->state[at] == LH_FOLD_START; at = lh_naming_parent(snapshot, at))
+    n++;
   lh_id *way = lh_alloc(n, sizeof *way);
   if (!way) return LH_NO_NUMBER;
   uint32_t state = folds->state[at];
   size_t i = n;
-  for (at = id; i > 0; at = parent[at]) way[--i] = at;
+  for (at = id; i > 0; at = lh_naming_parent(snapshot, at)) way[--i] = at;
   for (; i < n && state != LH_NO_NUMBER; i++) {
-    lh_edge edge = lh_best_edge(snapshot, parent[way[i]], way[i]);
+    lh_edge edge = lh_best_edge(snapshot, lh_naming_parent(snapshot, way[i]), way[i]);
     state = lh_fold_edge(&folds->folder, state, &edge);
     if (state != LH_NO_NUMBER) folds->state[way[i]] = state;
   }

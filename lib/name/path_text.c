@@ -39,12 +39,15 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge) {
 /* The path of a weak table, if it is a plain one: its length; 0: it is not. */
 static uint32_t holder_path(const lh_snapshot *snapshot, lh_id holder,
                             lh_edge steps[MAX_HOLDER_STEPS]) {
-  uint32_t n = snapshot->distance ? snapshot->distance[holder] : UINT32_MAX;
-  bool plain = n <= MAX_HOLDER_STEPS;
+  uint32_t n = 0;
   lh_id at = holder;
+  bool plain = snapshot->distance && snapshot->distance[holder] <= MAX_HOLDER_STEPS;
+  for (; plain && at != LH_ROOT && n <= MAX_HOLDER_STEPS; n++) at = lh_naming_parent(snapshot, at);
+  plain = plain && n <= MAX_HOLDER_STEPS;
+  at = holder;
   for (uint32_t i = n; plain && i > 0; i--) {
-    steps[i - 1] = lh_best_edge(snapshot, snapshot->parent[at], at);
-    at = snapshot->parent[at];
+    steps[i - 1] = lh_best_edge(snapshot, lh_naming_parent(snapshot, at), at);
+    at = lh_naming_parent(snapshot, at);
     if (steps[i - 1].kind == LH_EDGE_EPHEMERON) plain = false;
   }
   return plain ? n : 0;
@@ -336,7 +339,8 @@ static uint32_t fold_path(lh_place_tree *tree, const lh_snapshot *snapshot, cons
   for (size_t i = 0; i < n_path && state != LH_NO_NUMBER; i++) {
     state = lh_fold_edge(&folder, state, &path[i]);
     size_t from_end = n_path - 1 - i;
-    if (from_end < n && state != LH_NO_NUMBER) last[from_end] = folder.states[state].step;
+    if (from_end < n && state != LH_NO_NUMBER)
+      last[from_end] = tree->list[folder.states[state].place].step;
   }
   uint32_t place = state != LH_NO_NUMBER ? folder.states[state].place : LH_NO_NUMBER;
   lh_folder_free(&folder);

@@ -147,6 +147,7 @@ struct lh_snapshot {
   /* reach.c */
   uint32_t *distance; /* UINT32_MAX: garbage */
   lh_id *parent;      /* one step back on the shortest path */
+  lh_id *named_by;    /* one back on the path that names it, LH_ROOT: `parent`; NULL: all of them */
   lh_reach reach;
 
   /* steps.c */

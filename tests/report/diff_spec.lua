@@ -304,3 +304,30 @@ describe("the bytes of new objects", function()
     assert.matches("alive in c: [%d,]+ B, retaining [%d,]+ B\n", exact)
   end)
 end)
+
+--  _G.app.handlers.ring.push -> upvalue ring -> [i] -> {x}: 2,000 at most
+describe("a ring that is always full", function()
+  it("has as much in each snapshot, also where one is taken inside its own function", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      app = {handlers = {}}
+      local function make_ring()
+        local ring, at = {}, 0
+        return function(x, name)
+          at = at % 2000 + 1
+          ring[at] = {x}
+          if name then heap.snapshot(name) end
+        end
+      end
+      app.handlers.ring = {push = make_ring()}
+      local function fill(n) for i = 1, n do app.handlers.ring.push(i) end end
+      fill(2000) heap.snapshot "a" fill(2000) heap.snapshot "b" fill(1000)
+      app.handlers.ring.push(1, "c")
+    ]]
+    local answer = json.decode((support.run("heapdiff --json a b c", {cwd = dir})))
+    assert.equal(1, #answer.groups)
+    assert.same({2000, 2000, 2000}, answer.groups[1].at)
+    assert.match("in _G%.app%.handlers%.ring%.push%)%[%*%]$", answer.groups[1].held_by)
+    assert.match("2,000 %-> 2,000 %-> 2,000", support.run("heapdiff a b c", {cwd = dir}))
+  end)
+end)

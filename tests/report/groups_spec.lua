@@ -365,10 +365,9 @@ describe("new objects that stay", function()
       end
     ]]
     local groups = table.concat(groups_of(answer), "\n")
-    assert.match("10 {entry} <- (local cache in main chunk @app.lua of main thread)[*]", groups, 1,
-                 true)
+    assert.match("10 {entry} <- (upvalue cache of function leak @app.lua:4)[*]", groups, 1, true)
     assert.match("10 {element} <- key of _G.set", groups, 1, true)
-    assert.match("10 thread @app.lua:8 <- (local kept in main chunk @app.lua of main thread)[*]",
+    assert.match("10 thread @app.lua:8 <- (upvalue kept of function leak @app.lua:4)[*]",
                  groups, 1, true)
   end)
 
@@ -436,7 +435,7 @@ describe("new objects that stay", function()
           end
           leak()
         ]]):format(mode, n))
-        assert.same({n .. " Resource <- (local kept in main chunk @app.lua of main thread)[*]"},
+        assert.same({n .. " Resource <- (upvalue kept of function leak @app.lua:4)[*]"},
                     groups_of(answer))
       end
     end)
