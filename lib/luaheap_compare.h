@@ -43,6 +43,8 @@ typedef struct lh_diff_group {
   uint64_t retained_bytes; /* theirs and all that they dominate: groups add up, no byte twice */
   uint64_t new_objects;    /* new objects that these retain, themselves included */
   uint64_t new_bytes;      /* the shallow bytes of the new objects */
+  uint64_t cause;          /* the same number for all that is about one cause: of one container, of
+                              its keys, of what is in its elements; counted from 1 */
   lh_id example;           /* the one that retains most */
   char fingerprint[LH_FINGERPRINT_BYTES];
   lh_allocated allocated; /* where `objects` were; `made` between the two snapshots, or in one since
@@ -60,6 +62,7 @@ typedef struct lh_grown {
   const char *held_by;                   /* its path; owned by the diff */
   const char *place;                     /* the path folded as in a group; owned by the diff */
   uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
+  uint64_t cause;                        /* as of a group */
   char fingerprint[LH_FINGERPRINT_BYTES];
   uint32_t at; /* private: the number of the place */
 } lh_grown;
@@ -202,6 +205,7 @@ typedef struct lh_growth_row {
   int64_t grew_objects[2]; /* the same of all_objects */
   double bytes_per_step;   /* of the second of these */
   double bytes_per_second;
+  uint64_t cause;                     /* as of a group of a diff */
   uint32_t printed_at, printed_class; /* private: what the fingerprint is of */
   const char *printed_name;
 } lh_growth_row;

@@ -17,7 +17,8 @@
 ** next is opened. Nothing is lost that adds up: the bytes of a vertex and all below it are those
 ** that it retains.
 **
-** For both: known_classes.c (which classes of several snapshots are the same).
+** For both: known_classes.c (which classes of several snapshots are the same), causes.c (which rows are about
+** one cause).
 */
 #ifndef LUAHEAP_COMPARE_H
 #define LUAHEAP_COMPARE_H
@@ -124,6 +125,22 @@ int lh_diff_grown(const lh_three *three, lh_diff *diff, lh_error *error);
 /* changes.c: classes, and gone_* if `same_state`. b may be NULL. */
 int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,
                     uint32_t a_in_c, lh_whole_diff *whole, lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== causes.c ====================================================================== */
+
+/* A row at a place; `cause` gets the number of its cause. */
+typedef struct lh_caused {
+  uint32_t place;
+  uint64_t bytes;
+  uint64_t *cause;
+  size_t number; /* in the order that they are given in */
+} lh_caused;
+
+/* Rows that are about one cause get one number, counted from 1. The rows are sorted then. False: out
+** of memory. */
+bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n);
 
 /* }=================================================================================== */
 

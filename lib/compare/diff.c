@@ -204,6 +204,26 @@ static int share_c_functions(lh_snapshot *const snapshots[3], lh_error *error) {
   return LH_OK;
 }
 
+/* Numbers the causes of groups and containers. */
+static int number_causes(lh_snapshot *c, lh_diff *diff, lh_error *error) {
+  size_t n = diff->n_groups + diff->n_grown;
+  const lh_place_tree *tree = lh_places_of(c);
+  lh_caused *rows = lh_alloc(n, sizeof *rows);
+  bool ok = tree && rows;
+  for (size_t i = 0; ok && i < diff->n_groups; i++) {
+    lh_diff_group *group = &diff->groups[i];
+    rows[i] = (lh_caused){group->held_at, group->retained_bytes, &group->cause, 0};
+  }
+  for (size_t i = 0; ok && i < diff->n_grown; i++) {
+    lh_grown *grown = &diff->grown[i];
+    rows[diff->n_groups + i] =
+        (lh_caused){grown->at, lh_grown_by(grown->shallow_bytes), &grown->cause, 0};
+  }
+  ok = ok && lh_number_causes(tree, rows, n);
+  lh_free(rows);
+  return ok ? LH_OK : lh_fail_memory(error, "looking for causes");
+}
+
 static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff, lh_error *error) {
   uint64_t state_id = lh_snapshot_info(c)->state_id;
   lh_three three = {.a = a, .b = b, .c = c};
@@ -225,6 +245,7 @@ static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff
     code = add_groups(c, &window, diff, error);
     if (!code && b) code = lh_diff_grown(&three, diff, error);
     if (!code && b) code = weigh(&three, diff, error);
+    if (!code) code = number_causes(c, diff, error);
   }
   return code || !by_class ? code
                            : lh_diff_changes(a, b, c, three.a_in_c, (lh_whole_diff *)diff, error);
@@ -257,7 +278,8 @@ int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out,
   if (!code) lh_find_call(snapshot, window.call);
   if (!code) code = make(out, error);
   if (!code) (*out)->same_state = true;
-  return finish(code ? code : add_groups(snapshot, &window, *out, error), out);
+  if (!code) code = add_groups(snapshot, &window, *out, error);
+  return finish(code ? code : number_causes(snapshot, *out, error), out);
 }
 
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,

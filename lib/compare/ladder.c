@@ -204,6 +204,18 @@ static void add_level(builder *b, const lh_figures *at) {
   }
 }
 
+static bool number_causes_of_paths(builder *b) {
+  lh_growth *growth = b->growth;
+  lh_caused *rows = lh_alloc(growth->n_paths, sizeof *rows);
+  for (size_t i = 0; rows && i < growth->n_paths; i++) {
+    lh_growth_row *row = &growth->paths[i];
+    rows[i] = (lh_caused){row->printed_at, row->at[growth->n_snapshots - 1].bytes, &row->cause, 0};
+  }
+  bool ok = rows && lh_number_causes(&b->ladder->tree, rows, growth->n_paths);
+  lh_free(rows);
+  return ok;
+}
+
 static bool list_path_rows(builder *b) {
   lh_growth *growth = b->growth;
   const lh_ladder *ladder = b->ladder;
@@ -234,7 +246,7 @@ static bool list_path_rows(builder *b) {
   }
   lh_free(main_class);
   if (ok) sort_rows(b, growth->paths, growth->n_paths);
-  return ok;
+  return ok && number_causes_of_paths(b);
 }
 
 /* }=================================================================================== */

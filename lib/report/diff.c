@@ -70,6 +70,9 @@ static const lh_column group_columns[] = {
     LH_COUNT_SERIES("at", NULL, at,
                     "of three snapshots: how many objects are at that path in each, new or not",
                     LH_OPTIONAL, .compute = absent_unless_three),
+    LH_COUNT("cause", NULL, cause,
+             "the same number for all that is about one cause: of one container, of its keys, of "
+             "what is in its elements"),
     LH_COUNT("objects", NULL, objects,
              "how many: those that no other new object retains, and those of the same class that "
              "these retain, such as the rest of a linked list"),

@@ -15,6 +15,7 @@ static const lh_column columns[] = {
     LH_OF("class", NULL, LH_COLUMN_TEXT, id, lh_cell_class, "what it is"),
     LH_TEXT("held_by", NULL, held_by, "its path"),
     LH_TEXT("place", NULL, place, "the same with \"*\" where the paths of a group vary"),
+    LH_COUNT("cause", NULL, cause, "as of a group"),
     LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "in each of the three snapshots"),
     LH_COUNT_SERIES("entries", NULL, entries, "of a table; the same"),
     LH_END};

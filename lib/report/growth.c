@@ -81,6 +81,9 @@ const lh_column lh_growth_columns[] = {
     LH_INLINE_TEXT("fingerprint", NULL, fingerprint,
                    "the same in every run of the program; absent by class",
                    LH_ONLY_WHERE(is_by_path)),
+    LH_COUNT("cause", NULL, cause,
+             "the same number for all that is about one cause; absent by class",
+             LH_ONLY_WHERE(is_by_path)),
     LH_END};
 #undef ROW
 

@@ -40,6 +40,7 @@
 ---@field held_by string a folded path
 ---@field also_held_by? string and what else holds half of them or more, each by itself
 ---@field at? integer[] of three snapshots: how many objects are at that path in each, new or not
+---@field cause integer the same number for all that is about one cause: of one container, of its keys, of what is in its elements
 ---@field objects integer how many: those that no other new object retains, and those of the same class that these retain, such as the rest of a linked list
 ---@field shallow_bytes integer of these
 ---@field retained_bytes integer that would go with them
@@ -55,6 +56,7 @@
 ---@field class string what it is
 ---@field held_by string its path
 ---@field place string the same with "*" where the paths of a group vary
+---@field cause integer as of a group
 ---@field shallow_bytes integer[] in each of the three snapshots
 ---@field entries integer[] of a table; the same
 
@@ -99,6 +101,7 @@
 ---@field bytes_per_second? number the same; absent if the times are not known
 ---@field held_by? string a folded path; absent by class
 ---@field fingerprint? string the same in every run of the program; absent by class
+---@field cause? integer the same number for all that is about one cause; absent by class
 
 ---@class heap.string_change
 ---@field example heap.object one of them

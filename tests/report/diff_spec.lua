@@ -331,3 +331,35 @@ describe("a ring that is always full", function()
     assert.match("2,000 %-> 2,000 %-> 2,000", support.run("heapdiff a b c", {cwd = dir}))
   end)
 end)
+
+--  _G.cache -> ["user n"] -> {id}, _G.cached -> [i] -> {key}: a cause each
+describe("rows about one cause", function()
+  it("have one number, and others have other ones", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      cache, cached = {}, {}
+      local n = 0
+      local function work()
+        for _ = 1, 100 do
+          n = n + 1
+          cache["a user of the name " .. n] = {id = n}
+          cached[#cached + 1] = {key = n, more = n}
+        end
+      end
+      for _, name in ipairs {"a", "b", "c"} do work() heap.snapshot(name) end
+    ]]
+    local causes = {}
+    local answer = json.decode((support.run("heapdiff --json a b c", {cwd = dir})))
+    for _, list in ipairs {answer.groups, answer.grown} do
+      for _, row in ipairs(list) do causes[row.held_by] = row.cause end
+    end
+    assert.equal(causes["_G.cache"], causes["_G.cache[*]"])
+    assert.equal(causes["_G.cache"], causes["key of _G.cache"])
+    assert.equal(causes["_G.cached"], causes["_G.cached[*]"])
+    assert.same({1, 2}, {math.min(causes["_G.cache"], causes["_G.cached"]),
+                         math.max(causes["_G.cache"], causes["_G.cached"])})
+    local ladder = json.decode((support.run("heapdiff --ladder --json a b c", {cwd = dir})))
+    for _, row in ipairs(ladder.paths) do causes[row.held_by] = row.cause end
+    assert.not_equal(causes["_G.cache[*]"], causes["_G.cached[*]"])
+  end)
+end)

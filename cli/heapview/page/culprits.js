@@ -28,7 +28,7 @@
 
   /* {=== Answers ======================================================================= */
 
-  /* Each gives boxes: {name, word, what, bytes, series, at, class, made, isUncertain}. */
+  /* Each gives boxes: {name, word, what, bytes, cause, series, at, class, made, isUncertain}. */
 
   /* "allocated between a and b, still alive in c" */
   function stayed() {
@@ -41,7 +41,7 @@
   function ofGroup(group) {
     return {name: group.held_by || group.class, word: stayed(), at: group.example,
       what: `${count(group.objects)} \u00d7 ${group.class}`, bytes: group.retained_bytes,
-      series: group.at, made: group.allocated};
+      cause: group.cause, series: group.at, made: group.allocated};
   }
 
   /* What it grew by counts: that it was there before is no fault. */
@@ -51,7 +51,7 @@
       word: steps.length > 2 ? `grew until ${steps[1]}, and again until ${steps[2]}`
         : `grew since ${steps[0]}`,
       what: row.class, bytes: last(row.shallow_bytes) - row.shallow_bytes[0], isMore: true,
-      series: row.entries};
+      cause: row.cause, series: row.entries};
   }
 
   function ofDiff(answer) {
@@ -67,10 +67,10 @@
   }
 
   function ofLeaks(answer) {
-    return answer.leaks.map((leak) => ({
+    return answer.leaks.map((leak, i) => ({
       name: leak.held_by || leak.class, word: leak.prospect, at: leak.example,
       what: `${count(leak.objects)} \u00d7 ${leak.class}`, bytes: leak.retained_bytes,
-      made: leak.allocated, isUncertain: leak.prospect !== "grows"
+      cause: i, made: leak.allocated, isUncertain: leak.prospect !== "grows"
     })).filter((leak) => !leak.isUncertain || leak.bytes > WORTH_A_BOX * heapBytes());
   }
 
@@ -78,7 +78,7 @@
     return (answer.paths || []).filter((row) => /^grows/.test(row.verdict)).map((row) => ({
       name: row.held_by, word: row.verdict, class: row.class,
       what: `${count(last(row.objects))} \u00d7 ${row.class}`, bytes: last(row.bytes),
-      series: row.entries.some((n) => n > 0) ? row.entries : row.objects
+      cause: row.cause, series: row.entries.some((n) => n > 0) ? row.entries : row.objects
     }));
   }
 
@@ -88,24 +88,11 @@
 
   /* {=== One box for each cause ========================================================= */
 
-  /* "_G.cache" of _G.cache[*], and of the keys there. */
-  function containerOf(name) {
-    return name.replace(/^key of /, "").replace(/\[\*\]$/, "");
-  }
-
-  /* Is it what has a box, its container, its keys, or a part of it? */
-  function isOfCause(one, boxed) {
-    const container = containerOf(boxed.name);
-    return one.name !== boxed.name &&
-      (containerOf(one.name) === container || one.name.startsWith(`${container}[*]`) ||
-        boxed.name.includes(one.name));
-  }
-
   function causes(list) {
     const boxes = [];
     for (const one of list) {
       const isWorth = boxes.length === 0 || one.bytes >= LEAST_OF_FIRST * boxes[0].bytes;
-      if (isWorth && !boxes.some((boxed) => isOfCause(one, boxed))) boxes.push(one);
+      if (isWorth && !boxes.some((boxed) => boxed.cause === one.cause)) boxes.push(one);
     }
     return boxes.slice(0, MOST_BOXES);
   }

@@ -1,0 +1,67 @@
+/*
+** causes.c - which rows of a comparison are about one cause: those of one container, of its keys, of
+** what is in its elements, and of what it is in. Rows with more bytes give the numbers.
+*/
+#include <stdlib.h>
+
+#include "compare.h"
+
+typedef struct causes {
+  const lh_place_tree *tree;
+  lh_map of_container; /* the table of which a row has the keys or values, or its place -> cause */
+  lh_map above;        /* each place that a row is inside of -> cause */
+  uint64_t n;
+} causes;
+
+static int compare_rows(const void *left, const void *right) {
+  const lh_caused *a = left, *b = right;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return (a->number > b->number) - (a->number < b->number);
+}
+
+static uint32_t container_or_itself(const lh_place_tree *tree, uint32_t place) {
+  uint32_t container = lh_place_container(tree, place);
+  return container == LH_NO_PLACE ? place : container;
+}
+
+/* LH_NO_NUMBER: it is about none so far. */
+static uint32_t find_cause(const causes *c, uint32_t place) {
+  uint32_t found = lh_map_get(&c->of_container, container_or_itself(c->tree, place));
+  if (found == LH_NO_NUMBER) found = lh_map_get(&c->above, place);
+  for (; found == LH_NO_NUMBER && place != LH_NO_PLACE; place = lh_place_before(c->tree, place)) {
+    uint32_t container = lh_place_container(c->tree, place);
+    if (container != LH_NO_PLACE) found = lh_map_get(&c->of_container, container);
+  }
+  return found;
+}
+
+static bool note_first(lh_map *map, uint32_t place, uint32_t cause) {
+  uint32_t *known = lh_map_at(map, place);
+  if (known && *known == LH_NO_NUMBER) *known = cause;
+  return known;
+}
+
+static bool add_cause(causes *c, uint32_t place, uint32_t cause) {
+  bool ok = note_first(&c->of_container, container_or_itself(c->tree, place), cause);
+  for (; ok && place != LH_NO_PLACE; place = lh_place_before(c->tree, place))
+    ok = note_first(&c->above, place, cause);
+  return ok;
+}
+
+bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n) {
+  causes c = {.tree = tree};
+  bool ok = true;
+  for (size_t i = 0; i < n; i++) rows[i].number = i;
+  if (n > 1) qsort(rows, n, sizeof *rows, compare_rows);
+  for (size_t i = 0; ok && i < n; i++) {
+    uint32_t cause = find_cause(&c, rows[i].place);
+    if (cause == LH_NO_NUMBER) {
+      cause = (uint32_t)c.n++;
+      ok = add_cause(&c, rows[i].place, cause);
+    }
+    *rows[i].cause = cause + 1;
+  }
+  lh_map_free(&c.of_container);
+  lh_map_free(&c.above);
+  return ok;
+}
