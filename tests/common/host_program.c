@@ -44,7 +44,7 @@ pid_t host_start(const char *name, const char *argument) {
   return host;
 }
 
-void host_end(pid_t host) {
+void host_program_end(pid_t host) {
   assert_int_equal(kill(host, SIGKILL), 0);
   assert_int_equal(waitpid(host, NULL, 0), host);
 }

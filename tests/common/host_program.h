@@ -11,6 +11,6 @@
 pid_t host_start(const char *name, const char *argument);
 
 /* Kills it. */
-void host_end(pid_t host);
+void host_program_end(pid_t host);
 
 #endif

@@ -46,7 +46,7 @@ static int attach(const char *kind, lh_outside_request *request, lh_error *error
   }
   lh_free_states(states);
   lh_target_free(target);
-  host_end(host);
+  host_program_end(host);
   assert_true(seconds_spent() - before < MOST_SECONDS);
   return rc;
 }

@@ -297,7 +297,7 @@ static void test_spy(void **unused) {
   }
   lh_free_states(states);
   lh_target_free(target);
-  host_end(pid);
+  host_program_end(pid);
 }
 
 /* }=================================================================================== */
