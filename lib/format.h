@@ -148,9 +148,9 @@
 **                 u64   XXH64, seed 0, of the bytes of the file
 **                       [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
 **             and, in version 6, of the first record that begins in the block
-**                 u64   address >> 3 of the object of the record before it, to which its own address
+**                 u64   address >> 3 of the object before it, to which its own address
 **                       is relative; 0: there is none
-**                 u32   id of its object: objects are counted from 1 on in the order of the records.
+**                 u32   id of its object: objects are counted from 1 on, as records come.
 **                       0: no record begins in the block, and the other two are 0
 **                 u32   its offset in the block
 **             So each thread of a reader can take its own blocks. It must arrive exactly at the

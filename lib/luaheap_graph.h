@@ -260,8 +260,8 @@ int lh_some_referrers(lh_snapshot *snapshot, lh_id id, size_t from, size_t limit
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
 /* The same of the path that `id` is named by, folded: the shortest of those that run through no
-** thread, so that it does not depend on what runs at the instant of the snapshot; where a thread alone
-** keeps the object, the shortest of all. For one object after another: all of them together
+** thread, so that it does not depend on what runs at the instant of the snapshot; where a thread
+** alone keeps the object, the shortest of all. For one object after another: all of them together
 ** cost about as much as lh_analyse, however long their paths are. Freed with lh_free. LH_ENOTFOUND:
 ** nothing keeps it alive. Needs lh_classify. Keeps up to 4 bytes for each object that is on the way
 ** to one that was asked for. */
@@ -356,10 +356,10 @@ void lh_without_free(lh_without *without);
 
 /* ==== 5. What stays the same ======================================================== */
 
-/* What stays the same about a group of objects: a hash of its class and its folded path, as "2-" and
-** ten hexadecimal digits. It is the same in every run and on every machine, and in every build in which
-** the class and the path are called the same: the lines of functions and the directories of their
-** files are left out, and so are addresses, counts, and what a collection holds. */
+/* What stays the same about a group of objects: a hash of its class and its folded path, as "2-"
+** and ten hexadecimal digits. It is the same in every run and on every machine, and in every build
+** in which the class and the path are called the same: the lines of functions and the directories
+** of their files are left out, and so are addresses, counts, and what a collection holds. */
 #define LH_FINGERPRINT_BYTES 13 /* with the NUL: "2-0123456789" */
 
 bool lh_is_fingerprint(const char *text);

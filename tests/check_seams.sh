@@ -123,7 +123,7 @@ check_sources() {
   looks='(strn(case)?cmp|strcasecmp|str(str|r?chr|c?spn|pbrk|casestr)|memmem) *\('
   places='name/(fold[a-z_]*|held_by|place[a-z_]*)|compare/[a-z_]+|analyses/(merged|waste)[a-z_]*'
   places="$places|report/(leaks[a-z_]*|grown|known|where_to_cut|owners)|view/tree[a-z_]*"
-  rule "what belongs together is decided by places, and not by text" \
+  rule "places decide what belongs together" \
     "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "lib/($places)\.[ch]" \
     'lib/(compare/(age|diff|known_classes)|view/tree_tile|report/owners)\.c'
   rule "only base.c allocates" \
@@ -251,8 +251,8 @@ lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's fo
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them
-lib/report/leaks_causes.c|bool is_in(const char *a, const char *b) { return strstr(a, b); }|what belongs together is decided by places, and not by text
-lib/compare/joint.c|bool is_one(const char *a, const char *b) { return strcmp(a, b) == 0; }|what belongs together is decided by places, and not by text
+lib/report/leaks_causes.c|bool in(char *a, char *b) { return strstr(a, b); }|places decide what belongs together
+lib/compare/joint.c|bool is(char *a, char *b) { return strcmp(a, b) == 0; }|places decide what belongs together
 lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's folders
 lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
 lib/outside/shot.c|#include "luaheap_report.h"|a snapshot from outside asks for no analysis

@@ -2,8 +2,9 @@
 ** describe_referrers.c - who refers to the instances of a class: the references by the class of
 ** what they come from and by what they are called there, weak ones too.
 **
-** What refers to an instance at all is known by the rows; the edges of those alone are decoded. Keys that vary are [*]: integers and objects
-** always, strings in maps, and where one class has more than MANY of them.
+** What refers to an instance at all is known by the rows; the edges of those alone are decoded.
+** Keys that vary are [*]: integers and objects always, strings in maps, and where one class has
+** more than MANY of them.
 */
 #include "analyses.h"
 

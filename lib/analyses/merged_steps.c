@@ -1,6 +1,6 @@
 /*
-** merged_steps.c - the paths that many objects are named by as one tree, folded: those whose texts are
-** alike make a step together, and below it is one for each way that they go on.
+** merged_steps.c - the paths that many objects are named by as one tree, folded: those whose texts
+** are alike make a step together, and below it is one for each way that they go on.
 **
 ** A step is told as fold.c tells it, so _G.list[1] and _G.list[2] are one. There a path is a state
 ** whose parents are the pieces of its text, from the last new beginning on ("_G", "upvalue bus of

@@ -44,7 +44,8 @@ static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query,
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
       if (!is_ranked(snapshot, query, id)) continue;
       lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
-      if (folds && lh_is_better_ranked(best, &candidate) && lh_continues_list(snapshot, id)) continue;
+      if (folds && lh_is_better_ranked(best, &candidate) && lh_continues_list(snapshot, id))
+        continue;
       if (!lh_rank(best, candidate)) return false;
     }
   }
@@ -121,8 +122,7 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole
   *total = snapshot->retained ? count_ranked(snapshot, &query) : 0;
   int code = rank(snapshot, &query, folds, ids, n, error);
   if (code == LH_OK && folds)
-    *n_left_out =
-        count_folded(snapshot, &query, *n < query.limit ? LH_ROOT : (*ids)[*n - 1]);
+    *n_left_out = count_folded(snapshot, &query, *n < query.limit ? LH_ROOT : (*ids)[*n - 1]);
   return code;
 }
 

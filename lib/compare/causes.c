@@ -1,6 +1,6 @@
 /*
-** causes.c - which rows of a comparison are about one cause: those of one container, of its keys, of
-** what is in its elements, and of what it is in. Rows with more bytes give the numbers.
+** causes.c - which rows of a comparison are about one cause: those of one container, of its keys,
+** of what is in its elements, and of what it is in. Rows with more bytes give the numbers.
 */
 #include <stdlib.h>
 

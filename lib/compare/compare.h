@@ -17,8 +17,8 @@
 ** next is opened. Nothing is lost that adds up: the bytes of a vertex and all below it are those
 ** that it retains.
 **
-** For both: known_classes.c (which classes of several snapshots are the same), causes.c (which rows are about
-** one cause).
+** For both: known_classes.c (which classes of several snapshots are the same), causes.c (which rows
+** are about one cause).
 */
 #ifndef LUAHEAP_COMPARE_H
 #define LUAHEAP_COMPARE_H
@@ -138,8 +138,8 @@ typedef struct lh_caused {
   size_t number; /* in the order that they are given in */
 } lh_caused;
 
-/* Rows that are about one cause get one number, counted from 1. The rows are sorted then. False: out
-** of memory. */
+/* Rows that are about one cause get one number, counted from 1. The rows are sorted then. False:
+** out of memory. */
 bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n);
 
 /* }=================================================================================== */

@@ -1,6 +1,6 @@
 /*
-** older.c - which fingerprints rows had in the release before (see name/older_fingerprint.c): for one
-** release.
+** older.c - which fingerprints rows had in the release before (see name/older_fingerprint.c): for
+** one release.
 */
 #include "compare.h"
 

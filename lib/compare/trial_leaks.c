@@ -105,8 +105,8 @@ static uint64_t key_of(const telling *t, const lh_trial_row *row) {
   return (uint64_t)row->key[way] << 8 | (uint64_t)row->type;
 }
 
-/* Tells a leak that is one object so far by what its path has in common with that of another; by its
-** own, if that is no more than one key. */
+/* Tells a leak that is one object so far by what its path has in common with that of another; by
+** its own, if that is no more than one key. */
 static bool tell_in_common(telling *t, lh_leak *leak, uint32_t *held_at, uint32_t other) {
   lh_place_tree *tree = lh_places_of(t->snapshot);
   uint32_t both = tree ? lh_place_in_common(tree, *held_at, other) : LH_NO_NUMBER;

@@ -41,8 +41,8 @@ void lh_drop_graph(lh_snapshot *snapshot);
 /* LH_EARGUMENT unless the snapshot is analysed and has an object of this id. */
 int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error);
 
-/* The part of lh_analyse that finds what is reachable, the shortest paths and lh_reach_totals, without
-** dominators and retained sizes; enough for lh_classify. */
+/* The part of lh_analyse that finds what is reachable, the shortest paths and lh_reach_totals,
+** without dominators and retained sizes; enough for lh_classify. */
 int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
 
 /* Frees what lh_analyse and lh_classify made; lh_reach_totals stay. */
@@ -102,8 +102,8 @@ struct lh_search {
   const uint8_t *is_cut;
   const lh_id *cut_from;
   /* Optional: for each v the step before on the shortest path that runs through no thread; LH_ROOT:
-  ** it is parent[v]. *named_by is made where there is such a path, and v has a shorter one that does
-  ** run through a thread. */
+  ** it is parent[v]. *named_by is made where there is such a path, and v has a shorter one that
+  ** does run through a thread. */
   lh_id **named_by;
   lh_id from;    /* where it begins, LH_ROOT if not set */
   lh_flow *flow; /* optional: paths that are taken already (flow.c) */
@@ -111,9 +111,9 @@ struct lh_search {
 
 bool lh_search_paths(lh_search *search);
 
-/* The step before on the path that an object is named by: the shortest one of those that run through
-** no thread, so that it is the same whatever runs at the instant of the snapshot; where a thread alone
-** keeps it, the shortest. */
+/* The step before on the path that an object is named by: the shortest one of those that run
+** through no thread, so that it is the same whatever runs at the instant of the snapshot; where a
+** thread alone keeps it, the shortest. */
 static inline lh_id lh_naming_parent(const lh_snapshot *snapshot, lh_id id) {
   lh_id named_by = snapshot->named_by ? snapshot->named_by[id] : LH_ROOT;
   return named_by != LH_ROOT ? named_by : snapshot->parent[id];

@@ -198,8 +198,8 @@ static void collect_closure(lh_namer *namer, lh_id id, lh_map *upvalue_classes) 
   }
   for (uint32_t e = first; e < end && !namer->failed; e++) {
     lh_id upvalue = s->edge[e];
-    if (lh_label_kind(s->label[e]) != LH_EDGE_UPVALUE || lh_type_of(s, upvalue) != LH_TYPE_UPVALUE ||
-        of[upvalue] != UINT32_MAX)
+    if (lh_label_kind(s->label[e]) != LH_EDGE_UPVALUE ||
+        lh_type_of(s, upvalue) != LH_TYPE_UPVALUE || of[upvalue] != UINT32_MAX)
       continue;
     lh_id name = lh_name_of_upvalue(s, id, e);
     if (name != LH_NO_OBJECT) of[upvalue] = class_of_upvalue(namer, name, upvalue_classes);
@@ -415,9 +415,7 @@ static bool is_plumbing(const lh_snapshot *snapshot, const lh_classes *classes, 
     case LH_TYPE_TABLE:
       return id == classes->registry || id == classes->globals || id == classes->loaded ||
              lh_map_get(&classes->modules, id) != LH_NO_NUMBER;
-    case LH_TYPE_THREAD:
-      lh_object_at(snapshot, id, &thread);
-      return thread.as.thread.is_main;
+    case LH_TYPE_THREAD: lh_object_at(snapshot, id, &thread); return thread.as.thread.is_main;
     default: return false;
   }
 }

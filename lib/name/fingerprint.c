@@ -1,8 +1,8 @@
 /*
 ** fingerprint.c - what stays the same about a group of objects from run to run, from machine to
-** machine and from build to build: a hash of its class, without what is volatile in its name, and of
-** the identity of its place. Of classes a record's is known by all its keys; an array, a map and an
-** empty table are alike, since what a collection is called follows what is in it.
+** machine and from build to build: a hash of its class, without what is volatile in its name, and
+** of the identity of its place. Of classes a record's is known by all its keys; an array, a map and
+** an empty table are alike, since what a collection is called follows what is in it.
 */
 #include "place.h"
 
@@ -226,8 +226,7 @@ static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, 
     f->below[id] = at == LH_NO_NUMBER ? above : at;
     if (at == LH_NO_NUMBER) continue;
     out[at].objects[span_of ? span_of[id] : 0]++;
-    if (at != above && f->snapshot->retained)
-      out[at].bytes += lh_retained_bytes(f->snapshot, id);
+    if (at != above && f->snapshot->retained) out[at].bytes += lh_retained_bytes(f->snapshot, id);
   }
 }
 

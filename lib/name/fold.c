@@ -158,9 +158,9 @@ static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint3
 }
 
 /* The state after a step in front and then `step`, if the two follow themselves:
-** "(metatable.__index)*" for "metatable of " and ".__index"; "(upvalue next.run)*" for "upvalue next
-** of function run @app.lua:31 in " and ".run". False when out of memory; *to is LH_NO_NUMBER if they
-** do not. */
+** "(metatable.__index)*" for "metatable of " and ".__index"; "(upvalue next.run)*" for "upvalue
+** next of function run @app.lua:31 in " and ".run". False when out of memory; *to is LH_NO_NUMBER
+** if they do not. */
 static bool repeat_in_front(lh_folder *folder, uint32_t state, uint32_t step, uint32_t class_index,
                             uint32_t *to) {
   *to = LH_NO_NUMBER;
@@ -273,9 +273,9 @@ static void note_key(lh_fold_state *state, const lh_snapshot *snapshot, const lh
   if (state->key != key) state->key = LH_NO_OBJECT;
 }
 
-/* Where the step of an edge is kept that is told by what it is, by what it is called, and by the class
-** of what it comes from: there are as many of these edges as objects. NULL: out of memory, or *is_one
-** is false. */
+/* Where the step of an edge is kept that is told by what it is, by what it is called, and by the
+** class of what it comes from: there are as many of these edges as objects. NULL: out of memory, or
+** *is_one is false. */
 static uint32_t *common_step(lh_folder *folder, const lh_edge *edge, bool *is_one) {
   uint32_t source = lh_class_of(folder->snapshot, edge->source);
   bool is_numbered = edge->kind == LH_EDGE_UPVALUE || edge->kind == LH_EDGE_C_UPVALUE ||

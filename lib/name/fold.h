@@ -1,10 +1,11 @@
 /*
-** fold.h - the folded paths of objects: from edges to places (place_steps.h). Private to the library.
+** fold.h - the folded paths of objects: from edges to places (place_steps.h). Private to the
+** library.
 **
-** Each edge is a step, or nothing (from an upvalue to its content). A path is a state in a tree that
-** grows as paths are followed: (state before, step, class) -> state. So all objects of one place end
-** in one state, and a million of them cost a lookup for each step. A state is a place that knows the
-** classes on the way; states of one walk remember which keys it met.
+** Each edge is a step, or nothing (from an upvalue to its content). A path is a state in a tree
+** that grows as paths are followed: (state before, step, class) -> state. So all objects of one
+** place end in one state, and a million of them cost a lookup for each step. A state is a place
+** that knows the classes on the way; states of one walk remember which keys it met.
 */
 #ifndef LUAHEAP_FOLD_H
 #define LUAHEAP_FOLD_H

@@ -1,7 +1,7 @@
 /*
-** fold_paths.c - the paths that many objects are named by, at once and folded: the part of the tree of
-** parents that leads to them, from the root down. Each object's row is gone through once, however
-** many paths run through it, so that a million objects in one array cost that array once.
+** fold_paths.c - the paths that many objects are named by, at once and folded: the part of the tree
+** of parents that leads to them, from the root down. Each object's row is gone through once,
+** however many paths run through it, so that a million objects in one array cost that array once.
 */
 #include "fold.h"
 #include "graph/graph.h"

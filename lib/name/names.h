@@ -197,7 +197,7 @@ typedef struct lh_namer {
   lh_map threads;      /* proto -> what threads are called that run its function */
   lh_seen_shape seen_shapes[LH_SEEN_SHAPES];
   lh_weighed weighed[LH_WEIGHED];
-  bool failed;         /* out of memory */
+  bool failed; /* out of memory */
 } lh_namer;
 
 /* The text's number; LH_NO_NUMBER and namer->failed when out of memory. The lh_text is emptied. */

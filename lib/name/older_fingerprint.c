@@ -1,6 +1,6 @@
 /*
-** older_fingerprint.c - the fingerprints that there were before those of a version with a number, for
-** files of --known that have these: for one release.
+** older_fingerprint.c - the fingerprints that there were before those of a version with a number,
+** for files of --known that have these: for one release.
 **
 ** They were hashes of texts, from which what differs between runs was taken by looking for words in
 ** them; so directories whose names have such words changed them.

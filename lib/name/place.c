@@ -150,7 +150,8 @@ static void add_class(lh_place *place, const lh_place *other) {
   place->several |= other->class_index != place->class_index && !same_modules;
 }
 
-/* Tells what joined places differ in by a * in the first: by `folded`, if that is more than numbers.
+/* Tells what joined places differ in by a * in the first: by `folded`, if that is more than
+** numbers.
 */
 static bool tell_difference(lh_places *places, lh_place *first, uint32_t told, uint32_t folded) {
   uint32_t both = lh_place_of_both(tree_of(places), first->at, told);

@@ -189,7 +189,8 @@ static uint32_t copy_step(lh_place_tree *to, bool is_same_tree, lh_place_step st
   return lh_intern_step(to, step, label, stable);
 }
 
-/* Adds the label, or with * for its numbers: of the key of a module also for what is around them. */
+/* Adds the label, or with * for its numbers: of the key of a module also for what is around them.
+** */
 static void add_label(lh_text *out, const char *label, bool is_module, bool numbers) {
   size_t n = strlen(label);
   bool any =
@@ -205,8 +206,9 @@ static bool has_names(const lh_place_tree *tree, const uint32_t *way, size_t n) 
   return base == LH_STEP_GLOBALS || base == LH_STEP_LOADED;
 }
 
-/* The steps of a place with those of a repeated body in its stead, and none twice in a row: elements
-** of a list that are of two classes in turn are at .next(.next.next)*, and at (.next.next)*. */
+/* The steps of a place with those of a repeated body in its stead, and none twice in a row:
+** elements of a list that are of two classes in turn are at .next(.next.next)*, and at
+** (.next.next)*. */
 static size_t leave_out_stars(const lh_place_tree *tree, const uint32_t *way, size_t n,
                               uint32_t *steps) {
   size_t m = 0;

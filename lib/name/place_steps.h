@@ -2,16 +2,17 @@
 ** place_steps.h - places as sequences of steps: what is inside of what, what is the same place.
 ** Private to the library.
 **
-** A step is a kind and a label: ".bus", any key, "upvalue n of function f", once or repeated. Places
-** are the vertices of a tree whose edges are steps, so a place is a number, and equal sequences are
-** equal numbers. A snapshot has one tree for all its analyses (classes.c owns it); ladders and trials
-** have their own, into which the places of each snapshot are copied by the texts of their steps.
+** A step is a kind and a label: ".bus", any key, "upvalue n of function f", once or repeated.
+** Places are the vertices of a tree whose edges are steps, so a place is a number, and equal
+** sequences are equal numbers. A snapshot has one tree for all its analyses (classes.c owns it);
+** ladders and trials have their own, into which the places of each snapshot are copied by the texts
+** of their steps.
 **
 ** A label is made with marks around what another run, machine or build changes: the directory of a
 ** source, a line, an address. So no text is read back to find them. A step keeps its label and what
-** of that is stable; the identity of a place is a hash of the stable labels, and is its own parent's
-** identity with one step more. All this is private to one question of hundreds of steps and
-** thousands of places: 50 bytes a place, 60 a step and its texts.
+** of that is stable; the identity of a place is a hash of the stable labels, and is its own
+** parent's identity with one step more. All this is private to one question of hundreds of steps
+** and thousands of places: 50 bytes a place, 60 a step and its texts.
 */
 #ifndef LUAHEAP_PLACE_STEPS_H
 #define LUAHEAP_PLACE_STEPS_H
@@ -79,13 +80,13 @@ void lh_place_tree_free(lh_place_tree *tree);
 /* The tree of the places of a snapshot that has been classified; NULL: out of memory. */
 lh_place_tree *lh_places_of(const lh_snapshot *snapshot);
 
-/* path_text.c: the last steps of the places that the last n edges of a path lead to, the last first,
-** of a snapshot that has been classified. False: out of memory. */
+/* path_text.c: the last steps of the places that the last n edges of a path lead to, the last
+** first, of a snapshot that has been classified. False: out of memory. */
 bool lh_last_steps(const lh_snapshot *snapshot, const lh_edge *path, size_t n_path, uint32_t *steps,
                    size_t n);
 
-/* The number of a step. The texts are freed: its label, and what of it is stable; NULL: that is what
-** is not between the marks of the label. */
+/* The number of a step. The texts are freed: its label, and what of it is stable; NULL: that is
+** what is not between the marks of the label. */
 uint32_t lh_intern_step(lh_place_tree *tree, lh_place_step step, lh_text *label, lh_text *stable);
 
 /* That of a step that stands for n others, once or more: (.children[*])*, (metatable.__index)*. */
@@ -183,8 +184,8 @@ static inline size_t lh_fewer(size_t shown) {
 void lh_place_text(const lh_place_tree *tree, uint32_t place, lh_text *out);
 
 /* What the text of a place adds to that of `above`: ".hosts.localhost" of _G.app.hosts.localhost
-** below _G.app, "upvalue s" of upvalue s of function f @app.lua:7 in _G.app.f below _G.app.f. All of
-** it where the place does not go on from there. */
+** below _G.app, "upvalue s" of upvalue s of function f @app.lua:7 in _G.app.f below _G.app.f. All
+** of it where the place does not go on from there. */
 void lh_place_text_below(const lh_place_tree *tree, uint32_t place, uint32_t above, lh_text *out);
 
 /* }=================================================================================== */

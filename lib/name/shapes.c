@@ -13,8 +13,8 @@
 enum { MAX_KEYS = 64, SHOWN_KEYS = 6, SHOWN_OF_MANY = 4 };
 
 typedef struct keys {
-  lh_id names[MAX_KEYS]; /* in the order of the record */
-  size_t n_names;        /* may be greater than MAX_KEYS */
+  lh_id names[MAX_KEYS];         /* in the order of the record */
+  size_t n_names;                /* may be greater than MAX_KEYS */
   bool has_strings, has_objects; /* other strings; objects */
   unsigned kinds;                /* LH_HAS_INTEGERS and so on */
 } keys;

@@ -1,6 +1,6 @@
 /*
-** stable_text.c - the labels of steps and the names of classes: what of them stays the same from run
-** to run, from machine to machine and from build to build; and what is the same of labels that
+** stable_text.c - the labels of steps and the names of classes: what of them stays the same from
+** run to run, from machine to machine and from build to build; and what is the same of labels that
 ** differ in their numbers.
 */
 #include <ctype.h>

@@ -4,9 +4,9 @@
 ** Memory is looked at in stretches of 256 words (2 KB). A stretch that holds objects has a bit for
 ** each word at which one begins, and says how many begin before, in some order of stretches: so the
 ** rank of an object is a sum of bits, and by_rank has its id. 4 bytes an object and 112 for each
-** stretch, which of a heap are 4 to 10 an object; no address is compared but that of the stretch, and
-** what was often allocated together, since it refers to each other, shares one. Regions stand in a
-** table with open addressing, half of whose slots are empty.
+** stretch, which of a heap are 4 to 10 an object; no address is compared but that of the stretch,
+** and what was often allocated together, since it refers to each other, shares one. Regions stand
+** in a table with open addressing, half of whose slots are empty.
 **
 ** The slots are random by a seed that is new each time a snapshot is opened, so that nobody can
 ** prepare a file whose addresses meet in one place.

@@ -23,8 +23,8 @@ lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e)
 /* Is this a closure of a C function? O(1). */
 bool lh_is_c_closure(const lh_snapshot *snapshot, lh_id id);
 
-/* Do the records of two objects say the same of their size, entries and frames, byte by byte? They may,
-** and have their keys from other lists of frequent ones. O(record). */
+/* Do the records of two objects say the same of their size, entries and frames, byte by byte? They
+** may, and have their keys from other lists of frequent ones. O(record). */
 bool lh_has_same_fields(const lh_snapshot *a, lh_id in_a, const lh_snapshot *b, lh_id in_b);
 
 /* Iterates over the values of a C function or a userdata, scalars and nil included, from number 1

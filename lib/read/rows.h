@@ -45,8 +45,8 @@ typedef struct lh_raw_rows {
 bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s);
 void lh_free_raw_rows(lh_raw_rows *rows);
 
-/* Fills first_edge, which has the places in the blocks, edge and label of the snapshot, what of them
-** is aside, and the names of upvalues. LH_ELIMIT: more references than 32 bits count. */
+/* Fills first_edge, which has the places in the blocks, edge and label of the snapshot, what of
+** them is aside, and the names of upvalues. LH_ELIMIT: more references than 32 bits count. */
 int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error);
 
 bool lh_grow_row_block(lh_row_block *block);

@@ -1,7 +1,7 @@
 /*
-** test_naming.c - the paths that objects are named by against their definition, on random graphs: of
-** the paths that run through no thread the shortest, found by a search that expands none; where there
-** is none, the shortest of all. A failure prints the seed of its graph.
+** test_naming.c - the paths that objects are named by against their definition, on random graphs:
+** of the paths that run through no thread the shortest, found by a search that expands none; where
+** there is none, the shortest of all. A failure prints the seed of its graph.
 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
 ** test_place_steps.c - what places are to each other: inside, the container of, the same but for
-** numbers; and how one is told below another. The names are those that text would get wrong: each is
-** the beginning of another, or has dots, brackets, blanks and words of paths in it.
+** numbers; and how one is told below another. The names are those that text would get wrong: each
+** is the beginning of another, or has dots, brackets, blanks and words of paths in it.
 */
 #include <setjmp.h>
 #include <stdarg.h>
