@@ -42,23 +42,28 @@ static uint64_t read_mask(const char *text, const char *label) {
   return at ? strtoull(at + strlen(label), NULL, 16) : 0;
 }
 
-/* Is there a signal that would end a process, and is held? */
-static bool holds_end(pid_t process) {
+/* For how long may a signal wait that should end a process: one that is held and handled, as long
+** as copies of a big process take. 0: none waits. */
+static unsigned most_seconds(pid_t process) {
+  enum { SECONDS = 5, SECONDS_IF_HANDLED = 60 };
   const uint64_t ends = (uint64_t)1 << (SIGINT - 1) | (uint64_t)1 << (SIGTERM - 1) |
                         (uint64_t)1 << (SIGHUP - 1) | (uint64_t)1 << (SIGQUIT - 1);
   char text[4096];
-  if (lh_process_text(process, "status", text, sizeof text) <= 0) return false;
-  uint64_t pending = read_mask(text, "\nSigPnd:\t") | read_mask(text, "\nShdPnd:\t");
-  uint64_t fatal = ends & ~read_mask(text, "\nSigIgn:\t") & ~read_mask(text, "\nSigCgt:\t");
-  return (pending & fatal & read_mask(text, "\nSigBlk:\t")) != 0;
+  if (lh_process_text(process, "status", text, sizeof text) <= 0) return 0;
+  uint64_t waits = read_mask(text, "\nSigPnd:\t") | read_mask(text, "\nShdPnd:\t");
+  uint64_t handled = read_mask(text, "\nSigBlk:\t") & read_mask(text, "\nSigCgt:\t");
+  waits &= ends & ~read_mask(text, "\nSigIgn:\t");
+  if (waits == 0) return 0;
+  return waits & ~handled ? SECONDS : SECONDS_IF_HANDLED;
 }
 
 static void watch(pid_t process, int pipe) {
-  enum { SECOND_MS = 1000, MOST_SECONDS = 5 };
+  enum { SECOND_MS = 1000 };
   struct pollfd end = {.fd = pipe, .events = POLLIN};
-  for (int seconds = 0; poll(&end, 1, SECOND_MS) == 0;) {
-    seconds = holds_end(process) ? seconds + 1 : 0;
-    if (seconds >= MOST_SECONDS) (void)kill(process, SIGKILL);
+  for (unsigned seconds = 0; poll(&end, 1, SECOND_MS) == 0;) {
+    unsigned most = most_seconds(process);
+    seconds = most > 0 ? seconds + 1 : 0;
+    if (most > 0 && seconds >= most) (void)kill(process, SIGKILL);
   }
 }
 

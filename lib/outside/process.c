@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "pages.h"
+#include "stop.h"
 
 enum { PROGRAM_BYTES = 4096 };
 
@@ -365,6 +366,7 @@ int lh_process_open(int64_t process_id, lh_target *target, lh_error *error) {
   int code = check_kind(target, error);
   if (code == 0) code = check_machine(target, error);
   if (code < 0) return code;
+  target->guard = lh_guard_begin((pid_t)process_id);
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/mem", process_id);
   target->memory.fd = open(path, O_RDONLY | O_CLOEXEC);
   if (target->memory.fd < 0) return lh_refuse_process(process_id, errno, error);
@@ -376,6 +378,7 @@ int lh_process_open(int64_t process_id, lh_target *target, lh_error *error) {
 }
 
 void lh_process_close(lh_target *target) {
+  lh_guard_end(target->guard);
   if (target->memory.fd >= 0) (void)close(target->memory.fd);
   lh_free(target->memory.regions);
 }

@@ -198,11 +198,8 @@ int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
   *t.told = (lh_outside_told){0};
   if (!allocate_taking(&t)) rc = lh_fail_memory(error, "preparing a snapshot from outside");
   if (rc == LH_OK && !target->is_core) rc = lh_process_refresh(target, error);
-  if (rc == LH_OK && !target->is_core) target->guard = lh_guard_begin((pid_t)target->process_id);
   if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, error);
   if (rc == LH_OK) rc = try_often(&t, error);
-  lh_guard_end(target->guard);
-  target->guard = NULL;
   free_taking(&t);
   return rc;
 }

@@ -18,12 +18,9 @@ void attach_open(attach *a, pid_t process) {
   lh_error error;
   *a = (attach){0};
   if (lh_open_process(process, &a->target, &error) < 0) fail_msg("%s", error.message);
-  a->target->guard = lh_guard_begin(process);
-  assert_non_null(a->target->guard);
 }
 
 void attach_close(attach *a) {
-  lh_guard_end(a->target->guard);
   lh_target_free(a->target);
 }
 
