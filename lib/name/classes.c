@@ -289,31 +289,30 @@ static uint32_t class_of_table(lh_namer *namer, lh_id id) {
 
 static uint32_t class_of_closure(lh_namer *namer, lh_id id) {
   lh_id proto = namer->classes->of[id];
-  bool is_c = proto == LH_NO_OBJECT;
+  bool is_c = proto == LH_NO_OBJECT, specific = true;
   uint32_t *known = is_c ? NULL : lh_map_at(&namer->closures, proto);
   if (known && *known != LH_NO_NUMBER) return *known;
-  lh_text_id name = is_c ? lh_c_function_name(namer, id) : lh_function_name(namer, proto);
+  lh_text_id name =
+      is_c ? lh_c_function_name(namer, id, &specific) : lh_function_name(namer, proto);
   if (namer->failed) return LH_NO_NUMBER;
   if (known) return *known = intern_function(namer, name, LH_TYPE_CLOSURE, proto);
-  bool specific = strcmp(lh_namer_chars(namer, name), "function [C]") != 0;
   return lh_class_intern(namer->classes, name, LH_NO_NUMBER, LH_TYPE_CLOSURE, specific);
 }
 
 static uint32_t class_of_proto(lh_namer *namer, lh_id id) {
   lh_text_id name = lh_function_name(namer, id);
   if (namer->failed) return LH_NO_NUMBER;
-  const char *chars = lh_namer_chars(namer, name);
   lh_text text = {0};
-  lh_text_format(&text, "proto %s", chars + (strncmp(chars, "function ", 9) == 0 ? 9 : 0));
+  lh_text_format(&text, "proto %s", lh_function_label(namer, id, name));
   name = lh_namer_text(namer, &text);
   return namer->failed ? LH_NO_NUMBER : intern_function(namer, name, LH_TYPE_PROTO, id);
 }
 
 static uint32_t class_of_thread(lh_namer *namer, lh_id id) {
   lh_id proto;
-  lh_text_id name = lh_thread_name(namer, id, &proto);
+  bool specific;
+  lh_text_id name = lh_thread_name(namer, id, &proto, &specific);
   if (namer->failed) return LH_NO_NUMBER;
-  bool specific = strcmp(lh_namer_chars(namer, name), "thread") != 0;
   return proto == LH_NO_OBJECT
              ? lh_class_intern(namer->classes, name, LH_NO_NUMBER, LH_TYPE_THREAD, specific)
              : intern_function(namer, name, LH_TYPE_THREAD, proto);

@@ -102,6 +102,13 @@ static bool add_own_name(lh_namer *namer, lh_text *text, lh_id proto) {
   return true;
 }
 
+const char *lh_function_label(const lh_namer *namer, lh_id id, lh_text_id name) {
+  lh_object proto;
+  lh_object_at(namer->snapshot, id, &proto);
+  bool is_main = proto.as.proto.line == 0;
+  return lh_namer_chars(namer, name) + (is_main ? 0 : strlen("function "));
+}
+
 lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
   const lh_snapshot *snapshot = namer->snapshot;
   uint32_t *known = lh_map_at(&namer->classes->functions, id);
@@ -155,19 +162,22 @@ static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
 
 /* What a function is called that coroutine.wrap returned, asked once of each thread; LH_NO_NUMBER:
 ** it is no such function. */
-static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure) {
+static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure, bool *specific) {
   lh_id thread = only_thread(namer->snapshot, closure), proto;
+  lh_object object;
   if (thread == LH_NO_OBJECT) return LH_NO_NUMBER;
   lh_text_id name = lh_map_get(&namer->classes->functions, thread);
-  if (name != LH_NO_NUMBER) return name;
-  name = lh_thread_name(namer, thread, &proto);
+  lh_text_id unknown = lh_namer_string(namer, "function [C]", 12);
+  *specific = name != unknown;
+  if (name != LH_NO_NUMBER || namer->failed) return name;
+  (void)lh_thread_name(namer, thread, &proto, specific);
   if (namer->failed) return LH_NO_NUMBER;
-  bool is_finished = strcmp(lh_namer_chars(namer, name), "thread (finished)") == 0;
+  lh_object_at(namer->snapshot, thread, &object);
+  *specific = !object.as.thread.is_main && *specific;
   if (proto != LH_NO_OBJECT)
     name = name_of_coroutine(namer, proto);
   else
-    name = is_finished ? lh_namer_string(namer, "coroutine (finished)", 20)
-                       : lh_namer_string(namer, "function [C]", 12);
+    name = *specific ? lh_namer_string(namer, "coroutine (finished)", 20) : unknown;
   put(namer, &namer->classes->functions, thread, name);
   return namer->failed ? LH_NO_NUMBER : name;
 }
@@ -197,13 +207,14 @@ bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function
   return true;
 }
 
-lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
+lh_text_id lh_c_function_name(lh_namer *namer, lh_id id, bool *specific) {
   lh_text text = {.marks = true};
   lh_object closure;
   const lh_candidate *candidate = lh_candidate_of(namer, id);
-  lh_text_id wrapped = name_of_wrapped(namer, id);
+  lh_text_id wrapped = name_of_wrapped(namer, id, specific);
   if (wrapped != LH_NO_NUMBER) return wrapped;
   lh_object_at(namer->snapshot, id, &closure);
+  *specific = true;
   if (candidate && !candidate->ambiguous) {
     lh_text_string(&text, "function ");
     if (candidate->rank == LH_NAME_MODULE_FIELD && candidate->qualifier != LH_NO_NUMBER)
@@ -211,6 +222,7 @@ lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
     lh_text_format(&text, "%s [C]", lh_namer_chars(namer, candidate->text));
   } else if (!lh_add_c_code(&text, namer->snapshot, closure.as.closure.function)) {
     lh_text_string(&text, "function [C]");
+    *specific = false;
   }
   return lh_namer_text(namer, &text);
 }
@@ -249,20 +261,20 @@ static lh_text_id name_of_runner(lh_namer *namer, lh_id proto) {
   if (known != LH_NO_NUMBER) return known;
   lh_text_id function = lh_function_name(namer, proto);
   if (namer->failed) return LH_NO_NUMBER;
-  const char *name = lh_namer_chars(namer, function);
   lh_text text = {0};
-  lh_text_format(&text, "thread %s", name + (strncmp(name, "function ", 9) == 0 ? 9 : 0));
+  lh_text_format(&text, "thread %s", lh_function_label(namer, proto, function));
   lh_text_id made = lh_namer_text(namer, &text);
   if (!namer->failed) put(namer, &namer->threads, proto, made);
   return made;
 }
 
-lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto) {
+lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto, bool *specific) {
   const lh_snapshot *snapshot = namer->snapshot;
   lh_text text = {0};
   lh_object thread;
   lh_object_at(snapshot, id, &thread);
   *proto = LH_NO_OBJECT;
+  *specific = true;
   if (thread.as.thread.is_main) return lh_namer_string(namer, "main thread", 11);
   *proto = outermost_proto(snapshot, id);
   if (*proto == LH_NO_OBJECT && thread.as.thread.status == LH_THREAD_NOT_STARTED)
@@ -271,6 +283,9 @@ lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto) {
     *proto = LH_NO_OBJECT;
   if (*proto != LH_NO_OBJECT) return name_of_runner(namer, *proto);
   lh_text_string(&text, "thread");
-  if (thread.as.thread.status == LH_THREAD_FINISHED) lh_text_string(&text, " (finished)");
+  if (thread.as.thread.status == LH_THREAD_FINISHED)
+    lh_text_string(&text, " (finished)");
+  else
+    *specific = false;
   return lh_namer_text(namer, &text);
 }

@@ -222,11 +222,13 @@ void lh_name_metatables(lh_namer *namer);
 /* functions.c */
 void lh_collect_nested_names(lh_namer *namer);
 void lh_collect_c_functions(lh_namer *namer);
-/* "function on_tick @app.lua:31"; lh_candidate_of must be complete. */
+/* "function on_tick @app.lua:31"; lh_candidate_of must be complete. And of that name "on_tick
+** @app.lua:31". */
 lh_text_id lh_function_name(lh_namer *namer, lh_id proto);
-lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure);
-/* *proto: of the function that it runs, or LH_NO_OBJECT. */
-lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto);
+const char *lh_function_label(const lh_namer *namer, lh_id proto, lh_text_id name);
+/* *specific: the name says what it is for. *proto: of the function that it runs, or LH_NO_OBJECT. */
+lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure, bool *specific);
+lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *specific);
 
 /* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
