@@ -62,9 +62,13 @@ static inline bool discover(lh_search *search, frontier *front, lh_id id, unsign
   return true;
 }
 
+/* From now on objects may join the queue a second time. */
 static bool begin_naming(lh_search *search, frontier *front) {
   size_t n = (size_t)search->graph.n + 1;
   if (*search->named_by) return true;
+  lh_id *queue = lh_realloc(front->queue, 2 * n, sizeof *queue);
+  if (!queue) return false;
+  front->queue = queue;
   *search->named_by = lh_alloc_zeroed(n, sizeof(lh_id));
   front->named = lh_alloc_zeroed(n, sizeof *front->named);
   return *search->named_by && front->named;
@@ -207,8 +211,7 @@ bool lh_search_paths(lh_search *search) {
   uint32_t first[PENALTIES + 1] = {0, 1, 1, 1, 1, 1, 1}; /* the root, of penalty 0 */
   size_t n = (size_t)search->graph.n + 1;
   if (n >= NAMED) search->named_by = NULL; /* a distance may be as great */
-  size_t most = search->named_by ? 2 * n : n;
-  frontier front = {.queue = lh_alloc(most, sizeof(lh_id)), .through = lh_alloc(n, 1), .tail = 1};
+  frontier front = {.queue = lh_alloc(n, sizeof(lh_id)), .through = lh_alloc(n, 1), .tail = 1};
   if (!front.queue || !front.through) goto out;
   front.queue[0] = search->from;
   search->distance[search->from] = 0;
