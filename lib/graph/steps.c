@@ -75,13 +75,9 @@ static int compare_ranks(const lh_snapshot *snapshot, unsigned rank, lh_id key, 
   return compare_strings(snapshot, key, other_key);
 }
 
-static bool is_string(const lh_snapshot *snapshot, lh_id id) {
-  return lh_type_of(snapshot, id) == LH_TYPE_STRING;
-}
-
 static unsigned rank_of_edge(const lh_snapshot *snapshot, const lh_edge *edge) {
   return rank_of(edge->kind,
-                 edge->key.kind == LH_VALUE_OBJECT && is_string(snapshot, edge->key.as.object));
+                 edge->key.kind == LH_VALUE_OBJECT && lh_is_string(snapshot, edge->key.as.object));
 }
 
 int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b) {
@@ -91,7 +87,7 @@ int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edg
 
 static unsigned rank_of_number(const lh_snapshot *s, uint32_t e) {
   uint8_t label = s->label[e];
-  return rank_of(lh_label_kind(label), label & LH_LABEL_KEYED && is_string(s, s->edge[e - 1]));
+  return rank_of(lh_label_kind(label), label & LH_LABEL_KEYED && lh_is_string(s, s->edge[e - 1]));
 }
 
 int lh_compare_edge_numbers(const lh_snapshot *s, uint32_t a, uint32_t b) {

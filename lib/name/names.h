@@ -264,11 +264,6 @@ lh_text_id lh_strings_take(lh_strings *strings, lh_text *text);
 const char *lh_list_text(lh_strings *strings, const char *const *first, size_t stride, size_t n,
                          const char *between);
 
-/* A file may name objects that are none, so an id from a value may be LH_NO_OBJECT. */
-static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
-  return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;
-}
-
 /* No name and no key is read further than a snapshot usually keeps it, so that a long string which
 ** names many objects costs no more than a short one, and lines stay readable. */
 enum { LH_NAME_BYTES = LH_DEFAULT_STRING_BYTES };

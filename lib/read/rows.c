@@ -218,10 +218,6 @@ typedef struct weakener {
   bool failed; /* out of memory */
 } weakener;
 
-static inline bool is_string(const lh_snapshot *s, lh_id id) {
-  return (s->kind[id] & 15) == LH_TYPE_STRING;
-}
-
 static void put_aside(weakener *w, uint32_t e, lh_id source) {
   lh_snapshot *s = w->s;
   if (!lh_grow(&s->aside, s->n_aside, &w->aside_capacity, sizeof *s->aside)) {
@@ -250,10 +246,10 @@ static void weaken_row(weakener *w, lh_id table, unsigned weakness) {
     lh_edge_kind kind = lh_label_kind(s->label[e]);
     if (kind == LH_EDGE_KEY) {
       key = target;
-      if ((weakness & LH_FLAG_WEAK_KEYS) && !is_string(s, target)) put_aside(w, e, table);
+      if ((weakness & LH_FLAG_WEAK_KEYS) && !lh_is_string(s, target)) put_aside(w, e, table);
     } else if (kind == LH_EDGE_VALUE && weakness & LH_FLAG_WEAK_VALUES) {
-      if (!is_string(s, target)) put_aside(w, e, table);
-    } else if (kind == LH_EDGE_VALUE && s->label[e] & LH_LABEL_KEYED && !is_string(s, key)) {
+      if (!lh_is_string(s, target)) put_aside(w, e, table);
+    } else if (kind == LH_EDGE_VALUE && s->label[e] & LH_LABEL_KEYED && !lh_is_string(s, key)) {
       put_aside(w, e, table);
       put_ephemeron(w, table, key, target);
     }

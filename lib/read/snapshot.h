@@ -255,6 +255,11 @@ struct lh_snapshot {
   void (*free_map_order)(lh_map_order *map_order);
 };
 
+/* A file may name objects that are none, so an id from a value may be LH_NO_OBJECT. */
+static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
+  return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;
+}
+
 /* The value that an object is, or that LH_NO_OBJECT stands for: what is of LH_VALUE_OBJECT has an
 ** id of the snapshot. */
 static inline lh_value lh_object_value(lh_id id) {

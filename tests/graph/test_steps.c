@@ -1,6 +1,6 @@
 /*
-** test_steps.c - the step to an object is the same edge whether it is looked for or known from the
-** index that reports of many objects make, and whether memory lasts for that index or not.
+** test_steps.c - the step to an object is the best edge of its source that leads there, and is told
+** by its number as by its record, whether memory lasts for the index of big records or not.
 **
 ** The heap has all kinds of edges from objects with hundreds of them, and objects that several
 ** edges of different rank lead to. The oracle is the definition: the first of the best edges.
