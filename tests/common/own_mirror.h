@@ -1,12 +1,14 @@
 /*
 ** own_mirror.h - a mirror that is this process's own memory, of which the child of a shot has a
 ** copy: for tests of what is done in a mirror. To be included once in a program: it stands in for
-** what makes mirrors.
+** what makes mirrors. After <cmocka.h>.
 */
 #ifndef LUAHEAP_TESTS_OWN_MIRROR_H
 #define LUAHEAP_TESTS_OWN_MIRROR_H
 
+#include <lauxlib.h>
 #include <lua.h>
+#include <lualib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -64,6 +66,33 @@ static inline lua_State *own_newstate(void) {
   if (!moved) return NULL;
   *moved = arena;
   return lua_newstate(own_allocate, moved);
+}
+
+/* A state with the libraries, in which the program has run and the collector stands still. */
+static inline lua_State *own_run(const char *program) {
+  lua_State *L = own_newstate();
+  assert_non_null(L);
+  luaL_openlibs(L);
+  lua_gc(L, LUA_GCSTOP);
+  if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
+  return L;
+}
+
+/* A state with some thousand objects, of all types. */
+static inline lua_State *own_new_heap(void) {
+  static const char program[] =
+      "local t = {1, 2.5, true, 'x', {}, n = 1, [2.5] = 'half', [true] = false, [-7] = 'minus'}\n"
+      "t[t] = print; t[print] = t; t[1 << 40] = 'far'; t[io.stdout] = 'file'\n"
+      "t[string.rep('long', 100)] = setmetatable({}, {__mode = 'k', __gc = function() end})\n"
+      "for i = 1, 1000 do t[#t + 1] = {i, name = 'n' .. i, ['k' .. i] = i, [i * 1024] = i} end\n"
+      "t.sparse = {} for i = 1, 100 do t.sparse[i * i * 1.5] = i t.sparse[-i * 64] = i end\n"
+      "local up = 0\n"
+      "t.f = function(a, ...) up = up + 1 return a, ..., t end\n"
+      "t.co = coroutine.create(function(a) local b = {a} coroutine.yield(b) end)\n"
+      "coroutine.resume(t.co, t)\n"
+      "t.wrap = coroutine.wrap(function() coroutine.yield() end) t.wrap()\n"
+      "T = t\n";
+  return own_run(program);
 }
 
 /* The target stood in a system call. */

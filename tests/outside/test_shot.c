@@ -5,9 +5,7 @@
 */
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -61,28 +59,6 @@ static void remove_files(void) {
 
 /* {=== Comparing ===================================================================== */
 
-static const char program[] =
-    "local t = {1, 2.5, true, 'x', {}, n = 1, [2.5] = 'half', [true] = false, [-7] = 'minus'}\n"
-    "t[t] = print; t[print] = t; t[1 << 40] = 'far'; t[io.stdout] = 'file'\n"
-    "t[string.rep('long', 100)] = setmetatable({}, {__mode = 'k', __gc = function() end})\n"
-    "for i = 1, 1000 do t[#t + 1] = {i, name = 'n' .. i, ['k' .. i] = i, [i * 1024] = i} end\n"
-    "t.sparse = {} for i = 1, 100 do t.sparse[i * i * 1.5] = i t.sparse[-i * 64] = i end\n"
-    "local up = 0\n"
-    "t.f = function(a, ...) up = up + 1 return a, ..., t end\n"
-    "t.co = coroutine.create(function(a) local b = {a} coroutine.yield(b) end)\n"
-    "coroutine.resume(t.co, t)\n"
-    "t.wrap = coroutine.wrap(function() coroutine.yield() end) t.wrap()\n"
-    "T = t\n";
-
-static lua_State *new_state(void) {
-  lua_State *L = own_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_gc(L, LUA_GCSTOP);
-  if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
-  return L;
-}
-
 static void compare_edges(const lh_snapshot *a, lh_id id, const lh_snapshot *b, lh_id other) {
   lh_edges i, k;
   lh_edge e, f;
@@ -127,7 +103,7 @@ static uint32_t compare_objects(const lh_snapshot *a, const lh_snapshot *b, uint
 static void test_attached(void **unused) {
   (void)unused;
   lh_snapshot *a, *b;
-  lua_State *L = new_state();
+  lua_State *L = own_new_heap();
   lh_mirrored m = in_call();
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   assert_int_equal(lh_take_snapshot(L, "a", NULL, NULL, NULL), LH_OK);
@@ -149,7 +125,7 @@ static void test_attached(void **unused) {
 static void test_not_attached(void **unused) {
   (void)unused;
   lh_snapshot *a, *b;
-  lua_State *L = new_state();
+  lua_State *L = own_new_heap();
   lh_mirrored m = in_call();
   a = snapshot_from(L, &m, "a");
   assert_int_equal(lh_attach(L, NULL), LH_OK);
@@ -210,7 +186,7 @@ static lh_snapshot *snapshot_after(lua_State *L, const lh_snapshot *before, cons
 
 static void test_after(void **unused) {
   (void)unused;
-  lua_State *L = new_state();
+  lua_State *L = own_new_heap();
   lh_mirrored m = in_call();
   lh_snapshot *a = snapshot_from(L, &m, "a");
   assert_int_equal(luaL_dostring(L, more), LUA_OK);
@@ -236,7 +212,7 @@ static void test_after(void **unused) {
 static void test_after_inside(void **unused) {
   (void)unused;
   lh_snapshot *a;
-  lua_State *L = new_state();
+  lua_State *L = own_new_heap();
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   assert_int_equal(lh_mark(L, "first", 5, NULL), LH_OK);
   assert_int_equal(lh_take_snapshot(L, "a", NULL, NULL, NULL), LH_OK);
@@ -325,7 +301,7 @@ static const char threads[] =
 
 static void test_threads(void **unused) {
   (void)unused;
-  lua_State *L = new_state();
+  lua_State *L = own_new_heap();
   assert_int_equal(luaL_loadstring(L, threads), LUA_OK);
   lua_pushcfunction(L, look_at_threads);
   lua_pushcfunction(L, resume_hidden);
@@ -412,7 +388,7 @@ static uint64_t bytes_of_thread(const lh_snapshot *s, const lua_State *thread) {
 static void test_extra_space(void **unused) {
   (void)unused;
   static const int64_t differences[] = {-8, 8, 24, 56, 1016};
-  lua_State *L = new_state();
+  lua_State *L = own_new_heap();
   lh_mirrored m = in_call();
   int64_t *counted = (int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES);
   lh_snapshot *usual = snapshot_from(L, &m, "a");
@@ -445,7 +421,7 @@ static void test_extra_space(void **unused) {
 static void test_not_mirrored(void **unused) {
   (void)unused;
   enum { INSIDE = 100 };
-  lua_State *L = new_state();
+  lua_State *L = own_new_heap();
   lh_mirrored m = in_call();
   lh_outside_request request = {.path = "a"};
   (void)luaL_dostring(L,
@@ -469,164 +445,11 @@ static void test_not_mirrored(void **unused) {
 
 /* }=================================================================================== */
 
-/* {=== A core amid a rehash =========================================================== */
-
-/* While Lua frees the vector of slots that a table had before it grew: all entries are in the new
-** one by then. `missing` of them are taken out again, as before Lua has put them in. */
-typedef struct rehash {
-  own_arena *arena;
-  lua_State *L;
-  const raw_table *table;
-  unsigned missing;
-  size_t of_bytes; /* only of a vector of that size */
-  lh_outside_request request;
-  int result;
-  bool is_done, is_core;
-} rehash;
-
-/* A core by this signal, of a program that does not run on; 0: gdb's. */
-static void make_core(lh_mirrored *m, lh_target *target, int signal_number) {
-  *target = own_target;
-  target->is_core = true;
-  target->signal = signal_number;
-  m->target = target;
-  m->stillness = LH_STILL_CORE;
-  m->is_quiet = m->was_in_system_call = false;
-}
-
-static void bend_and_shoot(rehash *r) {
-  lh_error error = {0};
-  lh_mirrored m = in_call();
-  lh_target target;
-  raw_slot before[64], *slots = (raw_slot *)(uintptr_t)r->table->slots;
-  uint64_t n = raw_hash_slots(r->table);
-  assert_true(n <= 64);
-  memcpy(before, slots, n * sizeof *slots);
-  for (uint64_t i = 0, left = r->missing; i < n && left > 0; i++) {
-    if (raw_is_empty(slots[i].value_type)) continue;
-    slots[i].value_type = 0x10; /* an empty slot */
-    left--;
-  }
-  if (r->is_core) make_core(&m, &target, SIGSEGV);
-  r->request.path = "a";
-  r->result = lh_shoot_mirrored(&m, &r->request, &error);
-  memcpy(slots, before, n * sizeof *slots);
-}
-
-static void *allocate_amid(void *data, void *block, size_t old_bytes, size_t bytes) {
-  rehash *r = data;
-  bool is_old_vector = block && bytes == 0 && old_bytes == r->of_bytes && r->table && !r->is_done;
-  if (is_old_vector) {
-    r->is_done = true;
-    bend_and_shoot(r);
-  }
-  return own_allocate(r->arena, block, old_bytes, bytes);
-}
-
-static void shoot_amid_rehash(unsigned missing, bool is_core, rehash *r) {
-  enum { SLOTS = 32 };
-  own_arena arena;
-  own_arena_begin(&arena);
-  *r = (rehash){.arena = &arena, .missing = missing, .is_core = is_core};
-  lua_State *L = r->L = lua_newstate(allocate_amid, r);
-  assert_non_null(L);
-  lua_gc(L, LUA_GCSTOP);
-  luaL_openlibs(L);
-  (void)luaL_dostring(L, "T = {} for i = 1, 32 do T['k' .. i] = i end k33 = 'k33'");
-  lua_getglobal(L, "T");
-  lua_getglobal(L, "k33");
-  lua_pushinteger(L, SLOTS + 1);
-  r->request.state = (uintptr_t)L;
-  r->of_bytes = SLOTS * sizeof(raw_slot);
-  r->table = lua_topointer(L, -3);
-  lua_rawset(L, -3);
-  assert_true(r->is_done);
-  lua_close(L);
-}
-
-/* 768 bytes are the old vector: so it is in doubt, and so is the file, at each stage. */
-static void test_core_amid_rehash(void **unused) {
-  (void)unused;
-  enum { OLD_VECTOR = 32 * sizeof(raw_slot) };
-  static const unsigned stages[] = {0, 1, 16, 31, 32};
-  for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
-    rehash r;
-    lh_snapshot *s;
-    shoot_amid_rehash(stages[i], true, &r);
-    assert_int_equal(r.result, LH_OK);
-    assert_int_equal(r.request.unaccounted_bytes, OLD_VECTOR);
-    assert_true(r.request.is_in_doubt);
-    assert_int_equal(lh_open(&s, "a", NULL), LH_OK);
-    assert_true(lh_snapshot_outside(s)->is_in_doubt);
-    lh_close(s);
-    remove_files();
-  }
-}
-
-/* Of a process there is another try. */
-static void test_process_amid_rehash(void **unused) {
-  (void)unused;
-  rehash r;
-  shoot_amid_rehash(16, false, &r);
-  assert_int_equal(r.result, LH_EBUSY);
-}
-
-static bool is_in_doubt(lua_State *L, const lh_mirrored *m) {
-  lh_outside_request request = {.path = "a"};
-  assert_int_equal(shoot(L, m, &request, NULL), LH_OK);
-  assert_int_equal(request.unaccounted_bytes, 0);
-  remove_files();
-  return request.is_in_doubt;
-}
-
-/* Nothing shows a change. A program that ended by a fault of its own was amid none; one
-** of which gdb made a core may have been, unless it was in a call or has run on. */
-static void test_sound_core(void **unused) {
-  (void)unused;
-  lh_mirrored m = in_call();
-  lh_target target;
-  lua_State *L = new_state();
-  make_core(&m, &target, SIGSEGV);
-  assert_false(is_in_doubt(L, &m));
-  make_core(&m, &target, 0);
-  assert_true(is_in_doubt(L, &m));
-  m.is_quiet = true;
-  assert_false(is_in_doubt(L, &m));
-  lua_close(L);
-}
-
-/* lua_error() without lua_pcall(): Lua leaves its message on the stack, and calls abort(). */
-static void test_panic(void **unused) {
-  (void)unused;
-  lh_mirrored m = in_call();
-  lh_target target;
-  lua_State *L = new_state();
-  make_core(&m, &target, SIGABRT);
-  for (int has_message = 0; has_message < 2; has_message++) {
-    lh_outside_request request = {.path = "a"};
-    lua_settop(L, 0);
-    if (has_message) lua_pushliteral(L, "boom");
-    assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
-    assert_int_equal(request.has_panicked, has_message);
-    remove_files();
-  }
-  lua_close(L);
-}
-
-/* }=================================================================================== */
-
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_attached),
-                                     cmocka_unit_test(test_not_attached),
-                                     cmocka_unit_test(test_after),
-                                     cmocka_unit_test(test_after_inside),
-                                     cmocka_unit_test(test_threads),
-                                     cmocka_unit_test(test_running_function),
-                                     cmocka_unit_test(test_extra_space),
-                                     cmocka_unit_test(test_not_mirrored),
-                                     cmocka_unit_test(test_core_amid_rehash),
-                                     cmocka_unit_test(test_process_amid_rehash),
-                                     cmocka_unit_test(test_panic),
-                                     cmocka_unit_test(test_sound_core)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_attached),    cmocka_unit_test(test_not_attached),
+      cmocka_unit_test(test_after),       cmocka_unit_test(test_after_inside),
+      cmocka_unit_test(test_threads),     cmocka_unit_test(test_running_function),
+      cmocka_unit_test(test_extra_space), cmocka_unit_test(test_not_mirrored)};
   return folder_run(tests);
 }

@@ -7,7 +7,6 @@
 */
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,15 +24,6 @@
 #include "take/state.h"
 
 /* {=== A heap to be damaged ========================================================== */
-
-static lua_State *new_state(const char *program) {
-  lua_State *L = own_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_gc(L, LUA_GCSTOP);
-  if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
-  return L;
-}
 
 static void *address_of(lua_State *L, const char *global) {
   lua_getglobal(L, global);
@@ -54,7 +44,7 @@ static void *nowhere(void) {
 /* What becomes of the snapshot of a heap that is sound, and then of the damaged one. The latter is
 ** left as it is: the state cannot be closed. */
 static int code_after(const char *program, void (*damage)(lua_State *L), lh_error *error) {
-  lua_State *L = new_state(program);
+  lua_State *L = own_run(program);
   lh_mirrored m = in_call();
   lh_outside_request request = {.path = "a"};
   assert_int_equal(shoot(L, &m, &request, error), LH_OK);
@@ -294,7 +284,7 @@ static const char *read_chunk(lua_State *L, void *data, size_t *n) {
 static void test_loading(void **unused) {
   (void)unused;
   loading l = {0};
-  lua_State *L = new_state("T = {}");
+  lua_State *L = own_run("T = {}");
   assert_int_equal(lua_load(L, read_chunk, &l, "=chunk", "t"), LUA_OK);
   assert_int_equal(l.strict, LH_EBUSY);
   assert_int_equal(l.lenient, LH_OK);
@@ -313,7 +303,7 @@ static void test_other_limits(void **unused) {
                 {LH_STILL_IDLE, 16, LH_EHOST},
                 {LH_STILL_IDLE, -16, LH_EHOST},
                 {LH_STILL_CORE, -16, LH_EHOST}};
-  lua_State *L = new_state("T = {}");
+  lua_State *L = own_run("T = {}");
   int64_t *counted = (int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     lh_error error = {0};

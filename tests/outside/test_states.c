@@ -1,21 +1,17 @@
 /*
 ** test_states.c - Lua states are found in another process, wherever their memory is from, and
-** nothing else is taken for one: closed states, copies, other Luas.
+** nothing else is taken for one: closed states, copies. Other Luas: test_other_luas.c.
 */
-#include <fcntl.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +19,7 @@
 
 #include "forged_memory.h"
 #include "outside/outside.h"
+#include "state_search.h"
 #include "subject.h"
 
 /* {=== How often the kernel is asked, and how long that takes ======================== */
@@ -57,30 +54,6 @@ ssize_t __wrap_process_vm_readv(pid_t process, const struct iovec *here, unsigne
 
 /* }=================================================================================== */
 
-/* {=== What is found ================================================================= */
-
-typedef struct search {
-  lh_target *target;
-  lh_found_state *states;
-  size_t n;
-  lh_error error;
-  int rc;
-} search;
-
-static search look_at(pid_t process) {
-  search s = {0};
-  if (lh_open_process(process, &s.target, &s.error) < 0) fail_msg("%s", s.error.message);
-  s.rc = lh_find_states(s.target, &s.states, &s.n, &s.error);
-  assert_int_equal(s.rc == LH_OK, s.n > 0);
-  for (size_t i = 1; i < s.n; i++) assert_true(s.states[i - 1].address < s.states[i].address);
-  return s;
-}
-
-static void search_end(search *s) {
-  lh_free_states(s->states);
-  lh_target_free(s->target);
-}
-
 static const lh_found_state *found_at(const search *s, const void *address) {
   for (size_t i = 0; i < s->n; i++) {
     if (s->states[i].address == (uintptr_t)address) return &s->states[i];
@@ -88,56 +61,11 @@ static const lh_found_state *found_at(const search *s, const void *address) {
   return NULL;
 }
 
-static void refused(pid_t process, const char *why) {
-  search s = look_at(process);
-  assert_int_equal(s.rc, LH_EHOST);
-  if (!strstr(s.error.message, why)) fail_msg("'%s' does not say '%s'", s.error.message, why);
-  search_end(&s);
-}
-
-/* }=================================================================================== */
-
-/* {=== Hosts ========================================================================= */
-
-/* Gives what was never used, and takes nothing back. */
-typedef struct arena {
-  char *memory;
-  size_t used, bytes;
-} arena;
-
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
-  arena *a = data;
-  if (bytes == 0 || (block && bytes <= old_bytes)) return bytes ? block : NULL;
-  size_t rounded = (bytes + 7) / 8 * 8;
-  if (rounded > a->bytes - a->used) return NULL;
-  void *more = a->memory + a->used;
-  a->used += rounded;
-  if (block) memcpy(more, block, old_bytes);
-  return more;
-}
-
-static lua_State *must(lua_State *L) {
-  if (!L) _exit(3);
-  return L;
-}
-
-static lua_State *new_state(arena *a) {
-  lua_State *L = must(a ? lua_newstate(allocate, a) : luaL_newstate());
-  luaL_openlibs(L);
-  return L;
-}
-
-static void run(lua_State *L, const char *code, const char *name) {
-  if (luaL_loadbuffer(L, code, strlen(code), name) || lua_pcall(L, 0, 0, 0)) _exit(4);
-}
-
 static char *map(size_t bytes) {
   char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) _exit(5);
   return memory;
 }
-
-/* }=================================================================================== */
 
 /* {=== Wherever they are ============================================================= */
 
@@ -163,11 +91,11 @@ static void live_everywhere(const subject *self) {
   arenas[3] = (arena){map(ARENA_BYTES), 0, ARENA_BYTES};
   for (int i = 0; i < STATES; i++) {
     arena *own = i == 0 ? NULL : &arenas[i < 4 ? i - 1 : 3];
-    a->states[i] = new_state(own);
+    a->states[i] = arena_new_state(own);
   }
-  run(a->states[0], "arg = {[0] = 'a.lua'}", "@not this");
-  run(a->states[1], "function f() end", "@b.lua");
-  run(a->states[2], "f = load('return 1')", "=c");
+  arena_run(a->states[0], "arg = {[0] = 'a.lua'}", "@not this");
+  arena_run(a->states[1], "function f() end", "@b.lua");
+  arena_run(a->states[2], "f = load('return 1')", "=c");
   lh_error error;
   if (lh_attach(a->states[3], &error) < 0) _exit(6);
   for (int i = 0; i < STATES; i++) a->count[i] = count(a->states[i]);
@@ -179,7 +107,7 @@ static void finds_states_everywhere(void **state) {
   static const char *const scripts[STATES] = {"a.lua", "b.lua", "return 1"};
   answer *a = subject_share(sizeof *a);
   subject child = subject_start(live_everywhere, a);
-  search s = look_at(child.id);
+  search s = search_start(child.id);
   assert_int_equal(s.n, STATES);
   for (int i = 0; i < STATES; i++) {
     uint64_t bytes = 0;
@@ -213,8 +141,8 @@ static void close_many(const subject *self) {
   for (int i = 0; i < CLOSED; i++) {
     bool in_arena = i % 2 && one <= a.bytes - a.used;
     size_t before = a.used;
-    lua_State *L = new_state(in_arena ? &a : NULL);
-    run(L, "t = {} for i = 1, 10 do t[i] = {} end", "@a.lua");
+    lua_State *L = arena_new_state(in_arena ? &a : NULL);
+    arena_run(L, "t = {} for i = 1, 10 do t[i] = {} end", "@a.lua");
     if (in_arena) one = 2 * (a.used - before);
     if (i >= CLOSED - COPIES) { /* open: copies of it are none */
       char *copy = map(a.used);
@@ -228,7 +156,7 @@ static void close_many(const subject *self) {
 static void takes_no_closed_state_for_one(void **state) {
   (void)state;
   subject child = subject_start(close_many, NULL);
-  refused(child.id, "), but no state of Lua 5.4 is open in it");
+  search_refused(child.id, "), but no state of Lua 5.4 is open in it");
   subject_end(&child);
 }
 
@@ -247,19 +175,19 @@ static void live_at_edges(const subject *self) {
   for (size_t i = 0; i < EDGES; i++) {
     char *memory = map(2 * PIECE);
     a = (arena){memory, PIECE - 8 * i, 2 * PIECE};
-    states[n++] = new_state(&a);
+    states[n++] = arena_new_state(&a);
     memset(memory, 1, PIECE - 8 * i); /* so that what is written begins there */
   }
   char *memory = map(2 * PIECE);
   if (mprotect(memory, PIECE, PROT_READ | PROT_WRITE | PROT_EXEC)) _exit(5);
   a = (arena){memory, PIECE - 512, 2 * PIECE};
-  states[n++] = new_state(&a);
+  states[n++] = arena_new_state(&a);
   size_t big = (size_t)64 << 30;
   int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   memory = mmap(NULL, big, PROT_READ | PROT_WRITE, kind, -1, 0);
   if (memory == MAP_FAILED) _exit(5);
   a = (arena){memory, big / 2, big};
-  states[n++] = new_state(&a);
+  states[n++] = arena_new_state(&a);
   subject_wait(self);
 }
 
@@ -268,7 +196,7 @@ static void finds_states_at_edges(void **state) {
   enum { N = EDGES + 2 };
   lua_State **states = subject_share(N * sizeof *states);
   subject child = subject_start(live_at_edges, states);
-  search s = look_at(child.id);
+  search s = search_start(child.id);
   for (int i = 0; i < N; i++) {
     if (!found_at(&s, states[i])) fail_msg("state %d is not found", i);
   }
@@ -283,15 +211,16 @@ static void *work_on(void *state) {
   lua_State *L = state;
   arena a = {map(ARENA_BYTES), 0, ARENA_BYTES};
   for (;; a.used = 0) {
-    run(L, "for i = 1, 1000 do t = {i, {}, i .. 'x'} end collectgarbage('step', 1)", "@a.lua");
-    lua_close(new_state(&a));
+    arena_run(L, "for i = 1, 1000 do t = {i, {}, i .. 'x'} end collectgarbage('step', 1)",
+              "@a.lua");
+    lua_close(arena_new_state(&a));
   }
   return NULL;
 }
 
 static void live_at_work(const subject *self) {
   pthread_t thread;
-  lua_State *L = new_state(NULL);
+  lua_State *L = arena_new_state(NULL);
   *(lua_State **)self->shared = L;
   if (pthread_create(&thread, NULL, work_on, L)) _exit(6);
   subject_wait(self);
@@ -302,7 +231,7 @@ static void finds_a_state_at_work(void **state) {
   lua_State **L = subject_share(sizeof *L);
   subject child = subject_start(live_at_work, L);
   for (int i = 0; i < 20; i++) {
-    search s = look_at(child.id);
+    search s = search_start(child.id);
     assert_in_range(s.n, 1, 2);
     assert_non_null(found_at(&s, *L));
     search_end(&s);
@@ -318,8 +247,8 @@ enum { MANY = 200, MOST_READS_EACH = 30 };
 
 static void live_many(const subject *self) {
   for (int i = 0; i < MANY; i++) {
-    lua_State *L = new_state(NULL);
-    run(L, "t = {} for i = 1, 10 do t[i] = {} end function f() end", "@a.lua");
+    lua_State *L = arena_new_state(NULL);
+    arena_run(L, "t = {} for i = 1, 10 do t[i] = {} end function f() end", "@a.lua");
   }
   subject_wait(self);
 }
@@ -328,7 +257,7 @@ static void reads_pages_and_not_words(void **state) {
   (void)state;
   subject child = subject_start(live_many, NULL);
   n_reads = 0;
-  search s = look_at(child.id);
+  search s = search_start(child.id);
   size_t reads = n_reads;
   assert_int_equal(s.n, MANY);
   for (size_t i = 0; i < s.n; i++) assert_string_equal(s.states[i].script, "a.lua");
@@ -364,7 +293,7 @@ static void reads_little_of_false_states(void **state) {
   enum { MOST_EACH = 5000 };
   subject child = subject_start(live_falsely, NULL);
   n_reads = 0;
-  search s = look_at(child.id);
+  search s = search_start(child.id);
   size_t reads = n_reads, n = s.n;
   search_end(&s);
   subject_end(&child);
@@ -400,7 +329,7 @@ enum { SHOWN_AFTER = 64 << 20 };
 
 static void live_large(const subject *self) {
   memset(map(2 * (size_t)SHOWN_AFTER), 1, 2 * (size_t)SHOWN_AFTER);
-  (void)new_state(NULL);
+  (void)arena_new_state(NULL);
   subject_wait(self);
 }
 
@@ -494,7 +423,7 @@ static void passes_over_what_cannot_be_read(void **state) {
   enum { PAGE = 4096 };
   forged f;
   arena a = {map(4 * PIECE), 2 * PIECE, 4 * PIECE};
-  lua_State *L = new_state(&a);
+  lua_State *L = arena_new_state(&a);
   forge(&f, a.memory, a.bytes);
   for (int pages = 1; pages < 300; pages += 13) {
     f.lacks_end = (uintptr_t)a.memory + 2 * PIECE;
@@ -513,8 +442,8 @@ static void survives_any_content(void **state) {
   forged f;
   arena a = {map(PIECE / 8), 0, PIECE / 8};
   uint64_t random = 1;
-  lua_State *L = new_state(&a);
-  run(L, "arg = {[0] = 'a.lua'} function f() end", "@a.lua");
+  lua_State *L = arena_new_state(&a);
+  arena_run(L, "arg = {[0] = 'a.lua'} function f() end", "@a.lua");
   char *sound = malloc(a.bytes);
   memcpy(sound, a.memory, a.bytes);
   forge(&f, a.memory, a.bytes);
@@ -540,7 +469,7 @@ static void needs_memory(void **state) {
   (void)state;
   forged f;
   arena a = {map(PIECE), 0, PIECE};
-  lua_State *L = new_state(&a);
+  lua_State *L = arena_new_state(&a);
   forge(&f, a.memory, a.bytes);
   (void)lh_test_fail_allocation(0);
   assert_int_equal(count_states(&f), 1);
@@ -563,63 +492,6 @@ static void needs_memory(void **state) {
 
 /* }=================================================================================== */
 
-/* {=== Others ======================================================================== */
-
-static void live_with_other_numbers(const subject *self) {
-  run(new_state(NULL), "math.maxinteger = 0x7FFFFFFF", "@a.lua");
-  subject_wait(self);
-}
-
-static void refuses_other_numbers(void **state) {
-  (void)state;
-  subject child = subject_start(live_with_other_numbers, NULL);
-  refused(child.id, "whose integers have 8 bytes and whose floats are double");
-  subject_end(&child);
-}
-
-/* A program that writes something when it is as far, and then waits for something to read. */
-static pid_t start_program(char *const *arguments, int *end) {
-  int in[2], out[2];
-  char ready;
-  assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-  assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-  pid_t id = fork();
-  if (id == 0) {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)dup2(in[0], 0);
-    (void)dup2(out[1], 1);
-    (void)execvp(arguments[0], arguments);
-    _exit(127);
-  }
-  *end = in[1];
-  (void)close(in[0]);
-  (void)close(out[1]);
-  assert_int_equal(read(out[0], &ready, 1), 1);
-  (void)close(out[0]);
-  return id;
-}
-
-static void names_other_luas(void **state) {
-  (void)state;
-  static const char wait[] = "io.write('x') io.flush() io.read()";
-  static const struct {
-    const char *arguments[4], *expected;
-  } cases[] = {{{"lua5.2", "-e", wait}, " runs Lua 5.2."},
-               {{"lua5.3", "-e", wait}, " runs Lua 5.3."},
-               {{"luajit", "-e", wait}, " (luajit), and luaheap reads 5.4"},
-               {{"sh", "-c", "echo; read x"}, " runs no Lua: no state of Lua 5.4 was found in it"}};
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    int end;
-    pid_t id = start_program((char *const *)(uintptr_t)cases[i].arguments, &end);
-    refused(id, cases[i].expected);
-    (void)close(end);
-    (void)kill(id, SIGKILL);
-    (void)waitpid(id, NULL, 0);
-  }
-}
-
-/* }=================================================================================== */
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(finds_states_everywhere),
@@ -634,8 +506,6 @@ int main(void) {
       cmocka_unit_test(passes_over_what_cannot_be_read),
       cmocka_unit_test(survives_any_content),
       cmocka_unit_test(needs_memory),
-      cmocka_unit_test(refuses_other_numbers),
-      cmocka_unit_test(names_other_luas),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
