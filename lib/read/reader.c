@@ -161,12 +161,12 @@ void lh_close(lh_snapshot *s) {
   lh_left_out_free(s->left_out);
   lh_sites_free(s->sites);
   void *const owned[] = {
-      s->address,    s->record_low,    s->record_high,  s->kind,         s->modes,
-      s->by_address, s->roots,         s->marks,        s->mark_ids,     s->mark_names,
-      s->text,       s->upvalue_names, s->first_edge,   s->edge,         s->ephemerons,
-      s->distance,   s->parent,        s->idom,         s->retained,     s->name,
-      s->own_data,   s->keys,          s->stack_counts, s->weak_sources, s->clusters,
-      s->placed,     s->matched,       s->c_functions,  s->c_texts};
+      s->address,    s->record_low,    s->record_high, s->kind,         s->modes,
+      s->by_address, s->roots,         s->marks,       s->mark_ids,     s->mark_names,
+      s->text,       s->upvalue_names, s->first_edge,  s->edge,         s->ephemerons,
+      s->distance,   s->parent,        s->named_by,    s->idom,         s->retained,
+      s->name,       s->own_data,      s->keys,        s->stack_counts, s->weak_sources,
+      s->clusters,   s->placed,        s->matched,     s->c_functions,  s->c_texts};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   lh_free(s);
 }
