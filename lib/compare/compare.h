@@ -49,9 +49,6 @@ typedef struct lh_known_classes {
 bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint32_t *number_of);
 void lh_known_free(lh_known_classes *known);
 
-/* `exact` is one of the texts that are `folded` with * for all numbers. False: out of memory. */
-bool lh_note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id exact);
-
 /* Fills in the row of each known class: its own if `exact`; or that of all that are called the same
 ** in other builds. False: out of memory. */
 bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_of, size_t *n_rows);

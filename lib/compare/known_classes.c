@@ -30,7 +30,8 @@ static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
   return entry->name != LH_NO_NUMBER && entry->stable != LH_NO_NUMBER && source != LH_NO_NUMBER;
 }
 
-bool lh_note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id exact) {
+/* `exact` is one of the texts that are `folded` with * for all numbers. False: out of memory. */
+static bool note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id exact) {
   lh_strings *texts = known->texts;
   lh_text text = {0};
   uint32_t *differing = lh_map_at(&known->differing, folded);
@@ -47,7 +48,7 @@ static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) 
   bool has_numbers = lh_fold_module(&numbers, entry);
   if (has_numbers) class.numbers = lh_strings_take(known->texts, &numbers);
   if (has_numbers && class.numbers != LH_NO_NUMBER &&
-      !lh_note_differing(known, class.numbers, class.entry.name))
+      !note_differing(known, class.numbers, class.entry.name))
     return LH_NO_NUMBER;
   if ((has_numbers && class.numbers == LH_NO_NUMBER) ||
       !lh_grow(&known->list, known->n, &known->capacity, sizeof class))

@@ -18,9 +18,6 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge);
 /* The step that an edge is, the key of which is a part of it; LH_NO_NUMBER: out of memory. */
 uint32_t lh_step_of_edge(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_edge *edge);
 
-/* The place that a path leads to; LH_NO_NUMBER: out of memory. */
-uint32_t lh_place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_path *path);
-
 /* {=== Folding ======================================================================= */
 
 typedef struct lh_fold_state {

@@ -184,6 +184,11 @@ static uint8_t kind_of_step(const lh_edge *edge, lh_form form) {
   return (uint8_t)edge->kind;
 }
 
+/* The place that a path leads to; LH_NO_NUMBER: out of memory. A weak table has one, and its values
+** are told by that. */
+static uint32_t place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot,
+                              const lh_path *path);
+
 /* The value of a weak table, which is told by its own place. */
 static uint32_t step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh_id holder,
                             lh_place_step step) {
@@ -195,7 +200,7 @@ static uint32_t step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh
     lh_add_value(&label, snapshot, (lh_value){.kind = LH_VALUE_OBJECT, .as.object = holder});
     return lh_intern_step(tree, step, &label, NULL);
   }
-  step.holder = lh_place_of_path(tree, snapshot, &path);
+  step.holder = place_of_path(tree, snapshot, &path);
   if (step.holder == LH_NO_NUMBER) return LH_NO_NUMBER;
   uint32_t same = lh_place_copy(tree, tree, step.holder, LH_COPY_STABLE);
   if (same == LH_NO_NUMBER) return LH_NO_NUMBER;
@@ -347,7 +352,8 @@ static uint32_t fold_path(lh_place_tree *tree, const lh_snapshot *snapshot, cons
   return place;
 }
 
-uint32_t lh_place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_path *path) {
+static uint32_t place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot,
+                              const lh_path *path) {
   return fold_path(tree, snapshot, path->steps, path->n_steps, NULL, 0);
 }
 
@@ -360,7 +366,7 @@ bool lh_last_steps(const lh_snapshot *snapshot, const lh_edge *path, size_t n_pa
 static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
   lh_place_tree own = {0}, *tree = snapshot->classes ? lh_places_of(snapshot) : &own;
   lh_text text = {0};
-  uint32_t place = tree ? lh_place_of_path(tree, snapshot, path) : LH_NO_NUMBER;
+  uint32_t place = tree ? place_of_path(tree, snapshot, path) : LH_NO_NUMBER;
   if (place != LH_NO_NUMBER) lh_place_text(tree, place, &text);
   lh_place_tree_free(&own);
   return place != LH_NO_NUMBER ? lh_text_finish(&text) : NULL;

@@ -15,7 +15,7 @@
 #include "reader.h"
 #include "record.h"
 
-enum { FIRST_SLOTS = 64 };
+enum { FIRST_SLOTS = 8 };
 
 /* The stretch's slot, taken or not. */
 static lh_stretch *slot_of(lh_snapshot *s, uint64_t number) {
