@@ -52,6 +52,15 @@ ssize_t __wrap_process_vm_readv(pid_t process, const struct iovec *here, unsigne
   return __real_process_vm_readv(process, here, n_here, there, n_there, flags);
 }
 
+/* As memory is read that the process shares with the one that it was forked from: this one. */
+ssize_t __real_pread(int file, void *to, size_t n, off_t from);
+ssize_t __wrap_pread(int file, void *to, size_t n, off_t from);
+
+ssize_t __wrap_pread(int file, void *to, size_t n, off_t from) {
+  n_reads++;
+  return __real_pread(file, to, n, from);
+}
+
 /* }=================================================================================== */
 
 static const lh_found_state *found_at(const search *s, const void *address) {
