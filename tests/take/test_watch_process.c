@@ -325,9 +325,9 @@ static void takes_at_sizes(void **state) {
              (lh_watch_options){.at_bytes = 1}); /* passed already: at once, and 1.5 times that */
   host_run(&h, "local t = {} for i = 1, 100 do t[i] = {} end assert(written() == 4)");
   lh_unwatch(h.L);
-  host_watch(&h, (lh_watch_options){.at_bytes = 100 << 20});
+  host_watch(&h, (lh_watch_options){.at_bytes = 24 << 20});
   host_run(&h,
-           "local s = string.rep('x', 128 << 20) local n = 0 for i = 1, 10 do n = i end\n"
+           "local s = string.rep('x', 32 << 20) local n = 0 for i = 1, 10 do n = i end\n"
            "assert(written() == 5)"); /* one big block is enough */
   host_end(&h);
 }
