@@ -361,11 +361,11 @@ void lh_edges_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
 bool lh_edges_next(lh_edges *iterator, lh_edge *edge);
 
 /* Iterates over all entries of a table, scalars included, array part first. Other types have none.
-** `value` may be NULL, which is faster. */
+** `value` may be NULL. */
 void lh_entries_begin(const lh_snapshot *snapshot, lh_id table, lh_edges *iterator);
 bool lh_entries_next(lh_edges *iterator, lh_value *key, lh_value *value);
 
-/* Passes over the next n entries, or as many as there are, which it returns: some times as fast. */
+/* Passes over the next n entries, or as many as there are, which it returns. */
 uint64_t lh_entries_skip(lh_edges *iterator, uint64_t n);
 
 /* The call frames of a thread, outermost first. */

@@ -31,18 +31,9 @@ static lh_id name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t ordin
   return s->names[s->upvalue_names[at].first + ordinal - 1];
 }
 
-/* Its number among the upvalues is its place in the row, where none of them is missing there. */
+/* Its number is its place behind the prototype: a closure under construction lacks the last ones. */
 lh_id lh_name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t e) {
-  const uint8_t *at = lh_record(s, closure);
-  uint32_t first = s->first_edge[closure];
-  (void)lh_get_shallow(s, &at);
-  if (s->first_edge[closure + 1] == first + 1 + lh_get_count(&at))
-    return name_of_upvalue(s, closure, e - first);
-  lh_edges it;
-  lh_edge edge = {.name = LH_NO_OBJECT};
-  for (lh_edges_begin(s, closure, &it); lh_edges_next(&it, &edge) && lh_edges_number(&it) < e;)
-    continue;
-  return edge.name;
+  return name_of_upvalue(s, closure, e - s->first_edge[closure]);
 }
 
 /* A key that is an object comes before its value, as an edge of its own. */

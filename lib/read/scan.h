@@ -19,7 +19,7 @@ typedef enum section {
   AT_HASH,
   AT_SLOTS, /* of one frame of a stack */
   AT_ROOTS,
-  AT_EPHEMERONS, /* which have `source` as key; `done` is the index of the next */
+  AT_EPHEMERONS, /* which have `source` as key: behind the record in the row */
   AT_END
 } section;
 
