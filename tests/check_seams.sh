@@ -251,8 +251,8 @@ lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's fo
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them
-lib/report/leaks_causes.c|bool in(char *a, char *b) { return strstr(a, b); }|places decide what belongs together
-lib/compare/joint.c|bool is(char *a, char *b) { return strcmp(a, b) == 0; }|places decide what belongs together
+lib/report/leaks_causes.c|bool b = strstr(a, "b");|places decide what belongs together
+lib/compare/joint.c|bool b = strcmp(a, "b") == 0;|places decide what belongs together
 lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's folders
 lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
 lib/outside/shot.c|#include "luaheap_report.h"|a snapshot from outside asks for no analysis

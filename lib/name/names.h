@@ -226,7 +226,8 @@ void lh_collect_c_functions(lh_namer *namer);
 ** @app.lua:31". */
 lh_text_id lh_function_name(lh_namer *namer, lh_id proto);
 const char *lh_function_label(const lh_namer *namer, lh_id proto, lh_text_id name);
-/* *specific: the name says what it is for. *proto: of the function that it runs, or LH_NO_OBJECT. */
+/* *specific: the name says what it is for. *proto: of the function that it runs, or
+** LH_NO_OBJECT. */
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure, bool *specific);
 lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *specific);
 

@@ -31,7 +31,8 @@ static lh_id name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t ordin
   return s->names[s->upvalue_names[at].first + ordinal - 1];
 }
 
-/* Its number is its place behind the prototype: a closure under construction lacks the last ones. */
+/* Its number is its place behind the prototype: a closure under construction lacks its last ones,
+** if any. */
 lh_id lh_name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t e) {
   return name_of_upvalue(s, closure, e - s->first_edge[closure]);
 }
