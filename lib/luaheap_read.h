@@ -365,9 +365,6 @@ bool lh_edges_next(lh_edges *iterator, lh_edge *edge);
 void lh_entries_begin(const lh_snapshot *snapshot, lh_id table, lh_edges *iterator);
 bool lh_entries_next(lh_edges *iterator, lh_value *key, lh_value *value);
 
-/* Passes over the next n entries, or as many as there are, which it returns. */
-uint64_t lh_entries_skip(lh_edges *iterator, uint64_t n);
-
 /* The call frames of a thread, outermost first. */
 typedef struct lh_frame {
   lh_value function;

@@ -11,7 +11,7 @@ bool lh_older_of_group(lh_snapshot *c, const lh_diff_group *group,
   lh_type type = lh_class_at(c, group->class_index)->type;
   if (!tree) return false;
   if (group->printed_class == UINT32_MAX)
-    return lh_older_fingerprint(NULL, NULL, type, tree, group->printed_at, (char *)older);
+    return lh_older_fingerprint(NULL, NULL, type, tree, group->printed_at, older);
   const lh_class_entry *class = &c->classes->list[group->printed_class];
   bool is_folded = lh_place_without_numbers(tree, group->printed_at) == LH_NO_PLACE;
   bool is_module = is_folded && lh_fold_module(&module, class);

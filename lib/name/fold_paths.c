@@ -103,7 +103,7 @@ static bool visit_edge(walk *w, lh_id source, uint32_t e, keys k) {
 }
 
 /* Records are many, and small: with fewer values than a map has they need no closer look. */
-static bool may_be_map(const lh_snapshot *s, lh_id id) {
+static bool has_edges_of_map(const lh_snapshot *s, lh_id id) {
   uint32_t n_edges = s->first_edge[id + 1] - s->first_edge[id];
   return n_edges >= 2 * LH_LEAST_ALIKE; /* a key and a value each */
 }
@@ -113,7 +113,7 @@ static bool visit_targets(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
   bool is_table = (s->kind[id] & 15) == LH_TYPE_TABLE, ok = true;
   keys k = {.sense = is_table ? lh_key_sense_of(s, id) : LH_KEYS_MEAN};
-  if (k.sense == LH_KEYS_DEPEND && may_be_map(s, id)) k.n_values = count_values(w, id);
+  if (k.sense == LH_KEYS_DEPEND && has_edges_of_map(s, id)) k.n_values = count_values(w, id);
   for (uint32_t e = s->first_edge[id]; ok && e < s->first_edge[id + 1]; e++) {
     lh_id target = s->edge[e];
     if (w->state[target] & WANTED && s->parent_edge[target] == e && target != LH_ROOT)

@@ -22,7 +22,7 @@ static lh_place_tree *tree_of(const lh_places *places) {
 }
 
 /* The number of a place's text, 0 where there is no room; LH_NO_NUMBER: out of memory. */
-static lh_text_id text_of(lh_places *places, uint32_t at) {
+static lh_text_id path_text_of(lh_places *places, uint32_t at) {
   lh_text text = {0};
   lh_place_text(tree_of(places), at, &text);
   bool failed = text.failed;
@@ -55,7 +55,7 @@ static uint32_t place_at(lh_places *places, uint32_t class_index, uint32_t state
   uint64_t key = (uint64_t)class_index << 32 | at;
   uint32_t known = lh_map_get(&places->by_at, key);
   if (known != LH_NO_NUMBER) return known;
-  lh_text_id path = text_of(places, at);
+  lh_text_id path = path_text_of(places, at);
   if (path == 0) return untold_place(places, class_index, state);
   uint32_t *place = lh_map_at(&places->by_at, key);
   return place ? *place = add_place(places, class_index, state, at, path) : LH_NO_NUMBER;
@@ -102,7 +102,7 @@ typedef struct likeness {
   uint32_t told; /* the place, of which only those numbers get a * that differ */
 } likeness;
 
-/* The number of a text of a class; LH_NO_NUMBER: out of memory. */
+/* Names the class with * for its numbers, if it has any. False: out of memory. */
 static bool set_module(lh_places *places, lh_place *place) {
   lh_text module = {0};
   if (!lh_fold_module(&module, class_at(places, place->class_index))) return true;
@@ -193,7 +193,7 @@ bool lh_join_places(lh_places *places) {
   ok = ok && join_alike(places, like, to);
   for (size_t i = 0; ok && i < places->n; i++) {
     lh_place *place = &places->list[i];
-    if (place->joined && to[i] == i) place->path = text_of(places, place->at);
+    if (place->joined && to[i] == i) place->path = path_text_of(places, place->at);
     ok = place->path != LH_NO_NUMBER;
   }
   for (size_t i = 0; ok && i < places->by_state.n; i++)

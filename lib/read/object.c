@@ -223,13 +223,6 @@ bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
   return more;
 }
 
-uint64_t lh_entries_skip(lh_edges *it, uint64_t n) {
-  lh_value key;
-  uint64_t i = 0;
-  while (i < n && lh_entries_next(it, &key, NULL)) i++;
-  return i;
-}
-
 void lh_values_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
   begin_at(s, id, LH_REC_USERDATA, it);
   if (lh_type_of(s, id) == LH_TYPE_CLOSURE) begin_at(s, id, LH_REC_C_CLOSURE, it);

@@ -160,8 +160,8 @@ static bool meet_tables(collections *c, uint32_t place, lh_cause *leak) {
   return ok;
 }
 
-/* Does a row tell of what is in the collection? */
-static bool is_told(const collections *c, const lh_growing *g) {
+/* Of what is in the collection. */
+static bool row_tells_of_collection(const collections *c, const lh_growing *g) {
   bool is_met = lh_map_get(&c->met[0], g->at) != LH_NO_NUMBER;
   bool is_met_as_string = lh_map_get(&c->met[1], g->at) != LH_NO_NUMBER;
   return is_met || (is_met_as_string && g->type == LH_TYPE_STRING) ||
@@ -179,7 +179,7 @@ static bool add_collections(lh_causes *found, const lh_place_tree *tree) {
   }
   for (size_t i = 0; ok && i < growings->n; i++) {
     const lh_growing *g = &growings->list[i];
-    if (!is_told(&c, g) && g->prospect != LH_FILLED_ONCE && g->same_as == i)
+    if (!row_tells_of_collection(&c, g) && g->prospect != LH_FILLED_ONCE && g->same_as == i)
       add_collection(found, g);
   }
   for (int k = 0; k < 2; k++) {

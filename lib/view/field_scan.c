@@ -143,12 +143,7 @@ bool lh_field_scan_next(lh_field_scan *scan, lh_object_field *field) {
 
 void lh_field_scan_skip(lh_field_scan *scan, uint64_t n) {
   lh_object_field field;
-  uint64_t end = scan->number + n;
-  while (scan->number < end) {
-    if (scan->part == AT_ENTRIES && scan->metatable == LH_NO_OBJECT)
-      scan->number += lh_entries_skip(&scan->it, end - scan->number);
-    if (scan->number < end && !lh_field_scan_next(scan, &field)) return;
-  }
+  while (n > 0 && lh_field_scan_next(scan, &field)) n--;
 }
 
 uint64_t lh_count_object_fields(const lh_snapshot *snapshot, lh_id id) {

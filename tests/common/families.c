@@ -160,7 +160,7 @@ void family_make(forge *f, const heap_family *family, unsigned n, unsigned seria
   forge_finish(f);
 }
 
-static size_t size_of(const heap_family *family, unsigned n) {
+static size_t size_of(const void *family, unsigned n) {
   forge f;
   family_make(&f, family, n, 1, 0);
   size_t size = f.size;
@@ -168,17 +168,21 @@ static size_t size_of(const heap_family *family, unsigned n) {
   return size;
 }
 
-unsigned family_scale(const heap_family *family, size_t bytes) {
+unsigned scale_to_bytes(family_size *bytes_of, const void *family, size_t bytes) {
   unsigned low = 1, high = 2;
-  while (size_of(family, high) <= bytes && high < 1u << 24) low = high, high *= 2;
+  while (bytes_of(family, high) <= bytes && high < 1u << 24) low = high, high *= 2;
   while (high - low > low / 64 + 1) {
     unsigned middle = low + (high - low) / 2;
-    if (size_of(family, middle) <= bytes)
+    if (bytes_of(family, middle) <= bytes)
       low = middle;
     else
       high = middle;
   }
   return low;
+}
+
+unsigned family_scale(const heap_family *family, size_t bytes) {
+  return scale_to_bytes(size_of, family, bytes);
 }
 
 /* }=================================================================================== */

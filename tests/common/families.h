@@ -29,7 +29,11 @@ typedef struct heap_family {
 size_t family_count(void);
 const heap_family *family_number(size_t i);
 
+/* The bytes of a family's file of this n: more for a greater n. */
+typedef size_t family_size(const void *family, unsigned n);
+
 /* The n for which a file has about so many bytes, at most. */
+unsigned scale_to_bytes(family_size *bytes_of, const void *family, size_t bytes);
 unsigned family_scale(const heap_family *family, size_t bytes);
 
 /* Snapshot `serial` of one run of a program, which has the marks of those before it; `n_older` of

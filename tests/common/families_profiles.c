@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "families.h"
+
 /* {=== What they are made of ========================================================= */
 
 enum { DEPTH = 1000 }; /* of stacks that are deep and not one behind the other */
@@ -231,7 +233,7 @@ void profile_family_make(forged_profile *f, const profile_family *family, unsign
   forge_end_profile(f, UINT64_C(1) << 60, 0);
 }
 
-static size_t size_of(const profile_family *family, unsigned n) {
+static size_t size_of(const void *family, unsigned n) {
   static forged_profile f;
   profile_family_make(&f, family, n);
   size_t size = f.size;
@@ -240,14 +242,5 @@ static size_t size_of(const profile_family *family, unsigned n) {
 }
 
 unsigned profile_family_scale(const profile_family *family, size_t bytes) {
-  unsigned low = 1, high = 2;
-  while (size_of(family, high) <= bytes) low = high, high *= 2;
-  while (high - low > low / 64 + 1) {
-    unsigned middle = low + (high - low) / 2;
-    if (size_of(family, middle) <= bytes)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  return scale_to_bytes(size_of, family, bytes);
 }

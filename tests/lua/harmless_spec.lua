@@ -137,6 +137,14 @@ describe("a program that heap.auto watches ends", function()
   end
 end)
 
+-- A file that gets the number of stderr, which is closed.
+local opens_a_file = [[
+  local data = io.open("data", "w")
+  work()
+  local at = io.popen 'readlink /proc/$PPID/fd/2'
+  assert(at:read():find "/data$")
+  at:close()]]
+
 -- What it does, and some of what it prints then.
 local acts = {
   ["becomes a daemon"] = {"in order\ttrue\n", cuts = true, has_text = true,
@@ -153,22 +161,11 @@ local acts = {
     ending = 'io.close() os.rename("result", "done") os.exit(7, true)'},
   ["has closed stderr, and opens a file under its number"] = {"sum\t6893\nmine\n",
     start = [["$@" 2>&-; status=$?; cat data; (exit $status)]],
-    middle = [[
-      local data = io.open("data", "w")
-      work()
-      local at = io.popen 'readlink /proc/$PPID/fd/2'
-      assert(at:read():find "/data$")
-      at:close()]],
+    middle = opens_a_file,
     ending = 'data:write "mine\\n" data:close() os.exit(7, true)'},
   ["closes stderr later, and opens a file under its number"] = {"sum\t6893\nmine\n", cuts = true,
     start = [["$@" 2>err; status=$?; cat data; (exit $status)]],
-    middle = [[
-      acts.close_all(2)
-      local data = io.open("data", "w")
-      work()
-      local at = io.popen 'readlink /proc/$PPID/fd/2'
-      assert(at:read():find "/data$")
-      at:close()]],
+    middle = "acts.close_all(2)\n" .. opens_a_file,
     ending = 'data:write "mine\\n" data:close() os.exit(7, true)'},
   ["closes all descriptors that it does not know"] =
     {"sum\t6893\n", middle = "acts.close_all(3)", cuts = true},
