@@ -489,8 +489,9 @@ int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error) {
   for (uint32_t i = 0; i < s->n_blocks; i++) {
     lh_row_block *block = &rows->blocks[i];
     check_block(s, block, i, n_stacks);
-    if (block->fault) return fail_with_fault(s, block, error);
+    /* First: without memory a record is left in its midst, and the rest of it reads as damaged. */
     if (block->out_of_memory) return lh_fail_memory(error, "reading records");
+    if (block->fault) return fail_with_fault(s, block, error);
   }
   return check_sums(s, rows, error);
 }
