@@ -76,11 +76,9 @@ enum { LH_LEAST_CLUSTER = 8 };
 ** things hang. */
 #define LH_GOES_ON 0.7
 
-/* NULL: out of memory. Freed by the caller. O(n). */
-lh_id *lh_find_clusters(const lh_tree *tree);
-
-/* Those of the whole snapshot, which keeps them. NULL: out of memory. The first call O(n). */
-const lh_id *lh_kept_clusters(lh_snapshot *snapshot);
+/* The snapshot keeps them. `tree`: its whole tree, where the caller has it, or NULL. NULL: out of
+** memory. The first call O(n). */
+const lh_id *lh_kept_clusters(lh_snapshot *snapshot, const lh_tree *tree);
 
 /* Of a union-find: the object that represents the set of this one. */
 static inline lh_id lh_find_first(lh_id *set, lh_id id) {

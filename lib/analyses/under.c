@@ -224,7 +224,7 @@ static bool descend(descent *d, lh_id id) {
 
 /* The clusters below an object, which begins one, even in the middle of another. */
 static bool find_tops(descent *d, lh_snapshot *snapshot, lh_id id) {
-  const lh_id *kept = lh_kept_clusters(snapshot);
+  const lh_id *kept = lh_kept_clusters(snapshot, NULL);
   d->top = kept ? lh_alloc((size_t)snapshot->n + 1, sizeof *d->top) : NULL;
   if (!d->top) return false;
   for (uint32_t p = 0; p < d->tree.n; p++) {

@@ -474,12 +474,12 @@ const lh_class *lh_class_at(const lh_snapshot *snapshot, uint32_t class_index) {
 }
 
 bool lh_continues_list(const lh_snapshot *snapshot, lh_id id) {
+  const uint32_t *of = snapshot->classes ? snapshot->classes->of : NULL;
   lh_id dominator = lh_immediate_dominator(snapshot, id);
-  if (dominator == LH_ROOT || dominator == LH_NO_OBJECT ||
-      lh_class_of(snapshot, dominator) != lh_class_of(snapshot, id))
+  if (dominator == LH_ROOT || dominator == LH_NO_OBJECT || (of && of[dominator] != of[id]))
     return false;
-  uint64_t others = lh_retained_bytes(snapshot, dominator) - lh_shallow_bytes(snapshot, dominator);
-  return lh_retained_bytes(snapshot, id) > others / 2;
+  uint64_t others = snapshot->retained[dominator] - lh_shallow_bytes(snapshot, dominator);
+  return snapshot->retained[id] > others / 2;
 }
 
 uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
