@@ -306,6 +306,8 @@ typedef struct lh_ages {
   uint32_t round;          /* a number for each collection that is looked at */
   uint32_t *counted;       /* of each object: the last round in which it was an element */
   uint32_t *epochs;        /* of each epoch: the last round with an element of it */
+  lh_id_range neighbours;  /* objects that have the epoch of the last element */
+  uint32_t epoch;
   lh_history history;
   uint64_t content_seed; /* secret, so that no two contents are made to be the same number */
 } lh_ages;
@@ -348,6 +350,7 @@ typedef struct lh_grower {
   size_t n, capacity;
   lh_top *tops; /* of all found, and from first_top on of the one that comes next */
   size_t n_tops, first_top, top_capacity;
+  uint64_t *marks; /* a bit for each position; 0 but while tops are put in order */
 } lh_grower;
 
 /* The bytes of a collection are what its tops dominate, however these are nested: begin, name each
@@ -371,15 +374,22 @@ bool lh_find_collections(lh_grower *grower);
 /* growing_linked.c: adds the sets of linked objects, after the tables. O(n + m). */
 bool lh_find_linked(lh_grower *grower);
 
+/* As much of a string as is read: one long string may be the key of many entries. */
+typedef struct lh_key_bytes {
+  const char *bytes;
+  size_t n;
+} lh_key_bytes;
+
 /* growing_keys.c: what the keys of a table have in common. All zero is a table without any. */
 typedef struct lh_keys_seen {
   uint64_t n, n_integers, n_numbers, n_strings, n_objects;
   double least, greatest;                     /* of the numbers, integers included */
   uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
-  lh_id numbered[4];      /* the first four with digits that differ in more than these, and */
-  uint64_t n_numbered[4]; /* how many differ from each in its digits only */
-  uint64_t length;        /* of all strings; UINT64_MAX: they differ */
-  lh_id example;          /* the first string in the order of bytes */
+  lh_key_bytes numbered[4]; /* the first four with digits that differ in more than these, and */
+  uint64_t n_numbered[4];   /* how many differ from each in its digits only */
+  uint64_t length;          /* of all strings; UINT64_MAX: they differ */
+  lh_id example;            /* the first string in the order of bytes, */
+  lh_key_bytes of_example;  /* which are the same in each run */
 } lh_keys_seen;
 
 void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key);

@@ -71,9 +71,21 @@ lh_youth lh_ages_begin(lh_ages *ages) {
   return (lh_youth){.youngest = LH_NO_OBJECT};
 }
 
+/* Elements of one table were mostly allocated one after the other. */
+static uint32_t epoch_of(lh_ages *a, lh_id id) {
+  lh_list list = lh_list_of(a->snapshot, id);
+  if (list > LH_LIST_FINOBJ) return 0;
+  if (id < a->neighbours.first || id >= a->neighbours.end) {
+    a->epoch = lh_epoch(a->snapshot, id);
+    a->neighbours = lh_epoch_range(a->snapshot, list, a->epoch);
+  }
+  return a->epoch;
+}
+
 static void count_epoch(lh_ages *a, lh_growing *g, lh_id id) {
-  uint32_t n = lh_mark_count(a->snapshot), epoch = lh_epoch(a->snapshot, id);
+  uint32_t n = a->snapshot->n_marks;
   if (n == 0) return;
+  uint32_t epoch = epoch_of(a, id);
   if (epoch >= n) epoch = n - 1;
   if (g->aged == 0 || epoch < g->oldest_epoch) g->oldest_epoch = epoch;
   if (g->aged == 0 || epoch > g->youngest_epoch) g->youngest_epoch = epoch;

@@ -53,16 +53,32 @@ static uint64_t get_metatable(fields *f) {
   return f->head & LH_FLAG_METATABLE ? lh_get_reference(&f->at, f->own_word) : 0;
 }
 
-static void decode_string(fields *f, lh_object *out) {
-  uint64_t length = out->shallow_bytes - LH_STRING_OVERHEAD;
-  out->as.string.length = length;
-  out->as.string.kept = length;
+/* From behind its shallow bytes on. */
+static lh_kept_string read_string(fields *f, uint64_t shallow_bytes) {
+  uint64_t length = shallow_bytes - LH_STRING_OVERHEAD;
+  lh_kept_string string = {.kept = length, .length = length};
   if (f->head & LH_FLAG_TRUNCATED) {
-    out->as.string.kept = lh_get_uvarint(&f->at);
-    out->as.string.hash = lh_load64(f->at);
+    string.kept = lh_get_uvarint(&f->at);
+    string.hash = lh_load64(f->at);
     f->at += 8;
   }
-  out->as.string.bytes = (const char *)f->at;
+  string.bytes = (const char *)f->at;
+  return string;
+}
+
+static void decode_string(fields *f, lh_object *out) {
+  lh_kept_string string = read_string(f, out->shallow_bytes);
+  out->as.string.length = string.length;
+  out->as.string.kept = string.kept;
+  out->as.string.hash = string.hash;
+  out->as.string.bytes = string.bytes;
+}
+
+lh_kept_string lh_string_at(const lh_snapshot *s, lh_id id) {
+  fields f = {.s = s, .at = lh_record(s, id)};
+  f.head = *f.at;
+  if (f.head & LH_FLAG_DEAD) return (lh_kept_string){.bytes = ""};
+  return read_string(&f, lh_get_shallow(s, &f.at));
 }
 
 static void decode_table(fields *f, lh_object *out) {
