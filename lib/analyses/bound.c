@@ -135,9 +135,11 @@ static int look_at_referrers(search *s) {
   const lh_snapshot *snapshot = s->snapshot;
   int code = LH_OK;
   lh_id source = 0;
+  const lh_id *edge = snapshot->edge;
+  const uint32_t *number_of = s->number;
   uint32_t end = snapshot->first_edge[snapshot->n + 1];
   for (uint32_t e = snapshot->first_edge[1]; e < end && !code; e++) {
-    uint32_t number = s->number[snapshot->edge[e]];
+    uint32_t number = number_of[edge[e]];
     if (number == 0 || snapshot->label[e] & LH_LABEL_ASIDE) continue;
     uint32_t i = number - 1;
     if (s->bounds[i].limit > 0 || s->n_seen[i] == MOST_REFERRERS) continue;

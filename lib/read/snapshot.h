@@ -49,12 +49,14 @@ static inline lh_edge_kind lh_label_kind(uint8_t label) {
   return (lh_edge_kind)(label & LH_LABEL_KIND);
 }
 
-/* key_kinds[id], of a table: which keys it has that are no objects, and so in no row. */
+/* key_kinds[id], of a table: which keys it has that are no objects, and so in no row; and whether
+** it has such values. Of a table with none of either each entry is two edges of its row. */
 enum {
   LH_HAS_INTEGERS = 1,
   LH_IS_SPARSE = 2, /* these are not 1, 2, 3 ... with at most as many holes, as Lua keeps arrays */
   LH_HAS_POINTERS = 4, /* light userdata, C functions, and what has no record */
-  LH_HAS_OTHERS = 8    /* floats and booleans */
+  LH_HAS_OTHERS = 8,   /* floats and booleans */
+  LH_HAS_SCALARS = 16  /* values that are no objects, or have no record */
 };
 
 /* Where a reference leads whose row has its source instead. */
