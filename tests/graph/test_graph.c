@@ -511,6 +511,53 @@ static void star(void **state) { /* 0 -> 1 -> everything */
   free_big(&b);
 }
 
+enum { INNER = MILLION / 2 };
+
+static lh_id referrer(lh_id leaf, unsigned i) {
+  return (uint32_t)(((uint64_t)leaf * (i ? 40503 : 2654435761u)) % (INNER + 1));
+}
+
+static lh_id parent_of(lh_id v) {
+  return (v - 1) / 2;
+}
+
+/* v -> 2 v + 1, 2 v + 2, and each leaf has two referrers, of which every third is the same. */
+static void make_binary_tree(big_graph *b) {
+  uint32_t *first = b->first_edge;
+  memset(first, 0, (MILLION + 2) * sizeof *first);
+  for (int fill = 0; fill < 2; fill++) {
+    for (lh_id v = 1; v <= MILLION; v++)
+      for (unsigned i = 0; i < 2; i++) {
+        if (v <= INNER && i > 0) break;
+        lh_id from = v <= INNER ? parent_of(v) : referrer(v, v % 3 ? i : 0);
+        if (fill)
+          b->edge[--first[from]] = v;
+        else
+          first[from]++;
+      }
+    if (!fill)
+      for (lh_id v = 0; v <= MILLION; v++) first[v + 1] += first[v];
+  }
+}
+
+static void shared_leaves(void **state) {
+  big_graph b;
+  (void)state;
+  make_big(&b);
+  make_binary_tree(&b);
+  analyse_big(&b);
+  for (lh_id v = 1; v <= MILLION; v++) {
+    lh_id at = v <= INNER ? parent_of(v) : referrer(v, 0);
+    lh_id other = v <= INNER || v % 3 == 0 ? at : referrer(v, 1);
+    while (at != other) {
+      lh_id *deeper = at > other ? &at : &other;
+      *deeper = parent_of(*deeper);
+    }
+    if (b.idom[v] != at) fail_msg("at %u", v);
+  }
+  free_big(&b);
+}
+
 /* 0 -> 1, and 1 is the table of n - 1 ephemerons v -> v + 1. */
 static void ephemeron_chain(void **state) {
   big_graph b;
@@ -545,6 +592,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(chain),
       cmocka_unit_test(chain_with_way_back),
       cmocka_unit_test(star),
+      cmocka_unit_test(shared_leaves),
       cmocka_unit_test(ephemeron_chain),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
