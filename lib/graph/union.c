@@ -22,25 +22,27 @@
 
 /* Adds up, for each set, the subtrees of its members that are below no other member: by bytes
 ** before each position, or without those by retained bytes. */
-static bool sum_subtrees(const lh_unions *u, const uint64_t *before, uint64_t *sum) {
+static bool sum_subtrees(const lh_unions *u, const lh_tree *tree, const uint64_t *before,
+                         uint64_t *sum) {
   uint32_t *covered = lh_alloc_zeroed(u->n_sets, sizeof *covered);
   if (!covered) return false;
-  for (uint32_t p = 0; p < u->n_reached; p++) {
-    uint32_t set = u->set_of[u->order[p]];
+  for (uint32_t p = 0; p < tree->n; p++) {
+    uint32_t set = u->set_of[tree->order[p]];
     if (set >= u->n_sets || p < covered[set]) continue;
-    covered[set] = u->end[p];
-    sum[set] += before ? before[u->end[p]] - before[p] : u->retained[u->order[p]];
+    covered[set] = tree->end[p];
+    sum[set] += before ? before[tree->end[p]] - before[p] : u->retained[tree->order[p]];
   }
   lh_free(covered);
   return true;
 }
 
 static bool bound_above(lh_unions *u) {
-  uint64_t *before = lh_alloc((size_t)u->n_reached + 1, sizeof *before);
+  const lh_tree *paths = &u->paths;
+  uint64_t *before = lh_alloc((size_t)paths->n + 1, sizeof *before);
   if (!before) return false;
   before[0] = 0;
-  for (uint32_t p = 0; p < u->n_reached; p++) before[p + 1] = before[p] + u->shallow[u->order[p]];
-  bool ok = sum_subtrees(u, before, u->upper);
+  for (uint32_t p = 0; p < paths->n; p++) before[p + 1] = before[p] + u->shallow[paths->order[p]];
+  bool ok = sum_subtrees(u, paths, before, u->upper);
   lh_free(before);
   return ok;
 }
@@ -48,16 +50,16 @@ static bool bound_above(lh_unions *u) {
 /* The positions of each set's members, in ascending order. */
 static bool list_members(lh_unions *u) {
   u->first_member = lh_alloc_zeroed((size_t)u->n_sets + 2, sizeof *u->first_member);
-  u->member = lh_alloc(u->n_reached, sizeof *u->member);
+  u->member = lh_alloc(u->paths.n, sizeof *u->member);
   if (!u->first_member || !u->member) return false;
   uint32_t *first = u->first_member;
-  for (uint32_t p = 0; p < u->n_reached; p++) {
-    uint32_t set = u->set_of[u->order[p]];
+  for (uint32_t p = 0; p < u->paths.n; p++) {
+    uint32_t set = u->set_of[u->paths.order[p]];
     if (set < u->n_sets) first[set + 2]++;
   }
   for (uint32_t set = 0; set < u->n_sets; set++) first[set + 2] += first[set + 1];
-  for (uint32_t p = 0; p < u->n_reached; p++) {
-    uint32_t set = u->set_of[u->order[p]];
+  for (uint32_t p = 0; p < u->paths.n; p++) {
+    uint32_t set = u->set_of[u->paths.order[p]];
     if (set < u->n_sets) u->member[first[set + 1]++] = p;
   }
   return true;
@@ -73,26 +75,11 @@ static bool shallow_from_retained(lh_unions *u) {
 }
 
 bool lh_bound_unions(lh_unions *u) {
-  bool ok = false;
-  size_t n = (size_t)u->graph.n + 1;
-  lh_id *sorted = lh_sort_by_distance(u->graph.n, u->distance, &u->n_reached);
-  uint32_t *size = lh_alloc(n, sizeof *size);
-  uint32_t *position = lh_alloc(n, sizeof *position);
-  u->order = lh_alloc(n, sizeof *u->order);
-  u->end = lh_alloc(n, sizeof *u->end);
   u->lower = lh_alloc_zeroed(u->n_sets, sizeof *u->lower);
   u->upper = lh_alloc_zeroed(u->n_sets, sizeof *u->upper);
-  if (!sorted || !size || !position || !u->order || !u->end || !u->lower || !u->upper) goto out;
-  if (!shallow_from_retained(u)) goto out;
-  lh_order_tree(sorted, u->n_reached, u->idom, size, position, u->order, u->end);
-  if (!sum_subtrees(u, NULL, u->lower)) goto out;
-  lh_order_tree(sorted, u->n_reached, u->parent, size, position, u->order, u->end);
-  ok = bound_above(u) && list_members(u);
-out:
-  lh_free(sorted);
-  lh_free(size);
-  lh_free(position);
-  return ok;
+  return u->lower && u->upper && lh_make_tree(&u->paths, u->graph.n, u->distance, u->parent) &&
+         shallow_from_retained(u) && sum_subtrees(u, u->dominators, NULL, u->lower) &&
+         bound_above(u) && list_members(u);
 }
 
 /* {=== exact ========================================================================= */
@@ -134,10 +121,10 @@ static uint32_t find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint
   for (uint32_t i = u->first_member[set]; i < u->first_member[set + 1]; i++) {
     uint32_t p = u->member[i];
     if (p < covered) continue;
-    covered = u->end[p];
+    covered = u->paths.end[p];
     u->work += covered - p;
     for (; p < covered; p++) {
-      lh_id v = u->order[p];
+      lh_id v = u->paths.order[p];
       bool goes = u->set_of[v] == set || u->stamp[u->idom[v]] == maybe + 1;
       u->stamp[v] = goes ? maybe + 1 : maybe;
       *bytes += u->shallow[v];
@@ -191,8 +178,9 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
 }
 
 void lh_free_unions(lh_unions *u) {
-  void *owned[] = {u->lower,  u->upper,        u->shallow, u->order, u->end,      u->first_member,
-                   u->member, u->first_source, u->source,  u->stamp, u->candidate};
+  void *owned[] = {u->lower,        u->upper,  u->shallow, u->first_member, u->member,
+                   u->first_source, u->source, u->stamp,   u->candidate};
+  lh_free_tree(&u->paths);
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
 }
 

@@ -336,11 +336,14 @@ static void check_unions(const sample *s) {
   for (lh_id v = 0; v <= s->n; v++) retained[v] = distance[v] == LH_UNREACHED ? 0 : s->shallow[v];
   lh_sum_retained(order, n_order, idom, retained);
   free(order);
+  lh_tree tree;
+  check(s, lh_make_tree(&tree, s->n, distance, idom));
   lh_unions unions = {.graph = graph,
                       .distance = distance,
                       .parent = parent,
                       .idom = idom,
                       .retained = retained,
+                      .dominators = &tree,
                       .set_of = s->set_of,
                       .n_sets = N_SETS};
   check(s, lh_bound_unions(&unions));
@@ -353,6 +356,7 @@ static void check_unions(const sample *s) {
     check(s, unions.lower[set] == bytes && unions.upper[set] == bytes);
   }
   lh_free_unions(&unions);
+  lh_free_tree(&tree);
 }
 
 /* Adds to the oracle's edges what the definition of an ephemeron says, until nothing changes. */
@@ -517,10 +521,6 @@ static lh_id referrer(lh_id leaf, unsigned i) {
   return (uint32_t)(((uint64_t)leaf * (i ? 40503 : 2654435761u)) % (INNER + 1));
 }
 
-static lh_id parent_of(lh_id v) {
-  return (v - 1) / 2;
-}
-
 /* v -> 2 v + 1, 2 v + 2, and each leaf has two referrers, of which every third is the same. */
 static void make_binary_tree(big_graph *b) {
   uint32_t *first = b->first_edge;
@@ -529,7 +529,7 @@ static void make_binary_tree(big_graph *b) {
     for (lh_id v = 1; v <= MILLION; v++)
       for (unsigned i = 0; i < 2; i++) {
         if (v <= INNER && i > 0) break;
-        lh_id from = v <= INNER ? parent_of(v) : referrer(v, v % 3 ? i : 0);
+        lh_id from = v <= INNER ? (v - 1) / 2 : referrer(v, v % 3 ? i : 0);
         if (fill)
           b->edge[--first[from]] = v;
         else
@@ -547,11 +547,11 @@ static void shared_leaves(void **state) {
   make_binary_tree(&b);
   analyse_big(&b);
   for (lh_id v = 1; v <= MILLION; v++) {
-    lh_id at = v <= INNER ? parent_of(v) : referrer(v, 0);
+    lh_id at = v <= INNER ? (v - 1) / 2 : referrer(v, 0);
     lh_id other = v <= INNER || v % 3 == 0 ? at : referrer(v, 1);
     while (at != other) {
       lh_id *deeper = at > other ? &at : &other;
-      *deeper = parent_of(*deeper);
+      *deeper = (*deeper - 1) / 2;
     }
     if (b.idom[v] != at) fail_msg("at %u", v);
   }
