@@ -81,6 +81,7 @@ static bool add_retained(counting *c) {
                       .idom = s->idom,
                       .retained = s->retained,
                       .dominators = dominators,
+                      .shallow = s->shallow,
                       .set_of = c->set_of,
                       .n_sets = c->n_rows};
   bool ok = c->query->garbage || (dominators && lh_bound_unions(&unions));

@@ -89,6 +89,7 @@ static bool retain(grouping *g) {
                       .idom = s->idom,
                       .retained = s->retained,
                       .dominators = dominators,
+                      .shallow = s->shallow,
                       .set_of = g->set_of,
                       .n_sets = (uint32_t)g->n};
   bool ok = dominators && lh_bound_unions(&unions);

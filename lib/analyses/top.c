@@ -181,6 +181,7 @@ static bool bound_classes(class_ranking *c) {
                           .idom = snapshot->idom,
                           .retained = snapshot->retained,
                           .dominators = dominators,
+                          .shallow = snapshot->shallow,
                           .set_of = c->set_of,
                           .n_sets = lh_class_count(snapshot)};
   return lh_bound_unions(&c->unions);

@@ -285,7 +285,8 @@ typedef struct lh_unions {
   const lh_id *idom;
   const uint64_t *retained;
   const lh_tree *dominators;
-  const uint32_t *set_of; /* of each vertex; n_sets or more: in none, as the root must be */
+  const uint32_t *shallow; /* bytes; UINT32_MAX: as many or more */
+  const uint32_t *set_of;  /* of each vertex; n_sets or more: in none, as the root must be */
   uint32_t n_sets;
 
   /* filled by lh_bound_unions: the bytes that go with each set lie between these */
@@ -293,8 +294,8 @@ typedef struct lh_unions {
 
   /* private */
   lh_tree paths; /* the shortest ones */
-  uint64_t *shallow;
   uint32_t *first_member, *member;
+  uint64_t *joints; /* a bit for each vertex */
   uint32_t *first_source;
   lh_id *source;
   uint32_t *stamp;

@@ -333,7 +333,11 @@ static void check_unions(const sample *s) {
   uint64_t retained[MOST_VERTICES];
   lh_search search = search_of(s, NULL, distance, parent);
   check(s, lh_search_paths(&search) && lh_find_dominators(&graph, idom, &order, &n_order));
-  for (lh_id v = 0; v <= s->n; v++) retained[v] = distance[v] == LH_UNREACHED ? 0 : s->shallow[v];
+  uint32_t shallow[MOST_VERTICES];
+  for (lh_id v = 0; v <= s->n; v++) {
+    retained[v] = distance[v] == LH_UNREACHED ? 0 : s->shallow[v];
+    shallow[v] = v % 5 ? (uint32_t)s->shallow[v] : UINT32_MAX;
+  }
   lh_sum_retained(order, n_order, idom, retained);
   free(order);
   lh_tree tree;
@@ -344,6 +348,7 @@ static void check_unions(const sample *s) {
                       .idom = idom,
                       .retained = retained,
                       .dominators = &tree,
+                      .shallow = shallow,
                       .set_of = s->set_of,
                       .n_sets = N_SETS};
   check(s, lh_bound_unions(&unions));
@@ -516,7 +521,6 @@ static void star(void **state) { /* 0 -> 1 -> everything */
 }
 
 enum { INNER = MILLION / 2 };
-
 static lh_id referrer(lh_id leaf, unsigned i) {
   return (uint32_t)(((uint64_t)leaf * (i ? 40503 : 2654435761u)) % (INNER + 1));
 }
