@@ -520,39 +520,24 @@ static void star(void **state) { /* 0 -> 1 -> everything */
   free_big(&b);
 }
 
-enum { INNER = MILLION / 2 };
-static lh_id referrer(lh_id leaf, unsigned i) {
-  return (uint32_t)(((uint64_t)leaf * (i ? 40503 : 2654435761u)) % (INNER + 1));
-}
-
-/* v -> 2 v + 1, 2 v + 2, and each leaf has two referrers, of which every third is the same. */
-static void make_binary_tree(big_graph *b) {
-  uint32_t *first = b->first_edge;
-  memset(first, 0, (MILLION + 2) * sizeof *first);
-  for (int fill = 0; fill < 2; fill++) {
-    for (lh_id v = 1; v <= MILLION; v++)
-      for (unsigned i = 0; i < 2; i++) {
-        if (v <= INNER && i > 0) break;
-        lh_id from = v <= INNER ? (v - 1) / 2 : referrer(v, v % 3 ? i : 0);
-        if (fill)
-          b->edge[--first[from]] = v;
-        else
-          first[from]++;
-      }
-    if (!fill)
-      for (lh_id v = 0; v <= MILLION; v++) first[v + 1] += first[v];
-  }
+/* v -> 2 v + 1, 2 v + 2, and leaves with two referrers, of which every third has one alone. */
+static lh_id referrer(lh_id v, unsigned i) {
+  if (v <= MILLION / 2) return (v - 1) / 2;
+  return (uint32_t)((uint64_t)v * (i && v % 3 ? 40503 : 2654435761u) % (MILLION / 2 + 1));
 }
 
 static void shared_leaves(void **state) {
   big_graph b;
   (void)state;
   make_big(&b);
-  make_binary_tree(&b);
+  memset(b.first_edge, 0, (MILLION + 2) * sizeof *b.first_edge);
+  for (uint32_t k = 2; k < 2 * MILLION + 2; k++) b.first_edge[referrer(k / 2, k % 2)]++;
+  for (lh_id v = 0; v <= MILLION; v++) b.first_edge[v + 1] += b.first_edge[v];
+  for (uint32_t k = 2; k < 2 * MILLION + 2; k++)
+    b.edge[--b.first_edge[referrer(k / 2, k % 2)]] = k / 2;
   analyse_big(&b);
   for (lh_id v = 1; v <= MILLION; v++) {
-    lh_id at = v <= INNER ? (v - 1) / 2 : referrer(v, 0);
-    lh_id other = v <= INNER || v % 3 == 0 ? at : referrer(v, 1);
+    lh_id at = referrer(v, 0), other = referrer(v, 1);
     while (at != other) {
       lh_id *deeper = at > other ? &at : &other;
       *deeper = (*deeper - 1) / 2;
