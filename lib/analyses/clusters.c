@@ -74,11 +74,9 @@ static lh_id *find_clusters(const lh_tree *tree) {
   return NULL;
 }
 
-const lh_id *lh_kept_clusters(lh_snapshot *snapshot, const lh_tree *tree) {
-  lh_tree made;
+const lh_id *lh_kept_clusters(lh_snapshot *snapshot) {
   if (snapshot->clusters) return snapshot->clusters;
-  if (tree) return snapshot->clusters = find_clusters(tree);
-  if (lh_tree_make(&made, snapshot)) snapshot->clusters = find_clusters(&made);
-  lh_tree_free(&made);
+  const lh_tree *tree = lh_dominator_tree(snapshot);
+  if (tree) snapshot->clusters = find_clusters(tree);
   return snapshot->clusters;
 }

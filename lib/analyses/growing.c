@@ -27,7 +27,7 @@ typedef struct grouping {
 bool lh_add_top(lh_grower *grower, lh_id id) {
   if (!lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
     return false;
-  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree.position[id]};
+  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree->position[id]};
   return true;
 }
 
@@ -63,7 +63,7 @@ static size_t sort_tops(lh_grower *grower, lh_top *tops, size_t n) {
 /* Drops what another one dominates, and adds up the bytes of the others. Returns how many are left.
  */
 static size_t add_up_tops(lh_grower *grower, lh_top *tops, size_t n, uint64_t *bytes) {
-  const lh_tree *tree = &grower->tree;
+  const lh_tree *tree = grower->tree;
   uint32_t covered = 0;
   size_t n_left = 0;
   n = sort_tops(grower, tops, n);
@@ -127,7 +127,7 @@ static void merge_growing(lh_growing *row, const lh_growing *g) {
 static void sort_rows_of_tops(const lh_grower *g, const uint32_t *row_of, uint32_t *first,
                               uint32_t *row) {
   for (size_t i = 0; i < g->first_top; i++) first[g->tops[i].position + 2]++;
-  for (uint32_t p = 0; p < g->tree.n; p++) first[p + 2] += first[p + 1];
+  for (uint32_t p = 0; p < g->tree->n; p++) first[p + 2] += first[p + 1];
   for (size_t i = 0; i < g->first_top; i++)
     row[first[g->tops[i].position + 1]++] = row_of[g->tops[i].of];
 }
@@ -135,7 +135,7 @@ static void sort_rows_of_tops(const lh_grower *g, const uint32_t *row_of, uint32
 /* No byte twice, where the tables of a row, or the lists, hold one another. */
 static bool add_up_rows(const lh_grower *g, const uint32_t *row_of, uint64_t *bytes,
                         size_t n_rows) {
-  const lh_tree *tree = &g->tree;
+  const lh_tree *tree = g->tree;
   uint32_t *first = lh_alloc_zeroed((size_t)tree->n + 2, sizeof *first);
   uint32_t *row = lh_alloc(g->first_top, sizeof *row); /* without those of what was not added */
   uint32_t *covered = lh_alloc_zeroed(n_rows, sizeof *covered);
@@ -247,10 +247,11 @@ static bool group_by_path(grouping *f, lh_growings *out) {
 }
 
 static bool find_what_grows(lh_grower *grower) {
-  return lh_tree_make(&grower->tree, grower->snapshot) &&
-         (grower->marks = lh_alloc_zeroed(grower->tree.n / 64 + 1, sizeof *grower->marks)) &&
-         lh_ages_make(&grower->ages, &grower->tree) && lh_find_collections(grower) &&
-         lh_find_linked(grower);
+  grower->tree = lh_dominator_tree(grower->snapshot);
+  if (!grower->tree) return false;
+  grower->marks = lh_alloc_zeroed(grower->tree->n / 64 + 1, sizeof *grower->marks);
+  return grower->marks && lh_ages_make(&grower->ages, grower->tree) &&
+         lh_find_collections(grower) && lh_find_linked(grower);
 }
 
 int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
@@ -260,7 +261,6 @@ int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
   lh_grower grower = {.snapshot = snapshot};
   grouping f = {.grower = &grower};
   bool ok = find_what_grows(&grower) && group_by_path(&f, out);
-  lh_tree_free(&grower.tree);
   lh_ages_free(&grower.ages);
   lh_free(grower.found);
   lh_free(grower.tops);

@@ -24,10 +24,10 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
 static lh_id *make_sets(lh_snapshot *snapshot, const lh_tree *tree, uint8_t *held) {
   const lh_graph graph = lh_graph_of(snapshot);
   const uint32_t *of = snapshot->classes->of;
-  size_t bytes = ((size_t)snapshot->n + 1) * sizeof(lh_id);
-  const lh_id *clusters = lh_kept_clusters(snapshot, tree);
-  lh_id *set = clusters ? lh_alloc(bytes, 1) : NULL;
-  if (set) memcpy(set, clusters, bytes);
+  size_t n = (size_t)snapshot->n + 1;
+  const lh_id *clusters = lh_kept_clusters(snapshot);
+  lh_id *set = clusters ? lh_alloc(n, sizeof *set) : NULL;
+  if (set) memcpy(set, clusters, n * sizeof *set);
   for (uint32_t p = 1; set && p < tree->n; p++) {
     lh_id id = tree->order[p];
     unsigned type = snapshot->kind[id] & 15;
@@ -103,7 +103,7 @@ static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, c
 }
 
 bool lh_find_linked(lh_grower *grower) {
-  const lh_tree *tree = &grower->tree;
+  const lh_tree *tree = grower->tree;
   size_t n = (size_t)grower->snapshot->n + 2;
   uint32_t n_members = 0;
   uint8_t *held = lh_alloc_zeroed(n, 1);
