@@ -67,6 +67,7 @@ static inline lh_id lh_find_first(lh_id *set, lh_id id) {
 typedef struct lh_gathering {
   const lh_tree *tree;
   const lh_id *top;
+  const uint8_t *heads; /* of each object: it is the top of others, too; NULL: not known */
   uint32_t *row_of;     /* of each class; LH_NO_NUMBER */
   lh_accumulated *rows; /* of the last lh_gather, those with most bytes first */
   uint32_t n_rows;
@@ -119,8 +120,15 @@ typedef struct lh_ranking {
 ** they are sorted, the best first. False: out of memory. O(log limit). */
 bool lh_rank(lh_ranking *ranking, lh_ranked candidate);
 
+static inline bool lh_is_better(const lh_ranked *a, const lh_ranked *b) {
+  return a->key != b->key ? a->key > b->key : a->tie < b->tie;
+}
+
 /* Would it be kept? O(1). */
-bool lh_is_better_ranked(const lh_ranking *ranking, const lh_ranked *candidate);
+static inline bool lh_is_better_ranked(const lh_ranking *r, const lh_ranked *candidate) {
+  return r->limit == 0 || r->n < r->limit || lh_is_better(candidate, &r->list[0]);
+}
+
 void lh_sort_ranking(lh_ranking *ranking);
 
 /* In a ranking that is used by these two alone: takes the best out of it, of which there is one. */
