@@ -304,6 +304,10 @@ LH_COLUMN bool lh_is_reachable(const lh_snapshot *s, lh_id id) {
   return lh_distance(s, id) != UINT32_MAX;
 }
 
+LH_COLUMN lh_id lh_nearest_holder(const lh_snapshot *s, lh_id id) {
+  return id != LH_ROOT && lh_is_reachable(s, id) ? s->parent[id] : LH_NO_OBJECT;
+}
+
 LH_COLUMN lh_id lh_immediate_dominator(const lh_snapshot *s, lh_id id) {
   return id <= s->n ? s->idom[id] : LH_NO_OBJECT;
 }
