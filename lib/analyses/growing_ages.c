@@ -41,7 +41,7 @@ static void order_by_age(lh_ages *a) {
     lh_id_range before = lh_epoch_range(snapshot, list, 0);
     n_before += count_in(snapshot, before.first, before.end);
   }
-  uint64_t n_aged = count_in(snapshot, 1, first[LH_LIST_TOBEFNZ]);
+  uint64_t n_aged = a->n + count_in(snapshot, first[LH_LIST_FINOBJ], first[LH_LIST_TOBEFNZ]);
   uint64_t n = n_aged + count_in(snapshot, first[LH_LIST_TOBEFNZ], snapshot->n + 1);
   a->since_first_mark = n > 0 ? (double)(n_aged - n_before) / (double)n : 0;
 }

@@ -128,8 +128,8 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole
 typedef struct class_ranking {
   lh_snapshot *snapshot;
   const lh_top_query *query;
-  lh_unions unions; /* not used where retained bytes are 0 */
-  uint32_t *set_of;
+  lh_unions unions;  /* not used where retained bytes are 0 */
+  uint32_t *set_of;  /* NULL: of each object its class */
   uint32_t *by_name; /* class indexes */
   lh_count *counts;  /* of the instances in the query's interval; NULL: it has none */
   lh_ranking best;
@@ -160,16 +160,24 @@ static bool sort_by_name(class_ranking *c) {
   return ok;
 }
 
+/* The classes of the instances in the query's interval. */
+static const uint32_t *find_sets(class_ranking *c) {
+  const lh_snapshot *snapshot = c->snapshot;
+  const uint32_t *of = snapshot->classes->of;
+  if (!c->query->interval) return of;
+  lh_id_range ranges[2];
+  find_ranges(snapshot, c->query, ranges);
+  c->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *c->set_of);
+  for (lh_id id = 0; c->set_of && id <= snapshot->n; id++)
+    c->set_of[id] = lh_in_ranges(ranges, id) ? of[id] : UINT32_MAX;
+  return c->set_of;
+}
+
 static bool bound_classes(class_ranking *c) {
   lh_snapshot *snapshot = c->snapshot;
   const lh_tree *dominators = lh_dominator_tree(snapshot);
-  c->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *c->set_of);
-  if (!c->set_of || !dominators) return false;
-  c->set_of[LH_ROOT] = UINT32_MAX;
-  lh_id_range ranges[2];
-  find_ranges(snapshot, c->query, ranges);
-  for (lh_id id = 1; id <= snapshot->n; id++)
-    c->set_of[id] = lh_in_ranges(ranges, id) ? lh_class_of(snapshot, id) : UINT32_MAX;
+  const uint32_t *set_of = find_sets(c);
+  if (!set_of || !dominators) return false;
   c->unions = (lh_unions){.graph = lh_graph_of(snapshot),
                           .distance = snapshot->distance,
                           .parent = snapshot->parent,
@@ -177,7 +185,7 @@ static bool bound_classes(class_ranking *c) {
                           .retained = snapshot->retained,
                           .dominators = dominators,
                           .shallow = snapshot->shallow,
-                          .set_of = c->set_of,
+                          .set_of = set_of,
                           .n_sets = lh_class_count(snapshot)};
   return lh_bound_unions(&c->unions);
 }

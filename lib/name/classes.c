@@ -89,15 +89,11 @@ lh_text_id lh_namer_text(lh_namer *namer, lh_text *text) {
   return id;
 }
 
-bool lh_namer_is_identifier(lh_namer *namer, lh_id id) {
-  uint8_t *flags = &namer->flags[id];
-  if (!(*flags & (LH_KEY_NAME | LH_KEY_OTHER))) {
-    const char *bytes;
-    size_t n;
-    bool is_name = lh_string_whole(namer->snapshot, id, &bytes, &n) && lh_is_identifier(bytes, n);
-    *flags |= is_name ? LH_KEY_NAME : LH_KEY_OTHER;
-  }
-  return *flags & LH_KEY_NAME;
+void lh_namer_see_key(lh_namer *namer, lh_id id) {
+  const char *bytes;
+  size_t n;
+  bool is_name = lh_string_whole(namer->snapshot, id, &bytes, &n) && lh_is_identifier(bytes, n);
+  namer->flags[id] |= is_name ? LH_KEY_NAME : LH_KEY_OTHER;
 }
 
 static uint32_t class_of_chars(lh_namer *namer, const char *name, lh_type type, bool specific) {
