@@ -30,7 +30,7 @@ static bool has_grown(const lh_grown *g, lh_type type) {
 static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_error *error) {
   lh_snapshot *const at[3] = {t->a, t->b, t->c};
   for (int i = 0; i < 3; i++) {
-    int code = lh_analyse(at[i], error);
+    int code = lh_find_paths(at[i], error);
     if (code) return code;
     g->entries[i] = lh_lasting_entries(at[i], ids[i]);
   }
