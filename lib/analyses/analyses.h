@@ -224,7 +224,7 @@ typedef struct lh_merged_step {
 } lh_merged_step;
 
 typedef struct lh_step_tree {
-  lh_folded_paths paths; /* but for their folder they are gone when this is made */
+  const lh_folds *folds; /* of the snapshot */
   lh_merged_step *list;  /* the first is the root */
   size_t n, capacity;
   uint32_t *of;       /* the step of each object on a path; 0: of none */

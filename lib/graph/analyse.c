@@ -74,7 +74,6 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_dominator_tree_free(snapshot->dominator_tree);
   lh_free(snapshot->clusters);
   if (snapshot->trees) snapshot->free_trees(snapshot->trees);
-  if (snapshot->folds) snapshot->free_folds(snapshot->folds);
   if (snapshot->age_sums) snapshot->free_age_sums(snapshot->age_sums);
   if (snapshot->fields) snapshot->free_fields(snapshot->fields);
   snapshot->referrers = NULL;
@@ -82,7 +81,6 @@ static void drop_analysis(lh_snapshot *snapshot) {
   snapshot->clusters = NULL;
   snapshot->trees = NULL;
   snapshot->steps = NULL;
-  snapshot->folds = NULL;
   snapshot->age_sums = NULL;
   snapshot->fields = NULL;
   snapshot->idom = NULL;

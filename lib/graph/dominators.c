@@ -25,8 +25,8 @@
 **     then.
 **   - EVAL turns the ancestors around on its way up and back again on its way down: no stack.
 **
-** Memory beside the result: 4 n for the order, 20 for each vertex with edges, 8 for each leaf, and
-** 4 for each edge from a higher to a lower number. Where every edge leads to a random place cache
+** Memory beside the result: 4 n for the order, 16 for each vertex with edges, 8 for each edge from
+** a higher to a lower number, and behind those 8 for each leaf. Where every edge leads to a random place cache
 ** misses take most of the time; looking ahead as in reach.c was tried there and gained nothing.
 */
 #include "graph.h"
@@ -37,8 +37,14 @@ typedef struct vertex_state {
   uint32_t ancestor; /* the tree parent; compressed by eval */
   uint32_t label;    /* search: next edge. Unlinked: head of the bucket. Linked: as in the paper */
   uint32_t semi;
-  uint32_t idom; /* search: edges from higher numbers. In a bucket: the next member */
+  uint32_t idom; /* search: the last edge from a higher number. In a bucket: the next member */
 } vertex_state;
+
+/* To a number, from a higher one. */
+typedef struct higher_edge {
+  uint32_t from;
+  uint32_t next; /* 0: none */
+} higher_edge;
 
 typedef struct flowgraph {
   const lh_graph *graph;
@@ -46,8 +52,8 @@ typedef struct flowgraph {
   lh_id *vertex;       /* of a number; of those behind the last number, the leaves */
   vertex_state *state; /* of a number */
   uint32_t n_numbers, n_inner, n_leaves;
-  uint32_t *first_higher; /* of a number: its predecessors with higher numbers, in `higher` */
-  uint32_t *higher;
+  higher_edge *higher; /* [0] is none */
+  size_t n_higher, higher_capacity;
 } flowgraph;
 
 /* As a number, a leaf that was not met yet. */
@@ -74,8 +80,19 @@ static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
   return number;
 }
 
+/* Edges from one vertex to another are noted once, as long as no other comes between. */
+static bool note_higher(flowgraph *flow, uint32_t from, uint32_t to) {
+  uint32_t *last = &flow->state[to].idom;
+  if (*last && flow->higher[*last].from == from) return true;
+  if (!lh_grow(&flow->higher, flow->n_higher, &flow->higher_capacity, sizeof *flow->higher))
+    return false;
+  flow->higher[flow->n_higher] = (higher_edge){from, *last};
+  *last = (uint32_t)flow->n_higher++;
+  return true;
+}
+
 /* The depth-first search. The way back is the tree, so it needs no stack. */
-static void number_vertices(flowgraph *flow) {
+static bool number_vertices(flowgraph *flow) {
   const uint32_t *first_edge = flow->graph->first_edge;
   uint32_t at = number_vertex(flow, LH_ROOT, 0);
   while (at) {
@@ -87,36 +104,13 @@ static void number_vertices(flowgraph *flow) {
       uint32_t number = flow->number[target];
       if (number == 0)
         found = target;
-      else if (number < at)
-        flow->state[number].idom++;
-      else if (number != LEAF && at < flow->state[number].semi)
+      else if (number < at) {
+        if (!note_higher(flow, at, number)) return false;
+      } else if (number != LEAF && at < flow->state[number].semi)
         flow->state[number].semi = at;
     }
-    state->label = e;
+    state->label = found == LH_NO_OBJECT ? 0 : e;
     at = found == LH_NO_OBJECT ? state->ancestor : number_vertex(flow, found, at);
-  }
-}
-
-static bool collect_higher(flowgraph *flow) {
-  uint32_t n = flow->n_numbers, sum = 0;
-  flow->first_higher = lh_alloc((size_t)n + 2, sizeof(uint32_t));
-  if (!flow->first_higher) return false;
-  for (uint32_t w = 1; w <= n; w++) {
-    sum += flow->state[w].idom;
-    flow->first_higher[w] = sum; /* the end; filling moves it to the start */
-    flow->state[w].idom = 0;
-    flow->state[w].label = 0;
-  }
-  flow->first_higher[n + 1] = sum;
-  flow->higher = lh_alloc(sum, sizeof(uint32_t));
-  if (!flow->higher) return false;
-  for (uint32_t v = n; v >= 1; v--) {
-    lh_id vertex = flow->vertex[v];
-    for (uint32_t e = flow->graph->first_edge[vertex]; e < flow->graph->first_edge[vertex + 1];
-         e++) {
-      uint32_t w = flow->number[flow->graph->edge[e]];
-      if (w < v) flow->higher[--flow->first_higher[w]] = v;
-    }
   }
   return true;
 }
@@ -154,8 +148,8 @@ static void find_semidominators(flowgraph *flow) {
   for (uint32_t w = flow->n_numbers; w > 1; w--) {
     empty_bucket(state, w);
     uint32_t semi = state[w].semi;
-    for (uint32_t e = flow->first_higher[w]; e < flow->first_higher[w + 1]; e++) {
-      uint32_t u = eval(state, flow->higher[e], w);
+    for (uint32_t e = state[w].idom; e; e = flow->higher[e].next) {
+      uint32_t u = eval(state, flow->higher[e].from, w);
       if (state[u].semi < semi) semi = state[u].semi;
     }
     state[w].semi = semi;
@@ -180,7 +174,7 @@ static void define_implicit(flowgraph *flow) {
 
 /* {=== leaves ======================================================================== */
 
-enum { BLOCK = 32, LEVELS = 32 };
+enum { BLOCK = 16, LEVELS = 32 };
 
 /* The tree of dominators in preorder, without leaves. */
 typedef struct inner_tree {
@@ -297,16 +291,17 @@ static void tell_vertices(flowgraph *flow, const inner_tree *tree, const leaf_ra
 
 static bool find_those_of_leaves(flowgraph *flow, lh_id *idom) {
   size_t n_leaves = (size_t)flow->graph->n + 1 - flow->n_inner;
-  inner_tree tree = {.n = flow->n_numbers, .above = flow->first_higher};
+  inner_tree tree = {.n = flow->n_numbers, .above = lh_alloc(flow->n_numbers, sizeof *tree.above)};
   tree.vertex = lh_alloc(tree.n, sizeof *tree.vertex);
   leaf_range *ranges = lh_alloc(n_leaves, sizeof *ranges);
-  bool ok = tree.vertex && ranges;
+  bool ok = tree.above && tree.vertex && ranges;
   if (ok) {
     order_numbers(flow, &tree);
     meet_leaves(flow, ranges);
     ok = index_blocks(&tree);
   }
   if (ok) tell_vertices(flow, &tree, ranges, idom);
+  lh_free(tree.above);
   lh_free(tree.vertex);
   lh_free(tree.least[0]);
   lh_free(ranges);
@@ -322,8 +317,9 @@ bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint3
   flow.vertex = lh_alloc((size_t)graph->n + 2, sizeof(lh_id));
   flow.state = lh_alloc((size_t)flow.n_inner + 1, sizeof(vertex_state));
   if (!flow.vertex || !flow.state) goto out;
-  number_vertices(&flow);
-  if (!collect_higher(&flow)) goto out;
+  if (!lh_grow(&flow.higher, 0, &flow.higher_capacity, sizeof *flow.higher)) goto out;
+  flow.n_higher = 1;
+  if (!number_vertices(&flow)) goto out;
   find_semidominators(&flow);
   define_implicit(&flow);
   lh_free(flow.higher);
@@ -337,7 +333,6 @@ bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint3
 out:
   lh_free(flow.vertex);
   lh_free(flow.state);
-  lh_free(flow.first_higher);
   lh_free(flow.higher);
   return ok;
 }

@@ -34,6 +34,7 @@ typedef struct side_list {
 
 typedef struct frontier {
   lh_id *queue;
+  size_t n_queued;  /* objects that may join it */
   uint8_t *through; /* of each object: the penalty of the path to its parent */
   uint64_t *leaves; /* a bit for each object; NULL: of none it is known */
   uint32_t tail;
@@ -54,14 +55,22 @@ static unsigned penalty_of(uint8_t kind, bool is_registry) {
   return is_registry ? 2 : by_type[kind & 15];
 }
 
-static bool find_leaves(const lh_search *search, frontier *front) {
+/* The first object is in the queue, whatever it is. */
+static bool make_queue(const lh_search *search, frontier *front) {
   const uint32_t *first_edge = search->graph.first_edge;
-  size_t n = (size_t)search->graph.n + 1;
-  if (search->flow) return true;
-  front->leaves = lh_alloc_zeroed((n + 63) / 64, sizeof *front->leaves);
-  for (size_t id = 0; front->leaves && id < n; id++)
-    front->leaves[id / 64] |= (uint64_t)(first_edge[id] == first_edge[id + 1]) << id % 64;
-  return front->leaves != NULL;
+  size_t n = (size_t)search->graph.n + 1, n_leaves = 0;
+  if (!search->flow) {
+    front->leaves = lh_alloc_zeroed((n + 63) / 64, sizeof *front->leaves);
+    if (!front->leaves) return false;
+    for (size_t id = 0; id < n; id++) {
+      uint64_t is_leaf = first_edge[id] == first_edge[id + 1];
+      front->leaves[id / 64] |= is_leaf << id % 64;
+      n_leaves += is_leaf;
+    }
+  }
+  front->n_queued = n - n_leaves + 1;
+  front->queue = lh_alloc(front->n_queued, sizeof *front->queue);
+  return front->queue != NULL;
 }
 
 static inline bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
@@ -81,7 +90,7 @@ static inline bool discover(lh_search *search, frontier *front, lh_id id, unsign
 static bool begin_naming(lh_search *search, frontier *front) {
   size_t n = (size_t)search->graph.n + 1;
   if (*search->named_by) return true;
-  lh_id *queue = lh_realloc(front->queue, 2 * n, sizeof *queue);
+  lh_id *queue = lh_realloc(front->queue, 2 * front->n_queued, sizeof *queue);
   if (!queue) return false;
   front->queue = queue;
   *search->named_by = lh_alloc_zeroed(n, sizeof(lh_id));
@@ -226,8 +235,8 @@ bool lh_search_paths(lh_search *search) {
   uint32_t first[PENALTIES + 1] = {0, 1, 1, 1, 1, 1, 1}; /* the root, of penalty 0 */
   size_t n = (size_t)search->graph.n + 1;
   if (n >= NAMED) search->named_by = NULL; /* a distance may be as great */
-  frontier front = {.queue = lh_alloc(n, sizeof(lh_id)), .through = lh_alloc(n, 1), .tail = 1};
-  if (!front.queue || !front.through || !find_leaves(search, &front)) goto out;
+  frontier front = {.through = lh_alloc(n, 1), .tail = 1};
+  if (!front.through || !make_queue(search, &front)) goto out;
   front.queue[0] = search->from;
   search->distance[search->from] = 0;
   search->parent[search->from] = LH_NO_OBJECT;

@@ -134,7 +134,6 @@ typedef struct lh_steps lh_steps;                   /* graph/steps.c */
 typedef struct lh_referrer_index lh_referrer_index; /* graph/referrers.c */
 typedef struct lh_tree lh_tree;                     /* graph/preorder.c */
 typedef struct lh_trees lh_trees;                   /* view/tree.c */
-typedef struct lh_folds lh_folds;                   /* name/held_by.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
 typedef struct lh_map_order lh_map_order;           /* view/map_order.c */
@@ -239,10 +238,6 @@ struct lh_snapshot {
   lh_classes *classes;
   void (*free_classes)(lh_classes *classes);
   void (*count_classes)(lh_snapshot *snapshot); /* anew, after another analysis */
-
-  /* held_by.c */
-  lh_folds *folds;
-  void (*free_folds)(lh_folds *folds);
 
   /* view/ages_chunks.c */
   lh_age_sums *age_sums;
