@@ -57,7 +57,7 @@ typedef struct checker {
   bool out_of_memory;
 } checker;
 
-static uint64_t check_word(lh_cursor *c, uint64_t own_word) {
+static inline uint64_t check_word(lh_cursor *c, uint64_t own_word) {
   const uint8_t *start = c->at;
   uint64_t word = own_word + (uint64_t)lh_unzigzag(lh_read_long(c));
   if (__builtin_expect(word >= WORD_LIMIT, 0))
@@ -66,7 +66,7 @@ static uint64_t check_word(lh_cursor *c, uint64_t own_word) {
 }
 
 static inline void put_edge(checker *k, uint64_t word, unsigned label) {
-  if (!lh_put_edge(k->rows, word, k->own_word, label)) k->out_of_memory = true;
+  if (!lh_put_edge(k->rows, word, label)) k->out_of_memory = true;
 }
 
 /* To an object or, as word 0, to none: that is no edge. */
@@ -400,6 +400,12 @@ static uint64_t limit_of_block(const lh_snapshot *s, uint32_t i) {
   return (s->blocks[i].offset / LH_BLOCK_BYTES + 1) * LH_BLOCK_BYTES;
 }
 
+/* What the first record says of its address. It may be damaged: a base is any word. */
+static uint64_t base_of_block(const lh_snapshot *s, const lh_block_start *start) {
+  const uint8_t *at = s->data + start->offset + 1;
+  return start->word + (uint64_t)lh_unzigzag(lh_get_long(&at));
+}
+
 /* Checks the records of a block up to the next one's, where it must arrive exactly. Blocks have
 ** nothing in common but the sets of modes. */
 static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_t n_stacks) {
@@ -410,6 +416,7 @@ static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_
   k.c = (lh_cursor){s->data + offset, s->data + s->records_end, NULL, NULL, 0, s->n_keys};
   lh_id id = start->id;
   const uint8_t *at = k.c.at;
+  block->base = base_of_block(s, start);
   for (; id < next.id && offset < limit && goes_on(&k); id++) {
     at = k.c.at;
     check_record(&k, id);
