@@ -9,6 +9,7 @@
 */
 #include "reader.h"
 #include "rows.h"
+#include "team.h"
 
 enum { MAX_LOG2_HASH = 32, MAX_STATUS = LH_THREAD_FAILED };
 
@@ -489,16 +490,26 @@ static bool allocate_columns(lh_snapshot *s) {
   return true;
 }
 
+typedef struct checking {
+  lh_snapshot *s;
+  lh_raw_rows *rows;
+  uint32_t n_stacks;
+} checking;
+
+static bool try_block(void *data, uint32_t i) {
+  const checking *c = data;
+  lh_row_block *block = &c->rows->blocks[i];
+  check_block(c->s, block, i, c->n_stacks);
+  return !block->out_of_memory && !block->fault;
+}
+
 int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error) {
-  uint32_t n_stacks = s->sites ? lh_n_stacks(s->sites) : 0;
+  checking c = {s, rows, s->sites ? lh_n_stacks(s->sites) : 0};
   if (!allocate_columns(s) || !lh_make_row_blocks(rows, s))
     return lh_fail_memory(error, "reading records");
-  for (uint32_t i = 0; i < s->n_blocks; i++) {
-    lh_row_block *block = &rows->blocks[i];
-    check_block(s, block, i, n_stacks);
-    /* First: without memory a record is left in its midst, and the rest of it reads as damaged. */
-    if (block->out_of_memory) return lh_fail_memory(error, "reading records");
-    if (block->fault) return fail_with_fault(s, block, error);
-  }
-  return check_sums(s, rows, error);
+  uint32_t i = lh_for_each(s->threads, s->n_blocks, try_block, &c);
+  if (i == s->n_blocks) return check_sums(s, rows, error);
+  /* First: without memory a record is left in its midst, and the rest of it reads as damaged. */
+  if (rows->blocks[i].out_of_memory) return lh_fail_memory(error, "reading records");
+  return fail_with_fault(s, &rows->blocks[i], error);
 }

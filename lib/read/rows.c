@@ -13,6 +13,7 @@
 ** Two million objects with six million references: 0.06 s.
 */
 #include "rows.h"
+#include "team.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,7 @@ static look_up_function fastest_look_up(void) {
 
 typedef struct resolver {
   lh_snapshot *s;
+  lh_raw_rows *raw;
   look_up_function look_up;
   lh_id keys[LH_MOST_KEYS]; /* the frequent ones */
 } resolver;
@@ -179,15 +181,16 @@ static bool resolve_edges(const resolver *r, const lh_row_block *block, uint32_t
 }
 
 /* So far first_edge has the places in the block. */
-static bool resolve_block(const resolver *r, lh_raw_rows *raw, uint32_t i, uint32_t to) {
+static bool resolve_block(void *data, uint32_t i) {
+  const resolver *r = data;
   lh_snapshot *s = r->s;
-  lh_row_block *block = &raw->blocks[i];
-  lh_id next = i + 1 < raw->n ? s->blocks[i + 1].id : s->n + 1;
-  bool finds_all = resolve_edges(r, block, to);
-  if (block->n > 0) memcpy(s->label + to, block->label, block->n);
-  for (lh_id id = s->blocks[i].id; id < next; id++) s->first_edge[id] += to;
+  lh_row_block *block = &r->raw->blocks[i];
+  lh_id next = i + 1 < r->raw->n ? s->blocks[i + 1].id : s->n + 1;
+  block->loses = !resolve_edges(r, block, block->first);
+  if (block->n > 0) memcpy(s->label + block->first, block->label, block->n);
+  for (lh_id id = s->blocks[i].id; id < next; id++) s->first_edge[id] += block->first;
   drop_references(block);
-  return finds_all;
+  return true;
 }
 
 /* What has no record is no edge. As a key it is an object of which no more is known. */
@@ -229,17 +232,18 @@ static bool fit(lh_snapshot *s, uint64_t n_edges) {
 }
 
 static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
-  resolver r = {.s = s, .look_up = fastest_look_up()};
-  uint32_t to = put_roots(s);
-  bool finds_all = true;
+  resolver r = {.s = s, .raw = raw, .look_up = fastest_look_up()};
+  uint32_t first = put_roots(s);
+  bool loses = false;
   for (uint32_t i = 0; i < s->n_keys; i++) r.keys[i] = lh_find_word(s, s->keys[i]);
   for (uint32_t i = 0; i < raw->n; i++) {
-    uint32_t n = (uint32_t)raw->blocks[i].n;
-    finds_all &= resolve_block(&r, raw, i, to);
-    to += n;
+    raw->blocks[i].first = first;
+    first += (uint32_t)raw->blocks[i].n;
   }
-  s->first_edge[s->n + 1] = to;
-  if (!finds_all) drop_lost(s);
+  s->first_edge[s->n + 1] = first;
+  (void)lh_for_each(s->threads, raw->n, resolve_block, &r);
+  for (uint32_t i = 0; i < raw->n; i++) loses |= raw->blocks[i].loses;
+  if (loses) drop_lost(s);
 }
 
 /* }=================================================================================== */

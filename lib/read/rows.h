@@ -17,6 +17,8 @@ typedef struct lh_row_block {
   int32_t *delta; /* words from there to the target, or one of those below */
   uint8_t *label; /* snapshot.h */
   size_t n, capacity;
+  uint32_t first; /* edge of the snapshot that they become */
+  bool loses;     /* some have no object */
   uint64_t *wide; /* the words of those that are LH_DELTA_WIDE */
   size_t n_wide, wide_capacity;
   lh_id *marks; /* those that are points in time */
