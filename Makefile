@@ -296,7 +296,7 @@ asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
 	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
 
 # The tests with several threads, under ThreadSanitizer.
-THREAD_TESTS = test_threads test_track_threads test_watch_process test_copy
+THREAD_TESTS = test_threads test_track_threads test_watch_process test_copy test_open_threads
 check-tsan: packages
 	@$(MAKE) --no-print-directory tsan-built
 

@@ -68,6 +68,7 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 typedef struct cli {
   const cli_tool *tool;
   bool reads_profiles;                 /* and no snapshots */
+  bool opens_alone;                    /* snapshots are opened without further threads */
   cli_option options[CLI_MAX_OPTIONS]; /* of the tool, with the questions in their place */
   size_t n_options;
   bool json, exact_bytes;
@@ -163,6 +164,9 @@ int cli_finish(cli *c, int status);
 /* }=================================================================================== */
 
 /* {=== Snapshots ===================================================================== */
+
+/* By how many threads a command opens a snapshot: as many as there are processors, up to four. */
+unsigned cli_threads(void);
 
 /* As lh_open does, for a command that goes on after a failure; and as lh_analyse and
 ** lh_classify. */

@@ -174,6 +174,7 @@ int main(int argc, char **argv) {
   request r = {.options.string_bytes = LH_DEFAULT_STRING_BYTES, .arguments = argv};
   lh_make_way(argv);
   cli_begin(&c, &tool);
+  c.opens_alone = true; /* a thread's memory would be where a process may have its own */
   parse_options(&c, &r, argc, argv);
   check_target(&c, &r, argc - optind, argv + optind);
   check(&c, &r);

@@ -1,6 +1,6 @@
 /*
-** heapsql - asks snapshots in SQL. The extension heapsnap is part of this command: each file is
-** opened by its heap_open, then heap_read_only locks the connection, and only then are queries
+** heapsql - asks snapshots in SQL. The extension heapsnap is part of this command: each snapshot is
+** shown to its heap_open, then heap_read_only locks the connection, and only then are queries
 ** compiled. What costs time (retained sizes, classes, indices) is done by the first query that
 ** needs it; two million objects grouped by class take three collections of their heap.
 */
@@ -40,6 +40,7 @@ static const cli_tool tool = {
 
 typedef struct request {
   char **files, **queries, **schemas; /* schemas: what the files are called in SQL */
+  lh_snapshot **snapshots;
   size_t n_files, n_queries;
   const char *save;
   heapsql_format format;
@@ -96,33 +97,20 @@ static char *read_stdin(cli *c) {
 
 /* {=== The connection ================================================================= */
 
-/* What heap_open calls the file. A file that is no good is opened once more, for the library's own
-** error and hint. */
-static char *open_file(cli *c, sqlite3 *db, const char *file) {
-  sqlite3_stmt *statement;
-  struct stat status;
-  char *schema = NULL;
-  cli_limit_output(file);
-  if (stat(file, &status) == 0 && status.st_size > (8 << 20))
-    cli_progress(c, "reading %s, %s", file,
-                 lh_size_text((uint64_t)status.st_size, c->exact_bytes).text);
-  if (sqlite3_prepare_v2(db, "SELECT heap_open(?)", -1, &statement, NULL) != SQLITE_OK)
-    cli_must(NULL);
-  (void)sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
-  if (sqlite3_step(statement) == SQLITE_ROW)
-    schema = cli_must(strdup((const char *)sqlite3_column_text(statement, 0)));
-  cli_progress(c, NULL);
-  if (schema == NULL) {
-    lh_close(cli_open(c, file));
-    cli_die(c, NULL, "%s: %s", file, sqlite3_errmsg(db));
-  }
-  sqlite3_finalize(statement);
-  return schema;
-}
-
 static void open_all(cli *c, sqlite3 *db, request *r) {
   r->schemas = cli_must(calloc(r->n_files, sizeof *r->schemas));
-  for (size_t i = 0; i < r->n_files; i++) r->schemas[i] = open_file(c, db, r->files[i]);
+  r->snapshots = cli_must(calloc(r->n_files, sizeof *r->snapshots));
+  for (size_t i = 0; i < r->n_files; i++) {
+    r->snapshots[i] = cli_open(c, r->files[i]);
+    r->schemas[i] = heapsql_show(c, db, r->files[i], r->snapshots[i]);
+  }
+}
+
+/* The names of the snapshots stay. */
+static void close_all(sqlite3 *db, request *r) {
+  sqlite3_close(db);
+  for (size_t i = 0; i < r->n_files; i++) lh_close(r->snapshots[i]);
+  free(r->snapshots);
 }
 
 /* }=================================================================================== */
@@ -180,13 +168,13 @@ int main(int argc, char **argv) {
     heapsql_save(&c, db, r.save);
     if (r.n_queries == 0) say_saved(&r);
   } else if (r.n_queries == 0) {
-    sqlite3_close(db);
+    close_all(db, &r);
     heapsql_shell(&c, r.files, r.schemas, r.n_files, &r.limits);
   }
   heapsql_lock(&c, db);
   heapsql_limit(&c, db, &r.limits);
   if (r.n_queries > 0) run_queries(&c, &r, db);
-  sqlite3_close(db);
+  close_all(db, &r);
   for (size_t i = 0; i < r.n_files; i++) free(r.schemas[i]);
   free(r.schemas);
   return cli_finish(&c, CLI_DONE);

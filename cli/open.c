@@ -2,6 +2,7 @@
 ** open.c - opens a snapshot for a command, analyses and classifies it, and says meanwhile what is
 ** being done if that takes longer than a person notices (a file of 8 MB: a quarter of a second).
 */
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,12 +16,21 @@ static bool is_slow(const char *file, uint64_t *bytes) {
   return *bytes > SLOW_FILE_BYTES;
 }
 
+unsigned cli_threads(void) {
+  enum { MOST = 4 };
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) < 0) return 1;
+  unsigned n = (unsigned)CPU_COUNT(&processors);
+  return n < MOST ? n : MOST;
+}
+
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error) {
+  const lh_open_options options = {sizeof options, c->opens_alone ? 1 : cli_threads()};
   uint64_t bytes;
   if (is_slow(file, &bytes))
     cli_progress(c, "reading %s, %s", file, lh_size_text(bytes, c->exact_bytes).text);
   cli_limit_output(file);
-  int code = lh_open(snapshot, file, error);
+  int code = lh_open_with(snapshot, file, &options, error);
   cli_progress(c, NULL);
   return code;
 }

@@ -105,9 +105,13 @@ uint64_t lh_test_fail_allocation(uint64_t n) {
   return counted;
 }
 
+bool lh_test_is_failing(void) {
+  return test_fail_at != 0;
+}
+
 static bool may_allocate(void) {
-  test_count++;
-  return test_fail_at == 0 || test_count < test_fail_at;
+  uint64_t count = __atomic_add_fetch(&test_count, 1, __ATOMIC_RELAXED);
+  return test_fail_at == 0 || count < test_fail_at;
 }
 
 static uint64_t test_bytes, test_peak_bytes;
@@ -123,8 +127,11 @@ static size_t block_bytes(void *block) {
 }
 
 static void *count_bytes(size_t before, void *block) {
-  test_bytes += block_bytes(block) - before;
-  if (test_bytes > test_peak_bytes) test_peak_bytes = test_bytes;
+  uint64_t bytes = __atomic_add_fetch(&test_bytes, block_bytes(block) - before, __ATOMIC_RELAXED);
+  uint64_t peak = __atomic_load_n(&test_peak_bytes, __ATOMIC_RELAXED);
+  while (bytes > peak && !__atomic_compare_exchange_n(&test_peak_bytes, &peak, bytes, true,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    continue;
   return block;
 }
 #else

@@ -76,6 +76,9 @@ static inline char lh_decimal_point(void) {
 #ifdef LH_TEST_ALLOC
 uint64_t lh_test_fail_allocation(uint64_t n);
 
+/* Is an allocation to fail? */
+bool lh_test_is_failing(void);
+
 /* The most bytes that were allocated at one time since the last call. */
 uint64_t lh_test_peak_bytes(void);
 #endif

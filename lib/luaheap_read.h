@@ -56,6 +56,19 @@ typedef struct lh_snapshot lh_snapshot;
 int lh_open(lh_snapshot **out, const char *path, lh_error *error);
 void lh_close(lh_snapshot *snapshot);
 
+typedef struct lh_open_options {
+  size_t size;      /* sizeof(lh_open_options) */
+  unsigned threads; /* at most so many open the file, the caller's among them; 0: as 1 */
+} lh_open_options;
+
+/* The same, as `options` say; NULL: as lh_open. Snapshot and errors are the same whatever the
+** number of threads. Threads take no signal and have ended when it returns; there are no more of
+** them than the file has MB. The caller's works alone where no other can be had and, but for
+** reading and checksums, on files before format version 6. LH_EARGUMENT: the options have another
+** size. */
+int lh_open_with(lh_snapshot **out, const char *path, const lh_open_options *options,
+                 lh_error *error);
+
 /* The same for a file whose bytes are in memory, such as lh_stream_snapshot gave them: they stay
 ** the caller's, and must stay as they are until lh_close. `name` stands for the path in
 ** messages. */

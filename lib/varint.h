@@ -45,11 +45,30 @@ static inline uint64_t lh_squeeze(uint64_t x) {
   return (x & 0x000000000fffffffu) | ((x & 0x0fffffff00000000u) >> 4);
 }
 
-/* A uvarint of unpredictable length: no branch but for the rare ones of more than 8 bytes. Reads 10
-** bytes at most; the number of bytes of the encoding is added to *at. */
+/* The same of four. */
+static inline uint32_t lh_squeeze_short(uint32_t x) {
+  x = (x & 0x007f007fu) | ((x & 0x7f007f00u) >> 1);
+  return (x & 0x00003fffu) | ((x & 0x3fff0000u) >> 2);
+}
+
+/* A uvarint of at most 4 bytes, as references between objects have that are not far from each
+** other. False: it is longer, and *at stays. Else that is behind it. */
+static inline bool lh_get_short(const uint8_t **at, uint64_t *n) {
+  uint32_t x = lh_load32(*at);
+  uint32_t stops = ~x & 0x80808080u;
+  if (__builtin_expect(stops == 0, 0)) return false;
+  *at += (__builtin_ctz(stops) + 1) >> 3;
+  *n = lh_squeeze_short(x & (stops ^ (stops - 1)));
+  return true;
+}
+
+/* A uvarint of unpredictable length: no branch but for more than 4 bytes, and for more than 8,
+** which are rare. Reads 10 bytes at most; the number of bytes of the encoding is added to *at. */
 static inline uint64_t lh_get_long(const uint8_t **at) {
   const uint8_t *p = *at;
-  uint64_t x = lh_load64(p);
+  uint64_t x;
+  if (lh_get_short(at, &x)) return x;
+  x = lh_load64(p);
   uint64_t stops = ~x & 0x8080808080808080u;
   if (__builtin_expect(stops != 0, 1)) {
     *at = p + ((__builtin_ctzll(stops) + 1) >> 3);
@@ -107,10 +126,18 @@ static inline bool lh_arrive(lh_cursor *c, const uint8_t *start, const uint8_t *
   return true;
 }
 
-static inline uint64_t lh_read_long(lh_cursor *c) {
+static inline uint64_t lh_read_longer(lh_cursor *c) {
   const uint8_t *at = c->at;
   uint64_t n = lh_get_long(&at);
   return lh_arrive(c, c->at, at) ? n : 0;
+}
+
+static inline uint64_t lh_read_long(lh_cursor *c) {
+  const uint8_t *at = c->at;
+  uint64_t n;
+  if (__builtin_expect(!lh_get_short(&at, &n) || at > c->end, 0)) return lh_read_longer(c);
+  c->at = at;
+  return n;
 }
 
 static inline uint64_t lh_read_uvarint(lh_cursor *c) {

@@ -14,6 +14,7 @@
 #include "decode.h"
 #include "reader.h"
 #include "record.h"
+#include "team.h"
 
 enum { FIRST_SLOTS = 8 };
 
@@ -66,6 +67,19 @@ static int fill_stretches(lh_snapshot *s, lh_error *error) {
   return LH_OK;
 }
 
+/* Of the objects that begin in a block of the file. */
+static bool fill_ids(void *data, uint32_t i) {
+  lh_snapshot *s = data;
+  lh_id next = i + 1 < s->n_blocks ? s->blocks[i + 1].id : s->n + 1;
+  const lh_stretch *stretch = s->stretches;
+  for (lh_id id = s->blocks[i].id; id < next; id++) {
+    uint64_t word = s->address[id] >> 3, number = lh_stretch_number(word);
+    if (stretch->number != number) stretch = slot_of(s, number);
+    s->by_rank[stretch->rank[word >> 6 & 3] + lh_bits_in(lh_bits_before(stretch, word))] = id;
+  }
+  return true;
+}
+
 static bool fill_ranks(lh_snapshot *s) {
   uint32_t rank = 0;
   for (uint64_t i = 0; i < s->n_stretch_slots; i++)
@@ -75,14 +89,7 @@ static bool fill_ranks(lh_snapshot *s) {
     }
   s->by_rank = lh_alloc(s->n, sizeof *s->by_rank);
   if (!s->by_rank) return false;
-  const lh_stretch *stretch = s->stretches;
-  for (lh_id id = 1; id <= s->n; id++) {
-    uint64_t word = s->address[id] >> 3, number = lh_stretch_number(word);
-    unsigned part = word >> 6 & 3;
-    if (stretch->number != number) stretch = slot_of(s, number);
-    uint64_t before = stretch->bits[part] & ((UINT64_C(1) << (word & 63)) - 1);
-    s->by_rank[stretch->rank[part] + lh_bits_in(before)] = id;
-  }
+  (void)lh_for_each(s->threads, s->n_blocks, fill_ids, s);
   return true;
 }
 

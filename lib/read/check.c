@@ -9,6 +9,7 @@
 */
 #include "reader.h"
 #include "rows.h"
+#include "team.h"
 
 enum { MAX_LOG2_HASH = 32, MAX_STATUS = LH_THREAD_FAILED };
 
@@ -57,7 +58,7 @@ typedef struct checker {
   bool out_of_memory;
 } checker;
 
-static uint64_t check_word(lh_cursor *c, uint64_t own_word) {
+static inline uint64_t check_word(lh_cursor *c, uint64_t own_word) {
   const uint8_t *start = c->at;
   uint64_t word = own_word + (uint64_t)lh_unzigzag(lh_read_long(c));
   if (__builtin_expect(word >= WORD_LIMIT, 0))
@@ -66,7 +67,7 @@ static uint64_t check_word(lh_cursor *c, uint64_t own_word) {
 }
 
 static inline void put_edge(checker *k, uint64_t word, unsigned label) {
-  if (!lh_put_edge(k->rows, word, k->own_word, label)) k->out_of_memory = true;
+  if (!lh_put_edge(k->rows, word, label)) k->out_of_memory = true;
 }
 
 /* To an object or, as word 0, to none: that is no edge. */
@@ -408,6 +409,12 @@ static uint64_t limit_of_block(const lh_snapshot *s, uint32_t i) {
   return (s->blocks[i].offset / LH_BLOCK_BYTES + 1) * LH_BLOCK_BYTES;
 }
 
+/* What the first record says of its address. It may be damaged: a base is any word. */
+static uint64_t base_of_block(const lh_snapshot *s, const lh_block_start *start) {
+  const uint8_t *at = s->data + start->offset + 1;
+  return start->word + (uint64_t)lh_unzigzag(lh_get_long(&at));
+}
+
 /* Checks the records of a block up to the next one's, where it must arrive exactly. Blocks have
 ** nothing in common but the sets of modes. */
 static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_t n_stacks) {
@@ -418,6 +425,7 @@ static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_
   k.c = (lh_cursor){s->data + offset, s->data + s->records_end, NULL, NULL, 0, s->n_keys};
   lh_id id = start->id;
   const uint8_t *at = k.c.at;
+  block->base = base_of_block(s, start);
   for (; id < next.id && offset < limit && goes_on(&k); id++) {
     at = k.c.at;
     check_record(&k, id);
@@ -490,16 +498,26 @@ static bool allocate_columns(lh_snapshot *s) {
   return true;
 }
 
+typedef struct checking {
+  lh_snapshot *s;
+  lh_raw_rows *rows;
+  uint32_t n_stacks;
+} checking;
+
+static bool try_block(void *data, uint32_t i) {
+  const checking *c = data;
+  lh_row_block *block = &c->rows->blocks[i];
+  check_block(c->s, block, i, c->n_stacks);
+  return !block->out_of_memory && !block->fault;
+}
+
 int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error) {
-  uint32_t n_stacks = s->sites ? lh_n_stacks(s->sites) : 0;
+  checking c = {s, rows, s->sites ? lh_n_stacks(s->sites) : 0};
   if (!allocate_columns(s) || !lh_make_row_blocks(rows, s))
     return lh_fail_memory(error, "reading records");
-  for (uint32_t i = 0; i < s->n_blocks; i++) {
-    lh_row_block *block = &rows->blocks[i];
-    check_block(s, block, i, n_stacks);
-    /* First: without memory a record is left in its midst, and the rest of it reads as damaged. */
-    if (block->out_of_memory) return lh_fail_memory(error, "reading records");
-    if (block->fault) return fail_with_fault(s, block, error);
-  }
-  return check_sums(s, rows, error);
+  uint32_t i = lh_for_each(s->threads, s->n_blocks, try_block, &c);
+  if (i == s->n_blocks) return check_sums(s, rows, error);
+  /* First: without memory a record is left in its midst, and the rest of it reads as damaged. */
+  if (rows->blocks[i].out_of_memory) return lh_fail_memory(error, "reading records");
+  return fail_with_fault(s, &rows->blocks[i], error);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "reader.h"
+#include "team.h"
 
 int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error) {
   size_t n = s->size < 8 ? s->size : 8;
@@ -92,6 +93,25 @@ static int read_starts(lh_snapshot *s, const uint8_t *table, uint32_t n, lh_erro
   return LH_OK;
 }
 
+/* The blocks of the file, and where the footer has their checksums. */
+typedef struct checksums {
+  const lh_snapshot *s;
+  uint64_t end; /* of the last block */
+  const uint8_t *table;
+  uint64_t entry_bytes;
+} checksums;
+
+static uint64_t bytes_of_block(const checksums *c, uint32_t i) {
+  uint64_t left = c->end - (uint64_t)i * LH_BLOCK_BYTES;
+  return left < LH_BLOCK_BYTES ? left : LH_BLOCK_BYTES;
+}
+
+static bool fits_checksum(void *data, uint32_t i) {
+  const checksums *c = data;
+  const uint8_t *block = c->s->data + (uint64_t)i * LH_BLOCK_BYTES;
+  return has_hash(block, bytes_of_block(c, i), lh_load64(c->table + c->entry_bytes * i));
+}
+
 static int check_blocks(lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *error) {
   const uint64_t entry_bytes = has_sections(s) ? LH_BLOCK_ENTRY : 8;
   const uint8_t *count = lh_read_bytes(c, 4);
@@ -102,17 +122,15 @@ static int check_blocks(lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *er
     return lh_fail_at(error, (uint64_t)(count - s->data),
                       "'%s' is damaged: its checksums are not those of %llu bytes", s->name,
                       (unsigned long long)end);
-  for (uint32_t i = 0; i < n_blocks; i++) {
-    uint64_t start = (uint64_t)i * LH_BLOCK_BYTES;
-    uint64_t bytes = end - start < LH_BLOCK_BYTES ? end - start : LH_BLOCK_BYTES;
-    if (!has_hash(s->data + start, bytes, lh_load64(table + entry_bytes * i)))
-      return lh_fail_at(error, start,
-                        "'%s' is damaged: block %u of %u (bytes %llu to %llu) does not fit its "
-                        "checksum",
-                        s->name, i + 1, n_blocks, (unsigned long long)start,
-                        (unsigned long long)(start + bytes - 1));
-  }
-  return read_starts(s, table, n_blocks, error);
+  checksums sums = {s, end, table, entry_bytes};
+  uint32_t i = lh_for_each(s->threads, n_blocks, fits_checksum, &sums);
+  if (i == n_blocks) return read_starts(s, table, n_blocks, error);
+  uint64_t start = (uint64_t)i * LH_BLOCK_BYTES;
+  return lh_fail_at(
+      error, start,
+      "'%s' is damaged: block %u of %u (bytes %llu to %llu) does not fit its checksum", s->name,
+      i + 1, n_blocks, (unsigned long long)start,
+      (unsigned long long)(start + bytes_of_block(&sums, i) - 1));
 }
 
 static int keep_texts(lh_snapshot *s, const lh_file_text texts[3], lh_error *error) {

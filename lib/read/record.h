@@ -91,24 +91,28 @@ static inline const lh_stretch *lh_stretch_slot(const lh_snapshot *s, uint64_t n
   return &s->stretches[(uint64_t)(((unsigned __int128)h * s->n_stretch_slots) >> 64)];
 }
 
-/* Where the object at a word stands in by_rank, looked for from the slot of its stretch on; NULL:
-** there is none. */
-static inline const lh_id *lh_find_from(const lh_snapshot *s, const lh_stretch *stretch,
-                                        uint64_t word) {
-  uint64_t number = lh_stretch_number(word), bit = UINT64_C(1) << (word & 63);
-  unsigned part = word >> 6 & 3;
+/* The stretch of a word, looked for from its slot on; NULL: no object begins at the word. */
+static inline const lh_stretch *lh_find_stretch(const lh_snapshot *s, const lh_stretch *stretch,
+                                                uint64_t word) {
+  uint64_t number = lh_stretch_number(word);
   while (stretch->number != number) {
     if (stretch->number == 0) return NULL;
     if (++stretch == s->stretches + s->n_stretch_slots) stretch = s->stretches;
   }
-  if (!(stretch->bits[part] & bit)) return NULL;
-  return &s->by_rank[stretch->rank[part] + lh_bits_in(stretch->bits[part] & (bit - 1))];
+  return stretch->bits[word >> 6 & 3] >> (word & 63) & 1 ? stretch : NULL;
 }
 
-/* The object at a word, or LH_NO_OBJECT. Inline, since each reference is looked up once. */
+/* Of its part of a stretch, a bit for each object that begins before a word. */
+static inline uint64_t lh_bits_before(const lh_stretch *stretch, uint64_t word) {
+  return stretch->bits[word >> 6 & 3] & ((UINT64_C(1) << (word & 63)) - 1);
+}
+
+/* The object at a word, or LH_NO_OBJECT. */
 static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
-  const lh_id *found = lh_find_from(s, lh_stretch_slot(s, lh_stretch_number(word)), word);
-  return found ? *found : LH_NO_OBJECT;
+  const lh_stretch *slot = lh_stretch_slot(s, lh_stretch_number(word));
+  const lh_stretch *stretch = lh_find_stretch(s, slot, word);
+  if (!stretch) return LH_NO_OBJECT;
+  return s->by_rank[stretch->rank[word >> 6 & 3] + lh_bits_in(lh_bits_before(stretch, word))];
 }
 
 /* 0 is the word of nothing. */

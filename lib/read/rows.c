@@ -13,6 +13,7 @@
 ** Two million objects with six million references: 0.06 s.
 */
 #include "rows.h"
+#include "team.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,101 +90,137 @@ bool lh_put_wide(lh_row_block *block, uint64_t word) {
 
 /* {=== Distances become objects ======================================================= */
 
-/* A reference on its way: references are looked up a batch at a time, and the memory that all of
-** them will touch is asked for before. */
-typedef struct pending {
-  uint64_t word;
-  const lh_stretch *stretch;
-  const lh_id *id; /* where the target stands; NULL: there is none */
-  lh_id source;
-  uint8_t label;
-} pending;
-
+/* References are looked up a batch at a time, and the memory that all of them will touch is asked
+** for before. */
 enum { BATCH = 64 };
+
+typedef struct lookup {
+  uint64_t word;
+  const lh_stretch *slot; /* of its stretch */
+  const lh_id *id;        /* where the target stands */
+  uint32_t edge;
+} lookup;
+
+static const lh_id no_object = LH_NO_OBJECT;
+
+/* Compiled twice, since many a processor counts the bits of a word by one instruction that the
+** oldest ones of its kind lack. Returns whether each one has an object. */
+static inline __attribute__((always_inline)) bool look_up(lh_snapshot *s, lookup *batch, size_t n,
+                                                          bool counts_bits) {
+  bool finds_all = true;
+  for (size_t i = 0; i < n; i++) {
+    lookup *l = &batch[i];
+    const lh_stretch *stretch = lh_find_stretch(s, l->slot, l->word);
+    l->id = &no_object;
+    if (__builtin_expect(!stretch, 0)) continue;
+    uint64_t before = lh_bits_before(stretch, l->word);
+    uint32_t bits = counts_bits ? (uint32_t)__builtin_popcountll(before) : lh_bits_in(before);
+    l->id = &s->by_rank[stretch->rank[l->word >> 6 & 3] + bits];
+    __builtin_prefetch(l->id);
+  }
+  for (size_t i = 0; i < n; i++) {
+    s->edge[batch[i].edge] = *batch[i].id;
+    finds_all &= *batch[i].id != LH_NO_OBJECT;
+  }
+  return finds_all;
+}
+
+static bool look_up_anywhere(lh_snapshot *s, lookup *batch, size_t n) {
+  return look_up(s, batch, n, false);
+}
+
+#ifdef __x86_64__
+__attribute__((target("popcnt"))) static bool look_up_by_popcnt(lh_snapshot *s, lookup *batch,
+                                                                size_t n) {
+  return look_up(s, batch, n, true);
+}
+#endif
+
+typedef bool (*look_up_function)(lh_snapshot *s, lookup *batch, size_t n);
+
+static look_up_function fastest_look_up(void) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("popcnt")) return look_up_by_popcnt;
+#endif
+  return look_up_anywhere;
+}
 
 typedef struct resolver {
   lh_snapshot *s;
-  const lh_id *keys; /* the frequent ones */
-  uint32_t at;       /* where the next reference goes */
-  lh_id source;      /* its rows are known, up to where its own begins */
-  bool lost_key;     /* the last reference was a key without a record */
-  pending batch[BATCH];
-  size_t n;
+  lh_raw_rows *raw;
+  look_up_function look_up;
+  lh_id keys[LH_MOST_KEYS]; /* the frequent ones */
 } resolver;
 
-static void begin_rows_to(resolver *r, lh_id source) {
-  while (r->source < source) {
-    r->s->first_edge[++r->source] = r->at;
-    r->lost_key = false;
+/* Resolves the references of a block, whose first one is edge `to`. Returns whether each one has an
+** object. */
+static bool resolve_edges(const resolver *r, const lh_row_block *block, uint32_t to) {
+  lh_snapshot *s = r->s;
+  lookup batch[BATCH];
+  const uint64_t *wide = block->wide;
+  bool finds_all = true;
+  size_t n = 0;
+  for (size_t e = 0; e < block->n; e++) {
+    int32_t delta = block->delta[e];
+    if (delta < LH_LEAST_DELTA && delta != LH_DELTA_WIDE) {
+      lh_id key = r->keys[delta - LH_DELTA_KEY];
+      s->edge[to + e] = key;
+      finds_all &= key != LH_NO_OBJECT;
+      continue;
+    }
+    uint64_t word = block->base + (uint64_t)(int64_t)delta;
+    if (__builtin_expect(delta == LH_DELTA_WIDE, 0)) word = *wide++;
+    const lh_stretch *slot = lh_stretch_slot(s, lh_stretch_number(word));
+    __builtin_prefetch(slot);
+    batch[n++] = (lookup){.word = word, .slot = slot, .edge = to + (uint32_t)e};
+    if (n < BATCH) continue;
+    finds_all &= r->look_up(s, batch, n);
+    n = 0;
   }
+  return r->look_up(s, batch, n) && finds_all;
+}
+
+/* So far first_edge has the places in the block. */
+static bool resolve_block(void *data, uint32_t i) {
+  const resolver *r = data;
+  lh_snapshot *s = r->s;
+  lh_row_block *block = &r->raw->blocks[i];
+  lh_id next = i + 1 < r->raw->n ? s->blocks[i + 1].id : s->n + 1;
+  block->loses = !resolve_edges(r, block, block->first);
+  if (block->n > 0) memcpy(s->label + block->first, block->label, block->n);
+  for (lh_id id = s->blocks[i].id; id < next; id++) s->first_edge[id] += block->first;
+  drop_references(block);
+  return true;
 }
 
 /* What has no record is no edge. As a key it is an object of which no more is known. */
-static void put_target(resolver *r, const pending *p) {
-  lh_snapshot *s = r->s;
-  uint8_t label = p->label;
-  bool is_key = lh_label_kind(label) == LH_EDGE_KEY;
-  begin_rows_to(r, p->source);
-  if (__builtin_expect(!p->id || *p->id == LH_NO_OBJECT, 0)) {
-    r->lost_key = is_key;
-    s->key_kinds[p->source] |= is_key ? LH_HAS_POINTERS : LH_HAS_SCALARS;
-    return;
+static void drop_lost(lh_snapshot *s) {
+  uint32_t e = s->first_edge[1], at = e;
+  for (lh_id id = 1; id <= s->n; id++) {
+    bool lost_key = false;
+    s->first_edge[id] = at;
+    for (; e < s->first_edge[id + 1]; e++) {
+      bool is_key = lh_label_kind(s->label[e]) == LH_EDGE_KEY;
+      bool is_lost = s->edge[e] == LH_NO_OBJECT;
+      if (is_lost) s->key_kinds[id] |= is_key ? LH_HAS_POINTERS : LH_HAS_SCALARS;
+      if (!is_lost) {
+        s->edge[at] = s->edge[e];
+        s->label[at++] = lost_key && !is_key ? LH_EDGE_VALUE | LH_LABEL_ODD : s->label[e];
+      }
+      lost_key = is_lost && is_key;
+    }
   }
-  if (__builtin_expect(r->lost_key && !is_key, 0)) label = LH_EDGE_VALUE | LH_LABEL_ODD;
-  r->lost_key = false;
-  s->edge[r->at] = *p->id;
-  s->label[r->at++] = label;
+  s->first_edge[s->n + 1] = at;
 }
 
-static void resolve_batch(resolver *r) {
-  for (size_t i = 0; i < r->n; i++) {
-    pending *p = &r->batch[i];
-    if (!p->stretch) continue; /* a frequent key */
-    p->id = lh_find_from(r->s, p->stretch, p->word);
-    if (p->id) __builtin_prefetch(p->id);
-  }
-  for (size_t i = 0; i < r->n; i++) put_target(r, &r->batch[i]);
-  r->n = 0;
-}
-
-static inline void add_pending(resolver *r, lh_row_block *block, size_t e, size_t *wide,
-                               lh_id source, uint64_t own_word) {
-  int32_t delta = block->delta[e];
-  pending *p = &r->batch[r->n++];
-  p->source = source;
-  p->label = block->label[e];
-  if (__builtin_expect(delta < LH_LEAST_DELTA && delta != LH_DELTA_WIDE, 0)) {
-    p->stretch = NULL;
-    p->id = &r->keys[delta - LH_DELTA_KEY];
-  } else {
-    p->word = delta == LH_DELTA_WIDE ? block->wide[(*wide)++] : own_word + (uint64_t)(int64_t)delta;
-    p->stretch = lh_stretch_slot(r->s, lh_stretch_number(p->word));
-    __builtin_prefetch(p->stretch);
-  }
-  if (r->n == BATCH) resolve_batch(r);
-}
-
-/* The places in the block, which first_edge has so far, are read before a row gets its own: a batch
-** may be behind by as many rows as it has references. */
-static void resolve_block(resolver *r, lh_row_block *block, lh_id from, lh_id next) {
-  const lh_snapshot *s = r->s;
-  size_t wide = 0, e = 0;
-  for (lh_id id = from; id < next; id++) {
-    size_t end = id + 1 < next ? s->first_edge[id + 1] : block->n;
-    uint64_t own_word = s->address[id] >> 3;
-    for (; e < end; e++) add_pending(r, block, e, &wide, id, own_word);
-  }
-  resolve_batch(r);
-  begin_rows_to(r, next - 1);
-}
-
-static void put_roots(resolver *r) {
-  lh_snapshot *s = r->s;
+static uint32_t put_roots(lh_snapshot *s) {
+  uint32_t at = 0;
   s->first_edge[LH_ROOT] = 0;
-  for (size_t i = 0; i < s->n_roots; i++) {
-    s->edge[r->at] = s->roots[i].target;
-    s->label[r->at++] = LH_EDGE_ROOT;
+  for (; at < s->n_roots; at++) {
+    s->edge[at] = s->roots[at].target;
+    s->label[at] = LH_EDGE_ROOT;
   }
+  return at;
 }
 
 static bool fit(lh_snapshot *s, uint64_t n_edges) {
@@ -195,17 +232,18 @@ static bool fit(lh_snapshot *s, uint64_t n_edges) {
 }
 
 static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
-  lh_id keys[LH_MOST_KEYS];
-  resolver r = {.s = s, .keys = keys};
-  for (uint32_t i = 0; i < s->n_keys; i++) keys[i] = lh_find_word(s, s->keys[i]);
-  put_roots(&r);
-  r.source = LH_ROOT;
+  resolver r = {.s = s, .raw = raw, .look_up = fastest_look_up()};
+  uint32_t first = put_roots(s);
+  bool loses = false;
+  for (uint32_t i = 0; i < s->n_keys; i++) r.keys[i] = lh_find_word(s, s->keys[i]);
   for (uint32_t i = 0; i < raw->n; i++) {
-    lh_id next = i + 1 < raw->n ? s->blocks[i + 1].id : s->n + 1;
-    resolve_block(&r, &raw->blocks[i], s->blocks[i].id, next);
-    drop_references(&raw->blocks[i]);
+    raw->blocks[i].first = first;
+    first += (uint32_t)raw->blocks[i].n;
   }
-  s->first_edge[s->n + 1] = r.at;
+  s->first_edge[s->n + 1] = first;
+  (void)lh_for_each(s->threads, raw->n, resolve_block, &r);
+  for (uint32_t i = 0; i < raw->n; i++) loses |= raw->blocks[i].loses;
+  if (loses) drop_lost(s);
 }
 
 /* }=================================================================================== */

@@ -2,7 +2,7 @@
 ** rows.h - the references of all records on their way into the rows of a snapshot.
 **
 ** check.c meets the references in the order of the records, while the addresses of later objects
-** are not known yet. So it puts the distance of each from its source, with its label, into a block
+** are not known yet. So it puts the distance of each from one address, with its label, into a block
 ** of rows for each block of the file, with what else it notes of these records; rows.c turns
 ** distances into objects when all addresses are known. 5 bytes a reference.
 */
@@ -13,9 +13,12 @@
 
 /* What check.c found in the records that begin in one block of the file. */
 typedef struct lh_row_block {
-  int32_t *delta; /* words from the source to the target, or one of those below */
+  uint64_t base;  /* the word that all distances are from: that of the block's first object */
+  int32_t *delta; /* words from there to the target, or one of those below */
   uint8_t *label; /* snapshot.h */
   size_t n, capacity;
+  uint32_t first; /* edge of the snapshot that they become */
+  bool loses;     /* some have no object */
   uint64_t *wide; /* the words of those that are LH_DELTA_WIDE */
   size_t n_wide, wide_capacity;
   lh_id *marks; /* those that are points in time */
@@ -60,9 +63,8 @@ static inline bool lh_put_delta(lh_row_block *block, int32_t delta, unsigned lab
   return true;
 }
 
-static inline bool lh_put_edge(lh_row_block *block, uint64_t word, uint64_t own_word,
-                               unsigned label) {
-  int64_t delta = (int64_t)(word - own_word);
+static inline bool lh_put_edge(lh_row_block *block, uint64_t word, unsigned label) {
+  int64_t delta = (int64_t)(word - block->base);
   if (__builtin_expect(delta >= LH_LEAST_DELTA && delta <= INT32_MAX, 1))
     return lh_put_delta(block, (int32_t)delta, label);
   return lh_put_wide(block, word) && lh_put_delta(block, LH_DELTA_WIDE, label);

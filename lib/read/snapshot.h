@@ -145,6 +145,7 @@ struct lh_snapshot {
   size_t size;
   uint8_t *own_data; /* NULL: the caller's */
   char *name;        /* of the file, for messages */
+  unsigned threads;  /* that open it, at most */
   lh_info info;
   uint32_t n;           /* objects */
   uint64_t *address;    /* header address; [0] is 0 */
