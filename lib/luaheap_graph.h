@@ -191,6 +191,7 @@ const char *lh_type_name(lh_type type);                     /* "table", "closure
 const char *lh_list_name(lh_list list);                     /* "allgc", "finobj", ... */
 const char *lh_edge_kind_name(lh_edge_kind kind);           /* "value", "upvalue", ... */
 const char *lh_thread_status_name(lh_thread_status status); /* "suspended", ... */
+const char *lh_weak_mode_name(const lh_object *table);      /* "k", "v", "kv"; NULL: none is weak */
 
 /* The type with this name; LH_TYPE_COUNT: there is none. */
 lh_type lh_type_called(const char *name, size_t length);

@@ -292,7 +292,8 @@ function snapshot:close() end
 ---@field shallow_bytes integer
 ---@field retained_bytes integer 0 for garbage
 ---@field distance? integer from the root; nil for garbage
----@field dominator? heap.object which of all objects would free it, and is the nearest
+---@field immediate_dominator? heap.object which of all objects would free it, and is the nearest
+---@field dominator? heap.object the old name of immediate_dominator, which the next release drops
 ---@field held_by? string the path with all that varies folded: _G.cache[*]
 ---@field epoch integer how many marks are older than it
 ---@field site? string where it was allocated, "@app/bus.lua:31 in Bus:on", if that was tracked

@@ -175,6 +175,17 @@ describe("heapsql agrees with", function()
     assert.is_true(garbage.objects > 0)
   end)
 
+  it("heaptop about every module and global", function()
+    local top = json_of("heaptop", "--json", "--modules", "-n", "0", "c").modules
+    local rows = ask [[select path, m.retained_bytes, o.address from modules m join objects o
+                       on o.id = m.id order by m.retained_bytes desc, path]]
+    assert.equal(#top, #rows)
+    for i, module in ipairs(top) do
+      assert.same({module.name, module.retained_bytes, module.address},
+        {rows[i].path, rows[i].retained_bytes, rows[i].address})
+    end
+  end)
+
   it("heaptop about every object", function()
     local all = "table,string,closure,upvalue,proto,userdata,thread"
     local words = {"heaptop", "--json", "--by", "object", "-n", "0", "--type", all, "c"}
@@ -286,9 +297,10 @@ describe("heapsql agrees with", function()
   end)
 
   it("the program about its modules and marks", function()
-    assert.equal("_G coroutine debug heap io math os package string table utf8",
-                 value [[select group_concat(name, ' ') from
-                         (select name from modules order by name)]])
+    assert.equal("coroutine debug heap io math os package string table utf8",
+                 value [[select group_concat(name, ' ') from (select name from modules
+                         where path like 'package.loaded%' order by name)]])
+    assert.equal("function print [C]", value "select class from modules where path = '_G.print'")
     assert.equal("module string", value "select class from modules where name = 'string'")
     assert.equal(value "select retained_bytes from objects where id = id_of('_G.string')",
                  value "select retained_bytes from modules where name = 'string'")

@@ -225,9 +225,11 @@ describe("an object", function()
 
   it("knows its age and who dominates it", function()
     assert.is_true(s:object("_G.late").epoch > s:object("_G.bus").epoch)
-    assert.equal(s:object "_G.bus", s:object("_G.bus.listeners").dominator)
-    assert.equal(s.root, s:object("registry").dominator)
-    assert.is_nil(s.root.dominator)
+    for _, name in ipairs {"immediate_dominator", "dominator"} do
+      assert.equal(s:object "_G.bus", s:object("_G.bus.listeners")[name])
+      assert.equal(s.root, s:object("registry")[name])
+      assert.is_nil(s.root[name])
+    end
   end)
 
   it("is printed with its class, bytes and path", function()
@@ -447,8 +449,9 @@ describe("wrong use", function()
     t:close()
     assert.is_true(t.closed)
     for _, f in ipairs {edges, entries, objects} do raises("the snapshot is closed", f) end
-    for _, name in ipairs {"type", "class", "shallow_bytes", "retained_bytes", "dominator",
-      "address", "distance", "reachable", "epoch", "held_by", "metatable", "dead", "own", "list"} do
+    for _, name in ipairs {"type", "class", "shallow_bytes", "retained_bytes",
+      "immediate_dominator", "dominator", "address", "distance", "reachable", "epoch", "held_by",
+      "metatable", "dead", "own", "list"} do
       raises("the snapshot is closed", function() return object[name] end)
     end
     raises("the snapshot is closed", object.path, object)
