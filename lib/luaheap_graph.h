@@ -182,6 +182,11 @@ char *lh_value_text(const lh_snapshot *snapshot,
                     lh_value value); /* 17  "text"  nil  table: 0x55d0c0a3f2e0 */
 char *lh_edge_text(const lh_snapshot *snapshot,
                    const lh_edge *edge); /* .listeners  [17]  upvalue bus */
+/* Do two edges read the same, by the numbers of what their texts are made of? */
+bool lh_edges_alike(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);
+
+/* Is this the registry, _G, package.loaded or the main thread? Its class says what root it is. */
+bool lh_is_told_by_root(const lh_snapshot *snapshot, lh_id id);
 char *lh_frame_text(const lh_snapshot *snapshot,
                     const lh_frame *frame);    /* app.lua:31 in function on_tick */
 char *lh_escaped(const char *bytes, size_t n); /* any bytes, such as a mark's name */

@@ -331,4 +331,44 @@ char *lh_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
   return lh_text_finish(&text);
 }
 
+bool lh_same_key(lh_value a, lh_value b) {
+  if (a.kind != b.kind) return false;
+  return a.kind == LH_VALUE_OBJECT ? a.as.object == b.as.object : a.as.integer == b.as.integer;
+}
+
+/* Functions of one class read the same. */
+static bool same_function(const lh_snapshot *snapshot, lh_id a, lh_id b) {
+  return a == b || (snapshot->classes && a != LH_NO_OBJECT && b != LH_NO_OBJECT &&
+                    lh_class_of(snapshot, a) == lh_class_of(snapshot, b));
+}
+
+bool lh_edges_alike(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b) {
+  bool same_name = a->name == b->name && (a->name != LH_NO_OBJECT || a->ordinal == b->ordinal);
+  if (a->kind != b->kind) return false;
+  switch (a->kind) {
+    case LH_EDGE_ROOT: return a->target == b->target && a->index == b->index;
+    case LH_EDGE_VALUE: return lh_same_key(a->key, b->key);
+    case LH_EDGE_EPHEMERON: return a->holder == b->holder;
+    case LH_EDGE_UPVALUE: return same_name;
+    case LH_EDGE_C_UPVALUE:
+    case LH_EDGE_USER_VALUE: return a->ordinal == b->ordinal;
+    case LH_EDGE_FUNCTION:
+      return a->line == b->line && same_function(snapshot, a->target, b->target);
+    case LH_EDGE_LOCAL:
+    case LH_EDGE_TEMPORARY:
+    case LH_EDGE_VARARG:
+    case LH_EDGE_ARGUMENT:
+      return a->line == b->line && (same_name || a->kind == LH_EDGE_TEMPORARY) &&
+             lh_same_key(a->key, b->key) && same_function(snapshot, a->holder, b->holder);
+    default: return true;
+  }
+}
+
+bool lh_is_told_by_root(const lh_snapshot *snapshot, lh_id id) {
+  for (size_t i = 0; i < snapshot->n_roots; i++)
+    if (snapshot->roots[i].target == id && snapshot->roots[i].kind <= LH_ROOT_MAIN_THREAD)
+      return true;
+  return false;
+}
+
 /* }=================================================================================== */

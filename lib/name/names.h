@@ -253,6 +253,9 @@ void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id)
 ** Needs the classes. False: out of memory. O(their objects). */
 bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark);
 
+/* The function heap.snapshot: an object, or the address of a C function. False: there is none. */
+bool lh_find_snapshot_function(const lh_snapshot *snapshot, lh_value *found);
+
 /* }=================================================================================== */
 
 /* {=== names.c ======================================================================= */
@@ -301,6 +304,9 @@ void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool b
 
 /* The table that keeps an ephemeron's value, told by its own path if that is a plain one. */
 void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder);
+
+/* Are these the same key of a table? */
+bool lh_same_key(lh_value a, lh_value b);
 
 /* The object's class; before lh_classify the object. */
 void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);
