@@ -17,7 +17,7 @@
 -- with its first 20 rows. `lua5.4 -i -l reader=heap.reader` is a prompt to look around in (before
 -- Lua 5.4.4: `lua5.4 -i -e 'reader = require "heap.reader"'`). cookbook.md has scripts.
 --
--- Rows of reports (reader_rows_meta.lua and others) are tables with the keys of the commands'
+-- Rows of reports (reader_rows_meta.lua) are tables with the keys of the commands'
 -- --json; where these have addresses there are objects. Sizes are in bytes, times in nanoseconds
 -- since 1970. Wrong use raises an error; so does anything that is asked of a snapshot after it was
 -- closed. Files and questions to which the honest answer is no give nil, a message and a word:
