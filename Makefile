@@ -73,7 +73,8 @@ OUTSIDE_TESTS = $(basename $(notdir $(wildcard tests/outside/test_*.c)))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
 BUILT = heap.so heap/dot.so heap/reader_rows_meta.lua heapsnap.so $(TOOLS:%=bin/%) \
-  $(TEST_MODULES:%=tests/%) tests/ask_view tests/heapattach tests/epoll_host tests/prefix_host tests/prefork_host
+  $(TEST_MODULES:%=tests/%) tests/ask_view tests/heapattach tests/epoll_host \
+  tests/prefix_host tests/prefork_host
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
