@@ -227,12 +227,41 @@ static void add_frame_function(lh_text *text, const lh_snapshot *snapshot, const
     lh_text_string(text, "the host program");
 }
 
-/* Without the place at its end, if it has a name. */
-static void add_function(lh_text *text, const char *name) {
-  const char *place = strstr(name, " @");
-  if (!place) place = strstr(name, " [");
-  bool named = place && place != name + strlen("function");
-  lh_text_add(text, name, named ? (size_t)(place - name) : strlen(name));
+/* "C function f (libgame.so+0x1a2b)" without the "C ", which "[C]" has said already. */
+static bool add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
+  size_t begin = text->n + 2;
+  if (!lh_add_c_code(text, snapshot, function)) return false;
+  if (!text->failed) memmove(text->bytes + begin - 2, text->bytes + begin, text->n - begin);
+  text->n -= text->failed ? 0 : 2;
+  return true;
+}
+
+/* A light C function, of which the address is known. */
+static void add_light_function(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
+  uint32_t name =
+      snapshot->classes ? lh_map_get(&snapshot->classes->c_functions, function) : LH_NO_NUMBER;
+  if (name != LH_NO_NUMBER)
+    lh_text_format(text, "function %s", snapshot->classes->texts.texts[name]);
+  else if (!add_c_code(text, snapshot, function))
+    lh_text_string(text, "a function");
+}
+
+/* A function without its place, if it has a name. */
+static void add_function(lh_text *text, const lh_snapshot *snapshot, lh_id function) {
+  const lh_class_entry *class = snapshot->classes ? lh_class_entry_of(snapshot, function) : NULL;
+  size_t n_own = class ? lh_own_bytes(snapshot, class) : 0;
+  lh_object closure;
+  if (n_own > sizeof "function") {
+    lh_text_add(text, class->visible.name, n_own - 1);
+    return;
+  }
+  lh_object_at(snapshot, function, &closure);
+  bool is_c = closure.type == LH_TYPE_CLOSURE && !closure.dead && closure.as.closure.is_c;
+  bool is_code = is_c && class && *class->visible.name == 'C'; /* no other kind of name begins so */
+  if (is_c && class && !class->specific)
+    lh_text_string(text, "a function");
+  else if (!is_code || !add_c_code(text, snapshot, closure.as.closure.function))
+    lh_add_class(text, snapshot, function);
 }
 
 /* A Lua function is a closure with a prototype, unless the file lies. */
@@ -250,7 +279,7 @@ static bool find_proto(const lh_snapshot *snapshot, lh_value function, lh_object
 }
 
 char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame) {
-  lh_text text = {0}, function = {0};
+  lh_text text = {0};
   lh_object proto;
   if (find_proto(snapshot, frame->function, &proto)) {
     lh_add_source(&text, snapshot, proto.as.proto.source);
@@ -261,20 +290,11 @@ char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame) {
   }
   lh_text_string(&text, " in ");
   if (frame->function.kind == LH_VALUE_CFUNCTION)
-    add_c_function(&function, snapshot, frame->function.as.pointer);
+    add_light_function(&text, snapshot, frame->function.as.pointer);
   else if (frame->function.kind == LH_VALUE_OBJECT)
-    lh_add_class(&function, snapshot, frame->function.as.object);
-  else if (frame->function.kind == LH_VALUE_ABSENT)
-    lh_text_string(&function, "none");
+    add_function(&text, snapshot, frame->function.as.object);
   else
-    lh_text_string(&function, "the host program");
-  char *name = lh_text_finish(&function);
-  bool has_code = name && strncmp(name, "C function ", 11) == 0; /* "[C]" says that it is in C */
-  if (name)
-    add_function(&text, strcmp(name, "function [C]") == 0 ? "a function" : name + 2 * has_code);
-  else
-    text.failed = true;
-  lh_free(name);
+    lh_text_string(&text, frame->function.kind == LH_VALUE_ABSENT ? "none" : "the host program");
   return lh_text_finish(&text);
 }
 
