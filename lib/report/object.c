@@ -199,9 +199,6 @@ static const lh_column elsewhere_columns[] = {
 static const lh_table elsewhere_table =
     LH_TABLE("heap.elsewhere", "snapshot", "snapshots", elsewhere, elsewhere_columns);
 
-/* Columns that have SQL's names now keep their older names for one release. */
-#define OLD_NAME "the older name of the same, which the next release drops"
-
 #define ROW found
 static const lh_column answer_columns[] = {
     LH_OBJECT("object", id, "itself", LH_ADDRESS),
@@ -218,7 +215,7 @@ static const lh_column answer_columns[] = {
                 LH_OPTIONAL),
     LH_EXAMPLE("immediate_dominator", NULL, dominator,
                "the nearest object that would free it; null: none", LH_OPTIONAL),
-    LH_EXAMPLE("dominator", NULL, dominator, OLD_NAME, LH_OPTIONAL),
+    LH_EXAMPLE("dominator", NULL, dominator, LH_OLDER_NAME, LH_OPTIONAL),
     LH_WORD("list", NULL, object.list, lh_list_name, "of the collector, such as \"allgc\""),
     LH_COMPUTED("position", NULL, LH_COLUMN_COUNT, position_of,
                 "how many objects were allocated before it; null for what has no age",
@@ -232,7 +229,7 @@ static const lh_column answer_columns[] = {
           LH_ONLY_WHERE(is_string)),
     LH_COUNT("length_bytes", NULL, object.as.string.length, "of a string",
              LH_ONLY_WHERE(is_string)),
-    LH_COUNT("length", NULL, object.as.string.length, OLD_NAME, LH_ONLY_WHERE(is_string)),
+    LH_COUNT("length", NULL, object.as.string.length, LH_OLDER_NAME, LH_ONLY_WHERE(is_string)),
     LH_COMPUTED("entries", NULL, LH_COLUMN_COUNT, entries_of, "of a table",
                 LH_ONLY_WHERE(is_table)),
     LH_COUNT("array_slots", NULL, object.as.table.array_slots, "of a table",
@@ -240,11 +237,11 @@ static const lh_column answer_columns[] = {
     LH_COUNT("hash_slots", NULL, object.as.table.hash_slots, "of a table", LH_ONLY_WHERE(is_table)),
     LH_COMPUTED("weak_mode", NULL, LH_COLUMN_TEXT, weak_mode_of,
                 "of a table: k, v or kv; null: nothing is weak", LH_ONLY_WHERE(is_table)),
-    LH_COMPUTED("weak", NULL, LH_COLUMN_TEXT, weakness_of, OLD_NAME, LH_ONLY_WHERE(is_table)),
+    LH_COMPUTED("weak", NULL, LH_COLUMN_TEXT, weakness_of, LH_OLDER_NAME, LH_ONLY_WHERE(is_table)),
     LH_EXAMPLE("proto", NULL, proto, "of a function in Lua", LH_ONLY_WHERE(has_code)),
     LH_COMPUTED("file", NULL, LH_COLUMN_TEXT, source_of, "of a function in Lua",
                 LH_ONLY_WHERE(has_code)),
-    LH_COMPUTED("source", NULL, LH_COLUMN_TEXT, source_of, OLD_NAME, LH_ONLY_WHERE(has_code)),
+    LH_COMPUTED("source", NULL, LH_COLUMN_TEXT, source_of, LH_OLDER_NAME, LH_ONLY_WHERE(has_code)),
     LH_COUNT("line", NULL, code.as.proto.line, "where that begins", LH_ONLY_WHERE(has_code)),
     LH_COUNT("last_line", NULL, code.as.proto.last_line, "where that ends",
              LH_ONLY_WHERE(has_code)),
@@ -252,7 +249,7 @@ static const lh_column answer_columns[] = {
              LH_ONLY_WHERE(has_code)),
     LH_BYTES("user_bytes", NULL, object.as.userdata.bytes, "of a userdata's block",
              LH_ONLY_WHERE(is_userdata)),
-    LH_BYTES("bytes", NULL, object.as.userdata.bytes, OLD_NAME, LH_ONLY_WHERE(is_userdata)),
+    LH_BYTES("bytes", NULL, object.as.userdata.bytes, LH_OLDER_NAME, LH_ONLY_WHERE(is_userdata)),
     LH_COMPUTED("status", NULL, LH_COLUMN_TEXT, status_of, "of a coroutine",
                 LH_ONLY_WHERE(is_thread)),
     LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "of a coroutine, the innermost first",

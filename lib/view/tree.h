@@ -4,13 +4,13 @@
 **
 ** All of them are the tree of dominators. Of objects it is that itself, with each linked list as
 ** one; of classes and places the objects are put into groups (tree_groups.c); of modules it is that
-** of objects with another top (tree_modules.c). A vertex is told by a number: the id of an object,
+** of objects with another top (tree.c). A vertex is told by a number: the id of an object,
 ** or the index of a group; 0 is the root of either. What is kept, in bytes an object:
 **
 **     children of dominators     8
 **     clusters, which are lists  4    analyses/clusters.c
 **     groups: of each object     4    of classes, and again of places
-**     bytes of an interval       8    tree_sums.c; and again of what is new. Only of objects
+**     bytes of an interval       8    tree.c; and again of what is new. Only of objects
 */
 #ifndef LUAHEAP_TREE_H
 #define LUAHEAP_TREE_H
@@ -18,7 +18,7 @@
 #include "analyses/analyses.h"
 #include "luaheap_view.h"
 
-/* {=== tree_lists.c =================================================================== */
+/* {=== tree.c ========================================================================= */
 
 /* A linked list, or tree, as one thing: a cluster (analyses/clusters.c). */
 typedef struct lh_linked {
@@ -35,9 +35,6 @@ typedef struct lh_lists {
   size_t n, capacity;
   lh_map by_top;
 } lh_lists;
-
-bool lh_lists_make(lh_lists *lists, lh_snapshot *snapshot);
-void lh_lists_free(lh_lists *lists);
 
 /* NULL: the object is not the first of a list. */
 const lh_linked *lh_list_at(const lh_lists *lists, lh_id id);
@@ -83,7 +80,7 @@ void lh_group_tree_free(lh_group_tree *tree); /* NULL is fine */
 
 /* }=================================================================================== */
 
-/* {=== tree_sums.c ==================================================================== */
+/* {=== tree.c ========================================================================= */
 
 /* For each vertex: the bytes that were allocated in an interval, of those that it retains. */
 typedef struct lh_sums {
@@ -91,12 +88,6 @@ typedef struct lh_sums {
   uint64_t *of_object;
   uint64_t *of_group[2]; /* of classes, of places */
 } lh_sums;
-
-/* NULL: out of memory. `groups` NULL: of objects. Keeps them until another interval is asked for.
-** The first time O(n). */
-const uint64_t *lh_sums_of(lh_sums *sums, const lh_snapshot *snapshot, const lh_group_tree *groups,
-                           lh_interval interval);
-void lh_sums_free(lh_sums *sums);
 
 /* }=================================================================================== */
 
@@ -129,14 +120,7 @@ static inline uint64_t lh_vertex_bytes(const lh_asked_tree *tree, uint32_t verte
 
 /* }=================================================================================== */
 
-/* {=== tree_modules.c ================================================================= */
-
-/* Fills in modules. LH_EMEMORY. O(n). */
-int lh_trees_find_modules(lh_trees *trees, lh_snapshot *snapshot, lh_error *error);
-
-/* }=================================================================================== */
-
-/* {=== tree_below.c =================================================================== */
+/* {=== tree.c ========================================================================= */
 
 /* What is directly below a vertex. */
 typedef struct lh_below_vertex {
