@@ -10,9 +10,9 @@
 ** However this ends, but for SIGKILL, a program that waits goes on again, and the terminal is as it
 ** was. Where stdout is no terminal, and with --once, one page is printed.
 **
-** The page tells how much lives, how fast the program allocates and frees, and which types and sites
-** that is. Rates are those of the time since the page before; on the first page, of all the time
-** since tracking began.
+** The page tells how much lives, how fast the program allocates and frees, and which types and
+** sites that is. Rates are those of the time since the page before; on the first page, of all the
+** time since tracking began.
 */
 #include "heapprof.h"
 

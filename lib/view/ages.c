@@ -257,7 +257,7 @@ static uint64_t chunk_from(const lh_chunks *chunks, uint64_t position) {
 
 /* Adds what is between two positions. */
 static void count_between(const lh_chunks *chunks, const lh_snapshot *snapshot, uint64_t since,
-                             uint64_t until, lh_count *tallies) {
+                          uint64_t until, lh_count *tallies) {
   uint64_t first = chunk_from(chunks, since), end = chunk_from(chunks, until);
   if (end > 0 && begin_of(chunks, end) > until) end--;
   if (first >= end) {
@@ -342,7 +342,7 @@ static void free_age_sums(lh_age_sums *sums) {
 
 /* The chunks of a kind, made when they are first asked for. LH_EMEMORY. */
 static int chunks_of(lh_snapshot *snapshot, lh_age_chart_by by, const lh_chunks **out,
-                        lh_error *error) {
+                     lh_error *error) {
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   if ((unsigned)by >= LH_AGES_KINDS)
@@ -534,8 +534,7 @@ int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out
   if (!tallies) return lh_fail_memory(error, "counting an interval");
   lh_interval inside = within(interval, chunks->n_positions);
   count_between(chunks, snapshot, inside.since, inside.until, tallies);
-  for (uint32_t label = 0; label < n; label++)
-    add_count(out, &tallies[tally_at(label, false)]);
+  for (uint32_t label = 0; label < n; label++) add_count(out, &tallies[tally_at(label, false)]);
   if (lh_is_ever(interval)) add_count(out, &chunks->ageless[0]);
   lh_free(tallies);
   return LH_OK;

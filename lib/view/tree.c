@@ -4,8 +4,8 @@
 ** the files).
 **
 ** Bytes of an interval are summed up the tree: 8 bytes an object (of groups a group), and one pass
-** over the objects in the interval and up the tree: 2.2 million objects take 0.05 s. The sums of the
-** last interval are kept, as a page asks for those again and again.
+** over the objects in the interval and up the tree: 2.2 million objects take 0.05 s. The sums of
+** the last interval are kept, as a page asks for those again and again.
 **
 ** Linked lists and trees are one thing each in a picture: a chain of a million elements would be a
 ** million levels. 100 bytes for each list.
