@@ -224,6 +224,23 @@ describe("an object", function()
     assert.is_false(a == io.stdout)
   end)
 
+  it("has what heapsql has of it, by the same names", function()
+    for _, name in ipairs {"objects", "strings"} do
+      local found, wanted = {}, {}
+      local sql = ("pragma table_xinfo(%s)"):format(name)
+      local columns = ask("heapsql", "--json", "s", sql).results[1].rows
+      for _, column in ipairs(columns) do wanted[column.name] = true end
+      wanted.hash, wanted.text = nil, nil -- the bytes of a string are its value
+      for o in s:objects() do
+        for key in pairs(wanted) do
+          if o[key] ~= nil then found[key] = true end
+        end
+      end
+      for _, key in ipairs {"site", "stack"} do found[key] = wanted[key] end -- it was not tracked
+      assert.same(wanted, found)
+    end
+  end)
+
   it("knows its age and who dominates it", function()
     assert.is_true(s:object("_G.late").epoch > s:object("_G.bus").epoch)
     for _, name in ipairs {"immediate_dominator", "dominator"} do
