@@ -21,9 +21,8 @@
 **                      and by which else (merged_elsewhere.c)
 **     waste.c          what memory holds without need: waste.h tells its files
 **
-** What several of them need: dominator_tree.c (as intervals), clusters.c (lists and trees seen as
-** one thing), gather.c (many objects as a few classes), ranking.c (the best few). Private to the
-** library.
+** What several of them need: clusters.c (lists and trees seen as one thing), gather.c (many objects
+** as a few classes), ranking.c (the best few). Private to the library.
 */
 #ifndef LUAHEAP_ANALYSES_H
 #define LUAHEAP_ANALYSES_H
@@ -31,31 +30,6 @@
 #include "graph/graph.h"
 #include "luaheap_analyses.h"
 #include "name/place.h"
-
-/* {=== dominator_tree.c ============================================================== */
-
-/* The tree of dominators in preorder: the subtree of v is order[position[v]] to
-** order[end[position[v]] - 1], v first. For unreachable objects position is not set. */
-typedef struct lh_tree {
-  const lh_snapshot *snapshot;
-  uint32_t n;
-  lh_id *order;
-  uint32_t *end;
-  uint32_t *position;
-} lh_tree;
-
-/* False: out of memory. To be followed by lh_tree_free, whatever it returns. O(n). */
-bool lh_tree_make(lh_tree *tree, const lh_snapshot *snapshot);
-
-/* The same of one object and what it dominates: for all others position is not set. O(what it
-** dominates), but for the first call, which makes the index of children. */
-bool lh_tree_make_below(lh_tree *tree, lh_snapshot *snapshot, lh_id top);
-void lh_tree_free(lh_tree *tree);
-
-static inline bool lh_dominates(const lh_tree *tree, lh_id above, lh_id id) {
-  uint32_t p = tree->position[above], q = tree->position[id];
-  return p <= q && q < tree->end[p];
-}
 
 /* Is it a part of every program, which as such is no one's leak: the root, _G, package.loaded and
 ** the modules in it, the registry, the main thread, code, objects of luaheap? */
@@ -76,10 +50,7 @@ enum { LH_LEAST_CLUSTER = 8 };
 ** things hang. */
 #define LH_GOES_ON 0.7
 
-/* NULL: out of memory. Freed by the caller. O(n). */
-lh_id *lh_find_clusters(const lh_tree *tree);
-
-/* Those of the whole snapshot, which keeps them. NULL: out of memory. The first call O(n). */
+/* They are kept with the snapshot. NULL: out of memory. The first call O(n). */
 const lh_id *lh_kept_clusters(lh_snapshot *snapshot);
 
 /* Of a union-find: the object that represents the set of this one. */
@@ -238,7 +209,7 @@ typedef struct lh_merged_step {
 } lh_merged_step;
 
 typedef struct lh_step_tree {
-  lh_folded_paths paths; /* but for their folder they are gone when this is made */
+  const lh_folds *folds; /* of the snapshot */
   lh_merged_step *list;  /* the first is the root */
   size_t n, capacity;
   uint32_t *of;       /* the step of each object on a path; 0: of none */
@@ -337,7 +308,7 @@ typedef struct lh_top {
 
 typedef struct lh_grower {
   lh_snapshot *snapshot;
-  lh_tree tree;
+  const lh_tree *tree;
   lh_ages ages;
   lh_growing *found;
   size_t n, capacity;

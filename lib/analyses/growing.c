@@ -27,7 +27,7 @@ typedef struct grouping {
 bool lh_add_top(lh_grower *grower, lh_id id) {
   if (!lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
     return false;
-  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree.position[id]};
+  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree->position[id]};
   return true;
 }
 
@@ -63,7 +63,7 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
   size_t n = grower->n_tops - grower->first_top;
   *added = *g;
   added->bytes = slot_bytes(grower->snapshot, g);
-  n = n > 0 ? add_up_tops(&grower->tree, tops, n, &added->bytes) : 0;
+  n = n > 0 ? add_up_tops(grower->tree, tops, n, &added->bytes) : 0;
   for (size_t i = 0; i < n; i++) tops[i].of = (uint32_t)grower->n;
   grower->n_tops = grower->first_top += n;
   added->prospect = lh_prospect_of(&grower->ages, added);
@@ -102,7 +102,7 @@ static void add_up_rows(grouping *f, const uint32_t *row_of, uint64_t *bytes, lh
   lh_grower *g = f->grower;
   lh_begin_tops(g); /* without those of what was not added */
   for (size_t i = 0; i < g->n_tops; i++) g->tops[i].of = row_of[g->tops[i].of];
-  if (g->n_tops > 0) g->n_tops = add_up_tops(&g->tree, g->tops, g->n_tops, bytes);
+  if (g->n_tops > 0) g->n_tops = add_up_tops(g->tree, g->tops, g->n_tops, bytes);
   for (size_t i = 0; i < out->n; i++) out->list[i].bytes = bytes[i];
 }
 
@@ -199,8 +199,8 @@ static bool group_by_path(grouping *f, lh_growings *out) {
 }
 
 static bool find_what_grows(lh_grower *grower) {
-  return lh_tree_make(&grower->tree, grower->snapshot) &&
-         lh_ages_make(&grower->ages, &grower->tree) && lh_find_collections(grower) &&
+  grower->tree = lh_dominator_tree(grower->snapshot);
+  return grower->tree && lh_ages_make(&grower->ages, grower->tree) && lh_find_collections(grower) &&
          lh_find_linked(grower);
 }
 
@@ -211,7 +211,6 @@ int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
   lh_grower grower = {.snapshot = snapshot};
   grouping f = {.grower = &grower};
   bool ok = find_what_grows(&grower) && group_by_path(&f, out);
-  lh_tree_free(&grower.tree);
   lh_ages_free(&grower.ages);
   lh_free(grower.found);
   lh_free(grower.tops);

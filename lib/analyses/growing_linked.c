@@ -10,6 +10,8 @@
 */
 #include "analyses.h"
 
+#include <string.h>
+
 static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   a = lh_find_first(set, a);
   b = lh_find_first(set, b);
@@ -19,11 +21,13 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
 
 /* Of each object the member of its set that is nearest to the root. held[id]: another one of its
 ** class refers to it. NULL: out of memory. */
-static lh_id *make_sets(const lh_tree *tree, uint8_t *held) {
-  const lh_snapshot *snapshot = tree->snapshot;
+static lh_id *make_sets(lh_snapshot *snapshot, const lh_tree *tree, uint8_t *held) {
   const lh_graph graph = lh_graph_of(snapshot);
   const uint32_t *of = snapshot->classes->of;
-  lh_id *set = lh_find_clusters(tree);
+  size_t n = (size_t)snapshot->n + 1;
+  const lh_id *clusters = lh_kept_clusters(snapshot);
+  lh_id *set = clusters ? lh_alloc(n, sizeof *set) : NULL;
+  if (set) memcpy(set, clusters, n * sizeof *set);
   for (uint32_t p = 1; set && p < tree->n; p++) {
     lh_id id = tree->order[p];
     unsigned type = snapshot->kind[id] & 15;
@@ -99,13 +103,13 @@ static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, c
 }
 
 bool lh_find_linked(lh_grower *grower) {
-  const lh_tree *tree = &grower->tree;
+  const lh_tree *tree = grower->tree;
   size_t n = (size_t)grower->snapshot->n + 2;
   uint32_t n_members = 0;
   uint8_t *held = lh_alloc_zeroed(n, 1);
   uint32_t *first = lh_alloc_zeroed(n, sizeof *first);
   lh_id *members = lh_alloc(tree->n, sizeof *members);
-  lh_id *set = held ? make_sets(tree, held) : NULL;
+  lh_id *set = held ? make_sets(grower->snapshot, tree, held) : NULL;
   bool ok = set && first && members;
   if (ok) sort_members(tree, set, first, members, &n_members);
   for (uint32_t i = 0, end; ok && i < n_members; i = end) {

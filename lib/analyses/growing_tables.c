@@ -164,7 +164,7 @@ static void tell_kinds_of_keys(const counting *f, lh_growing *g, const contents 
 static bool is_element(const counting *f, lh_value value, lh_id table) {
   lh_id id = value.kind == LH_VALUE_OBJECT ? value.as.object : LH_ROOT;
   return id != LH_ROOT && !lh_is_own(f->snapshot, id) && lh_is_reachable(f->snapshot, id) &&
-         !lh_dominates(&f->grower->tree, id, table);
+         !lh_dominates(f->grower->tree, id, table);
 }
 
 /* Of a table with other things beside its elements: is this one of them? */
@@ -175,7 +175,7 @@ static bool is_alike(const counting *f, const lh_growing *g, lh_value value) {
 }
 
 static bool add_entry(counting *f, lh_growing *g, lh_youth *youth, lh_value key, lh_value value) {
-  const lh_tree *tree = &f->grower->tree;
+  const lh_tree *tree = f->grower->tree;
   lh_value element = g->are_keys ? key : value;
   bool inner;
   if (f->is_shared && !is_alike(f, g, element)) return true;
@@ -192,7 +192,7 @@ static bool add_entry(counting *f, lh_growing *g, lh_youth *youth, lh_value key,
 /* All that the table retains is its own, but of those that belong to every program: of these the
 ** elements alone. */
 static bool look_at_ages(counting *f, lh_growing *g) {
-  const lh_tree *tree = &f->grower->tree;
+  const lh_tree *tree = f->grower->tree;
   lh_youth youth = lh_ages_begin(&f->grower->ages);
   lh_edges it;
   lh_value key, value;

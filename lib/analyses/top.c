@@ -131,7 +131,7 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole
 /* {=== classes ======================================================================= */
 
 typedef struct class_ranking {
-  const lh_snapshot *snapshot;
+  lh_snapshot *snapshot;
   const lh_top_query *query;
   lh_unions unions; /* not used where retained bytes are 0 */
   uint32_t *set_of;
@@ -166,9 +166,10 @@ static bool sort_by_name(class_ranking *c) {
 }
 
 static bool bound_classes(class_ranking *c) {
-  const lh_snapshot *snapshot = c->snapshot;
+  lh_snapshot *snapshot = c->snapshot;
+  const lh_tree *dominators = lh_dominator_tree(snapshot);
   c->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *c->set_of);
-  if (!c->set_of) return false;
+  if (!c->set_of || !dominators) return false;
   c->set_of[LH_ROOT] = UINT32_MAX;
   lh_id_range ranges[2];
   find_ranges(snapshot, c->query, ranges);
@@ -179,6 +180,8 @@ static bool bound_classes(class_ranking *c) {
                           .parent = snapshot->parent,
                           .idom = snapshot->idom,
                           .retained = snapshot->retained,
+                          .dominators = dominators,
+                          .shallow = snapshot->shallow,
                           .set_of = c->set_of,
                           .n_sets = lh_class_count(snapshot)};
   return lh_bound_unions(&c->unions);

@@ -21,6 +21,8 @@ typedef struct lh_function_code {
   uint64_t words[LH_CODE_WORDS];
 } lh_function_code;
 
+typedef struct lh_folds lh_folds; /* fold.h */
+
 typedef struct lh_class_entry {
   lh_class visible;
   lh_text_id name;
@@ -57,6 +59,8 @@ struct lh_classes {
   lh_naming naming;   /* made when it is first asked for */
   struct lh_place_tree *places; /* of all analyses (place_steps.h); NULL: none yet */
   void (*free_places)(struct lh_place_tree *places);
+  lh_folds *folds; /* NULL: none yet, or no more after another analysis */
+  void (*free_folds)(lh_folds *folds);
   uint8_t *inside; /* a bit for each closure whose code stands inside another function's */
   lh_id registry, globals, loaded;
 };

@@ -20,6 +20,10 @@ lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 lh_id lh_proto_of(const lh_snapshot *snapshot, lh_id closure);
 lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e);
 
+/* Sets number and name of the edge `e` to an upvalue, if the row of its closure has all of them.
+** O(1). */
+bool lh_tell_upvalue(const lh_snapshot *snapshot, uint32_t e, lh_edge *edge);
+
 /* Is this a closure of a C function? O(1). */
 bool lh_is_c_closure(const lh_snapshot *snapshot, lh_id id);
 

@@ -150,9 +150,8 @@ void lh_close(lh_snapshot *s) {
   if (!s) return;
   if (s->classes) s->free_classes(s->classes);
   if (s->steps) s->free_steps(s->steps);
-  if (s->folds) s->free_folds(s->folds);
   if (s->age_sums) s->free_age_sums(s->age_sums);
-  if (s->children) s->free_children(s->children);
+  if (s->dominator_tree) s->free_dominator_tree(s->dominator_tree);
   if (s->trees) s->free_trees(s->trees);
   if (s->referrers) s->free_referrers(s->referrers);
   if (s->fields) s->free_fields(s->fields);

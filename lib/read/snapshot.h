@@ -12,7 +12,7 @@
 **     classes    class 4
 **     steps      100 for each 256 references of objects that have more, after somebody asked
 **     held by    state 4, of those that were asked for and on the way there
-**     children   first 4, child 4, only after somebody asked what something dominates
+**     preorder   order 4, end 4, position 4, only after somebody asked what something dominates
 **     clusters   4, only after a picture, or somebody who asked what something keeps alive
 **     trees      of pictures: view/tree.h
 **     referrers  first 4, sources 4 for each edge (8 for each that is weak), only after somebody
@@ -130,9 +130,8 @@ typedef struct lh_left_out lh_left_out; /* left_out.c */
 /* What higher floors keep with a snapshot. Who makes it says how it is freed. */
 typedef struct lh_steps lh_steps;                   /* graph/steps.c */
 typedef struct lh_referrer_index lh_referrer_index; /* graph/referrers.c */
-typedef struct lh_children lh_children;             /* graph/children.c */
+typedef struct lh_tree lh_tree;                     /* graph/preorder.c */
 typedef struct lh_trees lh_trees;                   /* view/tree.c */
-typedef struct lh_folds lh_folds;                   /* name/held_by.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
 typedef struct lh_map_order lh_map_order;           /* view/map.c */
@@ -219,9 +218,9 @@ struct lh_snapshot {
   lh_referrer_index *referrers;
   void (*free_referrers)(lh_referrer_index *referrers);
 
-  /* children.c */
-  lh_children *children;
-  void (*free_children)(lh_children *children);
+  /* preorder.c */
+  lh_tree *dominator_tree;
+  void (*free_dominator_tree)(lh_tree *tree);
 
   lh_id *clusters; /* analyses/clusters.c */
 
@@ -237,10 +236,6 @@ struct lh_snapshot {
   lh_classes *classes;
   void (*free_classes)(lh_classes *classes);
   void (*count_classes)(lh_snapshot *snapshot); /* anew, after another analysis */
-
-  /* held_by.c */
-  lh_folds *folds;
-  void (*free_folds)(lh_folds *folds);
 
   /* view/ages.c */
   lh_age_sums *age_sums;

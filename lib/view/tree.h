@@ -4,13 +4,13 @@
 **
 ** All of them are the tree of dominators. Of objects it is that itself, with each linked list as
 ** one; of classes and places the objects are put into groups (tree_groups.c); of modules it is that
-** of objects with another top (tree.c). A vertex is told by a number: the id of an object,
+** of objects with another top (tree_modules.c). A vertex is told by a number: the id of an object,
 ** or the index of a group; 0 is the root of either. What is kept, in bytes an object:
 **
-**     children of dominators     8
+**     tree of dominators        12    graph/preorder.c
 **     clusters, which are lists  4    analyses/clusters.c
 **     groups: of each object     4    of classes, and again of places
-**     bytes of an interval       8    tree.c; and again of what is new. Only of objects
+**     bytes of an interval       8    tree_sums.c; and again of what is new. Only of objects
 */
 #ifndef LUAHEAP_TREE_H
 #define LUAHEAP_TREE_H
@@ -18,7 +18,7 @@
 #include "analyses/analyses.h"
 #include "luaheap_view.h"
 
-/* {=== tree.c ========================================================================= */
+/* {=== tree_lists.c =================================================================== */
 
 /* A linked list, or tree, as one thing: a cluster (analyses/clusters.c). */
 typedef struct lh_linked {
@@ -35,6 +35,9 @@ typedef struct lh_lists {
   size_t n, capacity;
   lh_map by_top;
 } lh_lists;
+
+bool lh_lists_make(lh_lists *lists, lh_snapshot *snapshot);
+void lh_lists_free(lh_lists *lists);
 
 /* NULL: the object is not the first of a list. */
 const lh_linked *lh_list_at(const lh_lists *lists, lh_id id);
@@ -80,7 +83,9 @@ void lh_group_tree_free(lh_group_tree *tree); /* NULL is fine */
 
 /* }=================================================================================== */
 
-/* {=== tree.c ========================================================================= */
+typedef struct lh_asked_tree lh_asked_tree; /* tree.c */
+
+/* {=== tree_sums.c ==================================================================== */
 
 /* For each vertex: the bytes that were allocated in an interval, of those that it retains. */
 typedef struct lh_sums {
@@ -88,6 +93,11 @@ typedef struct lh_sums {
   uint64_t *of_object;
   uint64_t *of_group[2]; /* of classes, of places */
 } lh_sums;
+
+/* NULL: out of memory. Keeps them until another interval is asked for.
+** The first time O(n). */
+const uint64_t *lh_sums_of(lh_sums *sums, const lh_asked_tree *tree, lh_interval interval);
+void lh_sums_free(lh_sums *sums);
 
 /* }=================================================================================== */
 
@@ -103,16 +113,16 @@ struct lh_trees {
 };
 
 /* The tree that is asked for. */
-typedef struct lh_asked_tree {
+struct lh_asked_tree {
   const lh_snapshot *snapshot;
-  const lh_children *children;
+  const lh_tree *dominators;
   const lh_trees *trees;
   const lh_group_tree *groups; /* NULL: of objects */
   bool of_modules;
   const uint64_t *bytes;       /* of each object; NULL: those of the groups */
   const uint64_t *new_bytes;   /* NULL: it is not known what is new */
   const lh_group_tree *before; /* of the other snapshot, or NULL */
-} lh_asked_tree;
+};
 
 static inline uint64_t lh_vertex_bytes(const lh_asked_tree *tree, uint32_t vertex) {
   return tree->bytes ? tree->bytes[vertex] : tree->groups->list[vertex].bytes;
@@ -120,7 +130,14 @@ static inline uint64_t lh_vertex_bytes(const lh_asked_tree *tree, uint32_t verte
 
 /* }=================================================================================== */
 
-/* {=== tree.c ========================================================================= */
+/* {=== tree_modules.c ================================================================= */
+
+/* Fills in modules. LH_EMEMORY. O(n). */
+int lh_trees_find_modules(lh_trees *trees, lh_snapshot *snapshot, lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== tree_below.c =================================================================== */
 
 /* What is directly below a vertex. */
 typedef struct lh_below_vertex {
