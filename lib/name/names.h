@@ -220,8 +220,14 @@ static inline const char *lh_namer_chars(const lh_namer *namer, lh_text_id text)
   return namer->classes->texts.texts[text];
 }
 
-/* Is string object `id` an identifier? Remembered in flags. */
-bool lh_namer_is_identifier(lh_namer *namer, lh_id id);
+/* Sets LH_KEY_NAME or LH_KEY_OTHER of a string object. */
+void lh_namer_see_key(lh_namer *namer, lh_id id);
+
+/* Is string object `id` an identifier? */
+static inline bool lh_namer_is_identifier(lh_namer *namer, lh_id id) {
+  if (!(namer->flags[id] & (LH_KEY_NAME | LH_KEY_OTHER))) lh_namer_see_key(namer, id);
+  return namer->flags[id] & LH_KEY_NAME;
+}
 
 /* candidates.c: looks at every reachable table, closure and thread for names of LH_WANTED ones. */
 void lh_find_candidates(lh_namer *namer);
