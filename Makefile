@@ -72,8 +72,9 @@ READER_TESTS = test_corpus test_memory test_reader_memory
 OUTSIDE_TESTS = $(basename $(notdir $(wildcard tests/outside/test_*.c)))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
-BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%) tests/ask_view \
-  tests/heapattach tests/epoll_host tests/prefix_host tests/prefork_host
+BUILT = heap.so heap/dot.so heap/reader_rows_meta.lua heapsnap.so $(TOOLS:%=bin/%) \
+  $(TEST_MODULES:%=tests/%) tests/ask_view tests/heapattach tests/epoll_host \
+  tests/prefix_host tests/prefork_host
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
@@ -154,6 +155,15 @@ $(1)/liboutside.a: $$(OUTSIDE_SOURCES:%.c=$(1)/%.o)
 # Linked to libc only: the lua_* functions are the host's.
 $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^
+
+# What the columns of answers mean, for editors.
+$(1)/generate/columns: $(1)/lua/generate/columns.o \
+  $$(patsubst %.c,$(1)/%.o,$$(filter-out lib/dot.c,$$(LIB_SOURCES)))
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ -lm
+$(1)/heap/reader_rows_meta.lua: lua/generate/reader_rows_meta.lua $(1)/generate/columns
+	@mkdir -p $$(@D)
+	$$(Q)$(1)/generate/columns --lua $$< >$$@
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
 $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
@@ -375,17 +385,12 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \
 
 # What the columns of answers mean, where readers look for it, and the completions of options;
 # committed, and checked by lint.
-DOCUMENTS = $(patsubst %,lua/heap/reader_%_meta.lua,rows compared_rows profile_rows) \
-  $(patsubst %,cli/man/%.1,heaptop heapdiff heappath heapprof)
+DOCUMENTS = $(patsubst %,cli/man/%.1,heaptop heapdiff heappath heapprof)
 generated: build/generate/columns $(TOOLS:%=build/generate/%)
 	@build/generate/columns $(CHECK) $(DOCUMENTS)
 	@set -e; for tool in $(TOOLS); do for file in $$tool.bash _$$tool; do \
 	  build/generate/$$tool $$file >build/generate/$$file; \
 	  $(if $(CHECK),cmp,cp) build/generate/$$file cli/completions/$$file; done; done
-
-build/generate/columns: build/cli/generate/columns.o build/libluaheap.a
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
 build/generate/heapattach: build/liboutside.a
 build/generate/heapattach: CLI_LIBS += build/liboutside.a build/libluaheap.a $(OUTSIDE_LIBS)
@@ -451,7 +456,7 @@ put = install -d $(DESTDIR)$(2) && install -m $(1) $(3) $(DESTDIR)$(2)
 define put_module
 	$(call put,644,$(LUA_C),$(1)/heap.so)
 	[ ! -f $(1)/heap/dot.so ] || { $(call put,644,$(LUA_C)/heap,$(1)/heap/dot.so); }
-	$(call put,644,$(LUA_LUA)/heap,$(LUA_FILES))
+	$(call put,644,$(LUA_LUA)/heap,$(LUA_FILES) $(1)/heap/reader_rows_meta.lua)
 endef
 
 install: all
@@ -472,15 +477,16 @@ install: all
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(LUA_C)/heap.so $(LUA_C)/heap/dot.so \
-	  $(LUA_FILES:lua/%=$(LUA_LUA)/%) $(TOOLS:%=$(PREFIX)/bin/%) $(EXTENSION)/heapsnap.so \
+	  $(LUA_FILES:lua/%=$(LUA_LUA)/%) $(LUA_LUA)/heap/reader_rows_meta.lua \
+	  $(TOOLS:%=$(PREFIX)/bin/%) $(EXTENSION)/heapsnap.so \
 	  $(HEADERS:lib/%=$(INCLUDE)/%) $(LIBDIR)/libluaheap.a $(LIBDIR)/$(SHARED) \
 	  $(LIBDIR)/libluaheap.so $(LIBDIR)/pkgconfig/luaheap.pc $(TOOLS:%=$(MAN)/%.1) \
 	  $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%))
 	-rmdir $(addprefix $(DESTDIR),$(LUA_C)/heap $(LUA_LUA)/heap $(EXTENSION))
 
 # For luarocks: the module, with the picture where libcgraph is there. Nothing of it stays here.
-rock: build/rock/heap.so $$(if $$(shell $$(PKG_CONFIG) --exists libcgraph && echo yes),\
-  build/rock/heap/dot.so)
+rock: build/rock/heap.so build/rock/heap/reader_rows_meta.lua \
+  $$(if $$(shell $$(PKG_CONFIG) --exists libcgraph && echo yes),build/rock/heap/dot.so)
 
 install-rock:
 	$(call put_module,build/rock)

@@ -64,7 +64,9 @@ static void print_line(lh_teller *teller, lh_style style, const char *line) {
     printf("%s%s%s\n", cli_style_on(c, styles[style]), line, cli_style_off(c));
 }
 
-static char *command_of(lh_teller *teller, lh_next next, const char *subject, const char *other) {
+static char *command_of(lh_teller *teller, const char *why, lh_next next, const char *subject,
+                        const char *other) {
+  (void)why;
   return cli_next_command(next, ((const terminal *)teller)->file, subject, other);
 }
 

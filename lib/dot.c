@@ -102,7 +102,7 @@ static char *class_text(const drawing *d, lh_id id) {
 static void put_object(const drawing *d, lh_text *to, lh_id id, const lh_edge *root) {
   char *class_name = class_text(d, id);
   char *title = root ? lh_edge_text(d->snapshot, root) : NULL;
-  bool both = title && class_name && !strstr(class_name, title);
+  bool both = title && class_name && root->index > LH_ROOT_MAIN_THREAD;
   if (root && !title) to->failed = true;
   lh_text_string(to, "<b>");
   put_owned(to, title ? title : class_name);
@@ -224,23 +224,14 @@ static size_t count_hops(const lh_path *path) {
 /* Adds what the `n` hops from step `at` on are: " of .next" if they have one label, else "
 ** steps". */
 static void put_common(const drawing *d, lh_text *to, const lh_path *path, size_t n, size_t at) {
-  char *common = lh_edge_text(d->snapshot, &path->steps[at]);
-  bool alike = common != NULL;
+  const lh_edge *first = &path->steps[at];
+  bool alike = true;
   for (size_t i = 1; i < n && alike; i++) {
     at = hop_at(path, at).next;
-    char *text = lh_edge_text(d->snapshot, &path->steps[at]);
-    if (!text) to->failed = true;
-    alike = text && strcmp(text, common) == 0;
-    lh_free(text);
+    alike = lh_edges_alike(d->snapshot, first, &path->steps[at]);
   }
-  if (alike) {
-    lh_text_string(to, " of ");
-    put_heap_text(to, common);
-  } else {
-    lh_text_string(to, " steps");
-  }
-  if (!common) to->failed = true;
-  lh_free(common);
+  lh_text_string(to, alike ? " of " : " steps");
+  if (alike) put_owned(to, lh_edge_text(d->snapshot, first));
 }
 
 /* Draws `n` hops, from step *at on, as one grey box between the box `from` and that of the object
@@ -407,7 +398,7 @@ static void put_things(const drawing *d, lh_text *to, const lh_merged_row *row) 
     lh_text_string(to, " ");
     put_heap_text(to, several ? "objects" : lh_class_at(d->snapshot, row->class_index)->name);
     lh_text_string(to, "<br/>");
-  } else if (one && !strstr(one, row->steps)) {
+  } else if (one && (row->depth != 1 || !lh_is_told_by_root(d->snapshot, row->id))) {
     put_heap_text(to, one);
     lh_text_string(to, "<br/>");
   }

@@ -134,6 +134,7 @@ const char *lh_branch_kind_name(lh_branch_kind kind); /* "object", "group", ... 
 /* A loaded module, or a global variable, whose value is an object. */
 typedef struct lh_module {
   const char *name; /* as a path: package.loaded["app.bus"], _G.cache */
+  lh_value key;     /* in that table */
   lh_id id;
   uint64_t retained_bytes; /* that it alone keeps alive */
   uint64_t reached_objects, reached_bytes;
@@ -154,6 +155,9 @@ typedef struct lh_modules {
 ** is there once, as a module rather than a global. `limit` 0: all. Needs lh_classify. Freed by
 ** lh_modules_free. O(n + m) for each 64 modules asked for. */
 int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_error *error);
+
+/* All of the same, without what they reach, and without sums. O(n + k log k) for k of them. */
+int lh_list_modules(lh_snapshot *snapshot, lh_modules *out, lh_error *error);
 void lh_modules_free(lh_modules *modules);
 
 /* Threads with the same status whose frames have the same functions at the same lines. */

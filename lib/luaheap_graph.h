@@ -184,6 +184,11 @@ char *lh_value_text(const lh_snapshot *snapshot,
                     lh_value value); /* 17  "text"  nil  table: 0x55d0c0a3f2e0 */
 char *lh_edge_text(const lh_snapshot *snapshot,
                    const lh_edge *edge); /* .listeners  [17]  upvalue bus */
+/* Do two edges read the same, by the numbers of what their texts are made of? */
+bool lh_edges_alike(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);
+
+/* Is this the registry, _G, package.loaded or the main thread? Its class says what root it is. */
+bool lh_is_told_by_root(const lh_snapshot *snapshot, lh_id id);
 char *lh_frame_text(const lh_snapshot *snapshot,
                     const lh_frame *frame);    /* app.lua:31 in function on_tick */
 char *lh_escaped(const char *bytes, size_t n); /* any bytes, such as a mark's name */
@@ -193,6 +198,7 @@ const char *lh_type_name(lh_type type);                     /* "table", "closure
 const char *lh_list_name(lh_list list);                     /* "allgc", "finobj", ... */
 const char *lh_edge_kind_name(lh_edge_kind kind);           /* "value", "upvalue", ... */
 const char *lh_thread_status_name(lh_thread_status status); /* "suspended", ... */
+const char *lh_weak_mode_name(const lh_object *table);      /* "k", "v", "kv"; NULL: none is weak */
 
 /* The type with this name; LH_TYPE_COUNT: there is none. */
 lh_type lh_type_called(const char *name, size_t length);

@@ -362,8 +362,9 @@ struct lh_teller {
                 size_t n);
   void (*hidden)(lh_teller *teller, const lh_table *table, uint64_t n); /* so many more rows there
                                                        are, behind a table; NULL: a line says so */
-  char *(*next)(lh_teller *teller, lh_next next, const char *subject,
-                const char *other); /* how that is asked; freed by lh_free */
+  char *(*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
+                const char *other); /* how that is asked; freed by lh_free. why: the words in front
+                                       of it, with blanks; NULL: it is in a sentence */
   bool failed;                      /* out of memory: what follows is not told any more */
 };
 

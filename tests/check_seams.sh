@@ -118,14 +118,19 @@ check_sources() {
     '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' \
     'lib/.*' "$none"
   # Ties are broken by text, and names and numbers that were printed are cut: strcmp alone is no
-  # decision. Who may look into text: names of marks and of the call that took the snapshot, what a
-  # row of several classes is called, the key of a picture's tile, a share that reads as nothing.
+  # decision. Who may look into text: what reads requests and what a person wrote in them (names of
+  # marks, questions, sites, filters, tiles), what a C function is called, and words in which two
+  # numbers read the same. Names are made of text in lib/name, but places are not.
   looks='(strn(case)?cmp|strcasecmp|str(str|r?chr|c?spn|pbrk|casestr)|memmem) *\('
-  places='name/(fold[a-z_]*|held_by|place[a-z_]*)|compare/[a-z_]+|analyses/(merged|waste)[a-z_]*'
-  places="$places|report/(leaks[a-z_]*|grown|known|where_to_cut|owners)|view/tree[a-z_]*"
+  deciding='name/(fold[a-z_]*|held_by|place[a-z_]*|own|steps|merged[a-z_]*|path_text)'
+  deciding="lib/($deciding|(compare|analyses|usage|view|report)/[a-z_]+)\.[ch]"
+  requests='compare/diff|analyses/describe|view/(fields|tree_tile)'
+  requests="$requests|report/(epochs|fields|report|site_objects|tell)"
+  words='compare/known_classes|usage/(advice|keys)|report/(diff|growing|owners|text|things)'
   rule "places decide what belongs together" \
-    "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "lib/($places)\.[ch]" \
-    'lib/(compare/(age|diff|known_classes)|view/tree_tile|report/owners)\.c'
+    "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "$deciding" \
+    "lib/($requests|$words)\.c"
+  rule "a picture looks into no text" "(^|[^a-z_])$looks" 'lib/dot\.c' "$none"
   rule "only base.c allocates" \
     '(^|[^A-Za-z0-9_])(malloc|calloc|realloc|reallocarray|strn?dup|v?asprintf|aligned_alloc) *\(' \
     'lib/.*' 'lib/base\.c'
@@ -253,6 +258,9 @@ lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them
 lib/report/leaks_causes.c|bool b = strstr(a, "b");|places decide what belongs together
 lib/compare/joint.c|bool b = strcmp(a, "b") == 0;|places decide what belongs together
+lib/compare/age.c|bool b = strstr(a, "b");|places decide what belongs together
+lib/report/set.c|bool b = strstr(a, "b");|places decide what belongs together
+lib/dot.c|bool b = strstr(a, "b");|a picture looks into no text
 lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's folders
 lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
 lib/outside/shot.c|#include "luaheap_report.h"|a snapshot from outside asks for no analysis

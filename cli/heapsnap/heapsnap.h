@@ -80,6 +80,7 @@ typedef struct hs_file {
   hs_index by_class, by_dominator;
   hs_targets by_target;
   uint64_t *class_retained;     /* by class index */
+  lh_modules modules;           /* once they are asked for */
   lh_stack_counts *site_counts; /* by site */
   hs_looked looked;             /* the last */
 } hs_file;

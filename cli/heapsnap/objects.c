@@ -124,9 +124,7 @@ static void tell_metatable(hs_cursor *cursor, sqlite3_context *context) {
 }
 
 static void tell_weak_mode(hs_cursor *cursor, sqlite3_context *context) {
-  static const char *const modes[] = {NULL, "k", "v", "kv"};
-  const lh_object *object = &cursor->decoded;
-  hs_result_static(context, modes[object->as.table.weak_keys + 2 * object->as.table.weak_values]);
+  hs_result_static(context, lh_weak_mode_name(&cursor->decoded));
 }
 
 /* The code of a function, or the code that the object is; false: it is neither. */

@@ -26,6 +26,7 @@ static void free_file(hs_file *file) {
   hs_targets_free(&file->by_target);
   sqlite3_free(file->class_at);
   sqlite3_free(file->class_retained);
+  lh_modules_free(&file->modules);
   sqlite3_free(file->site_counts);
   sqlite3_free(file->schema);
   if (!file->borrowed) lh_close(file->snapshot);

@@ -1,5 +1,5 @@
 /*
-** summary.c - the short tables: classes, modules (package.loaded), marks and info, which has one
+** summary.c - the short tables: classes, modules and globals, marks and info, which has one
 ** row a snapshot.
 */
 #include <string.h>
@@ -91,44 +91,41 @@ const hs_kind hs_classes = {.name = "classes",
 
 /* {=== modules ======================================================================== */
 
-#define ROW hs_cursor
+/* The rows of heaptop --modules. */
+static int begin_modules(hs_cursor *cursor, lh_error *error) {
+  hs_file *file = cursor->file;
+  int code = hs_need_classes(file, error);
+  if (code == LH_OK && !file->modules.list)
+    code = lh_list_modules(file->snapshot, &file->modules, error);
+  cursor->at = 0;
+  cursor->end = (uint32_t)file->modules.n;
+  return code;
+}
+
+static const void *module_row(const hs_cursor *cursor) {
+  return &cursor->file->modules.list[cursor->row - 1];
+}
+
+static int next_module(hs_cursor *cursor, lh_error *error) {
+  if (!next_number(cursor, error)) return 0;
+  cursor->id = ((const lh_module *)module_row(cursor))->id;
+  return 1;
+}
+
+#define ROW lh_module
 static const hs_column module_columns[] = {
     HS_SNAPSHOT,
     HS_VALUE("name", key),
     HS_ID("id", id),
     HS_COMPUTED("class", HS_TEXT, hs_tell_class),
     HS_COMPUTED("shallow_bytes", HS_INTEGER, hs_tell_shallow),
-    HS_COMPUTED("retained_bytes", HS_INTEGER, hs_tell_retained, HS_NEEDS(HS_ANALYSED))};
+    HS_COUNT("retained_bytes", retained_bytes),
+    HS_NAME("path", name, HS_HIDDEN)};
 #undef ROW
-
-/* package.loaded is a root; without it there are no rows. */
-static int begin_modules(hs_cursor *cursor, lh_error *error) {
-  lh_edges roots;
-  lh_edge edge;
-  (void)error;
-  cursor->at = cursor->end = 0;
-  lh_edges_begin(cursor->file->snapshot, LH_ROOT, &roots);
-  while (lh_edges_next(&roots, &edge)) {
-    if (edge.index != LH_ROOT_LOADED) continue;
-    lh_entries_begin(cursor->file->snapshot, edge.target, &cursor->iterator);
-    cursor->end = 1;
-  }
-  return LH_OK;
-}
-
-static int next_module(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  while (cursor->end > 0 && lh_entries_next(&cursor->iterator, &cursor->key, &cursor->value)) {
-    bool is_object = cursor->value.kind == LH_VALUE_OBJECT;
-    cursor->id = is_object ? cursor->value.as.object : LH_NO_OBJECT;
-    cursor->row++;
-    if (!is_object || !lh_is_own(cursor->file->snapshot, cursor->id)) return 1;
-  }
-  return 0;
-}
 
 const hs_kind hs_modules = {.name = "modules",
                             HS_COLUMNS(module_columns),
+                            .row = module_row,
                             .rows_per_object = 0.001,
                             .begin = begin_modules,
                             .next = next_module};

@@ -14,6 +14,7 @@ enum { MOST_HINTS = 4 };
 
 typedef struct hint {
   char *command, *link;
+  const char *why; /* what it is for; NULL: a sentence says it */
 } hint;
 
 typedef struct told {
@@ -88,14 +89,16 @@ static char *link_of(const told *t, lh_next next, const char *subject, const cha
   return link_to(t, "/verdict", NULL, NULL);
 }
 
-static char *command_of(lh_teller *teller, lh_next next, const char *subject, const char *other) {
+static char *command_of(lh_teller *teller, const char *why, lh_next next, const char *subject,
+                        const char *other) {
   told *t = (told *)teller;
   const view_asked *asked = t->asked;
   const char *file = asked->snapshot != NULL ? asked->v->files[asked->in] : asked->v->profile;
   char *command = cli_next_command(next, file != NULL ? file : "", subject, other);
   if (t->n_hints < MOST_HINTS)
-    t->hints[t->n_hints++] =
-        (hint){.command = cli_must(strdup(command)), .link = link_of(t, next, subject, other)};
+    t->hints[t->n_hints++] = (hint){.command = cli_must(strdup(command)),
+                                    .link = link_of(t, next, subject, other),
+                                    .why = why != NULL ? why + strspn(why, " \n") : NULL};
   return command;
 }
 
@@ -107,11 +110,13 @@ static json_t *text_of(const char *text, size_t n) {
   return cli_must(json_stringn(text, n));
 }
 
-static void add_part(json_t *parts, const char *text, size_t n, const char *link) {
+static void add_part(json_t *parts, const char *text, size_t n, const char *link,
+                     const char *action) {
   if (n == 0) return;
   json_t *part = cli_must(json_object());
   json_object_set_new(part, "text", text_of(text, n));
   if (link != NULL) json_object_set_new(part, "link", text_of(link, strlen(link)));
+  if (action != NULL) json_object_set_new(part, "action", json_string(action));
   json_array_append_new(parts, part);
 }
 
@@ -133,15 +138,15 @@ static json_t *parts_of(told *t, const char *line) {
     const hint *h = &t->hints[i];
     const char *at = strstr(line, h->command);
     if (at != NULL) {
-      add_part(parts, line, (size_t)(at - line), NULL);
-      add_part(parts, h->command, strlen(h->command), h->link);
+      add_part(parts, line, (size_t)(at - line), NULL, NULL);
+      add_part(parts, h->command, strlen(h->command), h->link, h->why);
       line = at + strlen(h->command);
     }
     free(h->command);
     free(h->link);
   }
   t->n_hints = 0;
-  add_part(parts, line, strlen(line), NULL);
+  add_part(parts, line, strlen(line), NULL, NULL);
   return parts;
 }
 

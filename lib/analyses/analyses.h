@@ -95,13 +95,6 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops);
 
 /* }=================================================================================== */
 
-/* {=== modules.c ===================================================================== */
-
-/* All of lh_find_modules, without what they reach, and without sums. O(n). */
-int lh_list_modules(lh_snapshot *snapshot, lh_modules *out, lh_error *error);
-
-/* }=================================================================================== */
-
 /* {=== ranking.c ===================================================================== */
 
 /* Great keys are better, and among equal ones small ties. */

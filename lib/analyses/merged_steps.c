@@ -21,11 +21,6 @@ typedef struct merging {
   lh_map below; /* merged step, step -> the merged step behind it */
 } merging;
 
-static bool is_same_key(lh_value a, lh_value b) {
-  if (a.kind != b.kind) return false;
-  return a.kind == LH_VALUE_OBJECT ? a.as.object == b.as.object : a.as.integer == b.as.integer;
-}
-
 static uint32_t add_step_below(merging *m, uint32_t above, const lh_place_vertex *place,
                                lh_id entry) {
   lh_step_tree *t = m->merged;
@@ -69,7 +64,7 @@ static uint32_t step_below(merging *m, uint32_t at, const lh_place_vertex *place
 static void note_step_key(lh_merged_step *step, const lh_edge *edge) {
   if (!step->any_key || edge->kind != LH_EDGE_VALUE) return;
   if (step->entry == edge->target) step->key = edge->key;
-  if (!is_same_key(step->key, edge->key)) step->keys_vary = true;
+  if (!lh_same_key(step->key, edge->key)) step->keys_vary = true;
 }
 
 /* An upvalue on the way to its content is no object for people. */

@@ -47,21 +47,24 @@ static bool is_better_name(const char *name, const char *than) {
   return n != m ? n < m : strcmp(name, than) < 0;
 }
 
-static bool add_module(finder *f, lh_id id, char *name, size_t n_before) {
+static bool add_module(finder *f, const lh_edge *edge, char *name, size_t n_before) {
   lh_modules *out = f->out;
+  lh_id id = edge->target;
   uint32_t *row = lh_map_at(&f->row_of, id);
   if (!row) goto failed;
   if (*row != LH_NO_NUMBER) {
     lh_module *known = &out->list[*row];
     bool better = *row >= n_before && is_better_name(name, known->name);
     lh_free(better ? (void *)known->name : name);
-    if (better) known->name = name;
+    if (better) known->name = name, known->key = edge->key;
     return true;
   }
   if (!lh_grow(&out->list, out->n, &f->capacity, sizeof *out->list)) goto failed;
   *row = (uint32_t)out->n;
-  out->list[out->n++] =
-      (lh_module){.name = name, .id = id, .retained_bytes = lh_retained_bytes(f->snapshot, id)};
+  out->list[out->n++] = (lh_module){.name = name,
+                                    .key = edge->key,
+                                    .id = id,
+                                    .retained_bytes = lh_retained_bytes(f->snapshot, id)};
   return true;
 failed:
   lh_free(name);
@@ -80,7 +83,7 @@ static bool add_module_table(finder *f, lh_id table, const char *name, bool brac
         lh_is_own(snapshot, edge.target))
       continue;
     char *text = module_name(snapshot, name, &edge, brackets);
-    if (!text || !add_module(f, edge.target, text, n_before)) return false;
+    if (!text || !add_module(f, &edge, text, n_before)) return false;
   }
   return true;
 }

@@ -6,8 +6,6 @@
 ** an object that its finalizer revived returns to the head of allgc. It is told from a new one at
 ** a used address by its metatable: a new object with that would be on finobj.
 */
-#include <string.h>
-
 #include "compare.h"
 #include "read/decode.h"
 
@@ -50,26 +48,24 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
   return was_revived(later, id, earlier, self) ? self : LH_NO_OBJECT;
 }
 
-static bool is_of_snapshot(const lh_snapshot *snapshot, const lh_edge *edge) {
-  lh_text text = {0};
-  lh_add_slot(&text, snapshot, edge);
-  char *told = lh_text_finish(&text);
-  bool found = told && strstr(told, " of function heap.snapshot [C]");
-  lh_free(told);
-  return found;
+/* Does this slot belong to a frame of the function? */
+static bool is_in_frame_of(const lh_edge *edge, lh_value function) {
+  if (edge->holder == LH_NO_OBJECT) return lh_same_key(edge->key, function);
+  return function.kind == LH_VALUE_OBJECT && function.as.object == edge->holder;
 }
 
 void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]) {
   lh_id thread = LH_NO_OBJECT;
   lh_edges it;
   lh_edge edge;
+  lh_value function;
   arguments[0] = arguments[1] = LH_NO_OBJECT;
   for (size_t i = 0; i < snapshot->n_roots; i++)
     if (snapshot->roots[i].kind == LH_ROOT_RUNNING_THREAD) thread = snapshot->roots[i].target;
-  if (thread == LH_NO_OBJECT) return;
+  if (thread == LH_NO_OBJECT || !lh_find_snapshot_function(snapshot, &function)) return;
   for (lh_edges_begin(snapshot, thread, &it); lh_edges_next(&it, &edge);) {
     if (edge.kind != LH_EDGE_ARGUMENT || edge.ordinal < 1 || edge.ordinal > 2) continue;
-    if (snapshot->idom[edge.target] != thread || !is_of_snapshot(snapshot, &edge)) continue;
+    if (snapshot->idom[edge.target] != thread || !is_in_frame_of(&edge, function)) continue;
     arguments[edge.ordinal - 1] = edge.target;
   }
 }

@@ -400,6 +400,7 @@ static void free_classes(lh_classes *classes) {
   lh_map_free(&classes->by_identity);
   lh_map_free(&classes->functions);
   lh_map_free(&classes->c_functions);
+  lh_map_free(&classes->named);
   lh_map_free(&classes->modules);
   lh_map_free(&classes->varying);
   lh_free_naming(&classes->naming);

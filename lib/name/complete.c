@@ -194,9 +194,11 @@ static void put_classes(completing *c, lh_range asked) {
 static void put_places(completing *c, lh_range asked) {
   for (uint32_t i = 0; i < lh_class_count(c->snapshot) && !c->failed; i++) {
     const lh_class *class = lh_class_at(c->snapshot, i);
-    const char *place = strrchr(class->name, '@');
+    uint32_t n_own = lh_own_bytes(c->snapshot, &c->snapshot->classes->list[i]);
+    const char *place = class->name + n_own;
     lh_range name = {asked.at + 1, asked.end};
-    if (!place || class->type != LH_TYPE_CLOSURE || class->objects == 0) continue;
+    if (n_own == 0 || *place != '@' || class->type != LH_TYPE_CLOSURE || class->objects == 0)
+      continue;
     unsigned rank = rank_of(name, place + 1, strlen(place + 1));
     if (may_be_in(c, rank, class->shallow_bytes))
       put_in(c, rank,

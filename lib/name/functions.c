@@ -81,11 +81,20 @@ void lh_collect_c_functions(lh_namer *namer) {
   if (classes->globals != LH_NO_OBJECT) collect_from(namer, classes->globals, NULL);
 }
 
-static void add_place(lh_text *text, const lh_snapshot *snapshot, const lh_object *proto) {
-  lh_add_source(text, snapshot, proto->as.proto.source);
+/* A name that ends in a place, which begins behind n_own bytes. */
+static lh_text_id name_with_place(lh_namer *namer, lh_text *text, size_t n_own) {
+  lh_text_id name = lh_namer_text(namer, text);
+  if (!namer->failed) put(namer, &namer->classes->named, name, (uint32_t)n_own);
+  return namer->failed ? LH_NO_NUMBER : name;
+}
+
+static lh_text_id name_in_lua(lh_namer *namer, lh_text *text, const lh_object *proto) {
+  size_t n_own = text->n;
+  lh_add_source(text, namer->snapshot, proto->as.proto.source);
   lh_text_mark(text, LH_MARK_BEGIN);
   if (proto->as.proto.line) lh_text_format(text, ":%u", proto->as.proto.line);
   lh_text_mark(text, LH_MARK_END);
+  return name_with_place(namer, text, n_own);
 }
 
 /* "on_tick ", if it has a name. */
@@ -126,8 +135,7 @@ lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
     lh_text_string(&text, "function ");
     (void)add_own_name(namer, &text, id);
   }
-  add_place(&text, snapshot, &proto);
-  *known = lh_namer_text(namer, &text);
+  *known = name_in_lua(namer, &text, &proto);
   return *known;
 }
 
@@ -156,8 +164,7 @@ static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
   lh_text_string(&text, code.as.proto.line == 0 ? "coroutine main chunk " : "coroutine ");
   for (int i = 0; i < MOST_AROUND && at != LH_NO_NUMBER && !add_own_name(namer, &text, at); i++)
     at = lh_map_get(&namer->around, at);
-  add_place(&text, namer->snapshot, &code);
-  return lh_namer_text(namer, &text);
+  return name_in_lua(namer, &text, &code);
 }
 
 /* What a function is called that coroutine.wrap returned, asked once of each thread; LH_NO_NUMBER:
@@ -219,8 +226,12 @@ lh_text_id lh_c_function_name(lh_namer *namer, lh_id id, bool *specific) {
     lh_text_string(&text, "function ");
     if (candidate->rank == LH_NAME_MODULE_FIELD && candidate->qualifier != LH_NO_NUMBER)
       lh_text_format(&text, "%s.", lh_namer_chars(namer, candidate->qualifier));
-    lh_text_format(&text, "%s [C]", lh_namer_chars(namer, candidate->text));
-  } else if (!lh_add_c_code(&text, namer->snapshot, closure.as.closure.function)) {
+    lh_text_format(&text, "%s ", lh_namer_chars(namer, candidate->text));
+    size_t n_own = text.n;
+    lh_text_string(&text, "[C]");
+    return name_with_place(namer, &text, n_own);
+  }
+  if (!lh_add_c_code(&text, namer->snapshot, closure.as.closure.function)) {
     lh_text_string(&text, "function [C]");
     *specific = false;
   }

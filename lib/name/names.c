@@ -225,12 +225,41 @@ static void add_frame_function(lh_text *text, const lh_snapshot *snapshot, const
     lh_text_string(text, "the host program");
 }
 
-/* Without the place at its end, if it has a name. */
-static void add_function(lh_text *text, const char *name) {
-  const char *place = strstr(name, " @");
-  if (!place) place = strstr(name, " [");
-  bool named = place && place != name + strlen("function");
-  lh_text_add(text, name, named ? (size_t)(place - name) : strlen(name));
+/* "C function f (libgame.so+0x1a2b)" without the "C ", which "[C]" has said already. */
+static bool add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
+  size_t begin = text->n + 2;
+  if (!lh_add_c_code(text, snapshot, function)) return false;
+  if (!text->failed) memmove(text->bytes + begin - 2, text->bytes + begin, text->n - begin);
+  text->n -= text->failed ? 0 : 2;
+  return true;
+}
+
+/* A light C function, of which the address is known. */
+static void add_light_function(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
+  uint32_t name =
+      snapshot->classes ? lh_map_get(&snapshot->classes->c_functions, function) : LH_NO_NUMBER;
+  if (name != LH_NO_NUMBER)
+    lh_text_format(text, "function %s", snapshot->classes->texts.texts[name]);
+  else if (!add_c_code(text, snapshot, function))
+    lh_text_string(text, "a function");
+}
+
+/* A function without its place, if it has a name. */
+static void add_function(lh_text *text, const lh_snapshot *snapshot, lh_id function) {
+  const lh_class_entry *class = snapshot->classes ? lh_class_entry_of(snapshot, function) : NULL;
+  size_t n_own = class ? lh_own_bytes(snapshot, class) : 0;
+  lh_object closure;
+  if (n_own > sizeof "function") {
+    lh_text_add(text, class->visible.name, n_own - 1);
+    return;
+  }
+  lh_object_at(snapshot, function, &closure);
+  bool is_c = closure.type == LH_TYPE_CLOSURE && !closure.dead && closure.as.closure.is_c;
+  bool is_code = is_c && class && *class->visible.name == 'C'; /* no other kind of name begins so */
+  if (is_c && class && !class->specific)
+    lh_text_string(text, "a function");
+  else if (!is_code || !add_c_code(text, snapshot, closure.as.closure.function))
+    lh_add_class(text, snapshot, function);
 }
 
 /* A Lua function is a closure with a prototype, unless the file lies. */
@@ -248,7 +277,7 @@ static bool find_proto(const lh_snapshot *snapshot, lh_value function, lh_object
 }
 
 char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame) {
-  lh_text text = {0}, function = {0};
+  lh_text text = {0};
   lh_object proto;
   if (find_proto(snapshot, frame->function, &proto)) {
     lh_add_source(&text, snapshot, proto.as.proto.source);
@@ -259,20 +288,11 @@ char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame) {
   }
   lh_text_string(&text, " in ");
   if (frame->function.kind == LH_VALUE_CFUNCTION)
-    add_c_function(&function, snapshot, frame->function.as.pointer);
+    add_light_function(&text, snapshot, frame->function.as.pointer);
   else if (frame->function.kind == LH_VALUE_OBJECT)
-    lh_add_class(&function, snapshot, frame->function.as.object);
-  else if (frame->function.kind == LH_VALUE_ABSENT)
-    lh_text_string(&function, "none");
+    add_function(&text, snapshot, frame->function.as.object);
   else
-    lh_text_string(&function, "the host program");
-  char *name = lh_text_finish(&function);
-  bool has_code = name && strncmp(name, "C function ", 11) == 0; /* "[C]" says that it is in C */
-  if (name)
-    add_function(&text, strcmp(name, "function [C]") == 0 ? "a function" : name + 2 * has_code);
-  else
-    text.failed = true;
-  lh_free(name);
+    lh_text_string(&text, frame->function.kind == LH_VALUE_ABSENT ? "none" : "the host program");
   return lh_text_finish(&text);
 }
 
@@ -327,6 +347,46 @@ char *lh_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text text = {0};
   add_edge(&text, snapshot, edge);
   return lh_text_finish(&text);
+}
+
+bool lh_same_key(lh_value a, lh_value b) {
+  if (a.kind != b.kind) return false;
+  return a.kind == LH_VALUE_OBJECT ? a.as.object == b.as.object : a.as.integer == b.as.integer;
+}
+
+/* Functions of one class read the same. */
+static bool same_function(const lh_snapshot *snapshot, lh_id a, lh_id b) {
+  return a == b || (snapshot->classes && a != LH_NO_OBJECT && b != LH_NO_OBJECT &&
+                    lh_class_of(snapshot, a) == lh_class_of(snapshot, b));
+}
+
+bool lh_edges_alike(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b) {
+  bool same_name = a->name == b->name && (a->name != LH_NO_OBJECT || a->ordinal == b->ordinal);
+  if (a->kind != b->kind) return false;
+  switch (a->kind) {
+    case LH_EDGE_ROOT: return a->target == b->target && a->index == b->index;
+    case LH_EDGE_VALUE: return lh_same_key(a->key, b->key);
+    case LH_EDGE_EPHEMERON: return a->holder == b->holder;
+    case LH_EDGE_UPVALUE: return same_name;
+    case LH_EDGE_C_UPVALUE:
+    case LH_EDGE_USER_VALUE: return a->ordinal == b->ordinal;
+    case LH_EDGE_FUNCTION:
+      return a->line == b->line && same_function(snapshot, a->target, b->target);
+    case LH_EDGE_LOCAL:
+    case LH_EDGE_TEMPORARY:
+    case LH_EDGE_VARARG:
+    case LH_EDGE_ARGUMENT:
+      return a->line == b->line && (same_name || a->kind == LH_EDGE_TEMPORARY) &&
+             lh_same_key(a->key, b->key) && same_function(snapshot, a->holder, b->holder);
+    default: return true;
+  }
+}
+
+bool lh_is_told_by_root(const lh_snapshot *snapshot, lh_id id) {
+  for (size_t i = 0; i < snapshot->n_roots; i++)
+    if (snapshot->roots[i].target == id && snapshot->roots[i].kind <= LH_ROOT_MAIN_THREAD)
+      return true;
+  return false;
 }
 
 /* }=================================================================================== */

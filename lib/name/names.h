@@ -53,6 +53,7 @@ struct lh_classes {
   uint32_t *of;       /* class of each object */
   lh_map functions;   /* proto -> text such as "function on_tick @app.lua:31"; thread -> text */
   lh_map c_functions; /* address of a C function -> text such as "string.format" */
+  lh_map named;       /* text of a function's name with its place -> bytes before the place */
   lh_map modules;     /* table -> its name in package.loaded */
   lh_map varying;     /* table, class -> do its keys vary there: what was asked for before */
   lh_naming naming;   /* made when it is first asked for */
@@ -102,6 +103,13 @@ static inline const lh_class_entry *lh_class_entry_of(const lh_snapshot *snapsho
 }
 
 /* }=================================================================================== */
+
+/* How many bytes of its class's name are a function's own name, with the blank before its place,
+** "function on_tick ". 0: it has no place. */
+static inline uint32_t lh_own_bytes(const lh_snapshot *snapshot, const lh_class_entry *class) {
+  uint32_t n = lh_map_get(&snapshot->classes->named, class->marked);
+  return n == LH_NO_NUMBER ? 0 : n;
+}
 
 /* Is this a closure that another function made, so that there may be many of its code? Its code
 ** does not say which one it is, and what it holds is told by who holds it. What a main chunk makes
@@ -263,6 +271,9 @@ void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id)
 ** Needs the classes. False: out of memory. O(their objects). */
 bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark);
 
+/* The function heap.snapshot: an object, or the address of a C function. False: there is none. */
+bool lh_find_snapshot_function(const lh_snapshot *snapshot, lh_value *found);
+
 /* }=================================================================================== */
 
 /* {=== names.c ======================================================================= */
@@ -311,6 +322,9 @@ void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool b
 
 /* The table that keeps an ephemeron's value, told by its own path if that is a plain one. */
 void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder);
+
+/* Are these the same key of a table? */
+bool lh_same_key(lh_value a, lh_value b);
 
 /* The object's class; before lh_classify the object. */
 void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);

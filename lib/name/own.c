@@ -27,6 +27,12 @@ static bool get(const lh_snapshot *snapshot, lh_id table, const char *name, lh_v
   return false;
 }
 
+bool lh_find_snapshot_function(const lh_snapshot *snapshot, lh_value *found) {
+  lh_value module;
+  return snapshot->classes && get(snapshot, snapshot->classes->loaded, "heap", &module) &&
+         module.kind == LH_VALUE_OBJECT && get(snapshot, module.as.object, "snapshot", found);
+}
+
 /* Other modules may be called so, too. */
 static bool is_luaheap(const lh_snapshot *snapshot) {
   lh_value module;

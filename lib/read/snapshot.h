@@ -136,8 +136,8 @@ typedef struct lh_tree lh_tree;                     /* graph/preorder.c */
 typedef struct lh_trees lh_trees;                   /* view/tree.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
-typedef struct lh_map_order lh_map_order;           /* view/map_order.c */
-typedef struct lh_age_sums lh_age_sums;             /* view/ages_chunks.c */
+typedef struct lh_map_order lh_map_order;           /* view/map.c */
+typedef struct lh_age_sums lh_age_sums;             /* view/ages.c */
 
 struct lh_snapshot {
   /* reader.c */
@@ -240,7 +240,7 @@ struct lh_snapshot {
   void (*free_classes)(lh_classes *classes);
   void (*count_classes)(lh_snapshot *snapshot); /* anew, after another analysis */
 
-  /* view/ages_chunks.c */
+  /* view/ages.c */
   lh_age_sums *age_sums;
   void (*free_age_sums)(lh_age_sums *age_sums);
 
@@ -248,7 +248,7 @@ struct lh_snapshot {
   lh_field_list *fields;
   void (*free_fields)(lh_field_list *fields);
 
-  /* view/map_order.c */
+  /* view/map.c */
   lh_map_order *map_order;
   void (*free_map_order)(lh_map_order *map_order);
 };

@@ -33,6 +33,11 @@ const char *lh_thread_status_name(lh_thread_status status) {
   return LH_WORD_OF(words, status);
 }
 
+const char *lh_weak_mode_name(const lh_object *table) {
+  static const char *const words[] = {NULL, "k", "v", "kv"};
+  return words[table->as.table.weak_keys + 2 * table->as.table.weak_values];
+}
+
 const char *lh_edge_kind_name(lh_edge_kind kind) {
   static const char *const words[] = {
       "root",      "value",     "key",       "metatable", "ephemeron", "upvalue",     "content",

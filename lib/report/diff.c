@@ -377,9 +377,9 @@ static void tell_untold(lh_teller *t, const lh_report *report) {
   if (to < from + LEAST_BYTES || to < from + from / TENTH || told >= (to - from) / TENTH) return;
   lh_text text = {0};
   lh_text_format(&text, "\nThe heap grew by %s all the same: ", lh_told_size(t, to - from).text);
-  lh_put_freed(&text, t->next(t, LH_NEXT_OWNERS, r->names[0], r->names[2]));
+  lh_put_freed(&text, t->next(t, NULL, LH_NEXT_OWNERS, r->names[0], r->names[2]));
   lh_text_string(&text, " tells where,\n");
-  lh_put_freed(&text, t->next(t, LH_NEXT_WASTE, "", NULL));
+  lh_put_freed(&text, t->next(t, NULL, LH_NEXT_WASTE, "", NULL));
   lh_text_string(&text, " what could be given back");
   lh_say_text(t, LH_PLAIN, &text);
 }

@@ -114,6 +114,12 @@ static void content_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, MOST_BYTES));
 }
 
+static void weak_mode_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.text = lh_weak_mode_name(&((const found *)row)->object);
+}
+
+/* The older form of that. */
 static void weakness_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = row;
   bool keys = f->object.as.table.weak_keys, values = f->object.as.table.weak_values;
@@ -207,8 +213,9 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
                 "who holds the function that the path begins at; null where it says so",
                 LH_OPTIONAL),
-    LH_EXAMPLE("dominator", NULL, dominator, "the nearest object that would free it; null: none",
-               LH_OPTIONAL),
+    LH_EXAMPLE("immediate_dominator", NULL, dominator,
+               "the nearest object that would free it; null: none", LH_OPTIONAL),
+    LH_EXAMPLE("dominator", NULL, dominator, LH_OLDER_NAME, LH_OPTIONAL),
     LH_WORD("list", NULL, object.list, lh_list_name, "of the collector, such as \"allgc\""),
     LH_COMPUTED("position", NULL, LH_COLUMN_COUNT, position_of,
                 "how many objects were allocated before it; null for what has no age",
@@ -220,24 +227,29 @@ static const lh_column answer_columns[] = {
     LH_EXAMPLE("metatable", NULL, metatable, "null: it has none", LH_OPTIONAL),
     LH_OF("content", NULL, LH_COLUMN_TEXT, id, content_of, "of a string, in quotes",
           LH_ONLY_WHERE(is_string)),
-    LH_COUNT("length", NULL, object.as.string.length, "of a string", LH_ONLY_WHERE(is_string)),
+    LH_COUNT("length_bytes", NULL, object.as.string.length, "of a string",
+             LH_ONLY_WHERE(is_string)),
+    LH_COUNT("length", NULL, object.as.string.length, LH_OLDER_NAME, LH_ONLY_WHERE(is_string)),
     LH_COMPUTED("entries", NULL, LH_COLUMN_COUNT, entries_of, "of a table",
                 LH_ONLY_WHERE(is_table)),
     LH_COUNT("array_slots", NULL, object.as.table.array_slots, "of a table",
              LH_ONLY_WHERE(is_table)),
     LH_COUNT("hash_slots", NULL, object.as.table.hash_slots, "of a table", LH_ONLY_WHERE(is_table)),
-    LH_COMPUTED("weak", NULL, LH_COLUMN_TEXT, weakness_of, "of a table; null: nothing is",
-                LH_ONLY_WHERE(is_table)),
+    LH_COMPUTED("weak_mode", NULL, LH_COLUMN_TEXT, weak_mode_of,
+                "of a table: k, v or kv; null: nothing is weak", LH_ONLY_WHERE(is_table)),
+    LH_COMPUTED("weak", NULL, LH_COLUMN_TEXT, weakness_of, LH_OLDER_NAME, LH_ONLY_WHERE(is_table)),
     LH_EXAMPLE("proto", NULL, proto, "of a function in Lua", LH_ONLY_WHERE(has_code)),
-    LH_COMPUTED("source", NULL, LH_COLUMN_TEXT, source_of, "of a function in Lua",
+    LH_COMPUTED("file", NULL, LH_COLUMN_TEXT, source_of, "of a function in Lua",
                 LH_ONLY_WHERE(has_code)),
+    LH_COMPUTED("source", NULL, LH_COLUMN_TEXT, source_of, LH_OLDER_NAME, LH_ONLY_WHERE(has_code)),
     LH_COUNT("line", NULL, code.as.proto.line, "where that begins", LH_ONLY_WHERE(has_code)),
     LH_COUNT("last_line", NULL, code.as.proto.last_line, "where that ends",
              LH_ONLY_WHERE(has_code)),
     LH_COUNT("instructions", NULL, code.as.proto.instructions, "of its code",
              LH_ONLY_WHERE(has_code)),
-    LH_BYTES("bytes", NULL, object.as.userdata.bytes, "of a userdata's block",
+    LH_BYTES("user_bytes", NULL, object.as.userdata.bytes, "of a userdata's block",
              LH_ONLY_WHERE(is_userdata)),
+    LH_BYTES("bytes", NULL, object.as.userdata.bytes, LH_OLDER_NAME, LH_ONLY_WHERE(is_userdata)),
     LH_COMPUTED("status", NULL, LH_COLUMN_TEXT, status_of, "of a coroutine",
                 LH_ONLY_WHERE(is_thread)),
     LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "of a coroutine, the innermost first",

@@ -93,6 +93,9 @@
   LH_NAME("pattern", at text, "as it was given"), \
   LH_COMPUTED("references", NULL, LH_COLUMN_COUNT, lh_references_of, "how many it matched"), \
   LH_COUNT("objects", NULL, at what.n_objects, "how many it matched")
+/* The meaning of a column that has SQL's name now, and for one release its older one, too. */
+#define LH_OLDER_NAME "the older name of the same, which the next release drops"
+
 /* What is no field: function fills the cell, whose kind is set, and which is not null. Behind the
 ** meaning of a field .compute may stand, too, which then changes what was read of it. */
 #define LH_COMPUTED(key, heading, kind, function, ...) \

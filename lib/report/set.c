@@ -53,7 +53,8 @@ static void put_what(lh_text *text, const lh_report *report, const lh_merged_row
   if (way->through == way->here && way->class_index == merged->class_index) return;
   char *what = way->through > 1 ? lh_things_text(report->snapshot, way->class_index, way->through)
                                 : lh_what_text(report->snapshot, way->id);
-  bool is_told = what && way->through == 1 && strstr(what, way->steps);
+  bool is_told =
+      what && way->through == 1 && way->depth == 1 && lh_is_told_by_root(report->snapshot, way->id);
   if (!is_told) lh_text_string(text, ": ");
   if (!is_told) lh_put_freed(text, what);
   if (is_told) lh_free(what);

@@ -3,8 +3,6 @@
 ** one step, and the middle of a long path is one row, in the name of the reference that most of its
 ** steps are.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 /* {=== Which steps are told =========================================================== */
@@ -33,41 +31,27 @@ size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
 
 /* {=== How a step is called =========================================================== */
 
-/* Do they read the same? The texts of ephemerons are long paths of their own. */
-static bool are_alike(lh_report *report, const lh_edge *a, const lh_edge *b) {
-  if (a->kind != b->kind) return false;
-  if (a->kind == LH_EDGE_EPHEMERON) return a->holder == b->holder;
-  if (a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT && b->key.kind == LH_VALUE_OBJECT)
-    return a->key.as.object == b->key.as.object;
-  char *x = lh_edge_text(report->snapshot, a), *y = lh_edge_text(report->snapshot, b);
-  bool alike = x && y && strcmp(x, y) == 0;
-  report->failed |= !x || !y;
-  lh_free(x);
-  lh_free(y);
-  return alike;
-}
-
 /* The edge that most of these are, by the majority vote of Boyer and Moore, and how many are it. */
-static const lh_edge *usual_edge(lh_report *report, const lh_edge *edges, size_t n,
+static const lh_edge *usual_edge(const lh_snapshot *snapshot, const lh_edge *edges, size_t n,
                                  size_t *n_usual) {
   const lh_edge *usual = NULL;
   size_t votes = 0;
   for (size_t i = 0; i < n; i++) {
     if (votes == 0) usual = &edges[i];
-    if (are_alike(report, usual, &edges[i]))
+    if (lh_edges_alike(snapshot, usual, &edges[i]))
       votes++;
     else
       votes--;
   }
   *n_usual = 0;
-  for (size_t i = 0; i < n; i++) *n_usual += are_alike(report, usual, &edges[i]);
+  for (size_t i = 0; i < n; i++) *n_usual += lh_edges_alike(snapshot, usual, &edges[i]);
   return usual;
 }
 
 /* "... 999,990 more of .next ..." */
 static char *skipped_text(lh_report *report, const lh_step *step) {
   size_t n = step->skipped, n_usual;
-  const lh_edge *usual = usual_edge(report, step->edge, n, &n_usual);
+  const lh_edge *usual = usual_edge(report->snapshot, step->edge, n, &n_usual);
   lh_text text = {0};
   lh_text_format(&text, "... %s more", lh_count_text(n).text);
   if (n_usual == n)

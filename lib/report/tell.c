@@ -148,7 +148,7 @@ void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next
                      const char *subject, const char *other) {
   lh_text text = {0};
   lh_text_format(&text, "%s: ", why);
-  lh_put_freed(&text, teller->next(teller, next, subject, other));
+  lh_put_freed(&text, teller->next(teller, why, next, subject, other));
   lh_say_text(teller, style, &text);
 }
 

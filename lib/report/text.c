@@ -27,7 +27,8 @@ static void add_quoted(lh_text *out, const char *before, const char *text) {
   lh_text_escaped(out, text, strlen(text), true);
 }
 
-static char *call_of(lh_teller *teller, lh_next next, const char *subject, const char *other) {
+static char *call_of(lh_teller *teller, const char *why, lh_next next, const char *subject,
+                     const char *other) {
   static const struct call {
     const char *before, *behind;
   } calls[] = {[LH_NEXT_PATHS] = {":object(\"", "\"):paths()"},
@@ -39,6 +40,7 @@ static char *call_of(lh_teller *teller, lh_next next, const char *subject, const
                [LH_NEXT_WASTE] = {":waste(", ")"}};
   const plain *p = (const plain *)(const void *)teller;
   lh_text text = {0};
+  (void)why;
   if (next != LH_NEXT_OWNERS) lh_text_string(&text, p->subject);
   add_quoted(&text, calls[next].before, subject);
   if (other) add_quoted(&text, "\", \"", other);

@@ -1,8 +1,6 @@
 /*
 ** threads.c - where coroutines stand, what they retain, and their stacks.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 enum { USUAL_FRAMES = 8 };
@@ -69,6 +67,13 @@ static const lh_table answer =
 
 /* {=== The words ====================================================================== */
 
+static bool is_in_lua(const lh_snapshot *snapshot, lh_value function) {
+  lh_object closure;
+  if (function.kind != LH_VALUE_OBJECT) return false;
+  lh_object_at(snapshot, function.as.object, &closure);
+  return closure.type == LH_TYPE_CLOSURE && !closure.dead && !closure.as.closure.is_c;
+}
+
 /* The innermost frame in Lua, or else the innermost; without any, the class tells the function. */
 static char *place_of(const lh_snapshot *snapshot, const lh_thread_group *s) {
   stack frames = stack_of(snapshot, s->example);
@@ -76,7 +81,7 @@ static char *place_of(const lh_snapshot *snapshot, const lh_thread_group *s) {
   for (size_t i = frames.n; i-- > 0;) {
     lh_free(text);
     text = lh_frame_text(snapshot, &frames.frames[i]);
-    if (!text || strncmp(text, "[C]", 3) != 0) break;
+    if (!text || is_in_lua(snapshot, frames.frames[i].function)) break;
   }
   if (frames.n == 0 && !frames.failed) text = lh_copy_text(lh_class_name_of(snapshot, s->example));
   lh_free(frames.frames);

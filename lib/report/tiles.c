@@ -1,9 +1,20 @@
 /*
-** tiles.c - tiles as rows: what each is called from the one above, and how much it is.
+** tiles.c - what retains what, as areas (a tree of dominators by object, class, place or module)
+** and as a flame graph of references: from the root along folded paths, as wide as what hangs there
+** retains. Both are tiles (luaheap_view.h) as rows: what each is called from the one above, and how
+** much it is.
 */
-#include "report/tiles.h"
+#include "report/report.h"
 
 #include <string.h>
+
+typedef struct lh_told_tiles {
+  lh_tree_by by;
+  bool has_interval;
+  lh_tiles tiles;
+  lh_tile *parts; /* the first and what is directly below it: these are told as text */
+  size_t n_parts;
+} lh_told_tiles;
 
 /* {=== What a tile is called =========================================================== */
 
@@ -159,13 +170,15 @@ static const lh_column answer_columns[] = {
     LH_END};
 #undef ROW
 
-const lh_table lh_told_tiles_table =
+static const lh_table told_tiles_table =
     LH_TABLE("heap.tiles", NULL, NULL, lh_told_tiles, answer_columns);
 
 /* }=================================================================================== */
 
-int lh_ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
-                 uint32_t depth, lh_told_tiles *out, lh_error *error) {
+/* Of the key that the request has, else of its object. Where it says nothing: so many tiles, to
+** this depth. */
+static int ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
+                     uint32_t depth, lh_told_tiles *out, lh_error *error) {
   enum { MOST_TILES = 20000, MOST_DEPTH = 1000 };
   lh_tiles_query query = {.by = by,
                           .of = request->of,
@@ -194,18 +207,18 @@ int lh_ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by
   return LH_OK;
 }
 
-uint64_t lh_whole_of_tiles(const void *answer) {
+static uint64_t whole_of_tiles(const void *answer) {
   return ((const lh_told_tiles *)answer)->tiles.whole_bytes;
 }
 
-void lh_free_tiles(void *answer) {
+static void free_tiles(void *answer) {
   lh_told_tiles *told = answer;
   lh_tiles_free(&told->tiles);
   lh_free(told->parts);
 }
 
 /* "root retains 329.6 KB: 12 parts, by class" */
-void lh_tell_tiles(lh_teller *t, lh_report *report) {
+static void tell_tiles(lh_teller *t, lh_report *report) {
   const lh_told_tiles *told = report->answer;
   const lh_tile *top = told->tiles.list;
   lh_text text = {0};
@@ -222,3 +235,23 @@ void lh_tell_tiles(lh_teller *t, lh_report *report) {
   lh_say(t, LH_PLAIN, "%s", "");
   lh_tell_table(t, report, &tile_table, told->parts, told->n_parts, told->n_parts);
 }
+
+/* As many as somebody can tell apart, and levels as can be drawn inside each other. A frame is a
+** line of text, so narrower ones are fewer, but paths are longer than trees of areas are deep. */
+enum { USUAL_TILES = 400, USUAL_DEPTH = 8, USUAL_FRAMES = 600, USUAL_STACK = 60 };
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  return ask_tiles(snapshot, request, request->tree, USUAL_TILES, USUAL_DEPTH, out, error);
+}
+
+static int ask_flame(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  return ask_tiles(snapshot, request, LH_TREE_OF_PLACES, USUAL_FRAMES, USUAL_STACK, out, error);
+}
+
+#define QUESTION(its_name, its_ask)                                                \
+  {                                                                                \
+    .name = its_name, .answer = &told_tiles_table, .main = "rows", .ask = its_ask, \
+    .whole = whole_of_tiles, .free = free_tiles, .tell = tell_tiles                \
+  }
+const lh_question lh_treemap_question = QUESTION("treemap", ask);
+const lh_question lh_flame_question = QUESTION("flame", ask_flame);

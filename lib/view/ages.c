@@ -1,12 +1,363 @@
 /*
-** ages.c - an interval of the axis as a picture shows it: bins side by side, with layers one on
-** another. Which labels get a layer depends on the interval, so that somebody who looks closer sees
-** what matters there; all others are the last layer, so that each bin adds up to the byte.
+** ages.c - the timeline: an interval of the axis as bins side by side, with layers one on another.
+**
+** The axis is cut into at most 4,096 chunks, and of each the bytes and objects of each label are
+** kept, garbage apart: a chunk has some dozen labels, so all take a few MB at most. An interval is
+** then the chunks inside it and the objects in the two that it cuts: of 44 million objects 11,000
+** in each, so that a picture with two hundred bins looks at two million.
+**
+** A label is a class, type or place. A heap has some hundred that matter, and may have a hundred
+** thousand; only the first thousand are told apart. Which labels get a layer depends on the
+** interval, so that somebody who looks closer sees what matters there; all others are the last
+** layer, so that each bin adds up to the byte.
 */
-#include "ages.h"
+#include "luaheap_view.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "name/place.h"
+
+enum { LH_AGES_KINDS = LH_AGES_OF_PLACES + 1 };
+
+/* So many classes or places, those with most bytes, have a label of their own, whatever the
+** interval; of the others there is one for each type. */
+enum { LH_MOST_LABELS = 1000 };
+
+typedef struct lh_label {
+  uint32_t class_index; /* UINT32_MAX: of several, or none */
+  lh_type type;
+  const char *path; /* of a place; else NULL */
+} lh_label;
+
+typedef struct lh_labels {
+  lh_age_chart_by by;
+  lh_label *list;
+  uint32_t n;            /* of their own; those of types are numbered behind */
+  uint64_t n_unlabelled; /* classes or places that have none of their own */
+  uint16_t *of;          /* of each class; of places, of each object; NULL: the type is it */
+  lh_strings paths;
+} lh_labels;
+
+/* All labels are numbered below this. */
+static inline uint32_t label_count(const lh_labels *labels) {
+  return labels->n + LH_TYPE_COUNT;
+}
+
+static inline uint32_t lh_label_of(const lh_labels *labels, const lh_snapshot *snapshot, lh_id id) {
+  switch (labels->by) {
+    case LH_AGES_OF_CLASSES: return labels->of[snapshot->classes->of[id]];
+    case LH_AGES_OF_PLACES: return labels->of[id];
+    default: return labels->n + (uint32_t)lh_type_of(snapshot, id);
+  }
+}
+
+/* Of one label in a chunk. */
+typedef struct lh_chunk_sum {
+  uint64_t bytes;
+  uint32_t objects;
+  uint32_t tally; /* the number of tally_at */
+} lh_chunk_sum;
+
+typedef struct lh_chunks {
+  lh_labels labels;
+  uint64_t n_positions;
+  uint64_t n;    /* chunks: number i begins at position i * n_positions / n */
+  size_t *first; /* of each chunk: its sums from here on; n + 1 of them */
+  lh_chunk_sum *sums;
+  size_t n_sums, capacity;
+  lh_count aged[2], ageless[2]; /* with a position, and without: alive, garbage */
+} lh_chunks;
+
+/* What the snapshot keeps: of each kind that was asked for. */
+struct lh_age_sums {
+  lh_chunks *of[LH_AGES_KINDS];
+};
+
+/* Tallies are a list with two counts of each label: of what lives, of garbage. */
+static inline uint32_t tally_at(uint32_t label, bool garbage) {
+  return 2 * label + garbage;
+}
+
+static inline void add_count(lh_count *to, const lh_count *n) {
+  to->objects += n->objects;
+  to->bytes += n->bytes;
+}
+
+/* One that may get a label. */
+typedef struct candidate {
+  uint64_t bytes;
+  uint32_t which;
+} candidate;
+
+static int compare_candidates(const void *left, const void *right) {
+  const candidate *a = left, *b = right;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return (a->which > b->which) - (a->which < b->which);
+}
+
+/* Sorts them; as many as get labels come first. */
+static bool begin_list(lh_labels *labels, candidate *list, uint32_t n) {
+  if (n > 1) qsort(list, n, sizeof *list, compare_candidates);
+  labels->n = n < LH_MOST_LABELS ? n : LH_MOST_LABELS;
+  labels->n_unlabelled = n - labels->n;
+  labels->list = lh_alloc(labels->n, sizeof *labels->list);
+  return labels->list != NULL;
+}
+
+/* {=== Classes ======================================================================== */
+
+static bool label_classes(lh_labels *labels, const lh_snapshot *snapshot) {
+  uint32_t n = lh_class_count(snapshot), n_used = 0;
+  candidate *list = lh_alloc(n, sizeof *list);
+  labels->of = lh_alloc(n, sizeof *labels->of);
+  bool ok = list && labels->of;
+  for (uint32_t i = 0; ok && i < n; i++) {
+    const lh_class *class = lh_class_at(snapshot, i);
+    uint64_t bytes = class->shallow_bytes + class->garbage_bytes;
+    if (bytes > 0) list[n_used++] = (candidate){bytes, i};
+  }
+  ok = ok && begin_list(labels, list, n_used);
+  for (uint32_t i = 0; ok && i < n; i++)
+    labels->of[i] = (uint16_t)(labels->n + lh_class_at(snapshot, i)->type);
+  for (uint32_t i = 0; ok && i < labels->n; i++) {
+    uint32_t class_index = list[i].which;
+    labels->of[class_index] = (uint16_t)i;
+    labels->list[i] =
+        (lh_label){.class_index = class_index, .type = lh_class_at(snapshot, class_index)->type};
+  }
+  lh_free(list);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* {=== Places ========================================================================= */
+
+static bool has_place(const lh_snapshot *snapshot, lh_id id) {
+  return lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
+}
+
+static bool find_places(lh_places *places, const lh_snapshot *snapshot) {
+  size_t n = 0;
+  for (lh_id id = 1; id <= snapshot->n; id++) n += has_place(snapshot, id);
+  lh_id *ids = lh_alloc(n, sizeof *ids);
+  if (!ids) return false;
+  n = 0;
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    if (has_place(snapshot, id)) ids[n++] = id;
+  bool ok = lh_places_make(places, snapshot, ids, n) && lh_join_places(places);
+  lh_free(ids);
+  return ok;
+}
+
+static lh_type type_at(const lh_snapshot *snapshot, const lh_place *place) {
+  return lh_class_at(snapshot, place->class_index)->type;
+}
+
+/* Numbers the places: `list` has them in the order of their bytes. False: out of memory. */
+static bool name_places(lh_labels *labels, lh_places *places, const candidate *list,
+                        uint16_t *label_of) {
+  const lh_snapshot *snapshot = places->folds->folder.snapshot;
+  for (uint32_t i = 0; i < places->n; i++)
+    label_of[i] = (uint16_t)(labels->n + type_at(snapshot, &places->list[i]));
+  for (uint32_t i = 0; i < labels->n; i++) {
+    const lh_place *place = &places->list[list[i].which];
+    const char *path = places->texts.texts[place->path];
+    lh_text_id id = lh_strings_add(&labels->paths, path, strlen(path));
+    if (id == LH_NO_NUMBER) return false;
+    label_of[list[i].which] = (uint16_t)i;
+    labels->list[i] = (lh_label){.class_index = place->several ? UINT32_MAX : place->class_index,
+                                 .type = type_at(snapshot, place),
+                                 .path = labels->paths.texts[id]};
+  }
+  return true;
+}
+
+/* Garbage is at no place: its type is all that is told of it. */
+static bool label_objects(lh_labels *labels, const lh_places *places, const uint16_t *label_of) {
+  const lh_snapshot *snapshot = places->folds->folder.snapshot;
+  labels->of = lh_alloc((size_t)snapshot->n + 1, sizeof *labels->of);
+  for (lh_id id = 1; labels->of && id <= snapshot->n; id++)
+    labels->of[id] = has_place(snapshot, id)
+                         ? label_of[lh_place_of(places, id)]
+                         : (uint16_t)(labels->n + (uint32_t)lh_type_of(snapshot, id));
+  return labels->of != NULL;
+}
+
+static bool label_places(lh_labels *labels, const lh_snapshot *snapshot) {
+  lh_places places = {0};
+  candidate *list = NULL;
+  uint16_t *label_of = NULL;
+  uint32_t n_used = 0;
+  bool ok = find_places(&places, snapshot);
+  if (ok) list = lh_alloc_zeroed(places.n, sizeof *list);
+  if (ok) label_of = lh_alloc(places.n, sizeof *label_of);
+  ok = ok && list && label_of;
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (has_place(snapshot, id))
+      list[lh_place_of(&places, id)].bytes += lh_shallow_bytes(snapshot, id);
+  for (uint32_t i = 0; ok && i < places.n; i++)
+    if (list[i].bytes > 0) list[n_used++] = (candidate){list[i].bytes, i};
+  ok = ok && begin_list(labels, list, n_used) && name_places(labels, &places, list, label_of) &&
+       label_objects(labels, &places, label_of);
+  lh_free(list);
+  lh_free(label_of);
+  lh_places_free(&places);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* False: out of memory. To be followed by labels_free, whatever it returns. */
+static bool labels_make(lh_labels *labels, const lh_snapshot *snapshot, lh_age_chart_by by) {
+  *labels = (lh_labels){.by = by};
+  if (by == LH_AGES_OF_CLASSES) return label_classes(labels, snapshot);
+  return by != LH_AGES_OF_PLACES || label_places(labels, snapshot);
+}
+
+static void labels_free(lh_labels *labels) {
+  lh_free(labels->list);
+  lh_free(labels->of);
+  lh_strings_free(&labels->paths);
+}
+
+enum { MOST_CHUNKS = 4096, LEAST_OBJECTS = 1024 };
+
+/* {=== Counting ======================================================================= */
+
+static void count_objects(const lh_chunks *chunks, const lh_snapshot *snapshot, lh_id_range range,
+                          lh_count *tallies) {
+  for (lh_id id = range.first; id < range.end; id++) {
+    if (lh_is_own(snapshot, id)) continue;
+    uint32_t label = lh_label_of(&chunks->labels, snapshot, id);
+    lh_count *tally = &tallies[tally_at(label, !lh_is_reachable(snapshot, id))];
+    tally->objects++;
+    tally->bytes += lh_shallow_bytes(snapshot, id);
+  }
+}
+
+static void count_all(const lh_chunks *chunks, const lh_snapshot *snapshot, uint64_t since,
+                      uint64_t until, lh_count *tallies) {
+  lh_id_range ranges[2];
+  if (since >= until) return;
+  lh_objects_in(snapshot, (lh_interval){since, until}, ranges);
+  for (int i = 0; i < 2; i++) count_objects(chunks, snapshot, ranges[i], tallies);
+}
+
+static uint64_t begin_of(const lh_chunks *chunks, uint64_t chunk) {
+  return chunk * chunks->n_positions / chunks->n;
+}
+
+/* The first chunk that begins at the position or behind it; the number of chunks: none does. */
+static uint64_t chunk_from(const lh_chunks *chunks, uint64_t position) {
+  if (chunks->n_positions == 0) return chunks->n;
+  return (position * chunks->n + chunks->n_positions - 1) / chunks->n_positions;
+}
+
+/* Adds what is between two positions. */
+static void count_between(const lh_chunks *chunks, const lh_snapshot *snapshot, uint64_t since,
+                          uint64_t until, lh_count *tallies) {
+  uint64_t first = chunk_from(chunks, since), end = chunk_from(chunks, until);
+  if (end > 0 && begin_of(chunks, end) > until) end--;
+  if (first >= end) {
+    count_all(chunks, snapshot, since, until, tallies);
+    return;
+  }
+  count_all(chunks, snapshot, since, begin_of(chunks, first), tallies);
+  for (size_t i = chunks->first[first]; i < chunks->first[end]; i++) {
+    const lh_chunk_sum *sum = &chunks->sums[i];
+    tallies[sum->tally].objects += sum->objects;
+    tallies[sum->tally].bytes += sum->bytes;
+  }
+  count_all(chunks, snapshot, begin_of(chunks, end), until, tallies);
+}
+
+/* }=================================================================================== */
+
+/* {=== Making chunks ================================================================== */
+
+/* Keeps the sums of a chunk, and clears the tallies for the next. */
+static bool keep_sums(lh_chunks *chunks, lh_count *tallies, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (tallies[i].objects == 0) continue;
+    if (!lh_grow(&chunks->sums, chunks->n_sums, &chunks->capacity, sizeof *chunks->sums))
+      return false;
+    chunks->sums[chunks->n_sums++] = (lh_chunk_sum){
+        .bytes = tallies[i].bytes, .objects = (uint32_t)tallies[i].objects, .tally = i};
+    add_count(&chunks->aged[i % 2], &tallies[i]);
+    tallies[i] = (lh_count){0, 0};
+  }
+  return true;
+}
+
+/* What is fixed or waits for its finalizer is behind all that has an age. */
+static void count_ageless(lh_chunks *chunks, const lh_snapshot *snapshot, lh_count *tallies,
+                          uint32_t n) {
+  lh_id_range range = {(lh_id)chunks->n_positions + 1, snapshot->n + 1};
+  count_objects(chunks, snapshot, range, tallies);
+  for (uint32_t i = 0; i < n; i++) add_count(&chunks->ageless[i % 2], &tallies[i]);
+}
+
+static bool fill_chunks(lh_chunks *chunks, const lh_snapshot *snapshot) {
+  uint32_t n = 2 * label_count(&chunks->labels);
+  lh_count *tallies = lh_alloc_zeroed(n, sizeof *tallies);
+  chunks->first = lh_alloc((size_t)chunks->n + 1, sizeof *chunks->first);
+  bool ok = tallies && chunks->first;
+  for (uint64_t i = 0; ok && i < chunks->n; i++) {
+    chunks->first[i] = chunks->n_sums;
+    count_all(chunks, snapshot, begin_of(chunks, i), begin_of(chunks, i + 1), tallies);
+    ok = keep_sums(chunks, tallies, n);
+  }
+  if (ok) chunks->first[chunks->n] = chunks->n_sums;
+  if (ok) count_ageless(chunks, snapshot, tallies, n);
+  lh_free(tallies);
+  return ok;
+}
+
+static void free_chunks(lh_chunks *chunks) {
+  if (!chunks) return;
+  labels_free(&chunks->labels);
+  lh_free(chunks->first);
+  lh_free(chunks->sums);
+  lh_free(chunks);
+}
+
+static lh_chunks *make_chunks(const lh_snapshot *snapshot, lh_age_chart_by by) {
+  lh_chunks *chunks = lh_alloc_zeroed(1, sizeof *chunks);
+  if (!chunks) return NULL;
+  chunks->n_positions = lh_position_count(snapshot);
+  chunks->n = chunks->n_positions / LEAST_OBJECTS;
+  if (chunks->n < 1) chunks->n = 1;
+  if (chunks->n > MOST_CHUNKS) chunks->n = MOST_CHUNKS;
+  if (labels_make(&chunks->labels, snapshot, by) && fill_chunks(chunks, snapshot)) return chunks;
+  free_chunks(chunks);
+  return NULL;
+}
+
+static void free_age_sums(lh_age_sums *sums) {
+  for (int by = 0; by < LH_AGES_KINDS; by++) free_chunks(sums->of[by]);
+  lh_free(sums);
+}
+
+/* The chunks of a kind, made when they are first asked for. LH_EMEMORY. */
+static int chunks_of(lh_snapshot *snapshot, lh_age_chart_by by, const lh_chunks **out,
+                     lh_error *error) {
+  if (!snapshot->retained || !snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
+  if ((unsigned)by >= LH_AGES_KINDS)
+    return lh_fail(error, LH_EARGUMENT, "there is no timeline of that kind");
+  if (!snapshot->age_sums) {
+    snapshot->age_sums = lh_alloc_zeroed(1, sizeof *snapshot->age_sums);
+    snapshot->free_age_sums = free_age_sums;
+  }
+  if (snapshot->age_sums && !snapshot->age_sums->of[by])
+    snapshot->age_sums->of[by] = make_chunks(snapshot, by);
+  *out = snapshot->age_sums ? snapshot->age_sums->of[by] : NULL;
+  return *out ? LH_OK : lh_fail_memory(error, "making a timeline");
+}
+
+/* }=================================================================================== */
 
 /* Bins of a few objects each would be noise. */
 enum { DEFAULT_BINS = 200, DEFAULT_LAYERS = 8, LEAST_IN_BIN = 8 };
@@ -38,7 +389,7 @@ void lh_age_chart_free(lh_age_chart *ages) {
 /* {=== Which labels get a layer ======================================================= */
 
 static const lh_count *tally_of(const drawing *d, uint32_t label) {
-  return &d->tallies[lh_tally_at(label, d->garbage)];
+  return &d->tallies[tally_at(label, d->garbage)];
 }
 
 static int compare_labels(const void *left, const void *right, void *payload) {
@@ -49,8 +400,8 @@ static int compare_labels(const void *left, const void *right, void *payload) {
 }
 
 static void tally(drawing *d, uint64_t since, uint64_t until) {
-  memset(d->tallies, 0, 2 * lh_label_count(&d->chunks->labels) * sizeof *d->tallies);
-  lh_count_between(d->chunks, d->snapshot, since, until, d->tallies);
+  memset(d->tallies, 0, 2 * label_count(&d->chunks->labels) * sizeof *d->tallies);
+  count_between(d->chunks, d->snapshot, since, until, d->tallies);
 }
 
 /* May it have a layer? Of classes and places that have no label of their own nothing is known but
@@ -61,7 +412,7 @@ static bool is_told(const lh_labels *labels, uint32_t label) {
 
 static void rank_labels(drawing *d) {
   const lh_labels *labels = &d->chunks->labels;
-  for (uint32_t label = 0; label < lh_label_count(labels); label++)
+  for (uint32_t label = 0; label < label_count(labels); label++)
     if (is_told(labels, label) && tally_of(d, label)->objects > 0) d->ranked[d->n_ranked++] = label;
   if (d->n_ranked > 1) qsort_r(d->ranked, d->n_ranked, sizeof *d->ranked, compare_labels, d);
 }
@@ -80,7 +431,7 @@ static void choose_layers(drawing *d) {
   const lh_labels *labels = &d->chunks->labels;
   lh_age_chart *out = d->out;
   uint32_t n = (uint32_t)out->n_layers - 1; /* but for the last */
-  for (uint32_t label = 0; label < lh_label_count(labels); label++) d->layer_of[label] = n;
+  for (uint32_t label = 0; label < label_count(labels); label++) d->layer_of[label] = n;
   for (uint32_t i = 0; i <= n; i++)
     out->layers[i] = (lh_layer){
         .class_index = UINT32_MAX, .type = LH_TYPE_ROOT, .bins = &out->layer_bins[i * out->n_bins]};
@@ -89,7 +440,7 @@ static void choose_layers(drawing *d) {
     name_layer(&out->layers[i], labels, d->ranked[i]);
   }
   out->layers[n].n_others = d->n_ranked - n;
-  for (uint32_t label = labels->n; label < lh_label_count(labels); label++) {
+  for (uint32_t label = labels->n; label < label_count(labels); label++) {
     if (is_told(labels, label) || tally_of(d, label)->objects == 0) continue;
     out->layers[n].n_others += labels->n_unlabelled;
     break;
@@ -101,13 +452,13 @@ static void choose_layers(drawing *d) {
 static void fill_bin(drawing *d, size_t bin) {
   lh_age_chart *out = d->out;
   tally(d, out->begins[bin], out->begins[bin + 1]);
-  for (uint32_t label = 0; label < lh_label_count(&d->chunks->labels); label++) {
+  for (uint32_t label = 0; label < label_count(&d->chunks->labels); label++) {
     const lh_count *n = tally_of(d, label);
     lh_layer *layer = &out->layers[d->layer_of[label]];
-    lh_add_count(&layer->bins[bin], n);
-    lh_add_count(&layer->all, n);
-    lh_add_count(&out->bins[bin], n);
-    lh_add_count(&out->all, n);
+    add_count(&layer->bins[bin], n);
+    add_count(&layer->all, n);
+    add_count(&out->bins[bin], n);
+    add_count(&out->all, n);
   }
 }
 
@@ -119,7 +470,7 @@ static lh_interval within(lh_interval interval, uint64_t n_positions) {
 
 static bool begin(drawing *d, const lh_age_chart_query *query) {
   lh_age_chart *out = d->out;
-  size_t n_labels = lh_label_count(&d->chunks->labels);
+  size_t n_labels = label_count(&d->chunks->labels);
   out->interval = within(query->interval, d->chunks->n_positions);
   uint64_t length = out->interval.until - out->interval.since;
   out->n_bins = query->bins > 0                        ? query->bins
@@ -157,7 +508,7 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
                       lh_error *error) {
   drawing d = {.snapshot = snapshot, .garbage = query->garbage, .out = out};
   *out = (lh_age_chart){.n_bins = 0};
-  int code = lh_chunks_of(snapshot, query->by, &d.chunks, error);
+  int code = chunks_of(snapshot, query->by, &d.chunks, error);
   if (code != LH_OK) return code;
   out->aged = d.chunks->aged[query->garbage];
   out->ageless = d.chunks->ageless[query->garbage];
@@ -176,16 +527,15 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
 int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out, lh_error *error) {
   const lh_chunks *chunks;
   *out = (lh_count){0, 0};
-  int code = lh_chunks_of(snapshot, LH_AGES_OF_CLASSES, &chunks, error);
+  int code = chunks_of(snapshot, LH_AGES_OF_CLASSES, &chunks, error);
   if (code != LH_OK) return code;
-  uint32_t n = lh_label_count(&chunks->labels);
+  uint32_t n = label_count(&chunks->labels);
   lh_count *tallies = lh_alloc_zeroed(2 * (size_t)n, sizeof *tallies);
   if (!tallies) return lh_fail_memory(error, "counting an interval");
   lh_interval inside = within(interval, chunks->n_positions);
-  lh_count_between(chunks, snapshot, inside.since, inside.until, tallies);
-  for (uint32_t label = 0; label < n; label++)
-    lh_add_count(out, &tallies[lh_tally_at(label, false)]);
-  if (lh_is_ever(interval)) lh_add_count(out, &chunks->ageless[0]);
+  count_between(chunks, snapshot, inside.since, inside.until, tallies);
+  for (uint32_t label = 0; label < n; label++) add_count(out, &tallies[tally_at(label, false)]);
+  if (lh_is_ever(interval)) add_count(out, &chunks->ageless[0]);
   lh_free(tallies);
   return LH_OK;
 }

@@ -17,7 +17,7 @@
 -- with its first 20 rows. `lua5.4 -i -l reader=heap.reader` is a prompt to look around in (before
 -- Lua 5.4.4: `lua5.4 -i -e 'reader = require "heap.reader"'`). cookbook.md has scripts.
 --
--- Rows of reports (reader_rows_meta.lua and others) are tables with the keys of the commands'
+-- Rows of reports (reader_rows_meta.lua) are tables with the keys of the commands'
 -- --json; where these have addresses there are objects. Sizes are in bytes, times in nanoseconds
 -- since 1970. Wrong use raises an error; so does anything that is asked of a snapshot after it was
 -- closed. Files and questions to which the honest answer is no give nil, a message and a word:
@@ -292,7 +292,8 @@ function snapshot:close() end
 ---@field shallow_bytes integer
 ---@field retained_bytes integer 0 for garbage
 ---@field distance? integer from the root; nil for garbage
----@field dominator? heap.object which of all objects would free it, and is the nearest
+---@field immediate_dominator? heap.object which of all objects would free it, and is the nearest
+---@field dominator? heap.object the old name of immediate_dominator, which the next release drops
 ---@field held_by? string the path with all that varies folded: _G.cache[*]
 ---@field epoch integer how many marks are older than it
 ---@field site? string where it was allocated, "@app/bus.lua:31 in Bus:on", if that was tracked

@@ -239,14 +239,13 @@ static int string_field(lua_State *L, const lh_object *o, const char *key) {
 }
 
 static int table_field(lua_State *L, const lh_object *o, const char *key) {
-  static const char *const modes[] = {NULL, "k", "v", "kv"};
   if (strcmp(key, "array_slots") == 0) return push_integer(L, o->as.table.array_slots);
   if (strcmp(key, "array_used") == 0) return push_integer(L, o->as.table.array_used);
   if (strcmp(key, "hash_slots") == 0) return push_integer(L, o->as.table.hash_slots);
   if (strcmp(key, "hash_used") == 0) return push_integer(L, o->as.table.hash_used);
   if (strcmp(key, "metatable") == 0) return hr_return_object(L, o->as.table.metatable);
   if (strcmp(key, "weak_mode") != 0) return 0;
-  lua_pushstring(L, modes[o->as.table.weak_keys + 2 * o->as.table.weak_values]);
+  lua_pushstring(L, lh_weak_mode_name(o));
   return 1;
 }
 
@@ -476,6 +475,7 @@ void hr_open_objects(lua_State *L) {
                                      {"text", text},
                                      {"under", hr_under},
                                      {NULL, NULL}};
+  /* "dominator" is the older name of immediate_dominator, for one release. */
   static const luaL_Reg fields[] = {{"address", get_address},
                                     {"class", get_class},
                                     {"dead", get_dead},
@@ -484,6 +484,7 @@ void hr_open_objects(lua_State *L) {
                                     {"epoch", get_epoch},
                                     {"held_by", hr_held_by},
                                     {"id", get_id},
+                                    {"immediate_dominator", get_dominator},
                                     {"list", get_list},
                                     {"own", get_own},
                                     {"reachable", get_reachable},

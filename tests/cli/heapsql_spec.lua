@@ -138,6 +138,7 @@ describe("heapsql agrees with", function()
                           "garbage_bytes"} do
       assert.equal(top[key], info[key], key)
     end
+    assert.equal(top.object_bytes, info.object_bytes)
     assert.equal(top.bytes, info.object_bytes)
     assert.equal(top.time_ns, info.time_ns)
     assert.equal(os.date("!%Y-%m-%d %H:%M:%S", top.time_ns // 1000000000), info.time)
@@ -173,6 +174,17 @@ describe("heapsql agrees with", function()
                           from objects where not reachable]][1]
     assert.same(counted, garbage)
     assert.is_true(garbage.objects > 0)
+  end)
+
+  it("heaptop about every module and global", function()
+    local top = json_of("heaptop", "--json", "--modules", "-n", "0", "c").modules
+    local rows = ask [[select m.path, m.retained_bytes, o.address from modules m join objects o
+                       on o.id = m.id order by m.retained_bytes desc, m.path]]
+    assert.equal(#top, #rows)
+    for i, module in ipairs(top) do
+      assert.same({module.name, module.retained_bytes, module.address},
+        {rows[i].path, rows[i].retained_bytes, rows[i].address})
+    end
   end)
 
   it("heaptop about every object", function()
@@ -286,9 +298,10 @@ describe("heapsql agrees with", function()
   end)
 
   it("the program about its modules and marks", function()
-    assert.equal("_G coroutine debug heap io math os package string table utf8",
-                 value [[select group_concat(name, ' ') from
-                         (select name from modules order by name)]])
+    assert.equal("coroutine debug heap io math os package string table utf8",
+                 value [[select group_concat(name, ' ') from (select name from modules
+                         where path like 'package.loaded%' order by name)]])
+    assert.equal("bus", value "select name from modules where path = '_G.bus'")
     assert.equal("module string", value "select class from modules where name = 'string'")
     assert.equal(value "select retained_bytes from objects where id = id_of('_G.string')",
                  value "select retained_bytes from modules where name = 'string'")

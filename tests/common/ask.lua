@@ -92,12 +92,11 @@ function look(value, depth)
 end
 
 local fields = {"id", "type", "class", "address", "shallow_bytes", "retained_bytes", "distance",
-  "dominator", "held_by", "epoch", "reachable", "dead", "own", "list", "site", "stack", "value",
-  "length_bytes", "kept_bytes", "array_slots", "array_used", "hash_slots", "hash_used", "weak_mode",
-  "metatable", "user_bytes", "user_values", "is_c", "upvalues", "proto", "file", "line",
-  "last_line",
-  "parameters", "vararg", "instructions", "debug_bytes", "open", "status", "is_main",
-  "stack_slots", "snapshot", "nonsense"}
+  "dominator", "immediate_dominator", "held_by", "epoch", "reachable", "dead", "own", "list",
+  "site", "stack", "value", "length_bytes", "kept_bytes", "array_slots", "array_used", "hash_slots",
+  "hash_used", "weak_mode", "metatable", "user_bytes", "user_values", "is_c", "upvalues", "proto",
+  "file", "line", "last_line", "parameters", "vararg", "instructions", "debug_bytes", "open",
+  "status", "is_main", "stack_slots", "snapshot", "nonsense"}
 
 local edge_fields = {"source", "target", "kind", "label", "weak", "left_out", "key", "name", "line",
   "holder", "ordinal"}

@@ -102,7 +102,11 @@ char *fake_allocated_text(const lh_sites *sites, lh_stack_id stack, uint32_t cal
 /* }=================================================================================== */
 
 static lh_edge edge_of(lh_id source, lh_id target, lh_edge_kind kind, uint32_t ordinal) {
-  return (lh_edge){.source = source, .target = target, .kind = kind, .ordinal = ordinal};
+  return (lh_edge){.source = source,
+                   .target = target,
+                   .kind = kind,
+                   .ordinal = ordinal,
+                   .key = {LH_VALUE_INTEGER, {.integer = ordinal}}};
 }
 
 static int setup(void **state) {
@@ -155,6 +159,7 @@ static void a_path_has_root_way_and_object(void **state) {
                      edge_of(GLOBALS, BUS, LH_EDGE_VALUE, 1),
                      edge_of(BUS, LISTENER, LH_EDGE_VALUE, 2)};
   lh_path path = {3, steps};
+  steps[0].index = LH_ROOT_TYPE_METATABLE;
   Agraph_t *graph = drawn(&path, 1, 10);
   assert_int_equal(agnnodes(graph), 3);
   assert_int_equal(agnedges(graph), 2);
@@ -171,6 +176,12 @@ static void a_path_has_root_way_and_object(void **state) {
       "56 B shallow, 1.5 KB retained</font>");
   assert_string_equal(of(arrow_of(graph, "o1", "o2"), "label"), "  .bus");
   assert_string_equal(of(arrow_of(graph, "o2", "o3"), "label"), "  [1]");
+  (void)agclose(graph);
+  steps[0].index = LH_ROOT_GLOBALS; /* whose class says it, too */
+  graph = drawn(&path, 1, 10);
+  assert_string_equal(of(box(graph, "o1"), "label"),
+                      "<b>_G </b><br/><font point-size=\"9\" color=\"#57606a\">"
+                      "table: 0x55d0<br/>56 B shallow, 1.0 MB retained</font>");
   (void)agclose(graph);
 }
 
@@ -254,7 +265,7 @@ static void a_long_path_folds_in_the_middle(void **state) {
   assert_string_equal(of(box(graph, "o104_to_o1000094"), "label"), "… 999,990 more of .next …");
   assert_string_equal(of(box(graph, "o1000099"), "shape"), "octagon");
   (void)agclose(graph);
-  path.steps[500].ordinal = 1;
+  path.steps[500].key.as.integer = 1;
   graph = drawn(&path, 1, 10);
   assert_string_equal(of(box(graph, "o104_to_o1000094"), "label"), "… 999,990 more steps …");
   (void)agclose(graph);

@@ -119,10 +119,11 @@ describe("heap.reader", function()
 
   it("is documented: no class of the live calls has a name that one of its own has", function()
     local where, n = {}, 0
-    local parts = {"reader_meta", "reader_rows_meta", "reader_compared_rows_meta",
-      "reader_profile_rows_meta", "meta"}
-    for _, part in ipairs(parts) do
-      local meta = support.read_file(("%s/lua/heap/%s.lua"):format(support.root, part))
+    local own = support.root .. "/lua"
+    local parts = {{own, "reader_meta"}, {support.build, "reader_rows_meta"}, {own, "meta"}}
+    for _, of in ipairs(parts) do
+      local part = of[2]
+      local meta = support.read_file(("%s/heap/%s.lua"):format(of[1], part))
       for name in meta:gmatch("%-%-%-@class ([%w_.]+)") do
         assert.is_true(part ~= "meta" or where[name] == nil, name)
         where[name], n = part, n + 1
@@ -223,11 +224,30 @@ describe("an object", function()
     assert.is_false(a == io.stdout)
   end)
 
+  it("has what heapsql has of it, by the same names", function()
+    for _, name in ipairs {"objects", "strings"} do
+      local found, wanted = {}, {}
+      local sql = ("pragma table_xinfo(%s)"):format(name)
+      local columns = ask("heapsql", "--json", "s", sql).results[1].rows
+      for _, column in ipairs(columns) do wanted[column.name] = true end
+      wanted.hash, wanted.text = nil, nil -- the bytes of a string are its value
+      for o in s:objects() do
+        for key in pairs(wanted) do
+          if o[key] ~= nil then found[key] = true end
+        end
+      end
+      for _, key in ipairs {"site", "stack"} do found[key] = wanted[key] end -- it was not tracked
+      assert.same(wanted, found)
+    end
+  end)
+
   it("knows its age and who dominates it", function()
     assert.is_true(s:object("_G.late").epoch > s:object("_G.bus").epoch)
-    assert.equal(s:object "_G.bus", s:object("_G.bus.listeners").dominator)
-    assert.equal(s.root, s:object("registry").dominator)
-    assert.is_nil(s.root.dominator)
+    for _, name in ipairs {"immediate_dominator", "dominator"} do
+      assert.equal(s:object "_G.bus", s:object("_G.bus.listeners")[name])
+      assert.equal(s.root, s:object("registry")[name])
+      assert.is_nil(s.root[name])
+    end
   end)
 
   it("is printed with its class, bytes and path", function()
@@ -447,8 +467,9 @@ describe("wrong use", function()
     t:close()
     assert.is_true(t.closed)
     for _, f in ipairs {edges, entries, objects} do raises("the snapshot is closed", f) end
-    for _, name in ipairs {"type", "class", "shallow_bytes", "retained_bytes", "dominator",
-      "address", "distance", "reachable", "epoch", "held_by", "metatable", "dead", "own", "list"} do
+    for _, name in ipairs {"type", "class", "shallow_bytes", "retained_bytes",
+      "immediate_dominator", "dominator", "address", "distance", "reachable", "epoch", "held_by",
+      "metatable", "dead", "own", "list"} do
       raises("the snapshot is closed", function() return object[name] end)
     end
     raises("the snapshot is closed", object.path, object)

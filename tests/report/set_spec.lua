@@ -176,6 +176,24 @@ describe("heappath --set", function()
                  "7 (upvalue known of function get @memo.lua:4 in _G.b.get)[*]"}, paths)
   end)
 
+  it("tells the class of what is at a step, also where that has the step in its name", function()
+    support.lua([[
+      local heap = require "heap"
+      local Item = {__name = "Item"}
+      local function some(n)
+        local list = {}
+        for i = 1, n do list[i] = setmetatable({}, Item) end
+        return list
+      end
+      app = {config = setmetatable({left = some(2), right = some(3)}, {__name = "app.config"}),
+             other = some(4)}
+      heap.snapshot "classes"
+    ]], {cwd = dir})
+    local out = run({"heappath", "--format", "text", "--set", "Item", "classes"}, {cwd = dir})
+    assert.matches("─ .config: app.config\n", out, 1, true)
+    assert.matches("─ _G.app: {config, other}\n", out, 1, true)
+  end)
+
   it("leaves out the middle of a long row", function()
     support.lua([[
       local heap = require "heap"

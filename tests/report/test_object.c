@@ -34,7 +34,7 @@ static lh_snapshot *heaps[3]; /* before the program, after it, and after `held` 
 static lh_snapshot *heap;
 
 static bool run(lua_State *L, const char *code) {
-  return luaL_loadbuffer(L, code, strlen(code), "@program.lua") == LUA_OK &&
+  return luaL_loadbuffer(L, code, strlen(code), "@lib@2/program.lua") == LUA_OK &&
          lua_pcall(L, 0, 0, 0) == LUA_OK;
 }
 
@@ -126,7 +126,8 @@ static void fields_are_told(void **state) {
   filtered.filter = "LIM";
   has("fields", filtered, "3 fields of Bus *, of which 1 matches|.limit");
   has("fields", about("_G.app.tick"), "upvalue bus|Bus|proto");
-  has("fields", about("_G.app.worker"), "call of function @program.lua:5|local job in function");
+  has("fields", about("_G.app.worker"),
+      "call of function @lib@2/program.lua:5|local job in function");
 }
 
 static void an_order_has_a_name(void **state) {
@@ -166,7 +167,8 @@ static void names_are_found(void **state) {
   has("search", (lh_request){.of = "_G.app.list["}, "_G.app.list[1]|_G.app.list[2]");
   has("search", (lh_request){.of = "bu"}, "Bus");
   has("search", (lh_request){.of = "ap"}, "_G.app");
-  has("search", (lh_request){.of = "@program.lua:3"}, "@program.lua:3");
+  has("search", (lh_request){.of = "@program.lua:3"}, "@lib@2/program.lua:3");
+  has("search", (lh_request){.of = "@lib@2/pro"}, "@lib@2/program.lua:5");
   has("search", (lh_request){.of = "reg"}, "registry");
   has("search", (lh_request){.of = lh_address_text(heap, object_in(heap, "_G.app")).text},
       "table: *");
@@ -187,7 +189,8 @@ static void nothing_is_found_for_nonsense(void **state) {
 
 /* What can be chosen is found. */
 static void completions_are_names(void **state) {
-  static const char *const texts[] = {"_G.app.", "s", "_G.app.list[", "b", "@program", "", "_G."};
+  static const char *const texts[] = {"_G.app.", "s", "_G.app.list[", "b", "@program",
+                                      "@lib@",   "",  "_G."};
   (void)state;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     lh_completions c;

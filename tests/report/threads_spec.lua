@@ -57,6 +57,24 @@ describe("heaptop --threads", function()
     assert.matches("\nand 6 more places: %-n 0 shows all\n$", out)
   end)
 
+  it("tells functions by their whole names, whatever is in these and in the file's", function()
+    support.lua([[
+      local heap = require "heap"
+      jobs = {}
+      jobs["on @home"] = function() coroutine.yield() end
+      jobs["on [x] y"] = function() jobs["on @home"]() return 1 end
+      co = coroutine.create(jobs["on [x] y"])
+      coroutine.resume(co)
+      jobs["at @noon"] = function() heap.snapshot "names" return 1 end
+      coroutine.wrap(jobs["at @noon"])()
+    ]], {cwd = dir, name = "a @b [c].lua"})
+    local out = ask("names")
+    assert.matches("    a @b [c].lua:3 in function [\"on @home\"]\n" ..
+                   "    a @b [c].lua:4 in function [\"on [x] y\"]\n", out, 1, true)
+    assert.matches("\n    [C] in function heap.snapshot\n", out, 1, true)
+    assert.matches("\n    [C] in coroutine [\"at @noon\"]\n", out, 1, true)
+  end)
+
   it("tells the others apart", function()
     local out = ask("s")
     assert.truthy(out:find("\n5 coroutines, suspended: ", 1, true))

@@ -75,7 +75,7 @@
   }
 
   function ofLadder(answer) {
-    return (answer.paths || []).filter((row) => /^grows/.test(row.verdict)).map((row) => ({
+    return (answer.paths || []).filter((row) => row.verdict === "grows steadily").map((row) => ({
       name: row.held_by, word: row.verdict, class: row.class,
       what: `${count(last(row.objects))} \u00d7 ${row.class}`, bytes: last(row.bytes),
       cause: row.cause, series: row.entries.some((n) => n > 0) ? row.entries : row.objects

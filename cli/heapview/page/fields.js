@@ -42,8 +42,8 @@
   }
 
   function lengthOf(field) {
-    if (field.length === undefined || field.length < 100) return null;
-    return make("span", {class: "faint"}, ` ${bytes(field.length)}`);
+    if (field.length_bytes === undefined || field.length_bytes < 100) return null;
+    return make("span", {class: "faint"}, ` ${bytes(field.length_bytes)}`);
   }
 
   /* An object by its class, a string by what it says, with a link each. */

@@ -10,6 +10,7 @@
   const {make, bytes, count} = heapview;
   const FOLDED = 200; /* letters of a string that are shown at once */
   const ROWS = 20;
+  const WEAK = {k: "keys", v: "values", kv: "keys and values"};
 
   /* What was brushed on the timeline changes nothing about one object. */
   function askAbout(question, parameters) {
@@ -66,18 +67,18 @@
   function factsOfType(o) {
     const facts = [];
     if (given(o.entries)) facts.push(...fact("Entries", slots(o)));
-    if (given(o.weak)) facts.push(...fact("Weak", o.weak));
-    if (given(o.length)) {
-      facts.push(...fact("Length", bytes(o.length)), ...fact("Content", folded(o.content)));
+    if (given(o.weak_mode)) facts.push(...fact("Weak", WEAK[o.weak_mode]));
+    if (given(o.length_bytes)) {
+      facts.push(...fact("Length", bytes(o.length_bytes)), ...fact("Content", folded(o.content)));
     }
-    if (given(o.source)) {
+    if (given(o.file)) {
       const lines = o.line === o.last_line ? `line ${o.line}` : `lines ${o.line} to ${o.last_line}`;
-      const place = `${o.source}, ${o.line > 0 ? lines : "the main chunk"}`;
+      const place = `${o.file}, ${o.line > 0 ? lines : "the main chunk"}`;
       facts.push(...fact("Code", make("span", {class: "code"}, place),
         `, ${heapview.countOf(o.instructions, "instruction", "instructions")}`));
     }
     if (given(o.proto)) facts.push(...fact("Prototype", objectLink(o.proto)));
-    if (given(o.bytes)) facts.push(...fact("Block", bytes(o.bytes)));
+    if (given(o.user_bytes)) facts.push(...fact("Block", bytes(o.user_bytes)));
     if (given(o.status)) facts.push(...fact("Status", o.status));
     if (given(o.frames) && o.frames.length > 0) {
       facts.push(...fact("Stack", make("ol", {class: "frames"}, o.frames.map((frame) =>
@@ -107,7 +108,7 @@
       fact("Its own", bytes(o.shallow_bytes)),
       given(o.distance) ? fact("Distance", `${heapview.countOf(o.distance, "reference",
         "references")} from a root`) : [],
-      given(o.dominator) ? fact("Dominator", objectLink(o.dominator)) : [],
+      given(o.immediate_dominator) ? fact("Dominator", objectLink(o.immediate_dominator)) : [],
       given(o.metatable) ? fact("Metatable", objectLink(o.metatable)) : [],
       factsOfType(o), elsewhere(o));
   }

@@ -11,17 +11,13 @@
 
   /* "Why it stays: heappath c 0x55d0c0a3f2e0" is a link; beside it is what to type for the same. */
   function parts(list) {
-    const elements = [];
-    list.forEach((from, i) => {
-      const words = i > 0 && from.link ? /^\s*(\S.*): $/.exec(list[i - 1].text) : null;
-      if (words) {
-        elements[i - 1] = heapview.part({text: words[1], link: from.link});
-        elements.push(make("code", {class: "command"}, from.text));
-      } else {
-        elements.push(heapview.part(from));
+    return list.flatMap((from, i) => {
+      if (from.action) {
+        return [heapview.part({text: from.action, link: from.link}),
+          make("code", {class: "command"}, from.text)];
       }
+      return i + 1 < list.length && list[i + 1].action ? [] : heapview.part(from);
     });
-    return elements;
   }
 
   /* Blanks in front stand for what belongs to the line above, and inside for columns. */

@@ -2,12 +2,11 @@
 ** columns.c - writes what the columns of the library's answers mean (luaheap_report.h) where
 ** readers look for it: into manual pages and into the annotations for the Lua language server.
 **
-**     columns FILE...            rewrites in each file what stands between two lines such as
-**                                `.\" >>> modules` and `.\" <<<`, or `-- >>> modules` and `-- <<<`
-**     columns --check FILE...    exit 1, and says which, if that would change a file
-**
-** A manual page stands alone. Annotations are of all files together: what one has, a later one has
-** no more.
+**     columns PAGE...            rewrites in each manual page what stands between two lines such as
+**                                `.\" >>> modules` and `.\" <<<`
+**     columns --check PAGE...    exit 1, and says which, if that would change a page
+**     columns --lua FILE         prints the file with annotations behind lines such as
+**                                `-- >>> modules`
 **
 ** The build runs it (`make generated`) and the linters check; nobody else does, so it is not
 ** installed, and what goes wrong ends it.
@@ -35,7 +34,6 @@ static struct written {
   const char *key;
 } written[128];
 static size_t n_written;
-static bool was_man; /* the file before */
 
 /* Under which key such rows were written, if they were; else they are now, under this one. */
 static const char *written_under(const lh_column *columns, const char *key) {
@@ -240,13 +238,11 @@ static const lh_question *marked(const char *line, size_t n) {
   return must((void *)lh_find_question(name));
 }
 
-static char *generated(const char *path, const char *text) {
-  bool is_man = strstr(path, ".1") != NULL;
+static char *generated(const char *text, bool is_man) {
   char *made = NULL;
   size_t size;
   FILE *out = must(open_memstream(&made, &size));
-  if (is_man || was_man) n_written = 0;
-  was_man = is_man;
+  n_written = 0;
   while (*text != '\0') {
     size_t n = strcspn(text, "\n") + 1;
     const lh_question *question = marked(text, n);
@@ -254,7 +250,7 @@ static char *generated(const char *path, const char *text) {
     text += n;
     if (question == NULL) continue;
     (is_man ? put_man : put_lua)(out, question);
-    while (memmem(text, strcspn(text, "\n"), "<<<", 3) == NULL) {
+    while (is_man && memmem(text, strcspn(text, "\n"), "<<<", 3) == NULL) {
       text += strcspn(text, "\n") + 1;
       if (*text == '\0') must(NULL);
     }
@@ -265,11 +261,14 @@ static char *generated(const char *path, const char *text) {
 
 int main(int argc, char **argv) {
   bool check = argc > 1 && strcmp(argv[1], "--check") == 0;
+  bool is_lua = argc > 1 && strcmp(argv[1], "--lua") == 0;
   int status = 0;
-  for (int i = check ? 2 : 1; i < argc; i++) {
-    char *text = read_file(argv[i]), *made = generated(argv[i], text);
+  for (int i = check || is_lua ? 2 : 1; i < argc; i++) {
+    char *text = read_file(argv[i]), *made = generated(text, !is_lua);
     bool stale = strcmp(text, made) != 0;
-    if (stale && check) {
+    if (is_lua) {
+      if (fputs(made, stdout) < 0 || fflush(stdout) != 0) must(NULL);
+    } else if (stale && check) {
       fprintf(stderr, "%s: `make generated` changes it\n", argv[i]);
       status = 1;
     } else if (stale) {
