@@ -33,17 +33,36 @@ size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
 
 /* {=== How a step is called =========================================================== */
 
-/* Do they read the same? The texts of ephemerons are long paths of their own. */
-static bool are_alike(lh_report *report, const lh_edge *a, const lh_edge *b) {
-  if (a->kind != b->kind) return false;
-  if (a->kind == LH_EDGE_EPHEMERON) return a->holder == b->holder;
-  if (a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT && b->key.kind == LH_VALUE_OBJECT)
-    return a->key.as.object == b->key.as.object;
-  char *x = lh_edge_text(report->snapshot, a), *y = lh_edge_text(report->snapshot, b);
-  bool alike = x && y && strcmp(x, y) == 0;
-  report->failed |= !x || !y;
-  lh_free(x);
-  lh_free(y);
+/* Do the numbers and ids of two edges of one kind say whether these read the same? */
+static bool is_known_alike(const lh_edge *a, const lh_edge *b, bool *alike) {
+  switch (a->kind) {
+    case LH_EDGE_EPHEMERON: /* their texts are long paths */ *alike = a->holder == b->holder; break;
+    case LH_EDGE_C_UPVALUE:
+    case LH_EDGE_USER_VALUE: *alike = a->ordinal == b->ordinal; break;
+    case LH_EDGE_KEY:
+    case LH_EDGE_METATABLE:
+    case LH_EDGE_CONTENT: *alike = true; break;
+    case LH_EDGE_UPVALUE: return *alike = a->ordinal == b->ordinal && a->name == b->name;
+    case LH_EDGE_VALUE:
+      if (a->key.kind != b->key.kind) return false;
+      *alike = a->key.kind == LH_VALUE_INTEGER ? a->key.as.integer == b->key.as.integer
+                                               : a->key.as.object == b->key.as.object;
+      return a->key.kind == LH_VALUE_INTEGER || (a->key.kind == LH_VALUE_OBJECT && *alike);
+    default: return false;
+  }
+  return true;
+}
+
+/* The text of `usual` is made once, where it is needed. */
+static bool are_alike(lh_report *report, const lh_edge *usual, char **text, const lh_edge *edge) {
+  bool alike;
+  if (usual->kind != edge->kind) return false;
+  if (is_known_alike(usual, edge, &alike)) return alike;
+  if (!*text) *text = lh_edge_text(report->snapshot, usual);
+  char *other = lh_edge_text(report->snapshot, edge);
+  alike = *text && other && strcmp(*text, other) == 0;
+  report->failed |= !*text || !other;
+  lh_free(other);
   return alike;
 }
 
@@ -51,16 +70,23 @@ static bool are_alike(lh_report *report, const lh_edge *a, const lh_edge *b) {
 static const lh_edge *usual_edge(lh_report *report, const lh_edge *edges, size_t n,
                                  size_t *n_usual) {
   const lh_edge *usual = NULL;
+  char *text = NULL;
   size_t votes = 0;
   for (size_t i = 0; i < n; i++) {
-    if (votes == 0) usual = &edges[i];
-    if (are_alike(report, usual, &edges[i]))
+    if (votes == 0) {
+      lh_free(text);
+      text = NULL;
+      usual = &edges[i];
+      votes = 1;
+    } else if (are_alike(report, usual, &text, &edges[i])) {
       votes++;
-    else
+    } else {
       votes--;
+    }
   }
   *n_usual = 0;
-  for (size_t i = 0; i < n; i++) *n_usual += are_alike(report, usual, &edges[i]);
+  for (size_t i = 0; i < n; i++) *n_usual += are_alike(report, usual, &text, &edges[i]);
+  lh_free(text);
   return usual;
 }
 
