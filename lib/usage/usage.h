@@ -18,8 +18,8 @@
 #include "luaheap_usage.h"
 #include "name/map.h"
 
-/* Bytes by age, LH_PROFILE_AGES sums each, of those that have any: most rows of a file that was made
-** to have many have none. They may move as long as more come. */
+/* Bytes by age, LH_PROFILE_AGES sums each, of those that have any: most rows of a file that was
+** made to have many have none. They may move as long as more come. */
 typedef struct lh_ages {
   double *list;
   size_t n, capacity;
