@@ -84,11 +84,16 @@ typedef struct quoted {
   char bytes[4096];
 } quoted;
 
+enum { MOST_FOR_A_CHARACTER = 12 }; /* a pair of surrogates */
+
+static void make_room(quoted *q, size_t n) {
+  if (n <= sizeof q->bytes - q->n) return;
+  (void)fwrite_unlocked(q->bytes, 1, q->n, q->out);
+  q->n = 0;
+}
+
 static void put_bytes(quoted *q, const char *bytes, size_t n) {
-  if (n > sizeof q->bytes - q->n) {
-    (void)fwrite_unlocked(q->bytes, 1, q->n, q->out);
-    q->n = 0;
-  }
+  make_room(q, n);
   if (n > sizeof q->bytes) {
     (void)fwrite_unlocked(bytes, 1, n, q->out);
   } else {
@@ -97,21 +102,27 @@ static void put_bytes(quoted *q, const char *bytes, size_t n) {
   }
 }
 
+/* There is room. */
+static void put_byte(quoted *q, char byte) {
+  q->bytes[q->n++] = byte;
+}
+
 static void put_hex(quoted *q, unsigned unit) {
   static const char digits[] = "0123456789ABCDEF";
-  put_bytes(q,
-            (char[]){'\\', 'u', digits[unit >> 12], digits[unit >> 8 & 15], digits[unit >> 4 & 15],
-                     digits[unit & 15]},
-            6);
+  put_byte(q, '\\');
+  put_byte(q, 'u');
+  for (int shift = 12; shift >= 0; shift -= 4) put_byte(q, digits[unit >> shift & 15]);
 }
 
 static void put_escaped(quoted *q, unsigned c) {
   static const char named[] = "\b\f\n\r\t", names[] = "bfnrt";
   const char *name = c > 0 && c < ' ' ? strchr(named, (int)c) : NULL;
   if (c == '"' || c == '\\') {
-    put_bytes(q, (char[]){'\\', (char)c}, 2);
+    put_byte(q, '\\');
+    put_byte(q, (char)c);
   } else if (name != NULL) {
-    put_bytes(q, (char[]){'\\', names[name - named]}, 2);
+    put_byte(q, '\\');
+    put_byte(q, names[name - named]);
   } else if (c < 0x10000) {
     put_hex(q, c);
   } else {
@@ -132,15 +143,17 @@ static void put_string(const pen *p, const char *text, size_t n) {
   quoted q;
   q.out = p->out;
   q.n = 0;
-  put_bytes(&q, "\"", 1);
+  put_byte(&q, '"');
   for (const char *end = text + n; text < end;) {
     const char *run = text;
     while (text < end && is_plain(p, (unsigned char)*text)) text++;
-    put_bytes(&q, run, (size_t)(text - run));
-    if (text < end)
-      put_escaped(&q, (unsigned char)*text < 0x80 ? (unsigned)*text++ : next_character(&text));
+    if (text > run) put_bytes(&q, run, (size_t)(text - run));
+    if (text == end) break;
+    make_room(&q, MOST_FOR_A_CHARACTER);
+    put_escaped(&q, (unsigned char)*text < 0x80 ? (unsigned)*text++ : next_character(&text));
   }
-  put_bytes(&q, "\"", 1);
+  make_room(&q, 1);
+  put_byte(&q, '"');
   (void)fwrite_unlocked(q.bytes, 1, q.n, q.out);
 }
 

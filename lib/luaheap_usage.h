@@ -57,12 +57,13 @@ typedef struct lh_amounts {
   double resized, resized_bytes;
   double replaced, replaced_bytes;
   double freed, freed_bytes;
-  double ages_bytes;              /* of all that were freed, added up */
-  double peak_bytes;              /* alive when the heap was biggest */
-  double samples;                 /* so many events stand behind what was made and resized */
-  double variance;                /* of allocated bytes */
-  double deaths[LH_PROFILE_AGES]; /* bytes that were freed at an age of 4 KB << i at most; the
-                                     last: of any other */
+  double ages_bytes;    /* of all that were freed, added up */
+  double peak_bytes;    /* alive when the heap was biggest */
+  double samples;       /* so many events stand behind what was made and resized */
+  double variance;      /* of allocated bytes */
+  const double *deaths; /* LH_PROFILE_AGES: bytes that were freed at an age of 4 KB << i
+                                     at most; the last: of any other. NULL: none. A group's may be
+                                     its lh_usage's */
 } lh_amounts;
 
 double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */

@@ -96,6 +96,11 @@ static const char *const of_class[] = {"class?limit=20", "set?limit=20"};
 ** Of 200 times as many objects is told what takes none. */
 enum { MOST_PASSED = 20000000, LEAST_PASSES = 10, MOST_PASSES = 200, OBJECTS_OF_A_PASS = 200 };
 
+/* What is told of an object takes time for each step from the root to it: so of the objects of long
+** lists the first are carried. None is further away than so many steps, and those that are not near
+** are as far away as that altogether. */
+enum { NEAR_STEPS = 64, MOST_STEPS = 4000, MOST_STEPS_OF_ALL = 1000000 };
+
 /* }=================================================================================== */
 
 /* Named in an answer that is carried. */
@@ -116,6 +121,7 @@ typedef struct report {
   uint8_t **objects, **classes; /* of each snapshot: 1 for what was named */
   uint64_t named;               /* objects */
   size_t n_objects, n_classes;  /* that were asked about */
+  uint64_t n_steps;             /* to those that are not near */
   bool is_full;
 } report;
 
@@ -343,13 +349,22 @@ static bool carry_class(report *r, const named *it) {
   return carry(r, of_class, COUNT(of_class), it->in, name, 0);
 }
 
+static bool has_steps_left(report *r, const named *it) {
+  const lh_snapshot *s = r->v->snapshots[it->in];
+  uint32_t n = lh_is_reachable(s, it->id) ? lh_distance(s, it->id) : 0;
+  if (n <= NEAR_STEPS) return true;
+  if (n > MOST_STEPS || r->n_steps + n > MOST_STEPS_OF_ALL) return false;
+  r->n_steps += n;
+  return true;
+}
+
 static bool carry_object(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   const char *keys[COUNT(of_object) + COUNT(of_worthy_object)];
   lh_number address = lh_address_text(s, it->id);
   added at = with((added){0}, "at", it->id == LH_ROOT ? "root" : address.text);
   size_t nth = r->n_objects++, n = COUNT(of_object), passes = passes_of(s);
-  if (nth >= passes * OBJECTS_OF_A_PASS) return true;
+  if (nth >= passes * OBJECTS_OF_A_PASS || !has_steps_left(r, it)) return true;
   memcpy(keys, of_object, sizeof of_object);
   for (size_t i = 0; nth < passes && i < COUNT(of_worthy_object); i++)
     keys[n++] = of_worthy_object[i];

@@ -146,7 +146,7 @@ void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted) {
       i += length;
       continue;
     }
-    lh_text_add(text, bytes + plain, i - plain);
+    if (i > plain) lh_text_add(text, bytes + plain, i - plain);
     if (is_mark)
       lh_text_add(text, (char[]){'\\', (char)c}, 2);
     else

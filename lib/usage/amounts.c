@@ -2,6 +2,9 @@
 ** amounts.c - what follows from the amounts of a stack, or of several: what lives, how old the dead
 ** became, how certain that is of samples.
 */
+#include <stddef.h>
+#include <string.h>
+
 #include "usage.h"
 
 double lh_allocated_bytes(const lh_amounts *amounts) {
@@ -40,7 +43,7 @@ unsigned lh_age_class(uint64_t age_bytes) {
 double lh_freed_by_age(const lh_amounts *amounts, uint64_t age_bytes) {
   unsigned last = lh_age_class(age_bytes);
   double bytes = 0;
-  for (unsigned i = 0; i <= last; i++) bytes += amounts->deaths[i];
+  for (unsigned i = 0; amounts->deaths && i <= last; i++) bytes += amounts->deaths[i];
   return bytes;
 }
 
@@ -48,15 +51,29 @@ uint64_t lh_age_of_part(const lh_amounts *amounts, double part) {
   double bytes = 0;
   if (amounts->freed_bytes <= 0) return 0;
   for (unsigned i = 0; i < LH_PROFILE_AGES - 1; i++) {
-    bytes += amounts->deaths[i];
+    if (amounts->deaths) bytes += amounts->deaths[i];
     if (bytes >= part * amounts->freed_bytes) return (uint64_t)4096 << i;
   }
   return UINT64_MAX;
 }
 
-/* All fields are numbers of one type. */
+/* The fields before the last are numbers of one type. */
 void lh_add_amounts(lh_amounts *to, const lh_amounts *from) {
   double *sum = (double *)to;
   const double *more = (const double *)from;
-  for (size_t i = 0; i < sizeof *to / sizeof *sum; i++) sum[i] += more[i];
+  for (size_t i = 0; i < offsetof(lh_amounts, deaths) / sizeof *sum; i++) sum[i] += more[i];
+}
+
+void lh_add_deaths(double *to, const lh_amounts *from) {
+  for (size_t i = 0; from->deaths && i < LH_PROFILE_AGES; i++) to[i] += from->deaths[i];
+}
+
+double *lh_ages_at(lh_ages *ages, uint32_t *number) {
+  const size_t bytes = LH_PROFILE_AGES * sizeof *ages->list;
+  if (*number == 0) {
+    if (!lh_grow(&ages->list, ages->n, &ages->capacity, bytes)) return NULL;
+    memset(ages->list + ages->n * LH_PROFILE_AGES, 0, bytes);
+    *number = (uint32_t)++ages->n;
+  }
+  return ages->list + (size_t)(*number - 1) * LH_PROFILE_AGES;
 }

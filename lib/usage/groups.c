@@ -74,11 +74,13 @@ double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_am
 
 enum { N_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */
 
-/* What is found out about a group while it is added up. */
+/* What is found out about a group while it is added up. Few groups have several types, or ages. */
 typedef struct draft {
-  double by_type[N_TYPES];
-  lh_stack_id last_stack; /* and how much of the order's bytes that has, and the one with most */
-  double of_last, of_most;
+  double of_last, of_most; /* of the order's bytes: the last stack's, and the one's with most */
+  lh_stack_id last_stack;
+  uint32_t ages;  /* as in lh_usage_row; 0: one row's, or none */
+  uint32_t types; /* 1 + the number of its bytes by type; 0: all are of `type` */
+  uint8_t type;
 } draft;
 
 typedef struct grouper {
@@ -90,6 +92,9 @@ typedef struct grouper {
   lh_usage_group *groups;
   draft *drafts; /* of each group */
   size_t n, capacity, draft_capacity;
+  lh_ages ages;
+  double (*types)[N_TYPES];
+  size_t n_types, types_capacity;
 } grouper;
 
 static uint32_t number_in(lh_map *map, uint64_t key, size_t n) {
@@ -108,12 +113,48 @@ static uint32_t number_of_row(grouper *g, const lh_usage_row *row) {
   }
 }
 
+/* Parts of objects are behind the others. */
+static uint8_t type_of_row(const lh_usage_row *row) {
+  return row->type < LH_TYPE_COUNT ? row->type : LH_TYPE_COUNT;
+}
+
 static bool make_group(grouper *g, const lh_usage_row *row) {
   if (!lh_grow(&g->groups, g->n, &g->capacity, sizeof *g->groups) ||
       !lh_grow(&g->drafts, g->n, &g->draft_capacity, sizeof *g->drafts))
     return false;
   g->groups[g->n] = (lh_usage_group){.stack = row->stack};
-  g->drafts[g->n++] = (draft){.last_stack = row->stack};
+  g->drafts[g->n++] = (draft){.last_stack = row->stack, .type = type_of_row(row)};
+  return true;
+}
+
+/* Before they are added to its whole. */
+static bool add_to_type(grouper *g, uint32_t number, uint8_t type, double ordered) {
+  draft *d = &g->drafts[number];
+  if (d->types == 0) {
+    if (type == d->type) return true;
+    if (!lh_grow(&g->types, g->n_types, &g->types_capacity, sizeof *g->types)) return false;
+    memset(g->types[g->n_types], 0, sizeof *g->types);
+    g->types[g->n_types][d->type] = g->groups[number].ordered;
+    d->types = (uint32_t)++g->n_types;
+  }
+  g->types[d->types - 1][type] += ordered;
+  return true;
+}
+
+/* Where only one row has any they are that row's own. */
+static bool add_ages(grouper *g, uint32_t number, const lh_usage_row *row) {
+  lh_usage_group *group = &g->groups[number];
+  draft *d = &g->drafts[number];
+  if (!row->amounts.deaths) return true;
+  if (!group->amounts.deaths) {
+    group->amounts.deaths = row->amounts.deaths;
+    return true;
+  }
+  bool is_second = d->ages == 0;
+  double *deaths = lh_ages_at(&g->ages, &d->ages);
+  if (!deaths) return false;
+  if (is_second) lh_add_deaths(deaths, &group->amounts);
+  lh_add_deaths(deaths, &row->amounts);
   return true;
 }
 
@@ -121,18 +162,19 @@ static bool add_row(grouper *g, const lh_usage_row *row) {
   double ordered = lh_ordered_bytes(g->usage, g->order, &row->amounts);
   uint32_t number = number_of_row(g, row);
   if (number == LH_NO_NUMBER || (number == g->n && !make_group(g, row))) return false;
+  if (!add_to_type(g, number, type_of_row(row), ordered)) return false;
   lh_usage_group *group = &g->groups[number];
   draft *d = &g->drafts[number];
   lh_add_amounts(&group->amounts, &row->amounts);
   group->ordered += ordered;
-  d->by_type[row->type < LH_TYPE_COUNT ? row->type : LH_TYPE_COUNT] += ordered;
   if (row->stack != d->last_stack) d->of_last = 0;
   d->last_stack = row->stack;
   d->of_last += ordered;
-  if (d->of_last <= d->of_most) return true;
-  d->of_most = d->of_last;
-  group->stack = row->stack;
-  return true;
+  if (d->of_last > d->of_most) {
+    d->of_most = d->of_last;
+    group->stack = row->stack;
+  }
+  return add_ages(g, number, row);
 }
 
 static bool add_rows(grouper *g) {
@@ -143,10 +185,11 @@ static bool add_rows(grouper *g) {
   return true;
 }
 
-static uint8_t type_of(const draft *d) {
-  unsigned most = 0;
-  for (unsigned i = 1; i < N_TYPES; i++)
-    if (d->by_type[i] > d->by_type[most]) most = i;
+static uint8_t type_of(const grouper *g, const draft *d) {
+  const double *by_type = d->types > 0 ? g->types[d->types - 1] : NULL;
+  unsigned most = by_type ? 0 : d->type;
+  for (unsigned i = 1; by_type && i < N_TYPES; i++)
+    if (by_type[i] > by_type[most]) most = i;
   return most == LH_TYPE_COUNT ? LH_EVENT_PART : (uint8_t)most;
 }
 
@@ -163,20 +206,37 @@ static size_t keep_ordered(grouper *g) {
   for (size_t i = 0; i < g->n; i++) {
     if (g->groups[i].ordered <= 0) continue;
     g->groups[n] = g->groups[i];
-    g->groups[n++].type = type_of(&g->drafts[i]);
+    g->drafts[n] = g->drafts[i];
+    g->groups[n++].type = type_of(g, &g->drafts[i]);
   }
-  if (n > 0) qsort(g->groups, n, sizeof *g->groups, compare_groups);
   return n;
+}
+
+/* Their bytes by age stand behind them, and are freed with them. */
+static bool finish(grouper *g) {
+  size_t n = g->n = keep_ordered(g), ages_bytes = g->ages.n * LH_PROFILE_AGES * sizeof(double);
+  lh_usage_group *groups = lh_realloc(g->groups, n * sizeof *groups + ages_bytes + 1, 1);
+  if (!groups) return false;
+  double *deaths = (double *)(groups + n);
+  if (ages_bytes > 0) memcpy(deaths, g->ages.list, ages_bytes);
+  for (size_t i = 0; i < n; i++)
+    if (g->drafts[i].ages > 0)
+      groups[i].amounts.deaths = deaths + (size_t)(g->drafts[i].ages - 1) * LH_PROFILE_AGES;
+  if (n > 0) qsort(groups, n, sizeof *groups, compare_groups);
+  g->groups = groups;
+  return true;
 }
 
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error) {
   grouper g = {.usage = usage, .by = by, .order = order, .sites.by = by};
-  bool made = add_rows(&g);
-  *n = made ? keep_ordered(&g) : 0;
+  bool made = add_rows(&g) && finish(&g);
+  *n = made ? g.n : 0;
   lh_site_groups_free(&g.sites);
   lh_map_free(&g.others);
   lh_free(g.drafts);
+  lh_free(g.types);
+  lh_free(g.ages.list);
   *out = made ? g.groups : NULL;
   if (made) return LH_OK;
   lh_free(g.groups);

@@ -18,16 +18,16 @@ enum { CLOCK_SHIFT = 12 };
 /* {=== Rows =========================================================================== */
 
 /* NULL: out of memory. */
-static lh_amounts *counts_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
+static lh_usage_row *row_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
   uint32_t *first = &usage->first[stack <= usage->n_stacks ? stack : 0];
   for (uint32_t at = *first; at != 0; at = usage->rows[at - 1].next)
-    if (usage->rows[at - 1].type == type) return &usage->rows[at - 1].amounts;
+    if (usage->rows[at - 1].type == type) return &usage->rows[at - 1];
   if (!lh_grow(&usage->rows, usage->n, &usage->capacity, sizeof *usage->rows)) return NULL;
   lh_usage_row *row = &usage->rows[usage->n++];
   *row =
       (lh_usage_row){.stack = stack <= usage->n_stacks ? stack : 0, .type = type, .next = *first};
   *first = (uint32_t)usage->n;
-  return &row->amounts;
+  return row;
 }
 
 static void add_made(lh_amounts *c, const lh_event *event) {
@@ -63,7 +63,6 @@ static void add_freed(lh_amounts *c, const lh_event *event) {
   c->freed += event->weight;
   c->freed_bytes += bytes;
   c->ages_bytes += event->weight * (double)event->age_bytes;
-  c->deaths[lh_age_class(event->age_bytes)] += bytes;
 }
 
 /* }=================================================================================== */
@@ -169,9 +168,14 @@ typedef struct counter {
 typedef void add_event(lh_amounts *amounts, const lh_event *event);
 
 static void add(counter *c, lh_stack_id stack, const lh_event *event, add_event *adds) {
-  lh_amounts *amounts = counts_of(c->usage, stack, event->type);
-  c->failed |= !amounts;
-  if (amounts) adds(amounts, event);
+  lh_usage_row *row = row_of(c->usage, stack, event->type);
+  c->failed |= !row;
+  if (row) adds(&row->amounts, event);
+  if (!row || adds != add_freed) return;
+  double *deaths = lh_ages_at(&c->usage->ages, &row->ages);
+  c->failed |= !deaths;
+  if (!deaths) return;
+  deaths[lh_age_class(event->age_bytes)] += event->weight * (double)event->old_bytes;
 }
 
 static void count_allocated(counter *c, const lh_event *event) {
@@ -267,7 +271,8 @@ static double middle_of(unsigned number) {
   return number == 0 ? 2048 : (double)((uint64_t)3072 << number);
 }
 
-static lh_amounts counts_in(const lh_profile_count *from) {
+static lh_amounts counts_in(const lh_profile_count *from, double deaths[LH_PROFILE_AGES]) {
+  bool any = false;
   lh_amounts c = {.objects = from->type == LH_EVENT_PART ? 0 : (double)from->made,
                   .made = (double)from->made,
                   .made_bytes = (double)from->made_bytes,
@@ -280,10 +285,22 @@ static lh_amounts counts_in(const lh_profile_count *from) {
                   .peak_bytes = (double)from->live_bytes_at_peak,
                   .samples = (double)from->samples};
   for (unsigned i = 0; i < LH_PROFILE_AGES; i++) {
-    c.deaths[i] = (double)from->death_bytes[i];
+    deaths[i] = (double)from->death_bytes[i];
+    any |= from->death_bytes[i] > 0;
     c.ages_bytes += (double)from->deaths[i] * middle_of(i);
   }
+  if (any) c.deaths = deaths;
   return c;
+}
+
+static bool add_counts(lh_usage *usage, const lh_profile_count *from, const lh_amounts *amounts) {
+  lh_usage_row *row = row_of(usage, from->stack, from->type);
+  if (!row) return false;
+  lh_add_amounts(&row->amounts, amounts);
+  if (!amounts->deaths) return true;
+  double *deaths = lh_ages_at(&usage->ages, &row->ages);
+  if (deaths) lh_add_deaths(deaths, amounts);
+  return deaths;
 }
 
 /* What is known of it: the counts at its end. Its heap is taken to have been as big on average as
@@ -298,9 +315,10 @@ static int take_counts(lh_usage *usage, lh_error *error) {
     return lh_fail(error, LH_EARGUMENT,
                    "the profile has counts and no events (aggregate), so it knows no moments");
   for (size_t i = 0; i < n; i++) {
-    lh_amounts amounts = counts_in(&from[i]), *row = counts_of(usage, from[i].stack, from[i].type);
-    if (!row) return lh_fail_memory(error, "reading the counts of a profile");
-    lh_add_amounts(row, &amounts);
+    double deaths[LH_PROFILE_AGES];
+    lh_amounts amounts = counts_in(&from[i], deaths);
+    if (!add_counts(usage, &from[i], &amounts))
+      return lh_fail_memory(error, "reading the counts of a profile");
     if (from[i].stack == 0) continue;
     live += lh_live_bytes(&amounts);
     totals->peak_bytes += from[i].live_bytes_at_peak;
@@ -317,13 +335,28 @@ static bool is_unattributed(const lh_sites *sites, lh_stack_id stack) {
   return lh_site_of_stack(sites, stack)->maker == LH_MADE_UNKNOWN;
 }
 
+/* No more rows come. What they had as room for more is given back, if it can be. */
+static void finish_rows(lh_usage *usage) {
+  lh_usage_row *rows = lh_realloc(usage->rows, usage->n + 1, sizeof *rows);
+  if (rows) {
+    usage->rows = rows;
+    usage->capacity = usage->n + 1;
+  }
+  for (size_t i = 0; i < usage->n; i++) {
+    lh_usage_row *row = &usage->rows[i];
+    if (row->ages > 0) row->amounts.deaths = lh_ages_at(&usage->ages, &row->ages);
+  }
+}
+
 static void add_up(lh_usage *usage) {
   const lh_sites *sites = lh_profile_sites(usage->profile);
   lh_usage_totals *totals = &usage->totals;
   double unattributed = 0;
+  totals->amounts.deaths = usage->deaths;
   for (size_t i = 0; i < usage->n; i++) {
     const lh_usage_row *row = &usage->rows[i];
     lh_add_amounts(&totals->amounts, &row->amounts);
+    lh_add_deaths(usage->deaths, &row->amounts);
     if (is_unattributed(sites, row->stack)) unattributed += lh_allocated_bytes(&row->amounts);
   }
   totals->unattributed_bytes = (uint64_t)unattributed;
@@ -345,6 +378,7 @@ int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *quer
   usage->n_stacks = n_stacks;
   code = (lh_profile_about(profile)->is_aggregate ? take_counts : replay)(usage, error);
   if (code != LH_OK) goto out;
+  finish_rows(usage);
   add_up(usage);
   *out = usage;
   usage = NULL;
@@ -357,6 +391,7 @@ void lh_usage_free(lh_usage *usage) {
   if (!usage) return;
   lh_free(usage->first);
   lh_free(usage->rows);
+  lh_free(usage->ages.list);
   lh_free(usage);
 }
 

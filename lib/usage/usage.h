@@ -18,10 +18,18 @@
 #include "luaheap_usage.h"
 #include "name/map.h"
 
+/* Bytes by age, LH_PROFILE_AGES sums each, of those that have any: most rows of a file that was
+** made to have many have none. They may move as long as more come. */
+typedef struct lh_ages {
+  double *list;
+  size_t n, capacity;
+} lh_ages;
+
 typedef struct lh_usage_row {
   lh_stack_id stack; /* 0: unattributed */
-  uint8_t type;      /* as in lh_event */
   uint32_t next;     /* of the same stack: as `first` below */
+  uint32_t ages;     /* 1 + the number of those in lh_usage.ages; 0: none */
+  uint8_t type;      /* as in lh_event */
   lh_amounts amounts;
 } lh_usage_row;
 
@@ -32,6 +40,8 @@ struct lh_usage {
   uint32_t *first; /* of each stack: 1 + the number of its newest row; 0: none */
   lh_usage_row *rows;
   size_t n, capacity;
+  lh_ages ages;
+  double deaths[LH_PROFILE_AGES]; /* of all */
   lh_usage_totals totals;
   bool is_begun; /* one of the moments has come */
   /* Bytes that had been allocated when the replay ended, and when the interval began and ended. */
@@ -40,7 +50,13 @@ struct lh_usage {
 
 /* {=== amounts.c ====================================================================== */
 
+/* All but deaths. */
 void lh_add_amounts(lh_amounts *to, const lh_amounts *from);
+void lh_add_deaths(double *to, const lh_amounts *from);
+
+/* The sums of *number, which is as in lh_usage_row: made where there are none. NULL: out of memory.
+*/
+double *lh_ages_at(lh_ages *ages, uint32_t *number);
 
 /* The class of an age: the first i with age <= 4 KB << i, or the last. */
 unsigned lh_age_class(uint64_t age_bytes);

@@ -228,6 +228,36 @@ describe("A report of more than fits", function()
   end)
 end)
 
+-- What is told of an object is counted in steps from the root to it.
+describe("A report of a long list", function()
+  local NEAR, FAR, ALL = 64, 4000, 1000000
+  local dir = select(2, support.lua [[
+    local heap = require "heap"
+    for i = 1, 6000 do list = {next = list} end
+    for i = 1, 300 do _G["near" .. i] = {{}} end
+    heap.snapshot "a"
+  ]])
+  local carried = carried_in(write(dir, "a"))
+  local most, sum_of_far, n_near, n_far = 0, 0, 0, 0
+  for key, answer in pairs(carried.questions) do
+    local path = key:match "^paths%?at=0x" and answer.answer.paths[1]
+    local n = path and path.total_steps
+    most = math.max(most, n or 0)
+    if n and n <= NEAR then n_near = n_near + 1 end
+    if n and n > NEAR then n_far, sum_of_far = n_far + 1, sum_of_far + n end
+  end
+
+  it("has those objects that are not far from the root", function()
+    assert.is_true(most <= FAR, most)
+    assert.is_true(sum_of_far <= ALL, sum_of_far)
+    assert.is_true(n_far > 1000, n_far)
+  end)
+
+  it("has all that are near it, as the list does not take their room", function()
+    assert.is_true(n_near > 600 + NEAR, n_near)
+  end)
+end)
+
 describe("A report is not written", function()
   local dir = support.take_leaking()
 

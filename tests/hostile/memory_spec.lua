@@ -1,7 +1,7 @@
--- memory_spec.lua - what whole commands take on files that were made to take much (see
--- tests/common/families.h): 48 times the file, and what any process needs, however many rows are
--- asked for and whatever they say. The limit is the kernel's, of what a process may write to;
--- sanitizers need more, so with them only the answers are looked at.
+-- memory_spec.lua - what whole commands take on files that were made to take much (see families.h
+-- and families_profiles.h in tests/common): 48 times the file, and what any process needs, however
+-- many rows are asked for and whatever they say. The limit is the kernel's, of what a process may
+-- write to; sanitizers need more, so with them only the answers are looked at.
 
 local lfs = require "lfs"
 local support = require "tests.common.support"
@@ -68,6 +68,33 @@ describe("all rows of a forged file of every family", function()
         errors = errors:gsub("^heap%l+: [%d,]+ rows were left out: [^\n]*\n$", "")
         assert.equal("", errors, names[i])
         assert.equal(0, code, names[i])
+        os.remove(dir .. "/out")
+        n = n + 1
+      end
+    end)
+  end
+end)
+
+describe("all rows of a forged profile of", function()
+  local names, step, n = families.profiles(), support.sanitized and 4 or 1, 0
+  teardown(function()
+    io.write(("\nfaults: heapprof on profiles made to take memory: %d cases, %d survived\n")
+             :format(n, n))
+  end)
+
+  for i = 1, #names, step do
+    it(names[i], function()
+      local dir = support.tmpdir()
+      local scale = families.scale_profile(i, FILE_BYTES)
+      local bytes = families.write_profile(i, scale, dir .. "/c")
+      for _, mode in ipairs {
+        "", "--live -n 0", "--by stack -n 0", "--by stack -n 0 --json", "--by function -n 0",
+        "--calls -n 0", "--advice -n 0", "--folded", "--blueprint",
+      } do
+        local _, errors, code = run("heapprof " .. mode .. " c >out", dir, bytes)
+        errors = errors:gsub("^heapprof: [%d,]+ rows? %w+ left out: [^\n]*\n$", "")
+        assert.equal("", errors, mode)
+        assert.equal(0, code, mode)
         os.remove(dir .. "/out")
         n = n + 1
       end
