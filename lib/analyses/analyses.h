@@ -67,6 +67,7 @@ static inline lh_id lh_find_first(lh_id *set, lh_id id) {
 typedef struct lh_gathering {
   const lh_tree *tree;
   const lh_id *top;
+  const uint8_t *heads; /* of each object: it is the top of others, too; NULL: not known */
   uint32_t *row_of;     /* of each class; LH_NO_NUMBER */
   lh_accumulated *rows; /* of the last lh_gather, those with most bytes first */
   uint32_t n_rows;
@@ -119,8 +120,15 @@ typedef struct lh_ranking {
 ** they are sorted, the best first. False: out of memory. O(log limit). */
 bool lh_rank(lh_ranking *ranking, lh_ranked candidate);
 
+static inline bool lh_is_better(const lh_ranked *a, const lh_ranked *b) {
+  return a->key != b->key ? a->key > b->key : a->tie < b->tie;
+}
+
 /* Would it be kept? O(1). */
-bool lh_is_better_ranked(const lh_ranking *ranking, const lh_ranked *candidate);
+static inline bool lh_is_better_ranked(const lh_ranking *r, const lh_ranked *candidate) {
+  return r->limit == 0 || r->n < r->limit || lh_is_better(candidate, &r->list[0]);
+}
+
 void lh_sort_ranking(lh_ranking *ranking);
 
 /* In a ranking that is used by these two alone: takes the best out of it, of which there is one. */
@@ -216,7 +224,7 @@ typedef struct lh_merged_step {
 } lh_merged_step;
 
 typedef struct lh_step_tree {
-  lh_folded_paths paths; /* but for their folder they are gone when this is made */
+  const lh_folds *folds; /* of the snapshot */
   lh_merged_step *list;  /* the first is the root */
   size_t n, capacity;
   uint32_t *of;       /* the step of each object on a path; 0: of none */
@@ -279,6 +287,8 @@ typedef struct lh_ages {
   uint32_t round;          /* a number for each collection that is looked at */
   uint32_t *counted;       /* of each object: the last round in which it was an element */
   uint32_t *epochs;        /* of each epoch: the last round with an element of it */
+  lh_id_range neighbours;  /* objects that have the epoch of the last element */
+  uint32_t epoch;
   lh_history history;
   uint64_t content_seed; /* secret, so that no two contents are made to be the same number */
 } lh_ages;
@@ -321,6 +331,7 @@ typedef struct lh_grower {
   size_t n, capacity;
   lh_top *tops; /* of all found, and from first_top on of the one that comes next */
   size_t n_tops, first_top, top_capacity;
+  uint64_t *marks; /* a bit for each position; 0 but while tops are put in order */
 } lh_grower;
 
 /* The bytes of a collection are what its tops dominate, however these are nested: begin, name each
@@ -344,15 +355,22 @@ bool lh_find_collections(lh_grower *grower);
 /* growing_linked.c: adds the sets of linked objects, after the tables. O(n + m). */
 bool lh_find_linked(lh_grower *grower);
 
+/* As much of a string as is read: one long string may be the key of many entries. */
+typedef struct lh_key_bytes {
+  const char *bytes;
+  size_t n;
+} lh_key_bytes;
+
 /* growing_keys.c: what the keys of a table have in common. All zero is a table without any. */
 typedef struct lh_keys_seen {
   uint64_t n, n_integers, n_numbers, n_strings, n_objects;
   double least, greatest;                     /* of the numbers, integers included */
   uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
-  lh_id numbered[4];      /* the first four with digits that differ in more than these, and */
-  uint64_t n_numbered[4]; /* how many differ from each in its digits only */
-  uint64_t length;        /* of all strings; UINT64_MAX: they differ */
-  lh_id example;          /* the first string in the order of bytes */
+  lh_key_bytes numbered[4]; /* the first four with digits that differ in more than these, and */
+  uint64_t n_numbered[4];   /* how many differ from each in its digits only */
+  uint64_t length;          /* of all strings; UINT64_MAX: they differ */
+  lh_id example;            /* the first string in the order of bytes, */
+  lh_key_bytes of_example;  /* which are the same in each run */
 } lh_keys_seen;
 
 void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key);

@@ -6,8 +6,11 @@
 ** values are but booleans or numbers, as in a set, or few. A table costs its entries.
 */
 #include "analyses.h"
+#include "read/decode.h"
 
 #include <string.h>
+
+enum { SOME = 64 }; /* entries are read so many at once */
 
 typedef struct counting {
   lh_grower *grower;
@@ -79,19 +82,23 @@ static bool is_never_weak(const lh_snapshot *snapshot, lh_value value) {
   return value.kind != LH_VALUE_OBJECT || lh_is_string(snapshot, value.as.object);
 }
 
+static void look_at_entry(counting *f, contents *c, lh_value key, lh_value value) {
+  lh_see_key(&c->keys, f->snapshot, key);
+  count_value(f, c, value);
+  if (key.kind == LH_VALUE_OBJECT && !lh_is_string(f->snapshot, key.as.object))
+    c->key_bytes += lh_retained_bytes(f->snapshot, key.as.object);
+  if (value.kind == LH_VALUE_OBJECT)
+    c->value_bytes += lh_retained_bytes(f->snapshot, value.as.object);
+  c->n_staying += (!c->weak_keys || is_never_weak(f->snapshot, key)) &&
+                  (!c->weak_values || is_never_weak(f->snapshot, value));
+}
+
 static void look_at_values(counting *f, lh_id table, contents *c) {
   lh_edges it;
-  lh_value key, value;
-  for (lh_entries_begin(f->snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
-    lh_see_key(&c->keys, f->snapshot, key);
-    count_value(f, c, value);
-    if (key.kind == LH_VALUE_OBJECT && !lh_is_string(f->snapshot, key.as.object))
-      c->key_bytes += lh_retained_bytes(f->snapshot, key.as.object);
-    if (value.kind == LH_VALUE_OBJECT)
-      c->value_bytes += lh_retained_bytes(f->snapshot, value.as.object);
-    c->n_staying += (!c->weak_keys || is_never_weak(f->snapshot, key)) &&
-                    (!c->weak_values || is_never_weak(f->snapshot, value));
-  }
+  lh_entry entries[SOME];
+  lh_entries_begin(f->snapshot, table, &it);
+  for (size_t n; (n = lh_entries_some(&it, entries, SOME)) > 0;)
+    for (size_t i = 0; i < n; i++) look_at_entry(f, c, entries[i].key, entries[i].value);
   choose_class(f, c);
 }
 
@@ -195,15 +202,19 @@ static bool look_at_ages(counting *f, lh_growing *g) {
   const lh_tree *tree = f->grower->tree;
   lh_youth youth = lh_ages_begin(&f->grower->ages);
   lh_edges it;
-  lh_value key, value;
+  lh_entry entries[SOME];
   bool ok = true;
   lh_begin_tops(f->grower);
   if (!f->is_shared) {
     youth.objects = tree->end[tree->position[g->id]] - tree->position[g->id];
     ok = lh_add_top(f->grower, g->id);
   }
-  for (lh_entries_begin(f->snapshot, g->id, &it); ok && lh_entries_next(&it, &key, &value);)
-    ok = add_entry(f, g, &youth, key, value);
+  lh_entries_begin(f->snapshot, g->id, &it);
+  for (size_t n = 1; ok && n > 0;) {
+    n = lh_entries_some(&it, entries, SOME);
+    for (size_t i = 0; ok && i < n; i++)
+      ok = add_entry(f, g, &youth, entries[i].key, entries[i].value);
+  }
   lh_ages_end(&f->grower->ages, g, &youth, g->id);
   return ok;
 }

@@ -27,6 +27,7 @@ typedef struct search {
   const lh_snapshot *snapshot;
   const lh_tree *tree;
   const lh_id *top;
+  uint8_t *heads; /* of each object: a cluster begins there */
   lh_gathering here, below;
   uint8_t *told;
   lh_id *stack;
@@ -165,8 +166,16 @@ static bool look_at_object(search *s, lh_id id) {
   return tell_suspect(s, id, &extent, rest);
 }
 
+static bool find_heads(search *s) {
+  uint32_t n = s->snapshot->n;
+  s->heads = lh_alloc_zeroed((size_t)n + 1, 1);
+  for (lh_id id = 0; s->heads && id <= n; id++) s->heads[s->top[id]] |= s->top[id] != id;
+  s->here.heads = s->below.heads = s->heads;
+  return s->heads != NULL;
+}
+
 static bool walk_down(search *s) {
-  bool ok = push_object(s, LH_ROOT);
+  bool ok = find_heads(s) && push_object(s, LH_ROOT);
   while (ok && s->n_stack > 0) ok = look_at_object(s, s->stack[--s->n_stack]);
   return ok;
 }
@@ -193,6 +202,7 @@ int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
   if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_suspects);
   lh_gathering_free(&s.here);
   lh_gathering_free(&s.below);
+  lh_free(s.heads);
   lh_free(s.told);
   lh_free(s.stack);
   if (ok) return LH_OK;

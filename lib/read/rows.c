@@ -126,7 +126,7 @@ static void put_target(resolver *r, const pending *p) {
   begin_rows_to(r, p->source);
   if (__builtin_expect(!p->id || *p->id == LH_NO_OBJECT, 0)) {
     r->lost_key = is_key;
-    if (is_key) s->key_kinds[p->source] |= LH_HAS_POINTERS;
+    s->key_kinds[p->source] |= is_key ? LH_HAS_POINTERS : LH_HAS_SCALARS;
     return;
   }
   if (__builtin_expect(r->lost_key && !is_key, 0)) label = LH_EDGE_VALUE | LH_LABEL_ODD;
