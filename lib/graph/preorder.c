@@ -3,9 +3,9 @@
 ** preorder: a subtree is an interval, so questions about it are sums over arrays. No stack: the
 ** sizes of subtrees, from the leaves up, say where each begins.
 **
-** The tree of dominators is made when somebody first asks for it, and kept with the snapshot until a
-** question that needs much memory itself lets it go: 12 bytes an object, and 8 more for a while; 2.2
-** million objects take 0.05 s.
+** The tree of dominators is made when somebody first asks for it, and kept with the snapshot until
+** a question that needs much memory itself lets it go: 12 bytes an object, and 8 more for a while;
+** 2.2 million objects take 0.05 s.
 */
 #include "graph.h"
 
