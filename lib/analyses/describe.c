@@ -212,6 +212,7 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   lh_instances of = {.snapshot = snapshot};
   bool found, ok;
+  if (!snapshot->trees) lh_drop_dominator_tree(snapshot); /* a picture would need it again */
   uint8_t *matches = match_classes(snapshot, name, out, &found);
   if (matches && !found) {
     lh_free(matches);

@@ -71,13 +71,12 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->named_by);
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
-  lh_dominator_tree_free(snapshot->dominator_tree);
+  lh_drop_dominator_tree(snapshot);
   lh_free(snapshot->clusters);
   if (snapshot->trees) snapshot->free_trees(snapshot->trees);
   if (snapshot->age_sums) snapshot->free_age_sums(snapshot->age_sums);
   if (snapshot->fields) snapshot->free_fields(snapshot->fields);
   snapshot->referrers = NULL;
-  snapshot->dominator_tree = NULL;
   snapshot->clusters = NULL;
   snapshot->trees = NULL;
   snapshot->steps = NULL;

@@ -25,9 +25,10 @@
 **     then.
 **   - EVAL turns the ancestors around on its way up and back again on its way down: no stack.
 **
-** Memory beside the result: 4 n for the order, 16 for each vertex with edges, 8 for each edge from
-** a higher to a lower number, and behind those 8 for each leaf. Where every edge leads to a random place cache
-** misses take most of the time; looking ahead as in reach.c was tried there and gained nothing.
+** Memory beside the result: 4 n for the order, 16 for each vertex with edges, 8 for each edge
+** from a higher to a lower number, and behind those 8 for each leaf. Where every edge leads to a
+** random place cache misses take most of the time; looking ahead as in reach.c was tried there
+** and gained nothing.
 */
 #include "graph.h"
 

@@ -241,6 +241,9 @@ void lh_free_tree(lh_tree *tree);
 const lh_tree *lh_dominator_tree(lh_snapshot *snapshot);
 void lh_dominator_tree_free(lh_tree *tree); /* NULL is fine */
 
+/* Whoever has it from lh_dominator_tree must have done with it. */
+void lh_drop_dominator_tree(lh_snapshot *snapshot);
+
 /* Both are reachable. */
 static inline bool lh_dominates(const lh_tree *tree, lh_id above, lh_id id) {
   uint32_t p = tree->position[above], q = tree->position[id];
