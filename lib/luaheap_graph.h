@@ -68,8 +68,10 @@ uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id);
 /* LH_ROOT for what several roots hold; LH_NO_OBJECT for garbage and for LH_ROOT. */
 lh_id lh_immediate_dominator(const lh_snapshot *snapshot, lh_id id);
 
-/* Edges on the shortest path from LH_ROOT; UINT32_MAX for garbage. */
+/* Edges on the shortest path from LH_ROOT; UINT32_MAX for garbage. And the object before the last
+** of them, which is LH_ROOT for what a root refers to; LH_NO_OBJECT for garbage and for LH_ROOT. */
 uint32_t lh_distance(const lh_snapshot *snapshot, lh_id id);
+lh_id lh_nearest_holder(const lh_snapshot *snapshot, lh_id id);
 
 typedef struct lh_reach {
   uint64_t reachable_objects, reachable_bytes;

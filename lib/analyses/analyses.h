@@ -21,9 +21,8 @@
 **                      and by which else (merged_elsewhere.c)
 **     waste.c          what memory holds without need: waste.h tells its files
 **
-** What several of them need: dominator_tree.c (as intervals), clusters.c (lists and trees seen as
-** one thing), gather.c (many objects as a few classes), ranking.c (the best few). Private to the
-** library.
+** What several of them need: clusters.c (lists and trees seen as one thing), gather.c (many objects
+** as a few classes), ranking.c (the best few). Private to the library.
 */
 #ifndef LUAHEAP_ANALYSES_H
 #define LUAHEAP_ANALYSES_H
@@ -31,31 +30,6 @@
 #include "graph/graph.h"
 #include "luaheap_analyses.h"
 #include "name/place.h"
-
-/* {=== dominator_tree.c ============================================================== */
-
-/* The tree of dominators in preorder: the subtree of v is order[position[v]] to
-** order[end[position[v]] - 1], v first. For unreachable objects position is not set. */
-typedef struct lh_tree {
-  const lh_snapshot *snapshot;
-  uint32_t n;
-  lh_id *order;
-  uint32_t *end;
-  uint32_t *position;
-} lh_tree;
-
-/* False: out of memory. To be followed by lh_tree_free, whatever it returns. O(n). */
-bool lh_tree_make(lh_tree *tree, const lh_snapshot *snapshot);
-
-/* The same of one object and what it dominates: for all others position is not set. O(what it
-** dominates), but for the first call, which makes the index of children. */
-bool lh_tree_make_below(lh_tree *tree, lh_snapshot *snapshot, lh_id top);
-void lh_tree_free(lh_tree *tree);
-
-static inline bool lh_dominates(const lh_tree *tree, lh_id above, lh_id id) {
-  uint32_t p = tree->position[above], q = tree->position[id];
-  return p <= q && q < tree->end[p];
-}
 
 /* Is it a part of every program, which as such is no one's leak: the root, _G, package.loaded and
 ** the modules in it, the registry, the main thread, code, objects of luaheap? */
@@ -76,10 +50,7 @@ enum { LH_LEAST_CLUSTER = 8 };
 ** things hang. */
 #define LH_GOES_ON 0.7
 
-/* NULL: out of memory. Freed by the caller. O(n). */
-lh_id *lh_find_clusters(const lh_tree *tree);
-
-/* Those of the whole snapshot, which keeps them. NULL: out of memory. The first call O(n). */
+/* They are kept with the snapshot. NULL: out of memory. The first call O(n). */
 const lh_id *lh_kept_clusters(lh_snapshot *snapshot);
 
 /* Of a union-find: the object that represents the set of this one. */
@@ -96,6 +67,7 @@ static inline lh_id lh_find_first(lh_id *set, lh_id id) {
 typedef struct lh_gathering {
   const lh_tree *tree;
   const lh_id *top;
+  const uint8_t *heads; /* of each object: it is the top of others, too; NULL: not known */
   uint32_t *row_of;     /* of each class; LH_NO_NUMBER */
   lh_accumulated *rows; /* of the last lh_gather, those with most bytes first */
   uint32_t n_rows;
@@ -148,8 +120,15 @@ typedef struct lh_ranking {
 ** they are sorted, the best first. False: out of memory. O(log limit). */
 bool lh_rank(lh_ranking *ranking, lh_ranked candidate);
 
+static inline bool lh_is_better(const lh_ranked *a, const lh_ranked *b) {
+  return a->key != b->key ? a->key > b->key : a->tie < b->tie;
+}
+
 /* Would it be kept? O(1). */
-bool lh_is_better_ranked(const lh_ranking *ranking, const lh_ranked *candidate);
+static inline bool lh_is_better_ranked(const lh_ranking *r, const lh_ranked *candidate) {
+  return r->limit == 0 || r->n < r->limit || lh_is_better(candidate, &r->list[0]);
+}
+
 void lh_sort_ranking(lh_ranking *ranking);
 
 /* In a ranking that is used by these two alone: takes the best out of it, of which there is one. */
@@ -245,7 +224,7 @@ typedef struct lh_merged_step {
 } lh_merged_step;
 
 typedef struct lh_step_tree {
-  lh_folded_paths paths; /* but for their folder they are gone when this is made */
+  const lh_folds *folds; /* of the snapshot */
   lh_merged_step *list;  /* the first is the root */
   size_t n, capacity;
   uint32_t *of;       /* the step of each object on a path; 0: of none */
@@ -308,6 +287,8 @@ typedef struct lh_ages {
   uint32_t round;          /* a number for each collection that is looked at */
   uint32_t *counted;       /* of each object: the last round in which it was an element */
   uint32_t *epochs;        /* of each epoch: the last round with an element of it */
+  lh_id_range neighbours;  /* objects that have the epoch of the last element */
+  uint32_t epoch;
   lh_history history;
   uint64_t content_seed; /* secret, so that no two contents are made to be the same number */
 } lh_ages;
@@ -344,12 +325,13 @@ typedef struct lh_top {
 
 typedef struct lh_grower {
   lh_snapshot *snapshot;
-  lh_tree tree;
+  const lh_tree *tree;
   lh_ages ages;
   lh_growing *found;
   size_t n, capacity;
   lh_top *tops; /* of all found, and from first_top on of the one that comes next */
   size_t n_tops, first_top, top_capacity;
+  uint64_t *marks; /* a bit for each position; 0 but while tops are put in order */
 } lh_grower;
 
 /* The bytes of a collection are what its tops dominate, however these are nested: begin, name each
@@ -373,15 +355,22 @@ bool lh_find_collections(lh_grower *grower);
 /* growing_linked.c: adds the sets of linked objects, after the tables. O(n + m). */
 bool lh_find_linked(lh_grower *grower);
 
+/* As much of a string as is read: one long string may be the key of many entries. */
+typedef struct lh_key_bytes {
+  const char *bytes;
+  size_t n;
+} lh_key_bytes;
+
 /* growing_keys.c: what the keys of a table have in common. All zero is a table without any. */
 typedef struct lh_keys_seen {
   uint64_t n, n_integers, n_numbers, n_strings, n_objects;
   double least, greatest;                     /* of the numbers, integers included */
   uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
-  lh_id numbered[4];      /* the first four with digits that differ in more than these, and */
-  uint64_t n_numbered[4]; /* how many differ from each in its digits only */
-  uint64_t length;        /* of all strings; UINT64_MAX: they differ */
-  lh_id example;          /* the first string in the order of bytes */
+  lh_key_bytes numbered[4]; /* the first four with digits that differ in more than these, and */
+  uint64_t n_numbered[4];   /* how many differ from each in its digits only */
+  uint64_t length;          /* of all strings; UINT64_MAX: they differ */
+  lh_id example;            /* the first string in the order of bytes, */
+  lh_key_bytes of_example;  /* which are the same in each run */
 } lh_keys_seen;
 
 void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key);

@@ -105,50 +105,65 @@ static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, 
 /* The holder, and what is above it, until four tables have been seen. */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
                   lh_error *error) {
-  lh_path path;
   *out = (lh_bound){.name = LH_NO_OBJECT};
   if (count == 0 || holder == LH_ROOT) return LH_OK;
-  int code = lh_shortest_path(snapshot, holder, &path, error);
+  int code = lh_check_id(snapshot, holder, error);
   if (code) return code;
+  if (!lh_is_reachable(snapshot, holder))
+    return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
   unsigned n_tables = 0;
-  for (size_t i = path.n_steps; n_tables < MOST_TABLES && out->limit == 0; i--) {
-    lh_id id = i > 0 ? path.steps[i - 1].target : LH_ROOT;
-    if (lh_is_plumbing(snapshot, id)) break;
+  for (lh_id id = holder; n_tables < MOST_TABLES && out->limit == 0; id = snapshot->parent[id]) {
+    if (lh_is_plumbing(snapshot, id)) break; /* as the root is */
     if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) continue;
     n_tables++;
     look_into(snapshot, id, count, out);
   }
-  lh_paths_free(&path, 1);
   return LH_OK;
+}
+
+/* A search for several objects. */
+typedef struct search {
+  lh_snapshot *snapshot;
+  const uint64_t *counts; /* of each, as all below */
+  lh_bound *bounds;
+  uint8_t *n_seen;  /* referrers */
+  uint32_t *number; /* of each object of the snapshot: from 1 on; 0: it is none of them */
+} search;
+
+/* Few edges lead to them, or not all are looked at: so the source of an edge is searched for. */
+static int look_at_referrers(search *s) {
+  const lh_snapshot *snapshot = s->snapshot;
+  int code = LH_OK;
+  lh_id source = 0;
+  const lh_id *edge = snapshot->edge;
+  const uint32_t *number_of = s->number;
+  uint32_t end = snapshot->first_edge[snapshot->n + 1];
+  for (uint32_t e = snapshot->first_edge[1]; e < end && !code; e++) {
+    uint32_t number = number_of[edge[e]];
+    if (number == 0 || snapshot->label[e] & LH_LABEL_ASIDE) continue;
+    uint32_t i = number - 1;
+    if (s->bounds[i].limit > 0 || s->n_seen[i] == MOST_REFERRERS) continue;
+    LH_LOWER_BOUND(source, snapshot->n + 1, snapshot->first_edge[source + 1] <= e);
+    if (!lh_is_reachable(snapshot, source) || lh_is_own(snapshot, source)) continue;
+    s->n_seen[i]++;
+    code = lh_find_bound(s->snapshot, source, s->counts[i], &s->bounds[i], NULL);
+  }
+  return code;
 }
 
 int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *counts, size_t n,
                    lh_bound *bounds, lh_error *error) {
-  const lh_graph graph = lh_graph_of(snapshot);
-  uint8_t *wanted = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  uint8_t *n_seen = lh_alloc_zeroed(n, 1);
-  lh_map index = {0};
-  int code = wanted && n_seen ? LH_OK : LH_EMEMORY;
+  search s = {.snapshot = snapshot, .counts = counts, .bounds = bounds};
+  s.number = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *s.number);
+  s.n_seen = lh_alloc_zeroed(n, 1);
+  int code = s.number && s.n_seen ? LH_OK : LH_EMEMORY;
   for (size_t i = 0; i < n && !code; i++) {
-    uint32_t *at = lh_map_at(&index, ids[i]);
-    if (!at) code = LH_EMEMORY;
-    if (at) *at = (uint32_t)i;
-    wanted[ids[i]] = 1;
+    s.number[ids[i]] = (uint32_t)i + 1;
     bounds[i] = (lh_bound){.name = LH_NO_OBJECT};
   }
-  for (lh_id id = 1; id <= snapshot->n && !code; id++) {
-    if (!lh_is_reachable(snapshot, id) || lh_is_own(snapshot, id)) continue;
-    for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1] && !code; e++) {
-      if (!wanted[graph.edge[e]] || snapshot->label[e] & LH_LABEL_ASIDE) continue;
-      uint32_t i = lh_map_get(&index, graph.edge[e]);
-      if (bounds[i].limit > 0 || n_seen[i] == MOST_REFERRERS) continue;
-      n_seen[i]++;
-      code = lh_find_bound(snapshot, id, counts[i], &bounds[i], NULL);
-    }
-  }
-  lh_map_free(&index);
-  lh_free(wanted);
-  lh_free(n_seen);
+  if (!code) code = look_at_referrers(&s);
+  lh_free(s.number);
+  lh_free(s.n_seen);
   return code ? lh_fail_memory(error, "looking for limits") : LH_OK;
 }
 

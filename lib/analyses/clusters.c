@@ -56,7 +56,7 @@ static bool dissolve(const lh_tree *tree, lh_id *top) {
   return true;
 }
 
-lh_id *lh_find_clusters(const lh_tree *tree) {
+static lh_id *find_clusters(const lh_tree *tree) {
   const lh_snapshot *snapshot = tree->snapshot;
   lh_id *top = lh_alloc((size_t)snapshot->n + 1, sizeof *top);
   if (!top) return NULL;
@@ -75,9 +75,8 @@ lh_id *lh_find_clusters(const lh_tree *tree) {
 }
 
 const lh_id *lh_kept_clusters(lh_snapshot *snapshot) {
-  lh_tree tree;
   if (snapshot->clusters) return snapshot->clusters;
-  if (lh_tree_make(&tree, snapshot)) snapshot->clusters = lh_find_clusters(&tree);
-  lh_tree_free(&tree);
+  const lh_tree *tree = lh_dominator_tree(snapshot);
+  if (tree) snapshot->clusters = find_clusters(tree);
   return snapshot->clusters;
 }

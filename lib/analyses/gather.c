@@ -44,6 +44,9 @@ bool lh_list_below(lh_gathering *g, lh_id top) {
 lh_extent lh_extent_of(const lh_gathering *g, lh_id top) {
   const lh_tree *tree = g->tree;
   const lh_snapshot *snapshot = tree->snapshot;
+  const uint32_t *of = snapshot->classes->of;
+  if (g->heads && !g->heads[top])
+    return (lh_extent){.members = 1, .shallow_bytes = lh_shallow_bytes(snapshot, top)};
   lh_extent extent = {0};
   lh_id last = top;
   for (uint32_t p = tree->position[top], end = tree->end[p]; p < end;) {
@@ -54,7 +57,7 @@ lh_extent lh_extent_of(const lh_gathering *g, lh_id top) {
     }
     if (!lh_dominates(tree, last, id)) extent.branches = true;
     last = id;
-    extent.members += lh_class_of(snapshot, id) == lh_class_of(snapshot, top);
+    extent.members += of[id] == of[top];
     extent.shallow_bytes += lh_shallow_bytes(snapshot, id);
     p++;
   }
@@ -74,7 +77,7 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops) {
   const lh_snapshot *snapshot = g->tree->snapshot;
   g->n_rows = 0;
   for (size_t i = 0; i < n_tops; i++) {
-    uint32_t class_index = lh_class_of(snapshot, tops[i]);
+    uint32_t class_index = snapshot->classes->of[tops[i]];
     if (class_index == UINT32_MAX) continue;
     uint32_t *row = &g->row_of[class_index];
     if (*row == LH_NO_NUMBER) {

@@ -27,25 +27,51 @@ typedef struct grouping {
 bool lh_add_top(lh_grower *grower, lh_id id) {
   if (!lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
     return false;
-  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree.position[id]};
+  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree->position[id]};
   return true;
 }
 
 static int compare_tops(const void *left, const void *right) {
   const lh_top *a = left, *b = right;
-  if (a->of != b->of) return a->of < b->of ? -1 : 1;
   return (a->position > b->position) - (a->position < b->position);
 }
 
-/* Drops what another one of the same number dominates, and adds up the bytes of the others by that
-** number. Returns how many are left. */
-static size_t add_up_tops(const lh_tree *tree, lh_top *tops, size_t n, uint64_t *bytes) {
+/* Puts tops in order; they may become fewer, as none stays twice. Returns how many there are. Near
+** to O(n): by a bit for each position, unless the bits between them are far more than they. */
+static size_t sort_tops(lh_grower *grower, lh_top *tops, size_t n) {
+  enum { MOST_WORDS = 8 }; /* for a top */
+  uint32_t least = UINT32_MAX, greatest = 0;
   size_t n_left = 0;
-  if (n > 1) qsort(tops, n, sizeof *tops, compare_tops);
   for (size_t i = 0; i < n; i++) {
-    const lh_top *last = n_left > 0 ? &tops[n_left - 1] : NULL;
-    if (last && last->of == tops[i].of && tops[i].position < tree->end[last->position]) continue;
-    bytes[tops[i].of] += lh_retained_bytes(tree->snapshot, tree->order[tops[i].position]);
+    if (tops[i].position < least) least = tops[i].position;
+    if (tops[i].position > greatest) greatest = tops[i].position;
+  }
+  if (n > 0 && (greatest - least) / 64 > MOST_WORDS * n) {
+    qsort(tops, n, sizeof *tops, compare_tops);
+    return n;
+  }
+  for (size_t i = 0; i < n; i++)
+    grower->marks[tops[i].position / 64] |= UINT64_C(1) << tops[i].position % 64;
+  for (uint32_t word = least / 64; n > 0 && word <= greatest / 64; word++) {
+    for (uint64_t bits = grower->marks[word]; bits != 0; bits &= bits - 1)
+      tops[n_left++] = (lh_top){.position = word * 64 + (uint32_t)__builtin_ctzll(bits)};
+    grower->marks[word] = 0;
+  }
+  return n_left;
+}
+
+/* Drops what another one dominates, and adds up the bytes of the others. Returns how many are left.
+ */
+static size_t add_up_tops(lh_grower *grower, lh_top *tops, size_t n, uint64_t *bytes) {
+  const lh_tree *tree = grower->tree;
+  uint32_t covered = 0;
+  size_t n_left = 0;
+  n = sort_tops(grower, tops, n);
+  for (size_t i = 0; i < n; i++) {
+    uint32_t p = tops[i].position;
+    if (p < covered) continue;
+    covered = tree->end[p];
+    *bytes += lh_retained_bytes(tree->snapshot, tree->order[p]);
     tops[n_left++] = tops[i];
   }
   return n_left;
@@ -63,7 +89,7 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
   size_t n = grower->n_tops - grower->first_top;
   *added = *g;
   added->bytes = slot_bytes(grower->snapshot, g);
-  n = n > 0 ? add_up_tops(&grower->tree, tops, n, &added->bytes) : 0;
+  n = add_up_tops(grower, tops, n, &added->bytes);
   for (size_t i = 0; i < n; i++) tops[i].of = (uint32_t)grower->n;
   grower->n_tops = grower->first_top += n;
   added->prospect = lh_prospect_of(&grower->ages, added);
@@ -97,13 +123,34 @@ static void merge_growing(lh_growing *row, const lh_growing *g) {
   *row = both;
 }
 
+/* The rows of the tops at each position: those at p are row[first[p]] to row[first[p + 1] - 1]. */
+static void sort_rows_of_tops(const lh_grower *g, const uint32_t *row_of, uint32_t *first,
+                              uint32_t *row) {
+  for (size_t i = 0; i < g->first_top; i++) first[g->tops[i].position + 2]++;
+  for (uint32_t p = 0; p < g->tree->n; p++) first[p + 2] += first[p + 1];
+  for (size_t i = 0; i < g->first_top; i++)
+    row[first[g->tops[i].position + 1]++] = row_of[g->tops[i].of];
+}
+
 /* No byte twice, where the tables of a row, or the lists, hold one another. */
-static void add_up_rows(grouping *f, const uint32_t *row_of, uint64_t *bytes, lh_growings *out) {
-  lh_grower *g = f->grower;
-  lh_begin_tops(g); /* without those of what was not added */
-  for (size_t i = 0; i < g->n_tops; i++) g->tops[i].of = row_of[g->tops[i].of];
-  if (g->n_tops > 0) g->n_tops = add_up_tops(&g->tree, g->tops, g->n_tops, bytes);
-  for (size_t i = 0; i < out->n; i++) out->list[i].bytes = bytes[i];
+static bool add_up_rows(const lh_grower *g, const uint32_t *row_of, uint64_t *bytes,
+                        size_t n_rows) {
+  const lh_tree *tree = g->tree;
+  uint32_t *first = lh_alloc_zeroed((size_t)tree->n + 2, sizeof *first);
+  uint32_t *row = lh_alloc(g->first_top, sizeof *row); /* without those of what was not added */
+  uint32_t *covered = lh_alloc_zeroed(n_rows, sizeof *covered);
+  bool ok = first && row && covered;
+  if (ok) sort_rows_of_tops(g, row_of, first, row);
+  for (uint32_t p = 0; ok && p < tree->n; p++)
+    for (uint32_t i = first[p]; i < first[p + 1]; i++) {
+      if (p < covered[row[i]]) continue;
+      covered[row[i]] = tree->end[p];
+      bytes[row[i]] += lh_retained_bytes(tree->snapshot, tree->order[p]);
+    }
+  lh_free(first);
+  lh_free(row);
+  lh_free(covered);
+  return ok;
 }
 
 static bool make_growing_rows(grouping *f, lh_growings *out) {
@@ -126,7 +173,8 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
     row_of[i] = *row;
     bytes[*row] += slot_bytes(f->grower->snapshot, &f->grower->found[i]);
   }
-  if (ok) add_up_rows(f, row_of, bytes, out);
+  ok = ok && add_up_rows(f->grower, row_of, bytes, out->n);
+  for (size_t i = 0; ok && i < out->n; i++) out->list[i].bytes = bytes[i];
   lh_free(bytes);
   lh_free(row_of);
   return ok;
@@ -199,9 +247,11 @@ static bool group_by_path(grouping *f, lh_growings *out) {
 }
 
 static bool find_what_grows(lh_grower *grower) {
-  return lh_tree_make(&grower->tree, grower->snapshot) &&
-         lh_ages_make(&grower->ages, &grower->tree) && lh_find_collections(grower) &&
-         lh_find_linked(grower);
+  grower->tree = lh_dominator_tree(grower->snapshot);
+  if (!grower->tree) return false;
+  grower->marks = lh_alloc_zeroed(grower->tree->n / 64 + 1, sizeof *grower->marks);
+  return grower->marks && lh_ages_make(&grower->ages, grower->tree) &&
+         lh_find_collections(grower) && lh_find_linked(grower);
 }
 
 int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
@@ -211,10 +261,10 @@ int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
   lh_grower grower = {.snapshot = snapshot};
   grouping f = {.grower = &grower};
   bool ok = find_what_grows(&grower) && group_by_path(&f, out);
-  lh_tree_free(&grower.tree);
   lh_ages_free(&grower.ages);
   lh_free(grower.found);
   lh_free(grower.tops);
+  lh_free(grower.marks);
   lh_places_free(&f.places);
   lh_strings_free(&f.elements);
   lh_map_free(&f.row_of);

@@ -20,20 +20,30 @@
 #define LEAST_YOUNGER_LATER 0.25
 #define LARGE_SHARE 0.1
 
+/* Counts objects that are reachable and not luaheap's. */
+static uint64_t count_in(const lh_snapshot *snapshot, lh_id first, lh_id end) {
+  uint64_t n = 0;
+  for (lh_id id = first; id < end; id++)
+    n += lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
+  return n;
+}
+
 /* Of the objects of allgc, which come first, each counts those before it. */
 static void order_by_age(lh_ages *a) {
   const lh_snapshot *snapshot = a->snapshot;
-  uint64_t n = 0, n_since = 0;
-  lh_id_range before[2] = {lh_epoch_range(snapshot, LH_LIST_ALLGC, 0),
-                           lh_epoch_range(snapshot, LH_LIST_FINOBJ, 0)};
+  const lh_id *first = snapshot->list_first;
+  uint64_t n_before = 0;
   for (lh_id id = 1; id <= snapshot->n; id++) {
     a->younger[id] = a->n;
-    if (!lh_is_reachable(snapshot, id) || lh_is_own(snapshot, id)) continue;
-    n++;
-    n_since += id < snapshot->list_first[LH_LIST_TOBEFNZ] && !lh_in_ranges(before, id);
-    a->n += id < snapshot->list_first[LH_LIST_FINOBJ];
+    a->n += id < first[LH_LIST_FINOBJ] && lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
   }
-  a->since_first_mark = n > 0 ? (double)n_since / (double)n : 0;
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
+    lh_id_range before = lh_epoch_range(snapshot, list, 0);
+    n_before += count_in(snapshot, before.first, before.end);
+  }
+  uint64_t n_aged = a->n + count_in(snapshot, first[LH_LIST_FINOBJ], first[LH_LIST_TOBEFNZ]);
+  uint64_t n = n_aged + count_in(snapshot, first[LH_LIST_TOBEFNZ], snapshot->n + 1);
+  a->since_first_mark = n > 0 ? (double)(n_aged - n_before) / (double)n : 0;
 }
 
 bool lh_ages_make(lh_ages *ages, const lh_tree *tree) {
@@ -61,9 +71,21 @@ lh_youth lh_ages_begin(lh_ages *ages) {
   return (lh_youth){.youngest = LH_NO_OBJECT};
 }
 
+/* Elements of one table were mostly allocated one after the other. */
+static uint32_t epoch_of(lh_ages *a, lh_id id) {
+  lh_list list = lh_list_of(a->snapshot, id);
+  if (list > LH_LIST_FINOBJ) return 0;
+  if (id < a->neighbours.first || id >= a->neighbours.end) {
+    a->epoch = lh_epoch(a->snapshot, id);
+    a->neighbours = lh_epoch_range(a->snapshot, list, a->epoch);
+  }
+  return a->epoch;
+}
+
 static void count_epoch(lh_ages *a, lh_growing *g, lh_id id) {
-  uint32_t n = lh_mark_count(a->snapshot), epoch = lh_epoch(a->snapshot, id);
+  uint32_t n = a->snapshot->n_marks;
   if (n == 0) return;
+  uint32_t epoch = epoch_of(a, id);
   if (epoch >= n) epoch = n - 1;
   if (g->aged == 0 || epoch < g->oldest_epoch) g->oldest_epoch = epoch;
   if (g->aged == 0 || epoch > g->youngest_epoch) g->youngest_epoch = epoch;

@@ -4,6 +4,7 @@
 ** set of names has.
 */
 #include "analyses.h"
+#include "read/decode.h"
 
 #include <string.h>
 
@@ -34,20 +35,55 @@ typedef struct letters {
   size_t digits, hex, inner_capitals, others;
 } letters;
 
+/* Eight characters at once: the highest bit of each byte that is from `low` to `high`, ASCII. */
+static uint64_t find_between(uint64_t x, unsigned char low, unsigned char high) {
+  const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+  uint64_t rest = x & ~tops;
+  return (rest + ones * (0x80u - low)) & ~(rest + ones * (0x7Fu - high)) & ~x & tops;
+}
+
+static size_t count_tops(uint64_t tops) {
+  return (size_t)((tops >> 7) * 0x0101010101010101u >> 56);
+}
+
+static uint64_t find_digits(uint64_t x) {
+  return find_between(x, '0', '9');
+}
+
+/* Up to 8 characters; behind the last there are zeros. */
+static uint64_t load_characters(const char *bytes, size_t n) {
+  uint64_t x = 0;
+  memcpy(&x, bytes, n < 8 ? n : 8);
+  return x;
+}
+
 static letters count_letters(const char *bytes, size_t n) {
-  letters l = {0};
-  for (size_t i = 0; i < n; i++) {
-    l.digits += is_digit(bytes[i]);
-    l.hex += is_hex(bytes[i]);
-    l.inner_capitals += i > 0 && bytes[i] >= 'A' && bytes[i] <= 'Z';
-    l.others += (unsigned char)bytes[i] <= ' ' || (unsigned char)bytes[i] > '~';
+  letters l = {.others = n};
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t x = load_characters(bytes + i, n - i), digits = find_digits(x);
+    l.digits += count_tops(digits);
+    l.hex += count_tops(digits | find_between(x | 0x2020202020202020u, 'a', 'f'));
+    l.inner_capitals += count_tops(find_between(x, 'A', 'Z'));
+    l.others -= count_tops(find_between(x, '!', '~'));
   }
+  l.inner_capitals -= n > 0 && bytes[0] >= 'A' && bytes[0] <= 'Z';
   return l;
+}
+
+/* Have both digits at the same places, and else the same? */
+static bool have_same_form(const char *a, const char *b, size_t n) {
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t x = load_characters(a + i, n - i), y = load_characters(b + i, n - i);
+    uint64_t digits = find_digits(x);
+    if (digits != find_digits(y) || ((x ^ y) & ~((digits >> 7) * 0xFF)) != 0) return false;
+  }
+  return true;
 }
 
 /* Do they differ in their digits only? */
 static bool are_numbered_alike(const char *a, size_t n, const char *b, size_t m) {
   size_t i = 0, k = 0;
+  if (n == m && have_same_form(a, b, n)) return true;
   while (i < n && k < m) {
     if (!is_digit(a[i]) && a[i] != b[k]) return false;
     if (is_digit(a[i]) != is_digit(b[k])) return false;
@@ -60,43 +96,34 @@ static bool are_numbered_alike(const char *a, size_t n, const char *b, size_t m)
 }
 
 static void see_numbered(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
-  const char *bytes, *other;
-  size_t n, m;
-  (void)lh_string_whole(snapshot, id, &bytes, &n);
+  lh_key_bytes key;
+  (void)lh_string_whole(snapshot, id, &key.bytes, &key.n);
   for (int i = 0; i < 4; i++) {
-    if (seen->n_numbered[i] == 0) seen->numbered[i] = id;
-    (void)lh_string_whole(snapshot, seen->numbered[i], &other, &m);
-    if (seen->numbered[i] != id && !are_numbered_alike(bytes, n, other, m)) continue;
+    if (seen->n_numbered[i] == 0) seen->numbered[i] = key;
+    const lh_key_bytes *known = &seen->numbered[i];
+    if (!are_numbered_alike(key.bytes, key.n, known->bytes, known->n)) continue;
     seen->n_numbered[i]++;
     return;
   }
 }
 
-/* As much of a key as is read: one long string may be the key of many entries. */
-static size_t read_bytes(const lh_object *string) {
-  uint64_t kept = string->as.string.kept;
-  return kept < LH_NAME_BYTES ? (size_t)kept : LH_NAME_BYTES;
-}
-
-/* The example is the first in the order of bytes: the same in each run. */
-static bool comes_before(const lh_snapshot *snapshot, const lh_object *string, lh_id other) {
-  lh_object o;
-  lh_object_at(snapshot, other, &o);
-  size_t n = read_bytes(string), m = read_bytes(&o);
-  int order = memcmp(string->as.string.bytes, o.as.string.bytes, n < m ? n : m);
-  return order ? order < 0 : n < m;
+static bool comes_before(const lh_key_bytes *a, const lh_key_bytes *b) {
+  int order = memcmp(a->bytes, b->bytes, a->n < b->n ? a->n : b->n);
+  return order ? order < 0 : a->n < b->n;
 }
 
 static void see_string(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
-  lh_object object;
-  lh_object_at(snapshot, id, &object);
-  const char *bytes = object.as.string.bytes;
-  size_t n = read_bytes(&object);
-  letters l = count_letters(bytes, n);
-  if (seen->n_strings++ == 0) seen->length = object.as.string.length;
-  if (seen->n_strings == 1 || comes_before(snapshot, &object, seen->example)) seen->example = id;
-  if (seen->length != object.as.string.length) seen->length = UINT64_MAX;
-  seen->n_uuids += is_uuid(bytes, n);
+  lh_kept_string string = lh_string_at(snapshot, id);
+  size_t n = string.kept < LH_NAME_BYTES ? (size_t)string.kept : LH_NAME_BYTES;
+  lh_key_bytes key = {string.bytes, n};
+  letters l = count_letters(key.bytes, n);
+  if (seen->n_strings++ == 0) seen->length = string.length;
+  if (seen->n_strings == 1 || comes_before(&key, &seen->of_example)) {
+    seen->example = id;
+    seen->of_example = key;
+  }
+  if (seen->length != string.length) seen->length = UINT64_MAX;
+  seen->n_uuids += is_uuid(key.bytes, n);
   seen->n_hex += n >= 8 && l.hex == n;
   seen->n_names += l.digits == 0 && l.others == 0 && n > 1;
   seen->n_tokens += n >= 8 && (l.digits > 0 || l.inner_capitals > 0);

@@ -10,6 +10,8 @@
 */
 #include "analyses.h"
 
+#include <string.h>
+
 static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   a = lh_find_first(set, a);
   b = lh_find_first(set, b);
@@ -17,47 +19,53 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   set[a_is_nearer ? b : a] = a_is_nearer ? a : b;
 }
 
+/* Does the class of an object say what it is for, and may there be links between objects of it? */
+static bool can_be_linked(const lh_snapshot *snapshot, lh_id id) {
+  unsigned type = snapshot->kind[id] & 15;
+  uint32_t class_index = snapshot->classes->of[id];
+  return (type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA) && class_index != UINT32_MAX &&
+         snapshot->classes->list[class_index].specific && lh_is_reachable(snapshot, id);
+}
+
 /* Of each object the member of its set that is nearest to the root. held[id]: another one of its
 ** class refers to it. NULL: out of memory. */
-static lh_id *make_sets(const lh_tree *tree, uint8_t *held) {
-  const lh_snapshot *snapshot = tree->snapshot;
+static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
   const lh_graph graph = lh_graph_of(snapshot);
   const uint32_t *of = snapshot->classes->of;
-  lh_id *set = lh_find_clusters(tree);
-  for (uint32_t p = 1; set && p < tree->n; p++) {
-    lh_id id = tree->order[p];
-    unsigned type = snapshot->kind[id] & 15;
-    uint32_t class_index = of[id];
-    if ((type != LH_TYPE_TABLE && type != LH_TYPE_USERDATA) || class_index == UINT32_MAX ||
-        !snapshot->classes->list[class_index].specific)
-      continue;
+  size_t n = (size_t)snapshot->n + 1;
+  const lh_id *clusters = lh_kept_clusters(snapshot);
+  lh_id *set = clusters ? lh_alloc(n, sizeof *set) : NULL;
+  if (!set) return NULL;
+  memcpy(set, clusters, n * sizeof *set);
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    if (!can_be_linked(snapshot, id)) continue;
     for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1]; e++) {
       lh_id target = graph.edge[e];
-      if (target == id || of[target] != class_index) continue;
+      if (of[target] != of[id] || target == id) continue;
       held[target] = 1;
       join_sets(set, snapshot->distance, id, target);
     }
   }
-  for (lh_id id = 0; set && id <= snapshot->n; id++) set[id] = lh_find_first(set, id);
+  for (lh_id id = 0; id < n; id++) set[id] = lh_find_first(set, id);
   return set;
 }
 
-/* Those of the class of the nearest one, by set; *n: how many. first[] is for all objects and two
-** more, cleared. */
-static void sort_members(const lh_tree *tree, const lh_id *set, uint32_t *first, lh_id *members,
-                         uint32_t *n) {
-  const lh_snapshot *snapshot = tree->snapshot;
+/* Those of the class of the nearest one, by set, of sets that are big enough; *n: how many. first[]
+** is for all objects, cleared. NULL: out of memory. */
+static lh_id *sort_members(const lh_snapshot *snapshot, const lh_id *set, uint32_t *first,
+                           uint32_t *n) {
   const uint32_t *of = snapshot->classes->of;
-  for (uint32_t p = 1; p < tree->n; p++) {
-    lh_id id = tree->order[p];
-    if (of[id] == of[set[id]]) first[set[id] + 1]++;
+  *n = 0;
+  for (lh_id id = 1; id <= snapshot->n; id++) first[set[id]] += of[id] == of[set[id]];
+  for (lh_id id = 0; id <= snapshot->n; id++) {
+    uint32_t n_members = first[id];
+    first[id] = n_members < LH_LEAST_ELEMENTS ? LH_NO_NUMBER : *n;
+    if (n_members >= LH_LEAST_ELEMENTS) *n += n_members;
   }
-  for (lh_id id = 0; id <= snapshot->n; id++) first[id + 1] += first[id];
-  *n = first[snapshot->n + 1];
-  for (uint32_t p = 1; p < tree->n; p++) {
-    lh_id id = tree->order[p];
-    if (of[id] == of[set[id]]) members[first[set[id]]++] = id;
-  }
+  lh_id *members = lh_alloc(*n, sizeof *members);
+  for (lh_id id = 1; members && id <= snapshot->n; id++)
+    if (first[set[id]] != LH_NO_NUMBER && of[id] == of[set[id]]) members[first[set[id]]++] = id;
+  return members;
 }
 
 /* Adds a set of n members. */
@@ -69,7 +77,7 @@ static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, c
   const lh_class_entry *class = lh_class_entry_of(snapshot, nearest);
   uint32_t n_elsewhere = 0, n_held = 0;
   bool ok = true;
-  if (n < LH_LEAST_ELEMENTS || !class) return true;
+  if (!class) return true;
   lh_growing g = {.is_list = true,
                   .tables = 1,
                   .entries = n,
@@ -99,15 +107,13 @@ static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, c
 }
 
 bool lh_find_linked(lh_grower *grower) {
-  const lh_tree *tree = &grower->tree;
-  size_t n = (size_t)grower->snapshot->n + 2;
+  size_t n = (size_t)grower->snapshot->n + 1;
   uint32_t n_members = 0;
   uint8_t *held = lh_alloc_zeroed(n, 1);
   uint32_t *first = lh_alloc_zeroed(n, sizeof *first);
-  lh_id *members = lh_alloc(tree->n, sizeof *members);
-  lh_id *set = held ? make_sets(tree, held) : NULL;
-  bool ok = set && first && members;
-  if (ok) sort_members(tree, set, first, members, &n_members);
+  lh_id *set = held && first ? make_sets(grower->snapshot, held) : NULL;
+  lh_id *members = set ? sort_members(grower->snapshot, set, first, &n_members) : NULL;
+  bool ok = members != NULL;
   for (uint32_t i = 0, end; ok && i < n_members; i = end) {
     for (end = i + 1; end < n_members && set[members[end]] == set[members[i]];) end++;
     ok = tell_set(grower, set, held, members + i, end - i);

@@ -6,8 +6,11 @@
 ** values are but booleans or numbers, as in a set, or few. A table costs its entries.
 */
 #include "analyses.h"
+#include "read/decode.h"
 
 #include <string.h>
+
+enum { SOME = 64 }; /* entries are read so many at once */
 
 typedef struct counting {
   lh_grower *grower;
@@ -79,19 +82,23 @@ static bool is_never_weak(const lh_snapshot *snapshot, lh_value value) {
   return value.kind != LH_VALUE_OBJECT || lh_is_string(snapshot, value.as.object);
 }
 
+static void look_at_entry(counting *f, contents *c, lh_value key, lh_value value) {
+  lh_see_key(&c->keys, f->snapshot, key);
+  count_value(f, c, value);
+  if (key.kind == LH_VALUE_OBJECT && !lh_is_string(f->snapshot, key.as.object))
+    c->key_bytes += lh_retained_bytes(f->snapshot, key.as.object);
+  if (value.kind == LH_VALUE_OBJECT)
+    c->value_bytes += lh_retained_bytes(f->snapshot, value.as.object);
+  c->n_staying += (!c->weak_keys || is_never_weak(f->snapshot, key)) &&
+                  (!c->weak_values || is_never_weak(f->snapshot, value));
+}
+
 static void look_at_values(counting *f, lh_id table, contents *c) {
   lh_edges it;
-  lh_value key, value;
-  for (lh_entries_begin(f->snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
-    lh_see_key(&c->keys, f->snapshot, key);
-    count_value(f, c, value);
-    if (key.kind == LH_VALUE_OBJECT && !lh_is_string(f->snapshot, key.as.object))
-      c->key_bytes += lh_retained_bytes(f->snapshot, key.as.object);
-    if (value.kind == LH_VALUE_OBJECT)
-      c->value_bytes += lh_retained_bytes(f->snapshot, value.as.object);
-    c->n_staying += (!c->weak_keys || is_never_weak(f->snapshot, key)) &&
-                    (!c->weak_values || is_never_weak(f->snapshot, value));
-  }
+  lh_entry entries[SOME];
+  lh_entries_begin(f->snapshot, table, &it);
+  for (size_t n; (n = lh_entries_some(&it, entries, SOME)) > 0;)
+    for (size_t i = 0; i < n; i++) look_at_entry(f, c, entries[i].key, entries[i].value);
   choose_class(f, c);
 }
 
@@ -164,7 +171,7 @@ static void tell_kinds_of_keys(const counting *f, lh_growing *g, const contents 
 static bool is_element(const counting *f, lh_value value, lh_id table) {
   lh_id id = value.kind == LH_VALUE_OBJECT ? value.as.object : LH_ROOT;
   return id != LH_ROOT && !lh_is_own(f->snapshot, id) && lh_is_reachable(f->snapshot, id) &&
-         !lh_dominates(&f->grower->tree, id, table);
+         !lh_dominates(f->grower->tree, id, table);
 }
 
 /* Of a table with other things beside its elements: is this one of them? */
@@ -175,7 +182,7 @@ static bool is_alike(const counting *f, const lh_growing *g, lh_value value) {
 }
 
 static bool add_entry(counting *f, lh_growing *g, lh_youth *youth, lh_value key, lh_value value) {
-  const lh_tree *tree = &f->grower->tree;
+  const lh_tree *tree = f->grower->tree;
   lh_value element = g->are_keys ? key : value;
   bool inner;
   if (f->is_shared && !is_alike(f, g, element)) return true;
@@ -192,18 +199,22 @@ static bool add_entry(counting *f, lh_growing *g, lh_youth *youth, lh_value key,
 /* All that the table retains is its own, but of those that belong to every program: of these the
 ** elements alone. */
 static bool look_at_ages(counting *f, lh_growing *g) {
-  const lh_tree *tree = &f->grower->tree;
+  const lh_tree *tree = f->grower->tree;
   lh_youth youth = lh_ages_begin(&f->grower->ages);
   lh_edges it;
-  lh_value key, value;
+  lh_entry entries[SOME];
   bool ok = true;
   lh_begin_tops(f->grower);
   if (!f->is_shared) {
     youth.objects = tree->end[tree->position[g->id]] - tree->position[g->id];
     ok = lh_add_top(f->grower, g->id);
   }
-  for (lh_entries_begin(f->snapshot, g->id, &it); ok && lh_entries_next(&it, &key, &value);)
-    ok = add_entry(f, g, &youth, key, value);
+  lh_entries_begin(f->snapshot, g->id, &it);
+  for (size_t n = 1; ok && n > 0;) {
+    n = lh_entries_some(&it, entries, SOME);
+    for (size_t i = 0; ok && i < n; i++)
+      ok = add_entry(f, g, &youth, entries[i].key, entries[i].value);
+  }
   lh_ages_end(&f->grower->ages, g, &youth, g->id);
   return ok;
 }

@@ -18,7 +18,7 @@ void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_step_tre
   if (any && !step->keys_vary)
     lh_add_key(text, snapshot, step->key, false);
   else
-    lh_text_string(text, lh_step_label(tree->paths.folder.tree, step->step));
+    lh_text_string(text, lh_step_label(tree->folds->folder.tree, step->step));
 }
 
 char *lh_step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, uint32_t at) {
@@ -37,7 +37,7 @@ char *lh_step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, uint32
     lh_step_piece(&piece, snapshot, tree, step);
     if (piece.failed) telling.text.failed = true;
     lh_tell(&telling, (lh_form)step->form, piece.bytes, piece.n,
-            tree->paths.folder.tree->steps[step->step].phrase);
+            tree->folds->folder.tree->steps[step->step].phrase);
     lh_text_free(&piece);
   }
   lh_free(chain);

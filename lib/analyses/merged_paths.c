@@ -48,8 +48,8 @@ static int compare_steps(const void *left, const void *right, void *payload) {
   const lh_merged_step *x = &t->list[a], *y = &t->list[b];
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   if (x->objects != y->objects) return x->objects > y->objects ? -1 : 1;
-  int order = strcmp(lh_step_label(t->paths.folder.tree, x->step),
-                     lh_step_label(t->paths.folder.tree, y->step));
+  int order = strcmp(lh_step_label(t->folds->folder.tree, x->step),
+                     lh_step_label(t->folds->folder.tree, y->step));
   return order ? order : (a > b) - (a < b);
 }
 
@@ -167,7 +167,7 @@ static void add_step(lh_text *text, const writing *w, const lh_merged_step *step
   else
     text->failed = true;
   if (step->again) lh_text_string(text, "*");
-  *joins = !w->tree.paths.folder.tree->steps[step->step].phrase;
+  *joins = !w->tree.folds->folder.tree->steps[step->step].phrase;
   lh_free(told);
 }
 

@@ -6,10 +6,11 @@
 ** whose parents are the pieces of its text, from the last new beginning on ("_G", "upvalue bus of
 ** function f"). Here a new beginning stands below what came before it, and all else below the step
 ** that its text is a continuation of. So what fold.c tells as .next* is one step, whatever its
-** length, and so is an upvalue that comes again on the way to itself, as in a list of closures. 2.2
-** million objects in one array: 0.5 s, nearly all of it the walk. 68 bytes a step.
+** length, and so is an upvalue that comes again on the way to itself, as in a list of closures. 68
+** bytes a step.
 */
 #include "analyses.h"
+#include "graph/graph.h"
 
 /* Behind so many steps on one path all is one. */
 enum { MAX_DEPTH = 256 };
@@ -31,19 +32,14 @@ static uint32_t add_step_below(merging *m, uint32_t above, const lh_place_vertex
   if (!lh_grow(&t->list, t->n, &t->capacity, sizeof *t->list)) return LH_NO_NUMBER;
   t->list[t->n] = (lh_merged_step){.above = above,
                                    .step = place->step,
-                                   .form = t->paths.folder.tree->steps[place->step].form,
-                                   .any_key = place->step == t->paths.folder.any_key,
+                                   .form = t->folds->folder.tree->steps[place->step].form,
+                                   .any_key = place->step == t->folds->folder.any_key,
                                    .level = place->depth,
                                    .depth = t->list[above].depth + 1,
                                    .entry = entry,
                                    .example = LH_NO_OBJECT,
                                    .class_index = UINT32_MAX};
   return (uint32_t)t->n++;
-}
-
-static const lh_place_vertex *vertex_of(const lh_step_tree *t, uint32_t state) {
-  const lh_folder *folder = &t->paths.folder;
-  return &folder->tree->list[folder->states[state].place];
 }
 
 /* The step of the same new beginning, `at` itself or above it. */
@@ -57,7 +53,7 @@ static uint32_t find_beginning_above(const lh_step_tree *t, uint32_t at,
 /* The step of what is behind an edge from `at`, by its place. */
 static uint32_t step_below(merging *m, uint32_t at, const lh_place_vertex *place, lh_id entry) {
   lh_step_tree *t = m->merged;
-  bool begins = t->paths.folder.tree->steps[place->step].form == LH_FORM_BASE;
+  bool begins = t->folds->folder.tree->steps[place->step].form == LH_FORM_BASE;
   while (!begins && t->list[at].level >= place->depth) at = t->list[at].above;
   uint32_t *below = lh_map_at(&m->below, (uint64_t)at << 32 | place->step);
   if (!below || *below != LH_NO_NUMBER) return below ? *below : LH_NO_NUMBER;
@@ -90,16 +86,16 @@ static void note_object(const merging *m, lh_merged_step *step, lh_id id) {
   step->here += m->merged->is_member[id];
 }
 
-static bool add_to_step(const lh_edge *edge, void *payload) {
-  merging *m = payload;
+static bool add_to_step(merging *m, lh_id id) {
+  const lh_snapshot *s = m->snapshot;
   lh_step_tree *t = m->merged;
-  lh_id id = edge->target;
-  uint32_t at = t->of[edge->source];
-  if (lh_form_of(m->snapshot, edge) != LH_FORM_NOTHING)
-    at = step_below(m, at, vertex_of(t, t->paths.state[id]), id);
+  lh_edge edge = lh_edge_at(s, lh_naming_parent(s, id), s->parent_edge[id]);
+  uint32_t at = t->of[edge.source];
+  if (lh_form_of(s, &edge) != LH_FORM_NOTHING)
+    at = step_below(m, at, &t->folds->folder.tree->list[lh_folded_place(t->folds, id)], id);
   if (at == LH_NO_NUMBER) return false;
   t->of[id] = at;
-  note_step_key(&t->list[at], edge);
+  note_step_key(&t->list[at], &edge);
   note_object(m, &t->list[at], id);
   return true;
 }
@@ -121,20 +117,23 @@ bool lh_make_step_tree(lh_step_tree *t, const lh_snapshot *snapshot, const lh_id
   size_t n = (size_t)snapshot->n + 1;
   t->of = lh_alloc_zeroed(n, sizeof *t->of);
   t->is_member = lh_alloc_zeroed(n, 1);
-  bool ok = t->of && t->is_member && lh_grow(&t->list, 0, &t->capacity, sizeof *t->list);
+  t->folds = lh_folds_of(snapshot);
+  uint8_t *marks = lh_mark_paths(snapshot, ids, n_ids);
+  bool ok = t->of && t->is_member && t->folds && marks &&
+            lh_grow(&t->list, 0, &t->capacity, sizeof *t->list);
   for (size_t i = 0; ok && i < n_ids; i++) t->is_member[ids[i]] = 1;
   if (ok)
     t->list[t->n++] = (lh_merged_step){
         .form = LH_FORM_BASE, .entry = LH_ROOT, .example = LH_NO_OBJECT, .class_index = UINT32_MAX};
-  ok = ok && lh_fold_paths(&t->paths, snapshot, ids, n_ids, add_to_step, &m);
+  for (size_t i = 1; ok && i < t->folds->n; i++)
+    if (marks[t->folds->order[i]]) ok = add_to_step(&m, t->folds->order[i]);
   if (ok) sum_up(t);
-  lh_settle_folded(&t->paths);
+  lh_free(marks);
   lh_map_free(&m.below);
   return ok;
 }
 
 void lh_free_step_tree(lh_step_tree *t) {
-  lh_free_folded(&t->paths);
   lh_free(t->list);
   lh_free(t->of);
   lh_free(t->is_member);

@@ -7,20 +7,16 @@
 
 #include <stdlib.h>
 
-static bool is_better(const lh_ranked *a, const lh_ranked *b) {
-  return a->key != b->key ? a->key > b->key : a->tie < b->tie;
-}
-
 static int compare(const void *a, const void *b) {
-  return is_better(a, b) ? -1 : is_better(b, a);
+  return lh_is_better(a, b) ? -1 : lh_is_better(b, a);
 }
 
 static void sift_down(lh_ranked *heap, size_t n) {
   size_t at = 0;
   lh_ranked moved = heap[0];
   for (size_t below; (below = 2 * at + 1) < n; at = below) {
-    if (below + 1 < n && is_better(&heap[below], &heap[below + 1])) below++;
-    if (!is_better(&moved, &heap[below])) break;
+    if (below + 1 < n && lh_is_better(&heap[below], &heap[below + 1])) below++;
+    if (!lh_is_better(&moved, &heap[below])) break;
     heap[at] = heap[below];
   }
   heap[at] = moved;
@@ -30,7 +26,7 @@ static void sift_up(lh_ranked *heap, size_t at) {
   lh_ranked moved = heap[at];
   for (size_t above; at > 0; at = above) {
     above = (at - 1) / 2;
-    if (!is_better(&heap[above], &moved)) break;
+    if (!lh_is_better(&heap[above], &moved)) break;
     heap[at] = heap[above];
   }
   heap[at] = moved;
@@ -42,13 +38,9 @@ static bool append(lh_ranking *r, lh_ranked candidate) {
   return true;
 }
 
-bool lh_is_better_ranked(const lh_ranking *r, const lh_ranked *candidate) {
-  return r->limit == 0 || r->n < r->limit || is_better(candidate, &r->list[0]);
-}
-
 bool lh_rank(lh_ranking *r, lh_ranked candidate) {
   if (r->limit > 0 && r->n == r->limit) {
-    if (!is_better(&candidate, &r->list[0])) return true;
+    if (!lh_is_better(&candidate, &r->list[0])) return true;
     r->list[0] = candidate;
     sift_down(r->list, r->n);
     return true;

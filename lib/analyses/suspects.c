@@ -25,8 +25,9 @@ enum { MANY_MORE = 8, FEW = 64, MOST_LEVELS = 4 };
 
 typedef struct search {
   const lh_snapshot *snapshot;
-  lh_tree tree;
-  lh_id *top;
+  const lh_tree *tree;
+  const lh_id *top;
+  uint8_t *heads; /* of each object: a cluster begins there */
   lh_gathering here, below;
   uint8_t *told;
   lh_id *stack;
@@ -165,8 +166,16 @@ static bool look_at_object(search *s, lh_id id) {
   return tell_suspect(s, id, &extent, rest);
 }
 
+static bool find_heads(search *s) {
+  uint32_t n = s->snapshot->n;
+  s->heads = lh_alloc_zeroed((size_t)n + 1, 1);
+  for (lh_id id = 0; s->heads && id <= n; id++) s->heads[s->top[id]] |= s->top[id] != id;
+  s->here.heads = s->below.heads = s->heads;
+  return s->heads != NULL;
+}
+
 static bool walk_down(search *s) {
-  bool ok = push_object(s, LH_ROOT);
+  bool ok = find_heads(s) && push_object(s, LH_ROOT);
   while (ok && s->n_stack > 0) ok = look_at_object(s, s->stack[--s->n_stack]);
   return ok;
 }
@@ -184,19 +193,18 @@ int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
   search s = {.snapshot = snapshot, .suspects = out};
   out->least_bytes = (uint64_t)(LEAST_SHARE * (double)snapshot->reach.reachable_bytes);
   if (out->least_bytes < LEAST_BYTES) out->least_bytes = LEAST_BYTES;
-  bool ok = lh_tree_make(&s.tree, snapshot) && (s.top = lh_find_clusters(&s.tree)) &&
-            lh_gathering_make(&s.here, &s.tree, s.top) &&
-            lh_gathering_make(&s.below, &s.tree, s.top) &&
+  bool ok = (s.tree = lh_dominator_tree(snapshot)) && (s.top = lh_kept_clusters(snapshot)) &&
+            lh_gathering_make(&s.here, s.tree, s.top) &&
+            lh_gathering_make(&s.below, s.tree, s.top) &&
             (s.told = lh_alloc_zeroed((size_t)snapshot->n + 1, 1)) &&
             lh_mark_luaheap(snapshot, s.told, LH_TOLD) && walk_down(&s) &&
-            lh_find_spread(&s.tree, out->least_bytes, s.told, out, &s.capacity);
+            lh_find_spread(s.tree, out->least_bytes, s.told, out, &s.capacity);
   if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_suspects);
   lh_gathering_free(&s.here);
   lh_gathering_free(&s.below);
+  lh_free(s.heads);
   lh_free(s.told);
   lh_free(s.stack);
-  lh_free(s.top);
-  lh_tree_free(&s.tree);
   if (ok) return LH_OK;
   lh_suspects_free(out);
   return lh_fail_memory(error, "looking for suspects");

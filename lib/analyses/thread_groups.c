@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct grouping {
-  const lh_snapshot *snapshot;
+  lh_snapshot *snapshot;
   lh_strings keys;
   uint32_t *set_of;
   lh_thread_group *list;
@@ -81,15 +81,18 @@ static bool group_all(grouping *g) {
 }
 
 static bool retain(grouping *g) {
-  const lh_snapshot *s = g->snapshot;
+  lh_snapshot *s = g->snapshot;
+  const lh_tree *dominators = lh_dominator_tree(s);
   lh_unions unions = {.graph = lh_graph_of(s),
                       .distance = s->distance,
                       .parent = s->parent,
                       .idom = s->idom,
                       .retained = s->retained,
+                      .dominators = dominators,
+                      .shallow = s->shallow,
                       .set_of = g->set_of,
                       .n_sets = (uint32_t)g->n};
-  bool ok = lh_bound_unions(&unions);
+  bool ok = dominators && lh_bound_unions(&unions);
   for (uint32_t i = 0; ok && i < g->n; i++) {
     ok = lh_exact_union(&unions, i);
     if (ok) g->list[i].retained_bytes = unions.upper[i];

@@ -13,9 +13,12 @@
 
 /* {=== objects ======================================================================= */
 
+static bool is_by_shallow(const lh_top_query *query) {
+  return query->garbage || query->sort == LH_SORT_SHALLOW;
+}
+
 static uint64_t object_key(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
-  return query->garbage || query->sort == LH_SORT_SHALLOW ? lh_shallow_bytes(snapshot, id)
-                                                          : snapshot->retained[id];
+  return is_by_shallow(query) ? lh_shallow_bytes(snapshot, id) : snapshot->retained[id];
 }
 
 static bool is_asked_for(const lh_top_query *query, lh_type type) {
@@ -35,43 +38,37 @@ static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
   lh_objects_in(snapshot, interval, ranges);
 }
 
-/* folds: without elements of lists but the first. */
+/* The best in order, and how many there are in all. folds: without elements of lists but the
+** first. */
 static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, bool folds,
-                         lh_ranking *best) {
+                         lh_ranking *best, uint64_t *total) {
   lh_id_range ranges[2];
   find_ranges(snapshot, query, ranges);
+  *total = 0;
   for (int i = 0; i < 2; i++) {
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
       if (!is_ranked(snapshot, query, id)) continue;
+      ++*total;
       lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
-      if (folds && lh_is_better_ranked(best, &candidate) && lh_continues_list(snapshot, id))
-        continue;
+      if (!lh_is_better_ranked(best, &candidate)) continue;
+      if (folds && lh_continues_list(snapshot, id)) continue;
       if (!lh_rank(best, candidate)) return false;
     }
   }
+  lh_sort_ranking(best);
   return true;
 }
 
-static uint64_t count_ranked(const lh_snapshot *snapshot, const lh_top_query *query) {
-  uint64_t n = 0;
-  lh_id_range ranges[2];
-  find_ranges(snapshot, query, ranges);
-  for (int i = 0; i < 2; i++)
-    for (lh_id id = ranges[i].first; id < ranges[i].end; id++) n += is_ranked(snapshot, query, id);
-  return n;
-}
-
 static int rank(lh_snapshot *snapshot, const lh_top_query *query, bool folds, lh_id **ids,
-                size_t *n_ids, lh_error *error) {
+                size_t *n_ids, uint64_t *total, lh_error *error) {
   int code = LH_EMEMORY;
   lh_ranking best = {.limit = query->limit};
   lh_id *found = NULL;
   if (!snapshot->retained)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
-  if (!rank_objects(snapshot, query, folds, &best)) goto out;
+  if (!rank_objects(snapshot, query, folds, &best, total)) goto out;
   found = lh_alloc(best.n, sizeof *found);
   if (!found) goto out;
-  lh_sort_ranking(&best);
   for (size_t i = 0; i < best.n; i++) found[i] = best.list[i].what;
   *ids = found;
   *n_ids = best.n;
@@ -83,7 +80,8 @@ out:
 
 int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
                    lh_error *error) {
-  return rank(snapshot, query, false, ids, n_ids, error);
+  uint64_t total;
+  return rank(snapshot, query, false, ids, n_ids, &total, error);
 }
 
 /* }=================================================================================== */
@@ -92,23 +90,20 @@ int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids
 
 #define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
 
-/* Is it left out because it only goes on with a list? */
-static bool is_folded(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
-  return is_ranked(snapshot, query, id) && lh_continues_list(snapshot, id);
-}
-
-/* How many elements of lists rank before the last that is told; LH_ROOT: how many there are. */
+/* How many elements of lists rank before the last that is told; LH_ROOT: how many there are. By
+** retained bytes, as lists are folded only then. */
 static size_t count_folded(const lh_snapshot *snapshot, const lh_top_query *query, lh_id last) {
   size_t n = 0;
   lh_id_range ranges[2];
-  uint64_t least = last == LH_ROOT ? 0 : object_key(snapshot, query, last);
+  uint64_t least = last == LH_ROOT ? 0 : snapshot->retained[last];
   find_ranges(snapshot, query, ranges);
   for (int i = 0; i < 2; i++)
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
-      uint64_t key = object_key(snapshot, query, id);
-      bool is_before = last == LH_ROOT || key > least ||
-                       (key == least && snapshot->address[id] < snapshot->address[last]);
-      n += is_before && is_folded(snapshot, query, id);
+      uint64_t key = snapshot->retained[id];
+      if (key < least) continue;
+      bool is_before =
+          last == LH_ROOT || key > least || snapshot->address[id] < snapshot->address[last];
+      n += is_before && is_ranked(snapshot, query, id) && lh_continues_list(snapshot, id);
     }
   return n;
 }
@@ -119,8 +114,8 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole
   *n_left_out = 0;
   if (query.type_mask == 0) query.type_mask = ~INNARDS;
   bool folds = !whole_lists && query.limit > 0 && query.sort != LH_SORT_SHALLOW && !query.garbage;
-  *total = snapshot->retained ? count_ranked(snapshot, &query) : 0;
-  int code = rank(snapshot, &query, folds, ids, n, error);
+  *total = 0;
+  int code = rank(snapshot, &query, folds, ids, n, total, error);
   if (code == LH_OK && folds)
     *n_left_out = count_folded(snapshot, &query, *n < query.limit ? LH_ROOT : (*ids)[*n - 1]);
   return code;
@@ -131,10 +126,10 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole
 /* {=== classes ======================================================================= */
 
 typedef struct class_ranking {
-  const lh_snapshot *snapshot;
+  lh_snapshot *snapshot;
   const lh_top_query *query;
-  lh_unions unions; /* not used where retained bytes are 0 */
-  uint32_t *set_of;
+  lh_unions unions;  /* not used where retained bytes are 0 */
+  uint32_t *set_of;  /* NULL: of each object its class */
   uint32_t *by_name; /* class indexes */
   lh_count *counts;  /* of the instances in the query's interval; NULL: it has none */
   lh_ranking best;
@@ -165,21 +160,32 @@ static bool sort_by_name(class_ranking *c) {
   return ok;
 }
 
-static bool bound_classes(class_ranking *c) {
+/* The classes of the instances in the query's interval. */
+static const uint32_t *find_sets(class_ranking *c) {
   const lh_snapshot *snapshot = c->snapshot;
-  c->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *c->set_of);
-  if (!c->set_of) return false;
-  c->set_of[LH_ROOT] = UINT32_MAX;
+  const uint32_t *of = snapshot->classes->of;
+  if (!c->query->interval) return of;
   lh_id_range ranges[2];
   find_ranges(snapshot, c->query, ranges);
-  for (lh_id id = 1; id <= snapshot->n; id++)
-    c->set_of[id] = lh_in_ranges(ranges, id) ? lh_class_of(snapshot, id) : UINT32_MAX;
+  c->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *c->set_of);
+  for (lh_id id = 0; c->set_of && id <= snapshot->n; id++)
+    c->set_of[id] = lh_in_ranges(ranges, id) ? of[id] : UINT32_MAX;
+  return c->set_of;
+}
+
+static bool bound_classes(class_ranking *c) {
+  lh_snapshot *snapshot = c->snapshot;
+  const lh_tree *dominators = lh_dominator_tree(snapshot);
+  const uint32_t *set_of = find_sets(c);
+  if (!set_of || !dominators) return false;
   c->unions = (lh_unions){.graph = lh_graph_of(snapshot),
                           .distance = snapshot->distance,
                           .parent = snapshot->parent,
                           .idom = snapshot->idom,
                           .retained = snapshot->retained,
-                          .set_of = c->set_of,
+                          .dominators = dominators,
+                          .shallow = snapshot->shallow,
+                          .set_of = set_of,
                           .n_sets = lh_class_count(snapshot)};
   return lh_bound_unions(&c->unions);
 }

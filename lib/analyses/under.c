@@ -9,7 +9,7 @@
 ** Rows come in preorder from a stack of rows yet to be expanded. The objects of each stand in
 ** `pool`, those of the next row last, so that they can be taken off with it. A level costs a few
 ** looks at what is in it; the edges of an object are decoded once, to say how it refers to the rows
-** below. Clusters and children are kept with the snapshot: from the second time on it takes what is
+** below. Clusters and the tree are kept with the snapshot: from the second time on it takes what is
 ** below the object alone.
 */
 #include "analyses.h"
@@ -29,7 +29,7 @@ typedef struct pending {
 typedef struct descent {
   const lh_snapshot *snapshot;
   const lh_under_query *query;
-  lh_tree tree;
+  const lh_tree *tree;
   lh_id *top;
   lh_gathering below;
   size_t *first; /* of each class of a level, and one more: sort_by_class */
@@ -227,8 +227,8 @@ static bool find_tops(descent *d, lh_snapshot *snapshot, lh_id id) {
   const lh_id *kept = lh_kept_clusters(snapshot);
   d->top = kept ? lh_alloc((size_t)snapshot->n + 1, sizeof *d->top) : NULL;
   if (!d->top) return false;
-  for (uint32_t p = 0; p < d->tree.n; p++) {
-    lh_id at = d->tree.order[p];
+  for (uint32_t p = d->tree->position[id]; p < lh_end_of(d->tree, id); p++) {
+    lh_id at = d->tree->order[p];
     d->top[at] = kept[at] == kept[id] ? id : kept[at];
   }
   return true;
@@ -244,10 +244,9 @@ int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_br
   if (!lh_is_reachable(snapshot, id))
     return lh_fail(error, LH_ENOTFOUND, "it is garbage: it keeps nothing alive");
   descent d = {.snapshot = snapshot, .query = query};
-  bool ok = lh_tree_make_below(&d.tree, snapshot, id) && find_tops(&d, snapshot, id) &&
-            lh_gathering_make(&d.below, &d.tree, d.top) && descend(&d, id);
+  bool ok = (d.tree = lh_dominator_tree(snapshot)) && find_tops(&d, snapshot, id) &&
+            lh_gathering_make(&d.below, d.tree, d.top) && descend(&d, id);
   lh_gathering_free(&d.below);
-  lh_tree_free(&d.tree);
   lh_free(d.top);
   lh_free(d.first);
   lh_free(d.pool);

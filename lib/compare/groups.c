@@ -197,9 +197,9 @@ void lh_sort_groups(lh_diff *diff) {
 
 static void set_printed(lh_grouping *g, lh_diff_group *group, uint32_t i) {
   const lh_place *place = &g->places.list[i];
-  const lh_folder *folder = &g->places.paths.folder;
-  uint32_t at = folder->states[place->state].place;
-  uint32_t folded = place->joined ? lh_place_without_numbers(folder->tree, at) : LH_NO_PLACE;
+  uint32_t at = lh_folded_at(&g->places, place);
+  uint32_t folded =
+      place->joined ? lh_place_without_numbers(lh_tree_of(&g->places), at) : LH_NO_PLACE;
   group->printed_at = folded < LH_NO_PLACE ? folded : at;
   group->printed_class = place->several ? UINT32_MAX : place->class_index;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "graph/graph.h"
 #include "read/decode.h"
 
 static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak) {
@@ -29,7 +30,7 @@ static bool has_grown(const lh_grown *g, lh_type type) {
 static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_error *error) {
   lh_snapshot *const at[3] = {t->a, t->b, t->c};
   for (int i = 0; i < 3; i++) {
-    int code = lh_analyse(at[i], error);
+    int code = lh_find_paths(at[i], error);
     if (code) return code;
     g->entries[i] = lh_lasting_entries(at[i], ids[i]);
   }
@@ -79,46 +80,33 @@ static int compare_grown(const void *left, const void *right) {
   return order ? order : (a->id > b->id) - (a->id < b->id);
 }
 
-/* The edges that lead to the containers, by object, and where they lead when folded. */
-typedef struct chart {
-  uint32_t *index; /* 1 + number of the edge to an object; 0: none */
-  lh_edge *edges;
-  lh_folded_paths paths;
-  size_t n, capacity;
-  uint64_t steps_left; /* of all paths that are told exactly */
-} chart;
-
-static bool note_edge(const lh_edge *edge, void *payload) {
-  chart *m = payload;
-  if (!lh_grow(&m->edges, m->n, &m->capacity, sizeof *m->edges)) return false;
-  m->edges[m->n++] = *edge;
-  m->index[edge->target] = (uint32_t)m->n;
-  return true;
-}
-
 /* Many containers, each far behind the one before, would take the square of their number: when as
 ** many steps were told as there may be, the rest are told by their folded paths. */
 enum { MOST_STEPS = 64, STEPS_OF_FEW = 1000000 }; /* of each object, and of a small heap */
 
+static lh_edge edge_to(const lh_snapshot *c, lh_id id) {
+  return lh_edge_at(c, lh_naming_parent(c, id), c->parent_edge[id]);
+}
+
 /* The path's text needs no more than what follows the last edge that begins anew. */
-static char *tell_path(const lh_snapshot *c, chart *m, lh_id id, const char *place) {
+static char *tell_path(const lh_snapshot *c, uint64_t *steps_left, lh_id id, const char *place) {
   size_t n = 0;
   lh_path path = {0, NULL};
-  for (lh_id at = id; m->index[at] && path.n_steps <= m->steps_left;) {
-    const lh_edge *edge = &m->edges[m->index[at] - 1];
+  for (lh_id at = id; at != LH_ROOT && path.n_steps <= *steps_left;) {
+    lh_edge edge = edge_to(c, at);
     path.n_steps++;
-    if (lh_form_of(c, edge) == LH_FORM_BASE) break;
-    at = edge->source;
+    if (lh_form_of(c, &edge) == LH_FORM_BASE) break;
+    at = edge.source;
   }
-  if (path.n_steps > m->steps_left) {
-    m->steps_left = 0;
+  if (path.n_steps > *steps_left) {
+    *steps_left = 0;
     return lh_copy_text(place);
   }
-  m->steps_left -= path.n_steps;
+  *steps_left -= path.n_steps;
   path.steps = lh_alloc(path.n_steps, sizeof *path.steps);
   if (!path.steps) return NULL;
   for (lh_id at = id; n < path.n_steps; n++) {
-    path.steps[path.n_steps - 1 - n] = m->edges[m->index[at] - 1];
+    path.steps[path.n_steps - 1 - n] = edge_to(c, at);
     at = path.steps[path.n_steps - 1 - n].source;
   }
   char *text = lh_path_text(c, &path, false);
@@ -126,32 +114,27 @@ static char *tell_path(const lh_snapshot *c, chart *m, lh_id id, const char *pla
   return text;
 }
 
-static bool tell_container(const lh_snapshot *c, chart *m, lh_grown *grown) {
-  const lh_folder *folder = &m->paths.folder;
+static bool tell_container(const lh_folds *folds, uint64_t *steps_left, lh_grown *grown) {
+  const lh_snapshot *c = folds->folder.snapshot;
+  const lh_place_tree *tree = folds->folder.tree;
   const lh_class_entry *class = lh_class_entry_of(c, grown->id);
   lh_text text = {0};
-  grown->at = folder->states[m->paths.state[grown->id]].place;
-  lh_place_text(folder->tree, grown->at, &text);
+  grown->at = lh_folded_place(folds, grown->id);
+  lh_place_text(tree, grown->at, &text);
   grown->place = lh_text_finish(&text);
-  bool ok =
-      grown->place && lh_fingerprint(class, c->classes->texts.texts[class->stable],
-                                     folder->tree->list[grown->at].identity, grown->fingerprint);
-  grown->held_by = ok ? tell_path(c, m, grown->id, grown->place) : NULL;
+  bool ok = grown->place && lh_fingerprint(class, c->classes->texts.texts[class->stable],
+                                           tree->list[grown->at].identity, grown->fingerprint);
+  grown->held_by = ok ? tell_path(c, steps_left, grown->id, grown->place) : NULL;
   return grown->held_by != NULL;
 }
 
 static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
-  chart m = {.steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n};
-  lh_id *ids = lh_alloc(diff->n_grown, sizeof *ids);
-  m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
-  bool ok = ids && m.index;
-  for (size_t i = 0; ok && i < diff->n_grown; i++) ids[i] = diff->grown[i].id;
-  ok = ok && lh_fold_paths(&m.paths, c, ids, diff->n_grown, note_edge, &m);
-  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = tell_container(c, &m, &diff->grown[i]);
-  lh_free_folded(&m.paths);
-  lh_free(ids);
-  lh_free(m.index);
-  lh_free(m.edges);
+  uint64_t steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n;
+  if (diff->n_grown == 0) return true;
+  const lh_folds *folds = lh_folds_of(c);
+  bool ok = folds != NULL;
+  for (size_t i = 0; ok && i < diff->n_grown; i++)
+    ok = tell_container(folds, &steps_left, &diff->grown[i]);
   return ok;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "groups.h"
+#include "read/decode.h"
 
 enum { MOST_HOLDERS = 4, MOST_LED_TO = 2, CLEARLY_MORE = 4 };
 
@@ -71,13 +72,16 @@ size_t lh_find_holders(const lh_grouping *g, lh_id *ids) {
 /* What is not new holds tops by its entries. */
 static bool note_older(joint *j, lh_id id) {
   lh_grouping *g = j->g;
-  lh_folded_paths *paths = &g->places.paths;
+  lh_folds *folds = g->places.folds;
+  uint32_t from = lh_spot_at(folds, id)->state;
   lh_edges it;
   lh_edge edge;
   for (lh_edges_begin(g->c, id, &it); lh_edges_next(&it, &edge);) {
     if (edge.weak || !is_other_top(g, id, edge.target)) continue;
-    uint32_t state = lh_fold_edge(&paths->folder, paths->state[id], &edge);
-    if (state == LH_NO_NUMBER) return false;
+    uint32_t state = lh_fold_edge(&folds->folder, from, &edge);
+    lh_id key = lh_key_of_row(g->c, lh_edges_number(&it));
+    if (state == LH_NO_NUMBER || !lh_meet_key(&g->places.met, &folds->folder, from, state, key))
+      return false;
     bonds *b = &j->bonds[j->ordinal[edge.target]];
     b->has_older = true;
     note(b->holders, MOST_HOLDERS, (uint32_t)g->n_groups + state);
@@ -169,9 +173,8 @@ static bool goes_into(const joint *j, const link *l) {
 
 /* Do the objects of a place hang along links of one kind, such as .next*? */
 static bool is_chain(const lh_grouping *g, uint32_t place) {
-  const lh_folder *folder = &g->places.paths.folder;
-  const lh_fold_state *s = &folder->states[g->places.list[place].state];
-  return lh_is_starred(lh_last_step(folder->tree, s->place));
+  uint32_t at = lh_folded_at(&g->places, &g->places.list[place]);
+  return lh_is_starred(lh_last_step(lh_tree_of(&g->places), at));
 }
 
 /* Do two places hold each other that are parts of one list, which is linked both ways? */
@@ -187,9 +190,8 @@ static bool is_one_list(const joint *j, const link *l) {
 /* The steps of a place, those that are any key counting more than all others. */
 static uint32_t length_of(const lh_grouping *g, uint32_t place) {
   enum { ANY_KEY = 1000 };
-  const lh_folder *folder = &g->places.paths.folder;
-  const lh_place_tree *tree = folder->tree;
-  uint32_t length = 0, at = folder->states[g->places.list[place].state].place;
+  const lh_place_tree *tree = lh_tree_of(&g->places);
+  uint32_t length = 0, at = lh_folded_at(&g->places, &g->places.list[place]);
   for (; at != LH_NO_PLACE; at = lh_place_before(tree, at))
     length += lh_last_step(tree, at)->has_any_key ? ANY_KEY : 1;
   return length;
@@ -264,7 +266,7 @@ static bool is_own_place(lh_place_tree *tree, uint32_t own, uint32_t at) {
 
 /* The place that a holder is told by, and its text: NULL: no memory, or no room. */
 static bool set_holder(lh_grouping *g, const link *l, holder *out) {
-  lh_folder *folder = &g->places.paths.folder;
+  lh_place_tree *tree = lh_tree_of(&g->places);
   const lh_diff_group *own = &g->groups[l->to];
   lh_text text = {0};
   *out = (holder){.group = l->to, .tops = l->targets, .at = own->held_at, .text = own->held_by};
@@ -273,10 +275,11 @@ static bool set_holder(lh_grouping *g, const link *l, holder *out) {
     out->text = g->groups[l->from].held_by;
     return true;
   }
-  uint32_t at = lh_place_with_keys(folder, l->from - (uint32_t)g->n_groups);
+  uint32_t at =
+      lh_place_with_keys(&g->places.folds->folder, &g->places.met, l->from - (uint32_t)g->n_groups);
   if (at == LH_NO_NUMBER) return false;
-  if (is_own_place(folder->tree, own->held_at, at)) return true;
-  lh_place_text(folder->tree, at, &text);
+  if (is_own_place(tree, own->held_at, at)) return true;
+  lh_place_text(tree, at, &text);
   lh_text_id id = lh_strings_take(&g->places.texts, &text);
   out->at = at;
   out->text = id == LH_NO_NUMBER ? NULL : g->places.texts.texts[id];
@@ -298,7 +301,7 @@ static bool is_told(const joint *j, const link *l) {
 ** each other, or a function of their own does, is held by what holds the first of them. */
 static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
   lh_grouping *g = j->g;
-  const lh_place_tree *tree = g->places.paths.folder.tree;
+  const lh_place_tree *tree = lh_tree_of(&g->places);
   lh_diff_group *told = &g->groups[group];
   if (!is_older_held(j, group)) {
     told->held_by = list[0].text;

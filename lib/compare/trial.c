@@ -43,23 +43,23 @@ lh_text_id lh_trial_fold(lh_trial *trial, const char *text) {
 typedef struct tally {
   lh_trial *trial;
   lh_snapshot *snapshot;
-  lh_folded_paths paths;
+  lh_folds *folds;
   bool again;
   const uint8_t *parts;
-  lh_map known; /* class, state -> row */
+  uint32_t *row_of_spot; /* LH_NO_NUMBER: not known yet */
 } tally;
 
 /* Links that follow themselves count once, and numbers as *. */
 static bool make_row(tally *t, lh_id id, uint32_t *row) {
   lh_trial *trial = t->trial;
-  const lh_folder *folder = &t->paths.folder;
+  lh_place_tree *tree = t->folds->folder.tree;
   const char *class_name = lh_class_at(t->snapshot, lh_class_of(t->snapshot, id))->name;
   lh_trial_row made = {.again = t->again, .type = lh_type_of(t->snapshot, id)};
-  uint32_t at = folder->states[t->paths.state[id]].place, base = lh_place_base(folder->tree, at);
+  uint32_t at = lh_folded_place(t->folds, id), base = lh_place_base(tree, at);
   if (base == LH_NO_NUMBER) return false;
   made.key[BY_PATH] =
-      lh_place_copy(&trial->tree, folder->tree, at, LH_COPY_ALL_NUMBERS | LH_COPY_WITHOUT_STARS);
-  made.key[BY_BASE] = lh_place_copy(&trial->tree, folder->tree, base, LH_COPY_ALL_NUMBERS);
+      lh_place_copy(&trial->tree, tree, at, LH_COPY_ALL_NUMBERS | LH_COPY_WITHOUT_STARS);
+  made.key[BY_BASE] = lh_place_copy(&trial->tree, tree, base, LH_COPY_ALL_NUMBERS);
   made.key[BY_CLASS] = lh_trial_fold(trial, class_name);
   if (made.key[BY_PATH] == LH_NO_NUMBER || made.key[BY_BASE] == LH_NO_NUMBER ||
       made.key[BY_CLASS] == LH_NO_NUMBER)
@@ -78,9 +78,7 @@ static bool make_row(tally *t, lh_id id, uint32_t *row) {
 }
 
 static bool find_row(tally *t, lh_id id, uint32_t *row) {
-  uint64_t key = (uint64_t)lh_class_of(t->snapshot, id) << 32 | t->paths.state[id];
-  uint32_t *known = lh_map_at(&t->known, key);
-  if (!known) return false;
+  uint32_t *known = &t->row_of_spot[t->folds->spot[id]];
   if (*known == LH_NO_NUMBER && !make_row(t, id, known)) return false;
   *row = *known;
   return true;
@@ -152,19 +150,27 @@ static void keep_left(lh_trial *trial) {
   }
 }
 
+static bool begin_tally(tally *t) {
+  t->folds = lh_folds_of(t->snapshot);
+  if (!t->folds) return false;
+  t->row_of_spot = lh_alloc(t->folds->n_spots, sizeof *t->row_of_spot);
+  if (t->row_of_spot) memset(t->row_of_spot, 0xFF, t->folds->n_spots * sizeof *t->row_of_spot);
+  return t->row_of_spot != NULL;
+}
+
 static bool count_all(tally *t, bool *left) {
   lh_trial *trial = t->trial;
   lh_id *ids = lh_alloc(t->snapshot->n, sizeof *ids);
   if (!ids) return false;
   size_t n = list_objects(t, ids, left);
-  bool ok = lh_fold_paths(&t->paths, t->snapshot, ids, n, NULL, NULL);
+  bool ok = begin_tally(t);
   for (size_t i = 0; ok && i < n; i++) {
     uint32_t row = 0;
     ok = find_row(t, ids[i], &row);
     trial->row_of[ids[i]] = row;
   }
   for (size_t i = 0; ok && i < n; i++) count(t, ids[i]);
-  lh_free_folded(&t->paths);
+  lh_free(t->row_of_spot);
   lh_free(ids);
   return ok;
 }
@@ -207,7 +213,6 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
   t.parts = parts;
   bool ok = parts && (again || begin_step(trial, snapshot)) && count_all(&t, left);
   if (ok && left && !*left) keep_left(trial);
-  lh_map_free(&t.known);
   lh_free(parts);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is in the snapshot");
 }

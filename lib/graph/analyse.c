@@ -24,7 +24,7 @@ static bool search_all(lh_snapshot *snapshot) {
 static void sum_reach(lh_snapshot *snapshot) {
   lh_reach reach = {0};
   for (lh_id id = 1; id <= snapshot->n; id++) {
-    uint64_t shallow_bytes = lh_shallow_of(snapshot, id);
+    uint64_t shallow_bytes = lh_shallow_bytes(snapshot, id);
     unsigned type = snapshot->kind[id] & 15;
     if (snapshot->distance[id] != LH_UNREACHED) {
       reach.reachable_objects++;
@@ -44,7 +44,7 @@ static bool sum_retained(lh_snapshot *snapshot, const lh_id *order, uint32_t n_o
   uint64_t *bytes = lh_alloc((size_t)snapshot->n + 1, sizeof *bytes);
   if (!bytes) return false;
   for (lh_id id = 0; id <= snapshot->n; id++)
-    bytes[id] = snapshot->distance[id] != LH_UNREACHED ? lh_shallow_of(snapshot, id) : 0;
+    bytes[id] = snapshot->distance[id] != LH_UNREACHED ? lh_shallow_bytes(snapshot, id) : 0;
   lh_sum_retained(order, n_order, snapshot->idom, bytes);
   snapshot->retained = bytes;
   return true;
@@ -71,18 +71,16 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->named_by);
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
-  lh_children_free(snapshot->children);
+  lh_dominator_tree_free(snapshot->dominator_tree);
   lh_free(snapshot->clusters);
   if (snapshot->trees) snapshot->free_trees(snapshot->trees);
-  if (snapshot->folds) snapshot->free_folds(snapshot->folds);
   if (snapshot->age_sums) snapshot->free_age_sums(snapshot->age_sums);
   if (snapshot->fields) snapshot->free_fields(snapshot->fields);
   snapshot->referrers = NULL;
-  snapshot->children = NULL;
+  snapshot->dominator_tree = NULL;
   snapshot->clusters = NULL;
   snapshot->trees = NULL;
   snapshot->steps = NULL;
-  snapshot->folds = NULL;
   snapshot->age_sums = NULL;
   snapshot->fields = NULL;
   snapshot->idom = NULL;
@@ -145,10 +143,6 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
   return LH_OK;
 }
 
-bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id) {
-  return lh_distance(snapshot, id) != LH_UNREACHED;
-}
-
 /* Lua takes an entry out of a weak table for what is garbage, but never for a string. */
 static bool is_lost(const lh_snapshot *snapshot, lh_value value) {
   if (value.kind != LH_VALUE_OBJECT) return false;
@@ -168,18 +162,6 @@ uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id) {
   for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &key, &value);)
     n += !(weak_keys && is_lost(snapshot, key)) && !(weak_values && is_lost(snapshot, value));
   return n;
-}
-
-uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id) {
-  return id <= snapshot->n ? snapshot->retained[id] : 0;
-}
-
-lh_id lh_immediate_dominator(const lh_snapshot *snapshot, lh_id id) {
-  return id <= snapshot->n ? snapshot->idom[id] : LH_NO_OBJECT;
-}
-
-uint32_t lh_distance(const lh_snapshot *snapshot, lh_id id) {
-  return id <= snapshot->n ? snapshot->distance[id] : LH_UNREACHED;
 }
 
 void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out) {

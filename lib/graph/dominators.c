@@ -9,6 +9,11 @@
 ** neighbours in the tree are neighbours in memory.
 **
 ** What differs from the paper:
+**   - a leaf, from which no edge goes out, has no number: it is on no path but to itself. Half of a
+**     heap is leaves. Its dominator is the nearest common one of what refers to it, which is that
+**     of the first and the last of these in a preorder of the tree. In preorder the nearest common
+**     dominator of two vertices is the least parent of all behind the first, up to the second: a
+**     range minimum, from a table over blocks, in constant time.
 **   - of the edges into a number only those from higher ones are kept for the main loop: what an
 **     edge from a lower one contributes to semi is known when the search meets it. That halves
 **     them.
@@ -20,11 +25,9 @@
 **     then.
 **   - EVAL turns the ancestors around on its way up and back again on its way down: no stack.
 **
-** Memory beside the result, for n objects and m edges: 24 n, and 4 bytes for each edge from a
-** higher to a lower number, of which there are m - n at most. 2.2 million objects with 6.4 million
-** edges: 0.13 s, more than half of it page faults on fresh memory, a fifth the search. Where every
-** edge leads to a random place cache misses make it 1.2 s for 8 million edges, a bit more than two
-** collections of the same heap; looking ahead as in reach.c was tried there and gained nothing.
+** Memory beside the result: 4 n for the order, 16 for each vertex with edges, 8 for each edge from
+** a higher to a lower number, and behind those 8 for each leaf. Where every edge leads to a random place cache
+** misses take most of the time; looking ahead as in reach.c was tried there and gained nothing.
 */
 #include "graph.h"
 
@@ -34,18 +37,39 @@ typedef struct vertex_state {
   uint32_t ancestor; /* the tree parent; compressed by eval */
   uint32_t label;    /* search: next edge. Unlinked: head of the bucket. Linked: as in the paper */
   uint32_t semi;
-  uint32_t idom; /* search: edges from higher numbers. In a bucket: the next member */
+  uint32_t idom; /* search: the last edge from a higher number. In a bucket: the next member */
 } vertex_state;
+
+/* To a number, from a higher one. */
+typedef struct higher_edge {
+  uint32_t from;
+  uint32_t next; /* 0: none */
+} higher_edge;
 
 typedef struct flowgraph {
   const lh_graph *graph;
   uint32_t *number;    /* of a vertex, 0: not reached; in the memory of the result */
-  lh_id *vertex;       /* of a number */
+  lh_id *vertex;       /* of a number; of those behind the last number, the leaves */
   vertex_state *state; /* of a number */
-  uint32_t n_numbers;
-  uint32_t *first_higher; /* of a number: its predecessors with higher numbers, in `higher` */
-  uint32_t *higher;
+  uint32_t n_numbers, n_inner, n_leaves;
+  higher_edge *higher; /* [0] is none */
+  size_t n_higher, higher_capacity;
 } flowgraph;
+
+/* As a number, a leaf that was not met yet. */
+#define LEAF UINT32_MAX
+
+/* The root counts as inner, whatever it has. */
+static void tell_leaves(flowgraph *flow) {
+  const uint32_t *first_edge = flow->graph->first_edge;
+  flow->number[LH_ROOT] = 0;
+  flow->n_inner = 1;
+  for (lh_id v = 1; v <= flow->graph->n; v++) {
+    bool is_leaf = first_edge[v] == first_edge[v + 1];
+    flow->number[v] = is_leaf ? LEAF : 0;
+    flow->n_inner += !is_leaf;
+  }
+}
 
 static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
   uint32_t number = ++flow->n_numbers;
@@ -56,8 +80,19 @@ static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
   return number;
 }
 
+/* Edges from one vertex to another are noted once, as long as no other comes between. */
+static bool note_higher(flowgraph *flow, uint32_t from, uint32_t to) {
+  uint32_t *last = &flow->state[to].idom;
+  if (*last && flow->higher[*last].from == from) return true;
+  if (!lh_grow(&flow->higher, flow->n_higher, &flow->higher_capacity, sizeof *flow->higher))
+    return false;
+  flow->higher[flow->n_higher] = (higher_edge){from, *last};
+  *last = (uint32_t)flow->n_higher++;
+  return true;
+}
+
 /* The depth-first search. The way back is the tree, so it needs no stack. */
-static void number_vertices(flowgraph *flow) {
+static bool number_vertices(flowgraph *flow) {
   const uint32_t *first_edge = flow->graph->first_edge;
   uint32_t at = number_vertex(flow, LH_ROOT, 0);
   while (at) {
@@ -69,36 +104,13 @@ static void number_vertices(flowgraph *flow) {
       uint32_t number = flow->number[target];
       if (number == 0)
         found = target;
-      else if (number < at)
-        flow->state[number].idom++;
-      else if (at < flow->state[number].semi)
+      else if (number < at) {
+        if (!note_higher(flow, at, number)) return false;
+      } else if (number != LEAF && at < flow->state[number].semi)
         flow->state[number].semi = at;
     }
-    state->label = e;
+    state->label = found == LH_NO_OBJECT ? 0 : e;
     at = found == LH_NO_OBJECT ? state->ancestor : number_vertex(flow, found, at);
-  }
-}
-
-static bool collect_higher(flowgraph *flow) {
-  uint32_t n = flow->n_numbers, sum = 0;
-  flow->first_higher = lh_alloc((size_t)n + 2, sizeof(uint32_t));
-  if (!flow->first_higher) return false;
-  for (uint32_t w = 1; w <= n; w++) {
-    sum += flow->state[w].idom;
-    flow->first_higher[w] = sum; /* the end; filling moves it to the start */
-    flow->state[w].idom = 0;
-    flow->state[w].label = 0;
-  }
-  flow->first_higher[n + 1] = sum;
-  flow->higher = lh_alloc(sum, sizeof(uint32_t));
-  if (!flow->higher) return false;
-  for (uint32_t v = n; v >= 1; v--) {
-    lh_id vertex = flow->vertex[v];
-    for (uint32_t e = flow->graph->first_edge[vertex]; e < flow->graph->first_edge[vertex + 1];
-         e++) {
-      uint32_t w = flow->number[flow->graph->edge[e]];
-      if (w < v) flow->higher[--flow->first_higher[w]] = v;
-    }
   }
   return true;
 }
@@ -136,8 +148,8 @@ static void find_semidominators(flowgraph *flow) {
   for (uint32_t w = flow->n_numbers; w > 1; w--) {
     empty_bucket(state, w);
     uint32_t semi = state[w].semi;
-    for (uint32_t e = flow->first_higher[w]; e < flow->first_higher[w + 1]; e++) {
-      uint32_t u = eval(state, flow->higher[e], w);
+    for (uint32_t e = state[w].idom; e; e = flow->higher[e].next) {
+      uint32_t u = eval(state, flow->higher[e].from, w);
       if (state[u].semi < semi) semi = state[u].semi;
     }
     state[w].semi = semi;
@@ -153,30 +165,167 @@ static void find_semidominators(flowgraph *flow) {
   state[1].idom = 0;
 }
 
-/* idom is implicit, as in the paper, where it is not semi. In place of the numbers come
-** vertices. */
-static void define_implicit(flowgraph *flow, lh_id *idom) {
+/* idom is implicit, as in the paper, where it is not semi. */
+static void define_implicit(flowgraph *flow) {
   vertex_state *state = flow->state;
-  for (lh_id v = 0; v <= flow->graph->n; v++) idom[v] = LH_NO_OBJECT;
-  for (uint32_t w = 2; w <= flow->n_numbers; w++) {
+  for (uint32_t w = 2; w <= flow->n_numbers; w++)
     if (state[w].idom != state[w].semi) state[w].idom = state[state[w].idom].idom;
-    idom[flow->vertex[w]] = flow->vertex[state[w].idom];
+}
+
+/* {=== leaves ======================================================================== */
+
+enum { BLOCK = 16, LEVELS = 32 };
+
+/* The tree of dominators in preorder, without leaves. */
+typedef struct inner_tree {
+  uint32_t n;
+  uint32_t *above;         /* of a position: that of the immediate dominator */
+  lh_id *vertex;           /* of a position */
+  uint32_t *least[LEVELS]; /* of 1, 2, 4 ... blocks: the least above; all in least[0] */
+} inner_tree;
+
+/* The positions of the first and the last that refer to a leaf. */
+typedef struct leaf_range {
+  uint32_t first, last;
+} leaf_range;
+
+/* The position of a number comes in place of semi, and that of its subtree's size in place of the
+** label: each takes its part from the end of what its dominator has left. */
+static void order_numbers(flowgraph *flow, inner_tree *tree) {
+  vertex_state *state = flow->state;
+  uint32_t n = flow->n_numbers;
+  for (uint32_t w = 1; w <= n; w++) state[w].label = 1;
+  for (uint32_t w = n; w > 1; w--) state[state[w].idom].label += state[w].label;
+  state[1].semi = 0;
+  tree->above[0] = 0;
+  tree->vertex[0] = LH_ROOT;
+  for (uint32_t w = 2; w <= n; w++) {
+    vertex_state *parent = &state[state[w].idom];
+    parent->label -= state[w].label;
+    state[w].semi = parent->semi + parent->label;
+    tree->above[state[w].semi] = parent->semi;
+    tree->vertex[state[w].semi] = flow->vertex[w];
   }
 }
 
+static bool index_blocks(inner_tree *tree) {
+  uint32_t n_blocks = (tree->n - 1) / BLOCK + 1, n_levels = 1;
+  while (n_blocks >> n_levels) n_levels++;
+  uint32_t *least = lh_alloc((size_t)n_blocks * n_levels, sizeof *least);
+  if (!least) return false;
+  tree->least[0] = least;
+  for (uint32_t block = 0, p = 0; block < n_blocks; block++) {
+    least[block] = tree->above[p];
+    for (uint32_t end = tree->n - p < BLOCK ? tree->n : p + BLOCK; p < end; p++)
+      if (tree->above[p] < least[block]) least[block] = tree->above[p];
+  }
+  for (uint32_t level = 1; level < n_levels; level++) {
+    const uint32_t *half = tree->least[level - 1], width = 1u << (level - 1);
+    least = tree->least[level] = tree->least[level - 1] + n_blocks;
+    for (uint32_t block = 0; block + 2 * width <= n_blocks; block++)
+      least[block] = half[block] < half[block + width] ? half[block] : half[block + width];
+  }
+  return true;
+}
+
+static uint32_t least_above(const inner_tree *tree, uint32_t from, uint32_t end, uint32_t least) {
+  for (uint32_t p = from; p < end; p++)
+    if (tree->above[p] < least) least = tree->above[p];
+  return least;
+}
+
+/* The position of the nearest that dominates all between two positions, or is one of them. */
+static uint32_t common_dominator(const inner_tree *tree, uint32_t first, uint32_t last) {
+  uint32_t from = first / BLOCK + 1, end = last / BLOCK;
+  if (first == last) return first;
+  if (from > end) return least_above(tree, first + 1, last + 1, UINT32_MAX);
+  uint32_t least = least_above(tree, first + 1, from * BLOCK, UINT32_MAX);
+  least = least_above(tree, end * BLOCK, last + 1, least);
+  if (from == end) return least;
+  unsigned level = 31 - (unsigned)__builtin_clz(end - from);
+  const uint32_t *blocks = tree->least[level];
+  uint32_t head = blocks[from], tail = blocks[end - (1u << level)];
+  if (head < least) least = head;
+  return tail < least ? tail : least;
+}
+
+/* Leaves that are met get numbers behind the last one. */
+static void meet_leaves(flowgraph *flow, leaf_range *ranges) {
+  const lh_graph *graph = flow->graph;
+  uint32_t n_numbers = flow->n_numbers;
+  for (lh_id v = 0; v <= graph->n; v++) {
+    if (flow->number[v] - 1 >= n_numbers) continue; /* a leaf, or not reached */
+    uint32_t p = flow->state[flow->number[v]].semi;
+    for (uint32_t e = graph->first_edge[v]; e < graph->first_edge[v + 1]; e++) {
+      uint32_t *number = &flow->number[graph->edge[e]];
+      if (*number <= n_numbers) continue;
+      if (*number == LEAF) {
+        *number = n_numbers + ++flow->n_leaves;
+        ranges[flow->n_leaves - 1] = (leaf_range){p, p};
+        continue;
+      }
+      leaf_range *range = &ranges[*number - n_numbers - 1];
+      if (p < range->first) range->first = p;
+      if (p > range->last) range->last = p;
+    }
+  }
+}
+
+/* In place of all numbers come the vertices of their dominators. */
+static void tell_vertices(flowgraph *flow, const inner_tree *tree, const leaf_range *ranges,
+                          lh_id *idom) {
+  uint32_t n_numbers = flow->n_numbers, n = n_numbers;
+  for (lh_id v = 0; v <= flow->graph->n; v++) {
+    uint32_t number = flow->number[v];
+    idom[v] = LH_NO_OBJECT;
+    if (number <= 1 || number == LEAF) continue;
+    if (number <= n_numbers) {
+      idom[v] = flow->vertex[flow->state[number].idom];
+      continue;
+    }
+    const leaf_range *range = &ranges[number - n_numbers - 1];
+    idom[v] = tree->vertex[common_dominator(tree, range->first, range->last)];
+    flow->vertex[++n] = v;
+  }
+}
+
+static bool find_those_of_leaves(flowgraph *flow, lh_id *idom) {
+  size_t n_leaves = (size_t)flow->graph->n + 1 - flow->n_inner;
+  inner_tree tree = {.n = flow->n_numbers, .above = lh_alloc(flow->n_numbers, sizeof *tree.above)};
+  tree.vertex = lh_alloc(tree.n, sizeof *tree.vertex);
+  leaf_range *ranges = lh_alloc(n_leaves, sizeof *ranges);
+  bool ok = tree.above && tree.vertex && ranges;
+  if (ok) {
+    order_numbers(flow, &tree);
+    meet_leaves(flow, ranges);
+    ok = index_blocks(&tree);
+  }
+  if (ok) tell_vertices(flow, &tree, ranges, idom);
+  lh_free(tree.above);
+  lh_free(tree.vertex);
+  lh_free(tree.least[0]);
+  lh_free(ranges);
+  return ok;
+}
+
+/* }=================================================================================== */
+
 bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint32_t *n_order) {
   bool ok = false;
-  size_t n = (size_t)graph->n + 1;
   flowgraph flow = {.graph = graph, .number = idom};
-  flow.vertex = lh_alloc(n + 1, sizeof(lh_id));
-  flow.state = lh_alloc(n + 1, sizeof(vertex_state));
+  tell_leaves(&flow);
+  flow.vertex = lh_alloc((size_t)graph->n + 2, sizeof(lh_id));
+  flow.state = lh_alloc((size_t)flow.n_inner + 1, sizeof(vertex_state));
   if (!flow.vertex || !flow.state) goto out;
-  memset(idom, 0, n * sizeof *idom);
-  number_vertices(&flow);
-  if (!collect_higher(&flow)) goto out;
+  if (!lh_grow(&flow.higher, 0, &flow.higher_capacity, sizeof *flow.higher)) goto out;
+  flow.n_higher = 1;
+  if (!number_vertices(&flow)) goto out;
   find_semidominators(&flow);
-  define_implicit(&flow, idom);
-  *n_order = flow.n_numbers;
+  define_implicit(&flow);
+  lh_free(flow.higher);
+  flow.higher = NULL;
+  if (!find_those_of_leaves(&flow, idom)) goto out;
+  *n_order = flow.n_numbers + flow.n_leaves;
   memmove(flow.vertex, flow.vertex + 1, *n_order * sizeof(lh_id));
   *order = flow.vertex;
   flow.vertex = NULL;
@@ -184,7 +333,6 @@ bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint3
 out:
   lh_free(flow.vertex);
   lh_free(flow.state);
-  lh_free(flow.first_higher);
   lh_free(flow.higher);
   return ok;
 }

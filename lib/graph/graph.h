@@ -216,31 +216,46 @@ void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, ui
 
 /* }=================================================================================== */
 
-/* {=== children.c ==================================================================== */
-
-/* What each object dominates directly: child[first[id]] to child[first[id + 1] - 1], by id; of
-** LH_ROOT, too. */
-struct lh_children {
-  uint32_t *first;
-  lh_id *child;
-};
-
-/* Of an analysed snapshot, which keeps it. NULL: out of memory. The first call O(n). */
-const lh_children *lh_find_children(lh_snapshot *snapshot);
-void lh_children_free(lh_children *children); /* NULL is fine */
-
-/* }=================================================================================== */
-
 /* {=== preorder.c ==================================================================== */
 
 /* The reachable vertices by distance: parents and dominators come before their children. NULL when
 ** out of memory; freed by the caller. */
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached);
 
-/* Preorder of a tree: order[p] is the vertex at position p, its subtree ends before end[p].
-** `sorted` are its vertices, parents first; `size` and `position` are for all vertices. */
-void lh_order_tree(const lh_id *sorted, uint32_t n, const lh_id *parent, uint32_t *size,
-                   uint32_t *position, lh_id *order, uint32_t *end);
+/* A tree over the reachable vertices in preorder: the subtree of v is order[position[v]] to
+** order[end[position[v]] - 1], v first. The position of what is not reachable is UINT32_MAX. */
+struct lh_tree {
+  const lh_snapshot *snapshot; /* of whose dominators it is; NULL: it is another tree */
+  uint32_t n;
+  lh_id *order;
+  uint32_t *end;
+  uint32_t *position; /* of each vertex */
+};
+
+/* False: out of memory. To be followed by lh_free_tree, whatever it returns. O(n). */
+bool lh_make_tree(lh_tree *tree, uint32_t n, const uint32_t *distance, const lh_id *parent);
+void lh_free_tree(lh_tree *tree);
+
+/* That of the dominators of an analysed snapshot, which keeps it. NULL: out of memory. The first
+** call O(n). */
+const lh_tree *lh_dominator_tree(lh_snapshot *snapshot);
+void lh_dominator_tree_free(lh_tree *tree); /* NULL is fine */
+
+/* Both are reachable. */
+static inline bool lh_dominates(const lh_tree *tree, lh_id above, lh_id id) {
+  uint32_t p = tree->position[above], q = tree->position[id];
+  return p <= q && q < tree->end[p];
+}
+
+/* The positions of what v dominates directly are those from the first on that are before the end
+** of v; each next one is the end of the one before. */
+static inline uint32_t lh_first_child(const lh_tree *tree, lh_id v) {
+  return tree->position[v] + 1;
+}
+
+static inline uint32_t lh_end_of(const lh_tree *tree, lh_id v) {
+  return tree->end[tree->position[v]];
+}
 
 /* }=================================================================================== */
 
@@ -265,22 +280,22 @@ bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t
 ** hold a vertex together. For many disjoint sets over one graph: see union.c. */
 typedef struct lh_unions {
   lh_graph graph;
-  const uint32_t *distance; /* these four as after lh_analyse */
+  const uint32_t *distance; /* these five as after lh_analyse */
   const lh_id *parent;
   const lh_id *idom;
   const uint64_t *retained;
-  const uint32_t *set_of; /* of each vertex; n_sets or more: in none, as the root must be */
+  const lh_tree *dominators;
+  const uint32_t *shallow; /* bytes; UINT32_MAX: as many or more */
+  const uint32_t *set_of;  /* of each vertex; n_sets or more: in none, as the root must be */
   uint32_t n_sets;
 
   /* filled by lh_bound_unions: the bytes that go with each set lie between these */
   uint64_t *lower, *upper;
 
   /* private */
-  uint32_t n_reached;
-  uint64_t *shallow;
-  lh_id *order;
-  uint32_t *end;
+  lh_tree paths; /* the shortest ones */
   uint32_t *first_member, *member;
+  uint64_t *joints; /* a bit for each vertex */
   uint32_t *first_source;
   lh_id *source;
   uint32_t *stamp;

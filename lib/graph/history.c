@@ -4,11 +4,6 @@
 */
 #include "graph.h"
 
-static bool has_age(const lh_snapshot *snapshot, lh_id id) {
-  lh_list list = lh_list_of(snapshot, id);
-  return lh_is_reachable(snapshot, id) && (list == LH_LIST_ALLGC || list == LH_LIST_FINOBJ);
-}
-
 static uint8_t span_of_epoch(uint32_t epoch, uint32_t n_marks, unsigned n_spans) {
   if (epoch == 0) return 0;
   if (epoch >= n_marks) epoch = n_marks - 1;
@@ -22,21 +17,25 @@ static void split_by_marks(const lh_snapshot *snapshot, unsigned n_spans, uint8_
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
     for (uint32_t epoch = 0; epoch <= n; epoch++) {
       lh_id_range range = lh_epoch_range(snapshot, list, epoch);
+      uint8_t span = span_of_epoch(epoch, n, n_spans);
       for (lh_id id = range.first; id < range.end; id++)
-        span_of[id] = lh_is_reachable(snapshot, id) ? span_of_epoch(epoch, n, n_spans) : 0;
+        span_of[id] = snapshot->distance[id] != LH_UNREACHED ? span : 0;
     }
 }
 
 /* Each of both lists has the youngest first, and is divided by itself. */
 static void split_by_order(const lh_snapshot *snapshot, uint8_t *span_of) {
-  uint64_t n[2] = {0}, younger[2] = {0}; /* on allgc, on finobj */
-  for (lh_id id = 1; id <= snapshot->n; id++)
-    if (has_age(snapshot, id)) n[lh_list_of(snapshot, id)]++;
-  for (lh_id id = 1; id <= snapshot->n; id++) {
-    span_of[id] = 0;
-    if (!has_age(snapshot, id)) continue;
-    lh_list list = lh_list_of(snapshot, id);
-    span_of[id] = (uint8_t)(LH_SPANS - 1 - younger[list]++ * LH_SPANS / n[list]);
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
+    lh_id first = snapshot->list_first[list], end = snapshot->list_first[list + 1];
+    uint64_t n = 0, younger = 0;
+    for (lh_id id = first; id < end; id++) n += snapshot->distance[id] != LH_UNREACHED;
+    unsigned part = 0; /* of LH_SPANS, the youngest first */
+    for (lh_id id = first; id < end; id++) {
+      if (snapshot->distance[id] == LH_UNREACHED) continue;
+      while ((part + 1) * n <= younger * LH_SPANS) part++;
+      span_of[id] = (uint8_t)(LH_SPANS - 1 - part);
+      younger++;
+    }
   }
 }
 
@@ -51,7 +50,8 @@ static void time_spans(const lh_snapshot *snapshot, lh_history *h) {
 
 static void count_spans(const lh_snapshot *snapshot, lh_history *h) {
   for (lh_id id = 1; id <= snapshot->n; id++)
-    if (lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id)) h->objects[h->span_of[id]]++;
+    h->objects[h->span_of[id]] +=
+        snapshot->distance[id] != LH_UNREACHED && !(snapshot->kind[id] & LH_KIND_OWN);
 }
 
 int lh_find_history(const lh_snapshot *snapshot, lh_history *out, lh_error *error) {

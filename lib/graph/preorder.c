@@ -1,23 +1,33 @@
 /*
 ** preorder.c - a tree over the vertices, such as that of dominators or of shortest paths, in
 ** preorder: a subtree is an interval, so questions about it are sums over arrays. No stack: the
-** sizes of subtrees, from the leaves up, say where each begins. 12 bytes a vertex, and 2.2 million
-** of them take 0.03 s.
+** sizes of subtrees, from the leaves up, say where each begins.
+**
+** The tree of dominators is made when somebody first asks for it, and kept with the snapshot: 12
+** bytes an object, and 8 more for a while; 2.2 million objects take 0.05 s.
 */
 #include "graph.h"
 
+#include <string.h>
+
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached) {
+  uint32_t farthest = 0, sum = 0;
+  for (lh_id v = 0; v <= n; v++)
+    if (distance[v] <= n && distance[v] > farthest) farthest = distance[v];
   lh_id *sorted = lh_alloc((size_t)n + 1, sizeof *sorted);
-  uint32_t *first = lh_alloc_zeroed((size_t)n + 2, sizeof *first);
+  uint32_t *first = lh_alloc_zeroed((size_t)farthest + 1, sizeof *first);
   if (!sorted || !first) {
     lh_free(sorted);
     sorted = NULL;
     goto out;
   }
   for (lh_id v = 0; v <= n; v++)
-    if (distance[v] <= n) first[distance[v] + 1]++;
-  for (uint32_t d = 0; d <= n; d++) first[d + 1] += first[d];
-  *n_reached = first[n + 1];
+    if (distance[v] <= n) first[distance[v]]++;
+  for (uint32_t d = 0, count; d <= farthest; d++, sum += count) {
+    count = first[d];
+    first[d] = sum;
+  }
+  *n_reached = sum;
   for (lh_id v = 0; v <= n; v++)
     if (distance[v] <= n) sorted[first[distance[v]]++] = v;
 out:
@@ -25,19 +35,63 @@ out:
   return sorted;
 }
 
-void lh_order_tree(const lh_id *sorted, uint32_t n, const lh_id *parent, uint32_t *size,
-                   uint32_t *position, lh_id *order, uint32_t *end) {
+/* Of the vertices in `sorted`, parents first. */
+static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, uint32_t *size) {
+  uint32_t *position = tree->position, n = tree->n;
   for (uint32_t i = 0; i < n; i++) size[sorted[i]] = 1;
   for (uint32_t i = n; i-- > 1;) size[parent[sorted[i]]] += size[sorted[i]];
   for (uint32_t i = 0; i < n; i++) {
     lh_id v = sorted[i];
-    if (i == 0) {
-      position[v] = 0;
-    } else { /* from the end of what the parent has left */
-      size[parent[v]] -= size[v];
-      position[v] = position[parent[v]] + size[parent[v]];
+    uint32_t at = 0, of = size[v];
+    if (i > 0) { /* from the end of what the parent has left */
+      size[parent[v]] -= of;
+      at = position[parent[v]] + size[parent[v]];
     }
-    order[position[v]] = v;
-    end[position[v]] = position[v] + size[v];
+    position[v] = at;
+    tree->order[at] = v;
+    tree->end[at] = at + of;
   }
+}
+
+bool lh_make_tree(lh_tree *tree, uint32_t n, const uint32_t *distance, const lh_id *parent) {
+  size_t n_vertices = (size_t)n + 1;
+  *tree = (lh_tree){0};
+  lh_id *sorted = lh_sort_by_distance(n, distance, &tree->n);
+  uint32_t *size = lh_alloc(n_vertices, sizeof *size);
+  tree->position = lh_alloc(n_vertices, sizeof *tree->position);
+  tree->order = lh_alloc(tree->n, sizeof *tree->order);
+  tree->end = lh_alloc(tree->n, sizeof *tree->end);
+  bool ok = sorted && size && tree->order && tree->end && tree->position;
+  if (ok) {
+    memset(tree->position, 0xFF, n_vertices * sizeof *tree->position);
+    order_tree(tree, sorted, parent, size);
+  }
+  lh_free(sorted);
+  lh_free(size);
+  return ok;
+}
+
+void lh_free_tree(lh_tree *tree) {
+  lh_free(tree->order);
+  lh_free(tree->end);
+  lh_free(tree->position);
+}
+
+void lh_dominator_tree_free(lh_tree *tree) {
+  if (tree) lh_free_tree(tree);
+  lh_free(tree);
+}
+
+const lh_tree *lh_dominator_tree(lh_snapshot *snapshot) {
+  if (snapshot->dominator_tree) return snapshot->dominator_tree;
+  lh_tree *tree = lh_alloc_zeroed(1, sizeof *tree);
+  if (!tree) return NULL;
+  if (!lh_make_tree(tree, snapshot->n, snapshot->distance, snapshot->idom)) {
+    lh_dominator_tree_free(tree);
+    return NULL;
+  }
+  tree->snapshot = snapshot;
+  snapshot->dominator_tree = tree;
+  snapshot->free_dominator_tree = lh_dominator_tree_free;
+  return tree;
 }

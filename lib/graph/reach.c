@@ -17,6 +17,9 @@
 ** level, that refers to one with it takes the flag away, and the object joins the queue once more,
 ** to hand that on to what it refers to: each at most once. Only those have a named_by.
 **
+** A leaf, from which no edge goes out, never joins the queue: half of a heap is leaves. Only where
+** paths are taken already (flow.c), a way may lead on from it.
+**
 ** Time goes into cache misses on distance[], one for each edge: they are asked for a few objects
 ** ahead. 2.2 million objects with 6.4 million edges: 0.03 s.
 */
@@ -31,7 +34,9 @@ typedef struct side_list {
 
 typedef struct frontier {
   lh_id *queue;
+  size_t n_queued;  /* objects that may join it */
   uint8_t *through; /* of each object: the penalty of the path to its parent */
+  uint64_t *leaves; /* a bit for each object; NULL: of none it is known */
   uint32_t tail;
   side_list later[PENALTIES];
   uint32_t level;
@@ -50,7 +55,26 @@ static unsigned penalty_of(uint8_t kind, bool is_registry) {
   return is_registry ? 2 : by_type[kind & 15];
 }
 
+/* The first object is in the queue, whatever it is. */
+static bool make_queue(const lh_search *search, frontier *front) {
+  const uint32_t *first_edge = search->graph.first_edge;
+  size_t n = (size_t)search->graph.n + 1, n_leaves = 0;
+  if (!search->flow) {
+    front->leaves = lh_alloc_zeroed((n + 63) / 64, sizeof *front->leaves);
+    if (!front->leaves) return false;
+    for (size_t id = 0; id < n; id++) {
+      uint64_t is_leaf = first_edge[id] == first_edge[id + 1];
+      front->leaves[id / 64] |= is_leaf << id % 64;
+      n_leaves += is_leaf;
+    }
+  }
+  front->n_queued = n - n_leaves + 1;
+  front->queue = lh_alloc(front->n_queued, sizeof *front->queue);
+  return front->queue != NULL;
+}
+
 static inline bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
+  if (front->leaves && (front->leaves[id / 64] >> id % 64 & 1)) return true;
   unsigned own = penalty_of(search->kind[id], id == search->registry);
   if (own <= penalty) {
     front->queue[front->tail++] = id;
@@ -66,7 +90,7 @@ static inline bool discover(lh_search *search, frontier *front, lh_id id, unsign
 static bool begin_naming(lh_search *search, frontier *front) {
   size_t n = (size_t)search->graph.n + 1;
   if (*search->named_by) return true;
-  lh_id *queue = lh_realloc(front->queue, 2 * n, sizeof *queue);
+  lh_id *queue = lh_realloc(front->queue, 2 * front->n_queued, sizeof *queue);
   if (!queue) return false;
   front->queue = queue;
   *search->named_by = lh_alloc_zeroed(n, sizeof(lh_id));
@@ -211,8 +235,8 @@ bool lh_search_paths(lh_search *search) {
   uint32_t first[PENALTIES + 1] = {0, 1, 1, 1, 1, 1, 1}; /* the root, of penalty 0 */
   size_t n = (size_t)search->graph.n + 1;
   if (n >= NAMED) search->named_by = NULL; /* a distance may be as great */
-  frontier front = {.queue = lh_alloc(n, sizeof(lh_id)), .through = lh_alloc(n, 1), .tail = 1};
-  if (!front.queue || !front.through) goto out;
+  frontier front = {.through = lh_alloc(n, 1), .tail = 1};
+  if (!front.through || !make_queue(search, &front)) goto out;
   front.queue[0] = search->from;
   search->distance[search->from] = 0;
   search->parent[search->from] = LH_NO_OBJECT;
@@ -225,6 +249,7 @@ bool lh_search_paths(lh_search *search) {
     if (search->distance[id] < LH_AVOIDED) search->distance[id] &= ~(BY_THREAD | NAMED);
 out:
   lh_free(front.named);
+  lh_free(front.leaves);
   for (unsigned penalty = 0; penalty < PENALTIES; penalty++) lh_free(front.later[penalty].id);
   lh_free(front.queue);
   lh_free(front.through);

@@ -2,8 +2,8 @@
 ** steps.c - a reference by its number: what it is as an edge, and which of several is told.
 **
 ** Of most references the rows say all: a string key is the reference before its value. A number as
-** key, a line or the name of a variable is read from the record of the source, whose edges are gone
-** through for it. So that a big table is not read from its start each time, the iterator of each
+** key, a line or the name of a local variable is read from the record of the source, whose edges are
+** gone through for it. So that a big table is not read from its start each time, the iterator of each
 ** source of more than 256 references is kept at every 256th of them, from when one of these was
 ** asked about: 0.4 bytes for each of their references.
 */
@@ -151,6 +151,7 @@ static bool tell_from_row(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
     case LH_EDGE_METATABLE:
     case LH_EDGE_CONTENT:
     case LH_EDGE_PROTO: edge->ordinal = 1; return true;
+    case LH_EDGE_UPVALUE: return lh_tell_upvalue(s, e, edge);
     default: return false;
   }
 }

@@ -336,13 +336,19 @@ static void look_into_thread(lh_namer *namer, lh_id thread) {
 ** than its own metatable, which comes first? */
 static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
   const lh_snapshot *snapshot = namer->snapshot;
-  uint32_t meta = namer->classes->of[id]; /* still the number of its metatable: see classes.c */
-  lh_id metatable = type == LH_TYPE_TABLE && meta != LH_NO_NUMBER ? namer->metas[meta].id : LH_ROOT;
-  for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++) {
-    lh_id target = snapshot->edge[e];
-    if (type == LH_TYPE_CLOSURE && lh_type_of(snapshot, target) == LH_TYPE_UPVALUE)
-      target = content_of_upvalue(snapshot, target);
-    if (target != metatable && is_wanted(namer, target)) return true;
+  const lh_id *edge = snapshot->edge;
+  const uint8_t *flags = namer->flags;
+  uint32_t e = snapshot->first_edge[id], end = snapshot->first_edge[id + 1];
+  if (type != LH_TYPE_CLOSURE) {
+    uint32_t meta = namer->classes->of[id]; /* still the number of its metatable: see classes.c */
+    bool has_one = type == LH_TYPE_TABLE && meta != LH_NO_NUMBER;
+    lh_id metatable = has_one ? namer->metas[meta].id : LH_ROOT;
+    while (e < end && (!(flags[edge[e]] & LH_WANTED) || edge[e] == metatable)) e++;
+    return e < end;
+  }
+  for (; e < end; e++) {
+    bool is_upvalue = (snapshot->kind[edge[e]] & 15) == LH_TYPE_UPVALUE;
+    if (is_wanted(namer, is_upvalue ? content_of_upvalue(snapshot, edge[e]) : edge[e])) return true;
   }
   return false;
 }

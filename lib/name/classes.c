@@ -89,15 +89,11 @@ lh_text_id lh_namer_text(lh_namer *namer, lh_text *text) {
   return id;
 }
 
-bool lh_namer_is_identifier(lh_namer *namer, lh_id id) {
-  uint8_t *flags = &namer->flags[id];
-  if (!(*flags & (LH_KEY_NAME | LH_KEY_OTHER))) {
-    const char *bytes;
-    size_t n;
-    bool is_name = lh_string_whole(namer->snapshot, id, &bytes, &n) && lh_is_identifier(bytes, n);
-    *flags |= is_name ? LH_KEY_NAME : LH_KEY_OTHER;
-  }
-  return *flags & LH_KEY_NAME;
+void lh_namer_see_key(lh_namer *namer, lh_id id) {
+  const char *bytes;
+  size_t n;
+  bool is_name = lh_string_whole(namer->snapshot, id, &bytes, &n) && lh_is_identifier(bytes, n);
+  namer->flags[id] |= is_name ? LH_KEY_NAME : LH_KEY_OTHER;
 }
 
 static uint32_t class_of_chars(lh_namer *namer, const char *name, lh_type type, bool specific) {
@@ -343,8 +339,14 @@ void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id)
   *(garbage ? &c->garbage_bytes : &c->shallow_bytes) += lh_shallow_bytes(snapshot, id);
 }
 
+static void drop_folds(lh_classes *classes) {
+  if (classes->folds) classes->free_folds(classes->folds);
+  classes->folds = NULL;
+}
+
 static void count_classes(lh_snapshot *snapshot) {
   lh_classes *classes = snapshot->classes;
+  drop_folds(classes);
   for (size_t i = 0; i < classes->n; i++) {
     lh_class *c = &classes->list[i].visible;
     *c = (lh_class){.name = c->name, .type = c->type};
@@ -401,6 +403,7 @@ static void free_classes(lh_classes *classes) {
   lh_map_free(&classes->modules);
   lh_map_free(&classes->varying);
   lh_free_naming(&classes->naming);
+  drop_folds(classes);
   if (classes->places) classes->free_places(classes->places);
   lh_strings_free(&classes->texts);
   lh_free(classes);
@@ -474,12 +477,12 @@ const lh_class *lh_class_at(const lh_snapshot *snapshot, uint32_t class_index) {
 }
 
 bool lh_continues_list(const lh_snapshot *snapshot, lh_id id) {
+  const uint32_t *of = snapshot->classes ? snapshot->classes->of : NULL;
   lh_id dominator = lh_immediate_dominator(snapshot, id);
-  if (dominator == LH_ROOT || dominator == LH_NO_OBJECT ||
-      lh_class_of(snapshot, dominator) != lh_class_of(snapshot, id))
+  if (dominator == LH_ROOT || dominator == LH_NO_OBJECT || (of && of[dominator] != of[id]))
     return false;
-  uint64_t others = lh_retained_bytes(snapshot, dominator) - lh_shallow_bytes(snapshot, dominator);
-  return lh_retained_bytes(snapshot, id) > others / 2;
+  uint64_t others = snapshot->retained[dominator] - lh_shallow_bytes(snapshot, dominator);
+  return snapshot->retained[id] > others / 2;
 }
 
 uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {

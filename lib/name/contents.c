@@ -9,6 +9,7 @@
 ** objects does not matter.
 */
 #include "names.h"
+#include "read/decode.h"
 
 #include <string.h>
 
@@ -113,16 +114,38 @@ static lh_text_id name_several(const describer *d, named *seen) {
   return lh_namer_text(d->namer, &text);
 }
 
+/* Have both values one class, or are they scalars of one kind? Then one of them says it all. */
+static bool are_alike(const describer *d, const lh_value *a, const lh_value *b) {
+  const uint32_t *of = d->namer->classes->of;
+  return a->kind == b->kind && (a->kind != LH_VALUE_OBJECT || of[a->as.object] == of[b->as.object]);
+}
+
+/* The first values of a table. Where all are objects its row says which. */
+static size_t sample_values(const lh_snapshot *s, lh_id table, lh_value values[SAMPLED]) {
+  lh_entry entries[SAMPLED];
+  lh_edges it;
+  size_t n = 0;
+  if (!(s->key_kinds[table] & LH_HAS_SCALARS)) {
+    for (uint32_t e = s->first_edge[table]; n < SAMPLED && e < s->first_edge[table + 1]; e++)
+      if (lh_label_kind(s->label[e]) == LH_EDGE_VALUE)
+        values[n++] = lh_object_value(lh_true_target(s, e));
+    return n;
+  }
+  lh_entries_begin(s, table, &it);
+  n = lh_entries_some(&it, entries, SAMPLED);
+  for (size_t i = 0; i < n; i++) values[i] = entries[i].value;
+  return n;
+}
+
 static lh_text_id contents_of(const describer *d, lh_id table) {
   content all = nothing;
   named seen = {.all = true};
-  lh_edges it;
-  lh_value key, value;
-  lh_entries_begin(d->namer->snapshot, table, &it);
-  for (int i = 0; i < SAMPLED && all.type != LH_TYPE_ROOT && lh_entries_next(&it, &key, &value);
-       i++) {
-    all = common(d, all, content_of(d, value));
-    note_class(d, &seen, value);
+  lh_value values[SAMPLED];
+  size_t n = sample_values(d->namer->snapshot, table, values);
+  for (size_t i = 0; i < n && all.type != LH_TYPE_ROOT; i++) {
+    if (i > 0 && are_alike(d, &values[i], &values[i - 1])) continue;
+    all = common(d, all, content_of(d, values[i]));
+    note_class(d, &seen, values[i]);
   }
   return seen.all && seen.n > 1 ? name_several(d, &seen) : all.name;
 }

@@ -72,60 +72,39 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
 
 /* {=== The objects with a fingerprint ================================================= */
 
-/* What objects of one class under one folded path have in common. */
+/* What the objects of one spot have in common. */
 typedef struct printed {
-  uint32_t class_index; /* UINT32_MAX: they are luaheap's own, and have no fingerprint */
+  uint32_t class_index; /* UINT32_MAX: they are luaheap's own or not asked for, and have none */
   bool wanted;
   lh_prints prints;
 } printed;
 
-/* One walk finds what each object has, after which each fingerprint takes a pass over them. */
+/* Each fingerprint takes a pass over the objects. */
 typedef struct finder {
   const lh_snapshot *snapshot;
-  lh_folded_paths paths;
-  printed *list;
-  size_t n, capacity;
-  lh_map known;    /* class, state -> its number in the list */
+  const lh_folds *folds;
+  printed *list;   /* of each spot */
   uint32_t *below; /* of each object: the class of its nearest dominator, or itself, with it */
 } finder;
 
-/* In the place of its state. */
-static bool set_printed(finder *f, lh_id id) {
-  uint32_t class_index = lh_class_of(f->snapshot, id), *state = &f->paths.state[id];
-  uint32_t *known = lh_map_at(&f->known, (uint64_t)class_index << 32 | *state);
-  if (!known) return false;
-  if (*known == LH_NO_NUMBER) {
-    printed made = {.class_index = class_index};
-    if (class_index != UINT32_MAX &&
-        !lh_fingerprints(&f->paths.folder, *state, lh_class_entry_of(f->snapshot, id),
-                         &made.prints))
-      return false;
-    if (!lh_grow(&f->list, f->n, &f->capacity, sizeof made)) return false;
-    f->list[f->n] = made;
-    *known = (uint32_t)f->n++;
-  }
-  *state = *known;
-  return true;
-}
-
 static void end_finder(finder *f) {
-  lh_free_folded(&f->paths);
   lh_free(f->list);
   lh_free(f->below);
-  lh_map_free(&f->known);
 }
 
-/* All objects of these types, and what is on their paths. */
-static bool walk(finder *f, unsigned types) {
-  const lh_snapshot *snapshot = f->snapshot;
-  size_t n_all = 0, n = (size_t)snapshot->n + 1;
-  lh_id *all = lh_alloc(n, sizeof *all);
-  f->below = lh_alloc(n, sizeof *f->below);
-  for (lh_id id = 1; all && id <= snapshot->n; id++)
-    if ((types >> lh_type_of(snapshot, id) & 1) && lh_is_reachable(snapshot, id)) all[n_all++] = id;
-  bool ok = all && f->below && lh_fold_paths(&f->paths, snapshot, all, n_all, NULL, NULL);
-  lh_free(all);
-  for (size_t i = 1; ok && i < f->paths.n; i++) ok = set_printed(f, f->paths.order[i]);
+/* The fingerprints of objects of these types. */
+static bool print_spots(finder *f, unsigned types) {
+  const lh_class_entry *classes = f->snapshot->classes->list;
+  bool ok = true;
+  for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
+    lh_spot spot = f->folds->spots[i];
+    f->list[i].class_index = UINT32_MAX;
+    if (spot.class_index == UINT32_MAX || !(types >> classes[spot.class_index].visible.type & 1))
+      continue;
+    f->list[i].class_index = spot.class_index;
+    ok = lh_fingerprints(&f->folds->folder, spot.state, &classes[spot.class_index],
+                         &f->list[i].prints);
+  }
   return ok;
 }
 
@@ -133,7 +112,10 @@ static int begin_finder(finder *f, const lh_snapshot *snapshot, unsigned types, 
   *f = (finder){.snapshot = snapshot};
   if (!snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "fingerprints need the classes of a snapshot");
-  if (walk(f, types)) return LH_OK;
+  f->folds = lh_folds_of(snapshot);
+  if (f->folds) f->list = lh_alloc_zeroed(f->folds->n_spots, sizeof *f->list);
+  f->below = lh_alloc((size_t)snapshot->n + 1, sizeof *f->below);
+  if (f->list && f->below && print_spots(f, types)) return LH_OK;
   end_finder(f);
   return lh_fail_memory(error, "looking for a fingerprint");
 }
@@ -146,14 +128,14 @@ static bool is_printed(const lh_prints *p, const char *print) {
 /* How many objects have it; found[], which may be NULL: they. */
 static size_t find_printed(finder *f, const char *fingerprint, lh_id *found) {
   size_t n = 0;
-  for (size_t i = 0; i < f->n; i++) {
+  for (size_t i = 0; i < f->folds->n_spots; i++) {
     printed *p = &f->list[i];
     p->wanted = is_printed(&p->prints, fingerprint);
   }
   f->below[LH_ROOT] = UINT32_MAX;
-  for (size_t i = 1; i < f->paths.n; i++) {
-    lh_id id = f->paths.order[i];
-    const printed *p = &f->list[f->paths.state[id]];
+  for (size_t i = 1; i < f->folds->n; i++) {
+    lh_id id = f->folds->order[i];
+    const printed *p = &f->list[f->folds->spot[id]];
     f->below[id] = p->wanted ? p->class_index : f->below[f->snapshot->idom[id]];
     if (p->class_index == UINT32_MAX || p->class_index != f->below[id]) continue;
     if (found) found[n] = id;
@@ -199,7 +181,7 @@ static uint64_t number_of(const char *print) {
   return strtoull(print + sizeof KIND - 1, NULL, 16);
 }
 
-/* Of each print of the finder's: the number of the place that is wanted, or UINT32_MAX. */
+/* Of each spot: the number of the place that is wanted, or LH_NO_NUMBER. */
 static bool find_wanted(const finder *f, const lh_print *prints, size_t n, lh_map *wanted,
                         uint32_t *place_of) {
   for (size_t i = 0; i < n; i++) {
@@ -207,7 +189,9 @@ static bool find_wanted(const finder *f, const lh_print *prints, size_t n, lh_ma
     if (!at) return false;
     if (*at == LH_NO_NUMBER) *at = (uint32_t)i;
   }
-  for (size_t i = 0; i < f->n; i++) {
+  for (size_t i = 0; i < f->folds->n_spots; i++) {
+    place_of[i] = LH_NO_NUMBER;
+    if (f->list[i].class_index == UINT32_MAX) continue;
     place_of[i] = lh_map_get(wanted, number_of(f->list[i].prints.any));
     if (place_of[i] == LH_NO_NUMBER)
       place_of[i] = lh_map_get(wanted, number_of(f->list[i].prints.any_folded));
@@ -218,11 +202,11 @@ static bool find_wanted(const finder *f, const lh_print *prints, size_t n, lh_ma
 /* f->below: the place of the nearest object at one that is wanted, on the way up from each. */
 static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, lh_at_place *out) {
   f->below[LH_ROOT] = LH_NO_NUMBER;
-  for (size_t i = 1; i < f->paths.n; i++) {
-    lh_id id = f->paths.order[i];
+  for (size_t i = 1; i < f->folds->n; i++) {
+    lh_id id = f->folds->order[i];
     const lh_id *idom = f->snapshot->idom; /* NULL: no bytes are asked for */
     uint32_t above = idom ? f->below[idom[id]] : LH_NO_NUMBER;
-    uint32_t at = place_of[f->paths.state[id]];
+    uint32_t at = place_of[f->folds->spot[id]];
     f->below[id] = at == LH_NO_NUMBER ? above : at;
     if (at == LH_NO_NUMBER) continue;
     out[at].objects[span_of ? span_of[id] : 0]++;
@@ -236,7 +220,7 @@ int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, 
   lh_map wanted = {0};
   int code = begin_finder(&f, snapshot, types, error);
   if (code != LH_OK) return code;
-  uint32_t *place_of = lh_alloc(f.n, sizeof *place_of);
+  uint32_t *place_of = lh_alloc(f.folds->n_spots, sizeof *place_of);
   bool ok = place_of && find_wanted(&f, prints, n, &wanted, place_of);
   if (n > 0) memset(out, 0, n * sizeof *out);
   if (ok) add_up(&f, place_of, span_of, out);

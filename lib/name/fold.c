@@ -86,15 +86,16 @@ bool lh_folder_begin(lh_folder *folder, const lh_snapshot *snapshot, lh_place_tr
   return false;
 }
 
-void lh_folder_settle(lh_folder *folder) {
-  lh_map_free(&folder->interned);
+void lh_folder_forget_steps(lh_folder *folder) {
   lh_map_free(&folder->memo);
   lh_map_free(&folder->known_steps);
   lh_map_free(&folder->holders);
+  folder->memo = folder->known_steps = folder->holders = (lh_map){0};
 }
 
 void lh_folder_free(lh_folder *folder) {
-  lh_folder_settle(folder);
+  lh_folder_forget_steps(folder);
+  lh_map_free(&folder->interned);
   lh_free(folder->states);
   *folder = (lh_folder){0};
 }
@@ -115,7 +116,7 @@ lh_place_tree *lh_places_of(const lh_snapshot *snapshot) {
 static uint32_t with_class(lh_folder *folder, uint32_t state, uint32_t class_index) {
   lh_fold_state s = folder->states[state];
   s.class_index = class_index;
-  s.once = false;
+  s.is_link = false;
   return intern(folder, s, step_at(folder, &s));
 }
 
@@ -190,10 +191,7 @@ static uint32_t step_along(lh_folder *folder, uint32_t seen, uint32_t starred,
                            uint32_t class_index) {
   const lh_fold_state s = folder->states[seen];
   uint32_t seen_step = step_at(folder, &s);
-  if (seen_step == starred) {
-    folder->states[seen].once = false;
-    return seen;
-  }
+  if (seen_step == starred) return seen;
   const lh_place_step *steps = folder->tree->steps;
   bool is_same = steps[starred].has_any_key == steps[seen_step].has_any_key;
   if (is_starred(folder, &s) && (is_same || is_starred(folder, &folder->states[s.parent]))) {
@@ -203,7 +201,7 @@ static uint32_t step_along(lh_folder *folder, uint32_t seen, uint32_t starred,
   }
   size_t n_before = folder->n_states;
   uint32_t to = append(folder, seen, starred, class_index);
-  if (to != LH_NO_NUMBER && folder->n_states > n_before) folder->states[to].once = true;
+  if (to != LH_NO_NUMBER && folder->n_states > n_before) folder->states[to].is_link = true;
   return to;
 }
 
@@ -265,14 +263,6 @@ static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *
   return next;
 }
 
-/* Remembers which string key a [*] stands for, as long as it is one. */
-static void note_key(lh_fold_state *state, const lh_snapshot *snapshot, const lh_edge *edge) {
-  bool named = edge->key.kind == LH_VALUE_OBJECT && lh_is_string(snapshot, edge->key.as.object);
-  lh_id key = named ? edge->key.as.object : LH_NO_OBJECT;
-  if (state->key == LH_ROOT) state->key = key;
-  if (state->key != key) state->key = LH_NO_OBJECT;
-}
-
 /* Where the step of an edge is kept that is told by what it is, by what it is called, and by the
 ** class of what it comes from: there are as many of these edges as objects. NULL: out of memory, or
 ** *is_one is false. */
@@ -307,9 +297,7 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
   if (form == LH_FORM_NOTHING) return with_class(folder, state, class_index);
   if (form == LH_FORM_BEHIND) {
     bool any = is_any(snapshot, edge, any_key);
-    uint32_t to = step_to_value(folder, state, edge, any, class_index);
-    if (any && to != LH_NO_NUMBER) note_key(&folder->states[to], snapshot, edge);
-    return to;
+    return step_to_value(folder, state, edge, any, class_index);
   }
   const lh_fold_state before = folder->states[state];
   lh_fold_state next = {.class_index = class_index};
@@ -324,29 +312,50 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
 
 /* }=================================================================================== */
 
+bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, lh_id key) {
+  const lh_fold_state *state = &folder->states[to];
+  bool is_any_key = step_at(folder, state) == folder->any_key;
+  if (!is_any_key && !(state->is_link && from == to)) return true;
+  if (to >= met->n) {
+    lh_met_state *list = lh_realloc(met->list, folder->n_states, sizeof *list);
+    if (!list) return false;
+    memset(list + met->n, 0, (folder->n_states - met->n) * sizeof *list);
+    met->list = list;
+    met->n = folder->n_states;
+  }
+  lh_met_state *met_state = &met->list[to];
+  met_state->repeats |= from == to;
+  if (!is_any_key) return true;
+  if (met_state->key == LH_ROOT) met_state->key = key;
+  if (met_state->key != key) met_state->key = LH_NO_OBJECT;
+  return true;
+}
+
 /* The place behind the steps that a state's own step stood for. */
-static uint32_t add_told(lh_folder *folder, uint32_t place, const lh_fold_state *s) {
+static uint32_t add_told(lh_folder *folder, const lh_met *met, uint32_t place, uint32_t state) {
   lh_place_tree *tree = folder->tree;
+  const lh_fold_state *s = &folder->states[state];
+  lh_met_state what = state < met->n ? met->list[state] : (lh_met_state){0};
   uint32_t own = step_at(folder, s);
   const lh_place_step step = tree->steps[own];
-  if (s->once && step.n_body > 0) {
+  if (s->is_link && !what.repeats && step.n_body > 0) {
     for (uint32_t i = 0; i < step.n_body; i++)
       place = lh_place_behind(tree, place, tree->bodies[step.body + i]);
     return place;
   }
-  if (own != folder->any_key || s->key == LH_ROOT || s->key == LH_NO_OBJECT)
+  if (own != folder->any_key || what.key == LH_ROOT || what.key == LH_NO_OBJECT)
     return lh_place_behind(tree, place, own);
-  lh_edge edge = {.kind = LH_EDGE_VALUE, .key = {.kind = LH_VALUE_OBJECT, .as.object = s->key}};
+  lh_edge edge = {.kind = LH_EDGE_VALUE, .key = lh_object_value(what.key)};
   return lh_place_behind(tree, place, lh_step_of_edge(tree, folder->snapshot, &edge));
 }
 
-uint32_t lh_place_with_keys(lh_folder *folder, uint32_t state) {
+uint32_t lh_place_with_keys(lh_folder *folder, const lh_met *met, uint32_t state) {
   uint32_t chain[MAX_DEPTH + 2], place = 0;
   size_t n = 0;
   for (;; state = folder->states[state].parent) {
     chain[n++] = state;
     if (form_of(folder, &folder->states[state]) == LH_FORM_BASE) break;
   }
-  while (n > 0) place = add_told(folder, place, &folder->states[chain[--n]]);
+  while (n > 0) place = add_told(folder, met, place, chain[--n]);
   return place;
 }

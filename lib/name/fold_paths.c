@@ -1,54 +1,56 @@
 /*
-** fold_paths.c - the paths that many objects are named by, at once and folded: the part of the tree
-** of parents that leads to them, from the root down. Each object's row is gone through once,
-** however many paths run through it, so that a million objects in one array cost that array once.
+** fold_paths.c - the paths that all objects are named by, at once and folded: the tree of parents,
+** from the root down. Each object's row is gone through once, so that a million objects in one array
+** cost that array once; and what the last objects of the kind were folded to is looked up before it
+** is folded again.
 */
+#include <string.h>
+
 #include "fold.h"
 #include "graph/graph.h"
 #include "read/decode.h"
 
-/* A path leads to it; one leads on from it. */
-enum { WANTED = 1, INNER = 2 };
+enum { N_RECENT = 1024 }; /* steps, a power of two */
+
+/* A step from a spot to an object of a class, and the spot to which it leads, never the first. */
+typedef struct recent_step {
+  uint32_t from, class_index;
+  uint32_t kind; /* of the edge, and which upvalue it is to */
+  lh_id key;     /* of a value: a string, or LH_NO_OBJECT: any key; of an upvalue: its name */
+  uint32_t to;
+} recent_step;
 
 typedef struct walk {
   const lh_snapshot *snapshot;
-  lh_folded_paths *paths; /* its order is the queue */
-  uint8_t *state;
+  lh_folds *folds; /* its order is the queue */
+  lh_map spot_of;  /* state, class -> spot */
+  recent_step *recent;
   uint32_t *n_alike; /* of each class, among one table's values */
   uint32_t *counted; /* the classes for which that is not 0 */
   uint32_t n_counted;
-  lh_visit visit;
-  void *payload;
 } walk;
 
-static bool allocate(walk *w, const lh_id *ids, size_t n_ids) {
-  const lh_snapshot *snapshot = w->snapshot;
-  size_t n_wanted = 1;
-  w->state = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  if (!w->state) return false;
-  w->state[LH_ROOT] = WANTED;
-  for (size_t i = 0; i < n_ids; i++) {
-    for (lh_id id = ids[i]; !(w->state[id] & WANTED); id = lh_naming_parent(snapshot, id)) {
-      w->state[id] |= WANTED;
-      w->state[lh_naming_parent(snapshot, id)] |= INNER;
-      n_wanted++;
-    }
-  }
-  w->paths->order = lh_alloc(n_wanted, sizeof *w->paths->order);
-  w->paths->state = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *w->paths->state);
-  w->n_alike = lh_alloc_zeroed(lh_class_count(snapshot) + 1, sizeof *w->n_alike);
-  w->counted = lh_alloc(lh_class_count(snapshot) + 1, sizeof *w->counted);
-  return w->paths->order && w->paths->state && w->n_alike && w->counted;
+static bool allocate(walk *w) {
+  const lh_snapshot *s = w->snapshot;
+  size_t n_reachable = 1;
+  for (lh_id id = 1; id <= s->n; id++) n_reachable += s->distance[id] != LH_UNREACHED;
+  w->folds->order = lh_alloc(n_reachable, sizeof *w->folds->order);
+  w->folds->spot = lh_alloc_zeroed((size_t)s->n + 1, sizeof *w->folds->spot);
+  w->recent = lh_alloc_zeroed(N_RECENT, sizeof *w->recent);
+  w->n_alike = lh_alloc_zeroed(lh_class_count(s) + 1, sizeof *w->n_alike);
+  w->counted = lh_alloc(lh_class_count(s) + 1, sizeof *w->counted);
+  return w->folds->order && w->folds->spot && w->recent && w->n_alike && w->counted;
 }
 
+/* {=== Whether keys vary ============================================================== */
+
 /* As lh_is_keyed_object says of an edge. */
-static bool is_keyed_object(const lh_snapshot *s, uint32_t e) {
+static inline bool is_keyed_object(const lh_snapshot *s, uint32_t e) {
   enum {
     KEYED = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
   };
-  return s->label[e] & LH_LABEL_KEYED &&
-         (s->kind[lh_true_target(s, e - 1)] & 15) == LH_TYPE_STRING &&
-         KEYED >> (s->kind[lh_true_target(s, e)] & 15) & 1;
+  return s->label[e] & LH_LABEL_KEYED && KEYED >> (s->kind[lh_true_target(s, e)] & 15) & 1 &&
+         (s->kind[lh_true_target(s, e - 1)] & 15) == LH_TYPE_STRING;
 }
 
 /* Counts the classes of a table's values. */
@@ -71,82 +73,210 @@ typedef struct keys {
   uint32_t n_values;
 } keys;
 
-/* The edge as far as its folded piece needs it, or with a visitor all of it: a number as key is any
-** key. */
-static lh_edge folded_edge(const walk *w, lh_id source, uint32_t e) {
-  const lh_snapshot *s = w->snapshot;
-  bool is_number = lh_label_kind(s->label[e]) == LH_EDGE_VALUE &&
-                   !(s->label[e] & (LH_LABEL_KEYED | LH_LABEL_ODD));
-  if (w->visit || !is_number) return lh_edge_at(s, source, e);
-  return (lh_edge){.source = source,
-                   .target = s->edge[e],
-                   .kind = LH_EDGE_VALUE,
-                   .name = LH_NO_OBJECT,
-                   .holder = LH_NO_OBJECT,
-                   .key.kind = LH_VALUE_INTEGER};
-}
-
-static bool visit_edge(walk *w, lh_id source, uint32_t e, keys k) {
-  const lh_snapshot *s = w->snapshot;
-  bool any_key = k.sense == LH_KEYS_VARY;
-  if (k.sense == LH_KEYS_DEPEND && is_keyed_object(s, e)) {
-    uint32_t class_index = s->classes->of[s->edge[e]];
-    any_key = class_index != UINT32_MAX &&
-              lh_keys_vary(s, class_index, w->n_alike[class_index], k.n_values);
-  }
-  lh_folded_paths *paths = w->paths;
-  lh_edge edge = folded_edge(w, source, e);
-  uint32_t state = lh_fold_step(&paths->folder, paths->state[source], &edge, any_key);
-  paths->order[paths->n++] = edge.target;
-  paths->state[edge.target] = state;
-  return state != LH_NO_NUMBER && (!w->visit || w->visit(&edge, w->payload));
-}
-
 /* Records are many, and small: with fewer values than a map has they need no closer look. */
 static bool has_edges_of_map(const lh_snapshot *s, lh_id id) {
   uint32_t n_edges = s->first_edge[id + 1] - s->first_edge[id];
   return n_edges >= 2 * LH_LEAST_ALIKE; /* a key and a value each */
 }
 
-/* Those that are found by an edge of `id`. */
+static keys keys_of(walk *w, lh_id id) {
+  const lh_snapshot *s = w->snapshot;
+  keys k = {.sense = LH_KEYS_MEAN};
+  if ((s->kind[id] & 15) != LH_TYPE_TABLE) return k;
+  k.sense = lh_key_sense_of(s, id);
+  if (k.sense != LH_KEYS_DEPEND) return k;
+  if (has_edges_of_map(s, id))
+    k.n_values = count_values(w, id);
+  else
+    k.sense = LH_KEYS_MEAN;
+  return k;
+}
+
+static bool is_any_key(const walk *w, keys k, uint32_t e) {
+  const lh_snapshot *s = w->snapshot;
+  if (k.sense != LH_KEYS_DEPEND) return k.sense == LH_KEYS_VARY;
+  if (!is_keyed_object(s, e)) return false;
+  uint32_t class_index = s->classes->of[s->edge[e]];
+  return class_index != UINT32_MAX &&
+         lh_keys_vary(s, class_index, w->n_alike[class_index], k.n_values);
+}
+
+/* }=================================================================================== */
+
+/* {=== Spots ========================================================================== */
+
+/* LH_NO_NUMBER: out of memory. */
+static uint32_t spot_of_state(walk *w, uint32_t state, uint32_t class_index) {
+  lh_folds *folds = w->folds;
+  if (state == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint32_t *spot = lh_map_at(&w->spot_of, (uint64_t)state << 32 | class_index);
+  if (!spot || *spot != LH_NO_NUMBER) return spot ? *spot : LH_NO_NUMBER;
+  if (!lh_grow(&folds->spots, folds->n_spots, &folds->capacity, sizeof *folds->spots))
+    return LH_NO_NUMBER;
+  folds->spots[folds->n_spots] = (lh_spot){state, class_index};
+  return *spot = (uint32_t)folds->n_spots++;
+}
+
+static uint32_t fold_edge(walk *w, uint32_t from, const lh_edge *edge, bool any_key) {
+  lh_folds *folds = w->folds;
+  uint32_t state = lh_fold_step(&folds->folder, folds->spots[from].state, edge, any_key);
+  return spot_of_state(w, state, w->snapshot->classes->of[edge->target]);
+}
+
+/* Is the step told by the classes at its ends and what this says? Then there are many of the kind,
+** and the edge is told as far as its step needs it: any key may be a number. */
+static bool set_step(const lh_snapshot *s, uint32_t e, bool any_key, lh_edge *edge,
+                     recent_step *step) {
+  step->kind = edge->kind;
+  step->key = LH_NO_OBJECT;
+  switch (edge->kind) {
+    case LH_EDGE_VALUE:
+      if (!any_key) step->key = lh_key_of_row(s, e);
+      edge->key.kind = LH_VALUE_INTEGER;
+      if (step->key != LH_NO_OBJECT) edge->key = lh_object_value(step->key);
+      return !(s->label[e] & LH_LABEL_ODD) && edge->source != s->classes->loaded;
+    case LH_EDGE_UPVALUE:
+      if (!lh_tell_upvalue(s, e, edge)) return false;
+      step->key = edge->name;
+      step->kind |= edge->ordinal << 8 | (uint32_t)lh_is_made_inside(s, edge->source) << 7;
+      return true;
+    case LH_EDGE_KEY: edge->key = lh_object_value(edge->target); return true;
+    case LH_EDGE_METATABLE:
+    case LH_EDGE_CONTENT: edge->ordinal = 1; return true;
+    default: return false;
+  }
+}
+
+static recent_step *recent_of(const walk *w, const recent_step *step) {
+  uint32_t hash = step->from * 0x9E3779B1u ^ step->class_index * 0x85EBCA77u ^ step->key;
+  return &w->recent[(hash * 0xC2B2AE3Du + step->kind * 0x27D4EB2Fu) >> 16 & (N_RECENT - 1)];
+}
+
+/* The spot behind an edge from a spot; LH_NO_NUMBER: out of memory. */
+static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bool any_key) {
+  const lh_snapshot *s = w->snapshot;
+  recent_step step = {.from = from, .class_index = s->classes->of[s->edge[e]]};
+  lh_edge edge = {.source = source,
+                  .target = s->edge[e],
+                  .kind = lh_label_kind(s->label[e]),
+                  .name = LH_NO_OBJECT,
+                  .holder = LH_NO_OBJECT};
+  if (s->classes->of[source] == UINT32_MAX || !set_step(s, e, any_key, &edge, &step)) {
+    edge = lh_edge_at(s, source, e);
+    return fold_edge(w, from, &edge, any_key);
+  }
+  recent_step *recent = recent_of(w, &step);
+  if (recent->to != 0 && recent->from == from && recent->class_index == step.class_index &&
+      recent->kind == step.kind && recent->key == step.key)
+    return recent->to;
+  step.to = fold_edge(w, from, &edge, any_key);
+  if (step.to != LH_NO_NUMBER) *recent = step;
+  return step.to;
+}
+
+/* }=================================================================================== */
+
+/* {=== The walk ======================================================================= */
+
+/* Those that are named by an edge of `id`. */
 static bool visit_targets(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
-  bool is_table = (s->kind[id] & 15) == LH_TYPE_TABLE, ok = true;
-  keys k = {.sense = is_table ? lh_key_sense_of(s, id) : LH_KEYS_MEAN};
-  if (k.sense == LH_KEYS_DEPEND && has_edges_of_map(s, id)) k.n_values = count_values(w, id);
-  for (uint32_t e = s->first_edge[id]; ok && e < s->first_edge[id + 1]; e++) {
+  lh_folds *folds = w->folds;
+  uint32_t first = s->first_edge[id], end = s->first_edge[id + 1];
+  if (first == end) return true;
+  bool ok = true;
+  keys k = keys_of(w, id);
+  for (uint32_t e = first; ok && e < end; e++) {
     lh_id target = s->edge[e];
-    if (w->state[target] & WANTED && s->parent_edge[target] == e && target != LH_ROOT)
-      ok = visit_edge(w, id, e, k);
+    if (s->parent_edge[target] != e || target == LH_ROOT || s->distance[target] == LH_UNREACHED)
+      continue;
+    uint32_t spot = spot_behind(w, folds->spot[id], id, e, is_any_key(w, k, e));
+    folds->order[folds->n++] = target;
+    folds->spot[target] = spot;
+    ok = spot != LH_NO_NUMBER;
   }
   while (w->n_counted > 0) w->n_alike[w->counted[--w->n_counted]] = 0;
   return ok;
 }
 
-bool lh_fold_paths(lh_folded_paths *paths, const lh_snapshot *snapshot, const lh_id *ids,
-                   size_t n_ids, lh_visit visit, void *payload) {
-  walk w = {.snapshot = snapshot, .paths = paths, .visit = visit, .payload = payload};
-  *paths = (lh_folded_paths){0};
+static bool fold_all(lh_folds *folds, const lh_snapshot *snapshot) {
+  walk w = {.snapshot = snapshot, .folds = folds};
   lh_place_tree *tree = lh_places_of(snapshot);
-  bool ok = tree && lh_folder_begin(&paths->folder, snapshot, tree) && allocate(&w, ids, n_ids);
-  if (ok) paths->order[paths->n++] = LH_ROOT;
-  for (size_t i = 0; ok && i < paths->n; i++)
-    if (w.state[paths->order[i]] & INNER) ok = visit_targets(&w, paths->order[i]);
-  lh_free(w.state);
+  bool ok = tree && lh_folder_begin(&folds->folder, snapshot, tree) && allocate(&w) &&
+            spot_of_state(&w, LH_FOLD_START, UINT32_MAX) == 0;
+  if (ok) folds->order[folds->n++] = LH_ROOT;
+  for (size_t i = 0; ok && i < folds->n; i++) ok = visit_targets(&w, folds->order[i]);
+  lh_map_free(&w.spot_of);
+  lh_free(w.recent);
   lh_free(w.n_alike);
   lh_free(w.counted);
   return ok;
 }
 
-void lh_settle_folded(lh_folded_paths *paths) {
-  lh_folder_settle(&paths->folder);
-  lh_free(paths->state);
-  lh_free(paths->order);
-  paths->state = NULL;
-  paths->order = NULL;
+static void free_folds(lh_folds *folds) {
+  lh_folder_free(&folds->folder);
+  lh_free(folds->spots);
+  lh_free(folds->spot);
+  lh_free(folds->order);
+  lh_free(folds);
 }
 
-void lh_free_folded(lh_folded_paths *paths) {
-  lh_settle_folded(paths);
-  lh_folder_free(&paths->folder);
+lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
+  lh_classes *classes = snapshot->classes;
+  if (classes->folds) return classes->folds;
+  lh_folds *folds = lh_alloc_zeroed(1, sizeof *folds);
+  if (!folds) return NULL;
+  if (!fold_all(folds, snapshot)) {
+    free_folds(folds);
+    return NULL;
+  }
+  lh_folder_forget_steps(&folds->folder);
+  classes->free_folds = free_folds;
+  return classes->folds = folds;
+}
+
+/* }=================================================================================== */
+
+/* {=== What a question is about ======================================================= */
+
+uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids) {
+  uint8_t *marks = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  if (!marks) return NULL;
+  marks[LH_ROOT] = 1;
+  for (size_t i = 0; i < n_ids; i++)
+    for (lh_id id = ids[i]; !marks[id]; id = lh_naming_parent(snapshot, id)) marks[id] = 1;
+  return marks;
+}
+
+bool lh_meet_keys(lh_met *met, const lh_folds *folds, const uint8_t *marks) {
+  const lh_folder *folder = &folds->folder;
+  const lh_snapshot *s = folder->snapshot;
+  bool ok = true;
+  for (size_t i = 1; ok && i < folds->n; i++) {
+    lh_id id = folds->order[i];
+    if (marks && !marks[id]) continue;
+    uint32_t from = lh_spot_at(folds, lh_naming_parent(s, id))->state;
+    ok = lh_meet_key(met, folder, from, lh_spot_at(folds, id)->state,
+                     lh_key_of_row(s, s->parent_edge[id]));
+  }
+  return ok;
+}
+
+/* }=================================================================================== */
+
+int lh_held_by(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
+  *out = NULL;
+  int code = lh_check_id(snapshot, id, error);
+  if (code != LH_OK) return code;
+  if (!snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
+  if (!lh_is_reachable(snapshot, id))
+    return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
+  const lh_folds *folds = lh_folds_of(snapshot);
+  if (folds) {
+    lh_text text = {0};
+    lh_place_text(folds->folder.tree, lh_folded_place(folds, id), &text);
+    *out = lh_text_finish(&text);
+  }
+  return *out ? LH_OK : lh_fail_memory(error, "folding paths");
 }

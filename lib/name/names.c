@@ -2,6 +2,7 @@
 ** names.c - objects, keys and edges as text for people, in Lua's language where it has one.
 */
 #include "names.h"
+#include "read/decode.h"
 
 #include <string.h>
 
@@ -29,26 +30,23 @@ bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, 
   *bytes = "";
   *n = 0;
   if (!lh_is_string(snapshot, id) || lh_is_dead(snapshot, id)) return false;
-  lh_object object;
-  lh_object_at(snapshot, id, &object);
-  *bytes = object.as.string.bytes;
-  *n = object.as.string.kept < LH_NAME_BYTES ? (size_t)object.as.string.kept : LH_NAME_BYTES;
-  if (*n == object.as.string.length) return true;
+  lh_kept_string string = lh_string_at(snapshot, id);
+  *bytes = string.bytes;
+  *n = string.kept < LH_NAME_BYTES ? (size_t)string.kept : LH_NAME_BYTES;
+  if (*n == string.length) return true;
   *n = lh_text_cut(*bytes, *n);
   return false;
 }
 
-lh_content lh_content_of(const lh_snapshot *snapshot, lh_id string, uint64_t limit) {
-  lh_object object;
-  lh_object_at(snapshot, string, &object);
-  size_t kept = (size_t)object.as.string.kept;
-  lh_content content = {.bytes = object.as.string.bytes,
-                        .n = kept < limit ? kept : (size_t)limit,
-                        .length = object.as.string.length};
-  if (kept < content.length)
-    content.hash = object.as.string.hash;
-  else if (content.n < kept)
-    content.hash = lh_hash(content.bytes, kept, 0);
+lh_content lh_content_of(const lh_snapshot *snapshot, lh_id id, uint64_t limit) {
+  lh_kept_string string = lh_string_at(snapshot, id);
+  lh_content content = {.bytes = string.bytes,
+                        .n = (size_t)(string.kept < limit ? string.kept : limit),
+                        .length = string.length};
+  if (string.kept < string.length)
+    content.hash = string.hash;
+  else if (content.n < string.kept)
+    content.hash = lh_hash(content.bytes, (size_t)string.kept, 0);
   return content;
 }
 

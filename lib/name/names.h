@@ -21,6 +21,8 @@ typedef struct lh_function_code {
   uint64_t words[LH_CODE_WORDS];
 } lh_function_code;
 
+typedef struct lh_folds lh_folds; /* fold.h */
+
 typedef struct lh_class_entry {
   lh_class visible;
   lh_text_id name;
@@ -56,6 +58,8 @@ struct lh_classes {
   lh_naming naming;   /* made when it is first asked for */
   struct lh_place_tree *places; /* of all analyses (place_steps.h); NULL: none yet */
   void (*free_places)(struct lh_place_tree *places);
+  lh_folds *folds; /* NULL: none yet, or no more after another analysis */
+  void (*free_folds)(lh_folds *folds);
   uint8_t *inside; /* a bit for each closure whose code stands inside another function's */
   lh_id registry, globals, loaded;
 };
@@ -208,8 +212,14 @@ static inline const char *lh_namer_chars(const lh_namer *namer, lh_text_id text)
   return namer->classes->texts.texts[text];
 }
 
-/* Is string object `id` an identifier? Remembered in flags. */
-bool lh_namer_is_identifier(lh_namer *namer, lh_id id);
+/* Sets LH_KEY_NAME or LH_KEY_OTHER of a string object. */
+void lh_namer_see_key(lh_namer *namer, lh_id id);
+
+/* Is string object `id` an identifier? */
+static inline bool lh_namer_is_identifier(lh_namer *namer, lh_id id) {
+  if (!(namer->flags[id] & (LH_KEY_NAME | LH_KEY_OTHER))) lh_namer_see_key(namer, id);
+  return namer->flags[id] & LH_KEY_NAME;
+}
 
 /* candidates.c: looks at every reachable table, closure and thread for names of LH_WANTED ones. */
 void lh_find_candidates(lh_namer *namer);

@@ -10,21 +10,17 @@
 enum { MOST_TEXT = 16 };
 
 void lh_places_free(lh_places *places) {
-  lh_free_folded(&places->paths);
+  lh_free(places->met.list);
   lh_strings_free(&places->texts);
   lh_free(places->list);
-  lh_map_free(&places->by_state);
+  lh_free(places->of_spot);
   lh_map_free(&places->by_at);
-}
-
-static lh_place_tree *tree_of(const lh_places *places) {
-  return places->paths.folder.tree;
 }
 
 /* The number of a place's text, 0 where there is no room; LH_NO_NUMBER: out of memory. */
 static lh_text_id path_text_of(lh_places *places, uint32_t at) {
   lh_text text = {0};
-  lh_place_text(tree_of(places), at, &text);
+  lh_place_text(lh_tree_of(places), at, &text);
   bool failed = text.failed;
   lh_text_id id = lh_strings_take(&places->texts, &text);
   return id == LH_NO_NUMBER && places->texts.full && !failed ? 0 : id;
@@ -46,7 +42,7 @@ static uint32_t untold_place(lh_places *places, uint32_t class_index, uint32_t s
   lh_text dots = {0};
   if (!place || *place != LH_NO_NUMBER) return place ? *place : LH_NO_NUMBER;
   lh_text_string(&dots, "...");
-  uint32_t at = lh_place_of_text(tree_of(places), &dots);
+  uint32_t at = lh_place_of_text(lh_tree_of(places), &dots);
   return *place = at == LH_NO_NUMBER ? at : add_place(places, class_index, state, at, 0);
 }
 
@@ -61,12 +57,28 @@ static uint32_t place_at(lh_places *places, uint32_t class_index, uint32_t state
   return place ? *place = add_place(places, class_index, state, at, path) : LH_NO_NUMBER;
 }
 
-/* Finds or makes the place of a class and a state, and remembers it. */
-static uint32_t place_of_state(lh_places *places, uint32_t class_index, uint32_t state) {
-  uint32_t *place = lh_map_at(&places->by_state, (uint64_t)class_index << 32 | state);
-  if (!place || *place != LH_NO_NUMBER) return place ? *place : LH_NO_NUMBER;
-  return *place =
-             place_at(places, class_index, state, lh_place_with_keys(&places->paths.folder, state));
+/* Finds or makes the place of a spot. */
+static bool place_spot(lh_places *places, uint32_t spot) {
+  if (places->of_spot[spot] != LH_NO_NUMBER) return true;
+  lh_spot s = places->folds->spots[spot];
+  uint32_t at = lh_place_with_keys(&places->folds->folder, &places->met, s.state);
+  places->of_spot[spot] = place_at(places, s.class_index, s.state, at);
+  return places->of_spot[spot] != LH_NO_NUMBER;
+}
+
+/* Meets the keys on the paths of `ids`. */
+static bool begin_places(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
+                         size_t n_ids) {
+  places->folds = lh_folds_of(snapshot);
+  if (!places->folds) return false;
+  places->n_spots = places->folds->n_spots;
+  places->of_spot = lh_alloc(places->n_spots, sizeof *places->of_spot);
+  uint8_t *marks = lh_mark_paths(snapshot, ids, n_ids);
+  bool ok = places->of_spot && marks && lh_meet_keys(&places->met, places->folds, marks) &&
+            lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER;
+  if (ok) memset(places->of_spot, 0xFF, places->n_spots * sizeof *places->of_spot);
+  lh_free(marks);
+  return ok;
 }
 
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
@@ -77,22 +89,19 @@ bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id 
 bool lh_places_make_some(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
                          size_t n_ids, size_t n_placed) {
   *places = (lh_places){.texts.most_bytes = MOST_TEXT * (uint64_t)snapshot->size + (1u << 20)};
-  bool ok = lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER &&
-            lh_fold_paths(&places->paths, snapshot, ids, n_ids, NULL, NULL);
-  for (size_t i = 0; ok && i < n_placed; i++)
-    ok = place_of_state(places, lh_class_of(snapshot, ids[i]), places->paths.state[ids[i]]) !=
-         LH_NO_NUMBER;
+  bool ok = begin_places(places, snapshot, ids, n_ids);
+  for (size_t i = 0; ok && i < n_placed; i++) ok = place_spot(places, places->folds->spot[ids[i]]);
   return ok;
 }
 
 uint32_t lh_place_called(lh_places *places, lh_text *text) {
-  return place_at(places, UINT32_MAX, LH_FOLD_START, lh_place_of_text(tree_of(places), text));
+  return place_at(places, UINT32_MAX, LH_FOLD_START, lh_place_of_text(lh_tree_of(places), text));
 }
 
 /* {=== Joining ======================================================================== */
 
 static const lh_class_entry *class_at(const lh_places *places, uint32_t class_index) {
-  return &places->paths.folder.snapshot->classes->list[class_index];
+  return &places->folds->folder.snapshot->classes->list[class_index];
 }
 
 /* What places have in common that may be one: type and place, and the place with * for its numbers,
@@ -115,14 +124,14 @@ static bool set_module(lh_places *places, lh_place *place) {
 ** that are told because they are the only ones of their class count as numbers if nothing else of
 ** the place has any. */
 static bool liken(lh_places *places, lh_place *place, likeness *out) {
-  lh_place_tree *tree = tree_of(places);
+  lh_place_tree *tree = lh_tree_of(places);
   out->exact = out->folded = UINT64_MAX;
   if (place->class_index == UINT32_MAX) return true;
   uint64_t type = (uint64_t)class_at(places, place->class_index)->visible.type << 32;
   out->exact = type | place->at;
   uint32_t folded = lh_place_without_numbers(tree, place->at);
   if (folded == LH_NO_PLACE) return true;
-  uint32_t keyless = places->paths.folder.states[place->state].place;
+  uint32_t keyless = lh_folded_at(places, place);
   bool is_left = keyless != place->at && lh_place_without_numbers(tree, keyless) == LH_NO_PLACE;
   out->told = is_left ? keyless : place->at;
   if (is_left) folded = keyless;
@@ -154,7 +163,7 @@ static void add_class(lh_place *place, const lh_place *other) {
 ** numbers.
 */
 static bool tell_difference(lh_places *places, lh_place *first, uint32_t told, uint32_t folded) {
-  uint32_t both = lh_place_of_both(tree_of(places), first->at, told);
+  uint32_t both = lh_place_of_both(lh_tree_of(places), first->at, told);
   first->at = both == LH_NO_PLACE ? folded : both;
   return both != LH_NO_NUMBER;
 }
@@ -196,8 +205,8 @@ bool lh_join_places(lh_places *places) {
     if (place->joined && to[i] == i) place->path = path_text_of(places, place->at);
     ok = place->path != LH_NO_NUMBER;
   }
-  for (size_t i = 0; ok && i < places->by_state.n; i++)
-    places->by_state.values[i] = to[places->by_state.values[i]];
+  for (size_t i = 0; ok && i < places->n_spots; i++)
+    if (places->of_spot[i] != LH_NO_NUMBER) places->of_spot[i] = to[places->of_spot[i]];
   lh_free(like);
   lh_free(to);
   return ok;
@@ -219,16 +228,15 @@ static void add_prints(const lh_place *place, const lh_prints *prints, lh_print 
 bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any) {
   if (places->n > 0) memset(own, 0, places->n * sizeof *own);
   if (places->n > 0) memset(any, 0, places->n * sizeof *any);
-  for (size_t i = 0; i < places->by_state.n; i++) {
-    uint64_t key = places->by_state.keys[i];
-    uint32_t at = places->by_state.values[i];
-    const lh_place *place = &places->list[at];
+  for (size_t i = 0; i < places->n_spots; i++) {
+    uint32_t at = places->of_spot[i];
+    lh_spot spot = places->folds->spots[i];
     lh_prints prints;
-    if (place->class_index == UINT32_MAX) continue;
-    if (!lh_fingerprints(&places->paths.folder, (uint32_t)key,
-                         class_at(places, (uint32_t)(key >> 32)), &prints))
+    if (at == LH_NO_NUMBER || places->list[at].class_index == UINT32_MAX) continue;
+    if (!lh_fingerprints(&places->folds->folder, spot.state, class_at(places, spot.class_index),
+                         &prints))
       return false;
-    add_prints(place, &prints, own[at], any[at]);
+    add_prints(&places->list[at], &prints, own[at], any[at]);
   }
   return true;
 }

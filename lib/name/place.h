@@ -3,9 +3,8 @@
 ** what many objects are does it by place: a million that hang alike are one row. Private to the
 ** library.
 **
-** One walk folds the paths of all the objects that are asked for, which gives each a state. Class
-** and state are its place, and states of one class that lead to one place are the same. So most
-** objects cost a lookup.
+** The spot of an object (fold.h) says its place, and spots of one class that lead to one place are
+** the same. So most objects cost two looks into arrays.
 */
 #ifndef LUAHEAP_PLACE_H
 #define LUAHEAP_PLACE_H
@@ -25,31 +24,38 @@ typedef struct lh_place {
 } lh_place;
 
 typedef struct lh_places {
-  lh_folded_paths paths;
+  lh_folds *folds;  /* of the snapshot */
+  lh_met met;       /* on the paths of what was asked for */
   lh_strings texts; /* the first is "...", for those that no room is left for */
   lh_place *list;
   size_t n, capacity;
-  lh_map by_state; /* class, state -> place */
-  lh_map by_at;    /* class, place with keys -> place */
+  uint32_t *of_spot; /* the place of each spot; LH_NO_NUMBER: it was not asked for */
+  size_t n_spots;
+  lh_map by_at; /* class, place with keys -> place */
 } lh_places;
 
 /* Finds the places of all `ids` (reachable, in any order). False: out of memory. To be followed by
-** lh_places_free, whatever it returns. O(edges of the objects on their paths). */
+** lh_places_free, whatever it returns. O(n), once the paths are folded. */
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
 
-/* The same, but of `ids` only the first n_placed get a place; the others' paths are folded. */
+/* The same, but of `ids` only the first n_placed get a place; keys are met on the others' paths,
+** too. */
 bool lh_places_make_some(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
                          size_t n_ids, size_t n_placed);
 void lh_places_free(lh_places *places);
 
-static inline uint64_t lh_state_key(const lh_places *places, lh_id id) {
-  uint32_t class_index = lh_class_of(places->paths.folder.snapshot, id);
-  return (uint64_t)class_index << 32 | places->paths.state[id];
+static inline lh_place_tree *lh_tree_of(const lh_places *places) {
+  return places->folds->folder.tree;
 }
 
 /* The place of one of those. */
 static inline uint32_t lh_place_of(const lh_places *places, lh_id id) {
-  return lh_map_get(&places->by_state, lh_state_key(places, id));
+  return places->of_spot[places->folds->spot[id]];
+}
+
+/* Where a place is, folded: without its keys. */
+static inline uint32_t lh_folded_at(const lh_places *places, const lh_place *place) {
+  return places->folds->folder.states[place->state].place;
 }
 
 /* The place that is told by a text alone; LH_NO_NUMBER: out of memory. */
@@ -123,8 +129,7 @@ typedef struct lh_at_place {
 } lh_at_place;
 
 /* The same for each of the places with these prints (`any` of lh_print_places, of this snapshot or
-** of another) and types, in one walk: strings, which are half of most heaps, are passed over if
-** there are none at the places. span_of: lh_find_history; NULL: all are of the first part. Needs
+** of another) and types, in one pass. span_of: lh_find_history; NULL: all are of the first part. Needs
 ** lh_classify. LH_EMEMORY. */
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, unsigned types,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error);

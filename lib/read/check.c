@@ -133,9 +133,15 @@ typedef struct integer_keys {
   int64_t least, greatest;
 } integer_keys;
 
-static void check_array(checker *k, uint64_t covered, integer_keys *keys) {
+static inline unsigned kind_of_value(unsigned tag) {
+  return tag == LH_VAL_OBJECT ? 0 : LH_HAS_SCALARS;
+}
+
+/* Returns LH_HAS_SCALARS or 0. */
+static unsigned check_array(checker *k, uint64_t covered, integer_keys *keys) {
   lh_cursor *c = &k->c;
   bool ends_empty = false;
+  unsigned kinds = 0;
   *keys = (integer_keys){.n = 0, .least = 1, .greatest = (int64_t)covered};
   while (covered > 0 && goes_on(k)) {
     const uint8_t *start = c->at;
@@ -146,17 +152,19 @@ static void check_array(checker *k, uint64_t covered, integer_keys *keys) {
       slots = lh_read_uvarint(c);
       if (slots == 0 || slots > covered) {
         lh_fault(c, start, "it skips more array slots than there are, or none");
-        return;
+        return 0;
       }
     } else if (tag == LH_VAL_NIL) {
       lh_fault(c, start, "an entry is nil");
     } else {
       check_payload(k, tag, LH_EDGE_VALUE);
+      kinds |= kind_of_value(tag);
       keys->n++;
     }
     covered -= slots;
   }
   if (ends_empty) lh_fault(c, c->at, "its array part ends with empty slots");
+  return kinds;
 }
 
 /* How the value under a key of this tag is labelled. */
@@ -180,7 +188,7 @@ static inline unsigned check_key(checker *k, unsigned tag, integer_keys *keys) {
   return tag == LH_VAL_POINTER || tag == LH_VAL_CFUNCTION ? LH_HAS_POINTERS : LH_HAS_OTHERS;
 }
 
-/* Returns the kinds of keys. */
+/* Returns the kinds of keys and values. */
 static unsigned check_entries(checker *k, uint64_t n, integer_keys *keys) {
   lh_cursor *c = &k->c;
   unsigned kinds = 0;
@@ -201,11 +209,12 @@ static unsigned check_entries(checker *k, uint64_t n, integer_keys *keys) {
         k->out_of_memory |= !lh_put_frequent(k->rows, number, LH_EDGE_KEY);
     }
     check_payload(k, value, label_under(key));
+    kinds |= kind_of_value(value);
   }
   return kinds;
 }
 
-/* Returns the kinds of its keys. */
+/* Returns the kinds of its keys and values. */
 static unsigned check_table(checker *k, unsigned flags) {
   lh_cursor *c = &k->c;
   uint64_t array_slots = lh_read_upto(c, UINT32_MAX, "its array part is too big");
@@ -215,11 +224,10 @@ static unsigned check_table(checker *k, unsigned flags) {
   if (flags & LH_FLAG_METATABLE) (void)check_reference(k, LH_EDGE_METATABLE);
   uint64_t covered = lh_read_upto(c, array_slots, "it has more array entries than slots");
   integer_keys keys;
-  check_array(k, covered, &keys);
+  unsigned kinds = check_array(k, covered, &keys);
   uint64_t hash_slots = log2 == 0 ? 0 : UINT64_C(1) << ((log2 - 1) & 31);
   lh_claim(c, start, array_slots + hash_slots);
-  unsigned kinds =
-      check_entries(k, lh_read_upto(c, hash_slots, "it has more entries than slots"), &keys);
+  kinds |= check_entries(k, lh_read_upto(c, hash_slots, "it has more entries than slots"), &keys);
   if (keys.n > 0) kinds |= LH_HAS_INTEGERS;
   if (keys.least < 1 || (uint64_t)keys.greatest > 2 * keys.n + 2) kinds |= LH_IS_SPARSE;
   return kinds;

@@ -22,13 +22,27 @@ void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
   memcpy(it->state, &c, sizeof c);
 }
 
-static lh_id name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t ordinal) {
+/* NULL: the closure's prototype has none. */
+static const lh_upvalue_names *names_of_upvalues(const lh_snapshot *s, lh_id closure) {
   lh_id proto = lh_proto_of(s, closure);
   size_t at, n = s->n_upvalue_names;
   LH_LOWER_BOUND(at, n, s->upvalue_names[at].proto < proto);
-  if (at == n || s->upvalue_names[at].proto != proto || ordinal > s->upvalue_names[at].n)
-    return LH_NO_OBJECT;
-  return s->names[s->upvalue_names[at].first + ordinal - 1];
+  return at < n && s->upvalue_names[at].proto == proto ? &s->upvalue_names[at] : NULL;
+}
+
+static lh_id name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t ordinal) {
+  const lh_upvalue_names *names = names_of_upvalues(s, closure);
+  return names && ordinal <= names->n ? s->names[names->first + ordinal - 1] : LH_NO_OBJECT;
+}
+
+bool lh_tell_upvalue(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
+  const lh_upvalue_names *names = names_of_upvalues(s, edge->source);
+  uint32_t first = s->first_edge[edge->source], last = s->first_edge[edge->source + 1] - 1;
+  if (!names || names->n != last - first || lh_label_kind(s->label[last]) != LH_EDGE_UPVALUE)
+    return false;
+  edge->ordinal = e - first;
+  edge->name = s->names[names->first + edge->ordinal - 1];
+  return true;
 }
 
 /* Its number is its place behind the prototype: a closure under construction lacks its last ones,

@@ -12,6 +12,22 @@ uint32_t lh_edges_number(const lh_edges *it);
 /* Asks for the memory that lh_edges_* of an object will touch. */
 void lh_prefetch_edges(const lh_snapshot *s, lh_id id);
 
+/* What the file keeps of a string: of a dead one nothing. hash: where that is less than all. O(1). */
+typedef struct lh_kept_string {
+  const char *bytes;
+  uint64_t kept, length, hash;
+} lh_kept_string;
+
+lh_kept_string lh_string_at(const lh_snapshot *snapshot, lh_id string);
+
+/* An entry of a table, and the next ones of lh_entries_begin: at most `most`, which costs less than
+** one by one; 0 at the end. */
+typedef struct lh_entry {
+  lh_value key, value;
+} lh_entry;
+
+size_t lh_entries_some(lh_edges *iterator, lh_entry *entries, size_t most);
+
 /* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */
 lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 
@@ -19,6 +35,10 @@ lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 ** to, a string, or LH_NO_OBJECT. O(1). */
 lh_id lh_proto_of(const lh_snapshot *snapshot, lh_id closure);
 lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e);
+
+/* Sets number and name of the edge `e` to an upvalue, if the row of its closure has all of them.
+** O(1). */
+bool lh_tell_upvalue(const lh_snapshot *snapshot, uint32_t e, lh_edge *edge);
 
 /* Is this a closure of a C function? O(1). */
 bool lh_is_c_closure(const lh_snapshot *snapshot, lh_id id);

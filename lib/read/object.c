@@ -53,16 +53,32 @@ static uint64_t get_metatable(fields *f) {
   return f->head & LH_FLAG_METATABLE ? lh_get_reference(&f->at, f->own_word) : 0;
 }
 
-static void decode_string(fields *f, lh_object *out) {
-  uint64_t length = out->shallow_bytes - LH_STRING_OVERHEAD;
-  out->as.string.length = length;
-  out->as.string.kept = length;
+/* From behind its shallow bytes on. */
+static lh_kept_string read_string(fields *f, uint64_t shallow_bytes) {
+  uint64_t length = shallow_bytes - LH_STRING_OVERHEAD;
+  lh_kept_string string = {.kept = length, .length = length};
   if (f->head & LH_FLAG_TRUNCATED) {
-    out->as.string.kept = lh_get_uvarint(&f->at);
-    out->as.string.hash = lh_load64(f->at);
+    string.kept = lh_get_uvarint(&f->at);
+    string.hash = lh_load64(f->at);
     f->at += 8;
   }
-  out->as.string.bytes = (const char *)f->at;
+  string.bytes = (const char *)f->at;
+  return string;
+}
+
+static void decode_string(fields *f, lh_object *out) {
+  lh_kept_string string = read_string(f, out->shallow_bytes);
+  out->as.string.length = string.length;
+  out->as.string.kept = string.kept;
+  out->as.string.hash = string.hash;
+  out->as.string.bytes = string.bytes;
+}
+
+lh_kept_string lh_string_at(const lh_snapshot *s, lh_id id) {
+  fields f = {.s = s, .at = lh_record(s, id)};
+  f.head = *f.at;
+  if (f.head & LH_FLAG_DEAD) return (lh_kept_string){.bytes = ""};
+  return read_string(&f, lh_get_shallow(s, &f.at));
 }
 
 static void decode_table(fields *f, lh_object *out) {
@@ -183,8 +199,39 @@ static void begin_at(const lh_snapshot *s, lh_id id, unsigned record, lh_edges *
   memcpy(it->state, &c, sizeof c);
 }
 
+lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
+  if (id > s->n) return LH_NO_OBJECT;
+  uint32_t first = s->first_edge[id];
+  bool has_one =
+      first < s->first_edge[id + 1] && lh_label_kind(s->label[first]) == LH_EDGE_METATABLE;
+  return has_one ? lh_true_target(s, first) : LH_NO_OBJECT;
+}
+
+/* Is each entry of a table two edges of its row? */
+static bool has_pairs_alone(const lh_snapshot *s, lh_id table) {
+  return lh_type_of(s, table) == LH_TYPE_TABLE && s->key_kinds[table] == 0;
+}
+
 void lh_entries_begin(const lh_snapshot *s, lh_id table, lh_edges *it) {
-  begin_at(s, table, LH_REC_TABLE, it);
+  if (!has_pairs_alone(s, table)) {
+    begin_at(s, table, LH_REC_TABLE, it);
+    return;
+  }
+  scan c = {.section = AT_PAIRS, .source = table, .row = s->first_edge[table]};
+  c.row += lh_metatable_of(s, table) != LH_NO_OBJECT;
+  it->snapshot = s;
+  memcpy(it->state, &c, sizeof c);
+}
+
+/* Edges of ephemerons, of which the table is a key, stand behind the pairs. */
+static bool next_pair(const lh_snapshot *s, scan *c, lh_entry *entry) {
+  uint32_t e = c->row;
+  if (s->first_edge[c->source + 1] - e < 2 || lh_label_kind(s->label[e]) != LH_EDGE_KEY)
+    return false;
+  entry->key = lh_object_value(lh_true_target(s, e));
+  entry->value = lh_object_value(lh_true_target(s, e + 1));
+  c->row = e + 2;
+  return true;
 }
 
 static lh_value next_value(const lh_snapshot *s, scan *c, lh_raw raw) {
@@ -209,18 +256,27 @@ static bool find_entry(const lh_snapshot *s, scan *c, lh_raw *key, lh_raw *value
   }
 }
 
-bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
+size_t lh_entries_some(lh_edges *it, lh_entry *entries, size_t most) {
+  const lh_snapshot *s = it->snapshot;
   scan c;
-  lh_raw raw_key, raw_value;
+  lh_raw key, value;
+  size_t n = 0;
   memcpy(&c, it->state, sizeof c);
-  bool more = find_entry(it->snapshot, &c, &raw_key, &raw_value);
-  if (more) {
-    *key = next_value(it->snapshot, &c, raw_key);
-    lh_value under = next_value(it->snapshot, &c, raw_value);
-    if (value) *value = under;
+  for (; c.section == AT_PAIRS && n < most && next_pair(s, &c, &entries[n]);) n++;
+  for (; c.section != AT_PAIRS && n < most && find_entry(s, &c, &key, &value); n++) {
+    entries[n].key = next_value(s, &c, key);
+    entries[n].value = next_value(s, &c, value);
   }
   memcpy(it->state, &c, sizeof c);
-  return more;
+  return n;
+}
+
+bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
+  lh_entry entry;
+  if (lh_entries_some(it, &entry, 1) == 0) return false;
+  *key = entry.key;
+  if (value) *value = entry.value;
+  return true;
 }
 
 void lh_values_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
@@ -243,14 +299,6 @@ bool lh_values_next(lh_edges *it, uint32_t *number, lh_value *value) {
   }
   memcpy(it->state, &c, sizeof c);
   return more;
-}
-
-lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
-  if (id > s->n) return LH_NO_OBJECT;
-  uint32_t first = s->first_edge[id];
-  bool has_one =
-      first < s->first_edge[id + 1] && lh_label_kind(s->label[first]) == LH_EDGE_METATABLE;
-  return has_one ? lh_true_target(s, first) : LH_NO_OBJECT;
 }
 
 /* The fields of a record, from the shallow size on. */

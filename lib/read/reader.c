@@ -186,9 +186,8 @@ void lh_close(lh_snapshot *s) {
   if (!s) return;
   if (s->classes) s->free_classes(s->classes);
   if (s->steps) s->free_steps(s->steps);
-  if (s->folds) s->free_folds(s->folds);
   if (s->age_sums) s->free_age_sums(s->age_sums);
-  if (s->children) s->free_children(s->children);
+  if (s->dominator_tree) s->free_dominator_tree(s->dominator_tree);
   if (s->trees) s->free_trees(s->trees);
   if (s->referrers) s->free_referrers(s->referrers);
   if (s->fields) s->free_fields(s->fields);
@@ -215,33 +214,7 @@ uint32_t lh_object_count(const lh_snapshot *s) {
   return s->n;
 }
 
-lh_type lh_type_of(const lh_snapshot *s, lh_id id) {
-  return id <= s->n ? (lh_type)(s->kind[id] & 15) : LH_TYPE_ROOT;
-}
-
-uint64_t lh_address_of(const lh_snapshot *s, lh_id id) {
-  return id <= s->n ? s->address[id] : 0;
-}
-
 uint64_t lh_shallow_of_big(const lh_snapshot *s, lh_id id) {
   const uint8_t *at = lh_record(s, id);
   return lh_get_shallow(s, &at);
-}
-
-uint64_t lh_shallow_bytes(const lh_snapshot *s, lh_id id) {
-  return id <= s->n ? lh_shallow_of(s, id) : 0;
-}
-
-bool lh_is_own(const lh_snapshot *s, lh_id id) {
-  return id <= s->n && s->kind[id] & LH_KIND_OWN;
-}
-
-bool lh_is_dead(const lh_snapshot *s, lh_id id) {
-  return id <= s->n && s->kind[id] & LH_KIND_DEAD;
-}
-
-lh_list lh_list_of(const lh_snapshot *s, lh_id id) {
-  unsigned list = LH_LIST_ALLGC;
-  while (list < LH_LIST_FIXEDGC && id >= s->list_first[list + 1]) list++;
-  return (lh_list)list;
 }

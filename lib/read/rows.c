@@ -202,7 +202,7 @@ static void drop_lost(lh_snapshot *s) {
     for (; e < s->first_edge[id + 1]; e++) {
       bool is_key = lh_label_kind(s->label[e]) == LH_EDGE_KEY;
       bool is_lost = s->edge[e] == LH_NO_OBJECT;
-      if (is_lost && is_key) s->key_kinds[id] |= LH_HAS_POINTERS;
+      if (is_lost) s->key_kinds[id] |= is_key ? LH_HAS_POINTERS : LH_HAS_SCALARS;
       if (!is_lost) {
         s->edge[at] = s->edge[e];
         s->label[at++] = lost_key && !is_key ? LH_EDGE_VALUE | LH_LABEL_ODD : s->label[e];

@@ -20,6 +20,7 @@ typedef enum section {
   AT_SLOTS, /* of one frame of a stack */
   AT_ROOTS,
   AT_EPHEMERONS, /* which have `source` as key: behind the record in the row */
+  AT_PAIRS,      /* of edges in a row, each an entry: object.c */
   AT_END
 } section;
 

@@ -12,7 +12,7 @@
 **     classes    class 4
 **     steps      100 for each 256 references of objects that have more, after somebody asked
 **     held by    state 4, of those that were asked for and on the way there
-**     children   first 4, child 4, only after somebody asked what something dominates
+**     preorder   order 4, end 4, position 4, only after somebody asked what something dominates
 **     clusters   4, only after a picture, or somebody who asked what something keeps alive
 **     trees      of pictures: view/tree.h
 **     referrers  first 4, sources 4 for each edge (8 for each that is weak), only after somebody
@@ -49,12 +49,14 @@ static inline lh_edge_kind lh_label_kind(uint8_t label) {
   return (lh_edge_kind)(label & LH_LABEL_KIND);
 }
 
-/* key_kinds[id], of a table: which keys it has that are no objects, and so in no row. */
+/* key_kinds[id], of a table: which keys it has that are no objects, and so in no row; and whether
+** it has such values. Of a table with none of either each entry is two edges of its row. */
 enum {
   LH_HAS_INTEGERS = 1,
   LH_IS_SPARSE = 2, /* these are not 1, 2, 3 ... with at most as many holes, as Lua keeps arrays */
   LH_HAS_POINTERS = 4, /* light userdata, C functions, and what has no record */
-  LH_HAS_OTHERS = 8    /* floats and booleans */
+  LH_HAS_OTHERS = 8,   /* floats and booleans */
+  LH_HAS_SCALARS = 16  /* values that are no objects, or have no record */
 };
 
 /* Where a reference leads whose row has its source instead. */
@@ -130,9 +132,8 @@ typedef struct lh_left_out lh_left_out; /* left_out.c */
 /* What higher floors keep with a snapshot. Who makes it says how it is freed. */
 typedef struct lh_steps lh_steps;                   /* graph/steps.c */
 typedef struct lh_referrer_index lh_referrer_index; /* graph/referrers.c */
-typedef struct lh_children lh_children;             /* graph/children.c */
+typedef struct lh_tree lh_tree;                     /* graph/preorder.c */
 typedef struct lh_trees lh_trees;                   /* view/tree.c */
-typedef struct lh_folds lh_folds;                   /* name/held_by.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
 typedef struct lh_map_order lh_map_order;           /* view/map_order.c */
@@ -220,9 +221,9 @@ struct lh_snapshot {
   lh_referrer_index *referrers;
   void (*free_referrers)(lh_referrer_index *referrers);
 
-  /* children.c */
-  lh_children *children;
-  void (*free_children)(lh_children *children);
+  /* preorder.c */
+  lh_tree *dominator_tree;
+  void (*free_dominator_tree)(lh_tree *tree);
 
   lh_id *clusters; /* analyses/clusters.c */
 
@@ -239,10 +240,6 @@ struct lh_snapshot {
   void (*free_classes)(lh_classes *classes);
   void (*count_classes)(lh_snapshot *snapshot); /* anew, after another analysis */
 
-  /* held_by.c */
-  lh_folds *folds;
-  void (*free_folds)(lh_folds *folds);
-
   /* view/ages_chunks.c */
   lh_age_sums *age_sums;
   void (*free_age_sums)(lh_age_sums *age_sums);
@@ -256,6 +253,67 @@ struct lh_snapshot {
   void (*free_map_order)(lh_map_order *map_order);
 };
 
+/* {=== Columns that callers ask for by object ========================================== */
+
+/* The reading half has these inline; columns.c has them for whoever knows the public headers
+** alone. */
+#ifndef LH_COLUMN
+#define LH_COLUMN extern inline __attribute__((gnu_inline))
+#endif
+
+LH_COLUMN lh_type lh_type_of(const lh_snapshot *s, lh_id id) {
+  return id <= s->n ? (lh_type)(s->kind[id] & 15) : LH_TYPE_ROOT;
+}
+
+LH_COLUMN bool lh_is_own(const lh_snapshot *s, lh_id id) {
+  return id <= s->n && s->kind[id] & LH_KIND_OWN;
+}
+
+LH_COLUMN bool lh_is_dead(const lh_snapshot *s, lh_id id) {
+  return id <= s->n && s->kind[id] & LH_KIND_DEAD;
+}
+
+LH_COLUMN uint64_t lh_address_of(const lh_snapshot *s, lh_id id) {
+  return id <= s->n ? s->address[id] : 0;
+}
+
+LH_COLUMN lh_list lh_list_of(const lh_snapshot *s, lh_id id) {
+  unsigned list = LH_LIST_ALLGC;
+  while (list < LH_LIST_FIXEDGC && id >= s->list_first[list + 1]) list++;
+  return (lh_list)list;
+}
+
+/* reader.c: those of an object that has more than the column tells. */
+uint64_t lh_shallow_of_big(const lh_snapshot *s, lh_id id);
+
+LH_COLUMN uint64_t lh_shallow_bytes(const lh_snapshot *s, lh_id id) {
+  if (id > s->n) return 0;
+  return __builtin_expect(s->shallow[id] < UINT32_MAX, 1) ? s->shallow[id]
+                                                          : lh_shallow_of_big(s, id);
+}
+
+LH_COLUMN uint32_t lh_distance(const lh_snapshot *s, lh_id id) {
+  return id <= s->n ? s->distance[id] : UINT32_MAX;
+}
+
+LH_COLUMN bool lh_is_reachable(const lh_snapshot *s, lh_id id) {
+  return lh_distance(s, id) != UINT32_MAX;
+}
+
+LH_COLUMN lh_id lh_nearest_holder(const lh_snapshot *s, lh_id id) {
+  return id != LH_ROOT && lh_is_reachable(s, id) ? s->parent[id] : LH_NO_OBJECT;
+}
+
+LH_COLUMN lh_id lh_immediate_dominator(const lh_snapshot *s, lh_id id) {
+  return id <= s->n ? s->idom[id] : LH_NO_OBJECT;
+}
+
+LH_COLUMN uint64_t lh_retained_bytes(const lh_snapshot *s, lh_id id) {
+  return id <= s->n ? s->retained[id] : 0;
+}
+
+/* }=================================================================================== */
+
 /* A file may name objects that are none, so an id from a value may be LH_NO_OBJECT. */
 static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
   return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;
@@ -268,15 +326,6 @@ static inline lh_value lh_object_value(lh_id id) {
                     .as.pointer = 0}; /* all bytes, for who compares them */
   value.as.object = id;
   return value;
-}
-
-/* reader.c: those of an object that has more than the column tells. */
-uint64_t lh_shallow_of_big(const lh_snapshot *s, lh_id id);
-
-/* Shallow bytes of an object; of the root 0. */
-static inline uint64_t lh_shallow_of(const lh_snapshot *s, lh_id id) {
-  return __builtin_expect(s->shallow[id] < UINT32_MAX, 1) ? s->shallow[id]
-                                                          : lh_shallow_of_big(s, id);
 }
 
 /* rows.c: where an edge leads that keeps nothing alive. */

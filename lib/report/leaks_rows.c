@@ -18,17 +18,6 @@ enum { LEAST_BYTES = 1024 };
 
 /* {=== Judging ======================================================================== */
 
-/* What holds the object, on its shortest path. LH_ROOT: the roots do. */
-static int holder_of(lh_snapshot *snapshot, lh_id id, lh_id *holder, lh_error *error) {
-  lh_path path;
-  int code = lh_shortest_path(snapshot, id, &path, error);
-  *holder = LH_ROOT;
-  if (code) return code;
-  if (path.n_steps > 0) *holder = path.steps[path.n_steps - 1].source;
-  lh_paths_free(&path, 1);
-  return LH_OK;
-}
-
 /* A collection has been judged, and knows its limit. */
 static bool is_judged(const lh_cause *leak) {
   return leak->collection && leak->collection->id == leak->example;
@@ -58,10 +47,9 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   int code = find_limits(found, snapshot, error);
   for (size_t i = 0; i < found->n_leaks && !code; i++) {
     lh_cause *leak = &found->leaks[i];
-    lh_id holder;
+    lh_id holder = lh_nearest_holder(snapshot, leak->example);
     if (is_judged(leak)) continue;
-    code = holder_of(snapshot, leak->example, &holder, error);
-    if (!code && leak->type == LH_TYPE_STRING) /* anything may refer to it, too */
+    if (leak->type == LH_TYPE_STRING) /* anything may refer to it, too */
       code = lh_find_bound(snapshot, holder, leak->objects, &leak->bound, error);
     if (code) break;
     lh_prospect prospect = lh_prospect_of_ages(snapshot, &found->history, leak->ages, holder);

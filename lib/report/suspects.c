@@ -176,14 +176,10 @@ static void tell_accumulated(lh_teller *t, const lh_snapshot *snapshot, const lh
 
 /* Does another object than the place that dominates them refer to what accumulated there? Tasks in
 ** two queues of a module go with the module only, but the queues hold them. */
-static bool is_held_below(lh_teller *t, lh_snapshot *snapshot, const lh_suspect *s) {
-  lh_path path;
+static bool is_held_below(const lh_snapshot *snapshot, const lh_suspect *s) {
   if (s->kind != LH_SUSPECT_HOLDER || s->accumulated[0].objects < 2) return false;
   if (lh_type_of(snapshot, s->accumulated[0].example) == LH_TYPE_STRING) return false;
-  t->failed |= lh_shortest_path(snapshot, s->accumulated[0].example, &path, NULL) != LH_OK;
-  bool below = path.n_steps > 0 && path.steps[path.n_steps - 1].source != s->id;
-  lh_paths_free(&path, 1);
-  return below;
+  return lh_nearest_holder(snapshot, s->accumulated[0].example) != s->id;
 }
 
 /* What tells more. Where no single object has them, it is about one of them. */
@@ -194,7 +190,7 @@ static void tell_next(lh_teller *t, const lh_report *report, const lh_suspect *s
                s->total_holders > 1 ? LH_NEXT_FIVE_PATHS : LH_NEXT_PATHS, id);
   if (s->kind != LH_SUSPECT_ITSELF)
     lh_tell_next(t, report, spread ? "    What is in one" : "    What is in it", LH_NEXT_UNDER, id);
-  if (is_held_below(t, report->snapshot, s))
+  if (is_held_below(report->snapshot, s))
     lh_tell_next_of(t, LH_PLAIN, "    What holds them", LH_NEXT_SET,
                     lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
 }

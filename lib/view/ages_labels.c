@@ -82,7 +82,7 @@ static lh_type type_at(const lh_snapshot *snapshot, const lh_place *place) {
 /* Numbers the places: `list` has them in the order of their bytes. False: out of memory. */
 static bool name_places(lh_labels *labels, lh_places *places, const candidate *list,
                         uint16_t *label_of) {
-  const lh_snapshot *snapshot = places->paths.folder.snapshot;
+  const lh_snapshot *snapshot = places->folds->folder.snapshot;
   for (uint32_t i = 0; i < places->n; i++)
     label_of[i] = (uint16_t)(labels->n + type_at(snapshot, &places->list[i]));
   for (uint32_t i = 0; i < labels->n; i++) {
@@ -100,7 +100,7 @@ static bool name_places(lh_labels *labels, lh_places *places, const candidate *l
 
 /* Garbage is at no place: its type is all that is told of it. */
 static bool label_objects(lh_labels *labels, const lh_places *places, const uint16_t *label_of) {
-  const lh_snapshot *snapshot = places->paths.folder.snapshot;
+  const lh_snapshot *snapshot = places->folds->folder.snapshot;
   labels->of = lh_alloc((size_t)snapshot->n + 1, sizeof *labels->of);
   for (lh_id id = 1; labels->of && id <= snapshot->n; id++)
     labels->of[id] = has_place(snapshot, id)

@@ -57,13 +57,13 @@ static bool make_sums(lh_asked_tree *tree, lh_trees *trees, const lh_tiles_query
   const lh_snapshot *s = tree->snapshot;
   lh_interval since;
   if (!lh_is_ever(query->interval)) {
-    tree->bytes = lh_sums_of(&trees->in, s, tree->groups, query->interval);
+    tree->bytes = lh_sums_of(&trees->in, tree, query->interval);
     if (!tree->bytes) return false;
   } else if (!tree->groups) {
     tree->bytes = s->retained;
   }
   if (find_new(s, query->first, &since))
-    tree->new_bytes = lh_sums_of(&trees->since, s, tree->groups, since);
+    tree->new_bytes = lh_sums_of(&trees->since, tree, since);
   else
     return true;
   return tree->new_bytes != NULL;
@@ -76,8 +76,8 @@ static int make_tree(lh_asked_tree *tree, lh_snapshot *snapshot, const lh_tiles_
   lh_trees *trees = trees_of(snapshot);
   *tree = (lh_asked_tree){.snapshot = snapshot, .trees = trees};
   tree->of_modules = query->by == LH_TREE_OF_MODULES;
-  tree->children = lh_find_children(snapshot);
-  if (!trees || !tree->children) return lh_fail_memory(error, "making a tree");
+  tree->dominators = lh_dominator_tree(snapshot);
+  if (!trees || !tree->dominators) return lh_fail_memory(error, "making a tree");
   if (in_groups) tree->groups = groups_of(snapshot, of_places);
   if (in_groups && query->before) tree->before = groups_of(query->before, of_places);
   if (in_groups && (!tree->groups || (query->before && !tree->before)))

@@ -7,7 +7,7 @@
 ** of objects with another top (tree_modules.c). A vertex is told by a number: the id of an object,
 ** or the index of a group; 0 is the root of either. What is kept, in bytes an object:
 **
-**     children of dominators     8
+**     tree of dominators        12    graph/preorder.c
 **     clusters, which are lists  4    analyses/clusters.c
 **     groups: of each object     4    of classes, and again of places
 **     bytes of an interval       8    tree_sums.c; and again of what is new. Only of objects
@@ -83,6 +83,8 @@ void lh_group_tree_free(lh_group_tree *tree); /* NULL is fine */
 
 /* }=================================================================================== */
 
+typedef struct lh_asked_tree lh_asked_tree; /* tree.c */
+
 /* {=== tree_sums.c ==================================================================== */
 
 /* For each vertex: the bytes that were allocated in an interval, of those that it retains. */
@@ -92,10 +94,9 @@ typedef struct lh_sums {
   uint64_t *of_group[2]; /* of classes, of places */
 } lh_sums;
 
-/* NULL: out of memory. `groups` NULL: of objects. Keeps them until another interval is asked for.
+/* NULL: out of memory. Keeps them until another interval is asked for.
 ** The first time O(n). */
-const uint64_t *lh_sums_of(lh_sums *sums, const lh_snapshot *snapshot, const lh_group_tree *groups,
-                           lh_interval interval);
+const uint64_t *lh_sums_of(lh_sums *sums, const lh_asked_tree *tree, lh_interval interval);
 void lh_sums_free(lh_sums *sums);
 
 /* }=================================================================================== */
@@ -112,16 +113,16 @@ struct lh_trees {
 };
 
 /* The tree that is asked for. */
-typedef struct lh_asked_tree {
+struct lh_asked_tree {
   const lh_snapshot *snapshot;
-  const lh_children *children;
+  const lh_tree *dominators;
   const lh_trees *trees;
   const lh_group_tree *groups; /* NULL: of objects */
   bool of_modules;
   const uint64_t *bytes;       /* of each object; NULL: those of the groups */
   const uint64_t *new_bytes;   /* NULL: it is not known what is new */
   const lh_group_tree *before; /* of the other snapshot, or NULL */
-} lh_asked_tree;
+};
 
 static inline uint64_t lh_vertex_bytes(const lh_asked_tree *tree, uint32_t vertex) {
   return tree->bytes ? tree->bytes[vertex] : tree->groups->list[vertex].bytes;

@@ -33,25 +33,26 @@ static bool push(lh_below_vertex *below, size_t *n, lh_id id) {
 
 /* Of an object that is in no list. */
 static bool take_children(const taking *t, lh_id id) {
-  const lh_children *children = t->tree->children;
+  const lh_tree *tree = t->tree->dominators;
   bool ok = true;
-  for (uint32_t i = children->first[id]; ok && i < children->first[id + 1]; i++)
-    ok = take(t, children->child[i]);
+  for (uint32_t p = lh_first_child(tree, id); ok && p < lh_end_of(tree, id); p = tree->end[p])
+    ok = take(t, tree->order[p]);
   return ok;
 }
 
 /* Of a list what hangs at any of its elements; of one in the middle those behind it. */
 static bool take_objects(const taking *t, lh_id id) {
   const lh_asked_tree *tree = t->tree;
-  const uint32_t *first = tree->children->first;
+  const lh_tree *dominators = tree->dominators;
   lh_id top = tree->trees->lists.top[id];
   size_t n = 0;
   if (!lh_list_at(&tree->trees->lists, top)) return take_children(t, id);
   bool ok = push(t->below, &n, id);
   while (ok && n > 0) {
     lh_id at = t->below->members[--n];
-    for (uint32_t i = first[at]; ok && i < first[at + 1]; i++) {
-      lh_id child = tree->children->child[i];
+    uint32_t end = lh_end_of(dominators, at);
+    for (uint32_t p = lh_first_child(dominators, at); ok && p < end; p = dominators->end[p]) {
+      lh_id child = dominators->order[p];
       ok = is_element(tree, child, top) ? push(t->below, &n, child) : take(t, child);
     }
   }
@@ -85,11 +86,12 @@ bool lh_find_below_vertex(const lh_asked_tree *tree, uint32_t vertex, lh_below_v
 }
 
 bool lh_has_below(const lh_asked_tree *tree, uint32_t vertex) {
-  const uint32_t *first = tree->groups ? tree->groups->first : tree->children->first;
-  if (first[vertex + 1] - first[vertex] > 1) return true;
-  if (first[vertex + 1] == first[vertex]) return false;
-  if (tree->groups || vertex == LH_ROOT) return true;
-  lh_id child = tree->children->child[first[vertex]];
+  const lh_tree *dominators = tree->dominators;
+  if (tree->groups) return tree->groups->first[vertex + 1] > tree->groups->first[vertex];
+  uint32_t first = lh_first_child(dominators, vertex), end = lh_end_of(dominators, vertex);
+  if (first == end) return false;
+  if (dominators->end[first] != end || vertex == LH_ROOT) return true;
+  lh_id child = dominators->order[first];
   const lh_linked *linked = lh_list_at(&tree->trees->lists, tree->trees->lists.top[vertex]);
   if (!linked || !is_element(tree, child, linked->top)) return true;
   /* A list without anything but itself has nothing below. */

@@ -11,8 +11,8 @@
 ** the group of what is in it, if nothing else holds that. Behind MAX_DEPTH levels, and where a
 ** file was made for having too many groups, all stays in the group above.
 **
-** 2.2 million objects: by class 0.06 s, by place 0.4 s, most of it to fold all paths. Ten million:
-** 0.3 and 1.9 s.
+** 2.2 million objects: by class 0.06 s, by place 0.4 s with folding all paths, where that was not
+** done yet. Ten million: 0.3 and 1.9 s.
 */
 #include "tree.h"
 
@@ -26,7 +26,7 @@ enum { FILE_BYTES = 16, LEAST_GROUPS = 1 << 16 };
 typedef struct grouping {
   lh_snapshot *snapshot;
   const lh_lists *lists;
-  const lh_children *children;
+  const lh_tree *dominators;
   lh_group_tree *tree;
   size_t most;  /* groups there may be */
   lh_map alike; /* fingerprint -> the number of the last that would have it */
@@ -37,9 +37,10 @@ typedef struct grouping {
 
 /* An upvalue stands for what is in it. */
 static lh_id stands_for(const grouping *g, lh_id id) {
-  const uint32_t *first = g->children->first;
-  if (lh_type_of(g->snapshot, id) != LH_TYPE_UPVALUE || first[id + 1] - first[id] != 1) return id;
-  return g->children->child[first[id]];
+  const lh_tree *tree = g->dominators;
+  uint32_t child = lh_first_child(tree, id), end = lh_end_of(tree, id);
+  if (lh_type_of(g->snapshot, id) != LH_TYPE_UPVALUE) return id;
+  return child < end && tree->end[child] == end ? tree->order[child] : id;
 }
 
 static uint32_t what_is(const grouping *g, lh_id id) {
@@ -153,10 +154,10 @@ static bool make_places(grouping *g) {
 
 /* Leaves the list of places, and their texts. */
 static void settle_places(lh_places *places) {
-  lh_free_folded(&places->paths);
-  lh_map_free(&places->by_state);
+  lh_free(places->met.list);
+  lh_free(places->of_spot);
   lh_map_free(&places->by_at);
-  places->by_state = places->by_at = (lh_map){0};
+  *places = (lh_places){.texts = places->texts, .list = places->list, .n = places->n};
 }
 
 lh_group_tree *lh_group_tree_make(lh_snapshot *snapshot, const lh_lists *lists, bool of_places) {
@@ -165,9 +166,9 @@ lh_group_tree *lh_group_tree_make(lh_snapshot *snapshot, const lh_lists *lists, 
   t->of_places = of_places;
   grouping g = {.snapshot = snapshot, .lists = lists, .tree = t};
   g.most = snapshot->size / FILE_BYTES + LEAST_GROUPS;
-  g.children = lh_find_children(snapshot);
+  g.dominators = lh_dominator_tree(snapshot);
   t->of = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *t->of);
-  bool ok = g.children && t->of && lh_grow(&t->list, 0, &t->capacity, sizeof *t->list);
+  bool ok = g.dominators && t->of && lh_grow(&t->list, 0, &t->capacity, sizeof *t->list);
   if (ok) t->list[t->n++] = (lh_tree_group){.what = UINT32_MAX, .example = LH_ROOT};
   ok = ok && (!of_places || make_places(&g)) && add_objects(&g) && join_groups(t);
   lh_map_free(&g.below);

@@ -36,11 +36,9 @@ static bool count_elements(lh_lists *lists, const lh_tree *tree) {
 }
 
 bool lh_lists_make(lh_lists *lists, lh_snapshot *snapshot) {
-  lh_tree tree = {0};
   *lists = (lh_lists){.top = lh_kept_clusters(snapshot)};
-  bool ok = lists->top && lh_tree_make(&tree, snapshot) && count_elements(lists, &tree);
-  lh_tree_free(&tree);
-  return ok;
+  const lh_tree *tree = lh_dominator_tree(snapshot);
+  return lists->top && tree && count_elements(lists, tree);
 }
 
 void lh_lists_free(lh_lists *lists) {

@@ -9,15 +9,14 @@
 #include "tree.h"
 
 /* Takes those out that another one dominates. False: out of memory. */
-static bool drop_inner(lh_modules *modules, const lh_snapshot *snapshot) {
-  uint32_t n_order;
+static bool drop_inner(lh_modules *modules, lh_snapshot *snapshot) {
+  const lh_tree *tree = lh_dominator_tree(snapshot);
   uint8_t *inside = lh_alloc_zeroed((size_t)snapshot->n + 1, 1); /* 1: a module; 2: below one */
-  lh_id *order = lh_sort_by_distance(snapshot->n, snapshot->distance, &n_order);
   size_t n = 0;
-  bool ok = inside && order;
+  bool ok = inside && tree;
   for (size_t i = 0; ok && i < modules->n; i++) inside[modules->list[i].id] = 1;
-  for (uint32_t i = 1; ok && i < n_order; i++)
-    if (inside[snapshot->idom[order[i]]]) inside[order[i]] = 2;
+  for (uint32_t i = 1; ok && i < tree->n; i++)
+    if (inside[snapshot->idom[tree->order[i]]]) inside[tree->order[i]] = 2;
   for (size_t i = 0; ok && i < modules->n; i++) {
     lh_module module = modules->list[i];
     if (inside[module.id] == 1)
@@ -27,7 +26,6 @@ static bool drop_inner(lh_modules *modules, const lh_snapshot *snapshot) {
   }
   if (ok) modules->n = n;
   lh_free(inside);
-  lh_free(order);
   return ok;
 }
 

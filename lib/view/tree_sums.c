@@ -26,17 +26,12 @@ static void add_own(uint64_t *bytes, const lh_snapshot *snapshot, const lh_group
         bytes[groups ? groups->of[id] : id] += lh_shallow_bytes(snapshot, id);
 }
 
-static uint64_t *sum_objects(const lh_snapshot *snapshot, lh_interval interval) {
-  uint32_t n;
+static uint64_t *sum_objects(const lh_snapshot *snapshot, const lh_tree *dominators,
+                             lh_interval interval) {
   uint64_t *bytes = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *bytes);
-  lh_id *order = bytes ? lh_sort_by_distance(snapshot->n, snapshot->distance, &n) : NULL;
-  if (!order) {
-    lh_free(bytes);
-    return NULL;
-  }
+  if (!bytes) return NULL;
   add_own(bytes, snapshot, NULL, interval);
-  lh_sum_retained(order, n, snapshot->idom, bytes);
-  lh_free(order);
+  lh_sum_retained(dominators->order, dominators->n, snapshot->idom, bytes);
   return bytes;
 }
 
@@ -49,13 +44,14 @@ static uint64_t *sum_groups(const lh_snapshot *snapshot, const lh_group_tree *gr
   return bytes;
 }
 
-const uint64_t *lh_sums_of(lh_sums *sums, const lh_snapshot *snapshot, const lh_group_tree *groups,
-                           lh_interval interval) {
+const uint64_t *lh_sums_of(lh_sums *sums, const lh_asked_tree *tree, lh_interval interval) {
+  const lh_group_tree *groups = tree->groups;
   if (sums->interval.since != interval.since || sums->interval.until != interval.until)
     lh_sums_free(sums);
   sums->interval = interval;
   uint64_t **kept = groups ? &sums->of_group[groups->of_places] : &sums->of_object;
   if (!*kept)
-    *kept = groups ? sum_groups(snapshot, groups, interval) : sum_objects(snapshot, interval);
+    *kept = groups ? sum_groups(tree->snapshot, groups, interval)
+                   : sum_objects(tree->snapshot, tree->dominators, interval);
   return *kept;
 }

@@ -333,14 +333,22 @@ static void check_unions(const sample *s) {
   uint64_t retained[MOST_VERTICES];
   lh_search search = search_of(s, NULL, distance, parent);
   check(s, lh_search_paths(&search) && lh_find_dominators(&graph, idom, &order, &n_order));
-  for (lh_id v = 0; v <= s->n; v++) retained[v] = distance[v] == LH_UNREACHED ? 0 : s->shallow[v];
+  uint32_t shallow[MOST_VERTICES];
+  for (lh_id v = 0; v <= s->n; v++) {
+    retained[v] = distance[v] == LH_UNREACHED ? 0 : s->shallow[v];
+    shallow[v] = v % 5 ? (uint32_t)s->shallow[v] : UINT32_MAX;
+  }
   lh_sum_retained(order, n_order, idom, retained);
   free(order);
+  lh_tree tree;
+  check(s, lh_make_tree(&tree, s->n, distance, idom));
   lh_unions unions = {.graph = graph,
                       .distance = distance,
                       .parent = parent,
                       .idom = idom,
                       .retained = retained,
+                      .dominators = &tree,
+                      .shallow = shallow,
                       .set_of = s->set_of,
                       .n_sets = N_SETS};
   check(s, lh_bound_unions(&unions));
@@ -353,6 +361,7 @@ static void check_unions(const sample *s) {
     check(s, unions.lower[set] == bytes && unions.upper[set] == bytes);
   }
   lh_free_unions(&unions);
+  lh_free_tree(&tree);
 }
 
 /* Adds to the oracle's edges what the definition of an ephemeron says, until nothing changes. */
@@ -511,6 +520,33 @@ static void star(void **state) { /* 0 -> 1 -> everything */
   free_big(&b);
 }
 
+/* v -> 2 v + 1, 2 v + 2, and leaves with two referrers, of which every third has one alone. */
+static lh_id referrer(lh_id v, unsigned i) {
+  if (v <= MILLION / 2) return (v - 1) / 2;
+  return (uint32_t)((uint64_t)v * (i && v % 3 ? 40503 : 2654435761u) % (MILLION / 2 + 1));
+}
+
+static void shared_leaves(void **state) {
+  big_graph b;
+  (void)state;
+  make_big(&b);
+  memset(b.first_edge, 0, (MILLION + 2) * sizeof *b.first_edge);
+  for (uint32_t k = 2; k < 2 * MILLION + 2; k++) b.first_edge[referrer(k / 2, k % 2)]++;
+  for (lh_id v = 0; v <= MILLION; v++) b.first_edge[v + 1] += b.first_edge[v];
+  for (uint32_t k = 2; k < 2 * MILLION + 2; k++)
+    b.edge[--b.first_edge[referrer(k / 2, k % 2)]] = k / 2;
+  analyse_big(&b);
+  for (lh_id v = 1; v <= MILLION; v++) {
+    lh_id at = referrer(v, 0), other = referrer(v, 1);
+    while (at != other) {
+      lh_id *deeper = at > other ? &at : &other;
+      *deeper = (*deeper - 1) / 2;
+    }
+    if (b.idom[v] != at) fail_msg("at %u", v);
+  }
+  free_big(&b);
+}
+
 /* 0 -> 1, and 1 is the table of n - 1 ephemerons v -> v + 1. */
 static void ephemeron_chain(void **state) {
   big_graph b;
@@ -545,6 +581,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(chain),
       cmocka_unit_test(chain_with_way_back),
       cmocka_unit_test(star),
+      cmocka_unit_test(shared_leaves),
       cmocka_unit_test(ephemeron_chain),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -393,8 +393,9 @@ static void a_long_chain_ends(void **state) {
   char key[LH_TILE_KEY_BYTES];
   lh_id id = object_at(s, "_G.chain");
   for (uint32_t i = 0; i < 99990; i++) {
-    const lh_children *children = lh_find_children(s);
-    id = children->child[children->first[id]];
+    const lh_tree *tree = lh_dominator_tree(s);
+    uint32_t end = lh_end_of(tree, id), p = lh_first_child(tree, id);
+    for (; p < end; p = tree->end[p]) id = tree->order[p];
   }
   key_of(s, id, key);
   tiles = tiles_of(s, LH_TREE_OF_OBJECTS, key, 3, 10);
