@@ -23,11 +23,14 @@ static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member)
   return is_last;
 }
 
-/* The paths of those that were reached, in a snapshot whose shortest paths they are. */
+/* The paths of those that were reached, in a snapshot whose shortest paths they are, and which has
+** the classes of the whole one, whose folds stay. */
 static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t n,
                            lh_merged_paths *merged) {
   lh_step_tree tree = {0};
   lh_merged_paths found = {0};
+  lh_folds *folds = snapshot->classes->folds;
+  snapshot->classes->folds = NULL;
   bool ok = lh_make_step_tree(&tree, snapshot, ids, n) &&
             lh_count_holders(snapshot, &tree, (uint64_t)snapshot->size, &found);
   if (ok && found.n_holders > 0) {
@@ -37,6 +40,8 @@ static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t
   }
   for (uint32_t i = 0; i < found.n_holders; i++) lh_drop_holder(&found.holders[i]);
   lh_free_step_tree(&tree);
+  lh_drop_folds(snapshot->classes);
+  snapshot->classes->folds = folds;
   return ok;
 }
 

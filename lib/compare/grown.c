@@ -84,29 +84,48 @@ static int compare_grown(const void *left, const void *right) {
 ** many steps were told as there may be, the rest are told by their folded paths. */
 enum { MOST_STEPS = 64, STEPS_OF_FEW = 1000000 }; /* of each object, and of a small heap */
 
-static lh_edge edge_to(const lh_snapshot *c, lh_id id) {
-  return lh_edge_at(c, lh_naming_parent(c, id), c->parent_edge[id]);
+/* The edges on the paths of containers, each of which is looked up once. */
+typedef struct chart {
+  const lh_snapshot *snapshot;
+  const lh_folds *folds;
+  uint32_t *index; /* of each object: 1 + number of the edge to it; 0: not looked up yet */
+  lh_edge *edges;
+  size_t n, capacity;
+  uint64_t steps_left; /* of all paths that are told exactly */
+} chart;
+
+/* NULL: out of memory. */
+static const lh_edge *edge_to(chart *m, lh_id id) {
+  const lh_snapshot *c = m->snapshot;
+  if (m->index[id] == 0) {
+    if (!lh_grow(&m->edges, m->n, &m->capacity, sizeof *m->edges)) return NULL;
+    m->edges[m->n++] = lh_edge_at(c, lh_naming_parent(c, id), c->parent_edge[id]);
+    m->index[id] = (uint32_t)m->n;
+  }
+  return &m->edges[m->index[id] - 1];
 }
 
 /* The path's text needs no more than what follows the last edge that begins anew. */
-static char *tell_path(const lh_snapshot *c, uint64_t *steps_left, lh_id id, const char *place) {
+static char *tell_path(chart *m, lh_id id, const char *place) {
+  const lh_snapshot *c = m->snapshot;
   size_t n = 0;
   lh_path path = {0, NULL};
-  for (lh_id at = id; at != LH_ROOT && path.n_steps <= *steps_left;) {
-    lh_edge edge = edge_to(c, at);
+  for (lh_id at = id; at != LH_ROOT && path.n_steps <= m->steps_left;) {
+    const lh_edge *edge = edge_to(m, at);
+    if (!edge) return NULL;
     path.n_steps++;
-    if (lh_form_of(c, &edge) == LH_FORM_BASE) break;
-    at = edge.source;
+    if (lh_form_of(c, edge) == LH_FORM_BASE) break;
+    at = edge->source;
   }
-  if (path.n_steps > *steps_left) {
-    *steps_left = 0;
+  if (path.n_steps > m->steps_left) {
+    m->steps_left = 0;
     return lh_copy_text(place);
   }
-  *steps_left -= path.n_steps;
+  m->steps_left -= path.n_steps;
   path.steps = lh_alloc(path.n_steps, sizeof *path.steps);
   if (!path.steps) return NULL;
   for (lh_id at = id; n < path.n_steps; n++) {
-    path.steps[path.n_steps - 1 - n] = edge_to(c, at);
+    path.steps[path.n_steps - 1 - n] = *edge_to(m, at);
     at = path.steps[path.n_steps - 1 - n].source;
   }
   char *text = lh_path_text(c, &path, false);
@@ -114,27 +133,29 @@ static char *tell_path(const lh_snapshot *c, uint64_t *steps_left, lh_id id, con
   return text;
 }
 
-static bool tell_container(const lh_folds *folds, uint64_t *steps_left, lh_grown *grown) {
-  const lh_snapshot *c = folds->folder.snapshot;
-  const lh_place_tree *tree = folds->folder.tree;
+static bool tell_container(chart *m, lh_grown *grown) {
+  const lh_snapshot *c = m->snapshot;
+  const lh_place_tree *tree = m->folds->folder.tree;
   const lh_class_entry *class = lh_class_entry_of(c, grown->id);
   lh_text text = {0};
-  grown->at = lh_folded_place(folds, grown->id);
+  grown->at = lh_folded_place(m->folds, grown->id);
   lh_place_text(tree, grown->at, &text);
   grown->place = lh_text_finish(&text);
   bool ok = grown->place && lh_fingerprint(class, c->classes->texts.texts[class->stable],
                                            tree->list[grown->at].identity, grown->fingerprint);
-  grown->held_by = ok ? tell_path(c, steps_left, grown->id, grown->place) : NULL;
+  grown->held_by = ok ? tell_path(m, grown->id, grown->place) : NULL;
   return grown->held_by != NULL;
 }
 
 static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
-  uint64_t steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n;
+  chart m = {.snapshot = c, .steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n};
   if (diff->n_grown == 0) return true;
-  const lh_folds *folds = lh_folds_of(c);
-  bool ok = folds != NULL;
-  for (size_t i = 0; ok && i < diff->n_grown; i++)
-    ok = tell_container(folds, &steps_left, &diff->grown[i]);
+  m.folds = lh_folds_of(c);
+  m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
+  bool ok = m.folds && m.index;
+  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = tell_container(&m, &diff->grown[i]);
+  lh_free(m.index);
+  lh_free(m.edges);
   return ok;
 }
 

@@ -339,14 +339,14 @@ void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id)
   *(garbage ? &c->garbage_bytes : &c->shallow_bytes) += lh_shallow_bytes(snapshot, id);
 }
 
-static void drop_folds(lh_classes *classes) {
+void lh_drop_folds(lh_classes *classes) {
   if (classes->folds) classes->free_folds(classes->folds);
   classes->folds = NULL;
 }
 
 static void count_classes(lh_snapshot *snapshot) {
   lh_classes *classes = snapshot->classes;
-  drop_folds(classes);
+  lh_drop_folds(classes);
   for (size_t i = 0; i < classes->n; i++) {
     lh_class *c = &classes->list[i].visible;
     *c = (lh_class){.name = c->name, .type = c->type};
@@ -404,7 +404,7 @@ static void free_classes(lh_classes *classes) {
   lh_map_free(&classes->modules);
   lh_map_free(&classes->varying);
   lh_free_naming(&classes->naming);
-  drop_folds(classes);
+  lh_drop_folds(classes);
   if (classes->places) classes->free_places(classes->places);
   lh_strings_free(&classes->texts);
   lh_free(classes);

@@ -312,22 +312,32 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
 
 /* }=================================================================================== */
 
+/* Does the path of a state lead to it through another one, not far back? */
+static bool leads_through(const lh_folder *folder, uint32_t state, uint32_t other) {
+  for (int i = 0; i < LOOK_BACK && state != other; i++) state = folder->states[state].parent;
+  return state == other;
+}
+
+static bool make_room_for_state(lh_met *met, size_t n_states) {
+  size_t n = n_states > 2 * met->n ? n_states : 2 * met->n;
+  lh_met_state *list = lh_realloc(met->list, n, sizeof *list);
+  if (!list) return false;
+  memset(list + met->n, 0, (n - met->n) * sizeof *list);
+  met->list = list;
+  met->n = n;
+  return true;
+}
+
 bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, lh_id key) {
   const lh_fold_state *state = &folder->states[to];
   bool is_any_key = step_at(folder, state) == folder->any_key;
-  if (!is_any_key && !(state->is_link && from == to)) return true;
-  if (to >= met->n) {
-    lh_met_state *list = lh_realloc(met->list, folder->n_states, sizeof *list);
-    if (!list) return false;
-    memset(list + met->n, 0, (folder->n_states - met->n) * sizeof *list);
-    met->list = list;
-    met->n = folder->n_states;
-  }
-  lh_met_state *met_state = &met->list[to];
-  met_state->repeats |= from == to;
+  if (!is_any_key && !state->is_link) return true;
+  if (to >= met->n && !make_room_for_state(met, folder->n_states)) return false;
+  lh_met_state *known = &met->list[to];
+  known->repeats = known->repeats || leads_through(folder, from, to);
   if (!is_any_key) return true;
-  if (met_state->key == LH_ROOT) met_state->key = key;
-  if (met_state->key != key) met_state->key = LH_NO_OBJECT;
+  if (known->key == LH_ROOT) known->key = key;
+  if (known->key != key) known->key = LH_NO_OBJECT;
   return true;
 }
 

@@ -126,7 +126,7 @@ typedef struct lh_met_state {
 
 /* All zero is none. */
 typedef struct lh_met {
-  lh_met_state *list; /* of each state */
+  lh_met_state *list; /* of each state; what has no room was not met */
   size_t n;
 } lh_met;
 

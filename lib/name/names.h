@@ -67,6 +67,9 @@ struct lh_classes {
 
 void lh_free_naming(lh_naming *naming);
 
+/* classes.c: the paths that objects are named by are other ones. */
+void lh_drop_folds(lh_classes *classes);
+
 /* {=== classes.c ===================================================================== */
 
 /* What tells a class from all others, for a map: its name, its fields and its type. Both texts are
