@@ -204,16 +204,23 @@ char *lh_copy_text(const char *text) {
   return copy;
 }
 
-bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size) {
+static bool resize(void *array_pointer, size_t wanted, size_t *capacity, size_t size) {
   void *block;
-  if (used < *capacity) return true;
-  size_t wanted = *capacity < 8 ? 8 : *capacity + *capacity / 2;
   memcpy(&block, array_pointer, sizeof block); /* the caller's pointer, whatever its type */
   block = lh_realloc(block, wanted, size);
   if (!block) return false;
   memcpy(array_pointer, &block, sizeof block);
   *capacity = wanted;
   return true;
+}
+
+bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size) {
+  if (used < *capacity) return true;
+  return resize(array_pointer, *capacity < 8 ? 8 : *capacity + *capacity / 2, capacity, size);
+}
+
+bool lh_fit(void *array_pointer, size_t used, size_t *capacity, size_t size) {
+  return resize(array_pointer, used, capacity, size);
 }
 
 void lh_free(void *result) {

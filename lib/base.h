@@ -51,6 +51,9 @@ char *lh_copy_text(const char *text);
 ** unchanged (and still owned) on failure, which is a false. */
 bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size);
 
+/* Gives back what the array has room for and does not use. On failure, a false, nothing changes. */
+bool lh_fit(void *array_pointer, size_t used, size_t *capacity, size_t size);
+
 /* Binary search among n things in order: `at`, a variable, becomes the number of the first of which
 ** `is_before`, said of `at`, is false; n where it is true of all. */
 #define LH_LOWER_BOUND(at, n, is_before)  \

@@ -122,7 +122,10 @@ bool lh_make_step_tree(lh_step_tree *t, const lh_snapshot *snapshot, const lh_id
         .form = LH_FORM_BASE, .entry = LH_ROOT, .example = LH_NO_OBJECT, .class_index = UINT32_MAX};
   for (size_t i = 1; ok && i < t->folds->n; i++)
     if (marks[t->folds->order[i]]) ok = add_to_step(&m, t->folds->order[i]);
-  if (ok) sum_up(t);
+  if (ok) {
+    sum_up(t);
+    (void)lh_fit(&t->list, t->n, &t->capacity, sizeof *t->list);
+  }
   lh_free(marks);
   lh_map_free(&m.below);
   return ok;

@@ -452,6 +452,8 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   if (!namer.failed) lh_join_one_key_maps(&namer);
   if (!namer.failed) lh_name_contents(&namer);
   if (!namer.failed) {
+    (void)lh_fit(&namer.classes->list, namer.classes->n, &namer.classes->capacity,
+                 sizeof *namer.classes->list);
     snapshot->classes = namer.classes;
     snapshot->free_classes = free_classes;
     snapshot->count_classes = count_classes;

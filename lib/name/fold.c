@@ -59,10 +59,30 @@ static lh_form form_of(const lh_folder *folder, const lh_fold_state *state) {
   return (lh_form)lh_last_step(folder->tree, state->place)->form;
 }
 
+/* Where the number of a state is kept. NULL: out of memory. */
+static uint32_t *number_of(lh_folder *folder, const lh_fold_state *state, uint32_t step) {
+  uint64_t words[2] = {(uint64_t)state->parent << 32 | step, state->class_index};
+  return lh_map_at_words(&folder->interned, words, 2);
+}
+
+/* After lh_folder_settle. */
+static bool number_states(lh_folder *folder) {
+  for (size_t i = 0; i < folder->n_states; i++) {
+    const lh_fold_state *state = &folder->states[i];
+    uint32_t *number = number_of(folder, state, step_at(folder, state));
+    if (!number) {
+      lh_map_free(&folder->interned);
+      return false;
+    }
+    *number = (uint32_t)i;
+  }
+  return true;
+}
+
 static uint32_t intern(lh_folder *folder, lh_fold_state state, uint32_t step) {
   if (state.parent == LH_NO_NUMBER || step == LH_NO_NUMBER) return LH_NO_NUMBER;
-  uint64_t words[2] = {(uint64_t)state.parent << 32 | step, state.class_index};
-  uint32_t *index = lh_map_at_words(&folder->interned, words, 2);
+  if (folder->interned.n == 0 && !number_states(folder)) return LH_NO_NUMBER;
+  uint32_t *index = number_of(folder, &state, step);
   if (!index || *index != LH_NO_NUMBER) return index ? *index : LH_NO_NUMBER;
   uint32_t before = folder->n_states > 0 ? folder->states[state.parent].place : 0;
   state.place = lh_place_behind(folder->tree, before, step);
@@ -86,16 +106,20 @@ bool lh_folder_begin(lh_folder *folder, const lh_snapshot *snapshot, lh_place_tr
   return false;
 }
 
-void lh_folder_forget_steps(lh_folder *folder) {
+static void free_maps(lh_folder *folder) {
+  lh_map_free(&folder->interned);
   lh_map_free(&folder->memo);
   lh_map_free(&folder->known_steps);
   lh_map_free(&folder->holders);
-  folder->memo = folder->known_steps = folder->holders = (lh_map){0};
+}
+
+void lh_folder_settle(lh_folder *folder) {
+  free_maps(folder);
+  (void)lh_fit(&folder->states, folder->n_states, &folder->capacity, sizeof *folder->states);
 }
 
 void lh_folder_free(lh_folder *folder) {
-  lh_folder_forget_steps(folder);
-  lh_map_free(&folder->interned);
+  free_maps(folder);
   lh_free(folder->states);
   *folder = (lh_folder){0};
 }

@@ -50,8 +50,8 @@ typedef struct lh_folder {
 bool lh_folder_begin(lh_folder *folder, const lh_snapshot *snapshot, lh_place_tree *tree);
 void lh_folder_free(lh_folder *folder);
 
-/* Frees what it knows of steps that it took, which makes the next ones slower. */
-void lh_folder_forget_steps(lh_folder *folder);
+/* Keeps the states alone, which makes the next steps slower. */
+void lh_folder_settle(lh_folder *folder);
 
 /* The key of an edge to a value by its number, if it is a string, else LH_NO_OBJECT. */
 static inline lh_id lh_key_of_row(const lh_snapshot *s, uint32_t e) {

@@ -230,7 +230,8 @@ lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
     free_folds(folds);
     return NULL;
   }
-  lh_folder_forget_steps(&folds->folder);
+  lh_folder_settle(&folds->folder);
+  (void)lh_fit(&folds->spots, folds->n_spots, &folds->capacity, sizeof *folds->spots);
   classes->free_folds = free_folds;
   return classes->folds = folds;
 }
