@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 #include "read/decode.h"
 
-enum { N_RECENT = 1024 }; /* steps, a power of two */
+enum { N_RECENT = 256 }; /* steps, a power of two */
 
 /* A step from a spot to an object of a class, and the spot to which it leads, never the first. */
 typedef struct recent_step {

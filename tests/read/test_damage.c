@@ -257,8 +257,9 @@ static void terabytes_asked_for(void **state) {
   static const uint64_t numbers[] = {200, INT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40,
                                      UINT64_MAX};
   /* Whatever is asked of it, such as 100 cells of a map, and trees of places, which begin with room
-  ** for a few; and nearly empty tables of sites, of three snapshots at a time. */
-  enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 40960, SITES_KB = 3 * 9216 };
+  ** for a few, and the steps that were folded last; and nearly empty tables of sites, of three
+  ** snapshots at a time. */
+  enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 49152, SITES_KB = 3 * 9216 };
   const unsigned step = soak_step(3);
   size_t n = 0;
   (void)state;
