@@ -2,10 +2,10 @@
 ** steps.c - a reference by its number: what it is as an edge, and which of several is told.
 **
 ** Of most references the rows say all: a string key is the reference before its value. A number as
-** key, a line or the name of a local variable is read from the record of the source, whose edges are
-** gone through for it. So that a big table is not read from its start each time, the iterator of each
-** source of more than 256 references is kept at every 256th of them, from when one of these was
-** asked about: 0.4 bytes for each of their references.
+** key, a line or the name of a local variable is read from the record of the source, whose edges
+** are gone through for it. So that a big table is not read from its start each time, the iterator
+** of each source of more than 256 references is kept at every 256th of them, from when one of these
+** was asked about: 0.4 bytes for each of their references.
 */
 #include "graph.h"
 

@@ -1,8 +1,7 @@
 /*
-** fold_paths.c - the paths that all objects are named by, at once and folded: the tree of parents,
-** from the root down. Each object's row is gone through once, so that a million objects in one array
-** cost that array once; and what the last objects of the kind were folded to is looked up before it
-** is folded again.
+** fold_paths.c - folds the paths that all objects are named by, at once: the tree of parents, from
+** the root down. Each object's row is gone through once, so a million objects in one array cost
+** that array once. Most steps are looked up among the last few of their kind, and not folded again.
 */
 #include <string.h>
 

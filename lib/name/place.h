@@ -129,8 +129,8 @@ typedef struct lh_at_place {
 } lh_at_place;
 
 /* The same for each of the places with these prints (`any` of lh_print_places, of this snapshot or
-** of another) and types, in one pass. span_of: lh_find_history; NULL: all are of the first part. Needs
-** lh_classify. LH_EMEMORY. */
+** of another) and types, in one pass. span_of: lh_find_history; NULL: all are of the first part.
+** Needs lh_classify. LH_EMEMORY. */
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, unsigned types,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error);
 

@@ -12,7 +12,7 @@ uint32_t lh_edges_number(const lh_edges *it);
 /* Asks for the memory that lh_edges_* of an object will touch. */
 void lh_prefetch_edges(const lh_snapshot *s, lh_id id);
 
-/* What the file keeps of a string: of a dead one nothing. hash: where that is less than all. O(1). */
+/* What the file keeps of a string: of a dead one nothing. hash: where that is less than all. */
 typedef struct lh_kept_string {
   const char *bytes;
   uint64_t kept, length, hash;
