@@ -72,52 +72,32 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
 
 /* {=== The objects with a fingerprint ================================================= */
 
-/* What the objects of one spot have in common. */
-typedef struct printed {
-  uint32_t class_index; /* UINT32_MAX: they are luaheap's own or not asked for, and have none */
-  bool wanted;
-  lh_prints prints;
-} printed;
-
 /* Each fingerprint takes a pass over the objects. */
 typedef struct finder {
   const lh_snapshot *snapshot;
   const lh_folds *folds;
-  printed *list;   /* of each spot */
-  uint32_t *below; /* of each object: the class of its nearest dominator, or itself, with it */
+  uint32_t *below; /* of each object: what its nearest dominator that has it is, or itself */
 } finder;
 
-static void end_finder(finder *f) {
-  lh_free(f->list);
-  lh_free(f->below);
-}
-
-/* The fingerprints of objects of these types. */
-static bool print_spots(finder *f, unsigned types) {
-  const lh_class_entry *classes = f->snapshot->classes->list;
-  bool ok = true;
-  for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
-    lh_spot spot = f->folds->spots[i];
-    f->list[i].class_index = UINT32_MAX;
-    if (spot.class_index == UINT32_MAX || !(types >> classes[spot.class_index].visible.type & 1))
-      continue;
-    f->list[i].class_index = spot.class_index;
-    ok = lh_fingerprints(&f->folds->folder, spot.state, &classes[spot.class_index],
-                         &f->list[i].prints);
-  }
-  return ok;
-}
-
-static int begin_finder(finder *f, const lh_snapshot *snapshot, unsigned types, lh_error *error) {
+static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error) {
   *f = (finder){.snapshot = snapshot};
   if (!snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "fingerprints need the classes of a snapshot");
   f->folds = lh_folds_of(snapshot);
-  if (f->folds) f->list = lh_alloc_zeroed(f->folds->n_spots, sizeof *f->list);
   f->below = lh_alloc((size_t)snapshot->n + 1, sizeof *f->below);
-  if (f->list && f->below && print_spots(f, types)) return LH_OK;
-  end_finder(f);
+  if (f->folds && f->below) return LH_OK;
+  lh_free(f->below);
   return lh_fail_memory(error, "looking for a fingerprint");
+}
+
+/* Those of a spot; luaheap's own objects and those of other types have none. */
+static bool print_spot(const finder *f, size_t i, unsigned types, lh_prints *prints) {
+  const lh_class_entry *classes = f->snapshot->classes->list;
+  lh_spot spot = f->folds->spots[i];
+  *prints = (lh_prints){{0}, {0}, {0}, {0}};
+  if (spot.class_index == UINT32_MAX || !(types >> classes[spot.class_index].visible.type & 1))
+    return true;
+  return lh_fingerprints(&f->folds->folder, spot.state, &classes[spot.class_index], prints);
 }
 
 static bool is_printed(const lh_prints *p, const char *print) {
@@ -125,19 +105,28 @@ static bool is_printed(const lh_prints *p, const char *print) {
          strcmp(p->any, print) == 0 || strcmp(p->any_folded, print) == 0;
 }
 
-/* How many objects have it; found[], which may be NULL: they. */
-static size_t find_printed(finder *f, const char *fingerprint, lh_id *found) {
-  size_t n = 0;
-  for (size_t i = 0; i < f->folds->n_spots; i++) {
-    printed *p = &f->list[i];
-    p->wanted = is_printed(&p->prints, fingerprint);
+/* Of each spot: do its objects have it? NULL: out of memory. */
+static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
+  bool *wanted = lh_alloc(f->folds->n_spots, sizeof *wanted), ok = wanted != NULL;
+  for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
+    lh_prints prints;
+    ok = print_spot(f, i, ~0u, &prints);
+    wanted[i] = is_printed(&prints, fingerprint);
   }
+  if (ok) return wanted;
+  lh_free(wanted);
+  return NULL;
+}
+
+/* How many objects have it; found[], which may be NULL: they. */
+static size_t find_printed(finder *f, const bool *wanted, lh_id *found) {
+  size_t n = 0;
   f->below[LH_ROOT] = UINT32_MAX;
   for (size_t i = 1; i < f->folds->n; i++) {
     lh_id id = f->folds->order[i];
-    const printed *p = &f->list[f->folds->spot[id]];
-    f->below[id] = p->wanted ? p->class_index : f->below[f->snapshot->idom[id]];
-    if (p->class_index == UINT32_MAX || p->class_index != f->below[id]) continue;
+    uint32_t spot = f->folds->spot[id], class_index = f->folds->spots[spot].class_index;
+    f->below[id] = wanted[spot] ? class_index : f->below[f->snapshot->idom[id]];
+    if (class_index == UINT32_MAX || class_index != f->below[id]) continue;
     if (found) found[n] = id;
     n++;
   }
@@ -161,19 +150,22 @@ int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids,
                     lh_error *error) {
   finder f;
   int code = check_fingerprint(fingerprint, error);
-  if (code == LH_OK) code = begin_finder(&f, snapshot, ~0u, error);
+  if (code == LH_OK) code = begin_finder(&f, snapshot, error);
   if (code != LH_OK) return code;
-  size_t n = find_printed(&f, fingerprint, NULL);
+  bool *wanted = find_wanted_spots(&f, fingerprint);
+  size_t n = wanted ? find_printed(&f, wanted, NULL) : 0;
   lh_id *found = n > 0 ? lh_alloc(n, sizeof *found) : NULL;
   if (found) {
     *ids = found;
-    *n_ids = find_printed(&f, fingerprint, found);
+    *n_ids = find_printed(&f, wanted, found);
   } else {
-    code = n > 0 ? lh_fail_memory(error, "looking for a fingerprint")
-                 : lh_fail(error, LH_ENOTFOUND, "no object in the snapshot has the fingerprint %s",
-                           fingerprint);
+    code = n > 0 || !wanted
+               ? lh_fail_memory(error, "looking for a fingerprint")
+               : lh_fail(error, LH_ENOTFOUND, "no object in the snapshot has the fingerprint %s",
+                         fingerprint);
   }
-  end_finder(&f);
+  lh_free(wanted);
+  lh_free(f.below);
   return code;
 }
 
@@ -181,22 +173,26 @@ static uint64_t number_of(const char *print) {
   return strtoull(print + sizeof KIND - 1, NULL, 16);
 }
 
+static uint32_t find_number(const lh_map *wanted, const char *print) {
+  return *print ? lh_map_get(wanted, number_of(print)) : LH_NO_NUMBER;
+}
+
 /* Of each spot: the number of the place that is wanted, or LH_NO_NUMBER. */
-static bool find_wanted(const finder *f, const lh_print *prints, size_t n, lh_map *wanted,
-                        uint32_t *place_of) {
+static bool find_wanted(const finder *f, const lh_print *prints, size_t n, unsigned types,
+                        lh_map *wanted, uint32_t *place_of) {
+  bool ok = true;
   for (size_t i = 0; i < n; i++) {
     uint32_t *at = lh_map_at(wanted, number_of(prints[i]));
     if (!at) return false;
     if (*at == LH_NO_NUMBER) *at = (uint32_t)i;
   }
-  for (size_t i = 0; i < f->folds->n_spots; i++) {
-    place_of[i] = LH_NO_NUMBER;
-    if (f->list[i].class_index == UINT32_MAX) continue;
-    place_of[i] = lh_map_get(wanted, number_of(f->list[i].prints.any));
-    if (place_of[i] == LH_NO_NUMBER)
-      place_of[i] = lh_map_get(wanted, number_of(f->list[i].prints.any_folded));
+  for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
+    lh_prints own;
+    ok = print_spot(f, i, types, &own);
+    place_of[i] = find_number(wanted, own.any);
+    if (place_of[i] == LH_NO_NUMBER) place_of[i] = find_number(wanted, own.any_folded);
   }
-  return true;
+  return ok;
 }
 
 /* f->below: the place of the nearest object at one that is wanted, on the way up from each. */
@@ -218,16 +214,16 @@ int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, 
                        const uint8_t *span_of, lh_at_place *out, lh_error *error) {
   finder f;
   lh_map wanted = {0};
-  int code = begin_finder(&f, snapshot, types, error);
+  int code = begin_finder(&f, snapshot, error);
   if (code != LH_OK) return code;
   uint32_t *place_of = lh_alloc(f.folds->n_spots, sizeof *place_of);
-  bool ok = place_of && find_wanted(&f, prints, n, &wanted, place_of);
+  bool ok = place_of && find_wanted(&f, prints, n, types, &wanted, place_of);
   if (n > 0) memset(out, 0, n * sizeof *out);
   if (ok) add_up(&f, place_of, span_of, out);
   for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
   lh_map_free(&wanted);
   lh_free(place_of);
-  end_finder(&f);
+  lh_free(f.below);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
 }
 
