@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -55,8 +56,24 @@ static inline bool lh_registers_get_all(pid_t thread, lh_all_registers *r) {
   return is_got;
 }
 
+/* The kernel takes the vectors of all parts that the processor has. A debugger may know of fewer,
+** those up to the keys of memory protection, and write no others into a core: these begin as in a
+** new program, and the mask of parts, behind the 512 bytes of FXSAVE, has none of them. */
 static inline bool lh_registers_set_all(pid_t thread, const lh_all_registers *r) {
-  struct iovec vectors = {(void *)(uintptr_t)r->vectors, r->vector_bytes};
+  enum { MASK_AT = 512 };
+  const uint64_t parts_of_debuggers = 0x3ff;
+  lh_all_registers whole;
+  if (!lh_registers_get_all(thread, &whole)) return false;
+  size_t n = r->vector_bytes < whole.vector_bytes ? r->vector_bytes : whole.vector_bytes;
+  memcpy(whole.vectors, r->vectors, n);
+  memset(whole.vectors + n, 0, whole.vector_bytes - n);
+  if (n >= MASK_AT + sizeof(uint64_t) && n < whole.vector_bytes) {
+    uint64_t mask;
+    memcpy(&mask, whole.vectors + MASK_AT, sizeof mask);
+    mask &= parts_of_debuggers;
+    memcpy(whole.vectors + MASK_AT, &mask, sizeof mask);
+  }
+  struct iovec vectors = {whole.vectors, whole.vector_bytes};
   return lh_registers_set(thread, &r->general) &&
          ptrace(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &vectors) == 0;
 }
