@@ -62,8 +62,8 @@ typedef struct lh_amounts {
   double samples;       /* so many events stand behind what was made and resized */
   double variance;      /* of allocated bytes */
   const double *deaths; /* LH_PROFILE_AGES: bytes that were freed at an age of 4 KB << i
-                                     at most; the last: of any other. NULL: none. A group's may be
-                                     its lh_usage's */
+                                     at most; the last: of any other. NULL: none. They live as
+                                     long as what they were read from */
 } lh_amounts;
 
 double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
@@ -140,7 +140,8 @@ typedef struct lh_usage_group {
 double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
 
 /* Those that have anything of the order, most of it first. Sites with equal contents are one.
-** Freed by lh_free; NULL where there is none. LH_EMEMORY. O(sites log sites + rows log rows). */
+** Freed by lh_free; NULL where there is none. Their amounts live as long as this list and the
+** usage. LH_EMEMORY. O(sites log sites + rows log rows). */
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error);
 

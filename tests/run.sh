@@ -80,7 +80,7 @@ if [ "${SANITIZED-}" = 1 ]; then
   export LUAHEAP_ASAN_COMMANDS
   export ASAN_OPTIONS="$LUAHEAP_ASAN_COMMANDS"
   export LSAN_OPTIONS="suppressions=$PWD/tests/leaks_of_others.supp:print_suppressions=0"
-  LUAHEAP_PRELOAD=$("${CC:-gcc}" -print-file-name=libasan.so)
+  LUAHEAP_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so)
   export LUAHEAP_PRELOAD
 fi
 LUAHEAP_FAILED=$(mktemp -d)

@@ -23,8 +23,8 @@ static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member)
   return is_last;
 }
 
-/* The paths of those that were reached, in a snapshot whose shortest paths they are, and which has
-** the classes of the whole one, whose folds stay. */
+/* The paths of those that were reached. The snapshot is a copy with paths of its own, which has its
+** classes together with the whole one: the folds that are there are put aside, and back again. */
 static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t n,
                            lh_merged_paths *merged) {
   lh_step_tree tree = {0};

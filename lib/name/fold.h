@@ -101,8 +101,9 @@ struct lh_folds {
   size_t n;
 };
 
-/* Those of a snapshot that has been classified, made at the first call. NULL: out of memory. 
-** O(edges); 8 bytes an object are kept. */
+/* Those of a snapshot that has been classified, made at the first call. Another analysis of the
+** snapshot frees them, so nobody keeps them across one. NULL: out of memory. O(edges); 8 bytes an
+** object are kept. */
 lh_folds *lh_folds_of(const lh_snapshot *snapshot);
 
 static inline const lh_spot *lh_spot_at(const lh_folds *folds, lh_id id) {

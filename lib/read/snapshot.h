@@ -11,9 +11,9 @@
 **     dominator  idom 4, retained 8
 **     classes    class 4
 **     steps      100 for each 256 references of objects that have more, after somebody asked
-**     held by    state 4, of those that were asked for and on the way there
-**     preorder   order 4, end 4, position 4, only after somebody asked what something dominates
-**     clusters   4, only after a picture, or somebody who asked what something keeps alive
+**     folds      spot 4, order 4, after the first question about places: name/fold.h
+**     preorder   order 4, end 4, position 4, after most questions about retained bytes
+**     clusters   4, after a picture, or after what is suspect, grows or keeps something alive
 **     trees      of pictures: view/tree.h
 **     referrers  first 4, sources 4 for each edge (8 for each that is weak), only after somebody
 **                asked for referrers
