@@ -311,7 +311,7 @@ check-tsan: packages
 	@$(MAKE) --no-print-directory tsan-built
 
 tsan-built: $(THREAD_TESTS:%=build/tsan/tests/%) build/tsan/view
-	@for test in $(filter %/test_%,$^); do echo "== $$test" && $$test || exit 1; done
+	@for test in $(THREAD_TESTS:%=build/tsan/tests/%); do echo "== $$test" && $$test || exit 1; done
 	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh --only build/tsan/view tests/heapview/server_spec.lua
 
 # A build in which only heapview, whose server has threads, is for ThreadSanitizer.
