@@ -76,7 +76,7 @@ describe("the heap map's page", function()
       end)
 
       it("begins in the upper half of a small window, and tells the rest below", function()
-        for _, size in ipairs {{1000, 640}, {375, 812}} do
+        for _, size in ipairs {{1000, 640}, {390, 844}} do
           page:size(size[1], size[2])
           view:show "map?colour=change"
           local top, bottom, words = table.unpack(page:run [[
