@@ -26,6 +26,7 @@
 #include "attach.h"
 #include "folder.h"
 #include "outside/process.h"
+#include "outside/registers.h"
 #include "requests.h"
 #include "soak.h"
 
@@ -367,6 +368,29 @@ static void test_cores(void **unused) {
   end_storm(pid);
 }
 
+/* A debugger knew the vectors of SSE alone: what the processor has more begins anew. */
+static void test_fewer_vectors(void **unused) {
+  (void)unused;
+#if defined __x86_64__
+  enum { SSE_BYTES = 576 }; /* with the header of XSAVE */
+  lh_all_registers before, fewer, after;
+  int status;
+  pid_t child = fork();
+  if (child == 0) _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || raise(SIGSTOP) != 0);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSTOPPED(status) && lh_registers_get_all(child, &before));
+  fewer = before;
+  fewer.vector_bytes = SSE_BYTES;
+  fewer.vectors[160] ^= 0xFF; /* of XMM0 */
+  assert_true(lh_registers_set_all(child, &fewer) && lh_registers_get_all(child, &after));
+  assert_int_equal(after.vector_bytes, before.vector_bytes);
+  assert_int_equal(after.vectors[160], fewer.vectors[160]);
+  assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+#endif
+}
+
 /* }=================================================================================== */
 
 /* {=== Who samples is killed ========================================================= */
@@ -431,6 +455,6 @@ int main(int argc, char **arguments) {
       cmocka_unit_test(test_filter),        cmocka_unit_test(test_threads),
       cmocka_unit_test(test_lock),          cmocka_unit_test(test_many_states),
       cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_cores),
-      cmocka_unit_test(test_killed)};
+      cmocka_unit_test(test_fewer_vectors), cmocka_unit_test(test_killed)};
   return folder_run(tests);
 }
