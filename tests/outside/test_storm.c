@@ -378,11 +378,13 @@ static void test_fewer_vectors(void **unused) {
   pid_t child = fork();
   if (child == 0) _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || raise(SIGSTOP) != 0);
   assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFSTOPPED(status) && lh_registers_get_all(child, &before));
+  assert_true(WIFSTOPPED(status));
+  assert_true(lh_registers_get_all(child, &before));
   fewer = before;
   fewer.vector_bytes = SSE_BYTES;
   fewer.vectors[160] ^= 0xFF; /* of XMM0 */
-  assert_true(lh_registers_set_all(child, &fewer) && lh_registers_get_all(child, &after));
+  assert_true(lh_registers_set_all(child, &fewer));
+  assert_true(lh_registers_get_all(child, &after));
   assert_int_equal(after.vector_bytes, before.vector_bytes);
   assert_int_equal(after.vectors[160], fewer.vectors[160]);
   assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
