@@ -162,9 +162,8 @@ static bool take_census(census *c) {
   c->folds = lh_folds_of(c->snapshot);
   if (!c->folds) return false;
   c->vertex = lh_alloc_zeroed((size_t)c->snapshot->n + 1, sizeof *c->vertex);
-  c->place = lh_alloc(c->folds->n_spots, sizeof *c->place);
+  c->place = (uint32_t(*)[2])lh_numbers_of_spots(c->folds, 2);
   bool ok = c->vertex && c->place && map_classes(c);
-  if (ok) memset(c->place, 0xFF, c->folds->n_spots * sizeof *c->place);
   for (size_t i = 1; ok && i < c->folds->n; i++) ok = add_to_vertex(c, c->folds->order[i]);
   ok = ok && lh_meet_keys(&met, c->folds, NULL) && name_places(c, &met);
   lh_free(met.list);

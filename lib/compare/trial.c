@@ -152,9 +152,7 @@ static void keep_left(lh_trial *trial) {
 
 static bool begin_tally(tally *t) {
   t->folds = lh_folds_of(t->snapshot);
-  if (!t->folds) return false;
-  t->row_of_spot = lh_alloc(t->folds->n_spots, sizeof *t->row_of_spot);
-  if (t->row_of_spot) memset(t->row_of_spot, 0xFF, t->folds->n_spots * sizeof *t->row_of_spot);
+  if (t->folds) t->row_of_spot = lh_numbers_of_spots(t->folds, 1);
   return t->row_of_spot != NULL;
 }
 

@@ -106,6 +106,9 @@ struct lh_folds {
 ** object are kept. */
 lh_folds *lh_folds_of(const lh_snapshot *snapshot);
 
+/* `n` numbers for each spot, all LH_NO_NUMBER. NULL: out of memory; freed by lh_free. */
+uint32_t *lh_numbers_of_spots(const lh_folds *folds, size_t n);
+
 static inline const lh_spot *lh_spot_at(const lh_folds *folds, lh_id id) {
   return &folds->spots[folds->spot[id]];
 }

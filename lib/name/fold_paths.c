@@ -237,6 +237,12 @@ lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
 
 /* }=================================================================================== */
 
+uint32_t *lh_numbers_of_spots(const lh_folds *folds, size_t n) {
+  uint32_t *numbers = lh_alloc(folds->n_spots, n * sizeof *numbers);
+  if (numbers) memset(numbers, 0xFF, folds->n_spots * n * sizeof *numbers);
+  return numbers;
+}
+
 /* {=== What a question is about ======================================================= */
 
 uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids) {

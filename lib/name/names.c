@@ -206,11 +206,17 @@ static void add_numbered(lh_text *text, const lh_snapshot *snapshot, const char 
   lh_text_format(text, "%u", edge->ordinal);
 }
 
+/* "string.format"; NULL: it has no name. */
+static const char *name_of_c_function(const lh_snapshot *snapshot, uint64_t function) {
+  const lh_classes *classes = snapshot->classes;
+  uint32_t name = classes ? lh_map_get(&classes->c_functions, function) : LH_NO_NUMBER;
+  return name != LH_NO_NUMBER ? classes->texts.texts[name] : NULL;
+}
+
 static void add_c_function(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
-  uint32_t name =
-      snapshot->classes ? lh_map_get(&snapshot->classes->c_functions, function) : LH_NO_NUMBER;
-  if (name != LH_NO_NUMBER)
-    lh_text_format(text, "function %s [C]", snapshot->classes->texts.texts[name]);
+  const char *name = name_of_c_function(snapshot, function);
+  if (name)
+    lh_text_format(text, "function %s [C]", name);
   else if (!lh_add_c_code(text, snapshot, function))
     lh_text_string(text, "function [C]");
 }
@@ -236,10 +242,9 @@ static bool add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t func
 
 /* A light C function, of which the address is known. */
 static void add_light_function(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
-  uint32_t name =
-      snapshot->classes ? lh_map_get(&snapshot->classes->c_functions, function) : LH_NO_NUMBER;
-  if (name != LH_NO_NUMBER)
-    lh_text_format(text, "function %s", snapshot->classes->texts.texts[name]);
+  const char *name = name_of_c_function(snapshot, function);
+  if (name)
+    lh_text_format(text, "function %s", name);
   else if (!add_c_code(text, snapshot, function))
     lh_text_string(text, "a function");
 }

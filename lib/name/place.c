@@ -72,11 +72,10 @@ static bool begin_places(lh_places *places, const lh_snapshot *snapshot, const l
   places->folds = lh_folds_of(snapshot);
   if (!places->folds) return false;
   places->n_spots = places->folds->n_spots;
-  places->of_spot = lh_alloc(places->n_spots, sizeof *places->of_spot);
+  places->of_spot = lh_numbers_of_spots(places->folds, 1);
   uint8_t *marks = lh_mark_paths(snapshot, ids, n_ids);
   bool ok = places->of_spot && marks && lh_meet_keys(&places->met, places->folds, marks) &&
             lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER;
-  if (ok) memset(places->of_spot, 0xFF, places->n_spots * sizeof *places->of_spot);
   lh_free(marks);
   return ok;
 }
