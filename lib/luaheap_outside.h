@@ -130,6 +130,9 @@ typedef struct lh_outside_told {
   uint64_t stopped_ns;     /* the longest time for which it was stopped at once */
   uint64_t copied_bytes;
   const char *no_fork; /* why none was tried, "a seccomp filter"; NULL: it was, or need not be */
+  const char *silent_file; /* the first of the target's files that was asked for the names of C
+                              functions and does not answer (its server is gone): from now on they
+                              have no names. Of the target; NULL: none in this call */
 } lh_outside_told;
 
 /* Snapshots of states of the target, each of one instant; all of the same one, if told->attempts is

@@ -72,6 +72,9 @@ static int take_shots(const subject *s, const request *r, shot *shots, size_t n,
   cli_progress(s->c, NULL);
   if (code != LH_OK && (r->mode == MODE_TAKE || shots[0].after == NULL)) make_way(r, error);
   for (size_t i = 0; i < n; i++) shots[i].done = requests[i];
+  if (told->silent_file != NULL)
+    cli_say(s->c, "C functions have no names: the file system of '%s' does not answer",
+            told->silent_file);
   free(requests);
   return code;
 }

@@ -126,6 +126,10 @@ lh_guarded *lh_guarded_of(const lh_guard *guard) {
   return guard->guarded;
 }
 
+void lh_guard_leave(const lh_guard *guard) {
+  if (guard) (void)close(guard->pipe);
+}
+
 void lh_guard_end(lh_guard *guard) {
   if (!guard) return;
   (void)close(guard->pipe);

@@ -107,6 +107,7 @@ struct lh_target {
   struct lh_core *core;   /* core.h; NULL: it is a process */
   struct lh_guard *guard; /* stop.h; NULL: none */
   struct lh_found_texts *found; /* states.c */
+  char silent_file[256];        /* of which nothing more is asked (shot.c); "": none */
   void (*show_search)(void *payload, uint64_t searched_bytes);
   void *show_payload;
 };
@@ -212,6 +213,12 @@ typedef struct lh_carried_mark {
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
 
+/* Which file is read, as long as it is. */
+typedef struct lh_reading {
+  uint64_t n;     /* odd while one is read */
+  char path[256]; /* of the last one, cut where it is long */
+} lh_reading;
+
 /* shot.c: one state of a mirror, written in a child of this process, so that a heap amid a change
 ** costs no more than the child. */
 typedef struct lh_mirrored {
@@ -227,6 +234,8 @@ typedef struct lh_mirrored {
   struct lh_moment *moment; /* else from where it runs on to where that is so; NULL: it cannot */
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
   int64_t more_extra_bytes; /* in front of each thread, beyond the usual ones (structure.h) */
+  char *silent_file;        /* of the target, to be filled in; NULL: all files answer */
+  lh_reading *reading;      /* in the child: what it reads just now, for its parent; NULL */
 } lh_mirrored;
 
 /* Lua may have been amid a change that shows nowhere. A core by a fault was written where the
@@ -259,8 +268,9 @@ typedef struct lh_symbols lh_symbols;
 /* symbols.c: reads the files that were mapped, and the target's memory (not a frozen copy's, which
 ** may be gone). False: the address is in no mapped ELF file's code. A symbol is only told if its
 ** file is to be had, and is still the one that was mapped; it may be any bytes. At most some ms for
-** each file that is asked for first. `symbols` may be NULL. */
-lh_symbols *lh_symbols_open(const lh_target *target);
+** each file that is asked for first; but a file's server may never answer, so `reading` (NULL: nobody
+** asks) tells which it is. `symbols` may be NULL. */
+lh_symbols *lh_symbols_open(const lh_target *target, lh_reading *reading);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);
 

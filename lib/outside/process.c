@@ -14,7 +14,6 @@
 */
 #include "process.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -271,11 +270,17 @@ static int read_regions(lh_target *target, lh_error *error) {
 
 /* {=== Who it is ===================================================================== */
 
-/* The random bytes that the kernel gave it at its start. */
+/* The random bytes that the kernel gave it at its start, which its auxiliary vector tells: pairs of
+** a small number and a value. Both have 32 bits in a 32-bit program, whose file need not be opened
+** to know that: its server may never answer. */
 static int read_random(const lh_target *target, uint8_t random[16], lh_error *error) {
   uint64_t entries[2 * 64] = {0}, address = 0;
   ssize_t n = lh_process_text(target->process_id, "auxv", (char *)entries, sizeof entries);
   if (n < 0) return lh_refuse_process(target->process_id, (int)-n, error);
+  if (entries[0] > UINT32_MAX)
+    return lh_fail(error, LH_EHOST,
+                   "process %" PRId64 " is a 32-bit program; only 64-bit ones can be read",
+                   target->process_id);
   for (size_t i = 0; i + 1 < (size_t)n / sizeof *entries; i += 2) {
     if (entries[i] == AT_RANDOM) address = entries[i + 1];
   }
@@ -322,32 +327,6 @@ static bool read_names(lh_target *target) {
   return target->program && target->executable;
 }
 
-#if defined __x86_64__
-enum { OUR_MACHINE = EM_X86_64 };
-#elif defined __aarch64__
-enum { OUR_MACHINE = EM_AARCH64 };
-#else
-enum { OUR_MACHINE = EM_NONE };
-#endif
-
-/* A program for this machine, of 64 bits? What cannot be looked at is taken for one. */
-static int check_machine(const lh_target *target, lh_error *error) {
-  Elf64_Ehdr header;
-  char start[sizeof header + 1];
-  ssize_t n = lh_process_text(target->process_id, "exe", start, sizeof start);
-  if (n < (ssize_t)sizeof header || memcmp(start, ELFMAG, SELFMAG) != 0) return 0;
-  memcpy(&header, start, sizeof header);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64)
-    return lh_fail(error, LH_EHOST,
-                   "process %" PRId64 " is a 32-bit program; only 64-bit ones can be read",
-                   target->process_id);
-  if (OUR_MACHINE != EM_NONE && header.e_machine != OUR_MACHINE)
-    return lh_fail(error, LH_EHOST,
-                   "process %" PRId64 " is a program for another machine than this one (ELF %u)",
-                   target->process_id, (unsigned)header.e_machine);
-  return 0;
-}
-
 /* Only the first thread of a process is one, and it must have memory of its own. */
 static int check_kind(lh_target *target, lh_error *error) {
   lh_process_status status;
@@ -364,7 +343,6 @@ int lh_process_open(int64_t process_id, lh_target *target, lh_error *error) {
   target->process_id = process_id;
   target->memory = (lh_memory){.read = read_process, .process_id = process_id, .fd = -1};
   int code = check_kind(target, error);
-  if (code == 0) code = check_machine(target, error);
   if (code < 0) return code;
   target->guard = lh_guard_begin((pid_t)process_id);
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/mem", process_id);

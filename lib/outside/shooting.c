@@ -308,8 +308,10 @@ static void put_section(lh_walk *walk) {
   shooting *s = shooting_of(walk);
   lh_out *out = walk->out;
   lh_function_set functions = s->doubt.functions;
-  bool is_wanted = s->request->path && !out->refused && (adds_up(s) || s->doubt.is_loading);
-  lh_symbols *symbols = is_wanted ? lh_symbols_open(s->mirrored->target) : NULL;
+  const lh_mirrored *m = s->mirrored;
+  bool is_wanted = s->request->path && !out->refused && (adds_up(s) || s->doubt.is_loading) &&
+                   !(m->silent_file && *m->silent_file);
+  lh_symbols *symbols = is_wanted ? lh_symbols_open(m->target, m->reading) : NULL;
   lh_function_sort(&functions);
   lh_out_u8(out, s->mirrored->stillness);
   lh_out_u8(out, (s->mirrored->was_in_system_call ? LH_OUTSIDE_IN_CALL : 0) |

@@ -6,16 +6,24 @@
 ** again, links marks, walks and writes (shooting.c), and tells in a shared page how it ended. If it
 ** faults, or takes more time than any heap of that size can, nothing is lost but the child: the
 ** file has no name before it is known to be sound (file.h).
+**
+** The child opens files that the target has mapped, and the server of such a file may never answer:
+** no signal ends whoever waits for it then. So the parent waits for some seconds only. It leaves the
+** child to that wait, and another child writes the snapshot without names from files.
 */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "mirrored.h"
+#include "process.h"
+#include "stop.h"
 
 /* What the child tells. */
 typedef struct report {
@@ -23,12 +31,14 @@ typedef struct report {
   int code;
   lh_error error;
   lh_shot_answer answer;
+  lh_reading reading;
 } report;
 
 /* {=== The child ===================================================================== */
 
 /* The child has what the program kept secret: no core of it is left. */
 static void confine(const lh_mirrored *m) {
+  lh_guard_leave(m->target->guard);
   rlim_t seconds = m->most_seconds;
   (void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -37,10 +47,12 @@ static void confine(const lh_mirrored *m) {
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) (void)signal(faults[i], SIG_DFL);
 }
 
-static _Noreturn void shoot_and_exit(const lh_mirrored *m, const lh_outside_request *request,
+static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, const lh_outside_request *request,
                                      lh_file *file, report *r) {
-  confine(m);
-  r->code = lh_shoot_here(m, request, file, &r->answer, &r->error);
+  lh_mirrored m = *mirrored;
+  m.reading = &r->reading;
+  confine(&m);
+  r->code = lh_shoot_here(&m, request, file, &r->answer, &r->error);
   lh_file_close(file);
   __atomic_store_n(&r->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
@@ -62,10 +74,39 @@ static int tell_end(const report *r, int status, lh_error *error) {
   return lh_amid_change(error);
 }
 
+/* Waits in the kernel: a child that gets no processor does not. */
+static bool sleeps(pid_t pid) {
+  lh_process_status status;
+  return lh_process_status_of(pid, &status) && status.state != 'R';
+}
+
+/* Until it ends (true), or was seen asleep in one and the same file for ten times in a row. */
+static bool wait_for_answer(pid_t pid, const lh_reading *reading) {
+  enum { EACH_MS = 500, MOST_TIMES = 10 };
+  uint64_t before = 0;
+  struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+  bool goes_on = end.fd >= 0;
+  for (int times = 0; goes_on && times < MOST_TIMES;) {
+    goes_on = poll(&end, 1, EACH_MS) <= 0;
+    uint64_t n = __atomic_load_n(&reading->n, __ATOMIC_ACQUIRE);
+    times = n == before && n % 2 == 1 && sleeps(pid) ? times + 1 : 0;
+    before = n;
+  }
+  if (end.fd >= 0) (void)close(end.fd);
+  return !goes_on;
+}
+
 static int wait_for_end(pid_t pid) {
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
   return status;
+}
+
+/* The parent ends before the child does, or has a zombie for a while. */
+static int leave_child(const lh_mirrored *m, pid_t pid, const report *r, lh_error *error) {
+  (void)kill(pid, SIGKILL);
+  (void)snprintf(m->silent_file, sizeof m->target->silent_file, "%s", r->reading.path);
+  return lh_fail(error, LH_EBUSY, "'%s' does not answer", m->silent_file);
 }
 
 static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh_file *file,
@@ -73,7 +114,8 @@ static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh
   pid_t pid = fork();
   if (pid < 0) return lh_fail_errno(error, errno, "cannot fork to look at the mirror of a heap");
   if (pid == 0) shoot_and_exit(m, request, file, r);
-  int rc = tell_end(r, wait_for_end(pid), error);
+  bool ends = !m->silent_file || *m->silent_file || wait_for_answer(pid, &r->reading);
+  int rc = ends ? tell_end(r, wait_for_end(pid), error) : leave_child(m, pid, r, error);
   if (request->path) {
     lh_file_leave(file);
     if (!r->finished) lh_file_remove_left(file);
@@ -118,11 +160,14 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
   }
   if (!m.is_quiet && !m.is_lenient && m.stillness != LH_STILL_CORE)
     return lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
-  int64_t more = 0;
-  int rc = shoot_into_file(&m, request, &more, error);
-  if (more == 0) return rc;
-  m.more_extra_bytes = more;
-  return shoot_into_file(&m, request, &more, error);
+  int64_t more;
+  for (;;) {
+    bool had_answer = !m.silent_file || !*m.silent_file;
+    int rc = shoot_into_file(&m, request, &more, error);
+    bool is_silent = had_answer && m.silent_file && *m.silent_file;
+    if (more == 0 && !is_silent) return rc;
+    m.more_extra_bytes += more;
+  }
 }
 
 /* }=================================================================================== */

@@ -224,6 +224,8 @@ typedef struct lh_guarded {
 typedef struct lh_guard lh_guard;
 lh_guard *lh_guard_begin(pid_t process);
 lh_guarded *lh_guarded_of(const lh_guard *guard);
+void lh_guard_leave(
+    const lh_guard *guard);         /* in a child, which may outlive this process; or NULL */
 void lh_guard_end(lh_guard *guard); /* may be NULL */
 
 /* }=================================================================================== */

@@ -74,9 +74,9 @@ static bool is_of_one(int code) {
 /* LH_OK too where the state cannot be read, which fails no other. */
 static int shoot_one(taking *t, size_t i, lh_mirrored m) {
   lh_error *failure = &t->requests[i].failure;
-  *failure = (lh_error){0};
   m.is_quiet = t->is_quiet[i] || lh_has_stood(&m, t->states[i], &t->stances[i]);
   int rc = lh_shoot_mirrored(&m, &t->requests[i], failure);
+  if (rc == LH_OK) *failure = (lh_error){0}; /* of tries before */
   t->done[i] = rc != LH_EBUSY;
   t->n_done += t->done[i];
   if (t->done[i]) show_progress(t);
@@ -134,6 +134,7 @@ static int try_once(taking *t, unsigned attempt, bool is_last, lh_error *error) 
                           .memory = &t->target->memory,
                           .mirror = t->mirror,
                           .options = t->options,
+                          .silent_file = t->target->silent_file,
                           .is_lenient = is_last || attempt >= STRICT_ATTEMPTS};
   int rc = fill_mirror(t, attempt, &mirrored, &is_sound, error);
   mirrored.stillness = t->told->stillness;
@@ -228,12 +229,14 @@ int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
               .n = n};
   int rc = LH_OK;
   lh_error last = {0};
+  bool was_silent = *target->silent_file != '\0';
   *t.told = (lh_outside_told){0};
   for (size_t i = 0; i < n; i++) requests[i].failure = (lh_error){0};
   if (!allocate_taking(&t)) rc = lh_fail_memory(&last, "preparing a snapshot from outside");
   if (rc == LH_OK && !target->is_core) rc = lh_process_refresh(target, &last);
   if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, &last);
   if (rc == LH_OK) rc = try_often(&t, &last);
+  if (!was_silent && *target->silent_file) t.told->silent_file = target->silent_file;
   rc = tell_failures(&t, rc, &last, error);
   free_taking(&t);
   return rc;

@@ -53,7 +53,7 @@ static void close_copy(lh_target *target) {
 static lh_code_name name_of(const void *function, bool *is_known) {
   lh_target *target = open_copy();
   lh_code_name name;
-  lh_symbols *symbols = lh_symbols_open(target);
+  lh_symbols *symbols = lh_symbols_open(target, NULL);
   assert_non_null(symbols);
   *is_known = lh_symbols_find(symbols, (uint64_t)(uintptr_t)function, &name);
   lh_symbols_close(symbols);
@@ -212,7 +212,7 @@ static void try_program(const char *cc, const char *options) {
   game_shell("strip -o game whole");
   lh_target *target = open_program(at);
   long before = touched();
-  lh_symbols *symbols = lh_symbols_open(target);
+  lh_symbols *symbols = lh_symbols_open(target, NULL);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     assert_true(lh_symbols_find(symbols, at[cases[i].function], &name));
     assert_string_equal(name.symbol, cases[i].told);
@@ -271,7 +271,7 @@ static void test_core(void **state) {
   close_copy(target);
   for (int i = 0; i < 2; i++) {
     if (lh_open_core("core", &core, &error) < 0) fail_msg("%s", error.message);
-    lh_symbols *symbols = lh_symbols_open(core);
+    lh_symbols *symbols = lh_symbols_open(core, NULL);
     assert_true(lh_symbols_find(symbols, at[SEND], &name));
     assert_string_equal(name.symbol, told[i]);
     assert_string_equal(name.library, "game");
@@ -295,7 +295,7 @@ static void test_other_version(void **state) {
   lh_code_name name;
   const uint64_t tick = (uint64_t)(uintptr_t)function_of(library, TICK);
   for (int i = 0; i < 2; i++) {
-    lh_symbols *symbols = lh_symbols_open(target);
+    lh_symbols *symbols = lh_symbols_open(target, NULL);
     assert_true(lh_symbols_find(symbols, tick, &name));
     assert_string_equal(name.symbol, i == 0 ? "tick" : "");
     assert_int_equal(name.offset, at);
@@ -332,7 +332,7 @@ static void test_out_of_memory(void **state) {
   lh_code_name name;
   for (uint64_t n = 1;; n++) {
     (void)lh_test_fail_allocation(n);
-    lh_symbols *symbols = lh_symbols_open(target);
+    lh_symbols *symbols = lh_symbols_open(target, NULL);
     (void)lh_symbols_find(symbols, tick, &name);
     lh_symbols_close(symbols);
     if (lh_test_fail_allocation(0) < n) break;
