@@ -112,10 +112,14 @@ Q = $(if $(V),,@echo "  $@" && )
 .SECONDEXPANSION:
 .PHONY: all help needs packages browser demo test bench fuzz fuzz-corpus check-asan check-seams \
   lint test-release install uninstall clean test-built asan-built tsan-built release-built \
-  soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang generated rock \
+  soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang documents rock \
   install-rock deb
 
-all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
+PAGES = $(TOOLS:%=build/man/%.1)
+COMPLETIONS = $(TOOLS:%=build/completions/%.bash) $(TOOLS:%=build/completions/_%)
+all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%)) \
+  documents
+documents: $(PAGES) $(COMPLETIONS)
 
 NEEDED = build
 needs:
@@ -400,14 +404,14 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $(filter %.o,$^) \
 	  $(filter %.a,$^) $(LIB_LIBS)
 
-# What the columns of answers mean, where readers look for it, and the completions of options;
-# committed, and checked by lint.
-DOCUMENTS = $(patsubst %,cli/man/%.1,heaptop heapdiff heappath heapprof)
-generated: build/generate/columns $(TOOLS:%=build/generate/%)
-	@build/generate/columns $(CHECK) $(DOCUMENTS)
-	@set -e; for tool in $(TOOLS); do for file in $$tool.bash _$$tool; do \
-	  build/generate/$$tool $$file >build/generate/$$file; \
-	  $(if $(CHECK),cmp,cp) build/generate/$$file cli/completions/$$file; done; done
+# The manual pages, with what the columns of answers mean, and the completions of options.
+$(PAGES): build/man/%: cli/man/% build/generate/columns
+	@mkdir -p $(@D)
+	$(Q)build/generate/columns --man $< >$@
+
+$(COMPLETIONS): build/completions/%: build/generate/$$(subst _,,$$(basename $$*))
+	@mkdir -p $(@D)
+	$(Q)$< $(@F) >$@
 
 build/generate/heapattach: build/liboutside.a
 build/generate/heapattach: CLI_LIBS += build/liboutside.a build/libluaheap.a $(OUTSIDE_LIBS)
@@ -487,10 +491,11 @@ install: all
 	$(call put,644,$(LIBDIR)/pkgconfig,lib/luaheap.pc)
 	sed -i -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
 	  -e 's|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(LIB_LIBS)|' $(DESTDIR)$(LIBDIR)/pkgconfig/luaheap.pc
-	$(call put,644,$(MAN),$(TOOLS:%=cli/man/%.1))
+	$(call put,644,$(MAN),$(PAGES))
+	$(call put,644,$(ZSH_COMPLETIONS),$(filter build/completions/_%,$(COMPLETIONS)))
 	for tool in $(TOOLS); do \
-	  install -D -m 644 cli/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
-	  install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) cli/completions/_$$tool || exit 1; done
+	  install -D -m 644 build/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool || exit 1; \
+	done
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(LUA_C)/heap.so $(LUA_C)/heap/dot.so \
@@ -535,7 +540,6 @@ help:
 	@echo "                   OUTSIDE_SIZES=\"0.2 2\" of processes looked at from outside"
 	@echo "make fuzz          random snapshots into all that reads them, SECONDS=60 each (needs clang)"
 	@echo "make soak          a server looked at for MINUTES=10, and soaks N=10 times as long"
-	@echo "make generated     write anew what is made of tables of columns and options"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make deb           Debian packages in build/deb, seen by lintian"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"
