@@ -73,6 +73,7 @@ OUTSIDE_TESTS = $(basename $(notdir $(wildcard tests/outside/test_*.c)))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
 BUILT = heap.so heap/dot.so heap/reader_rows_meta.lua heapsnap.so $(TOOLS:%=bin/%) \
+  $(TOOLS:%=man/%.1) $(TOOLS:%=completions/%.bash) $(TOOLS:%=completions/_%) \
   $(TEST_MODULES:%=tests/%) tests/ask_view tests/heapattach tests/epoll_host \
   tests/prefix_host tests/prefork_host
 
@@ -103,7 +104,7 @@ Q = $(if $(V),,@echo "  $@" && )
 .SECONDEXPANSION:
 .PHONY: all help needs packages browser demo test bench fuzz fuzz-corpus check-asan check-seams \
   lint test-release install uninstall clean test-built asan-built tsan-built release-built \
-  soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang generated rock \
+  soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang rock \
   install-rock deb
 
 all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
@@ -156,14 +157,28 @@ $(1)/liboutside.a: $$(OUTSIDE_SOURCES:%.c=$(1)/%.o)
 $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^
 
-# What the columns of answers mean, for editors.
+# What the columns of answers mean, for editors and in manual pages; and the completions of options.
 $(1)/generate/columns: $(1)/lua/generate/columns.o \
   $$(patsubst %.c,$(1)/%.o,$$(filter-out lib/dot.c,$$(LIB_SOURCES)))
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ -lm
 $(1)/heap/reader_rows_meta.lua: lua/generate/reader_rows_meta.lua $(1)/generate/columns
 	@mkdir -p $$(@D)
-	$$(Q)$(1)/generate/columns --lua $$< >$$@
+	$$(Q)$(1)/generate/columns $$< >$$@
+$(1)/man/%.1: cli/man/%.1 $(1)/generate/columns
+	@mkdir -p $$(@D)
+	$$(Q)$(1)/generate/columns $$< >$$@
+
+$(1)/generate/heapattach: $(1)/liboutside.a
+$(1)/generate/heapattach: CLI_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
+$$(TOOLS:%=$(1)/generate/%): $(1)/generate/%: $$$$(call tool_objects,$(1),$$$$*) \
+  $(1)/cli/generate/completions.o $(1)/libluaheap.a
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--wrap=cli_next_option -o $$@ $$(filter %.o,$$^) \
+	  $$(filter %.a,$$^) $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
+$(1)/completions/%.bash $(1)/completions/_%: $(1)/generate/%
+	@mkdir -p $$(@D)
+	$$(Q)for file in $$*.bash _$$*; do $$< $$$$file >$$(@D)/$$$$file || exit; done
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
 $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
@@ -383,23 +398,6 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $(filter %.o,$^) \
 	  $(filter %.a,$^) $(LIB_LIBS)
 
-# What the columns of answers mean, where readers look for it, and the completions of options;
-# committed, and checked by lint.
-DOCUMENTS = $(patsubst %,cli/man/%.1,heaptop heapdiff heappath heapprof)
-generated: build/generate/columns $(TOOLS:%=build/generate/%)
-	@build/generate/columns $(CHECK) $(DOCUMENTS)
-	@set -e; for tool in $(TOOLS); do for file in $$tool.bash _$$tool; do \
-	  build/generate/$$tool $$file >build/generate/$$file; \
-	  $(if $(CHECK),cmp,cp) build/generate/$$file cli/completions/$$file; done; done
-
-build/generate/heapattach: build/liboutside.a
-build/generate/heapattach: CLI_LIBS += build/liboutside.a build/libluaheap.a $(OUTSIDE_LIBS)
-$(TOOLS:%=build/generate/%): build/generate/%: $$(call tool_objects,build,$$*) \
-  build/cli/generate/completions.o build/libluaheap.a
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=cli_next_option -o $@ $(filter %.o,$^) \
-	  $(filter %.a,$^) $(CLI_LIBS) $(SQL_LIBS) $(VIEW_LIBS)
-
 BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(LUA) $(LUA)
 bench: packages
 	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)" OUTSIDE_SIZES="$(OUTSIDE_SIZES)"
@@ -470,10 +468,10 @@ install: all
 	$(call put,644,$(LIBDIR)/pkgconfig,lib/luaheap.pc)
 	sed -i -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
 	  -e 's|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(LIB_LIBS)|' $(DESTDIR)$(LIBDIR)/pkgconfig/luaheap.pc
-	$(call put,644,$(MAN),$(TOOLS:%=cli/man/%.1))
+	$(call put,644,$(MAN),$(TOOLS:%=build/man/%.1))
 	for tool in $(TOOLS); do \
-	  install -D -m 644 cli/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
-	  install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) cli/completions/_$$tool || exit 1; done
+	  install -D -m 644 build/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
+	  install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) build/completions/_$$tool || exit 1; done
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(LUA_C)/heap.so $(LUA_C)/heap/dot.so \
@@ -518,7 +516,6 @@ help:
 	@echo "                   OUTSIDE_SIZES=\"0.2 2\" of processes looked at from outside"
 	@echo "make fuzz          random snapshots into all that reads them, SECONDS=60 each (needs clang)"
 	@echo "make soak          a server looked at for MINUTES=10, and soaks N=10 times as long"
-	@echo "make generated     write anew what is made of tables of columns and options"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make deb           Debian packages in build/deb, seen by lintian"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"
