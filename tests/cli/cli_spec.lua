@@ -214,6 +214,12 @@ describe("a usage error", function()
   end
 end)
 
+it("an option of the last release is refused with what replaces it", function()
+  local out, err, code = in_dir {"heapprof", "--plot", "run.prof"}
+  assert.same({"", 2}, {out, code})
+  assert.matches("^heapprof: %-%-plot is gone: heapview PROFILE draws memory over time\n", err)
+end)
+
 -- }===================================================================================
 
 -- {=== Files that are no snapshots ====================================================
