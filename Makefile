@@ -165,7 +165,7 @@ $(1)/generate/columns: $(1)/lua/generate/columns.o \
 $(1)/heap/reader_rows_meta.lua: lua/generate/reader_rows_meta.lua $(1)/generate/columns
 	@mkdir -p $$(@D)
 	$$(Q)$(1)/generate/columns $$< >$$@
-$(1)/man/%.1: cli/man/%.1 $(1)/generate/columns
+$(1)/man/%.1: cli/man/%.1 $(1)/generate/columns $(wildcard cli/man/shared/*)
 	@mkdir -p $$(@D)
 	$$(Q)$(1)/generate/columns $$< >$$@
 

@@ -3,7 +3,8 @@
 ** readers look for it: into manual pages and into the annotations for the Lua language server.
 **
 **     columns FILE      prints the file, with the columns of a question's answer behind each line
-**                       such as `.\" >>> modules` of a page, `-- >>> modules` of annotations
+**                       such as `.\" >>> modules` of a page, `-- >>> modules` of annotations; and
+**                       in place of a line such as `.so shared/output_limit` that file
 **
 ** The build runs it, nobody else does, so it is not installed, and what goes wrong ends it.
 */
@@ -234,16 +235,25 @@ static const lh_question *marked(const char *line, size_t n) {
   return must((void *)lh_find_question(name));
 }
 
-int main(int argc, char **argv) {
-  bool is_lua = argc > 1 && strstr(argv[1], ".lua") != NULL;
-  char *text = read_file(argc > 1 ? argv[1] : "");
+/* With what stands behind its marked lines, and other files of its folder in place of `.so` ones. */
+static void put_file(const char *path, bool is_lua) {
+  char *text = read_file(path), name[64], other[256];
   for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
     size_t n = strcspn(line, "\n") + 1;
     const lh_question *question = marked(line, n);
-    fwrite(line, 1, n, stdout);
+    if (sscanf(line, ".so %63[a-z_/]", name) == 1) {
+      snprintf(other, sizeof other, "%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
+      put_file(other, is_lua);
+    } else {
+      fwrite(line, 1, n, stdout);
+    }
     if (question != NULL) (is_lua ? put_lua : put_man)(stdout, question);
   }
   free(text);
+}
+
+int main(int argc, char **argv) {
+  put_file(argc > 1 ? argv[1] : "", argc > 1 && strstr(argv[1], ".lua") != NULL);
   if (fflush(stdout) != 0 || ferror(stdout)) must(NULL);
   return 0;
 }
