@@ -82,6 +82,7 @@ OUTSIDE_TESTS = $(basename $(notdir $(wildcard tests/outside/test_*.c)))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
 BUILT = heap.so heap/dot.so heap/reader_rows_meta.lua heapsnap.so $(TOOLS:%=bin/%) \
+  $(TOOLS:%=man/%.1) $(TOOLS:%=completions/%.bash) $(TOOLS:%=completions/_%) \
   $(TEST_MODULES:%=tests/%) tests/ask_view tests/heapattach tests/epoll_host \
   tests/prefix_host tests/prefork_host
 
@@ -115,11 +116,8 @@ Q = $(if $(V),,@echo "  $@" && )
   soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang documents rock \
   install-rock deb
 
-PAGES = $(TOOLS:%=build/man/%.1)
-COMPLETIONS = $(TOOLS:%=build/completions/%.bash) $(TOOLS:%=build/completions/_%)
-all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%)) \
-  documents
-documents: $(PAGES) $(COMPLETIONS)
+all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
+documents: $(TOOLS:%=build/man/%.1) $(TOOLS:%=build/completions/%.bash)
 
 NEEDED = build
 needs:
@@ -169,14 +167,28 @@ $(1)/liboutside.a: $(call objects,$(1),$(OUTSIDE_SOURCES))
 $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^
 
-# What the columns of answers mean, for editors.
+# What the columns of answers mean, for editors and in manual pages; and the completions of options.
 $(1)/generate/columns: $(1)/lua/generate/columns.o \
   $$(patsubst %.c,$(1)/%.o,$$(filter-out lib/dot.c,$$(LIB_SOURCES)))
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ -lm
 $(1)/heap/reader_rows_meta.lua: lua/generate/reader_rows_meta.lua $(1)/generate/columns
 	@mkdir -p $$(@D)
-	$$(Q)$(1)/generate/columns --lua $$< >$$@
+	$$(Q)$(1)/generate/columns $$< >$$@
+$(1)/man/%.1: cli/man/%.1 $(1)/generate/columns $(wildcard cli/man/shared/*)
+	@mkdir -p $$(@D)
+	$$(Q)$(1)/generate/columns $$< >$$@
+
+$(1)/generate/heapattach: $(1)/liboutside.a
+$(1)/generate/heapattach: CLI_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
+$$(TOOLS:%=$(1)/generate/%): $(1)/generate/%: $$$$(call tool_objects,$(1),$$$$*) \
+  $(1)/cli/generate/completions.o $(1)/libluaheap.a
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--wrap=cli_next_option -o $$@ $$(filter %.o,$$^) \
+	  $$(filter %.a,$$^) $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
+$(1)/completions/%.bash $(1)/completions/_%: $(1)/generate/%
+	@mkdir -p $$(@D)
+	$$(Q)for file in $$*.bash _$$*; do $$< $$$$file >$$(@D)/$$$$file || exit; done
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
 $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
@@ -404,23 +416,6 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $(filter %.o,$^) \
 	  $(filter %.a,$^) $(LIB_LIBS)
 
-# The manual pages, with what the columns of answers mean, and the completions of options.
-$(PAGES): build/man/%: cli/man/% build/generate/columns
-	@mkdir -p $(@D)
-	$(Q)build/generate/columns --man $< >$@
-
-$(COMPLETIONS): build/completions/%: build/generate/$$(subst _,,$$(basename $$*))
-	@mkdir -p $(@D)
-	$(Q)$< $(@F) >$@
-
-build/generate/heapattach: build/liboutside.a
-build/generate/heapattach: CLI_LIBS += build/liboutside.a build/libluaheap.a $(OUTSIDE_LIBS)
-$(TOOLS:%=build/generate/%): build/generate/%: $$(call tool_objects,build,$$*) \
-  build/cli/generate/completions.o build/libluaheap.a
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=cli_next_option -o $@ $(filter %.o,$^) \
-	  $(filter %.a,$^) $(CLI_LIBS) $(SQL_LIBS) $(VIEW_LIBS)
-
 BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(LUA) $(LUA)
 bench: packages
 	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)" OUTSIDE_SIZES="$(OUTSIDE_SIZES)"
@@ -491,11 +486,10 @@ install: all
 	$(call put,644,$(LIBDIR)/pkgconfig,lib/luaheap.pc)
 	sed -i -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
 	  -e 's|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(LIB_LIBS)|' $(DESTDIR)$(LIBDIR)/pkgconfig/luaheap.pc
-	$(call put,644,$(MAN),$(PAGES))
-	$(call put,644,$(ZSH_COMPLETIONS),$(filter build/completions/_%,$(COMPLETIONS)))
+	$(call put,644,$(MAN),$(TOOLS:%=build/man/%.1))
 	for tool in $(TOOLS); do \
-	  install -D -m 644 build/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool || exit 1; \
-	done
+	  install -D -m 644 build/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
+	  install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) build/completions/_$$tool || exit 1; done
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(LUA_C)/heap.so $(LUA_C)/heap/dot.so \

@@ -1,11 +1,12 @@
 /*
-** columns.c - prints a file with what the columns of the library's answers mean (luaheap_report.h)
-** where readers look for it: behind lines such as `.\" >>> modules` of a manual page, and
-** `-- >>> modules` of the annotations for the Lua language server.
+** columns.c - writes what the columns of the library's answers mean (luaheap_report.h) where
+** readers look for it: into manual pages and into the annotations for the Lua language server.
 **
-**     columns --man FILE     columns --lua FILE
+**     columns FILE      prints the file, with the columns of a question's answer behind each line
+**                       such as `.\" >>> modules` of a page, `-- >>> modules` of annotations; and
+**                       in place of a line such as `.so shared/output_limit` that file
 **
-** Only the build runs it, so it is not installed, and what goes wrong ends it.
+** The build runs it, nobody else does, so it is not installed, and what goes wrong ends it.
 */
 #include <ctype.h>
 #include <stdio.h>
@@ -217,6 +218,15 @@ static void put_lua(FILE *out, const lh_question *question) {
 
 /* {=== Files ========================================================================== */
 
+static char *read_file(const char *path) {
+  FILE *file = must(fopen(path, "r"));
+  char *text = NULL;
+  size_t capacity = 0;
+  if (getdelim(&text, &capacity, '\0', file) < 0) must(NULL);
+  fclose(file);
+  return text;
+}
+
 /* The question of a line such as `-- >>> modules`; NULL: the line is none. */
 static const lh_question *marked(const char *line, size_t n) {
   const char *mark = memmem(line, n, ">>> ", 4);
@@ -225,19 +235,27 @@ static const lh_question *marked(const char *line, size_t n) {
   return must((void *)lh_find_question(name));
 }
 
-int main(int argc, char **argv) {
-  bool is_man = argc == 3 && strcmp(argv[1], "--man") == 0;
-  FILE *file = must(fopen(argv[argc - 1], "r"));
-  char *line = NULL;
-  size_t capacity = 0;
-  ssize_t n;
-  while ((n = getline(&line, &capacity, file)) > 0) {
-    const lh_question *question = marked(line, (size_t)n);
-    fputs(line, stdout);
-    if (question != NULL) (is_man ? put_man : put_lua)(stdout, question);
+/* With what stands behind its marked lines, and other files of its folder in place of `.so` ones. */
+static void put_file(const char *path, bool is_lua) {
+  char *text = read_file(path), name[64], other[256];
+  for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
+    size_t n = strcspn(line, "\n") + 1;
+    const lh_question *question = marked(line, n);
+    if (sscanf(line, ".so %63[a-z_/]", name) == 1) {
+      snprintf(other, sizeof other, "%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
+      put_file(other, is_lua);
+    } else {
+      fwrite(line, 1, n, stdout);
+    }
+    if (question != NULL) (is_lua ? put_lua : put_man)(stdout, question);
   }
-  free(line);
-  if (fclose(file) != 0 || fclose(stdout) != 0) must(NULL);
+  free(text);
+}
+
+int main(int argc, char **argv) {
+  put_file(argc > 1 ? argv[1] : "", argc > 1 && strstr(argv[1], ".lua") != NULL);
+  if (fflush(stdout) != 0 || ferror(stdout)) must(NULL);
+  return 0;
 }
 
 /* }=================================================================================== */
