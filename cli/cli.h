@@ -67,6 +67,7 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 
 typedef struct cli {
   const cli_tool *tool;
+  const char *removed, *instead;       /* an option of the release before, and what replaces it */
   bool reads_profiles;                 /* and no snapshots */
   bool opens_alone;                    /* snapshots are opened without further threads */
   cli_option options[CLI_MAX_OPTIONS]; /* of the tool, with the questions in their place */

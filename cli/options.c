@@ -75,6 +75,8 @@ static void print_help(const cli *c) {
 
 static _Noreturn void refuse(const cli *c, int key, char **argv) {
   const char *word = argv[optind - 1];
+  if (c->removed != NULL && strcmp(word, c->removed) == 0)
+    cli_usage_error(c, "%s was removed: %s", c->removed, c->instead);
   if (key == ':') cli_usage_error(c, "option '%s' needs an argument", word);
   if (strncmp(word, "--", 2) == 0 && optopt >= CLI_JSON)
     cli_usage_error(c, "option '%s' takes no argument", word);

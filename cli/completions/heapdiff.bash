@@ -19,7 +19,7 @@ _heapdiff() {
     --color) words='auto always never' ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --since --until --factor --ladder --owners --csv --before --after
+        words='-n --top --sort --since --until --factor --ladder --owners --before --after
           --fingerprints --known --fail-over --fail-objects --json --bytes --color -h --help
           --version'
       else
