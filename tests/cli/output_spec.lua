@@ -22,7 +22,7 @@ local questions = {
   "heaptop --threads c", "heaptop --waste c", "heaptop --waste --json c",
   "heaptop --by epoch --json c", "heapcheck a b c", "heapcheck --json c", "heapdiff a b c",
   "heapdiff a c", "heapdiff --since middle c", "heapdiff --json a b c",
-  "heapdiff --fingerprints a b c", "heapdiff --ladder a b c", "heapdiff --ladder --csv a b c",
+  "heapdiff --fingerprints a b c", "heapdiff --ladder a b c",
   "heapdiff --json --ladder a b c", "heapdiff --owners a c", "heapdiff --json --owners a c",
   "heapdiff --before a b --after b c", "heapdiff --json --before a --after c",
   "heappath c Listener", "heappath --format text c Listener", "heappath --json c Listener",
