@@ -41,21 +41,12 @@ static bool allocate(walk *w) {
 
 /* {=== Whether keys vary ============================================================== */
 
-/* As lh_is_keyed_object says of an edge. */
-static inline bool is_keyed_object(const lh_snapshot *s, uint32_t e) {
-  enum {
-    KEYED = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
-  };
-  return s->label[e] & LH_LABEL_KEYED && KEYED >> (s->kind[lh_true_target(s, e)] & 15) & 1 &&
-         (s->kind[lh_true_target(s, e - 1)] & 15) == LH_TYPE_STRING;
-}
-
 /* Counts the classes of a table's values. */
 static uint32_t count_values(walk *w, lh_id table) {
   const lh_snapshot *s = w->snapshot;
   uint32_t n_values = 0;
   for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++) {
-    if (!is_keyed_object(s, e)) continue;
+    if (!lh_is_keyed_object(s, e)) continue;
     uint32_t class_index = s->classes->of[lh_true_target(s, e)];
     if (class_index == UINT32_MAX) continue;
     if (w->n_alike[class_index]++ == 0) w->counted[w->n_counted++] = class_index;
@@ -92,7 +83,7 @@ static keys keys_of(walk *w, lh_id id) {
 static bool is_any_key(const walk *w, keys k, uint32_t e) {
   const lh_snapshot *s = w->snapshot;
   if (k.sense != LH_KEYS_DEPEND) return k.sense == LH_KEYS_VARY;
-  if (!is_keyed_object(s, e)) return false;
+  if (!lh_is_keyed_object(s, e)) return false;
   uint32_t class_index = s->classes->of[s->edge[e]];
   return class_index != UINT32_MAX &&
          lh_keys_vary(s, class_index, w->n_alike[class_index], k.n_values);
