@@ -4,8 +4,7 @@
 ** several places hold together (lh_diff_history); collections and what their keys say, also of
 ** numbers, which have no age (lh_find_growing); and what is big (lh_find_suspects).
 **
-** None of them has an opinion of its own: whether something grows is lh_prospect_of_ages of it,
-** within the limit that is in sight of it (lh_prospect_within).
+** None of them has an opinion of its own: whether something grows is said by lib/graph/verdict.c.
 */
 #include "report/leaks.h"
 
@@ -52,10 +51,8 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
     if (leak->type == LH_TYPE_STRING) /* anything may refer to it, too */
       code = lh_find_bound(snapshot, holder, leak->objects, &leak->bound, error);
     if (code) break;
-    lh_prospect prospect = lh_prospect_of_ages(snapshot, &found->history, leak->ages, holder);
-    /* Lua has a short string once: it may be older than its place there. */
-    if (leak->type == LH_TYPE_STRING && prospect == LH_GROWS) prospect = LH_MAY_GROW;
-    leak->prospect = lh_prospect_within(prospect, &leak->bound);
+    leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->ages, holder,
+                                          leak->type == LH_TYPE_STRING, &leak->bound);
   }
   return code;
 }
