@@ -28,6 +28,7 @@
 #define LUAHEAP_ANALYSES_H
 
 #include "graph/graph.h"
+#include "thresholds.h"
 #include "luaheap_analyses.h"
 #include "name/place.h"
 
@@ -43,14 +44,9 @@ static inline bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id) {
 
 /* The elements of a list dominate each other in a chain, those of a tree in a tree: a million
 ** objects that are one thing. Such a cluster is what hangs together by its class; top[id] is its
-** first object, and id itself for all that is in no cluster. */
-enum { LH_LEAST_CLUSTER = 8 };
-
-/* The largest part of its dominator that goes on: the place where less does is where many small
-** things hang. */
-#define LH_GOES_ON 0.7
-
-/* They are kept with the snapshot. NULL: out of memory. The first call O(n). */
+** first object, and id itself for all that is in no cluster.
+**
+** They are kept with the snapshot. NULL: out of memory. The first call O(n). */
 const lh_id *lh_kept_clusters(lh_snapshot *snapshot);
 
 /* Of a union-find: the object that represents the set of this one. */
@@ -309,8 +305,6 @@ lh_prospect lh_prospect_of(const lh_ages *ages, const lh_growing *g);
 
 /* {=== growing*.c ==================================================================== */
 
-enum { LH_LEAST_ELEMENTS = 16 };
-
 typedef struct lh_top {
   uint32_t of; /* index of what was found, or of its row */
   uint32_t position;
@@ -361,9 +355,12 @@ typedef struct lh_keys_seen {
   uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
   lh_key_bytes numbered[4]; /* the first four with digits that differ in more than these, and */
   uint64_t n_numbered[4];   /* how many differ from each in its digits only */
-  uint64_t length;          /* of all strings; UINT64_MAX: they differ */
-  lh_id example;            /* the first string in the order of bytes, */
-  lh_key_bytes of_example;  /* which are the same in each run */
+  lh_key_bytes last;        /* the last string, and what it was counted as: */
+  bool last_is_uuid, last_is_hex, last_is_name, last_is_token;
+  int last_numbered;       /* 4: none of the four */
+  uint64_t length;         /* of all strings; UINT64_MAX: they differ */
+  lh_id example;           /* the first string in the order of bytes, */
+  lh_key_bytes of_example; /* which are the same in each run */
 } lh_keys_seen;
 
 void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key);

@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the reachable bytes, and at least. */
-#define LEAST_SHARE 0.001
-enum { LEAST_BYTES = 1024 };
-
 typedef struct grouping {
   lh_grower *grower;
   lh_places places;
@@ -216,12 +212,11 @@ static bool find_bound(const grouping *f, lh_growing *row) {
 
 /* Those that are big enough, in order, with paths of their own. */
 static bool keep_growing(const grouping *f, lh_growings *out) {
-  uint64_t least = (uint64_t)(LEAST_SHARE * (double)f->grower->snapshot->reach.reachable_bytes);
+  uint64_t least = lh_least_leak(f->grower->snapshot->reach.reachable_bytes);
   size_t n = 0, n_all = out->n;
   out->n = 0;
   for (size_t i = 0; i < n_all; i++)
-    if (out->list[i].bytes >= least && out->list[i].bytes >= LEAST_BYTES)
-      out->list[n++] = out->list[i];
+    if (out->list[i].bytes >= least) out->list[n++] = out->list[i];
   for (size_t i = 0; i < n; i++)
     if (!find_bound(f, &out->list[i])) return false;
   if (n > 1) qsort(out->list, n, sizeof *out->list, compare_growing);

@@ -95,16 +95,16 @@ static bool are_numbered_alike(const char *a, size_t n, const char *b, size_t m)
   return i == n && k == m;
 }
 
-static void see_numbered(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
+/* Which of the four it is alike with; 4: with none. */
+static int find_numbered(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
   lh_key_bytes key;
   (void)lh_string_whole(snapshot, id, &key.bytes, &key.n);
   for (int i = 0; i < 4; i++) {
     if (seen->n_numbered[i] == 0) seen->numbered[i] = key;
     const lh_key_bytes *known = &seen->numbered[i];
-    if (!are_numbered_alike(key.bytes, key.n, known->bytes, known->n)) continue;
-    seen->n_numbered[i]++;
-    return;
+    if (are_numbered_alike(key.bytes, key.n, known->bytes, known->n)) return i;
   }
+  return 4;
 }
 
 static bool comes_before(const lh_key_bytes *a, const lh_key_bytes *b) {
@@ -112,22 +112,38 @@ static bool comes_before(const lh_key_bytes *a, const lh_key_bytes *b) {
   return order ? order < 0 : a->n < b->n;
 }
 
+/* What a string looks like. Of one form with the last, which most are, it looks like that. */
+static void look_at_string(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id,
+                           const lh_key_bytes *key) {
+  size_t n = key->n;
+  bool is_whole = n > 0 && n < LH_NAME_BYTES;
+  bool is_alike = is_whole && n == seen->last.n && have_same_form(key->bytes, seen->last.bytes, n);
+  seen->last = *key;
+  if (is_alike) return;
+  letters l = count_letters(key->bytes, n);
+  seen->last_is_uuid = is_uuid(key->bytes, n);
+  seen->last_is_hex = n >= 8 && l.hex == n;
+  seen->last_is_name = l.digits == 0 && l.others == 0 && n > 1;
+  seen->last_is_token = n >= 8 && (l.digits > 0 || l.inner_capitals > 0);
+  seen->last_numbered = l.digits > 0 ? find_numbered(seen, snapshot, id) : 4;
+}
+
 static void see_string(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
   lh_kept_string string = lh_string_at(snapshot, id);
   size_t n = string.kept < LH_NAME_BYTES ? (size_t)string.kept : LH_NAME_BYTES;
   lh_key_bytes key = {string.bytes, n};
-  letters l = count_letters(key.bytes, n);
   if (seen->n_strings++ == 0) seen->length = string.length;
   if (seen->n_strings == 1 || comes_before(&key, &seen->of_example)) {
     seen->example = id;
     seen->of_example = key;
   }
   if (seen->length != string.length) seen->length = UINT64_MAX;
-  seen->n_uuids += is_uuid(key.bytes, n);
-  seen->n_hex += n >= 8 && l.hex == n;
-  seen->n_names += l.digits == 0 && l.others == 0 && n > 1;
-  seen->n_tokens += n >= 8 && (l.digits > 0 || l.inner_capitals > 0);
-  if (l.digits > 0) see_numbered(seen, snapshot, id);
+  look_at_string(seen, snapshot, id, &key);
+  seen->n_uuids += seen->last_is_uuid;
+  seen->n_hex += seen->last_is_hex;
+  seen->n_names += seen->last_is_name;
+  seen->n_tokens += seen->last_is_token;
+  if (seen->last_numbered < 4) seen->n_numbered[seen->last_numbered]++;
 }
 
 /* }=================================================================================== */

@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A class of fewer objects is no multitude. */
-enum { LEAST_OBJECTS = 8 };
-
 typedef struct sweep {
   const lh_tree *tree;
   const lh_snapshot *snapshot;
@@ -68,7 +65,7 @@ static const lh_accumulated *biggest_class(const sweep *s, uint64_t least_bytes,
   const lh_accumulated *best = NULL;
   for (uint32_t i = 0; i < s->n_classes; i++) {
     const lh_accumulated *sum = &s->sums[i];
-    if (sum->bytes < least_bytes || sum->objects < LEAST_OBJECTS) continue;
+    if (sum->bytes < least_bytes || sum->objects < LH_LEAST_SPREAD) continue;
     if (few != NULL && !lh_tells_more(s->snapshot, sum, few)) continue;
     if (best == NULL || sum->bytes > best->bytes) best = sum;
   }

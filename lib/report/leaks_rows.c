@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As of what looks like a collection: of the reachable bytes, and at least. */
-#define LEAST_SHARE 0.001
-enum { LEAST_BYTES = 1024 };
+#include "thresholds.h"
 
 /* {=== Judging ======================================================================== */
 
@@ -217,7 +215,7 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
   found->n_leaks = 0;
   for (size_t i = 0; i < n; i++) {
     const lh_cause *leak = &found->leaks[i];
-    if (leak->bytes < least || leak->bytes < LEAST_BYTES) continue;
+    if (leak->bytes < least) continue;
     found->n_certain += leak->prospect == LH_GROWS;
     found->n_likely += leak->prospect == LH_MAY_GROW;
     found->leaks[found->n_leaks++] = *leak;
@@ -269,7 +267,7 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   if (!code) code = make_rows(out, snapshot, error);
   if (!code) code = unite_rows(out, snapshot, error);
   if (!code) {
-    keep_big_rows(out, (uint64_t)(LEAST_SHARE * (double)reach.reachable_bytes));
+    keep_big_rows(out, lh_least_leak(reach.reachable_bytes));
     if (!find_big(out, snapshot)) code = lh_fail_memory(error, "looking for what is big");
   }
   if (code) lh_causes_free(out);
