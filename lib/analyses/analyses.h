@@ -16,10 +16,9 @@
 **     describe.c       the instances of one class: what is in them (describe_fields.c), who refers
 **                      to them (describe_referrers.c), and where they were allocated
 **                      (describe_sites.c)
-**     merged_paths.c   why many objects are alive: their paths as one tree (merged_steps.c), its
-**                      bytes (merged_bytes.c), the paths by which most are held (merged_holders.c),
-**                      and by which else (merged_elsewhere.c)
-**     waste.c          what memory holds without need: waste.h tells its files
+**     merged_paths.c   why many objects are alive: their paths as one tree (merged_steps.c), the
+**                      paths by which most are held, and by which else
+**     waste.c          what memory holds without need
 **
 ** What several of them need: clusters.c (lists and trees seen as one thing), gather.c (many objects
 ** as a few classes), ranking.c (the best few). Private to the library.
@@ -209,7 +208,7 @@ typedef struct lh_merged_step {
   uint32_t through;     /* objects here on the paths, the members included */
   uint32_t here;        /* members, */
   uint32_t objects;     /* and those further on, too */
-  uint64_t bytes;       /* merged_bytes.c */
+  uint64_t bytes;       /* lh_divide_retained */
 } lh_merged_step;
 
 typedef struct lh_step_tree {
@@ -226,35 +225,6 @@ typedef struct lh_step_tree {
 bool lh_make_step_tree(lh_step_tree *tree, const lh_snapshot *snapshot, const lh_id *ids,
                        size_t n_ids);
 void lh_free_step_tree(lh_step_tree *tree);
-
-/* }=================================================================================== */
-
-/* {=== merged_holders.c ============================================================== */
-
-/* The text of a piece; [*] that stood for one key is that key. */
-void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_step_tree *tree,
-                   const lh_merged_step *step);
-
-/* A step as a path: from the last new beginning on. NULL: out of memory; freed by lh_free. */
-char *lh_step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, uint32_t at);
-
-/* Sets holders, n_holders and total_holders, of texts that take `most_bytes`. False: out of memory.
-** lh_drop_holder frees what one owns. */
-bool lh_count_holders(const lh_snapshot *snapshot, const lh_step_tree *tree, uint64_t most_bytes,
-                      lh_merged_paths *merged);
-void lh_drop_holder(lh_holder *holder);
-
-/* }=================================================================================== */
-
-/* {=== merged_elsewhere.c ============================================================ */
-
-/* Sets elsewhere and objects_elsewhere. False: out of memory. */
-bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *tree,
-                       lh_merged_paths *merged);
-
-/* }=================================================================================== */
-
-/* {=== merged_bytes.c ================================================================= */
 
 /* Sets the bytes of each step, of a tree of the paths to all `ids`; its `of` changes. False: out of
 ** memory. */
