@@ -4,18 +4,16 @@
 **
 **     top.c            the biggest classes and objects
 **     sites.c          where what lives was allocated
-**     suspects.c       what dominates a large share, and where it accumulates; suspects_spread.c:
-**                      many objects of a class that no single object holds
+**     suspects.c       what dominates a large share, and where it accumulates; and many objects of
+**                      a class that no single object holds
 **     under.c          what one object keeps alive, down the tree of dominators
 **     modules.c        what each module and global keeps alive and reaches
 **     thread_groups.c  where threads stand
 **     bound.c          a limit in sight of some objects
-**     growing.c        collections without a limit: tables (growing_tables.c, growing_keys.c),
-**                      linked objects (growing_linked.c), and how old their elements are
-**                      (growing_ages.c)
-**     describe.c       the instances of one class: what is in them (describe_fields.c), who refers
-**                      to them (describe_referrers.c), and where they were allocated
-**                      (describe_sites.c)
+**     growing.c        collections without a limit: linked objects, and tables and what their keys
+**                      are (growing_tables.c), and how old their elements are (growing_ages.c)
+**     describe.c       the instances of one class: who refers to them, and where they were
+**                      allocated; what is in them: describe_fields.c
 **     merged_paths.c   why many objects are alive: their paths as one tree (merged_steps.c), the
 **                      paths by which most are held, and by which else
 **     waste.c          what memory holds without need
@@ -27,9 +25,9 @@
 #define LUAHEAP_ANALYSES_H
 
 #include "graph/graph.h"
-#include "thresholds.h"
 #include "luaheap_analyses.h"
 #include "name/place.h"
+#include "thresholds.h"
 
 /* Is it a part of every program, which as such is no one's leak: the root, _G, package.loaded and
 ** the modules in it, the registry, the main thread, code, objects of luaheap? */
@@ -127,30 +125,6 @@ void lh_ranking_free(lh_ranking *ranking);
 
 /* }=================================================================================== */
 
-/* {=== suspects.c ==================================================================== */
-
-/* Are `many` to be told instead of the `few` (at most 64, or but collections) that hold them? */
-bool lh_tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
-                   const lh_accumulated *few);
-
-/* told[id]: the object and all that it dominates is told; its own bytes are, or it dominates an
-** object of which either holds. */
-enum { LH_TOLD = 1, LH_ABOVE_TOLD = 2 };
-
-/* `how` much of the object is told: one of these. */
-void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id, uint8_t how);
-
-/* }=================================================================================== */
-
-/* {=== suspects_spread.c ============================================================= */
-
-/* Appends the classes of which at least `least_bytes` are spread over many holders, apart from what
-** is told, and marks them as told. */
-bool lh_find_spread(const lh_tree *tree, uint64_t least_bytes, uint8_t *told, lh_suspects *suspects,
-                    size_t *capacity);
-
-/* }=================================================================================== */
-
 /* {=== describe*.c =================================================================== */
 
 /* The reachable instances of a class. */
@@ -179,12 +153,6 @@ enum { LH_MOST_ORDINALS = 256, LH_MOST_LOCALS = 4096 };
 
 /* describe_fields.c: fills fields and n_fields. */
 bool lh_describe_fields(const lh_instances *of, lh_description *out);
-
-/* describe_sites.c: fills sites and n_sites, if the program was tracked. */
-bool lh_describe_sites(const lh_instances *of, lh_description *out);
-
-/* describe_referrers.c: fills referrers and n_referrers. */
-bool lh_describe_referrers(const lh_instances *of, lh_description *out);
 
 /* }=================================================================================== */
 
@@ -308,33 +276,6 @@ static inline bool lh_are_most(uint64_t part, uint64_t whole) {
 
 /* growing_tables.c: adds the tables with many elements that are alike. O(entries). */
 bool lh_find_collections(lh_grower *grower);
-
-/* growing_linked.c: adds the sets of linked objects, after the tables. O(n + m). */
-bool lh_find_linked(lh_grower *grower);
-
-/* As much of a string as is read: one long string may be the key of many entries. */
-typedef struct lh_key_bytes {
-  const char *bytes;
-  size_t n;
-} lh_key_bytes;
-
-/* growing_keys.c: what the keys of a table have in common. All zero is a table without any. */
-typedef struct lh_keys_seen {
-  uint64_t n, n_integers, n_numbers, n_strings, n_objects;
-  double least, greatest;                     /* of the numbers, integers included */
-  uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
-  lh_key_bytes numbered[4]; /* the first four with digits that differ in more than these, and */
-  uint64_t n_numbered[4];   /* how many differ from each in its digits only */
-  lh_key_bytes last;        /* the last string, and what it was counted as: */
-  bool last_is_uuid, last_is_hex, last_is_name, last_is_token;
-  int last_numbered;       /* 4: none of the four */
-  uint64_t length;         /* of all strings; UINT64_MAX: they differ */
-  lh_id example;           /* the first string in the order of bytes, */
-  lh_key_bytes of_example; /* which are the same in each run */
-} lh_keys_seen;
-
-void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key);
-lh_keying lh_keying_of(const lh_keys_seen *seen, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 
