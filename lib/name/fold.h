@@ -117,6 +117,10 @@ struct lh_folds {
 ** object are kept. */
 lh_folds *lh_folds_of(const lh_snapshot *snapshot);
 
+/* The same of the paths that lh_mark_paths marked alone; they become those of the snapshot, which
+** has none yet. */
+lh_folds *lh_fold_marked(const lh_snapshot *snapshot, const uint8_t *marks);
+
 /* `n` numbers for each spot, all LH_NO_NUMBER. NULL: out of memory; freed by lh_free. */
 uint32_t *lh_numbers_of_spots(const lh_folds *folds, size_t n);
 

@@ -21,8 +21,9 @@ typedef struct recent_step {
 
 typedef struct walk {
   const lh_snapshot *snapshot;
-  lh_folds *folds; /* its order is the queue */
-  lh_map spot_of;  /* state, class -> spot */
+  lh_folds *folds;      /* its order is the queue */
+  const uint8_t *marks; /* of lh_mark_paths: those to fold; NULL: all */
+  lh_map spot_of;       /* state, class -> spot */
   recent_step *recent;
   uint32_t *n_alike; /* of each class, among one table's values */
   uint32_t *counted; /* the classes for which that is not 0 */
@@ -186,6 +187,7 @@ static bool visit_targets(walk *w, lh_id id) {
     lh_id target = edge[e];
     if (parent_edge[target] != e || target == LH_ROOT || s->distance[target] == LH_UNREACHED)
       continue;
+    if (w->marks && !w->marks[target]) continue;
     uint32_t spot = spot_behind(w, folds->spot[id], id, e, is_any_key(w, k, e));
     folds->order[folds->n++] = target;
     folds->spot[target] = spot;
@@ -195,8 +197,8 @@ static bool visit_targets(walk *w, lh_id id) {
   return ok;
 }
 
-static bool fold_all(lh_folds *folds, const lh_snapshot *snapshot) {
-  walk w = {.snapshot = snapshot, .folds = folds};
+static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8_t *marks) {
+  walk w = {.snapshot = snapshot, .folds = folds, .marks = marks};
   lh_place_tree *tree = lh_places_of(snapshot);
   bool ok = tree && lh_folder_begin(&folds->folder, snapshot, tree) && allocate(&w) &&
             spot_of_state(&w, LH_FOLD_START, UINT32_MAX) == 0;
@@ -218,11 +220,14 @@ static void free_folds(lh_folds *folds) {
 }
 
 lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
+  return snapshot->classes->folds ? snapshot->classes->folds : lh_fold_marked(snapshot, NULL);
+}
+
+lh_folds *lh_fold_marked(const lh_snapshot *snapshot, const uint8_t *marks) {
   lh_classes *classes = snapshot->classes;
-  if (classes->folds) return classes->folds;
   lh_folds *folds = lh_alloc_zeroed(1, sizeof *folds);
   if (!folds) return NULL;
-  if (!fold_all(folds, snapshot)) {
+  if (!fold_paths(folds, snapshot, marks)) {
     free_folds(folds);
     return NULL;
   }
