@@ -54,7 +54,7 @@ SQL_TOOLS = heapsql heappath heapview
 # tool_objects <tree> <tool>: all that it is made of, but the library.
 tool_objects = $(patsubst %.c,$(1)/%.o,$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
   $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c \
-  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c cli/heapprof/names.c)))
+  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c)))
 TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
