@@ -4,8 +4,7 @@
 **
 **     top.c            the biggest classes and objects
 **     sites.c          where what lives was allocated
-**     suspects.c       what dominates a large share, and where it accumulates; suspects_spread.c:
-**                      many objects of a class that no single object holds
+**     suspects.c       what dominates a large share, and where it accumulates
 **     under.c          what one object keeps alive, down the tree of dominators
 **     modules.c        what each module and global keeps alive and reaches
 **     thread_groups.c  where threads stand
@@ -129,30 +128,6 @@ bool lh_rank_put(lh_ranking *ranking, lh_ranked candidate);
 lh_ranked lh_rank_take(lh_ranking *ranking);
 
 void lh_ranking_free(lh_ranking *ranking);
-
-/* }=================================================================================== */
-
-/* {=== suspects.c ==================================================================== */
-
-/* Are `many` to be told instead of the `few` (at most 64, or but collections) that hold them? */
-bool lh_tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
-                   const lh_accumulated *few);
-
-/* told[id]: the object and all that it dominates is told; its own bytes are, or it dominates an
-** object of which either holds. */
-enum { LH_TOLD = 1, LH_ABOVE_TOLD = 2 };
-
-/* `how` much of the object is told: one of these. */
-void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id, uint8_t how);
-
-/* }=================================================================================== */
-
-/* {=== suspects_spread.c ============================================================= */
-
-/* Appends the classes of which at least `least_bytes` are spread over many holders, apart from what
-** is told, and marks them as told. */
-bool lh_find_spread(const lh_tree *tree, uint64_t least_bytes, uint8_t *told, lh_suspects *suspects,
-                    size_t *capacity);
 
 /* }=================================================================================== */
 
@@ -282,11 +257,11 @@ typedef struct lh_ages {
   uint32_t *epochs;        /* of each epoch: the last round with an element of it */
   lh_id_range neighbours;  /* objects that have the epoch of the last element */
   uint32_t epoch;
-  lh_history history;
+  const lh_history *history;
   uint64_t content_seed; /* secret, so that no two contents are made to be the same number */
 } lh_ages;
 
-bool lh_ages_make(lh_ages *ages, const lh_tree *tree);
+bool lh_ages_make(lh_ages *ages, const lh_tree *tree, const lh_history *history);
 void lh_ages_free(lh_ages *ages);
 
 /* The youngest element; how many objects elements are, with what they dominate. */
