@@ -354,16 +354,12 @@ uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
   return out->to.at;
 }
 
-static size_t write_whole(const void *data, size_t n, void *payload) {
-  return file_write(data, n, payload);
-}
-
 /* An aggregate takes the place of the one before. */
 static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
   int code = file_open(out->file, error);
   if (code != LH_OK) return code;
   lh_profile_blocks to;
-  lh_profile_blocks_begin(&to, out->other_buffer, write_whole, out->file);
+  lh_profile_blocks_begin(&to, out->other_buffer, file_write, out->file);
   lh_counting_write(out, &to, is_final);
   return file_name(out->file, error);
 }
