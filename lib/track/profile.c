@@ -231,8 +231,8 @@ lh_live *lh_live_new(void) {
   return NULL;
 }
 
-/* Does a watcher ask for a new profile? Looks each 20 ms, and costs nothing in between. By its seals
-** the descriptor is still a file in memory, which asks no server. */
+/* Does a watcher ask for a new profile? Looks each 20 ms, and costs nothing in between. By its
+** seals the descriptor is still a file in memory, which asks no server. */
 static bool live_is_asked(lh_live *live, uint64_t now_ns) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
   if (now_ns - live->looked_ns < BETWEEN_LOOKS_NS) return false;

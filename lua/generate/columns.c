@@ -239,7 +239,7 @@ static void put_marked(const char *line, size_t n, bool is_lua) {
   }
 }
 
-/* With what stands behind its marked lines, and other files of the folder in place of `.so` ones. */
+/* With what stands behind marked lines, and other files of its folder in place of `.so` ones. */
 static void put_file(const char *path, bool is_lua) {
   char *text = read_file(path), name[64], other[256];
   for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {

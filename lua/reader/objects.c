@@ -9,8 +9,8 @@
 
 /* {=== Where objects were allocated ================================================= */
 
-/* A site is a table that prints as its text; a stack is a list of them, the site itself first and its outermost caller
-** last, with what was made and freed there. */
+/* A site is a table that prints as its text; a stack is a list of them, the site itself first and
+** its outermost caller last, with what was made and freed there. */
 
 /* A stack that is deeper was made up: Lua's own have at most 200 calls of C and fold recursion. */
 enum { MOST_CALLS = 1000, TOLD_CALLERS = 1 };
