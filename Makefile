@@ -63,7 +63,7 @@ objects = $(patsubst %.c,$(1)/%.o,$(if $(filter build/test,$(1)), \
 # tool_objects <tree> <tool>: all that it is made of, but the library.
 tool_objects = $(call objects,$(1),$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
   $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c \
-  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c cli/heapprof/names.c)))
+  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c)))
 TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
