@@ -42,11 +42,7 @@ static void above_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = is_whole(report, part) ? UINT64_MAX : part->above; /* JSON has it as -1 */
 }
 
-static void above_in_lua(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_part *part = row;
-  cell->is_null = is_whole(report, part);
-  cell->as.n = part->above + 1;
-}
+LH_CELL(above_in_lua, lh_part, cell->is_null = is_whole(report, it), cell->as.n = it->above + 1)
 
 #define ROW lh_part
 static const lh_column part_columns[] = {
@@ -102,10 +98,7 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static void name_of_line(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const line *)row)->name;
-}
+LH_CELL(name_of_line, line, cell->as.text = it->name)
 
 #define ROW line
 static const lh_column line_columns[] = {
@@ -388,14 +381,6 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "more"};
 }
 
-const lh_question lh_owners_question = {
-    .name = "owners",
-    .command = "heapdiff",
-    .help = "who owns the growth, from the first to the last snapshot",
-    .of = LH_OF_LADDER,
-    .answer = &answer,
-    .main = "parts",
-    .ask = ask,
-    .free = let_go,
-    .tell = tell,
-    .excess = excess_of};
+LH_QUESTION(owners, .command = "heapdiff",
+            .help = "who owns the growth, from the first to the last snapshot", .of = LH_OF_LADDER,
+            .main = "parts", .free = let_go, .excess = excess_of);
