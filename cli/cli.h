@@ -67,7 +67,6 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 
 typedef struct cli {
   const cli_tool *tool;
-  const char *removed, *instead;       /* an option of the release before, and what replaces it */
   bool reads_profiles;                 /* and no snapshots */
   bool opens_alone;                    /* snapshots are opened without further threads */
   cli_option options[CLI_MAX_OPTIONS]; /* of the tool, with the questions in their place */
@@ -81,6 +80,7 @@ typedef struct cli {
   void (*told)(void *whom, const char *doing); /* who else is told what is being done, as a page;
                                                   NULL for `doing`: nothing */
   void *whom;
+  const char *const *removed; /* options of the last release, each with what replaces it; or NULL */
   struct option long_options[CLI_MAX_OPTIONS + 1];
   char short_options[2 * CLI_MAX_OPTIONS + 2];
 } cli;

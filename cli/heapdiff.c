@@ -37,6 +37,9 @@ static const cli_option options[] = {
     {KEY_FAIL_OBJECTS, "fail-objects", "N", "exit with 1 if more new objects stay"},
     CLI_COMMON_OPTIONS};
 
+static const char *const removed[] = {
+    "--csv", "--json has the same rows, and heapsql --csv prints CSV", NULL};
+
 static const cli_tool tool = {
     "heapdiff",
     "Shows what was allocated between two moments and is still alive: the leaks.",
@@ -250,8 +253,7 @@ int main(int argc, char **argv) {
   request r;
   int status;
   cli_begin(&c, &tool);
-  c.removed = "--csv";
-  c.instead = "--json has the same rows, and heapsql --csv prints CSV";
+  c.removed = removed;
   parse(&c, &r, argc, argv);
   status = report(&c, &r);
   free(r.known.list);

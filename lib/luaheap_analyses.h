@@ -478,8 +478,10 @@ typedef struct lh_growings {
 ** one class, strings, numbers, booleans; under keys that are no names also tables of any class; in
 ** package.loaded modules under keys as of a generator. Tables that were filled once, such as a
 ** program's constants, are told apart by the age of their elements and by what a constructor
-** leaves. Needs lh_classify. Freed by lh_growings_free. O(n log n + m). */
-int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error);
+** leaves. `history`: lh_find_history; NULL: it is found anew. Needs lh_classify. Freed by
+** lh_growings_free. O(n log n + m). */
+int lh_find_growing(lh_snapshot *snapshot, const lh_history *history, lh_growings *out,
+                    lh_error *error);
 void lh_growings_free(lh_growings *growings);
 const char *lh_prospect_name(lh_prospect prospect); /* "may grow", ... */
 const char *lh_keying_name(lh_keying keying);       /* "sequence", "uuids", ... */

@@ -83,7 +83,7 @@ typedef struct lh_diff {
   uint64_t objects, shallow_bytes;   /* new and still reachable */
   lh_count passed_as_old[2];         /* lh_passed_as_old of a and b in c, or of marks */
   uint64_t left_objects, left_bytes; /* of luaheap's module, and of the call: not counted above */
-  uint64_t retained_bytes;           /* bytes that would go if all of them went */
+  uint64_t retained_bytes;           /* that would go if all of them went; 0 of lh_diff_history */
   uint64_t gone_objects, gone_bytes; /* two snapshots: reachable in a, not there or garbage in b */
   lh_diff_group *groups;             /* by weight, biggest first */
   size_t n_groups;

@@ -257,11 +257,11 @@ typedef struct lh_ages {
   uint32_t *epochs;        /* of each epoch: the last round with an element of it */
   lh_id_range neighbours;  /* objects that have the epoch of the last element */
   uint32_t epoch;
-  lh_history history;
+  const lh_history *history;
   uint64_t content_seed; /* secret, so that no two contents are made to be the same number */
 } lh_ages;
 
-bool lh_ages_make(lh_ages *ages, const lh_tree *tree);
+bool lh_ages_make(lh_ages *ages, const lh_tree *tree, const lh_history *history);
 void lh_ages_free(lh_ages *ages);
 
 /* The youngest element; how many objects elements are, with what they dominate. */

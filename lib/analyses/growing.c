@@ -246,21 +246,25 @@ static bool group_by_path(grouping *f, lh_growings *out) {
   return ok && keep_growing(f, out);
 }
 
-static bool find_what_grows(lh_grower *grower) {
+static bool find_what_grows(lh_grower *grower, const lh_history *history) {
   grower->tree = lh_dominator_tree(grower->snapshot);
   if (!grower->tree) return false;
   grower->marks = lh_alloc_zeroed(grower->tree->n / 64 + 1, sizeof *grower->marks);
-  return grower->marks && lh_ages_make(&grower->ages, grower->tree) &&
+  return grower->marks && lh_ages_make(&grower->ages, grower->tree, history) &&
          lh_find_collections(grower) && lh_find_linked(grower);
 }
 
-int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
+int lh_find_growing(lh_snapshot *snapshot, const lh_history *history, lh_growings *out,
+                    lh_error *error) {
   *out = (lh_growings){0};
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   lh_grower grower = {.snapshot = snapshot};
   grouping f = {.grower = &grower};
-  bool ok = find_what_grows(&grower) && group_by_path(&f, out);
+  lh_history own = {0};
+  bool ok = (history || lh_find_history(snapshot, &own, NULL) == LH_OK) &&
+            find_what_grows(&grower, history ? history : &own) && group_by_path(&f, out);
+  lh_history_free(&own);
   lh_ages_free(&grower.ages);
   lh_free(grower.found);
   lh_free(grower.tops);

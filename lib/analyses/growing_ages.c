@@ -46,15 +46,15 @@ static void order_by_age(lh_ages *a) {
   a->since_first_mark = n > 0 ? (double)(n_aged - n_before) / (double)n : 0;
 }
 
-bool lh_ages_make(lh_ages *ages, const lh_tree *tree) {
+bool lh_ages_make(lh_ages *ages, const lh_tree *tree, const lh_history *history) {
   const lh_snapshot *snapshot = tree->snapshot;
   size_t n = (size_t)snapshot->n + 1;
-  *ages = (lh_ages){.snapshot = snapshot, .tree = tree, .content_seed = lh_random_seed()};
+  *ages = (lh_ages){
+      .snapshot = snapshot, .tree = tree, .history = history, .content_seed = lh_random_seed()};
   ages->younger = lh_alloc_zeroed(n, sizeof *ages->younger);
   ages->counted = lh_alloc_zeroed(n, sizeof *ages->counted);
   ages->epochs = lh_alloc_zeroed((size_t)lh_mark_count(snapshot) + 1, sizeof *ages->epochs);
   if (!ages->younger || !ages->counted || !ages->epochs) return false;
-  if (lh_find_history(snapshot, &ages->history, NULL) != LH_OK) return false;
   order_by_age(ages);
   return true;
 }
@@ -63,7 +63,6 @@ void lh_ages_free(lh_ages *ages) {
   lh_free(ages->younger);
   lh_free(ages->counted);
   lh_free(ages->epochs);
-  lh_history_free(&ages->history);
 }
 
 lh_youth lh_ages_begin(lh_ages *ages) {
@@ -94,13 +93,20 @@ static void count_epoch(lh_ages *a, lh_growing *g, lh_id id) {
   a->epochs[epoch] = a->round;
 }
 
+/* The finalizer of SplitMix64. */
+static uint64_t mix(uint64_t x) {
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+  return x ^ x >> 31;
+}
+
 void lh_age_element(lh_ages *a, lh_growing *g, lh_youth *youth, lh_id id, bool inner) {
   if (a->counted[id] == a->round) return;
   a->counted[id] = a->round;
   count_epoch(a, g, id);
-  g->ages[a->history.span_of[id]]++;
+  g->ages[a->history->span_of[id]]++;
   g->aged++;
-  g->content += lh_hash(&id, sizeof id, a->content_seed);
+  g->content += mix(a->content_seed + id);
   if (lh_list_of(a->snapshot, id) == LH_LIST_ALLGC && id < youth->youngest) youth->youngest = id;
   if (inner) return;
   uint32_t p = a->tree->position[id];
@@ -218,5 +224,5 @@ lh_prospect lh_prospect_of(const lh_ages *a, const lh_growing *g) {
   const lh_snapshot *snapshot = a->snapshot;
   lh_id holder = g->is_list ? lh_naming_parent(snapshot, g->id) : g->id;
   if (was_filled_once(a, g)) return LH_FILLED_ONCE;
-  return g->aged > 0 ? lh_prospect_of_ages(snapshot, &a->history, g->ages, holder) : LH_MAY_GROW;
+  return g->aged > 0 ? lh_prospect_of_ages(snapshot, a->history, g->ages, holder) : LH_MAY_GROW;
 }

@@ -27,8 +27,8 @@ static bool can_be_linked(const lh_snapshot *snapshot, lh_id id) {
          snapshot->classes->list[class_index].specific && lh_is_reachable(snapshot, id);
 }
 
-/* Of each object the member of its set that is nearest to the root. held[id]: another one of its
-** class refers to it. NULL: out of memory. */
+/* A union-find in which the member nearest to the root represents each set. held[id]: another one of
+** its class refers to it. NULL: out of memory. */
 static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
   const lh_graph graph = lh_graph_of(snapshot);
   const uint32_t *of = snapshot->classes->of;
@@ -46,24 +46,27 @@ static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
       join_sets(set, snapshot->distance, id, target);
     }
   }
-  for (lh_id id = 0; id < n; id++) set[id] = lh_find_first(set, id);
   return set;
 }
 
-/* Those of the class of the nearest one, by set, of sets that are big enough; *n: how many. first[]
-** is for all objects, cleared. NULL: out of memory. */
-static lh_id *sort_members(const lh_snapshot *snapshot, const lh_id *set, uint32_t *first,
-                           uint32_t *n) {
+/* Those of the class of the nearest one, by set, of sets that are big enough; *n: how many. Most
+** objects are in no set. first[] is for all objects, cleared. NULL: out of memory. */
+static lh_id *sort_members(const lh_snapshot *snapshot, lh_id *set, uint32_t *first, uint32_t *n) {
   const uint32_t *of = snapshot->classes->of;
   *n = 0;
-  for (lh_id id = 1; id <= snapshot->n; id++) first[set[id]] += of[id] == of[set[id]];
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    if (set[id] == id) continue;
+    set[id] = lh_find_first(set, id);
+    first[set[id]] += of[id] == of[set[id]];
+  }
   for (lh_id id = 0; id <= snapshot->n; id++) {
-    uint32_t n_members = first[id];
-    first[id] = n_members < LH_LEAST_ELEMENTS ? LH_NO_NUMBER : *n;
-    if (n_members >= LH_LEAST_ELEMENTS) *n += n_members;
+    bool is_big = first[id] + 1 >= LH_LEAST_ELEMENTS;
+    uint32_t n_members = is_big ? first[id] + 1 : 0;
+    first[id] = is_big ? *n : LH_NO_NUMBER;
+    *n += n_members;
   }
   lh_id *members = lh_alloc(*n, sizeof *members);
-  for (lh_id id = 1; members && id <= snapshot->n; id++)
+  for (lh_id id = 1; members && *n > 0 && id <= snapshot->n; id++)
     if (first[set[id]] != LH_NO_NUMBER && of[id] == of[set[id]]) members[first[set[id]]++] = id;
   return members;
 }

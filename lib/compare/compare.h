@@ -100,8 +100,10 @@ typedef struct lh_whole_diff {
   lh_strings names;         /* of classes */
 } lh_whole_diff;
 
-/* groups.c: objects, shallow_bytes, retained_bytes and groups, of the objects with new_ones[id]. */
-int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *diff, lh_error *error);
+/* groups.c: objects, shallow_bytes and groups, of the objects with new_ones[id]; retained_bytes, too,
+** if what these retain `together` is asked for. */
+int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_whole_diff *diff,
+                   lh_error *error);
 
 void lh_sort_groups(lh_diff *diff);
 

@@ -38,7 +38,8 @@ out:
 
 /* Of the vertices in `sorted`, parents first. */
 static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, uint32_t *size) {
-  uint32_t *position = tree->position, n = tree->n;
+  uint32_t *position = tree->position, *end = tree->end, n = tree->n;
+  lh_id *order = tree->order;
   for (uint32_t i = 0; i < n; i++) size[sorted[i]] = 1;
   for (uint32_t i = n; i-- > 1;) size[parent[sorted[i]]] += size[sorted[i]];
   for (uint32_t i = 0; i < n; i++) {
@@ -49,8 +50,8 @@ static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, 
       at = position[parent[v]] + size[parent[v]];
     }
     position[v] = at;
-    tree->order[at] = v;
-    tree->end[at] = at + of;
+    order[at] = v;
+    end[at] = at + of;
   }
 }
 

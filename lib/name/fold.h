@@ -39,7 +39,7 @@ typedef struct lh_folder {
   lh_place_tree *tree;
   lh_map interned;
   lh_map memo;        /* of steps between table and value */
-  lh_map known_steps; /* of the other edges: kind, name, ordinal, class -> step */
+  lh_map known_steps; /* of the other edges: what their texts tell -> step */
   lh_map holders;     /* weak table -> the step around it */
   uint32_t any_key;   /* step */
   lh_fold_state *states;

@@ -56,7 +56,10 @@ enum {
   LH_IS_SPARSE = 2, /* these are not 1, 2, 3 ... with at most as many holes, as Lua keeps arrays */
   LH_HAS_POINTERS = 4, /* light userdata, C functions, and what has no record */
   LH_HAS_OTHERS = 8,   /* floats and booleans */
-  LH_HAS_SCALARS = 16  /* values that are no objects, or have no record */
+  LH_HAS_SCALARS = 16, /* values that are no objects, or have no record */
+  LH_HAS_WORDS = 32,   /* of those some that are no numbers */
+  LH_IS_LIST = 64, /* all that is under numbers are objects under 1, 2, 3 ..., in its row as such */
+  LH_KINDS_OF_KEYS = 15
 };
 
 /* Where a reference leads whose row has its source instead. */

@@ -259,7 +259,7 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   lh_reach_totals(snapshot, &reach);
   int code = lh_find_history(snapshot, &out->history, error);
   if (!code) code = lh_diff_history(snapshot, &out->history, &out->stayed, error);
-  if (!code) code = lh_find_growing(snapshot, &out->growings, error);
+  if (!code) code = lh_find_growing(snapshot, &out->history, &out->growings, error);
   if (!code) code = lh_find_suspects(snapshot, &out->suspects, error);
   if (!code) code = make_rows(out, snapshot, error);
   if (!code) code = unite_rows(out, snapshot, error);

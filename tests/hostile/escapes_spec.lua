@@ -102,9 +102,8 @@ describe("a terminal is not commanded by", function()
     "p", "--json p", "-n 0 p", "--live p", "--live --json p", "--peak p", "--leaks p",
     "--by stack p", "--by stack --json p", "--by function p", "--by file p", "--by type p",
     "--calls p", "--calls --json p", "--folded p", "--advice p", "--advice --json p",
-    "--diff p q", "--diff --json p q", "--plot p", "--plot --json p", "--plot --format csv p",
-    "--plot --format svg p", "--blueprint p", "--memprof p", "--memprof --every 1 p", "--lmprof p",
-    "--luamemprofiler p", "--since 1s --leaks p", "--until 90% p", "none",
+    "--diff p q", "--diff --json p q", "--blueprint p", "--memprof p", "--memprof --every 1 p",
+    "--lmprof p", "--luamemprofiler p", "--since 1s --leaks p", "--until 90% p", "none",
   }
 
   for _, is_aggregate in ipairs {false, true} do
