@@ -114,7 +114,8 @@ LH_CELL(until_of, void, lh_name_asked(cell, report->request.until))
 LH_ITS(bool, has_doubt, lh_diff_found, it->may_be_newer[0] + it->may_be_newer[1] > 0)
 
 #define ROW lh_diff_found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.diff", NULL, NULL,
     LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
     LH_COUNT("objects", NULL, new.objects, "how many are new and still reachable"),
     LH_BYTES("shallow_bytes", NULL, new.shallow_bytes, "of these"),
@@ -146,11 +147,8 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("since", NULL, LH_COLUMN_NAME, since_of, "the mark in place of snapshots",
                 LH_LUA_ONLY, LH_OPTIONAL),
     LH_COMPUTED("until", NULL, LH_COLUMN_NAME, until_of, "the mark at the end", LH_LUA_ONLY,
-                LH_OPTIONAL),
-    LH_END};
+                LH_OPTIONAL));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.diff", NULL, NULL, lh_diff_found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -202,7 +200,7 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
   lh_text_format(&text, " %s still alive in %s", new->objects < 2 ? "is" : "are",
                  last_name(report));
   if (new->objects > 0) lh_text_format(&text, ": %s", shallow.text);
-  if (strcmp(retained.text, shallow.text) != 0)
+  if (!lh_sizes_read_alike(new->retained_bytes, new->shallow_bytes, t->exact_bytes))
     lh_text_format(&text, ", retaining %s", retained.text);
   put_grown(&text, t, new);
   lh_say_text(t, LH_BOLD, &text);
