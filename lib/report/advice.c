@@ -22,15 +22,8 @@ static const lh_usage *usage_of(const lh_report *report) {
   return report->request.usages[0];
 }
 
-static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_stack_id stack = ((const lh_advice *)row)->stack;
-  cell->as.text = lh_keep_text(report, lh_site_of_stack_text(usage_of(report), stack));
-}
-
-static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_keep_stack(report, usage_of(report), ((const lh_advice *)row)->stack);
-  (void)cell;
-}
+LH_MADE_TEXT(site_of, lh_advice, lh_site_of_stack_text(usage_of(report), it->stack))
+LH_CELL(stack_of, lh_advice, lh_keep_stack(report, usage_of(report), it->stack))
 
 #define ROW lh_advice
 static const lh_column advice_columns[] = {
@@ -131,11 +124,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->list))
 
-const lh_question lh_advice_question = {.name = "advice",
-                                        .command = "heapprof",
-                                        .of = LH_OF_PROFILE,
-                                        .answer = &answer,
-                                        .main = "advice",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(advice, .command = "heapprof", .of = LH_OF_PROFILE, .main = "advice", .free = let_go);

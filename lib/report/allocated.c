@@ -7,10 +7,8 @@
 #include "name/site_text.h"
 #include "report/report.h"
 
-static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_sites *sites = lh_snapshot_sites(report->snapshot);
-  cell->as.text = lh_keep_text(report, lh_stack_text(sites, ((const lh_allocated *)row)->stack, 0));
-}
+LH_MADE_TEXT(site_of, lh_allocated,
+             lh_stack_text(lh_snapshot_sites(report->snapshot), it->stack, 0))
 
 /* The site, then its callers. */
 static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -24,9 +22,7 @@ static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
   }
 }
 
-static bool has_made(const void *row) {
-  return ((const lh_allocated *)row)->made > 0;
-}
+LH_ITS(bool, has_made, lh_allocated, it->made > 0)
 
 #define ROW lh_allocated
 static const lh_column columns[] = {

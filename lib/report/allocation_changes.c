@@ -43,10 +43,7 @@ static const char *state_of(const change *c) {
                                       : "same";
 }
 
-static void state_name_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = state_of(row);
-}
+LH_CELL(state_name_of, void, cell->as.text = state_of(row))
 
 #define ROW change
 static const lh_column change_columns[] = {
@@ -130,11 +127,5 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_allocation_changes_question = {.name = "allocation_changes",
-                                                    .command = "heapprof",
-                                                    .of = LH_OF_PROFILE,
-                                                    .answer = &answer,
-                                                    .main = "sites",
-                                                    .ask = ask,
-                                                    .free = let_go,
-                                                    .tell = tell};
+LH_QUESTION(allocation_changes, .command = "heapprof", .of = LH_OF_PROFILE, .main = "sites",
+            .free = let_go);

@@ -66,18 +66,9 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return f->rows ? LH_OK : lh_fail_memory(error, "telling who allocated");
 }
 
-static uint64_t whole_of(const void *out) {
-  return ((const found *)out)->whole_bytes;
-}
+LH_ITS(uint64_t, whole_of, found, it->whole_bytes)
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_allocations_question = {.name = "allocations",
-                                             .command = "heapprof",
-                                             .of = LH_OF_PROFILE,
-                                             .answer = &answer,
-                                             .main = "allocations",
-                                             .ask = ask,
-                                             .whole = whole_of,
-                                             .free = let_go,
-                                             .tell = tell};
+LH_QUESTION(allocations, .command = "heapprof", .of = LH_OF_PROFILE, .main = "allocations",
+            .whole = whole_of, .free = let_go);

@@ -242,13 +242,6 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "more"};
 }
 
-const lh_question lh_apart_question = {.name = "apart",
-                                       .command = "heapdiff",
-                                       .answer = &answer,
-                                       .main = "groups",
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell,
-                                       .excess = excess_of};
+LH_QUESTION(apart, .command = "heapdiff", .main = "groups", .free = let_go, .excess = excess_of);
 
 /* }=================================================================================== */

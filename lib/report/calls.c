@@ -24,44 +24,18 @@ static void tell_function(lh_report *report, lh_stack_id stack, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_function_text(lh_site_of_stack(sites_of(report), stack)));
 }
 
-static void function_of(lh_report *report, const void *row, lh_cell *cell) {
-  tell_function(report, ((const lh_function_usage *)row)->stack, cell);
-}
-
-static void caller_of(lh_report *report, const void *row, lh_cell *cell) {
-  tell_function(report, ((const lh_call_usage *)row)->caller, cell);
-}
-
-static void called_of(lh_report *report, const void *row, lh_cell *cell) {
-  tell_function(report, ((const lh_call_usage *)row)->called, cell);
-}
-
-static void branch_site_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = lh_site_of_stack(sites_of(report), ((const lh_stack_branch *)row)->stack);
-  cell->as.text = lh_keep_text(report, lh_site_text(site));
-}
-
-static const char *calls_heading(const lh_report *report) {
-  return lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_calls ? "calls" : NULL;
-}
-
-static const char *tail_calls_heading(const lh_report *report) {
-  return calls_heading(report) ? "tail calls" : NULL;
-}
-
-static const char *per_call_heading(const lh_report *report) {
-  return calls_heading(report) ? "per call" : NULL;
-}
-
-static bool has_been_called(const void *row) {
-  return ((const lh_function_usage *)row)->calls > 0;
-}
-
-static void per_call_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_function_usage *f = row;
-  (void)report;
-  cell->as.n = f->total_bytes / f->calls;
-}
+LH_CELL(function_of, lh_function_usage, tell_function(report, it->stack, cell))
+LH_CELL(caller_of, lh_call_usage, tell_function(report, it->caller, cell))
+LH_CELL(called_of, lh_call_usage, tell_function(report, it->called, cell))
+LH_MADE_TEXT(branch_site_of, lh_stack_branch,
+             lh_site_text(lh_site_of_stack(sites_of(report), it->stack)))
+LH_HEADING_OF(calls_heading,
+              lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_calls ? "calls"
+                                                                                       : NULL)
+LH_HEADING_OF(tail_calls_heading, calls_heading(report) ? "tail calls" : NULL)
+LH_HEADING_OF(per_call_heading, calls_heading(report) ? "per call" : NULL)
+LH_ITS(bool, has_been_called, lh_function_usage, it->calls > 0)
+LH_CELL(per_call_of, lh_function_usage, cell->as.n = it->total_bytes / it->calls)
 
 #define ROW lh_call_usage
 /* clang-format off */
@@ -118,9 +92,7 @@ static const lh_column branch_columns[] = {
     LH_END};
 #undef ROW
 
-static uint32_t depth_of(const void *row) {
-  return ((const lh_stack_branch *)row)->depth;
-}
+LH_ITS(uint32_t, depth_of, lh_stack_branch, it->depth)
 
 static const lh_table branch = LH_TABLE("heap.branch", "branch", "branches", lh_stack_branch,
                                         branch_columns, .depth = depth_of);
@@ -155,9 +127,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &branch, f->calls.branches, f->calls.n_branches, f->calls.n_branches);
 }
 
-static uint64_t whole_of(const void *out) {
-  return ((const found *)out)->calls.bytes;
-}
+LH_ITS(uint64_t, whole_of, found, it->calls.bytes)
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
@@ -169,11 +139,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_usage_calls_free(&it->calls))
 
-const lh_question lh_calls_question = {.name = "calls",
-                                       .command = "heapprof",
-                                       .of = LH_OF_PROFILE,
-                                       .answer = &answer,
-                                       .ask = ask,
-                                       .whole = whole_of,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);

@@ -43,10 +43,7 @@ static const lh_table spread =
 static const lh_table values =
     LH_TABLE("heap.value_class", "more kind", "more kinds", lh_value_class, value_columns);
 
-static void of_instances(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->whole = ((const lh_description *)report->answer)->objects;
-}
+LH_CELL(of_instances, void, cell->whole = ((const lh_description *)report->answer)->objects)
 
 /* "900 string, 120 number, 3 more kinds"; of one kind its name alone. */
 static void kinds_text(lh_report *report, const void *row, lh_cell *cell) {
@@ -90,10 +87,7 @@ static void label_text(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static lh_style style_of_referrer(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const lh_referring *)row)->weak ? LH_FAINT : LH_PLAIN;
-}
+LH_STYLE(style_of_referrer, lh_referring, it->weak ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_referring
 static const lh_column referrer_columns[] = {
@@ -139,10 +133,7 @@ static const lh_column site_columns[] = {
     LH_END};
 #undef ROW
 
-static void absent_unless_tracked(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->is_absent = !lh_snapshot_sites(report->snapshot);
-}
+LH_CELL(absent_unless_tracked, void, cell->is_absent = !lh_snapshot_sites(report->snapshot))
 
 static const lh_table site =
     LH_TABLE("heap.class_site", "site", "sites", lh_class_site, site_columns);
@@ -344,11 +335,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_description, lh_describe_class(snapshot, request->name, it, error))
 LH_FREED_BY(lh_description, lh_description_free(it))
 
-const lh_question lh_class_question = {.name = "class",
-                                       .help = "what the instances of a class are like",
-                                       .argument = "NAME",
-                                       .answer = &answer,
-                                       .main = NULL,
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(class, .help = "what the instances of a class are like", .argument = "NAME",
+            .free = let_go);

@@ -17,18 +17,9 @@ static void at_each(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.series.n = 2;
 }
 
-static void absent_if_unknown(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->is_absent = !is_of_one_state(report);
-}
-
-static const char *appeared_heading(const lh_report *report) {
-  return is_of_one_state(report) ? "appeared" : NULL;
-}
-
-static const char *gone_heading(const lh_report *report) {
-  return is_of_one_state(report) ? "gone" : NULL;
-}
+LH_CELL(absent_if_unknown, void, cell->is_absent = !is_of_one_state(report))
+LH_HEADING_OF(appeared_heading, is_of_one_state(report) ? "appeared" : NULL)
+LH_HEADING_OF(gone_heading, is_of_one_state(report) ? "gone" : NULL)
 
 #define ROW lh_class_change
 static const lh_column columns[] = {

@@ -18,10 +18,8 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->whole = f->all_bytes;
 }
 
-static void type_of(lh_report *report, const void *row, lh_cell *cell) {
-  uint32_t class_index = ((const lh_class_row *)row)->class_index;
-  cell->as.text = lh_type_name(lh_class_at(report->snapshot, class_index)->type);
-}
+LH_CELL(type_of, lh_class_row,
+        cell->as.text = lh_type_name(lh_class_at(report->snapshot, it->class_index)->type))
 
 #define ROW lh_class_row
 #define CLASS LH_CLASS("class", class_index, "its name and type")
@@ -80,9 +78,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_top_classes(snapshot, &query, &f->rows, &f->n, error);
 }
 
-const lh_question lh_classes_question = {.name = "classes",
-                                         .answer = &answer,
-                                         .main = "classes",
-                                         .ask = ask,
-                                         .free = let_go,
-                                         .tell = tell};
+LH_QUESTION(classes, .main = "classes", .free = let_go);

@@ -21,29 +21,13 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static bool asks(const void *row) {
-  return ((const trial *)row)->asks;
-}
-
-static void goes_text(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const trial *)row)->freed.frees_it ? "yes" : "no";
-}
-
-static const char *goes_heading(const lh_report *report) {
-  return report->request.id == LH_NO_OBJECT ? NULL : "frees it";
-}
-
-static void title_of(lh_report *report, const void *row, lh_cell *cell) {
-  const trial *tried = row;
-  cell->as.text = tried->title ? tried->title
-                               : lh_keep_text(report, lh_gone_text(report->snapshot, &tried->gone));
-}
-
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const trial *)row)->style;
-}
+LH_ITS(bool, asks, trial, it->asks)
+LH_CELL(goes_text, trial, cell->as.text = it->freed.frees_it ? "yes" : "no")
+LH_HEADING_OF(goes_heading, report->request.id == LH_NO_OBJECT ? NULL : "frees it")
+LH_CELL(title_of, trial,
+        cell->as.text = it->title ? it->title
+                                  : lh_keep_text(report, lh_gone_text(report->snapshot, &it->gone)))
+LH_STYLE(style_of, trial, it->style)
 
 #define ROW trial
 #define FREED                                                                                     \
@@ -146,10 +130,4 @@ static bool is_no(const void *out) {
 
 LH_FREED_BY(found, lh_free(it->list))
 
-const lh_question lh_cut_question = {.name = "cut",
-                                     .answer = &answer,
-                                     .main = "cuts",
-                                     .ask = ask,
-                                     .is_no = is_no,
-                                     .free = let_go,
-                                     .tell = tell};
+LH_QUESTION(cut, .main = "cuts", .is_no = is_no, .free = let_go);

@@ -27,10 +27,7 @@ static void what_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const dominator *)row)->skipped > 0 ? LH_FAINT : LH_PLAIN;
-}
+LH_STYLE(style_of, dominator, it->skipped > 0 ? LH_FAINT : LH_PLAIN)
 
 #define ROW dominator
 static const lh_column columns[] = {
@@ -107,10 +104,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->list))
 
-const lh_question lh_dominators_question = {.name = "dominators",
-                                            .command = "heappath",
-                                            .answer = &answer,
-                                            .main = "dominators",
-                                            .ask = ask,
-                                            .free = let_go,
-                                            .tell = tell};
+LH_QUESTION(dominators, .command = "heappath", .main = "dominators", .free = let_go);

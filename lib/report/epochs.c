@@ -39,19 +39,10 @@ static const lh_mark_info *mark_of(const lh_report *report, const void *row) {
   return mark_at(report, ((const run *)row)->first);
 }
 
-static void of_all(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->whole = ((const found *)report->answer)->all.bytes;
-}
-
-static void of_the_biggest(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const run *)row)->bytes;
-  cell->whole = ((const found *)report->answer)->biggest;
-}
-
-static void name_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_name_of_mark(cell, mark_of(report, row));
-}
+LH_CELL(of_all, void, cell->whole = ((const found *)report->answer)->all.bytes)
+LH_CELL(of_the_biggest, run, cell->as.n = it->bytes,
+        cell->whole = ((const found *)report->answer)->biggest)
+LH_CELL(name_of, void, lh_name_of_mark(cell, mark_of(report, row)))
 
 static void time_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_mark_info *mark = mark_of(report, row);
@@ -280,9 +271,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 /* }=================================================================================== */
 
-const lh_question lh_epochs_question = {.name = "epochs",
-                                        .answer = &answer,
-                                        .main = "epochs",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(epochs, .main = "epochs", .free = let_go);

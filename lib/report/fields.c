@@ -27,10 +27,7 @@ static bool is_string(const lh_snapshot *snapshot, lh_id id) {
 
 /* {=== Columns ======================================================================== */
 
-static void label_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_edge *edge = &((const field_row *)row)->field.edge;
-  cell->as.text = lh_keep_text(report, lh_edge_text(report->snapshot, edge));
-}
+LH_MADE_TEXT(label_of, field_row, lh_edge_text(report->snapshot, &it->field.edge))
 
 static void key_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_edge *edge = &((const field_row *)row)->field.edge;
@@ -55,9 +52,7 @@ static void type_of_value(lh_report *report, const void *row, lh_cell *cell) {
                                             : LH_WORD_OF(words, r->field.value.kind);
 }
 
-static bool has_object(const void *row) {
-  return ((const field_row *)row)->object != LH_NO_OBJECT;
-}
+LH_ITS(bool, has_object, field_row, it->object != LH_NO_OBJECT)
 
 static void length_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_id id = ((const field_row *)row)->object;
@@ -68,10 +63,7 @@ static void length_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = string.as.string.length;
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const field_row *)row)->field.edge.weak ? LH_FAINT : LH_PLAIN;
-}
+LH_STYLE(style_of, field_row, it->field.edge.weak ? LH_FAINT : LH_PLAIN)
 
 #define ROW field_row
 static const lh_column field_columns[] = {
@@ -191,9 +183,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_fields_question = {.name = "fields",
-                                        .answer = &answer,
-                                        .main = "fields",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(fields, .main = "fields", .free = let_go);

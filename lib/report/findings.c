@@ -131,10 +131,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-const lh_question lh_findings_question = {.name = "findings",
-                                          .command = "heapprof",
-                                          .of = LH_OF_PROFILE,
-                                          .answer = &answer,
-                                          .main = "findings",
-                                          .ask = ask,
-                                          .tell = tell};
+LH_QUESTION(findings, .command = "heapprof", .of = LH_OF_PROFILE, .main = "findings");

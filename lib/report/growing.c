@@ -8,20 +8,11 @@
 
 /* {=== Columns ======================================================================== */
 
-static bool has_numbers(const void *row) {
-  const lh_growing *g = row;
-  return g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
-}
-
-static bool has_bound(const void *row) {
-  return ((const lh_growing *)row)->bound.limit > 0;
-}
-
-static void element_type_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_growing *g = row;
-  (void)report;
-  cell->as.text = g->type == LH_TYPE_ROOT ? NULL : lh_type_name(g->type);
-}
+LH_ITS(bool, has_numbers, lh_growing,
+       it->keying >= LH_KEYED_SEQUENCE && it->keying <= LH_KEYED_NUMBERS)
+LH_ITS(bool, has_bound, lh_growing, it->bound.limit > 0)
+LH_CELL(element_type_of, lh_growing,
+        cell->as.text = it->type == LH_TYPE_ROOT ? NULL : lh_type_name(it->type))
 
 static void same_as(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growings *found = report->answer;
@@ -274,10 +265,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_growings, lh_find_growing(snapshot, NULL, it, error))
 LH_FREED_BY(lh_growings, lh_growings_free(it))
 
-const lh_question lh_growing_question = {.name = "growing",
-                                         .help = "collections that look as if they had no limit",
-                                         .answer = &answer,
-                                         .main = "collections",
-                                         .ask = ask,
-                                         .free = let_go,
-                                         .tell = tell};
+LH_QUESTION(growing, .help = "collections that look as if they had no limit", .main = "collections",
+            .free = let_go);

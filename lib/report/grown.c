@@ -32,11 +32,7 @@ typedef struct place {
   uint64_t n;
 } place;
 
-static void path_of(lh_report *report, const void *row, lh_cell *cell) {
-  const place *p = row;
-  (void)report;
-  cell->as.text = p->n > 1 ? p->sum.place : p->sum.held_by;
-}
+LH_CELL(path_of, place, cell->as.text = it->n > 1 ? it->sum.place : it->sum.held_by)
 
 static void dash_unless_table(lh_report *report, const void *row, lh_cell *cell) {
   if (lh_type_of(report->snapshot, ((const place *)row)->sum.id) == LH_TYPE_TABLE) return;
@@ -44,9 +40,8 @@ static void dash_unless_table(lh_report *report, const void *row, lh_cell *cell)
   cell->as.text = "-";
 }
 
-static const char *number_heading(const lh_report *report) {
-  return ((const lh_diff_found *)report->answer)->is_folded ? "containers" : NULL;
-}
+LH_HEADING_OF(number_heading,
+              ((const lh_diff_found *)report->answer)->is_folded ? "containers" : NULL)
 
 #define ROW place
 static const lh_column place_columns[] = {

@@ -17,9 +17,7 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_whole_path_text(report->snapshot, row, false));
-}
+LH_MADE_TEXT(text_of, void, lh_whole_path_text(report->snapshot, row, false))
 
 #define ROW lh_path
 static const lh_column path_columns[] = {
@@ -30,9 +28,7 @@ static const lh_column path_columns[] = {
 static const lh_table path_table =
     LH_TABLE("heap.independent_path", "path", "paths", lh_path, path_columns);
 
-static bool has_junction(const void *row) {
-  return ((const found *)row)->junction != LH_NO_OBJECT;
-}
+LH_ITS(bool, has_junction, found, it->junction != LH_NO_OBJECT)
 
 #define ROW found
 static const lh_column answer_columns[] = {
@@ -122,10 +118,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-const lh_question lh_independent_question = {.name = "independent",
-                                             .command = "heappath",
-                                             .answer = &answer,
-                                             .main = "paths",
-                                             .ask = ask,
-                                             .free = let_go,
-                                             .tell = tell};
+LH_QUESTION(independent, .command = "heappath", .main = "paths", .free = let_go);

@@ -20,18 +20,9 @@ typedef struct found {
   lh_stillness stillness;
 } found;
 
-static void unaccounted_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = (uint64_t)((const found *)row)->info.unaccounted_bytes;
-}
-
-static bool is_outside(const void *row) {
-  return ((const found *)row)->is_outside;
-}
-
-static bool has_finalized(const void *row) {
-  return ((const found *)row)->info.finalized_objects > 0;
-}
+LH_CELL(unaccounted_of, found, cell->as.n = (uint64_t)it->info.unaccounted_bytes)
+LH_ITS(bool, is_outside, found, it->is_outside)
+LH_ITS(bool, has_finalized, found, it->info.finalized_objects > 0)
 
 #define ROW of_type
 static const lh_column type_columns[] = {
@@ -174,4 +165,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-const lh_question lh_info_question = {.name = "info", .answer = &answer, .ask = ask, .tell = tell};
+LH_QUESTION(info);

@@ -67,20 +67,10 @@ static void put_plane(lh_report *report, size_t offset, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, plane_text(&f->map, offset));
 }
 
-static void plane_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_type type = ((const of_type *)row)->type;
-  put_plane(report, offsetof(lh_map_cell, bytes) + type * sizeof(uint64_t), cell);
-}
-
-static void new_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  put_plane(report, offsetof(lh_map_cell, new_bytes), cell);
-}
-
-static void gone_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  put_plane(report, offsetof(lh_map_cell, gone_bytes), cell);
-}
+LH_CELL(plane_of, of_type,
+        put_plane(report, offsetof(lh_map_cell, bytes) + it->type * sizeof(uint64_t), cell))
+LH_CELL(new_of, void, put_plane(report, offsetof(lh_map_cell, new_bytes), cell))
+LH_CELL(gone_of, void, put_plane(report, offsetof(lh_map_cell, gone_bytes), cell))
 
 /* }=================================================================================== */
 
@@ -92,39 +82,14 @@ static void put_address(lh_report *report, uint64_t address, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static void from_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, ((const found *)row)->map.from, cell);
-}
-
-static void to_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, ((const found *)row)->map.to, cell);
-}
-
-static void region_from_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, ((const lh_region *)row)->from, cell);
-}
-
-static void region_to_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, ((const lh_region *)row)->to, cell);
-}
-
-static void region_bytes_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_region *r = row;
-  (void)report;
-  cell->as.n = r->to - r->from;
-}
-
-static void region_share_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_region *r = row;
-  (void)report;
-  cell->as.n = r->bytes;
-  cell->whole = r->to - r->from;
-}
-
-static void type_share_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const of_type *)row)->mapped.bytes;
-  cell->whole = ((const found *)report->answer)->map.all.bytes;
-}
+LH_CELL(from_of, found, put_address(report, it->map.from, cell))
+LH_CELL(to_of, found, put_address(report, it->map.to, cell))
+LH_CELL(region_from_of, lh_region, put_address(report, it->from, cell))
+LH_CELL(region_to_of, lh_region, put_address(report, it->to, cell))
+LH_CELL(region_bytes_of, lh_region, cell->as.n = it->to - it->from)
+LH_CELL(region_share_of, lh_region, cell->as.n = it->bytes, cell->whole = it->to - it->from)
+LH_CELL(type_share_of, of_type, cell->as.n = it->mapped.bytes,
+        cell->whole = ((const found *)report->answer)->map.all.bytes)
 
 static void beside_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_mapped *m = &((const of_type *)row)->mapped;
@@ -132,19 +97,12 @@ static void beside_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = m->shallow_bytes - m->bytes;
 }
 
-static void object_address_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, lh_address_of(report->snapshot, ((const object *)row)->id), cell);
-}
-
-static void since_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  lh_name_of_mark(cell, ((const found *)row)->since);
-}
+LH_CELL(object_address_of, object,
+        put_address(report, lh_address_of(report->snapshot, it->id), cell))
+LH_CELL(since_of, found, lh_name_of_mark(cell, it->since))
 
 /* Where a picture has no squares there is nothing to be told of it. */
-static bool has_cells(const void *row) {
-  return ((const found *)row)->map.n_cells > 0;
-}
+LH_ITS(bool, has_cells, found, it->map.n_cells > 0)
 
 #define ROW of_type
 static const lh_column type_columns[] = {
@@ -383,5 +341,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_fail_memory(error, "making a map");
 }
 
-const lh_question lh_map_question = {
-    .name = "map", .answer = &answer, .ask = ask, .free = let_go, .tell = tell};
+LH_QUESTION(map, .free = let_go);

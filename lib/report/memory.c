@@ -20,17 +20,9 @@ static void put_series(const lh_report *report, const uint64_t *first, lh_cell *
   cell->as.series.n = ((const found *)report->answer)->timeline.n_moments;
 }
 
-static void heap_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_series(report, ((const found *)row)->timeline.heap_bytes, cell);
-}
-
-static void old_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_series(report, ((const found *)row)->timeline.old_bytes, cell);
-}
-
-static void line_bytes_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_series(report, ((const lh_timeline_site *)row)->bytes, cell);
-}
+LH_CELL(heap_of, found, put_series(report, it->timeline.heap_bytes, cell))
+LH_CELL(old_of, found, put_series(report, it->timeline.old_bytes, cell))
+LH_CELL(line_bytes_of, lh_timeline_site, put_series(report, it->bytes, cell))
 
 static void site_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_timeline_site *line = row;
@@ -41,10 +33,8 @@ static void site_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, text);
 }
 
-static void of_the_peak(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const lh_timeline_site *)row)->peak_bytes;
-  cell->whole = ((const found *)report->answer)->timeline.peak_bytes;
-}
+LH_CELL(of_the_peak, lh_timeline_site, cell->as.n = it->peak_bytes,
+        cell->whole = ((const found *)report->answer)->timeline.peak_bytes)
 
 #define ROW lh_timeline_site
 static const lh_column line_columns[] = {
@@ -117,10 +107,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_timeline_free(&it->timeline))
 
-const lh_question lh_memory_question = {.name = "memory",
-                                        .command = "heapprof",
-                                        .of = LH_OF_PROFILE,
-                                        .answer = &answer,
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(memory, .command = "heapprof", .of = LH_OF_PROFILE, .free = let_go);

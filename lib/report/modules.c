@@ -50,11 +50,5 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &module, m->list, m->n, m->total);
 }
 
-const lh_question lh_modules_question = {
-    .name = "modules",
-    .help = "what modules and globals keep alive, alone or not",
-    .answer = &answer,
-    .main = "modules",
-    .ask = ask,
-    .free = let_go,
-    .tell = tell};
+LH_QUESTION(modules, .help = "what modules and globals keep alive, alone or not", .main = "modules",
+            .free = let_go);

@@ -90,9 +90,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->ids))
 
-const lh_question lh_objects_question = {.name = "objects",
-                                         .answer = &answer,
-                                         .main = "objects",
-                                         .ask = ask,
-                                         .free = let_go,
-                                         .tell = tell};
+LH_QUESTION(objects, .main = "objects", .free = let_go);

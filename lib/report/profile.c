@@ -14,9 +14,7 @@ typedef struct found {
   lh_usage_totals totals;
 } found;
 
-static bool has_peak(const void *row) {
-  return ((const found *)row)->totals.peak_bytes > 0;
-}
+LH_ITS(bool, has_peak, found, it->totals.peak_bytes > 0)
 
 #define ROW found
 static const lh_column answer_columns[] = {
@@ -164,9 +162,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-const lh_question lh_profile_question = {.name = "profile",
-                                         .command = "heapprof",
-                                         .of = LH_OF_PROFILE,
-                                         .answer = &answer,
-                                         .ask = ask,
-                                         .tell = tell};
+LH_QUESTION(profile, .command = "heapprof", .of = LH_OF_PROFILE);

@@ -13,42 +13,25 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static bool is_from_object(const void *row) {
-  return ((const lh_edge *)row)->source != LH_ROOT;
-}
+LH_ITS(bool, is_from_object, lh_edge, it->source != LH_ROOT)
 
 static bool is_from_root(const void *row) {
   return !is_from_object(row);
 }
 
-static void label_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_edge_text(report->snapshot, row));
-}
-
-static void root_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report, (void)row;
-  cell->as.text = "root";
-}
-
-static void class_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_edge *edge = row;
-  cell->as.text = is_from_object(row) ? lh_class_name_of(report->snapshot, edge->source) : "root";
-}
+LH_MADE_TEXT(label_of, void, lh_edge_text(report->snapshot, row))
+LH_CELL(root_of, void, cell->as.text = "root")
+LH_CELL(class_of, lh_edge,
+        cell->as.text = is_from_object(row) ? lh_class_name_of(report->snapshot, it->source)
+                                            : "root")
 
 static bool is_alive(const lh_report *report, const lh_edge *edge) {
   return !is_from_object(edge) || lh_is_reachable(report->snapshot, edge->source);
 }
 
 /* What is left out is weak, too. */
-static void weak_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_edge *edge = row;
-  (void)report;
-  cell->as.flag = edge->weak && !edge->left_out;
-}
-
-static void alive_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.flag = is_alive(report, row);
-}
+LH_CELL(weak_of, lh_edge, cell->as.flag = it->weak && !it->left_out)
+LH_CELL(alive_of, void, cell->as.flag = is_alive(report, row))
 
 static void note_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_edge *edge = row;
@@ -58,10 +41,7 @@ static void note_of(lh_report *report, const void *row, lh_cell *cell) {
                                             : "";
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  const lh_edge *edge = row;
-  return edge->weak || !is_alive(report, edge) ? LH_FAINT : LH_PLAIN;
-}
+LH_STYLE(style_of, lh_edge, it->weak || !is_alive(report, it) ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_edge
 static const lh_column referrer_columns[] = {
@@ -123,10 +103,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->edges))
 
-const lh_question lh_referrers_question = {.name = "referrers",
-                                           .command = "heappath",
-                                           .answer = &answer,
-                                           .main = "referrers",
-                                           .ask = ask,
-                                           .free = let_go,
-                                           .tell = tell};
+LH_QUESTION(referrers, .command = "heappath", .main = "referrers", .free = let_go);

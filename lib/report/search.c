@@ -4,15 +4,8 @@
 */
 #include "report/report.h"
 
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const lh_completion *)row)->text;
-}
-
-static void kind_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const lh_completion *)row)->id == LH_NO_OBJECT ? "class" : "object";
-}
+LH_CELL(text_of, lh_completion, cell->as.text = it->text)
+LH_CELL(kind_of, lh_completion, cell->as.text = it->id == LH_NO_OBJECT ? "class" : "object")
 
 #define ROW lh_completion
 static const lh_column completion_columns[] = {

@@ -22,9 +22,7 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static bool has_time(const void *row) {
-  return ((const step *)row)->has_time;
-}
+LH_ITS(bool, has_time, step, it->has_time)
 
 #define ROW step
 static const lh_column step_columns[] = {
@@ -105,13 +103,6 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_ladder_question.tell(t, report);
 }
 
-const lh_question lh_series_question = {.name = "series",
-                                        .command = "heapview",
-                                        .of = LH_OF_LADDER,
-                                        .answer = &answer,
-                                        .main = "paths",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(series, .command = "heapview", .of = LH_OF_LADDER, .main = "paths", .free = let_go);
 
 /* }=================================================================================== */

@@ -119,9 +119,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->objects))
 
-const lh_question lh_site_objects_question = {.name = "site_objects",
-                                              .answer = &answer,
-                                              .main = "objects",
-                                              .ask = ask,
-                                              .free = let_go,
-                                              .tell = tell};
+LH_QUESTION(site_objects, .main = "objects", .free = let_go);

@@ -40,19 +40,11 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->whole = f->all_bytes;
 }
 
-static void ages_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->as.series.n = ((const found *)report->answer)->n_spans;
-}
+LH_CELL(ages_of, void, cell->as.series.n = ((const found *)report->answer)->n_spans)
 
 /* Eighths of the order of allocation are no times that somebody knows. */
-static const char *ages_heading(const lh_report *report) {
-  return ((const found *)report->answer)->by_marks ? "ages" : NULL;
-}
-
-static bool has_site(const void *row) {
-  return ((const lh_site_row *)row)->site > 0;
-}
+LH_HEADING_OF(ages_heading, ((const found *)report->answer)->by_marks ? "ages" : NULL)
+LH_ITS(bool, has_site, lh_site_row, it->site > 0)
 
 #define ROW lh_site_row
 static const lh_column row_columns[] = {
@@ -148,5 +140,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_sites_question = {
-    .name = "sites", .answer = &answer, .main = "sites", .ask = ask, .free = let_go, .tell = tell};
+LH_QUESTION(sites, .main = "sites", .free = let_go);

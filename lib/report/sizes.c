@@ -15,20 +15,12 @@ typedef struct found {
   uint64_t blocks, bytes, most_blocks;
 } found;
 
-static void of_all_blocks(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const of_size *)row)->blocks;
-  cell->whole = ((const found *)report->answer)->blocks;
-}
-
-static void of_all_bytes(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const of_size *)row)->bytes;
-  cell->whole = ((const found *)report->answer)->bytes;
-}
-
-static void of_the_most(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const of_size *)row)->blocks;
-  cell->whole = ((const found *)report->answer)->most_blocks;
-}
+LH_CELL(of_all_blocks, of_size, cell->as.n = it->blocks,
+        cell->whole = ((const found *)report->answer)->blocks)
+LH_CELL(of_all_bytes, of_size, cell->as.n = it->bytes,
+        cell->whole = ((const found *)report->answer)->bytes)
+LH_CELL(of_the_most, of_size, cell->as.n = it->blocks,
+        cell->whole = ((const found *)report->answer)->most_blocks)
 
 #define ROW of_size
 static const lh_column row_columns[] = {
@@ -94,10 +86,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-const lh_question lh_sizes_question = {.name = "sizes",
-                                       .command = "heapprof",
-                                       .of = LH_OF_PROFILE,
-                                       .answer = &answer,
-                                       .main = "sizes",
-                                       .ask = ask,
-                                       .tell = tell};
+LH_QUESTION(sizes, .command = "heapprof", .of = LH_OF_PROFILE, .main = "sizes");

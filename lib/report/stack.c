@@ -96,5 +96,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-const lh_question lh_stack_question = {
-    .name = "stack", .answer = &answer, .ask = ask, .tell = tell};
+LH_QUESTION(stack);

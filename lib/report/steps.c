@@ -70,12 +70,8 @@ typedef struct found {
   size_t n;
 } found;
 
-static void reference_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_step *step = row;
-  cell->as.text =
-      lh_keep_text(report, step->skipped > 0 ? skipped_text(report, step)
-                                             : lh_edge_text(report->snapshot, step->edge));
-}
+LH_MADE_TEXT(reference_of, lh_step,
+             it->skipped > 0 ? skipped_text(report, it) : lh_edge_text(report->snapshot, it->edge))
 
 static lh_style style_of(const lh_report *report, const void *row) {
   const lh_step *step = row;
@@ -83,14 +79,8 @@ static lh_style style_of(const lh_report *report, const void *row) {
   return step->target == report->request.id ? LH_BOLD : LH_PLAIN;
 }
 
-static void skipped_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = ((const lh_step *)row)->skipped;
-}
-
-static bool is_skipped(const void *row) {
-  return ((const lh_step *)row)->skipped > 0;
-}
+LH_CELL(skipped_of, lh_step, cell->as.n = it->skipped)
+LH_ITS(bool, is_skipped, lh_step, it->skipped > 0)
 
 #define ROW lh_step
 static const lh_column step_columns[] = {
@@ -180,5 +170,4 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-const lh_question lh_steps_question = {
-    .name = "steps", .answer = &answer, .ask = ask, .tell = tell};
+LH_QUESTION(steps);

@@ -173,10 +173,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_suspects, lh_find_suspects(snapshot, it, error))
 LH_FREED_BY(lh_suspects, lh_suspects_free(it))
 
-const lh_question lh_suspects_question = {.name = "suspects",
-                                          .help = "what holds much, and where it accumulates",
-                                          .answer = &answer,
-                                          .main = "suspects",
-                                          .ask = ask,
-                                          .free = let_go,
-                                          .tell = tell};
+LH_QUESTION(suspects, .help = "what holds much, and where it accumulates", .main = "suspects",
+            .free = let_go);

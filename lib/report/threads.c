@@ -146,10 +146,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_thread_groups, lh_group_threads(snapshot, it, error))
 LH_FREED_BY(lh_thread_groups, lh_thread_groups_free(it))
 
-const lh_question lh_threads_question = {.name = "threads",
-                                         .help = "where coroutines stand, and what they retain",
-                                         .answer = &answer,
-                                         .main = "threads",
-                                         .ask = ask,
-                                         .free = let_go,
-                                         .tell = tell};
+LH_QUESTION(threads, .help = "where coroutines stand, and what they retain", .main = "threads",
+            .free = let_go);

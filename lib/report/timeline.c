@@ -24,25 +24,15 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static void name_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  lh_name_of_mark(cell, ((const mark *)row)->info);
-}
+LH_CELL(name_of, mark, lh_name_of_mark(cell, it->info))
 
 static void text_of_mark(lh_report *report, const void *row, lh_cell *cell) {
   bool is_time;
   cell->as.text = lh_keep_text(report, lh_mark_name(((const mark *)row)->info, &is_time));
 }
 
-static void time_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = ((const mark *)row)->info->time_ns;
-}
-
-static void is_snapshot(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.flag = ((const mark *)row)->info->is_snapshot;
-}
+LH_CELL(time_of, mark, cell->as.n = it->info->time_ns)
+LH_CELL(is_snapshot, mark, cell->as.flag = it->info->is_snapshot)
 
 #define ROW mark
 static const lh_column mark_columns[] = {
@@ -59,26 +49,15 @@ static const lh_column mark_columns[] = {
 static const lh_table mark_table =
     LH_TABLE("heap.timeline_mark", "mark", "marks", mark, mark_columns);
 
-static bool has_class(const void *row) {
-  return ((const lh_layer *)row)->class_index != UINT32_MAX;
-}
-
-static bool has_type(const void *row) {
-  return ((const lh_layer *)row)->type != LH_TYPE_ROOT;
-}
+LH_ITS(bool, has_class, lh_layer, it->class_index != UINT32_MAX)
+LH_ITS(bool, has_type, lh_layer, it->type != LH_TYPE_ROOT)
 
 static bool is_others(const void *row) {
   return !has_type(row);
 }
 
-static bool has_path(const void *row) {
-  return ((const lh_layer *)row)->path != NULL;
-}
-
-static void class_of(lh_report *report, const void *row, lh_cell *cell) {
-  uint32_t class_index = ((const lh_layer *)row)->class_index;
-  cell->as.text = lh_class_at(report->snapshot, class_index)->name;
-}
+LH_ITS(bool, has_path, lh_layer, it->path != NULL)
+LH_CELL(class_of, lh_layer, cell->as.text = lh_class_at(report->snapshot, it->class_index)->name)
 
 static void label_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_layer *layer = row;
@@ -107,21 +86,10 @@ static void set_bins(const lh_report *report, const lh_count *bins, size_t offse
   cell->as.series.n = ((const found *)report->answer)->chart.n_bins;
 }
 
-static void bytes_in_bins(lh_report *report, const void *row, lh_cell *cell) {
-  set_bins(report, ((const lh_layer *)row)->bins, offsetof(lh_count, bytes), cell);
-}
-
-static void objects_in_bins(lh_report *report, const void *row, lh_cell *cell) {
-  set_bins(report, ((const lh_layer *)row)->bins, offsetof(lh_count, objects), cell);
-}
-
-static const char *type_heading(const lh_report *report) {
-  return ((const found *)report->answer)->by == LH_AGES_OF_TYPES ? NULL : "type";
-}
-
-static const char *label_heading(const lh_report *report) {
-  return lh_age_chart_by_name(((const found *)report->answer)->by);
-}
+LH_CELL(bytes_in_bins, lh_layer, set_bins(report, it->bins, offsetof(lh_count, bytes), cell))
+LH_CELL(objects_in_bins, lh_layer, set_bins(report, it->bins, offsetof(lh_count, objects), cell))
+LH_HEADING_OF(type_heading, ((const found *)report->answer)->by == LH_AGES_OF_TYPES ? NULL : "type")
+LH_HEADING_OF(label_heading, lh_age_chart_by_name(((const found *)report->answer)->by))
 
 #define ROW lh_layer
 static const lh_column layer_columns[] = {
@@ -155,13 +123,8 @@ static void begins_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.series.n = f->chart.n_bins + 1;
 }
 
-static void bytes_of_all(lh_report *report, const void *row, lh_cell *cell) {
-  set_bins(report, ((const found *)row)->chart.bins, offsetof(lh_count, bytes), cell);
-}
-
-static void objects_of_all(lh_report *report, const void *row, lh_cell *cell) {
-  set_bins(report, ((const found *)row)->chart.bins, offsetof(lh_count, objects), cell);
-}
+LH_CELL(bytes_of_all, found, set_bins(report, it->chart.bins, offsetof(lh_count, bytes), cell))
+LH_CELL(objects_of_all, found, set_bins(report, it->chart.bins, offsetof(lh_count, objects), cell))
 
 #define ROW found
 static const lh_column answer_columns[] = {
@@ -273,17 +236,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   return code;
 }
 
-static uint64_t whole_of(const void *out) {
-  return ((const found *)out)->chart.all.bytes;
-}
+LH_ITS(uint64_t, whole_of, found, it->chart.all.bytes)
 
-const lh_question lh_timeline_question = {.name = "timeline",
-                                          .command = "heapview",
-                                          .answer = &answer,
-                                          .main = "layers",
-                                          .ask = ask,
-                                          .whole = whole_of,
-                                          .free = let_go,
-                                          .tell = tell};
+LH_QUESTION(timeline, .command = "heapview", .main = "layers", .whole = whole_of, .free = let_go);
 
 /* }=================================================================================== */

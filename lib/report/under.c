@@ -16,10 +16,7 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static void of_the_top(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->whole = ((const found *)report->answer)->rows->retained_bytes;
-}
+LH_CELL(of_the_top, void, cell->whole = ((const found *)report->answer)->rows->retained_bytes)
 
 /* .listeners: array of Listener 0x55d0c0a3f2e0 */
 static void text_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -42,24 +39,10 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static bool is_no_rest(const void *row) {
-  return ((const lh_branch *)row)->kind != LH_BRANCH_REST;
-}
-
-static void edge_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_branch *b = row;
-  (void)report;
-  cell->as.edge = b->has_edge ? &b->edge : NULL;
-}
-
-static uint32_t depth_of(const void *row) {
-  return ((const lh_branch *)row)->depth;
-}
-
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const lh_branch *)row)->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN;
-}
+LH_ITS(bool, is_no_rest, lh_branch, it->kind != LH_BRANCH_REST)
+LH_CELL(edge_of, lh_branch, cell->as.edge = it->has_edge ? &it->edge : NULL)
+LH_ITS(uint32_t, depth_of, lh_branch, it->depth)
+LH_STYLE(style_of, lh_branch, it->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_branch
 static const lh_column branch_columns[] = {
@@ -128,11 +111,5 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_under_question = {.name = "under",
-                                       .help = "what OBJECT (or root) keeps alive alone, as a tree",
-                                       .argument = "OBJECT",
-                                       .answer = &answer,
-                                       .main = "rows",
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(under, .help = "what OBJECT (or root) keeps alive alone, as a tree",
+            .argument = "OBJECT", .main = "rows", .free = let_go);

@@ -258,10 +258,5 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_waste_free(it->waste))
 
-const lh_question lh_waste_question = {.name = "waste",
-                                       .help = "what could be given back, and what to do for it",
-                                       .answer = &answer,
-                                       .main = "waste",
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(waste, .help = "what could be given back, and what to do for it", .main = "waste",
+            .free = let_go);
