@@ -25,7 +25,8 @@ static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
 LH_ITS(bool, has_made, lh_allocated, it->made > 0)
 
 #define ROW lh_allocated
-static const lh_column columns[] = {
+const lh_table lh_allocated_table = LH_TABLE_OF(
+    "heap.allocated", NULL, NULL,
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_of, "that most of them have"),
     LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
                 "the site, and its caller where nine in ten of these have one"),
@@ -35,11 +36,8 @@ static const lh_column columns[] = {
              "objects that were made there: between the first two snapshots, of one since tracking "
              "began",
              LH_WHERE(has_made)),
-    LH_COUNT("stay", NULL, stay, "how many of these are still alive", LH_WHERE(has_made)),
-    LH_END};
+    LH_COUNT("stay", NULL, stay, "how many of these are still alive", LH_WHERE(has_made)));
 #undef ROW
-
-const lh_table lh_allocated_table = LH_TABLE("heap.allocated", NULL, NULL, lh_allocated, columns);
 
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell) {
   (void)report, (void)row;

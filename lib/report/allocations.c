@@ -14,13 +14,12 @@ static const lh_table row_table =
     LH_TABLE("heap.allocated", "row", "rows", lh_usage_told, lh_usage_columns);
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.allocations", NULL, NULL,
     LH_COUNT("total_allocations", NULL, n, "how many rows there are, listed or not"),
     LH_BYTES("whole_bytes", NULL, whole_bytes, "of all rows: of these shares are told"),
-    LH_ROWS("allocations", rows, n, &row_table, "those with most bytes first", LH_LIMITED), LH_END};
+    LH_ROWS("allocations", rows, n, &row_table, "those with most bytes first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.allocations", NULL, NULL, found, answer_columns);
 
 /* " since 500 ms and before 1.0 s", where moments were asked for. */
 static void put_interval(lh_text *text, const lh_usage *usage) {

@@ -45,19 +45,17 @@ LH_CELL(per_call_of, lh_function_usage, cell->as.n = it->total_bytes / it->calls
   LH_COUNT("calls", NULL, calls, "how many; 0 where the profile has no calls"), \
   LH_COUNT("tail_calls", NULL, tail_calls, "the tail calls among them")
 /* clang-format on */
-static const lh_column caller_columns[] = {
-    LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, caller_of, "as above"), CALL_COLUMNS, LH_END};
-static const lh_column called_columns[] = {
-    LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, called_of, "as above"), CALL_COLUMNS, LH_END};
+static const lh_table caller =
+    LH_TABLE_OF("heap.caller", "caller", "callers",
+                LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, caller_of, "as above"), CALL_COLUMNS);
+static const lh_table called =
+    LH_TABLE_OF("heap.called", "function", "functions",
+                LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, called_of, "as above"), CALL_COLUMNS);
 #undef ROW
 
-static const lh_table caller =
-    LH_TABLE("heap.caller", "caller", "callers", lh_call_usage, caller_columns);
-static const lh_table called =
-    LH_TABLE("heap.called", "function", "functions", lh_call_usage, called_columns);
-
 #define ROW lh_function_usage
-static const lh_column function_columns[] = {
+static const lh_table function = LH_TABLE_OF(
+    "heap.calling", "function", "functions",
     LH_BYTES("total_bytes", "total", total_bytes,
              "that it allocated, and all that it called; of recursive calls the outermost counts"),
     LH_SHARE("share", total_bytes),
@@ -75,41 +73,31 @@ static const lh_column function_columns[] = {
     LH_ROWS("callers", callers, n_callers, &caller, "who called it"),
     LH_ROWS("called", called, n_called, &called, "what it called"),
     LH_COMPUTED("function", "function", LH_COLUMN_TEXT, function_of,
-                "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"),
-    LH_END};
-#undef ROW
-
-static const lh_table function =
-    LH_TABLE("heap.calling", "function", "functions", lh_function_usage, function_columns);
-
-#define ROW lh_stack_branch
-static const lh_column branch_columns[] = {
-    LH_BYTES("total_bytes", "total", total_bytes, "that were allocated there and below"),
-    LH_SHARE("share", total_bytes),
-    LH_BYTES("self_bytes", "self", self_bytes, "that were allocated there"),
-    LH_COUNT("depth", NULL, depth, "how many callers it has"),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, branch_site_of, "where it stood"),
-    LH_END};
+                "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
 #undef ROW
 
 LH_ITS(uint32_t, depth_of, lh_stack_branch, it->depth)
 
-static const lh_table branch = LH_TABLE("heap.branch", "branch", "branches", lh_stack_branch,
-                                        branch_columns, .depth = depth_of);
+#define ROW lh_stack_branch
+static const lh_table branch = LH_TABLE_WITH(
+    (.depth = depth_of), "heap.branch", "branch", "branches",
+    LH_BYTES("total_bytes", "total", total_bytes, "that were allocated there and below"),
+    LH_SHARE("share", total_bytes),
+    LH_BYTES("self_bytes", "self", self_bytes, "that were allocated there"),
+    LH_COUNT("depth", NULL, depth, "how many callers it has"),
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, branch_site_of, "where it stood"));
+#undef ROW
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_BYTES("bytes", NULL, calls.bytes, "all that was allocated"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.calls", NULL, NULL, LH_BYTES("bytes", NULL, calls.bytes, "all that was allocated"),
     LH_FLAG("has_calls", has_calls, "calls and times are known"),
     LH_COUNT("total_functions", NULL, calls.n_functions, "how many there are, listed or not"),
     LH_ROWS("functions", calls.functions, calls.n_functions, &function,
             "those with most bytes in total first", LH_LIMITED),
     LH_ROWS("branches", calls.branches, calls.n_branches, &branch,
-            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"),
-    LH_END};
+            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.calls", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

@@ -29,30 +29,23 @@ LH_CELL(type_of, lh_class_row,
 #define RETAINED(heading) \
   LH_BYTES("retained_bytes", heading, retained_bytes, "that would go if all of them went")
 #define OBJECTS LH_COUNT("objects", "objects", objects, "how many")
-static const lh_column columns[] = {
-    RETAINED("retained"), SHARE, SHALLOW, OBJECTS, TYPE, CLASS, LH_END};
-static const lh_column garbage_columns[] = {SHARE, SHALLOW,        OBJECTS, TYPE,
-                                            CLASS, RETAINED(NULL), LH_END};
+static const lh_table class_table = LH_TABLE_OF(
+    "heap.class", "class", "classes", RETAINED("retained"), SHARE, SHALLOW, OBJECTS, TYPE, CLASS);
+static const lh_table garbage_table = LH_TABLE_OF("heap.class", "class", "classes", SHARE, SHALLOW,
+                                                  OBJECTS, TYPE, CLASS, RETAINED(NULL));
 #undef ROW
-
-static const lh_table class_table =
-    LH_TABLE("heap.class", "class", "classes", lh_class_row, columns);
-static const lh_table garbage_table =
-    LH_TABLE("heap.class", "class", "classes", lh_class_row, garbage_columns);
 
 LH_FREED_BY(found, lh_free(it->rows))
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.classes", NULL, NULL,
     LH_COUNT("total_classes", NULL, n, "how many there are, listed or not"),
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
     LH_BYTES("all_bytes", NULL, all_bytes, "of these shares are told", LH_LUA_ONLY),
-    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED),
-    LH_END};
+    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.classes", NULL, NULL, found, answer_columns);
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;

@@ -35,28 +35,21 @@ LH_STYLE(style_of, trial, it->style)
       LH_COUNT("frees_objects", "objects", freed.objects, "how many these are"),                  \
       LH_FLAG("frees_it", freed.frees_it, "the object that is asked for, too; only where one is", \
               LH_ONLY_WHERE(asks))
-static const lh_column freed_columns[] = {FREED, LH_END};
-static const lh_column cut_columns[] = {
-    LH_GONE_COLUMNS(gone.), FREED,
-    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, goes_text, NULL, LH_HEADING(goes_heading),
-                LH_WHERE(asks), LH_UNBROKEN),
-    LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL), LH_END};
-#undef ROW
-
-static const lh_table freed = LH_TABLE("heap.freed", NULL, NULL, trial, freed_columns);
+static const lh_table freed = LH_TABLE_OF("heap.freed", NULL, NULL, FREED);
 static const lh_table cut =
-    LH_TABLE("heap.cut_row", "cut", "cuts", trial, cut_columns, .style = style_of);
+    LH_TABLE_WITH((.style = style_of), "heap.cut_row", "cut", "cuts", LH_GONE_COLUMNS(gone.), FREED,
+                  LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, goes_text, NULL, LH_HEADING(goes_heading),
+                              LH_WHERE(asks), LH_UNBROKEN),
+                  LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL));
+#undef ROW
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_ROWS("cuts", list, n, &cut, "what each of them frees alone"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.what_if", NULL, NULL, LH_ROWS("cuts", list, n, &cut, "what each of them frees alone"),
     LH_INLINE_ROW("together", together, &freed, "what all cuts free together"),
     LH_INLINE_ROW("only_together", only_together, &freed,
-                  "what of that no single one of them frees"),
-    LH_END};
+                  "what of that no single one of them frees"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.what_if", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

@@ -47,8 +47,17 @@ static const char *multiple_heading(const lh_report *report) {
   return report->request.factor != 0 ? f->multiple : NULL;
 }
 
+static lh_style style_of(const lh_report *report, const void *row) {
+  return is_flagged(&report->request, row) ? LH_ALARM : LH_PLAIN;
+}
+
+static const char *line_below(lh_report *report, const void *row) {
+  return lh_allocated_line(report, &((const lh_diff_group *)row)->allocated);
+}
+
 #define ROW lh_diff_group
-static const lh_column group_columns[] = {
+const lh_table lh_group_table = LH_TABLE_WITH(
+    (.style = style_of, .below = line_below), "heap.group", "group", "groups",
     LH_INLINE_TEXT("fingerprint", NULL, fingerprint, "the same in every run of the program",
                    LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
     LH_TEXT("class", NULL, class_name, "its name"),
@@ -79,34 +88,18 @@ static const lh_column group_columns[] = {
     LH_COUNT(NULL, "objects", objects, NULL),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_COUNT, multiple_of, NULL, LH_HEADING(multiple_heading)),
     LH_COUNT_SERIES(NULL, NULL, at, NULL, LH_WIDE, LH_HEADING(each_heading)),
-    LH_EXAMPLE(NULL, "example", example, NULL),
-    LH_TEXT(NULL, "class", class_name, NULL),
-    LH_COMPUTED(NULL, "held by", LH_COLUMN_TEXT, all_holders, NULL),
-    LH_END};
+    LH_EXAMPLE(NULL, "example", example, NULL), LH_TEXT(NULL, "class", class_name, NULL),
+    LH_COMPUTED(NULL, "held by", LH_COLUMN_TEXT, all_holders, NULL));
 #undef ROW
-
-static lh_style style_of(const lh_report *report, const void *row) {
-  return is_flagged(&report->request, row) ? LH_ALARM : LH_PLAIN;
-}
-
-static const char *line_below(lh_report *report, const void *row) {
-  return lh_allocated_line(report, &((const lh_diff_group *)row)->allocated);
-}
-
-const lh_table lh_group_table = LH_TABLE("heap.group", "group", "groups", lh_diff_group,
-                                         group_columns, .style = style_of, .below = line_below);
 
 #define ROW lh_diff_sums
-static const lh_column sums_columns[] = {
-    LH_COUNT("groups", NULL, groups, "how many"),
-    LH_COUNT("grown", NULL, containers, "how many"),
-    LH_COUNT("objects", NULL, objects, "of the groups"),
-    LH_BYTES("retained_bytes", NULL, retained_bytes, "the same"),
-    LH_BYTES("grown_bytes", NULL, grown_bytes, "of the containers"),
-    LH_END};
+static const lh_table sums_table =
+    LH_TABLE_OF("heap.known", NULL, NULL, LH_COUNT("groups", NULL, groups, "how many"),
+                LH_COUNT("grown", NULL, containers, "how many"),
+                LH_COUNT("objects", NULL, objects, "of the groups"),
+                LH_BYTES("retained_bytes", NULL, retained_bytes, "the same"),
+                LH_BYTES("grown_bytes", NULL, grown_bytes, "of the containers"));
 #undef ROW
-
-static const lh_table sums_table = LH_TABLE("heap.known", NULL, NULL, lh_diff_sums, sums_columns);
 
 LH_CELL(absent_unless_known, void, cell->is_absent = !report->request.known)
 LH_CELL(since_of, void, lh_name_asked(cell, report->request.since))

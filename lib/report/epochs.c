@@ -56,7 +56,8 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW run
-static const lh_column row_columns[] = {
+static const lh_table row_table = LH_TABLE_OF(
+    "heap.epoch_row", "interval", "intervals",
     LH_COMPUTED("mark", NULL, LH_COLUMN_NAME, name_of,
                 "the name of the mark that begins the interval; null for the start", LH_OPTIONAL),
     LH_COMPUTED("time_ns", NULL, LH_COLUMN_COUNT, time_of, "of that mark; null for the start",
@@ -65,21 +66,15 @@ static const lh_column row_columns[] = {
     LH_SHARE("share", bytes, .compute = of_all),
     LH_COUNT("objects", "objects", objects, "how many"),
     LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_biggest, NULL),
-    LH_COMPUTED(NULL, "since (UTC)", LH_COLUMN_TEXT, text_of, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "since (UTC)", LH_COLUMN_TEXT, text_of, NULL));
 #undef ROW
-
-static const lh_table row_table =
-    LH_TABLE("heap.epoch_row", "interval", "intervals", run, row_columns);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_epochs", NULL, n, "how many intervals there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.epochs", NULL, NULL, LH_COUNT("total_epochs", NULL, n, "how many intervals there are"),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
-    LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first"), LH_END};
+    LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.epochs", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

@@ -21,7 +21,8 @@ static void same_as(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW lh_growing
-static const lh_column growing_columns[] = {
+static const lh_table growing = LH_TABLE_OF(
+    "heap.collection", "collection", "collections",
     LH_WORD("prospect", NULL, prospect, lh_prospect_name,
             "\"grows\", \"may grow\", \"bounded\" or \"filled once\""),
     LH_TEXT("held_by", NULL, held_by, "a folded path"),
@@ -59,22 +60,15 @@ static const lh_column growing_columns[] = {
     LH_NUMBER("younger_share", younger, "of all objects those that are younger"),
     LH_NUMBER("limit", bound.limit, "in sight of them", LH_WHERE(has_bound)),
     LH_COMPUTED("same_as", NULL, LH_COLUMN_TEXT, same_as,
-                "held_by of an earlier row with just the same elements", LH_OPTIONAL),
-    LH_END};
+                "held_by of an earlier row with just the same elements", LH_OPTIONAL));
 #undef ROW
-
-static const lh_table growing =
-    LH_TABLE("heap.collection", "collection", "collections", lh_growing, growing_columns);
 
 #define ROW lh_growings
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_collections", NULL, n, "how many there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.growing", NULL, NULL, LH_COUNT("total_collections", NULL, n, "how many there are"),
     LH_COUNT("total_filled_once", NULL, n_filled_once, "how many of them were filled once"),
-    LH_ROWS("collections", list, n, &growing, "with what was filled once at the end", LH_LIMITED),
-    LH_END};
+    LH_ROWS("collections", list, n, &growing, "with what was filled once at the end", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.growing", NULL, NULL, lh_growings, answer_columns);
 
 /* }=================================================================================== */
 

@@ -77,7 +77,8 @@ LH_CELL(still, found, set_part(cell, it->answer.still))
 LH_CELL(now, found, set_part(cell, it->answer.now))
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.comparison", NULL, NULL,
     LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
     LH_FLAG("fixed", answer.is_fixed, "something no longer grows, and nothing still does"),
@@ -85,11 +86,8 @@ static const lh_column answer_columns[] = {
                 "the row that the answer names, by what holds it; or null", LH_OPTIONAL),
     LH_COMPUTED("still_grows", NULL, LH_COLUMN_TEXT, still, "the same", LH_OPTIONAL),
     LH_COMPUTED("grows_now", NULL, LH_COLUMN_TEXT, now, "the same", LH_OPTIONAL),
-    LH_GROWTH_COLUMNS(growth.),
-    LH_END};
+    LH_GROWTH_COLUMNS(growth.));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.comparison", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

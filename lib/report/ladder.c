@@ -54,16 +54,15 @@ static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
 LH_ITS(bool, has_times, lh_growth_found, it->seconds > 0)
 
 #define ROW lh_growth_found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.growth", NULL, NULL,
     LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
     LH_NUMBER("seconds", seconds,
               "from the second snapshot (of two, the first) to the last; null if not known",
               LH_WHERE(has_times)),
-    LH_GROWTH_COLUMNS(), LH_END};
+    LH_GROWTH_COLUMNS());
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.growth", NULL, NULL, lh_growth_found, answer_columns);
 
 /* }=================================================================================== */
 

@@ -105,7 +105,8 @@ LH_CELL(since_of, found, lh_name_of_mark(cell, it->since))
 LH_ITS(bool, has_cells, found, it->map.n_cells > 0)
 
 #define ROW of_type
-static const lh_column type_columns[] = {
+static const lh_table type_table = LH_TABLE_OF(
+    "heap.map_type", "type", "types",
     LH_BYTES("mapped_bytes", "on the map", mapped.bytes, "of the blocks at their addresses"),
     LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, type_share_of, NULL),
     LH_COMPUTED("beside_bytes", "not on it", LH_COLUMN_BYTES, beside_of,
@@ -116,15 +117,12 @@ static const lh_column type_columns[] = {
     LH_COMPUTED("squares", NULL, LH_COLUMN_TEXT, plane_of,
                 "eighths of each square that it has, as letters from a, none, to i, all of it; in "
                 "front of a letter how many squares in a row have it, if it is not one; behind the "
-                "last all are empty"),
-    LH_END};
+                "last all are empty"));
 #undef ROW
 
-static const lh_table type_table =
-    LH_TABLE("heap.map_type", "type", "types", of_type, type_columns);
-
 #define ROW lh_region
-static const lh_column region_columns[] = {
+static const lh_table region_table = LH_TABLE_OF(
+    "heap.map_region", "region", "regions",
     LH_BYTES("hole_bytes", "hole before", hole_bytes, "between the region before and this one"),
     LH_COMPUTED("bytes", "region", LH_COLUMN_BYTES, region_bytes_of, "from its start to its end"),
     LH_BYTES("mapped_bytes", "on the map", bytes, "of objects in it"),
@@ -132,32 +130,24 @@ static const lh_column region_columns[] = {
     LH_COUNT("objects", "objects", objects, "how many begin in it"),
     LH_COMPUTED("from", "from", LH_COLUMN_TEXT, region_from_of, "the address of its first byte",
                 LH_UNBROKEN),
-    LH_COMPUTED("to", NULL, LH_COLUMN_TEXT, region_to_of, "the address behind its last byte"),
-    LH_END};
+    LH_COMPUTED("to", NULL, LH_COLUMN_TEXT, region_to_of, "the address behind its last byte"));
 #undef ROW
 
-static const lh_table region_table =
-    LH_TABLE("heap.map_region", "region", "regions", lh_region, region_columns);
-
 #define ROW object
-static const lh_column object_columns[] = {
+static const lh_table object_table = LH_TABLE_OF(
+    "heap.map_object", "object", "objects",
     LH_BYTES("mapped_bytes", "on the map", bytes, "of the block at its address"),
     LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, id, lh_cell_shallow, "all of its own"),
     LH_COMPUTED("begins", NULL, LH_COLUMN_TEXT, object_address_of,
                 "the address of its first byte, which of userdata is not what Lua prints"),
-    LH_EXAMPLE(NULL, "address", id, NULL),
-    LH_OBJECT("object", id, "as Lua prints it", LH_ADDRESS),
+    LH_EXAMPLE(NULL, "address", id, NULL), LH_OBJECT("object", id, "as Lua prints it", LH_ADDRESS),
     LH_OF("text", "class", LH_COLUMN_TEXT, id, lh_cell_what,
-          "its class, and of a string its beginning"),
-    LH_END};
+          "its class, and of a string its beginning"));
 #undef ROW
 
-static const lh_table object_table =
-    LH_TABLE("heap.map_object", "object", "objects", object, object_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("objects", NULL, map.all.objects, "how many there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.map", NULL, NULL, LH_COUNT("objects", NULL, map.all.objects, "how many there are"),
     LH_BYTES("shallow_bytes", NULL, map.all.shallow_bytes, "of all of them"),
     LH_BYTES("mapped_bytes", NULL, map.all.bytes, "of these, on the map"),
     LH_BYTES("beside_bytes", NULL, beside_bytes, "of these, at addresses that no snapshot has"),
@@ -183,11 +173,8 @@ static const lh_column answer_columns[] = {
     LH_ROWS("regions", map.regions, map.n_regions, &region_table, "in the order of addresses"),
     LH_COUNT("objects_here", NULL, map.in_cells, "so many have bytes in the squares"),
     LH_ROWS("list", objects, map.n_objects, &object_table,
-            "the first of these, in the order of addresses; without a limit all if they are few"),
-    LH_END};
+            "the first of these, in the order of addresses; without a limit all if they are few"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.map", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

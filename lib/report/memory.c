@@ -37,22 +37,20 @@ LH_CELL(of_the_peak, lh_timeline_site, cell->as.n = it->peak_bytes,
         cell->whole = ((const found *)report->answer)->timeline.peak_bytes)
 
 #define ROW lh_timeline_site
-static const lh_column line_columns[] = {
+static const lh_table line_table = LH_TABLE_OF(
+    "heap.memory_line", "line", "lines",
     LH_BYTES("peak_bytes", "at the peak", peak_bytes, "that lived when the heap was biggest"),
     LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, of_the_peak, NULL),
     LH_BYTES("end_bytes", "at the end", end_bytes, "that lived at the end"),
     LH_COMPUTED("bytes", NULL, LH_COLUMN_BYTES_SERIES, line_bytes_of, "at each moment"),
     LH_COMPUTED(
         "site", "allocated at", LH_COLUMN_TEXT, site_of,
-        "the line, and the function if there is one alone; or how many others it stands for"),
-    LH_END};
+        "the line, and the function if there is one alone; or how many others it stands for"));
 #undef ROW
 
-static const lh_table line_table =
-    LH_TABLE("heap.memory_line", "line", "lines", lh_timeline_site, line_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.memory", NULL, NULL,
     LH_COUNT("interval_ns", NULL, timeline.interval_ns, "from one moment to the next"),
     LH_BYTES("peak_bytes", NULL, timeline.peak_bytes, "of the heap when it was biggest"),
     LH_COUNT("peak_ns", NULL, timeline.peak_ns, "and when that was"),
@@ -62,11 +60,8 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("before_tracking", NULL, LH_COLUMN_BYTES_SERIES, old_of,
                 "of what was there when tracking began, and is not freed yet"),
     LH_ROWS("lines", timeline.sites, timeline.n_sites, &line_table,
-            "that held most at any time first; the last stands for all others"),
-    LH_END};
+            "that held most at any time first; the last stands for all others"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.memory", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

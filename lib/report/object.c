@@ -148,22 +148,19 @@ LH_MADE_TEXT(address_there, elsewhere, lh_copy_text(lh_address_text(it->snapshot
 LH_CELL(shallow_there, elsewhere, cell->as.n = lh_shallow_bytes(it->snapshot, it->id))
 
 #define ROW elsewhere
-static const lh_column elsewhere_columns[] = {
-    LH_COUNT("in", NULL, number, "the number of that snapshot, 0 the first"),
-    LH_NAME("name", name, "of its file"),
-    LH_COMPUTED("address", NULL, LH_COLUMN_TEXT, address_there, "null where it was not there",
-                LH_WHERE(was_there)),
-    LH_COMPUTED("shallow_bytes", NULL, LH_COLUMN_BYTES, shallow_there, "its own there",
-                LH_WHERE(was_there)),
-    LH_END};
+static const lh_table elsewhere_table =
+    LH_TABLE_OF("heap.elsewhere", "snapshot", "snapshots",
+                LH_COUNT("in", NULL, number, "the number of that snapshot, 0 the first"),
+                LH_NAME("name", name, "of its file"),
+                LH_COMPUTED("address", NULL, LH_COLUMN_TEXT, address_there,
+                            "null where it was not there", LH_WHERE(was_there)),
+                LH_COMPUTED("shallow_bytes", NULL, LH_COLUMN_BYTES, shallow_there, "its own there",
+                            LH_WHERE(was_there)));
 #undef ROW
 
-static const lh_table elsewhere_table =
-    LH_TABLE("heap.elsewhere", "snapshot", "snapshots", elsewhere, elsewhere_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_OBJECT("object", id, "itself", LH_ADDRESS),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.object_view", NULL, NULL, LH_OBJECT("object", id, "itself", LH_ADDRESS),
     LH_OF("text", NULL, LH_COLUMN_TEXT, id, text_of, "as Lua prints it"),
     LH_BYTES("shallow_bytes", NULL, object.shallow_bytes, "its own"),
     LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained,
@@ -217,11 +214,8 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "of a coroutine, the innermost first",
                 LH_ONLY_WHERE(is_thread)),
     LH_ROWS("elsewhere", others, n_others, &elsewhere_table,
-            "the same object in other snapshots of the same state"),
-    LH_END};
+            "the same object in other snapshots of the same state"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.object_view", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

@@ -49,7 +49,8 @@ static void functions_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW told_path
-static const lh_column path_columns[] = {
+static const lh_table path_table = LH_TABLE_OF(
+    "heap.told_path", "path", "paths",
     LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of, "in Lua's language"),
     LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
                 "who holds the function that the text begins at; null where it says so",
@@ -61,22 +62,17 @@ static const lh_column path_columns[] = {
     LH_STRING("name", cut.name, "the field that this is in, as code names it", LH_WHERE(has_name)),
     LH_COMPUTED("functions", NULL, LH_COLUMN_TEXTS, functions_of, "some that name it",
                 LH_WHERE(has_name)),
-    LH_COUNT("total_functions", NULL, cut.n_functions, "how many do", LH_WHERE(has_name)),
-    LH_END};
+    LH_COUNT("total_functions", NULL, cut.n_functions, "how many do", LH_WHERE(has_name)));
 #undef ROW
-
-static const lh_table path_table =
-    LH_TABLE("heap.told_path", "path", "paths", told_path, path_columns);
 
 LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.paths", NULL, NULL,
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
-    LH_ROWS("paths", told, n, &path_table, "the shortest first"), LH_END};
+    LH_ROWS("paths", told, n, &path_table, "the shortest first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.paths", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

@@ -44,7 +44,8 @@ static void note_of(lh_report *report, const void *row, lh_cell *cell) {
 LH_STYLE(style_of, lh_edge, it->weak || !is_alive(report, it) ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_edge
-static const lh_column referrer_columns[] = {
+static const lh_table referrer_table = LH_TABLE_WITH(
+    (.style = style_of), "heap.referrer", "reference", "references",
     LH_COMPUTED("class", NULL, LH_COLUMN_TEXT, root_of, "\"root\", and no more of these",
                 LH_ONLY_WHERE(is_from_root)),
     LH_OBJECT("object", source, "that refers to it", LH_ADDRESS, LH_ONLY_WHERE(is_from_object)),
@@ -60,20 +61,15 @@ static const lh_column referrer_columns[] = {
     LH_OF(NULL, "from", LH_COLUMN_TEXT, source, lh_cell_path, NULL),
     LH_COMPUTED("weak", NULL, LH_COLUMN_FLAG, weak_of, "keeps nothing alive"),
     LH_FLAG("ignored", left_out, "is left out"),
-    LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "it is from what is alive"),
-    LH_END};
+    LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "it is from what is alive"));
 #undef ROW
-
-static const lh_table referrer_table = LH_TABLE("heap.referrer", "reference", "references", lh_edge,
-                                                referrer_columns, .style = style_of);
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.referrers", NULL, NULL,
     LH_COUNT("total_referrers", NULL, total, "how many references there are, listed or not"),
-    LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first"), LH_END};
+    LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.referrers", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

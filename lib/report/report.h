@@ -122,10 +122,16 @@
 #define LH_LIMITED .is_limited = true
 #define LH_END {.kind = LH_COLUMN_END}
 
-/* What structs of `type` have in them. */
+/* What structs of `type` have in them, by columns that several tables have; and of ROW, by these
+** columns. `more`, in parentheses: further fields of the table. */
 #define LH_TABLE(its_name, its_one, its_many, type, ...) \
   {.name = its_name, .one = its_one, .many = its_many, .row_bytes = sizeof(type), \
    .columns = __VA_ARGS__}
+#define LH_TABLE_OF(its_name, its_one, its_many, ...) \
+  LH_TABLE(its_name, its_one, its_many, ROW, (const lh_column[]){__VA_ARGS__, LH_END})
+#define LH_TABLE_WITH(more, its_name, its_one, its_many, ...) \
+  LH_TABLE(its_name, its_one, its_many, ROW, (const lh_column[]){__VA_ARGS__, LH_END}, LH_BARE more)
+#define LH_BARE(...) __VA_ARGS__
 /* clang-format on */
 
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report

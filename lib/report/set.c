@@ -15,17 +15,14 @@ enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
 LH_ITS(bool, has_through, lh_holder, it->through)
 
 #define ROW lh_holder
-static const lh_column holder_columns[] = {
-    LH_TEXT("path", NULL, path, "folded"),
-    LH_TEXT("through", NULL, through, "who holds the function where the path begins at one",
-            LH_OPTIONAL),
-    LH_COUNT("through_objects", NULL, through_objects, "of how many objects that is so",
-             LH_WHERE(has_through)),
-    LH_COUNT("objects", NULL, objects, "how many there are"), LH_END};
-#undef ROW
-
 static const lh_table holder_table =
-    LH_TABLE("heap.held_by", "other path", "other paths", lh_holder, holder_columns);
+    LH_TABLE_OF("heap.held_by", "other path", "other paths", LH_TEXT("path", NULL, path, "folded"),
+                LH_TEXT("through", NULL, through,
+                        "who holds the function where the path begins at one", LH_OPTIONAL),
+                LH_COUNT("through_objects", NULL, through_objects, "of how many objects that is so",
+                         LH_WHERE(has_through)),
+                LH_COUNT("objects", NULL, objects, "how many there are"));
+#undef ROW
 
 LH_ITS(bool, is_shown, lh_merged_row, it->hidden == 0)
 
@@ -72,13 +69,13 @@ LH_ITS(uint32_t, depth_of, lh_merged_row, it->depth)
 LH_STYLE(style_of, lh_merged_row, it->hidden > 0 ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_merged_row
-static const lh_column way_columns[] = {
+static const lh_table way = LH_TABLE_WITH(
+    (.depth = depth_of, .style = style_of), "heap.way", "row", "rows",
     LH_COUNT("depth", NULL, depth, "0 for the root"),
     LH_COUNT("objects", NULL, objects, "of the set, there and further on"),
     LH_BYTES("retained_bytes", "retained", bytes,
              "of what would go with the set, that which hangs here"),
-    LH_SHARE("share", bytes, .compute = of_the_set),
-    LH_COUNT(NULL, "objects", objects, NULL),
+    LH_SHARE("share", bytes, .compute = of_the_set), LH_COUNT(NULL, "objects", objects, NULL),
     LH_COUNT("hidden", NULL, hidden,
              "only where it is about what is not shown: so many rows of that level",
              LH_ONLY_WHERE(is_hidden)),
@@ -98,18 +95,14 @@ static const lh_column way_columns[] = {
     LH_EXAMPLE("example", NULL, id, "one of them, of the set if any is",
                LH_ONLY_WHERE(is_below_the_root)),
     LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_below_the_root)),
-    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, text_of, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, text_of, NULL));
 #undef ROW
-
-static const lh_table way = LH_TABLE("heap.way", "row", "rows", lh_merged_row, way_columns,
-                                     .depth = depth_of, .style = style_of);
 
 LH_ITS(bool, has_elsewhere, lh_merged_paths, it->objects_elsewhere > 0)
 
 #define ROW lh_merged_paths
-static const lh_column answer_columns[] = {
-    LH_COUNT("objects", NULL, objects, "those of the set that are alive"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.ways", NULL, NULL, LH_COUNT("objects", NULL, objects, "those of the set that are alive"),
     LH_CLASS(NULL, class_index, "of all these; null: they are of several classes", LH_OPTIONAL,
              LH_WITHOUT_TYPE),
     LH_BYTES("retained_bytes", NULL, bytes, "what would be freed if all of them went"),
@@ -124,11 +117,8 @@ static const lh_column answer_columns[] = {
     LH_INLINE_ROW("elsewhere", elsewhere, &holder_table,
                   "the path by which most of these would, null where there are none",
                   LH_WHERE(has_elsewhere)),
-    LH_ROWS("rows", rows, n_rows, &way, "the tree, in the order in which text has it"),
-    LH_END};
+    LH_ROWS("rows", rows, n_rows, &way, "the tree, in the order in which text has it"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.ways", NULL, NULL, lh_merged_paths, answer_columns);
 
 /* }=================================================================================== */
 

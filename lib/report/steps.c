@@ -83,7 +83,8 @@ LH_CELL(skipped_of, lh_step, cell->as.n = it->skipped)
 LH_ITS(bool, is_skipped, lh_step, it->skipped > 0)
 
 #define ROW lh_step
-static const lh_column step_columns[] = {
+const lh_table lh_step_table = LH_TABLE_WITH(
+    (.style = style_of), "heap.step", "step", "steps",
     LH_COMPUTED("label", "reference", LH_COLUMN_TEXT, reference_of, "how it is referred to"),
     LH_OF(NULL, "class", LH_COLUMN_TEXT, target, lh_cell_what, NULL),
     LH_OBJECT("object", target, "what that leads to; null where a row stands for several",
@@ -94,19 +95,14 @@ static const lh_column step_columns[] = {
     LH_OF("retained_bytes", "retained", LH_COLUMN_BYTES, target, lh_cell_retained,
           "what would go if it went", LH_OPTIONAL),
     LH_COMPUTED("skipped", NULL, LH_COLUMN_COUNT, skipped_of, "for how many steps the row stands",
-                LH_ONLY_WHERE(is_skipped)),
-    LH_END};
+                LH_ONLY_WHERE(is_skipped)));
 #undef ROW
-
-const lh_table lh_step_table =
-    LH_TABLE("heap.step", "step", "steps", lh_step, step_columns, .style = style_of);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "from the root on"), LH_END};
+static const lh_table answer =
+    LH_TABLE_OF("heap.steps", NULL, NULL,
+                LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "from the root on"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.steps", NULL, NULL, found, answer_columns);
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;

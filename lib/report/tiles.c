@@ -95,7 +95,8 @@ static lh_style style_of(const lh_report *report, const void *row) {
 LH_ITS(uint32_t, depth_of, lh_tile, it->depth)
 
 #define ROW lh_tile
-static const lh_column tile_columns[] = {
+static const lh_table tile_table = LH_TABLE_WITH(
+    (.depth = depth_of, .style = style_of), "heap.tile", "part", "parts",
     LH_WORD("kind", NULL, kind, lh_tile_kind_name,
             "\"object\", \"list\", \"tree\", \"group\", \"shared\", \"own\" or \"rest\""),
     LH_COUNT("depth", NULL, depth, "0 for the first"),
@@ -126,15 +127,12 @@ static const lh_column tile_columns[] = {
               LH_ONLY_WHERE(has_position)),
     LH_FLAG("opens", opens, "there is something below", LH_ONLY_WHERE(is_vertex)),
     LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_object)),
-    LH_COMPUTED(NULL, "keeps alive", LH_COLUMN_TEXT, text_of, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "keeps alive", LH_COLUMN_TEXT, text_of, NULL));
 #undef ROW
 
-static const lh_table tile_table = LH_TABLE("heap.tile", "part", "parts", lh_tile, tile_columns,
-                                            .depth = depth_of, .style = style_of);
-
 #define ROW lh_told_tiles
-static const lh_column answer_columns[] = {
+static const lh_table told_tiles_table = LH_TABLE_OF(
+    "heap.tiles", NULL, NULL,
     LH_WORD("by", NULL, by, lh_tree_by_name, "\"object\", \"class\", \"place\" or \"module\""),
     LH_BYTES("whole_bytes", NULL, tiles.whole_bytes, "of the root"),
     LH_BYTES("before_bytes", NULL, tiles.before_bytes, "of the root before", .compute = before_of,
@@ -142,12 +140,8 @@ static const lh_column answer_columns[] = {
     LH_COUNT("positions", NULL, tiles.n_positions, "on the axis of time"),
     LH_ROWS("above", tiles.above, tiles.n_above, &tile_table, "the way from the root to the first"),
     LH_ROWS("rows", tiles.list, tiles.n, &tile_table,
-            "in preorder, biggest first; those below a row add up to it"),
-    LH_END};
+            "in preorder, biggest first; those below a row add up to it"));
 #undef ROW
-
-static const lh_table told_tiles_table =
-    LH_TABLE("heap.tiles", NULL, NULL, lh_told_tiles, answer_columns);
 
 /* }=================================================================================== */
 

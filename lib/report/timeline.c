@@ -35,19 +35,16 @@ LH_CELL(time_of, mark, cell->as.n = it->info->time_ns)
 LH_CELL(is_snapshot, mark, cell->as.flag = it->info->is_snapshot)
 
 #define ROW mark
-static const lh_column mark_columns[] = {
+static const lh_table mark_table = LH_TABLE_OF(
+    "heap.timeline_mark", "mark", "marks",
     LH_COMPUTED("name", NULL, LH_COLUMN_NAME, name_of, "as the program gave it"),
     LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of_mark,
                 "what people call it: its name or time"),
     LH_COMPUTED("time_ns", NULL, LH_COLUMN_COUNT, time_of, "nanoseconds since 1970, UTC"),
     LH_COMPUTED("is_snapshot", NULL, LH_COLUMN_FLAG, is_snapshot, "a snapshot left it"),
     LH_COUNT("position", NULL, position, "what is there or behind it was allocated after the mark"),
-    LH_COUNT("marks", NULL, n, "so many are in the bin, of which this is the youngest"),
-    LH_END};
+    LH_COUNT("marks", NULL, n, "so many are in the bin, of which this is the youngest"));
 #undef ROW
-
-static const lh_table mark_table =
-    LH_TABLE("heap.timeline_mark", "mark", "marks", mark, mark_columns);
 
 LH_ITS(bool, has_class, lh_layer, it->class_index != UINT32_MAX)
 LH_ITS(bool, has_type, lh_layer, it->type != LH_TYPE_ROOT)
@@ -92,7 +89,8 @@ LH_HEADING_OF(type_heading, ((const found *)report->answer)->by == LH_AGES_OF_TY
 LH_HEADING_OF(label_heading, lh_age_chart_by_name(((const found *)report->answer)->by))
 
 #define ROW lh_layer
-static const lh_column layer_columns[] = {
+static const lh_table layer_table = LH_TABLE_OF(
+    "heap.timeline_layer", "layer", "layers",
     LH_COMPUTED("label", NULL, LH_COLUMN_TEXT, label_of,
                 "the class, type or path; or \"all others\""),
     LH_WORD("type", NULL, type, lh_type_name, "null of all others", LH_WHERE(has_type)),
@@ -104,16 +102,11 @@ static const lh_column layer_columns[] = {
     LH_BYTES("bytes", NULL, all.bytes, "their shallow sizes"),
     LH_COMPUTED("bin_bytes", NULL, LH_COLUMN_BYTES_SERIES, bytes_in_bins, "in each bin"),
     LH_COMPUTED("bin_objects", NULL, LH_COLUMN_COUNT_SERIES, objects_in_bins, "the same"),
-    LH_BYTES(NULL, "shallow", all.bytes, NULL),
-    LH_SHARE("share", all.bytes),
+    LH_BYTES(NULL, "shallow", all.bytes, NULL), LH_SHARE("share", all.bytes),
     LH_COUNT(NULL, "objects", all.objects, NULL),
     LH_WORD(NULL, NULL, type, lh_type_name, NULL, LH_WHERE(has_type), LH_HEADING(type_heading)),
-    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, told_label_of, NULL, LH_HEADING(label_heading)),
-    LH_END};
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, told_label_of, NULL, LH_HEADING(label_heading)));
 #undef ROW
-
-static const lh_table layer_table =
-    LH_TABLE("heap.timeline_layer", "layer", "layers", lh_layer, layer_columns);
 
 static void begins_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = row;
@@ -127,7 +120,8 @@ LH_CELL(bytes_of_all, found, set_bins(report, it->chart.bins, offsetof(lh_count,
 LH_CELL(objects_of_all, found, set_bins(report, it->chart.bins, offsetof(lh_count, objects), cell))
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.timeline", NULL, NULL,
     LH_WORD("by", NULL, by, lh_age_chart_by_name,
             "what layers are: \"class\", \"type\", \"place\""),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more"),
@@ -148,11 +142,8 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("bin_objects", NULL, LH_COLUMN_COUNT_SERIES, objects_of_all, "the same"),
     LH_ROWS("layers", chart.layers, chart.n_layers, &layer_table,
             "the biggest first; all others last, if there are any"),
-    LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first"),
-    LH_END};
+    LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.timeline", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

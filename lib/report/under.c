@@ -45,7 +45,8 @@ LH_ITS(uint32_t, depth_of, lh_branch, it->depth)
 LH_STYLE(style_of, lh_branch, it->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_branch
-static const lh_column branch_columns[] = {
+static const lh_table branch = LH_TABLE_WITH(
+    (.depth = depth_of, .style = style_of), "heap.branch", "row", "rows",
     LH_WORD("kind", NULL, kind, lh_branch_kind_name,
             "\"object\", \"list\", \"tree\", \"group\" or \"rest\""),
     LH_COUNT("depth", NULL, depth, "0 for the object itself"),
@@ -57,22 +58,17 @@ static const lh_column branch_columns[] = {
     LH_BYTES("retained_bytes", "retained", retained_bytes, "of all of them"),
     LH_SHARE("share", retained_bytes, .compute = of_the_top),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of all of them"),
-    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, text_of, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, text_of, NULL));
 #undef ROW
-
-static const lh_table branch = LH_TABLE("heap.branch", "row", "rows", lh_branch, branch_columns,
-                                        .depth = depth_of, .style = style_of);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("matches", NULL, matches,
-             "how many objects were meant; the one that retains most was taken"),
-    LH_HELD_BY(NULL, id, "its path, null for the root"),
-    LH_ROWS("rows", rows, n, &branch, "in the order of the tree"), LH_END};
+static const lh_table answer =
+    LH_TABLE_OF("heap.under", NULL, NULL,
+                LH_COUNT("matches", NULL, matches,
+                         "how many objects were meant; the one that retains most was taken"),
+                LH_HELD_BY(NULL, id, "its path, null for the root"),
+                LH_ROWS("rows", rows, n, &branch, "in the order of the tree"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.under", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
