@@ -558,7 +558,7 @@ describe("the examples of heapattach's manual page", function()
     support.run({"cp", "b", folder}, {cwd = dir})
     support.write_file(folder .. "/core.4711", "")
     support.write_file(folder .. "/there", table.concat(one, "\n") .. "\n")
-    local page = support.read_file(support.root .. "/cli/man/heapattach.1")
+    local page = support.read_file(support.build .. "/man/heapattach.1")
     local n = 0
     for line in page:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do
       local command = line:match("^%.Dl (heapattach .*)") or line:match("^heapattach .*")

@@ -255,7 +255,7 @@ static sampled sample(const storm *how, bool never_fork, unsigned n) {
   sampled s;
   pid_t pid = start_storm(how);
   open_storm(how, pid, &s);
-  take_samples(&s, never_fork, n);
+  take_samples(&s, never_fork, soak_times(n));
   lh_target_free(s.target);
   end_storm(pid);
   return s;
@@ -386,9 +386,9 @@ static void check_core(void) {
 static void test_cores(void **unused) {
   (void)unused;
   const storm how = {0};
-  const int times = 4 * (int)soak_factor();
+  const unsigned times = soak_times(4);
   pid_t pid = start_storm(&how);
-  for (int i = 0; i < times && make_core(pid); i++) check_core();
+  for (unsigned i = 0; i < times && make_core(pid); i++) check_core();
   end_storm(pid);
 }
 
