@@ -268,8 +268,8 @@ typedef struct lh_symbols lh_symbols;
 /* symbols.c: reads the files that were mapped, and the target's memory (not a frozen copy's, which
 ** may be gone). False: the address is in no mapped ELF file's code. A symbol is only told if its
 ** file is to be had, and is still the one that was mapped; it may be any bytes. At most some ms for
-** each file that is asked for first; but a file's server may never answer, so `reading` (NULL: nobody
-** asks) tells which it is. `symbols` may be NULL. */
+** each file that is asked for first; but a file's server may never answer, so `reading` (NULL:
+** nobody asks) tells which it is. `symbols` may be NULL. */
 lh_symbols *lh_symbols_open(const lh_target *target, lh_reading *reading);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);

@@ -7,9 +7,9 @@
 ** faults, or takes more time than any heap of that size can, nothing is lost but the child: the
 ** file has no name before it is known to be sound (file.h).
 **
-** The child opens files that the target has mapped, and the server of such a file may never answer:
-** no signal ends whoever waits for it then. So the parent waits for some seconds only. It leaves the
-** child to that wait, and another child writes the snapshot without names from files.
+** The child opens files that the target has mapped, and the server of such a file may never
+** answer: no signal ends whoever waits for it then. So the parent waits for some seconds only. It
+** leaves the child to that wait, and another child writes the snapshot without names from files.
 */
 #include <errno.h>
 #include <poll.h>
