@@ -6,43 +6,33 @@
 /* {=== Columns ======================================================================== */
 
 #define ROW lh_accumulated
-static const lh_column accumulated_columns[] = {
-    LH_CLASS(NULL, class_index, "what accumulated"),
+static const lh_table accumulated = LH_TABLE_OF(
+    "heap.accumulated", "class", "classes", LH_CLASS(NULL, class_index, "what accumulated"),
     LH_COUNT("objects", NULL, objects, "of a list or tree all its elements"),
     LH_BYTES("retained_bytes", NULL, bytes, "that would go with them"),
-    LH_EXAMPLE("example", NULL, example, "the one that retains most"), LH_END};
+    LH_EXAMPLE("example", NULL, example, "the one that retains most"));
 #undef ROW
 
-static const lh_table accumulated =
-    LH_TABLE("heap.accumulated", "class", "classes", lh_accumulated, accumulated_columns);
-
 #define ROW lh_suspect
-static const lh_column suspect_columns[] = {
+const lh_table lh_suspect_table = LH_TABLE_OF(
+    "heap.suspect", "suspect", "suspects",
     LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
             "\"holder\", \"itself\", \"list\" or \"tree\""),
-    LH_OBJECT("object", id, "the place", LH_ADDRESS),
-    LH_HELD_BY(NULL, id, "its path"),
+    LH_OBJECT("object", id, "the place", LH_ADDRESS), LH_HELD_BY(NULL, id, "its path"),
     LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
     LH_COUNT("objects", NULL, objects, "how many have accumulated"),
     LH_COUNT("total_classes", NULL, n_classes, "of how many classes these are"),
     LH_BYTES("around_bytes", NULL, around_bytes,
              "of these bytes those of the place itself, and of what lies between it and them"),
-    LH_INLINE_ROWS("accumulated", accumulated, n_accumulated, &accumulated, "the first four"),
-    LH_END};
+    LH_INLINE_ROWS("accumulated", accumulated, n_accumulated, &accumulated, "the first four"));
 #undef ROW
-
-const lh_table lh_suspect_table =
-    LH_TABLE("heap.suspect", "suspect", "suspects", lh_suspect, suspect_columns);
 
 #define ROW lh_suspects
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_suspects", NULL, n, "how many there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.suspects", NULL, NULL, LH_COUNT("total_suspects", NULL, n, "how many there are"),
     LH_BYTES("least_bytes", NULL, least_bytes, "what a suspect has at least"),
-    LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED),
-    LH_END};
+    LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.suspects", NULL, NULL, lh_suspects, answer_columns);
 
 /* }=================================================================================== */
 
@@ -173,10 +163,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_suspects, lh_find_suspects(snapshot, it, error))
 LH_FREED_BY(lh_suspects, lh_suspects_free(it))
 
-const lh_question lh_suspects_question = {.name = "suspects",
-                                          .help = "what holds much, and where it accumulates",
-                                          .answer = &answer,
-                                          .main = "suspects",
-                                          .ask = ask,
-                                          .free = let_go,
-                                          .tell = tell};
+LH_QUESTION(suspects, .help = "what holds much, and where it accumulates", .main = "suspects",
+            .free = let_go);

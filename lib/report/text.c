@@ -17,7 +17,7 @@ typedef struct plain {
 static void add_line(lh_teller *teller, lh_style style, const char *line) {
   plain *p = (plain *)(void *)teller;
   (void)style;
-  if (p->text.n == 0) line += strspn(line, "\n");
+  while (p->text.n == 0 && *line == '\n') line++;
   lh_text_string(&p->text, line);
   lh_text_string(&p->text, "\n");
 }
