@@ -26,11 +26,11 @@ static const char *check_path(lua_State *L, int index) {
   return path;
 }
 
-static uint64_t check_string_limit(lua_State *L, int option_index, int value_index) {
+static uint64_t check_string_limit(lua_State *L) {
   int is_integer;
-  lua_Integer limit = lua_tointegerx(L, value_index, &is_integer);
-  bool good = lua_type(L, value_index) == LUA_TNUMBER && is_integer && limit >= 0;
-  luaL_argcheck(L, good, option_index, "'strings' must be a number of bytes, 0 or more");
+  lua_Integer limit = lua_tointegerx(L, -1, &is_integer);
+  bool good = lua_type(L, -1) == LUA_TNUMBER && is_integer && limit >= 0;
+  luaL_argcheck(L, good, 2, "'strings' must be a number of bytes, 0 or more");
   return (uint64_t)limit;
 }
 
@@ -39,21 +39,14 @@ typedef struct snapshot_options {
   bool background;
 } snapshot_options;
 
-static void check_options(lua_State *L, int index, snapshot_options *options) {
-  if (lua_isnoneornil(L, index)) return;
-  luaL_checktype(L, index, LUA_TTABLE);
-  lua_pushnil(L);
-  while (lua_next(L, index)) {
-    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    if (strcmp(name, "strings") == 0) {
-      options->take.string_bytes = check_string_limit(L, index, lua_gettop(L));
-    } else if (strcmp(name, "background") == 0) {
-      options->background = lua_toboolean(L, -1);
-    } else {
-      luaL_argerror(L, index, "the options are 'strings' and 'background'");
-    }
-    lua_pop(L, 1);
-  }
+static void read_option(lua_State *L, const char *name, void *out) {
+  snapshot_options *options = out;
+  if (strcmp(name, "strings") == 0)
+    options->take.string_bytes = check_string_limit(L);
+  else if (strcmp(name, "background") == 0)
+    options->background = lua_toboolean(L, -1);
+  else
+    luaL_argerror(L, 2, "the options are 'strings' and 'background'");
 }
 
 /* {=== Background snapshots ========================================================== */
@@ -148,7 +141,7 @@ static int heap_snapshot(lua_State *L) {
   lh_taken taken;
   lh_error error;
   const char *path = check_path(L, 1);
-  check_options(L, 2, &options);
+  hl_read_options(L, 2, read_option, &options);
   if (options.background) return start_job(L, path, &options.take);
   if (lh_take_snapshot(L, path, &options.take, &taken, &error) < 0) return hl_fail(L, &error);
   return push_taken(L, &taken);
@@ -236,21 +229,14 @@ typedef struct stats_options {
   bool objects, entries;
 } stats_options;
 
-static void check_stats_options(lua_State *L, stats_options *options) {
-  if (lua_isnoneornil(L, 1)) return;
-  luaL_checktype(L, 1, LUA_TTABLE);
-  lua_pushnil(L);
-  while (lua_next(L, 1)) {
-    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    if (strcmp(name, "objects") == 0) {
-      options->objects = lua_toboolean(L, -1);
-    } else if (strcmp(name, "entries") == 0) {
-      options->entries = lua_toboolean(L, -1);
-    } else {
-      luaL_argerror(L, 1, "the options are 'objects' and 'entries'");
-    }
-    lua_pop(L, 1);
-  }
+static void read_stats_option(lua_State *L, const char *name, void *out) {
+  stats_options *options = out;
+  if (strcmp(name, "objects") == 0)
+    options->objects = lua_toboolean(L, -1);
+  else if (strcmp(name, "entries") == 0)
+    options->entries = lua_toboolean(L, -1);
+  else
+    luaL_argerror(L, 1, "the options are 'objects' and 'entries'");
 }
 
 /* stats([options]) --> table. All is counted before anything is allocated. */
@@ -262,7 +248,7 @@ static int heap_stats(lua_State *L) {
   uint64_t entries;
   lh_error error;
   stats_options wants = {.objects = true};
-  check_stats_options(L, &wants);
+  hl_read_options(L, 1, read_stats_option, &wants);
   int rc = lh_stats(L, &gc, &error);
   if (rc == LH_OK && wants.objects) rc = lh_count_objects(L, &counts, epochs, MOST_EPOCHS, &error);
   if (rc == LH_OK && wants.entries) rc = lh_count_entries(L, &entries, &error);
@@ -316,12 +302,8 @@ int luaopen_heap(lua_State *L) {
                                        {"track", hl_track},
                                        {"untrack", hl_untrack},
                                        {NULL, NULL}};
-  lh_error error;
   if (!HR_IS_AT_HOME(L)) return 0;
-  if (lh_attach(L, &error) < 0) {
-    lua_pushstring(L, error.message);
-    return lua_error(L);
-  }
+  hl_attach(L);
   register_jobs(L);
   lua_createtable(L, 0, 7);
   luaL_setfuncs(L, functions, 0);

@@ -78,3 +78,21 @@ int hl_fail(lua_State *L, const lh_error *error) {
   lua_pushinteger(L, error->os_errno);
   return 3;
 }
+
+void hl_attach(lua_State *L) {
+  lh_error error;
+  if (lh_attach(L, &error) == LH_OK) return;
+  lua_pushstring(L, error.message);
+  (void)lua_error(L);
+}
+
+void hl_read_options(lua_State *L, int index,
+                     void (*read)(lua_State *L, const char *name, void *options), void *options) {
+  if (lua_isnoneornil(L, index)) return;
+  luaL_checktype(L, index, LUA_TTABLE);
+  lua_pushnil(L);
+  while (lua_next(L, index)) {
+    read(L, lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "", options);
+    lua_pop(L, 1);
+  }
+}

@@ -27,6 +27,14 @@ bool hr_is_at_home(lua_State *L, const void *caller);
 ** before that. Linked by our Makefile heap.so stays anyway; as a rock it needs this. */
 void hr_stay_loaded(void);
 
+/* For the beginning of a module that looks at this heap: raises an error where lh_attach fails. */
+void hl_attach(lua_State *L);
+
+/* Gives each option of the table at `index`, if there is one, to `read`, with its value on the top.
+** No metamethod is called, and nothing allocated. The name is "" where it is no text. */
+void hl_read_options(lua_State *L, int index,
+                     void (*read)(lua_State *L, const char *name, void *options), void *options);
+
 /* Pushes nil, message and errno: returns 3. */
 int hl_fail(lua_State *L, const lh_error *error);
 

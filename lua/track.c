@@ -51,40 +51,33 @@ static const char *check_file(lua_State *L, int value) {
   return file;
 }
 
-static void check_option(lua_State *L, const char *name, int value, lh_track_options *o) {
-  if (strcmp(name, "stacks") == 0) {
-    o->stacks = check_flag(L, value, name);
-  } else if (strcmp(name, "sample") == 0) {
-    o->sample_bytes = check_bytes(L, value, name);
-  } else if (strcmp(name, "file") == 0) {
+static void read_option(lua_State *L, const char *name, void *out) {
+  lh_track_options *o = out;
+  const struct option {
+    const char *name;
+    bool *flag;
+    uint64_t *bytes;
+  } options[] = {{"stacks", &o->stacks, NULL},       {"aggregate", &o->aggregate, NULL},
+                 {"live", &o->live, NULL},           {"time", &o->time, NULL},
+                 {"sample", NULL, &o->sample_bytes}, {"exact", NULL, &o->exact_bytes}};
+  int value = lua_gettop(L);
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    if (strcmp(name, options[i].name) != 0) continue;
+    if (options[i].flag)
+      *options[i].flag = check_flag(L, value, name);
+    else
+      *options[i].bytes = check_bytes(L, value, name);
+    return;
+  }
+  if (strcmp(name, "file") == 0)
     o->file = check_file(L, value);
-  } else if (strcmp(name, "aggregate") == 0) {
-    o->aggregate = check_flag(L, value, name);
-  } else if (strcmp(name, "live") == 0) {
-    o->live = check_flag(L, value, name);
-  } else if (strcmp(name, "time") == 0) {
-    o->time = check_flag(L, value, name);
-  } else if (strcmp(name, "exact") == 0) {
-    o->exact_bytes = check_bytes(L, value, name);
-  } else if (strcmp(name, "pool") == 0) {
+  else if (strcmp(name, "pool") == 0)
     o->pool = check_flag(L, value, name) ? LH_POOL_ALWAYS : LH_POOL_NEVER;
-  } else {
+  else
     luaL_error(
         L,
         "heap.track: the options are 'stacks', 'sample', 'file', 'aggregate', 'live', 'time', "
         "'exact' and 'pool'");
-  }
-}
-
-static void check_options(lua_State *L, lh_track_options *options) {
-  if (lua_isnoneornil(L, 1)) return;
-  luaL_checktype(L, 1, LUA_TTABLE);
-  lua_pushnil(L);
-  while (lua_next(L, 1)) {
-    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    check_option(L, name, lua_gettop(L), options);
-    lua_pop(L, 1);
-  }
 }
 
 /* true | nil, message, errno */
@@ -104,7 +97,7 @@ int hl_track_and_report(lua_State *L, void (*report)(const char *trouble, const 
                         const char *log) {
   lh_track_options options = {.report = report, .log = log};
   lh_error error;
-  check_options(L, &options);
+  hl_read_options(L, 1, read_option, &options);
   const char *idle = find_idle(&options);
   if (idle) {
     lua_pushnil(L);

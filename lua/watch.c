@@ -183,12 +183,8 @@ int luaopen_heap_watch(lua_State *L) {
       {"start", start},          {"stop", stop},       {"environment", environment},
       {"signal", signal_number}, {"say", say},         {"track", track},
       {"untrack", hl_untrack},   {"process", process}, {NULL, NULL}};
-  lh_error error;
   if (!HR_IS_AT_HOME(L)) return 0;
-  if (lh_attach(L, &error) < 0) {
-    lua_pushstring(L, error.message);
-    return lua_error(L);
-  }
+  hl_attach(L);
   hl_know_stderr();
   lua_createtable(L, 0, 8);
   luaL_setfuncs(L, functions, 0);

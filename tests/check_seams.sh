@@ -250,8 +250,8 @@ self_test() {
   done <<'END'
 lib/graph/graph.c|#include "take/raw.h"|only layout, walk and track know Lua's structures
 lua/heap.c|#include "raw.h"|only layout, walk and track know Lua's structures
-lib/profile/events.c|#include "track/profile.h"|data flows one way through lib's folders
-lib/read/reader.c|#include "profile/reader.h"|data flows one way through lib's folders
+lib/profile/reader.c|#include "track/profile.h"|data flows one way through lib's folders
+lib/read/reader.c|#include "profile/format.h"|data flows one way through lib's folders
 lib/compare/made.c|#include "track/track.h"|data flows one way through lib's folders
 lib/name/names.c|#include "luaheap_usage.h"|what is below the analyses does not see them
 lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's folders

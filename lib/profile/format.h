@@ -104,4 +104,13 @@ enum { LH_TABLE_FIRST = 1, LH_TABLE_LAST = 2 };
 /* No event is longer: six numbers. */
 enum { LH_LONGEST_EVENT = 6 * LH_MAX_VARINT };
 
+/* lh_type of a type in the file, LH_EVENT_PART, or LH_TYPE_ROOT: there is no such type. */
+static inline uint8_t lh_profile_type(unsigned type) {
+  static const uint8_t types[16] = {[4] = LH_TYPE_STRING,  [5] = LH_TYPE_TABLE,
+                                    [6] = LH_TYPE_CLOSURE, [7] = LH_TYPE_USERDATA,
+                                    [8] = LH_TYPE_THREAD,  [9] = LH_TYPE_UPVALUE,
+                                    [10] = LH_TYPE_PROTO,  [LH_RECORD_PART] = LH_EVENT_PART};
+  return types[type & 15];
+}
+
 #endif

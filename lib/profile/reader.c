@@ -4,18 +4,257 @@
 ** The first pass checks all, and keeps sites, stacks and tables; each further one reads a block of
 ** 64 KB at a time, and checks it again, since a file may be changed meanwhile. Nothing of it is
 ** trusted in either: a cursor never leaves its block, and ids are compared with the tables that
-** were kept. Some 10 ns an event.
+** were kept. A cursor (lib/varint.h) latches the first fault, which is told with its place in the
+** file. Some 10 ns an event.
 **
 ** A block that ends behind the end of the file was cut, or is being written, and the profile ends
 ** before it. All else that is not as it was written is damage, and told with its place.
 */
-#include "profile/reader.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base.h"
+#include "profile/format.h"
+
+/* The rows of the last table that is whole, and those of one that was begun. */
+typedef struct lh_rows {
+  void *rows, *new_rows;
+  size_t n, capacity, n_new, new_capacity;
+  uint64_t last_key, claimed; /* of the one that was begun: its last row, the sum of its numbers */
+  bool is_begun;
+} lh_rows;
+
+struct lh_profile {
+  char *name;
+  const uint8_t *data; /* NULL: of the file */
+  int file;
+  lh_profile_info info;
+  char *texts;
+  lh_sites *sites;
+  lh_rows counts, calls;
+  uint8_t *buffer; /* the content of a block, and what a cursor may look at behind it */
+};
+
+/* One way through all blocks. */
+typedef struct lh_pass {
+  lh_profile *profile;
+  bool (*see)(const lh_event *event, void *data); /* NULL: it is opened */
+  void *data;
+  uint64_t offset; /* of the block */
+  lh_cursor c;     /* in its content */
+  uint64_t time_ns, n_events;
+  bool has_ended, is_stopped; /* there was the last block; `see` wants no more */
+  bool out_of_memory;
+} lh_pass;
+
+static lh_stack_id read_stack(lh_pass *pass) {
+  return (lh_stack_id)lh_read_upto(&pass->c, lh_n_stacks(pass->profile->sites),
+                                   "a stack is not defined");
+}
+
+/* {=== Records: definitions, times and events ======================================= */
+
+static uint64_t read_bytes(lh_cursor *c) {
+  return lh_read_upto(c, LH_MOST_BYTES, "a block is bigger than an address space");
+}
+
+/* So that whoever adds them up comes to no greater number. */
+static void claim_weighted(lh_cursor *c, const uint8_t *at, uint64_t units, uint64_t bytes) {
+  unsigned __int128 all = ((unsigned __int128)units * bytes) >> LH_RECORD_WEIGHT_SHIFT;
+  lh_claim(c, at, all > LH_MOST_BYTES ? UINT64_MAX : (uint64_t)all);
+}
+
+static void read_weight(lh_pass *pass, lh_event *event) {
+  lh_cursor *c = &pass->c;
+  const uint8_t *start = c->at;
+  uint64_t units = 1 << LH_RECORD_WEIGHT_SHIFT;
+  if (pass->profile->info.sample_bytes > 0) {
+    units = lh_read_uvarint(c);
+    if (units < 1 << LH_RECORD_WEIGHT_SHIFT) lh_fault(c, start, "less than one stand behind it");
+  }
+  event->weight = (double)units / (1 << LH_RECORD_WEIGHT_SHIFT);
+  lh_claim(c, start, units >> LH_RECORD_WEIGHT_SHIFT);
+  claim_weighted(c, start, units, event->bytes);
+  claim_weighted(c, start, units, event->old_bytes);
+}
+
+static void read_event(lh_pass *pass) {
+  enum { AGE_BITS = 44 };
+  lh_cursor *c = &pass->c;
+  const uint8_t *start = c->at;
+  uint64_t head = lh_read_uvarint(c), stack = head >> LH_RECORD_STACK_SHIFT;
+  unsigned kind = head & 3;
+  lh_event event = {.kind = (lh_event_kind)kind, .time_ns = pass->time_ns};
+  event.type = lh_profile_type((unsigned)(head >> LH_RECORD_TYPE_SHIFT));
+  if (kind > LH_RECORD_FREE || event.type == LH_TYPE_ROOT) lh_fault(c, start, "it is unknown");
+  if (stack > lh_n_stacks(pass->profile->sites)) lh_fault(c, start, "its stack is not defined");
+  if (pass->profile->info.is_aggregate) lh_fault(c, start, "an aggregate has an event");
+  if (kind == LH_RECORD_FREE) {
+    event.old_stack = (lh_stack_id)stack;
+    event.old_bytes = read_bytes(c);
+  } else {
+    event.stack = (lh_stack_id)stack;
+    event.bytes = read_bytes(c);
+  }
+  if (kind == LH_RECORD_RESIZE) {
+    event.old_stack = read_stack(pass);
+    event.old_bytes = read_bytes(c);
+  }
+  if (kind != LH_RECORD_NEW)
+    event.age_bytes = lh_read_upto(c, (UINT64_C(1) << AGE_BITS) - 1, "its age is too great")
+                      << LH_RECORD_AGE_SHIFT;
+  read_weight(pass, &event);
+  if (c->fault) return;
+  pass->n_events++;
+  if (pass->see && !pass->see(&event, pass->data)) pass->is_stopped = true;
+}
+
+static void read_other(lh_pass *pass) {
+  lh_cursor *c = &pass->c;
+  if (*c->at == LH_RECORD_TIME) {
+    c->at++;
+    pass->time_ns += lh_read_upto(c, INT64_MAX - pass->time_ns, "the time is too late");
+  } else if (pass->see) {
+    lh_sites_skip(c);
+  } else if (!lh_sites_define(pass->profile->sites, c)) {
+    pass->out_of_memory = true;
+  }
+}
+
+static void read_records(lh_pass *pass) {
+  const lh_cursor *c = &pass->c;
+  while (c->at < c->end && !c->fault && !pass->out_of_memory && !pass->is_stopped) {
+    if (*c->at < LH_RECORD_FIRST_EVENT)
+      read_other(pass);
+    else
+      read_event(pass);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Counts of an aggregate, and calls ============================================ */
+
+/* A table comes in blocks, and the rows of one that was begun are kept beside those of the last one
+** that is whole. */
+
+static void free_rows(lh_rows *rows) {
+  lh_free(rows->rows);
+  lh_free(rows->new_rows);
+}
+
+/* Reads the flags of a block; false where they make no sense. */
+static bool begin_block(lh_cursor *c, lh_rows *rows, unsigned *flags) {
+  *flags = lh_read_u8(c);
+  bool is_first = *flags & LH_TABLE_FIRST;
+  if (*flags > (LH_TABLE_FIRST | LH_TABLE_LAST) || is_first == rows->is_begun)
+    lh_fault(c, c->at - 1, "a table begins within a table, or has no beginning");
+  if (is_first) {
+    rows->n_new = 0;
+    rows->last_key = 0;
+    rows->claimed = 0;
+  }
+  rows->is_begun = true;
+  return !c->fault;
+}
+
+static void end_block(lh_rows *rows, unsigned flags) {
+  if (!(flags & LH_TABLE_LAST)) return;
+  lh_rows before = *rows;
+  *rows = (lh_rows){.rows = before.new_rows,
+                    .n = before.n_new,
+                    .capacity = before.new_capacity,
+                    .new_rows = before.rows,
+                    .new_capacity = before.capacity};
+}
+
+/* What tells the rows of a table apart rises from row to row. */
+static void check_order(lh_cursor *c, lh_rows *rows, const uint8_t *start, uint64_t key) {
+  if (key <= rows->last_key) lh_fault(c, start, "the rows of a table are not in order");
+  rows->last_key = key;
+}
+
+/* False: it cannot be read, or there is no memory. */
+static bool add_row(lh_pass *pass, lh_rows *rows, const void *row, size_t size) {
+  if (pass->c.fault) return false;
+  pass->out_of_memory = !lh_grow(&rows->new_rows, rows->n_new, &rows->new_capacity, size);
+  if (pass->out_of_memory) return false;
+  memcpy((char *)rows->new_rows + rows->n_new++ * size, row, size);
+  return true;
+}
+
+static void read_deaths(lh_cursor *c, lh_profile_count *row) {
+  uint32_t ages = (uint32_t)lh_read_upto(c, (1u << LH_PROFILE_AGES) - 1, "an age is unknown");
+  for (unsigned i = 0; i < LH_PROFILE_AGES; i++) {
+    if (!(ages >> i & 1)) continue;
+    row->deaths[i] = lh_read_size(c);
+    row->death_bytes[i] = lh_read_size(c);
+  }
+}
+
+static lh_profile_count read_count(lh_pass *pass, lh_rows *rows) {
+  lh_cursor *c = &pass->c;
+  const uint8_t *start = c->at;
+  lh_profile_count row = {.stack = read_stack(pass)};
+  uint64_t *const numbers[] = {
+      &row.made,     &row.made_bytes,        &row.resized, &row.resized_bytes,
+      &row.replaced, &row.replaced_bytes,    &row.freed,   &row.freed_bytes,
+      &row.samples,  &row.live_bytes_at_peak};
+  unsigned type = lh_read_u8(c);
+  row.type = lh_profile_type(type);
+  if (type > LH_RECORD_PART || row.type == LH_TYPE_ROOT)
+    lh_fault(c, c->at - 1, "a type is unknown");
+  check_order(c, rows, start, (uint64_t)row.stack << 4 | type);
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = lh_read_size(c);
+  read_deaths(c, &row);
+  return row;
+}
+
+static void read_counts(lh_pass *pass) {
+  unsigned flags;
+  lh_cursor *c = &pass->c;
+  lh_rows *rows = &pass->profile->counts;
+  if (!begin_block(c, rows, &flags)) return;
+  c->claimed = rows->claimed;
+  while (c->at < c->end) {
+    lh_profile_count row = read_count(pass, rows);
+    if (!add_row(pass, rows, &row, sizeof row)) return;
+  }
+  rows->claimed = c->claimed;
+  end_block(rows, flags);
+}
+
+static lh_profile_call read_call(lh_pass *pass, lh_rows *rows) {
+  lh_cursor *c = &pass->c;
+  const uint8_t *start = c->at;
+  lh_profile_call row = {.stack = read_stack(pass)};
+  uint64_t *const numbers[] = {&row.calls, &row.tail_calls, &row.self_ns, &row.total_ns};
+  check_order(c, rows, start, row.stack);
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    *numbers[i] = lh_read_upto(c, UINT64_C(1) << 62, "a count is too great");
+  if (row.tail_calls > row.calls) lh_fault(c, start, "it has more tail calls than calls");
+  unsigned is_constant = lh_read_u8(c);
+  if (is_constant > 1) lh_fault(c, c->at - 1, "a flag is neither 0 nor 1");
+  row.is_constant = is_constant == 1;
+  return row;
+}
+
+static void read_calls(lh_pass *pass) {
+  unsigned flags;
+  lh_cursor *c = &pass->c;
+  lh_rows *rows = &pass->profile->calls;
+  if (!begin_block(c, rows, &flags)) return;
+  while (c->at < c->end) {
+    lh_profile_call row = read_call(pass, rows);
+    if (!add_row(pass, rows, &row, sizeof row)) return;
+  }
+  end_block(rows, flags);
+}
+
+/* }=================================================================================== */
 
 enum { BEHIND = 16 }; /* bytes that a cursor may look at behind its end */
 
@@ -187,9 +426,9 @@ static void read_content(lh_pass *pass, unsigned kind) {
   }
   switch (kind) {
     case LH_BLOCK_FACTS: read_facts(pass); break;
-    case LH_BLOCK_RECORDS: lh_profile_read_records(pass); break;
-    case LH_BLOCK_COUNTS: lh_profile_read_counts(pass); break;
-    case LH_BLOCK_CALLS: lh_profile_read_calls(pass); break;
+    case LH_BLOCK_RECORDS: read_records(pass); break;
+    case LH_BLOCK_COUNTS: read_counts(pass); break;
+    case LH_BLOCK_CALLS: read_calls(pass); break;
     default: read_end(pass); break;
   }
   if (pass->c.at < pass->c.end && !pass->is_stopped)
@@ -271,8 +510,8 @@ int lh_profile_open_memory(const void *data, size_t size, const char *name, lh_p
 void lh_profile_close(lh_profile *p) {
   if (!p) return;
   if (p->file >= 0) (void)close(p->file);
-  lh_rows_free(&p->counts);
-  lh_rows_free(&p->calls);
+  free_rows(&p->counts);
+  free_rows(&p->calls);
   lh_sites_free(p->sites);
   lh_free(p->texts);
   lh_free(p->buffer);

@@ -18,7 +18,7 @@
 #define LUAHEAP_FORGED_PROFILE_H
 
 #include "forged_file.h"
-#include "profile/reader.h"
+#include "profile/format.h"
 #include "track/profile_out.h"
 
 enum { MOST_FORGED_SITES = 256 };
