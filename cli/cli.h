@@ -80,6 +80,7 @@ typedef struct cli {
   void (*told)(void *whom, const char *doing); /* who else is told what is being done, as a page;
                                                   NULL for `doing`: nothing */
   void *whom;
+  const char *const *removed; /* options of the last release, each with what replaces it; or NULL */
   struct option long_options[CLI_MAX_OPTIONS + 1];
   char short_options[2 * CLI_MAX_OPTIONS + 2];
 } cli;

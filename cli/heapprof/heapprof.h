@@ -8,7 +8,6 @@
 **     lmprof.c           lmprof's flat and call-graph profile
 **     luamemprofiler.c   luamemprofiler's final report
 **     blueprint.c        Memory Blueprint, as DOT
-**     plot.c, svg.c      memory over time, by site
 **     live*.c            a running program, by type and site, looked at again and again
 **
 ** What is counted is the library's (luaheap_usage.h).
@@ -20,10 +19,8 @@
 
 typedef struct request request;
 
-typedef enum format { FORMAT_TEXT, FORMAT_SVG, FORMAT_CSV } format;
-
 /* Options that only some modes take: a set. */
-enum { TAKES_EVERY = 1, TAKES_LEAK_ONLY = 2, TAKES_FORMAT = 4, TAKES_ONCE = 8 };
+enum { TAKES_EVERY = 1, TAKES_LEAK_ONLY = 2, TAKES_ONCE = 4 };
 
 typedef struct mode {
   const char *name, *argument, *help; /* of its option; an argument is in request.argument */
@@ -54,7 +51,6 @@ struct request {
   bool has_by;
   unsigned taken; /* of the options that only some modes take, those that were given */
   uint64_t every_ns;
-  format format;
   bool leak_only, once;
 };
 
@@ -62,7 +58,7 @@ struct request {
 extern const mode *const modes[];
 extern const mode overview_mode, live_mode, peak_mode, leaks_mode, calls_mode, folded_mode,
     advice_mode, diff_mode, memprof_mode, lmprof_mode, luamemprofiler_mode, blueprint_mode,
-    plot_mode, live_of_mode;
+    live_of_mode;
 
 /* What the mode does; returns the exit status. */
 int run_mode(cli *c, const request *r);

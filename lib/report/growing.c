@@ -271,7 +271,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-LH_ANSWERED_BY(lh_growings, lh_find_growing(snapshot, it, error))
+LH_ANSWERED_BY(lh_growings, lh_find_growing(snapshot, NULL, it, error))
 LH_FREED_BY(lh_growings, lh_growings_free(it))
 
 const lh_question lh_growing_question = {.name = "growing",

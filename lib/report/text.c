@@ -32,7 +32,6 @@ static char *call_of(lh_teller *teller, const char *why, lh_next next, const cha
   static const struct call {
     const char *before, *behind;
   } calls[] = {[LH_NEXT_PATHS] = {":object(\"", "\"):paths()"},
-               [LH_NEXT_FIVE_PATHS] = {":object(\"", "\"):paths(5)"},
                [LH_NEXT_UNDER] = {":object(\"", "\"):under()"},
                [LH_NEXT_SET] = {":ways(\"", "\")"},
                [LH_NEXT_SINCE] = {":since(\"", "\")"},
