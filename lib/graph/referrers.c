@@ -234,9 +234,10 @@ bool lh_mark_sources(const lh_snapshot *s, const lh_id *ids, size_t n_ids, uint8
   uint8_t *is_one = lh_alloc_zeroed((size_t)s->n + 1, 1);
   if (!is_one) return false;
   for (size_t i = 0; i < n_ids; i++) is_one[ids[i]] = 1;
+  const lh_id *edge = s->edge;
   for (lh_id id = 0; id <= s->n; id++)
-    for (uint32_t e = s->first_edge[id]; e < s->first_edge[id + 1]; e++)
-      refers[id] |= is_one[s->edge[e]] && !(s->label[e] & LH_LABEL_ASIDE);
+    for (uint32_t e = s->first_edge[id], end = s->first_edge[id + 1]; e < end; e++)
+      if (is_one[edge[e]] && !(s->label[e] & LH_LABEL_ASIDE)) refers[id] = 1;
   lh_free(is_one);
   return true;
 }

@@ -319,11 +319,14 @@ static uint32_t class_of_object(lh_namer *namer, lh_id id) {
   return known != UINT32_MAX ? known : class_of_chars(namer, lh_type_name(type), type, false);
 }
 
-void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id) {
-  lh_class *c = &classes->list[classes->of[id]].visible;
+static inline void count_in(const lh_snapshot *snapshot, lh_class *c, lh_id id) {
   bool garbage = snapshot->distance[id] == UINT32_MAX;
   *(garbage ? &c->garbage_objects : &c->objects) += 1;
   *(garbage ? &c->garbage_bytes : &c->shallow_bytes) += lh_shallow_bytes(snapshot, id);
+}
+
+void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id) {
+  count_in(snapshot, &classes->list[classes->of[id]].visible, id);
 }
 
 void lh_drop_folds(lh_classes *classes) {
@@ -351,12 +354,14 @@ static void assign(lh_namer *namer) {
       of[id] = UINT32_MAX;
       continue;
     }
-    bool is_string = lh_type_of(snapshot, id) == LH_TYPE_STRING;
-    of[id] = is_string ? of_strings : class_of_object(namer, id);
-    if (of[id] == LH_NO_NUMBER)
+    bool is_string = (snapshot->kind[id] & 15) == LH_TYPE_STRING;
+    uint32_t class_index = is_string ? of_strings : class_of_object(namer, id);
+    of[id] = class_index;
+    lh_class_entry *class = class_index != LH_NO_NUMBER ? &namer->classes->list[class_index] : NULL;
+    if (!class)
       namer->failed = true;
-    else if (namer->classes->list[of[id]].plain == LH_NO_NUMBER)
-      lh_count_object(snapshot, namer->classes, id);
+    else if (class->plain == LH_NO_NUMBER)
+      count_in(snapshot, &class->visible, id);
   }
 }
 
