@@ -196,7 +196,7 @@ end)
 
 describe("A report of more than fits", function()
   -- Sessions, each of its own size, which hold one another's strings: 300,000 objects, and with
-  -- sanitizers a fifth of it.
+  -- sanitizers a fortieth of it.
   local dir = select(2, support.lua(support.sessions .. [[
     heap.snapshot "a"
     sessions = {}
@@ -205,7 +205,7 @@ describe("A report of more than fits", function()
       sessions[i].before = sessions[i // 2]
     end
     heap.snapshot "b"
-  ]], {args = {support.sanitized and 12000 or 60000}}))
+  ]], {args = {support.sanitized and 1500 or 60000}}))
 
   local page = write(dir, "a", "b")
   local carried = carried_in(page)

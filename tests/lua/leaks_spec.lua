@@ -12,11 +12,12 @@ local function run(program) return (support.lua('local heap = require "heap"\n' 
 
 describe("heap.leaks", function()
   local n_free, alarms, n_planted, n_quiet, missed = 0, {}, 0, 0, {}
+  local one_in = support.is_tried(8, 9) and 1 or 8
 
   for _, corpus in ipairs {"penlight", "others"} do
     for group in ipairs(require("tests.lua.leaks." .. corpus)) do
       it(("raises no false alarm: %s %d"):format(corpus, group), function()
-        local out = run_file("free", corpus, group, support.is_tried(8, 9) and 1 or 8)
+        local out = run_file("free", corpus, group, one_in)
         local told, n = out:match("^(.-)(%d+)\n$")
         n_free = n_free + tonumber(n)
         if told ~= "" then alarms[#alarms + 1] = told end
@@ -36,7 +37,7 @@ describe("heap.leaks", function()
   it("was asked about a thousand functions, and fifty leaks", function()
     print(("\nleak tests: %d leak-free functions, %d false alarms; %d planted leaks, %d found")
       :format(n_free + n_quiet, #alarms, n_planted, n_planted - #missed))
-    assert.is_true(n_free >= 1000 and n_planted >= 71 and n_quiet >= 55)
+    assert.is_true(n_free >= (one_in == 1 and 1000 or 100) and n_planted >= 71 and n_quiet >= 55)
     assert.same({}, alarms)
   end)
 

@@ -7,9 +7,12 @@ local leaks = require("heap").leaks
 
 local group = require("tests.lua.leaks." .. arg[1])[tonumber(arg[2])]
 local lines = calls.lines(group)
-local step = tonumber(arg[3] or 1)
+local step, n = tonumber(arg[3] or 1), 0
 for i, f in ipairs(calls.functions(group)) do
-  local report = i % step == 0 and leaks(f)
-  if report then print(lines[i], report) end
+  if i % step == 0 then
+    local report = leaks(f)
+    if report then print(lines[i], report) end
+    n = n + 1
+  end
 end
-print(#lines)
+print(n)
