@@ -92,9 +92,10 @@ static const char *const of_worthy_object[] = {"under?limit=20", "independent", 
 /* Of a class, with its name: class=Session. Each takes a pass, too. */
 static const char *const of_class[] = {"class?limit=20", "set?limit=20"};
 
-/* Of a big heap that would take too long: so there are as many passes as look at so many objects.
-** Of 200 times as many objects is told what takes none. */
-enum { MOST_PASSED = 20000000, LEAST_PASSES = 10, MOST_PASSES = 200, OBJECTS_OF_A_PASS = 200 };
+/* Of a big heap that would take too long: so there are as many passes as look at so many objects,
+** half of them at most for classes of older snapshots. Of 400 times as many objects is told what
+** takes none. */
+enum { MOST_PASSED = 2000000, LEAST_PASSES = 10, MOST_PASSES = 200, OBJECTS_OF_A_PASS = 400 };
 
 /* What is told of an object takes time for each step from the root to it: so of the objects of long
 ** lists the first are carried. None is further away than so many steps, and those that are not near
@@ -345,7 +346,9 @@ static size_t passes_of(const lh_snapshot *s) {
 static bool carry_class(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   added name = with((added){0}, "class", lh_class_at(s, it->class_index)->name);
-  if (r->n_classes++ >= passes_of(s)) return true;
+  size_t passes = passes_of(s);
+  if (r->n_classes >= (it->in + 1 < r->v->n ? passes / 2 : passes)) return true;
+  r->n_classes++;
   return carry(r, of_class, COUNT(of_class), it->in, name, 0);
 }
 
