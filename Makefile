@@ -31,7 +31,10 @@ BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fno-semantic-int
 # What other programs load shows its entries only, and stays, as all must that has functions which
 # Lua may call: a finalizer may run after Lua has closed its libraries.
 LOADED = -shared -Wl,-z,nodelete -Wl,--as-needed -Wl,--version-script=lib/loaded.map
-SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# What is compiled for sanitizers needs lines for their reports, and is compiled in half the time.
+# gcc warns of their code, too: of ours other trees are asked.
+SANITIZED = -O1 -g1 -fno-omit-frame-pointer -w
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined $(SANITIZED)
 
 # What looks into other processes: for one command, and in need of more than libc.
 OUTSIDE_SOURCES = $(wildcard lib/outside/*.c)
@@ -51,10 +54,16 @@ CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
 # SQLite's extension, which is a part of these tools, too.
 SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
 SQL_TOOLS = heapsql heappath heapview
+# objects <tree> <sources>: where they are compiled. The C tests' allocations can fail in two files;
+# all else that is not theirs they share with the release.
+ALLOC_SOURCES = lib/base.c lib/team.c
+objects = $(patsubst %.c,$(1)/%.o,$(if $(filter build/test,$(1)), \
+  $(filter $(ALLOC_SOURCES) tests/%,$(2)),$(2))) $(if $(filter build/test,$(1)), \
+  $(patsubst %.c,build/%.o,$(filter-out $(ALLOC_SOURCES) tests/%,$(2))))
 # tool_objects <tree> <tool>: all that it is made of, but the library.
-tool_objects = $(patsubst %.c,$(1)/%.o,$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
+tool_objects = $(call objects,$(1),$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
   $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c \
-  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c cli/heapprof/names.c)))
+  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c)))
 TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
@@ -73,6 +82,7 @@ OUTSIDE_TESTS = $(basename $(notdir $(wildcard tests/outside/test_*.c)))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
 BUILT = heap.so heap/dot.so heap/reader_rows_meta.lua heapsnap.so $(TOOLS:%=bin/%) \
+  $(TOOLS:%=man/%.1) $(TOOLS:%=completions/%.bash) $(TOOLS:%=completions/_%) \
   $(TEST_MODULES:%=tests/%) tests/ask_view tests/heapattach tests/epoll_host \
   tests/prefix_host tests/prefork_host
 
@@ -103,10 +113,11 @@ Q = $(if $(V),,@echo "  $@" && )
 .SECONDEXPANSION:
 .PHONY: all help needs packages browser demo test bench fuzz fuzz-corpus check-asan check-seams \
   lint test-release install uninstall clean test-built asan-built tsan-built release-built \
-  soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang generated rock \
+  soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang documents rock \
   install-rock deb
 
 all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
+documents: $(TOOLS:%=build/man/%.1) $(TOOLS:%=build/completions/%.bash)
 
 NEEDED = build
 needs:
@@ -144,11 +155,11 @@ $(1)/tests/%.o: tests/%.c | needs
 	  $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
 	  -c -o $$@ $$<
 
-$(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
+$(1)/libluaheap.a: $(call objects,$(1),$(LIB_SOURCES))
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
-$(1)/liboutside.a: $$(OUTSIDE_SOURCES:%.c=$(1)/%.o)
+$(1)/liboutside.a: $(call objects,$(1),$(OUTSIDE_SOURCES))
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
@@ -156,14 +167,28 @@ $(1)/liboutside.a: $$(OUTSIDE_SOURCES:%.c=$(1)/%.o)
 $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^
 
-# What the columns of answers mean, for editors.
+# What the columns of answers mean, for editors and in manual pages; and the completions of options.
 $(1)/generate/columns: $(1)/lua/generate/columns.o \
   $$(patsubst %.c,$(1)/%.o,$$(filter-out lib/dot.c,$$(LIB_SOURCES)))
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ -lm
 $(1)/heap/reader_rows_meta.lua: lua/generate/reader_rows_meta.lua $(1)/generate/columns
 	@mkdir -p $$(@D)
-	$$(Q)$(1)/generate/columns --lua $$< >$$@
+	$$(Q)$(1)/generate/columns $$< >$$@
+$(1)/man/%.1: cli/man/%.1 $(1)/generate/columns $(wildcard cli/man/shared/*)
+	@mkdir -p $$(@D)
+	$$(Q)$(1)/generate/columns $$< >$$@
+
+$(1)/generate/heapattach: $(1)/liboutside.a
+$(1)/generate/heapattach: CLI_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
+$$(TOOLS:%=$(1)/generate/%): $(1)/generate/%: $$$$(call tool_objects,$(1),$$$$*) \
+  $(1)/cli/generate/completions.o $(1)/libluaheap.a
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--wrap=cli_next_option -o $$@ $$(filter %.o,$$^) \
+	  $$(filter %.a,$$^) $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
+$(1)/completions/%.bash $(1)/completions/_%: $(1)/generate/%
+	@mkdir -p $$(@D)
+	$$(Q)for file in $$*.bash _$$*; do $$< $$$$file >$$(@D)/$$$$file || exit; done
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
 $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
@@ -214,12 +239,12 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
-$$(READER_TESTS:%=$(1)/tests/%): $$(MODULE_C:%.c=$(1)/%.o)
-$(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
+$$(READER_TESTS:%=$(1)/tests/%): $(call objects,$(1),$(MODULE_C))
+$(1)/tests/test_heapsnap: $(call objects,$(1),$(SNAP_SOURCES))
 $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
 $(1)/tests/heapview/%.o: LIB_CFLAGS += $$(CLI_CFLAGS)
-$(1)/tests/test_answers: $$(filter-out $(1)/cli/heapview.o %/server.o %/browser.o %/libluaheap.a, \
-  $$(call tool_objects,$(1),heapview))
+$(1)/tests/test_answers: $(filter-out %/heapview.o %/server.o %/browser.o, \
+  $(call tool_objects,$(1),heapview))
 $(1)/tests/test_answers: TEST_LIBS += $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
 $(OUTSIDE_TESTS:%=$(1)/tests/%): $(1)/liboutside.a
 $(OUTSIDE_TESTS:%=$(1)/tests/%): TEST_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
@@ -232,7 +257,7 @@ $(1)/tests/test_asked_work: | $(1)/tests/forger_host
 $(1)/tests/test_signals $(1)/tests/test_killed $(1)/tests/test_storm: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
 $(1)/tests/test_signals: TEST_LIBS += -Wl,--wrap=timer_delete
-$(1)/tests/test_log: $(1)/lua/log.o
+$(1)/tests/test_log: $(call objects,$(1),lua/log.c)
 $(1)/tests/test_held_up: TEST_LIBS += -Wl,--wrap=nanosleep
 $(1)/tests/test_pages: TEST_LIBS += -Wl,--wrap=ioctl
 # Who counts what libc is asked for.
@@ -240,10 +265,10 @@ $(1)/tests/test_quiet_malloc: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wra
   -Wl,--wrap=free,--wrap=strdup,--wrap=realpath,--wrap=fopen,--wrap=opendir
 $(1)/tests/test_states: TEST_LIBS += -Wl,--wrap=process_vm_readv,--wrap=pread,--wrap=clock_gettime
 $(1)/tests/test_memory_room: TEST_LIBS += -Wl,--wrap=lh_find_room
-$(1)/tests/test_page: $(1)/cli/heapview/page.o
-$(1)/tests/test_requests: $(1)/cli/heapview/requests.o
-$(1)/tests/test_guests: $(1)/cli/heapview/guests.o
-$(1)/tests/test_recent: $(1)/cli/heapview/recent.o
+$(1)/tests/test_page: $(call objects,$(1),cli/heapview/page.c)
+$(1)/tests/test_requests: $(call objects,$(1),cli/heapview/requests.c)
+$(1)/tests/test_guests: $(call objects,$(1),cli/heapview/guests.c)
+$(1)/tests/test_recent: $(call objects,$(1),cli/heapview/recent.c)
 # Where files are exchanged between two calls.
 $(1)/tests/test_exchanged: TEST_LIBS += -Wl,--wrap=open,--wrap=openat,--wrap=statx,--wrap=syscall
 # Where a thread keeps a lock.
@@ -265,10 +290,9 @@ $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 RELEASE = build/release
 $(eval $(call variant,$(RELEASE),-DLH_TEST_ALLOC))
-$(eval $(call variant,build/work,-fsanitize-coverage=trace-pc))
-$(eval $(call variant,build/tsan,-fsanitize=thread))
+$(eval $(call variant,build/work,-fsanitize-coverage=trace-pc -g0 -w))
+$(eval $(call variant,build/tsan,-fsanitize=thread $(SANITIZED)))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
-$(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS)))
 
 # heapview's page in one piece, with Debian's d3 inside.
@@ -311,8 +335,8 @@ check-tsan: packages
 	@$(MAKE) --no-print-directory tsan-built
 
 tsan-built: $(THREAD_TESTS:%=build/tsan/tests/%) build/tsan/view
-	@for test in $(THREAD_TESTS:%=build/tsan/tests/%); do echo "== $$test" && $$test || exit 1; done
-	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh --only build/tsan/view tests/heapview/server_spec.lua
+	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh --only build/tsan/view \
+	  $(THREAD_TESTS:%=build/tsan/tests/%) tests/heapview/server_spec.lua
 
 # A build in which only heapview, whose server has threads, is for ThreadSanitizer.
 build/tsan/view: build/tsan/bin/heapview all
@@ -330,7 +354,8 @@ soak: packages
 soak-built: all $(BUILT:%=build/%) $(SOAK_TESTS:%=build/test/tests/%)
 	@$(LUA) tests/lua/soak.lua build $$(($(MINUTES) * 60))
 	@N=$(N) BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh --only build \
-	  $(SOAK_TESTS:%=build/test/tests/%) tests/outside/soak_spec.lua
+	  $(SOAK_TESTS:%=build/test/tests/%) tests/outside/soak_spec.lua \
+	  tests/hostile/adversarial_spec.lua
 
 check-seams:
 	@.ci/packages build seams
@@ -342,13 +367,21 @@ lint:
 	@.ci/packages build test lint deb
 	+@.ci/lint
 
-# All objects, tests included, by both compilers. Used by .ci/lint.
-LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) $(OUTSIDE_SOURCES) \
-  $(wildcard lua/*.c lua/*/*.c cli/*.c cli/*/*.c tests/*/*.c))
-lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
-lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
+# All C, tests included, by both compilers, for .ci/lint. Where all is compiled with WERROR=1, as
+# .ci/run does, gcc has been asked by then. clang's warnings need no code.
+LINT_SOURCES = $(LIB_SOURCES) $(OUTSIDE_SOURCES) \
+  $(wildcard lua/*.c lua/*/*.c cli/*.c cli/*/*.c tests/*/*.c)
+lint-gcc: $(if $(WERROR),$(call objects,build/test,$(LINT_SOURCES)), \
+  $(LINT_SOURCES:%.c=build/lint-gcc/%.o))
 build/lint-gcc/%.o: CC = gcc
-build/lint-clang/%.o: CC = clang
+
+lint-clang: $(LINT_SOURCES:%.c=build/lint-clang/%.seen)
+build/lint-clang/%.seen: %.c | needs
+	@mkdir -p $(@D)
+	$(Q)clang -fsyntax-only $(BASE_CFLAGS) $(if $(filter lib/%,$<),-Wmissing-prototypes) -Werror \
+	  -DLH_TEST_ALLOC $(CPPFLAGS) -Ilib -Icli -Ilua -Itests/common -Ibuild/page $(LUA_CFLAGS) \
+	  $(LIB_CFLAGS) $(CLI_CFLAGS) -MMD -MP -MF $(@:seen=d) -MT $@ $< && touch $@
+build/lint-clang/cli/heapview/page.seen: build/page/built_page.h
 
 # All targets, SECONDS each, from the committed corpus on; build/fuzz/corpus keeps what reached new
 # code, and fuzz-corpus takes from that what adds to the committed one. Without its entropic
@@ -382,23 +415,6 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \
   $$(addprefix build/fuzz/,$$(or $$(FUZZ_$$*),$$(FUZZ_COMMON))) build/fuzz/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $(filter %.o,$^) \
 	  $(filter %.a,$^) $(LIB_LIBS)
-
-# What the columns of answers mean, where readers look for it, and the completions of options;
-# committed, and checked by lint.
-DOCUMENTS = $(patsubst %,cli/man/%.1,heaptop heapdiff heappath heapprof)
-generated: build/generate/columns $(TOOLS:%=build/generate/%)
-	@build/generate/columns $(CHECK) $(DOCUMENTS)
-	@set -e; for tool in $(TOOLS); do for file in $$tool.bash _$$tool; do \
-	  build/generate/$$tool $$file >build/generate/$$file; \
-	  $(if $(CHECK),cmp,cp) build/generate/$$file cli/completions/$$file; done; done
-
-build/generate/heapattach: build/liboutside.a
-build/generate/heapattach: CLI_LIBS += build/liboutside.a build/libluaheap.a $(OUTSIDE_LIBS)
-$(TOOLS:%=build/generate/%): build/generate/%: $$(call tool_objects,build,$$*) \
-  build/cli/generate/completions.o build/libluaheap.a
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=cli_next_option -o $@ $(filter %.o,$^) \
-	  $(filter %.a,$^) $(CLI_LIBS) $(SQL_LIBS) $(VIEW_LIBS)
 
 BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(LUA) $(LUA)
 bench: packages
@@ -470,10 +486,10 @@ install: all
 	$(call put,644,$(LIBDIR)/pkgconfig,lib/luaheap.pc)
 	sed -i -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
 	  -e 's|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(LIB_LIBS)|' $(DESTDIR)$(LIBDIR)/pkgconfig/luaheap.pc
-	$(call put,644,$(MAN),$(TOOLS:%=cli/man/%.1))
+	$(call put,644,$(MAN),$(TOOLS:%=build/man/%.1))
 	for tool in $(TOOLS); do \
-	  install -D -m 644 cli/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
-	  install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) cli/completions/_$$tool || exit 1; done
+	  install -D -m 644 build/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
+	  install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) build/completions/_$$tool || exit 1; done
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(LUA_C)/heap.so $(LUA_C)/heap/dot.so \
@@ -501,7 +517,7 @@ deb:
 	mkdir -p $(DEB)
 	cp -r .ci cli lib lua examples Makefile README.md LICENSE $(DEB)
 	cp -r .debian $(DEB)/debian
-	cd $(DEB) && MAKEFLAGS= dpkg-buildpackage -b -us -uc
+	cd $(DEB) && MAKEFLAGS= WERROR= dpkg-buildpackage -b -us -uc
 	lintian --fail-on error,warning build/deb/*.changes
 
 help:
@@ -518,7 +534,6 @@ help:
 	@echo "                   OUTSIDE_SIZES=\"0.2 2\" of processes looked at from outside"
 	@echo "make fuzz          random snapshots into all that reads them, SECONDS=60 each (needs clang)"
 	@echo "make soak          a server looked at for MINUTES=10, and soaks N=10 times as long"
-	@echo "make generated     write anew what is made of tables of columns and options"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make deb           Debian packages in build/deb, seen by lintian"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"

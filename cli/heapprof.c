@@ -6,21 +6,12 @@
 
 #include "heapprof/heapprof.h"
 
-const mode *const modes[] = {&live_mode,      &peak_mode,    &leaks_mode,  &calls_mode,
-                             &folded_mode,    &advice_mode,  &diff_mode,   &plot_mode,
-                             &blueprint_mode, &memprof_mode, &lmprof_mode, &luamemprofiler_mode,
-                             &live_of_mode,   NULL};
+const mode *const modes[] = {&live_mode,    &peak_mode,   &leaks_mode,          &calls_mode,
+                             &folded_mode,  &advice_mode, &diff_mode,           &blueprint_mode,
+                             &memprof_mode, &lmprof_mode, &luamemprofiler_mode, &live_of_mode,
+                             NULL};
 
-enum {
-  KEY_BY = CLI_FIRST_KEY,
-  KEY_SINCE,
-  KEY_UNTIL,
-  KEY_EVERY,
-  KEY_LEAK_ONLY,
-  KEY_FORMAT,
-  KEY_ONCE,
-  KEY_MODE
-};
+enum { KEY_BY = CLI_FIRST_KEY, KEY_SINCE, KEY_UNTIL, KEY_EVERY, KEY_LEAK_ONLY, KEY_ONCE, KEY_MODE };
 
 /* {=== Options ======================================================================== */
 
@@ -32,11 +23,14 @@ static const cli_option first_options[] = {
 static const cli_option last_options[] = {
     {KEY_SINCE, "since", "WHEN", "what was allocated from then on: 10s, 2m, 25%, 100MB"},
     {KEY_UNTIL, "until", "WHEN", "and before then; bytes are of all that was allocated"},
-    {KEY_FORMAT, "format", "FORMAT=text|svg|csv", "--plot: text (default), svg or csv"},
     {KEY_LEAK_ONLY, "leak-only", NULL, "--memprof: only what is held at the end"},
     {KEY_EVERY, "every", "SECONDS", "--memprof: what is held each so many; --live-of: a page"},
     {KEY_ONCE, "once", NULL, "--live-of: one page"},
     CLI_COMMON_OPTIONS};
+
+static const char *const removed[] = {"--plot", "heapview PROFILE draws memory over time",
+                                      "--format",
+                                      "it went with --plot, and heapview PROFILE draws that", NULL};
 
 static cli_option options[CLI_MAX_OPTIONS];
 
@@ -112,10 +106,6 @@ static bool take_special(cli *c, request *r, int key) {
       r->leak_only = true;
       r->taken |= TAKES_LEAK_ONLY;
       return true;
-    case KEY_FORMAT:
-      r->format = (format)cli_word_argument(c, KEY_FORMAT);
-      r->taken |= TAKES_FORMAT;
-      return true;
     case KEY_ONCE:
       r->once = true;
       r->taken |= TAKES_ONCE;
@@ -151,7 +141,6 @@ static void check_special(const cli *c, const request *r, const mode *m) {
     const char *name, *with;
   } all[] = {{TAKES_EVERY, "every", "--memprof or --live-of"},
              {TAKES_LEAK_ONLY, "leak-only", "--memprof"},
-             {TAKES_FORMAT, "format", "--plot"},
              {TAKES_ONCE, "once", "--live-of"}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if ((r->taken & ~m->takes & all[i].takes) != 0)
@@ -174,7 +163,6 @@ static void check(const cli *c, const request *r, const mode *m) {
         c, "%s: '%s' is too many",
         m->n_files > 1 ? "two profiles at a time" : "one profile at a time, or --diff for two",
         r->files[m->n_files]);
-  if (c->json && r->format != FORMAT_TEXT) cli_usage_error(c, "it is either --format or --json");
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
@@ -197,6 +185,7 @@ int main(int argc, char **argv) {
   make_options();
   cli_begin(&c, &tool);
   c.reads_profiles = true;
+  c.removed = removed;
   parse(&c, &r, argc, argv);
   return cli_finish(&c, run_mode(&c, &r));
 }

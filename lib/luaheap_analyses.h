@@ -30,8 +30,7 @@ typedef enum lh_suspect_kind {
   LH_SUSPECT_HOLDER, /* object `id` holds many others */
   LH_SUSPECT_ITSELF, /* object `id` is big, without others */
   LH_SUSPECT_LIST,   /* object `id` is the first of a linked list */
-  LH_SUSPECT_TREE,   /* object `id` is the root of a tree */
-  LH_SUSPECT_SPREAD  /* many objects of a class are held by many; `id` dominates them all */
+  LH_SUSPECT_TREE    /* object `id` is the root of a tree */
 } lh_suspect_kind;
 
 /* An object that refers to `objects` of those that accumulated. */
@@ -53,13 +52,10 @@ typedef struct lh_suspect {
   lh_accumulated accumulated[LH_MOST_ACCUMULATED]; /* most bytes first; of HOLDER at least one, of
                      ITSELF none, of the others one */
   uint32_t n_accumulated;
-  uint32_t n_classes;                 /* of all that accumulated */
-  uint64_t around_bytes;              /* of `bytes` those of the place itself, and of what lies
-                                         between it and these */
-  uint64_t objects;                   /* all that accumulated */
-  lh_holder holders[LH_MOST_HOLDERS]; /* of SPREAD, those with most objects first */
-  uint32_t n_holders;
-  uint64_t total_holders;
+  uint32_t n_classes;    /* of all that accumulated */
+  uint64_t around_bytes; /* of `bytes` those of the place itself, and of what lies between it and
+                            these */
+  uint64_t objects;      /* all that accumulated */
 } lh_suspect;
 
 typedef struct lh_suspects {
@@ -70,10 +66,9 @@ typedef struct lh_suspects {
 
 /* What holds a tenth or more of the reachable bytes (and 16 KB): for each object that dominates so
 ** much, its accumulation point, which is the first object on the way down from it whose biggest
-** dominated object holds less than 0.7 of it; then the classes of which so much is spread over
-** many. No byte is told twice. Not suspected as such are _G, package.loaded, modules, the registry,
-** the main thread's locals and code: the way down leads through them. Needs lh_classify. Freed by
-** lh_suspects_free. O(n + m). */
+** dominated object holds less than 0.7 of it. No byte is told twice. Not suspected as such are _G,
+** package.loaded, modules, the registry, the main thread's locals and code: the way down leads
+** through them. Needs lh_classify. Freed by lh_suspects_free. O(n + m). */
 int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error);
 void lh_suspects_free(lh_suspects *suspects);
 const char *lh_suspect_kind_name(lh_suspect_kind kind); /* "holder", "list", ... */

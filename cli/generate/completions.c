@@ -4,8 +4,8 @@
 **     build/generate/heaptop heaptop.bash      on stdout; any other name: for zsh
 **
 ** It is linked to all that the command is made of, and is what the command calls in place of
-** cli_next_option: by then it has its table. The build runs it (`make generated`) and the linters
-** check; nobody else does, so it is not installed.
+** cli_next_option: by then it has its table. The build runs it, nobody else does, so it is not
+** installed.
 */
 #include <string.h>
 
@@ -77,8 +77,7 @@ static void put_bash(const cli *c) {
   const char *name = c->tool->name;
   size_t at = 0;
   printf(
-      "# Completion of %s for bash, by `make generated`. bash splits --color=always into three\n"
-      "# words.\n\n"
+      "# Completion of %s for bash, made of its options. bash splits --color=always in three.\n\n"
       "_%s() {\n"
       "  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=\n"
       "  if [[ $before == = ]]; then\n"
@@ -158,7 +157,7 @@ static void put_zsh_argument(const cli_option *option) {
 }
 
 static void put_zsh(const cli *c) {
-  printf("#compdef %s\n# Completion of %s for zsh, by `make generated`.\n\n_arguments -s \\\n",
+  printf("#compdef %s\n# Completion of %s for zsh, made of its options.\n\n_arguments -s \\\n",
          c->tool->name, c->tool->name);
   for (size_t i = 0; i < c->n_options; i++) {
     const cli_option *option = &c->options[i];

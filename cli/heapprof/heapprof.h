@@ -2,13 +2,10 @@
 ** heapprof.h - what the modes of heapprof share. A mode is an option that says what is told, and a
 ** struct in the file that tells it; without one heapprof tells what is in a profile.
 **
-**     questions.c        what the library is asked, of one profile; and diff.c, of two
+**     questions.c        what the library is asked, of one profile and of two; Memory Blueprint
 **     folded.c           stacks, as flamegraph.pl takes them
-**     memprof.c          the report of LuaJIT's memprof (luajit-parse-memprof)
+**     memprof.c          the reports of LuaJIT's memprof (luajit-parse-memprof) and luamemprofiler
 **     lmprof.c           lmprof's flat and call-graph profile
-**     luamemprofiler.c   luamemprofiler's final report
-**     blueprint.c        Memory Blueprint, as DOT
-**     plot.c, svg.c      memory over time, by site
 **     live*.c            a running program, by type and site, looked at again and again
 **
 ** What is counted is the library's (luaheap_usage.h).
@@ -20,10 +17,8 @@
 
 typedef struct request request;
 
-typedef enum format { FORMAT_TEXT, FORMAT_SVG, FORMAT_CSV } format;
-
 /* Options that only some modes take: a set. */
-enum { TAKES_EVERY = 1, TAKES_LEAK_ONLY = 2, TAKES_FORMAT = 4, TAKES_ONCE = 8 };
+enum { TAKES_EVERY = 1, TAKES_LEAK_ONLY = 2, TAKES_ONCE = 4 };
 
 typedef struct mode {
   const char *name, *argument, *help; /* of its option; an argument is in request.argument */
@@ -54,7 +49,6 @@ struct request {
   bool has_by;
   unsigned taken; /* of the options that only some modes take, those that were given */
   uint64_t every_ns;
-  format format;
   bool leak_only, once;
 };
 
@@ -62,7 +56,7 @@ struct request {
 extern const mode *const modes[];
 extern const mode overview_mode, live_mode, peak_mode, leaks_mode, calls_mode, folded_mode,
     advice_mode, diff_mode, memprof_mode, lmprof_mode, luamemprofiler_mode, blueprint_mode,
-    plot_mode, live_of_mode;
+    live_of_mode;
 
 /* What the mode does; returns the exit status. */
 int run_mode(cli *c, const request *r);

@@ -4,8 +4,7 @@
 **
 **     top.c            the biggest classes and objects
 **     sites.c          where what lives was allocated
-**     suspects.c       what dominates a large share, and where it accumulates; and many objects of
-**                      a class that no single object holds
+**     suspects.c       what dominates a large share, and where it accumulates
 **     under.c          what one object keeps alive, down the tree of dominators
 **     modules.c        what each module and global keeps alive and reaches
 **     thread_groups.c  where threads stand

@@ -167,7 +167,9 @@ static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t
   lh_merged_paths found = {0};
   lh_folds *folds = snapshot->classes->folds;
   snapshot->classes->folds = NULL;
-  bool ok = lh_make_step_tree(&tree, snapshot, ids, n) &&
+  uint8_t *marks = lh_mark_paths(snapshot, ids, n);
+  bool ok = marks && lh_fold_marked(snapshot, marks) &&
+            lh_make_step_tree(&tree, snapshot, ids, n) &&
             count_holders(snapshot, &tree, (uint64_t)snapshot->size, &found);
   if (ok && found.n_holders > 0) {
     merged->elsewhere = found.holders[0];
@@ -176,6 +178,7 @@ static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t
   }
   for (uint32_t i = 0; i < found.n_holders; i++) drop_holder(&found.holders[i]);
   lh_free_step_tree(&tree);
+  lh_free(marks);
   lh_drop_folds(snapshot->classes);
   snapshot->classes->folds = folds;
   return ok;

@@ -60,11 +60,13 @@ static uint32_t step_below(merging *m, uint32_t at, const lh_place_vertex *place
   return found;
 }
 
-/* Is there one key at this step so far? Of [*] alone the text does not say. */
-static void note_step_key(lh_merged_step *step, const lh_edge *edge) {
-  if (!step->any_key || edge->kind != LH_EDGE_VALUE) return;
-  if (step->entry == edge->target) step->key = edge->key;
-  if (!lh_same_key(step->key, edge->key)) step->keys_vary = true;
+/* Is there one key at this step so far? Of [*] alone the text does not say. To read a key may take
+** a walk through the record: of many entries that of the first two is enough. */
+static void note_step_key(const lh_snapshot *s, lh_merged_step *step, const lh_edge *edge) {
+  if (!step->any_key || edge->kind != LH_EDGE_VALUE || step->keys_vary) return;
+  lh_value key = lh_edge_at(s, edge->source, s->parent_edge[edge->target]).key;
+  if (step->entry == edge->target) step->key = key;
+  if (!lh_same_key(step->key, key)) step->keys_vary = true;
 }
 
 /* An upvalue on the way to its content is no object for people. */
@@ -81,16 +83,24 @@ static void note_object(const merging *m, lh_merged_step *step, lh_id id) {
   step->here += m->merged->is_member[id];
 }
 
+/* The edge that names an object, without its key. */
+static lh_edge naming_edge(const lh_snapshot *s, lh_id id) {
+  lh_id source = lh_naming_parent(s, id);
+  lh_edge_kind kind = lh_label_kind(s->label[s->parent_edge[id]]);
+  if (kind == LH_EDGE_EPHEMERON) return lh_edge_at(s, source, s->parent_edge[id]);
+  return (lh_edge){.source = source, .target = id, .kind = kind};
+}
+
 static bool add_to_step(merging *m, lh_id id) {
   const lh_snapshot *s = m->snapshot;
   lh_step_tree *t = m->merged;
-  lh_edge edge = lh_edge_at(s, lh_naming_parent(s, id), s->parent_edge[id]);
+  lh_edge edge = naming_edge(s, id);
   uint32_t at = t->of[edge.source];
   if (lh_form_of(s, &edge) != LH_FORM_NOTHING)
     at = step_below(m, at, &t->folds->folder.tree->list[lh_folded_place(t->folds, id)], id);
   if (at == LH_NO_NUMBER) return false;
   t->of[id] = at;
-  note_step_key(&t->list[at], &edge);
+  note_step_key(s, &t->list[at], &edge);
   note_object(m, &t->list[at], id);
   return true;
 }

@@ -9,11 +9,6 @@
 #include "compare.h"
 #include "read/decode.h"
 
-/* Is lh_epoch of an object on this list at most that of the mark? */
-static bool is_older(const lh_snapshot *snapshot, lh_id id, lh_list list, uint32_t mark) {
-  return list > LH_LIST_FINOBJ || mark >= snapshot->n_marks || snapshot->mark_ids[mark][list] <= id;
-}
-
 static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other) {
   if (!other) return LH_NO_OBJECT;
   lh_id found = lh_find_header(other, lh_address_of(snapshot, id));
@@ -40,17 +35,19 @@ static bool was_revived(const lh_snapshot *later, lh_id id, const lh_snapshot *e
   return metatable != 0 && metatable == metatable_address(earlier, self);
 }
 
+/* Is an object of allgc or finobj older than a mark: is its epoch at most that number? */
+static bool is_older(const lh_snapshot *s, lh_id id, lh_list list, uint32_t mark) {
+  return mark >= s->n_marks || s->mark_ids[mark][list] <= id;
+}
+
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                       uint32_t mark) {
   lh_list list = lh_list_of(later, id);
-  lh_type type = lh_type_of(later, id);
-  bool has_age = list == LH_LIST_ALLGC || list == LH_LIST_FINOBJ;
-  bool is_old = has_age && is_older(later, id, list, mark);
-  bool may_move = type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA; /* may have a finalizer */
-  if (!is_old && !may_move && list != LH_LIST_FIXEDGC) return LH_NO_OBJECT;
+  if (list == LH_LIST_FIXEDGC || (list <= LH_LIST_FINOBJ && is_older(later, id, list, mark)))
+    return same_place(later, id, earlier);
+  if (lh_metatable_of(later, id) == LH_NO_OBJECT) return LH_NO_OBJECT; /* it had no finalizer */
   lh_id self = same_place(later, id, earlier);
-  if (self == LH_NO_OBJECT || is_old || list == LH_LIST_FIXEDGC) return self;
-  return was_revived(later, id, earlier, self) ? self : LH_NO_OBJECT;
+  return self != LH_NO_OBJECT && was_revived(later, id, earlier, self) ? self : LH_NO_OBJECT;
 }
 
 /* Does this slot belong to a frame of the function? */
@@ -80,9 +77,10 @@ bool lh_is_new(const lh_window *w, lh_id id) {
   if (id == w->call[0] || id == w->call[1]) return false;
   if (!w->a) return lh_in_ranges(w->allocated, id);
   if (list == LH_LIST_FIXEDGC) return false;
-  if (list != LH_LIST_TOBEFNZ && is_older(w->c, id, list, w->since)) return false;
+  bool has_age = list <= LH_LIST_FINOBJ;
+  if (has_age && is_older(w->c, id, list, w->since)) return false;
   if (lh_earlier_self(w->c, id, w->a, w->since) != LH_NO_OBJECT) return false;
-  if (list != LH_LIST_TOBEFNZ && is_older(w->c, id, list, w->until)) return true;
+  if (has_age && is_older(w->c, id, list, w->until)) return true;
   /* It looks younger than the window. Was it in b all the same? */
   if (w->b) return lh_earlier_self(w->c, id, w->b, w->until) != LH_NO_OBJECT;
   return list == LH_LIST_TOBEFNZ; /* it has no age, but it was not in a */

@@ -47,9 +47,9 @@ static int measure_container(const lh_three *t, lh_id id, lh_grown *out, bool *g
   lh_id in_b = lh_earlier_self(t->c, id, t->b, t->b_in_c);
   if (in_b == LH_NO_OBJECT || lh_shallow_bytes(t->b, in_b) > lh_shallow_bytes(t->c, id))
     return LH_OK;
+  if (lh_has_same_fields(t->b, in_b, t->c, id)) return LH_OK; /* most have not changed at all */
   lh_id in_a = lh_earlier_self(t->b, in_b, t->a, t->a_in_b);
   if (in_a == LH_NO_OBJECT) return LH_OK;
-  if (lh_has_same_fields(t->a, in_a, t->c, id)) return LH_OK; /* most have not changed at all */
   const lh_snapshot *const at[3] = {t->a, t->b, t->c};
   const lh_id ids[3] = {in_a, in_b, id};
   bool weak = false;

@@ -303,6 +303,7 @@ typedef struct lh_unions {
   lh_id *source;
   uint32_t *stamp;
   lh_id *candidate;
+  size_t candidate_capacity;
   uint32_t round;
   uint64_t work; /* of lh_exact_union so far */
 } lh_unions;

@@ -226,15 +226,6 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
 
 /* {=== What is merely big ============================================================== */
 
-/* `told`: the examples, and what dominates them. */
-static bool is_about(const lh_suspect *suspect, const lh_causes *found, const uint8_t *told) {
-  if (suspect->kind != LH_SUSPECT_SPREAD) return told[suspect->id];
-  bool is_one = false;
-  for (size_t i = 0; i < found->n_leaks && !is_one; i++)
-    is_one = suspect->accumulated[0].class_index == found->leaks[i].class_index;
-  return is_one;
-}
-
 static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   for (; !told[id]; id = lh_immediate_dominator(snapshot, id)) {
     told[id] = 1;
@@ -242,6 +233,7 @@ static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   }
 }
 
+/* The suspects that are neither an example nor dominate one. */
 static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   const lh_suspects *suspects = &found->suspects;
   uint8_t *told = lh_alloc_zeroed((size_t)lh_object_count(snapshot) + 1, 1);
@@ -250,7 +242,7 @@ static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   for (size_t i = 0; ok && i < found->n_leaks; i++)
     mark_told(snapshot, found->leaks[i].example, told);
   for (size_t i = 0; ok && i < suspects->n; i++)
-    if (!is_about(&suspects->list[i], found, told)) found->big[found->n_big++] = suspects->list[i];
+    if (!told[suspects->list[i].id]) found->big[found->n_big++] = suspects->list[i];
   lh_free(told);
   return ok;
 }

@@ -2,14 +2,11 @@
 ** columns.c - writes what the columns of the library's answers mean (luaheap_report.h) where
 ** readers look for it: into manual pages and into the annotations for the Lua language server.
 **
-**     columns PAGE...            rewrites in each manual page what stands between two lines such as
-**                                `.\" >>> modules` and `.\" <<<`
-**     columns --check PAGE...    exit 1, and says which, if that would change a page
-**     columns --lua FILE         prints the file with annotations behind lines such as
-**                                `-- >>> modules`
+**     columns FILE      prints the file, with the columns of the answers to questions behind each
+**                       line such as `.\" >>> modules` of a page, `-- >>> modules sites` of
+**                       annotations; and in place of a line such as `.so shared/forms` that file
 **
-** The build runs it (`make generated`) and the linters check; nobody else does, so it is not
-** installed, and what goes wrong ends it.
+** The build runs it, nobody else does, so it is not installed, and what goes wrong ends it.
 */
 #include <ctype.h>
 #include <stdio.h>
@@ -230,55 +227,38 @@ static char *read_file(const char *path) {
   return text;
 }
 
-/* The question of a line such as `-- >>> modules`; NULL: the line is none. */
-static const lh_question *marked(const char *line, size_t n) {
-  const char *mark = memmem(line, n, ">>> ", 4);
+/* The answers to the questions of a line such as `-- >>> modules threads`. */
+static void put_marked(const char *line, size_t n, bool is_lua) {
+  const char *at = memmem(line, n, ">>> ", 4), *end = line + n - 1;
   char name[32];
-  if (mark == NULL || sscanf(mark + 4, "%31s", name) != 1) return NULL;
-  return must((void *)lh_find_question(name));
+  for (bool first = true; at != NULL && (at = memchr(at, ' ', (size_t)(end - at))) != NULL;
+       first = false) {
+    if (sscanf(++at, "%31s", name) != 1) must(NULL);
+    if (!first) putchar('\n');
+    (is_lua ? put_lua : put_man)(stdout, must((void *)lh_find_question(name)));
+  }
 }
 
-static char *generated(const char *text, bool is_man) {
-  char *made = NULL;
-  size_t size;
-  FILE *out = must(open_memstream(&made, &size));
-  n_written = 0;
-  while (*text != '\0') {
-    size_t n = strcspn(text, "\n") + 1;
-    const lh_question *question = marked(text, n);
-    fwrite(text, 1, n, out);
-    text += n;
-    if (question == NULL) continue;
-    (is_man ? put_man : put_lua)(out, question);
-    while (is_man && memmem(text, strcspn(text, "\n"), "<<<", 3) == NULL) {
-      text += strcspn(text, "\n") + 1;
-      if (*text == '\0') must(NULL);
+/* With what stands behind marked lines, and other files of its folder in place of `.so` ones. */
+static void put_file(const char *path, bool is_lua) {
+  char *text = read_file(path), name[64], other[256];
+  for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
+    size_t n = strcspn(line, "\n") + 1;
+    if (sscanf(line, ".so %63[a-z_/]", name) == 1) {
+      snprintf(other, sizeof other, "%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
+      put_file(other, is_lua);
+    } else {
+      fwrite(line, 1, n, stdout);
+      put_marked(line, n, is_lua);
     }
   }
-  if (fclose(out) != 0) must(NULL);
-  return made;
+  free(text);
 }
 
 int main(int argc, char **argv) {
-  bool check = argc > 1 && strcmp(argv[1], "--check") == 0;
-  bool is_lua = argc > 1 && strcmp(argv[1], "--lua") == 0;
-  int status = 0;
-  for (int i = check || is_lua ? 2 : 1; i < argc; i++) {
-    char *text = read_file(argv[i]), *made = generated(text, !is_lua);
-    bool stale = strcmp(text, made) != 0;
-    if (is_lua) {
-      if (fputs(made, stdout) < 0 || fflush(stdout) != 0) must(NULL);
-    } else if (stale && check) {
-      fprintf(stderr, "%s: `make generated` changes it\n", argv[i]);
-      status = 1;
-    } else if (stale) {
-      FILE *file = must(fopen(argv[i], "w"));
-      if (fputs(made, file) < 0 || fclose(file) != 0) must(NULL);
-    }
-    free(text);
-    free(made);
-  }
-  return status;
+  put_file(argc > 1 ? argv[1] : "", argc > 1 && strstr(argv[1], ".lua") != NULL);
+  if (fflush(stdout) != 0 || ferror(stdout)) must(NULL);
+  return 0;
 }
 
 /* }=================================================================================== */

@@ -40,7 +40,7 @@ local queries = {
 -- Of a profile; p is the one.
 local modes = {
   "", "--json", "--live --json", "--by stack -n 0", "--by stack --json", "--by function -n 0",
-  "--calls -n 0", "--calls --json", "--folded", "--advice --json", "--plot -n 0", "--memprof",
+  "--calls -n 0", "--calls --json", "--folded", "--advice --json", "--memprof",
   "--lmprof", "--luamemprofiler", "--blueprint -n 0",
 }
 

@@ -303,7 +303,7 @@ describe("names in a profile", function()
     local text_modes = {
       {"-n0"}, {"--live", "--by", "file", "-n0"}, {"--by", "function", "-n0"},
       {"--by", "type", "-n0"}, {"--by", "stack", "-n0"}, {"--peak", "-n0"}, {"--leaks", "-n0"},
-      {"--calls", "-n0"}, {"--folded"}, {"--diff", "run.prof", "-n0"}, {"--plot"}, {"--blueprint"},
+      {"--calls", "-n0"}, {"--folded"}, {"--diff", "run.prof", "-n0"}, {"--blueprint"},
       {"--memprof"}, {"--lmprof"}, {"--luamemprofiler"},
     }
     for _, mode in ipairs(text_modes) do

@@ -3,7 +3,6 @@
 -- held against a count that goes from block to block; and what a profile may have in it that is
 -- strange.
 
-local cjson = require "cjson"
 local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
@@ -211,73 +210,6 @@ Maximum Memory Used=1209 bytes
   end)
 end)
 
-describe("heapprof --plot", function()
-  it("begins with the answer, and has a chart and a row for each site", function()
-    local out = answer("--plot --bytes", small())
-    assert.equal([[
-The heap was biggest after 2.5 s: 21,209 B
-4.8% of it, 1,025 B, was from string.rep at @app.lua:7 in f
-At the end it had 20,084 B]], out:match("^(.-\n.-\n.-)\n"))
-    assert.matches("\n +20%.7 KB ", out)
-    assert.matches("\n +0 s +4%.0 s\n", out)
-    assert.matches("\n +1,025 B +4%.8%% +0 B .-string%.rep at @app%.lua:7 in f\n", out)
-    assert.matches("\n +20,000 B +94%.3%% +19,900 B .-before tracking began\n", out)
-  end)
-
-  -- 200 intervals of 20 ms: the string is there from 2.5 s, the 125th, to 3.5 s.
-  it("has the figures as JSON", function()
-    local plot = cjson.decode(answer("--plot --json -n 1"))
-    assert.equal(20000000, plot.interval_ns)
-    assert.equal(200, #plot.heap_bytes)
-    assert.equal(20088, plot.heap_bytes[1])
-    assert.equal(21209, plot.heap_bytes[126])
-    assert.equal(20084, plot.heap_bytes[200])
-    assert.equal(19900, plot.before_tracking[200])
-    assert.same({"string.rep at @app.lua:7 in f", "2 other lines"},
-                {plot.sites[1].site, plot.sites[2].site})
-    assert.equal(0, plot.sites[1].bytes[125])
-    assert.equal(1025, plot.sites[1].bytes[126])
-    assert.equal(1025, plot.sites[1].peak_bytes)
-    assert.equal(184, plot.sites[2].end_bytes)
-  end)
-
-  it("has the figures as CSV", function()
-    local lines = support.lines(answer("--plot --format csv"))
-    assert.equal('seconds,heap_bytes,before_tracking,"string.rep at @app.lua:7 in f",' ..
-                 '" @app.lua:5 in main chunk"," @app.lua:3 in main chunk"', lines[1])
-    assert.equal("2.500,21209,20000,1025,128,56", lines[127])
-    assert.equal(201, #lines)
-  end)
-
-  it("draws each site beside its own most", function()
-    local p = profiles.new()
-    local function at(line)
-      return p:stack(nil, {source = "@a.lua", line = line, maker = "table"})
-    end
-    for _ = 1, 100 do
-      p:new("table", at(1), 10000)
-      p:new("table", at(2), 100)
-      p:tick(SECOND)
-    end
-    local out = answer("--plot", p)
-    local big = out:match "\n +976%.6 KB .* KB  (%S+)  @a.lua:1\n"
-    local little = out:match "\n +9%.8 KB .* KB  (%S+)  @a.lua:2\n"
-    assert.is_true(#big >= 20)
-    assert.equal(big, little)
-  end)
-
-  it("has its axis in one column, however long the figures are", function()
-    local out = answer("--plot", profiles.new {start_bytes = 2045 * 1024}):match "^.-\n +0 s "
-    assert.matches("\n1,022%.5 KB ", out)
-    local n_rows = 0
-    for label in out:gmatch "\n([^┤┼|\n]*)[┤┼|]" do
-      n_rows = n_rows + 1
-      assert.equal(11, #label)
-    end
-    assert.equal(10, n_rows)
-  end)
-end)
-
 -- }===================================================================================
 
 -- {=== Random profiles ================================================================
@@ -427,23 +359,6 @@ describe("random profiles", function()
       assert.same(expected, told_edges, "seed " .. seed)
     end
   end)
-
-  it("have a peak that no moment exceeds, and an end that is what lives", function()
-    for seed = 1, 10 do
-      local p, live = random_profile(seed), 100000
-      for _, block in ipairs(p.blocks) do
-        if not block.freed then live = live + block.states[#block.states].bytes end
-      end
-      local plot = cjson.decode(answer("--plot --json", p))
-      assert.equal(live, plot.end_bytes)
-      assert.equal(plot.peak_bytes, math.max(table.unpack(plot.heap_bytes)))
-      for i, bytes in ipairs(plot.heap_bytes) do
-        local sum = plot.before_tracking[i]
-        for _, site in ipairs(plot.sites) do sum = sum + site.bytes[i] end
-        assert.equal(bytes, sum)
-      end
-    end
-  end)
 end)
 
 -- }===================================================================================
@@ -451,7 +366,7 @@ end)
 -- {=== What is strange ================================================================
 
 describe("a strange profile", function()
-  it("has names that no terminal obeys, and that stay text in CSV and SVG", function()
+  it("has names that no terminal obeys, and that stay text", function()
     local p = profiles.new()
     local names = {"\27[31mred", "a\nb", "<script>&\"'", "=1+1", "\xff\xfe", ("x"):rep(4000)}
     for i, name in ipairs(names) do
@@ -461,21 +376,13 @@ describe("a strange profile", function()
       p:new("string", p:stack(nil, {maker = "C", c = name}), 30)
     end
     p:write(file)
-    for _, mode in ipairs {"--memprof", "--memprof --every 0.1", "--lmprof", "--plot",
-                           "--plot --format csv", "--plot --format svg", "--plot --json"} do
+    for _, mode in ipairs {"--memprof", "--memprof --every 0.1", "--lmprof"} do
       local out = answer(mode)
       assert.is_nil(out:find("[%z\1-\8\11-\31\127]"), mode)
       assert.truthy(utf8.len(out), mode)
     end
     local _, err, code = support.run(("heapprof --blueprint %s | dot -Tplain"):format(file))
     assert.same({"", 0}, {err, code})
-    local svg = answer("--plot --format svg")
-    assert.is_nil(svg:find("<script", 1, true))
-    assert.truthy(svg:find("&lt;script&gt;&amp;", 1, true))
-    for name in svg:gmatch("<(%l+)") do
-      assert.truthy((" svg rect text path title "):find(" " .. name .. " ", 1, true), name)
-    end
-    assert.is_nil(answer("--plot --format csv"):find(',"[=+@-]'))
   end)
 
   it("has nothing in it", function()
@@ -485,9 +392,6 @@ describe("a strange profile", function()
     assert.matches("Mallocs=0\t", answer("--luamemprofiler"))
     assert.matches("Showing 0 of 0 functions", answer("--lmprof"))
     assert.matches("^digraph heapprof {.*}\n$", answer("--blueprint"))
-    assert.matches("^The heap was biggest after 0 ms: 0 B\n", answer("--plot"))
-    assert.matches("^<svg .*</svg>\n$", answer("--plot --format svg"))
-    assert.equal(0, cjson.decode(answer("--plot --json")).peak_bytes)
   end)
 
   it("lasts for years, of which a moment each second is refused", function()
@@ -501,13 +405,12 @@ describe("a strange profile", function()
     assert.same({"", 2}, {out, code})
     assert.matches("it would have more than 1000 moments: ask for fewer, by a longer time", err)
     assert.matches("HEAP SUMMARY", answer("--memprof"))
-    assert.matches(" 27,833%.3 h\n", answer("--plot"))
   end)
 
   it("was cut, and is told up to there; damaged, it is refused", function()
     small():write(file)
     local content = support.read_file(file)
-    for _, mode in ipairs {"--memprof", "--lmprof", "--luamemprofiler", "--plot"} do
+    for _, mode in ipairs {"--memprof", "--lmprof", "--luamemprofiler"} do
       for at = 0, #content - 1, 7 do
         support.write_file(file, content:sub(1, at))
         local _, err, code = heapprof(mode)

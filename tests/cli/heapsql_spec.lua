@@ -85,7 +85,7 @@ end
 -- The columns of the section TABLES: {{table, {column, hidden}, ...}, ...}.
 local function tables_of_manual()
   local tables = {}
-  local text = support.read_file(support.root .. "/cli/man/heapsql.1")
+  local text = support.read_file(support.build .. "/man/heapsql.1")
   for line in text:match("\n%.Sh TABLES\n(.-)\n%.Sh "):gmatch "[^\n]+" do
     local name, column, mark = line:match "^%.Ss (%a+)$", line:match "^%.It Va (%S+)(.*)"
     if name then tables[#tables + 1] = {name} end

@@ -45,7 +45,7 @@ end
 
 -- The commands of a page's section EXAMPLES.
 local function examples_of(tool)
-  local text = support.read_file(("%s/cli/man/%s.1"):format(support.root, tool))
+  local text = support.read_file(("%s/man/%s.1"):format(support.build, tool))
   local commands = {}
   for line in text:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do
     local command = line:match("^%.Dl (.*)") or line:match("^" .. tool .. " .*")
@@ -83,7 +83,7 @@ describe("rendered, the examples of", function()
   for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql",
                          "heapattach"} do
     it(tool .. " are as they are run", function()
-      local page = support.read_file(("%s/cli/man/%s.1"):format(support.root, tool))
+      local page = support.read_file(("%s/man/%s.1"):format(support.build, tool))
       for line in page:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do
         assert.is_false(line:find("^%.Dl") ~= nil and line:find('"', 1, true) ~= nil, line)
       end

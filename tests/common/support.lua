@@ -24,6 +24,15 @@ support.build = absolute(os.getenv("LUAHEAP_BUILD") or "build")
 support.sanitized = os.getenv("LUAHEAP_PRELOAD") ~= nil
 -- How many times as often as in `make test` a test that repeats itself does so; `make soak` sets N.
 support.soak_factor = math.tointeger(tonumber(os.getenv "N")) or 1
+
+--- Is the i-th of many like cases tried? Without sanitizers all are. With them, which look for
+--- wrong memory where the answers are known to be right, N of `one_in` are (N=10: all).
+---@param i integer
+---@param one_in integer
+---@return boolean
+function support.is_tried(i, one_in)
+  return not support.sanitized or i % one_in < support.soak_factor
+end
 package.cpath = ("%s/?.so;%s/tests/?.so;%s"):format(support.build, support.build, package.cpath)
 package.path = ("%s/lua/?.lua;%s"):format(root, package.path)
 

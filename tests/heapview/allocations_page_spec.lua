@@ -3,6 +3,7 @@
 -- it leads to the objects that a snapshot has of it.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local numbers = require "heap.numbers"
@@ -115,7 +116,7 @@ describe("the allocations page", function()
       end)
 
       it("marks the peak in memory over time", function()
-        local plot = heapprof "--plot"
+        local plot = ask_view(dir, "memory", "run.prof").answer
         assert.equal(math.tointeger(plot.peak_bytes), math.tointeger(page:run [[
           return Number(document.querySelector("svg.memory").dataset.peak)]]))
         assert.matches("peak: " .. numbers.size(math.tointeger(plot.peak_bytes)),

@@ -195,16 +195,17 @@ describe("A report of a small heap", function()
 end)
 
 describe("A report of more than fits", function()
-  -- Sessions, each of its own size, which hold one another's strings: 300,000 objects.
+  -- Sessions, each of its own size, which hold one another's strings: 300,000 objects, and with
+  -- sanitizers a fifth of it.
   local dir = select(2, support.lua(support.sessions .. [[
     heap.snapshot "a"
     sessions = {}
-    for i = 1, 60000 do
+    for i = 1, tonumber(arg[1]) do
       sessions[i] = session(i)
       sessions[i].before = sessions[i // 2]
     end
     heap.snapshot "b"
-  ]]))
+  ]], {args = {support.sanitized and 12000 or 60000}}))
 
   local page = write(dir, "a", "b")
   local carried = carried_in(page)

@@ -53,7 +53,7 @@ describe("a terminal is not commanded by", function()
     "heaptop --growing --json c", "heaptop --leaks c", "heaptop --class table c",
     "heaptop --class table --json c",
     "heapdiff a c", "heapdiff a b c", "heapdiff --json a b c", "heapdiff --fingerprints a b c",
-    "heapdiff --ladder a b c", "heapdiff --ladder --csv a b c", "heapdiff --ladder --json a b c",
+    "heapdiff --ladder a b c", "heapdiff --ladder --json a b c",
     "heapdiff --owners a c", "heapdiff --owners --json a c", "heapdiff --before a --after c",
     "heapdiff --before a --after c --json", "heapdiff --since 1 c",
     "heappath --format text c 0x100240", "heappath c 0x100240", "heappath --json c 0x100240",
@@ -102,9 +102,8 @@ describe("a terminal is not commanded by", function()
     "p", "--json p", "-n 0 p", "--live p", "--live --json p", "--peak p", "--leaks p",
     "--by stack p", "--by stack --json p", "--by function p", "--by file p", "--by type p",
     "--calls p", "--calls --json p", "--folded p", "--advice p", "--advice --json p",
-    "--diff p q", "--diff --json p q", "--plot p", "--plot --json p", "--plot --format csv p",
-    "--plot --format svg p", "--blueprint p", "--memprof p", "--memprof --every 1 p", "--lmprof p",
-    "--luamemprofiler p", "--since 1s --leaks p", "--until 90% p", "none",
+    "--diff p q", "--diff --json p q", "--blueprint p", "--memprof p", "--memprof --every 1 p",
+    "--lmprof p", "--luamemprofiler p", "--since 1s --leaks p", "--until 90% p", "none",
   }
 
   for _, is_aggregate in ipairs {false, true} do

@@ -12,15 +12,13 @@ local FILE_BYTES, TIMES, MORE_BYTES = 20000, 200, 5 << 20
 local modes = {
   "", "-n 0", "--live -n 0", "--peak -n 0", "--leaks -n 0", "--by stack -n 0",
   "--by function -n 0", "--by file -n 0", "--by type", "--calls -n 0", "--advice -n 0", "--folded",
-  "--plot -n 0", "--plot -n 0 --format csv", "--plot -n 0 --format svg", "--blueprint -n 0",
-  "--memprof", "--memprof --every 3600", "--lmprof", "--luamemprofiler",
+  "--blueprint -n 0", "--memprof", "--memprof --every 3600", "--lmprof", "--luamemprofiler",
 }
 local json_modes = {
   "--json", "--live --json", "--by stack --json", "--calls --json", "--advice --json",
-  "--plot -n 0 --json",
 }
 -- An aggregate has no order of events.
-local needs_events = {"--plot", "--memprof", "--lmprof", "--luamemprofiler"}
+local needs_events = {"--memprof", "--lmprof", "--luamemprofiler"}
 
 local n, n_left_out = 0, 0
 

@@ -92,9 +92,14 @@ local function result(mode, case)
   return out
 end
 
+-- Of the cases, one after the other, each is tried in all modes; with sanitizers in one of four.
+local n_tried = 0
 local function expect_same(of_modes, case)
   local expected = result("", case)
-  for _, mode in ipairs(of_modes) do assert.equal(expected, result(mode, case), mode) end
+  for _, mode in ipairs(of_modes) do
+    n_tried = n_tried + 1
+    if support.is_tried(n_tried, 4) then assert.equal(expected, result(mode, case), mode) end
+  end
   return expected
 end
 

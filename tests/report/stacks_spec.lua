@@ -1,5 +1,5 @@
 -- stacks_spec.lua - the questions `stacks`, `memory` and `sizes` as pages ask them about a profile:
--- the tree of stacks adds up to what heapprof tells, memory over time is heapprof's --plot, and
+-- the tree of stacks adds up to what heapprof tells, memory over time adds up, and
 -- blocks are in the row of their size.
 
 local cjson = require "cjson"
@@ -96,18 +96,27 @@ describe("The stacks of a profile", function()
 end)
 
 describe("Memory over time", function()
-  it("is that of heapprof --plot", function()
-    local answer, plot = ask "memory", heapprof "--plot"
-    for _, key in ipairs {"interval_ns", "peak_bytes", "peak_ns", "end_bytes", "heap_bytes",
-                          "before_tracking"} do
-      assert.same(plot[key], answer[key], key)
-    end
-    assert.equal(#plot.sites, #answer.lines)
-    for i, line in ipairs(answer.lines) do
-      for _, key in ipairs {"site", "peak_bytes", "end_bytes", "bytes"} do
-        assert.same(plot.sites[i][key], line[key], key)
-      end
-    end
+  -- 200 intervals of 20 ms: the string is there from 2.5 s, the 125th, to 3.5 s.
+  it("has each moment's most, and that of the lines which had most", function()
+    local p, folder = profiles.new {start_bytes = 20000}, support.tmpdir()
+    local app = p:stack(nil, {source = "@app.lua", name = "", line = 3, maker = "table"})
+    local f = p:stack(app, {source = "@app.lua", name = "f", line = 7, maker = "C", c = "rep"})
+    p:new("table", app, 56)
+    p:tick(2500000000)
+    local text = p:new("string", f, 1025)
+    p:tick(1000000000)
+    p:free(text)
+    p:tick(500000000)
+    p:write(folder .. "/run.prof")
+    local answer = ask_view(folder, "memory?limit=1", "run.prof").answer
+    assert.same({20000000, 21081, 20056, 200},
+                {answer.interval_ns, answer.peak_bytes, answer.end_bytes, #answer.heap_bytes})
+    assert.same({20056, 20056, 21081, 20056, 20000},
+                {answer.heap_bytes[1], answer.heap_bytes[125], answer.heap_bytes[126],
+                 answer.heap_bytes[200], answer.before_tracking[200]})
+    local first = answer.lines[1]
+    assert.same({"rep at @app.lua:7 in f", 0, 1025, 1025, 0},
+                {first.site, first.bytes[125], first.bytes[126], first.peak_bytes, first.end_bytes})
   end)
 
   it("has as many lines as are wanted, which add up to the heap", function()
