@@ -1,7 +1,8 @@
 /*
 ** growing.c - what looks like a collection without a limit, from one snapshot: tables with many
-** elements that are alike (growing_tables.c), and linked objects. Whether it grows is told by the ages of the elements (growing_ages.c). Here
-** all at one folded path become one row, if their elements are of one class.
+** elements that are alike (growing_tables.c), and linked objects. Whether it grows is told by the
+** ages of the elements (growing_ages.c). Here all at one folded path become one row, if their
+** elements are of one class.
 **
 ** 2.2 million objects: 0.4 s; 45 bytes an object, 8 more for an element that others refer to, too.
 */
@@ -127,7 +128,8 @@ static void sort_rows_of_tops(const lh_grower *g, const uint32_t *row_of, uint32
     row[first[g->tops[i].position + 1]++] = row_of[g->tops[i].of];
 }
 
-/* No byte twice, where the tables of a row, or the lists, hold one another. */
+/* No byte twice, where the tables of a row, or the lists, hold one another. Where each row has one
+** only, their bytes are known. */
 static bool add_up_rows(const lh_grower *g, const uint32_t *row_of, uint64_t *bytes,
                         size_t n_rows) {
   const lh_tree *tree = g->tree;
@@ -168,8 +170,10 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
     row_of[i] = *row;
     bytes[*row] += slot_bytes(f->grower->snapshot, &f->grower->found[i]);
   }
-  ok = ok && add_up_rows(f->grower, row_of, bytes, out->n);
-  for (size_t i = 0; ok && i < out->n; i++) out->list[i].bytes = bytes[i];
+  if (ok && out->n < f->grower->n) {
+    ok = add_up_rows(f->grower, row_of, bytes, out->n);
+    for (size_t i = 0; ok && i < out->n; i++) out->list[i].bytes = bytes[i];
+  }
   lh_free(bytes);
   lh_free(row_of);
   return ok;
@@ -266,8 +270,8 @@ static bool can_be_linked(const lh_snapshot *snapshot, lh_id id) {
          snapshot->classes->list[class_index].specific && lh_is_reachable(snapshot, id);
 }
 
-/* A union-find in which the member nearest to the root represents each set. held[id]: another one of
-** its class refers to it. NULL: out of memory. */
+/* A union-find in which the member nearest to the root represents each set. held[id]: another one
+** of its class refers to it. NULL: out of memory. */
 static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
   const lh_graph graph = lh_graph_of(snapshot);
   const uint32_t *of = snapshot->classes->of;
