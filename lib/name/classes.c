@@ -368,7 +368,7 @@ static void assign(lh_namer *namer) {
     of[id] = is_string ? of_strings : class_of_object(namer, id);
     if (of[id] == LH_NO_NUMBER)
       namer->failed = true;
-    else if (namer->classes->list[of[id]].plain == LH_NO_NUMBER)
+    else if (!namer->for_places && namer->classes->list[of[id]].plain == LH_NO_NUMBER)
       lh_count_object(snapshot, namer->classes, id);
   }
 }
@@ -428,11 +428,11 @@ static void mark_plumbing(lh_snapshot *snapshot, const lh_classes *classes) {
     if (is_plumbing(snapshot, classes, id)) snapshot->kind[id] |= LH_KIND_PLUMBING;
 }
 
-int lh_classify(lh_snapshot *snapshot, lh_error *error) {
+static int classify(lh_snapshot *snapshot, bool for_places, lh_error *error) {
   if (snapshot->classes) return 0;
   if (!snapshot->distance)
     return lh_fail(error, LH_EARGUMENT, "classes need the analysis of a snapshot (lh_analyse)");
-  lh_namer namer = {.snapshot = snapshot};
+  lh_namer namer = {.snapshot = snapshot, .for_places = for_places};
   size_t n = (size_t)snapshot->n + 1;
   namer.classes = lh_alloc_zeroed(1, sizeof *namer.classes);
   namer.flags = lh_alloc_zeroed(n, 1);
@@ -450,7 +450,7 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   if (!namer.failed) lh_collect_c_functions(&namer);
   if (!namer.failed) assign(&namer);
   if (!namer.failed) lh_join_one_key_maps(&namer);
-  if (!namer.failed) lh_name_contents(&namer);
+  if (!namer.failed && !for_places) lh_name_contents(&namer);
   if (!namer.failed) {
     (void)lh_fit(&namer.classes->list, namer.classes->n, &namer.classes->capacity,
                  sizeof *namer.classes->list);
@@ -469,6 +469,14 @@ out:;
                    "'%s' is no heap of a program: its names take %d times its size", snapshot->name,
                    MOST_NAMES);
   return snapshot->classes ? 0 : lh_fail_memory(error, "naming the objects");
+}
+
+int lh_classify(lh_snapshot *snapshot, lh_error *error) {
+  return classify(snapshot, false, error);
+}
+
+int lh_classify_for_places(lh_snapshot *snapshot, lh_error *error) {
+  return classify(snapshot, true, error);
 }
 
 uint32_t lh_class_count(const lh_snapshot *snapshot) {
