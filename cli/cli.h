@@ -77,10 +77,11 @@ typedef struct cli {
   bool stdout_terminal;   /* tables fit its width */
   bool progress_terminal; /* stderr shows what is being done */
   bool progress_shown;
+  bool is_nameless; /* messages have no name in front: somebody reads them who knows it */
   void (*told)(void *whom, const char *doing); /* who else is told what is being done, as a page;
                                                   NULL for `doing`: nothing */
   void *whom;
-  const char *const *gone; /* options of the last release, each with what replaces it; or NULL */
+  const char *const *removed; /* options of the last release, each with what replaces it; or NULL */
   struct option long_options[CLI_MAX_OPTIONS + 1];
   char short_options[2 * CLI_MAX_OPTIONS + 2];
 } cli;

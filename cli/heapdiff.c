@@ -12,7 +12,6 @@ enum {
   KEY_SINCE,
   KEY_UNTIL,
   KEY_FACTOR,
-  KEY_CSV,
   KEY_BEFORE,
   KEY_AFTER,
   KEY_KNOWN,
@@ -30,7 +29,6 @@ static const cli_option options[] = {
     {KEY_UNTIL, "until", "MARK", "with --since: and before this one"},
     {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"},
     CLI_QUESTIONS(KEY_QUESTION),
-    {KEY_CSV, "csv", NULL, "print a ladder as CSV, a line for each row and snapshot"},
     {KEY_BEFORE, "before", "A [B]", "with --after: one or two snapshots before a change"},
     {KEY_AFTER, "after", "A [B]", "and as many after it: is it fixed?"},
     {KEY_FINGERPRINTS, "fingerprints", NULL, "show what --known takes, for each group"},
@@ -38,6 +36,9 @@ static const cli_option options[] = {
     {KEY_FAIL_OVER, "fail-over", "SIZE", "exit with 1 if more is retained: 512, 100KB, 2MB"},
     {KEY_FAIL_OBJECTS, "fail-objects", "N", "exit with 1 if more new objects stay"},
     CLI_COMMON_OPTIONS};
+
+static const char *const removed[] = {
+    "--csv", "--json has the same rows, and heapsql --csv prints CSV", NULL};
 
 static const cli_tool tool = {
     "heapdiff",
@@ -92,7 +93,6 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         break;
       case KEY_KNOWN: known_read(c, &r->known, optarg); break;
       case KEY_FINGERPRINTS: r->asked.fingerprints = true; break;
-      case KEY_CSV: r->csv = true; break;
       case KEY_BEFORE: r->n_before = take_files(r->halves[0], argc, argv); break;
       case KEY_AFTER: r->n_after = take_files(r->halves[1], argc, argv); break;
       default: choose_question(r, lh_questions[key - KEY_QUESTION]); break;
@@ -118,27 +118,24 @@ static void check(cli *c, const request *r) {
     cli_usage_error(c, "one snapshot alone needs --since MARK");
   if (r->n_files == 0) cli_usage_error(c, "it takes the names of snapshots");
   bool owners = r->is_asked_twice || asks_for(r, "owners");
-  if (owners && (r->n_files < 2 || r->is_asked_twice || r->csv || r->asked.factor != 0 ||
-                 r->sorted || r->asked.fingerprints || r->known.name != NULL))
+  if (owners && (r->n_files < 2 || r->is_asked_twice || r->asked.factor != 0 || r->sorted ||
+                 r->asked.fingerprints || r->known.name != NULL))
     cli_usage_error(c,
-                    "--owners takes two snapshots or more, and no --ladder, --csv, --factor,"
+                    "--owners takes two snapshots or more, and no --ladder, --factor,"
                     " --sort, --fingerprints or --known");
   if (is_ladder(r) && (r->asked.factor != 0 || r->sorted))
     cli_usage_error(c, "%s does not go with a ladder of snapshots",
                     r->sorted ? "--sort" : "--factor");
-  if (r->csv && !is_ladder(r))
-    cli_usage_error(c, "--csv needs --ladder, or four snapshots or more");
-  if (r->csv && c->json) cli_usage_error(c, "it is either --csv or --json");
 }
 
 static void check_halves(cli *c, const request *r) {
   if (r->n_before != r->n_after)
     cli_usage_error(c, "it needs as many snapshots --after as --before: one or two of each");
   if (r->n_files > 0 || r->asked.since != NULL || r->asked.until != NULL || r->question != NULL ||
-      r->csv || r->asked.factor != 0 || r->sorted)
+      r->asked.factor != 0 || r->sorted)
     cli_usage_error(c,
                     "--before A [B] --after A [B] takes no other snapshots, and no --since,"
-                    " --ladder, --csv, --factor or --sort");
+                    " --ladder, --factor or --sort");
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
@@ -162,10 +159,10 @@ static bool is_big(const lh_snapshot *snapshot) {
   return lh_object_count(snapshot) > 200000;
 }
 
-/* All rows in JSON and CSV, unless -n says otherwise. */
+/* All rows in JSON, unless -n says otherwise. */
 static lh_request request_of(const cli *c, request *r) {
   lh_request asked = r->asked;
-  if ((c->json || r->csv) && !asked.has_limit) asked.limit = 0;
+  if (c->json && !asked.has_limit) asked.limit = 0;
   asked.names = r->files;
   asked.n_names = r->n_files;
   if (r->known.name != NULL) asked.known = &r->known;
@@ -191,8 +188,6 @@ static int answer(cli *c, request *r, const char *question, lh_snapshot *snapsho
   cli_check(c, code, r->asked.since != NULL ? last : NULL, &error);
   if (c->json)
     print_json(&report);
-  else if (r->csv)
-    print_csv(c, asked);
   else
     cli_report_text(c, &report, last);
   known_renewed(c, &r->known);
@@ -258,6 +253,7 @@ int main(int argc, char **argv) {
   request r;
   int status;
   cli_begin(&c, &tool);
+  c.removed = removed;
   parse(&c, &r, argc, argv);
   status = report(&c, &r);
   free(r.known.list);

@@ -28,8 +28,9 @@ static const cli_option last_options[] = {
     {KEY_ONCE, "once", NULL, "--live-of: one page"},
     CLI_COMMON_OPTIONS};
 
-static const char *const gone[] = {"--plot", "heapview PROFILE draws memory over time", "--format",
-                                   "it went with --plot, and heapview PROFILE draws that", NULL};
+static const char *const removed[] = {"--plot", "heapview PROFILE draws memory over time",
+                                      "--format",
+                                      "it went with --plot, and heapview PROFILE draws that", NULL};
 
 static cli_option options[CLI_MAX_OPTIONS];
 
@@ -184,7 +185,7 @@ int main(int argc, char **argv) {
   make_options();
   cli_begin(&c, &tool);
   c.reads_profiles = true;
-  c.gone = gone;
+  c.removed = removed;
   parse(&c, &r, argc, argv);
   return cli_finish(&c, run_mode(&c, &r));
 }

@@ -74,17 +74,17 @@ static void print_help(const cli *c) {
 }
 
 /* The option may be one of the last release. */
-static void refuse_gone(const cli *c, const char *word) {
-  for (const char *const *gone = c->gone; gone != NULL && *gone != NULL; gone += 2) {
-    size_t n = strlen(*gone);
-    if (strncmp(word, *gone, n) == 0 && (word[n] == '\0' || word[n] == '='))
-      cli_usage_error(c, "%s is gone: %s", *gone, gone[1]);
+static void refuse_removed(const cli *c, const char *word) {
+  for (const char *const *option = c->removed; option != NULL && *option != NULL; option += 2) {
+    size_t n = strlen(*option);
+    if (strncmp(word, *option, n) == 0 && (word[n] == '\0' || word[n] == '='))
+      cli_usage_error(c, "%s was removed: %s", *option, option[1]);
   }
 }
 
 static _Noreturn void refuse(const cli *c, int key, char **argv) {
   const char *word = argv[optind - 1];
-  refuse_gone(c, word);
+  refuse_removed(c, word);
   if (key == ':') cli_usage_error(c, "option '%s' needs an argument", word);
   if (strncmp(word, "--", 2) == 0 && optopt >= CLI_JSON)
     cli_usage_error(c, "option '%s' takes no argument", word);

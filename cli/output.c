@@ -25,7 +25,8 @@ static void say(const cli *c, const char *format, va_list arguments) {
   cli_must(vasprintf(&line, format, arguments) >= 0 ? line : NULL);
   escaped = cli_escape(line);
   clear_progress(c);
-  fprintf(stderr, "%s: %s\n", c->tool->name, escaped);
+  fprintf(stderr, "%s%s%s\n", c->is_nameless ? "" : c->tool->name, c->is_nameless ? "" : ": ",
+          escaped);
   free(line);
   lh_free(escaped);
 }

@@ -15,17 +15,16 @@ static const char *dashes_for(const char *file) {
 
 char *cli_next_command(lh_next next, const char *of, const char *subject, const char *other) {
   static const char *const commands[] = {
-      [LH_NEXT_PATHS] = "heappath",         [LH_NEXT_FIVE_PATHS] = "heappath -k 5",
-      [LH_NEXT_UNDER] = "heaptop --under",  [LH_NEXT_SET] = "heappath --set",
-      [LH_NEXT_SINCE] = "heapdiff --since", [LH_NEXT_OWNERS] = "heapdiff --owners",
-      [LH_NEXT_WASTE] = "heaptop --waste"};
+      [LH_NEXT_PATHS] = "heappath",           [LH_NEXT_UNDER] = "heaptop --under",
+      [LH_NEXT_SET] = "heappath --set",       [LH_NEXT_SINCE] = "heapdiff --since",
+      [LH_NEXT_OWNERS] = "heapdiff --owners", [LH_NEXT_WASTE] = "heaptop --waste"};
   const char *dashes = dashes_for(of);
   char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made = NULL;
   char *until = cli_shell_word(other != NULL ? other : "");
   size_t size;
   FILE *out = cli_open_text(&made, &size);
   fputs(commands[next], out);
-  if (next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS)
+  if (next == LH_NEXT_PATHS)
     fprintf(out, " %s%s %s", dashes, file, word);
   else if (next == LH_NEXT_OWNERS)
     fprintf(out, " %s%s %s", dashes_for(subject), word, until);

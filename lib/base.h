@@ -86,6 +86,12 @@ bool lh_test_is_failing(void);
 uint64_t lh_test_peak_bytes(void);
 #endif
 
+/* Do two sizes read the same; does a share read as 0.0%? And a time without "UTC" behind it, as
+** marks without a name are named. */
+bool lh_sizes_read_alike(uint64_t a, uint64_t b, bool exact);
+bool lh_is_least_share(uint64_t part, uint64_t whole);
+lh_number lh_time_name(uint64_t time_ns);
+
 /* Of a clock that never goes back. */
 static inline uint64_t lh_now_ns(void) {
   struct timespec now;

@@ -83,7 +83,7 @@ typedef struct lh_diff {
   uint64_t objects, shallow_bytes;   /* new and still reachable */
   lh_count passed_as_old[2];         /* lh_passed_as_old of a and b in c, or of marks */
   uint64_t left_objects, left_bytes; /* of luaheap's module, and of the call: not counted above */
-  uint64_t retained_bytes;           /* bytes that would go if all of them went */
+  uint64_t retained_bytes;           /* that would go if all of them went; 0 of lh_diff_history */
   uint64_t gone_objects, gone_bytes; /* two snapshots: reachable in a, not there or garbage in b */
   lh_diff_group *groups;             /* by weight, biggest first */
   size_t n_groups;
@@ -171,21 +171,6 @@ int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error);
 
 /* Are all its snapshots of one Lua state? If not, functions are told without their lines. */
 bool lh_ladder_same_state(const lh_ladder *ladder);
-
-/* What became of a row. A figure that goes up and down counts as going up if the way down is at
-** most a tenth of the way up, and as going down if it is the other way round. */
-typedef enum lh_verdict {
-  LH_LEVEL,           /* never changed */
-  LH_SHRINKS,         /* went down */
-  LH_SAW_TOOTH,       /* went up and down */
-  LH_GREW_ONCE,       /* went up, but not steadily: the program has warmed up */
-  LH_GROWS_STEADILY,  /* went up in each third of the time after the first step (in each step, where
-                         those are fewer than three; of three snapshots in the first step, too); or
-                         in each of the last three steps */
-  LH_NO_LONGER_GROWS, /* lh_ladder_halves: grew before, and after at most a tenth of that */
-  LH_STILL_GROWS,     /* grew before, and after more than a tenth of that */
-  LH_GROWS_NOW        /* grew after, and not before */
-} lh_verdict;
 
 typedef struct lh_figures {
   uint64_t objects, entries; /* of the row itself; entries of tables */

@@ -104,6 +104,7 @@ typedef struct lh_outside_request {
   const lh_snapshot *after; /* an older snapshot of this state, whose marks are carried over, and
                                    whose own mark gets its place by matching; NULL: none */
   /* Filled in: */
+  lh_error failure; /* why none was taken; code LH_OK: it was */
   lh_taken taken;
   lh_taken own;              /* of that, luaheap's: marks, which are carried from file to file */
   lh_counts counts;          /* of a request without a path */
@@ -138,11 +139,13 @@ typedef struct lh_outside_told {
 ** on, in a child of this process, to where Lua is amid no change, all states one after the other
 ** (x86-64). A stop amid a change of a heap is recognised, since bytes do not add up, a key is not
 ** reached from its place, or lh_verify finds a fault, and its requests are tried again, at most 20
-** times, and once more after a minute: then LH_EBUSY. Whatever fails, those that were sound before
-** have their files, and objects in `taken`; the files of others are as they were. Files are written
-** after the target runs again. What is found about the states before is looked at again, so a state
-** that was closed meanwhile is LH_EHOST; so is one whose bytes do not add up although nobody
-** changes it.
+** times, and once more after a minute: then LH_EBUSY. What is found about the states before is looked
+** at again, so a state that was closed meanwhile is LH_EHOST; so is one whose bytes do not add up
+** although nobody changes it. Files are written after the target runs again.
+**
+** A state that cannot be read fails no other: each request has its own `failure`, and the first of
+** these is returned. Whatever fails, those that were sound have their files, and objects in `taken`;
+** the files of others are as they were.
 **
 ** One doubt may be left, which the request tells: the program made no system call, and came to no
 ** such place either, in 8 tries. C code of one of several threads computes for long (of a program

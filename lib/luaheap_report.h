@@ -341,13 +341,12 @@ void lh_report_free(lh_report *report);
 
 /* What to ask next, and of what. */
 typedef enum lh_next {
-  LH_NEXT_PATHS,      /* an address: why it stays */
-  LH_NEXT_FIVE_PATHS, /* the same, for what many hold */
-  LH_NEXT_UNDER,      /* an address: what it keeps alive */
-  LH_NEXT_SET,        /* a class: what holds its instances */
-  LH_NEXT_SINCE,      /* a mark, and maybe another: what was allocated from the one to the other */
-  LH_NEXT_OWNERS,     /* the names of two snapshots: who owns the growth */
-  LH_NEXT_WASTE       /* nothing: what could be given back */
+  LH_NEXT_PATHS,  /* an address: why it stays */
+  LH_NEXT_UNDER,  /* an address: what it keeps alive */
+  LH_NEXT_SET,    /* a class: what holds its instances */
+  LH_NEXT_SINCE,  /* a mark, and maybe another: what was allocated from the one to the other */
+  LH_NEXT_OWNERS, /* the names of two snapshots: who owns the growth */
+  LH_NEXT_WASTE   /* nothing: what could be given back */
 } lh_next;
 
 /* Who takes the words of an answer, and puts them where they belong: on a terminal, into a text. It

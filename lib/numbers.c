@@ -56,24 +56,36 @@ static uint64_t tenths_of(uint64_t n, unsigned shift) {
   return tenths + (left > half || (left == half && tenths % 2 == 1));
 }
 
+/* A size as it is printed: bytes of unit 0, which is B, or tenths of a greater one. */
+typedef struct rounded {
+  uint64_t n;
+  unsigned unit;
+} rounded;
+
+static rounded round_size(uint64_t bytes, bool exact) {
+  rounded r = {bytes, 0};
+  if (exact || bytes < 1024) return r;
+  do r.n = tenths_of(bytes, 10 * ++r.unit);
+  while (r.n >= 10240); /* would be printed as 1024.0 */
+  return r;
+}
+
 lh_number lh_size_text(uint64_t bytes, bool exact) {
-  static const char *const units[] = {" KB", " MB", " GB", " TB", " PB", " EB"};
+  static const char *const units[] = {" B", " KB", " MB", " GB", " TB", " PB", " EB"};
+  rounded r = round_size(bytes, exact);
   lh_number number;
-  unsigned unit = 0;
-  if (exact || bytes < 1024) {
-    put_behind(&number, put_count(&number, bytes), " B");
-    return number;
+  size_t at = put_count(&number, r.unit == 0 ? r.n : r.n / 10);
+  if (r.unit > 0) {
+    number.text[at++] = '.';
+    number.text[at++] = (char)('0' + r.n % 10);
   }
-  uint64_t tenths = tenths_of(bytes, 10);
-  while (tenths >= 10240) { /* would be printed as 1024.0 */
-    unit++;
-    tenths = tenths_of(bytes, 10 * (unit + 1));
-  }
-  size_t at = put_count(&number, tenths / 10);
-  number.text[at++] = '.';
-  number.text[at++] = (char)('0' + tenths % 10);
-  put_behind(&number, at, units[unit]);
+  put_behind(&number, at, units[r.unit]);
   return number;
+}
+
+bool lh_sizes_read_alike(uint64_t a, uint64_t b, bool exact) {
+  rounded x = round_size(a, exact), y = round_size(b, exact);
+  return x.n == y.n && x.unit == y.unit;
 }
 
 static lh_number change(uint64_t from, uint64_t to, lh_number absolute) {
@@ -91,6 +103,10 @@ lh_number lh_size_change(uint64_t from, uint64_t to, bool exact) {
   return change(from, to, lh_size_text(to > from ? to - from : from - to, exact));
 }
 
+bool lh_is_least_share(uint64_t part, uint64_t whole) {
+  return whole == 0 || 100.0 * (double)part / (double)whole < 0.05;
+}
+
 lh_number lh_share_text(uint64_t part, uint64_t whole) {
   lh_number number;
   (void)snprintf(number.text, sizeof number.text, "%.1f%%",
@@ -100,14 +116,21 @@ lh_number lh_share_text(uint64_t part, uint64_t whole) {
   return number;
 }
 
-lh_number lh_time_text(uint64_t time_ns) {
+static lh_number time_text(uint64_t time_ns, const char *format) {
   lh_number number;
   time_t seconds = (time_t)(time_ns / 1000000000u);
   struct tm utc;
-  if (!gmtime_r(&seconds, &utc) ||
-      strftime(number.text, sizeof number.text, "%Y-%m-%d %H:%M:%S UTC", &utc) == 0)
+  if (!gmtime_r(&seconds, &utc) || strftime(number.text, sizeof number.text, format, &utc) == 0)
     (void)snprintf(number.text, sizeof number.text, "%" PRIu64 " ns after 1970", time_ns);
   return number;
+}
+
+lh_number lh_time_text(uint64_t time_ns) {
+  return time_text(time_ns, "%Y-%m-%d %H:%M:%S UTC");
+}
+
+lh_number lh_time_name(uint64_t time_ns) {
+  return time_text(time_ns, "%Y-%m-%d %H:%M:%S");
 }
 
 lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode) {

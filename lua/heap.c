@@ -11,7 +11,6 @@
 
 #include "host.h"
 #include "live/live.h"
-#include "track.h"
 
 static const char *check_string(lua_State *L, int index, size_t *length) {
   if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
@@ -57,13 +56,6 @@ static void check_options(lua_State *L, int index, snapshot_options *options) {
   }
 }
 
-static int push_failure(lua_State *L, const lh_error *error) {
-  lua_pushnil(L);
-  lua_pushstring(L, error->message);
-  lua_pushinteger(L, error->os_errno);
-  return 3;
-}
-
 /* {=== Background snapshots ========================================================== */
 
 static const char job_key = 0; /* registry[&job_key] is the metatable of jobs */
@@ -92,11 +84,11 @@ static int push_taken(lua_State *L, const lh_taken *taken) {
 static int start_job(lua_State *L, const char *path, const lh_take_options *options) {
   lh_error error;
   lh_job **handle = lh_push_userdata(L, &job_key, sizeof *handle, &error);
-  if (!handle) return push_failure(L, &error);
+  if (!handle) return hl_fail(L, &error);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &job_key);
   if (!hr_is_kind(L, job_kind)) return luaL_error(L, "'%s' is not in the registry", job_kind);
   lua_setmetatable(L, -2);
-  if (lh_start_snapshot(L, path, options, handle, &error) < 0) return push_failure(L, &error);
+  if (lh_start_snapshot(L, path, options, handle, &error) < 0) return hl_fail(L, &error);
   return 1;
 }
 
@@ -106,7 +98,7 @@ static int job_wait(lua_State *L) {
   double seconds = luaL_optnumber(L, 2, -1);
   lh_taken taken;
   lh_error error;
-  if (lh_job_wait(job, seconds, &taken, &error) < 0) return push_failure(L, &error);
+  if (lh_job_wait(job, seconds, &taken, &error) < 0) return hl_fail(L, &error);
   return push_taken(L, &taken);
 }
 
@@ -158,7 +150,7 @@ static int heap_snapshot(lua_State *L) {
   const char *path = check_path(L, 1);
   check_options(L, 2, &options);
   if (options.background) return start_job(L, path, &options.take);
-  if (lh_take_snapshot(L, path, &options.take, &taken, &error) < 0) return push_failure(L, &error);
+  if (lh_take_snapshot(L, path, &options.take, &taken, &error) < 0) return hl_fail(L, &error);
   return push_taken(L, &taken);
 }
 
@@ -169,7 +161,7 @@ static int heap_mark(lua_State *L) {
   lh_error error;
   const char *name = lua_isnone(L, 1) ? NULL : check_string(L, 1, &length);
   int rc = name ? lh_mark(L, name, length, &error) : lh_mark_period(L, &thinned, &error);
-  if (rc < 0) return push_failure(L, &error);
+  if (rc < 0) return hl_fail(L, &error);
   lua_pushboolean(L, 1);
   if (name) return 1;
   lua_pushboolean(L, thinned);

@@ -71,3 +71,10 @@ void hr_stay_loaded(void) {
     (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
   }
 }
+
+int hl_fail(lua_State *L, const lh_error *error) {
+  lua_pushnil(L);
+  lua_pushstring(L, error->message);
+  lua_pushinteger(L, error->os_errno);
+  return 3;
+}

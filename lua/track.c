@@ -2,13 +2,10 @@
 ** track.c - heap.track and heap.untrack: options in, lib/luaheap_track.h out. Options are read
 ** without metamethods, as in heap.c. What they mean is documented in heap/meta.lua.
 */
-#include "track.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "host.h"
-#include "luaheap.h"
 
 /* A number of bytes, or a text such as "512K" that fits a double exactly. 0: it is neither. */
 static uint64_t to_bytes(lua_State *L, int index) {
@@ -92,14 +89,9 @@ static void check_options(lua_State *L, lh_track_options *options) {
 
 /* true | nil, message, errno */
 static int push_outcome(lua_State *L, int rc, const lh_error *error) {
-  if (rc == LH_OK) {
-    lua_pushboolean(L, 1);
-    return 1;
-  }
-  lua_pushnil(L);
-  lua_pushstring(L, error->message);
-  lua_pushinteger(L, error->os_errno);
-  return 3;
+  if (rc != LH_OK) return hl_fail(L, error);
+  lua_pushboolean(L, 1);
+  return 1;
 }
 
 /* The option that tells how a profile is made though none is; NULL: there is no such. */

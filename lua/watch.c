@@ -12,8 +12,6 @@
 
 #include "host.h"
 #include "log.h"
-#include "luaheap.h"
-#include "track.h"
 
 /* {=== Reports ======================================================================= */
 
@@ -127,12 +125,7 @@ static int start(lua_State *L) {
   lh_error error;
   luaL_checktype(L, 1, LUA_TTABLE);
   read_options(L, &options, &take);
-  if (lh_watch(L, &options, &error) < 0) {
-    lua_pushnil(L);
-    lua_pushstring(L, error.message);
-    lua_pushinteger(L, error.os_errno);
-    return 3;
-  }
+  if (lh_watch(L, &options, &error) < 0) return hl_fail(L, &error);
   hr_stay_loaded();
   print_armed(L, &options);
   lua_pushboolean(L, 1);

@@ -131,10 +131,9 @@ typedef struct shot {
 ** it again from its start, with other addresses. Else it returns, and where that does not help. */
 void make_way(const request *r, const lh_error *error);
 
-/* Takes them at one instant. Of a core each alone, since there is no other try for a heap that its
-** process was changing when it ended. Where one of several states cannot be read, its own line
-** tells why, and the others are taken. Those that were taken come first then. Fails with what the
-** library says of the process, or of the only state. */
+/* Takes them at one instant. Where one of several states cannot be read, its own line tells why, and
+** the others are taken. Those that were taken come first then. Fails with what the library says of
+** the process, or of the only state. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
              lh_outside_told *told, lh_error *error);
 

@@ -88,10 +88,13 @@ static size_t put_taken_first(shot *shots, size_t n) {
   return n_taken;
 }
 
-/* Of which there is none, and why. */
-static void tell_lacking(const subject *s, const shot *shots, size_t n, const char *why) {
-  for (size_t i = 0; i < n; i++)
-    if (shots[i].done.taken.objects == 0) cli_say(s->c, "state %zu: %s", shots[i].state + 1, why);
+/* Those that were not taken, each with its own failure. */
+static void tell_lacking(const subject *s, const shot *shots, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const lh_error *failure = &shots[i].done.failure;
+    if (failure->code != LH_OK)
+      cli_say(s->c, "state %zu: %s", shots[i].state + 1, failure->message);
+  }
 }
 
 /* Does it fail for one state, and may others be sound? */
@@ -99,33 +102,18 @@ static bool is_of_one(int code) {
   return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
 }
 
-static bool is_several(const subject *s, const request *r) {
-  return is_all(r) && s->n_states > 1;
-}
-
-/* One after the other; those that cannot be read are told by their own failures. */
-static int take_each(const subject *s, const request *r, shot *shots, size_t n,
-                     lh_outside_told *told, lh_error *error) {
-  for (size_t i = 0; i < n; i++) {
-    int code = take_shots(s, r, &shots[i], 1, told, error);
-    if (code == LH_OK) continue;
-    if (!is_several(s, r) || !is_of_one(code)) return code;
-    tell_lacking(s, &shots[i], 1, error->message);
-  }
-  return LH_OK;
-}
-
+/* A core has but one try: where one of its states comes to no moment between two changes, the
+** others run on all the same if they are alone. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
              lh_outside_told *told, lh_error *error) {
-  bool one_by_one = n == 1 || s->info.is_core;
-  int code = one_by_one ? LH_EHOST : take_shots(s, r, shots, n, told, error);
-  *n_taken = put_taken_first(shots, n);
-  if (code == LH_OK || !is_of_one(code)) return code;
-  if (code == LH_EBUSY) {
-    tell_lacking(s, &shots[*n_taken], n - *n_taken, error->message);
-    return LH_OK;
+  size_t at_once = s->info.is_core ? 1 : n;
+  bool is_several = is_all(r) && s->n_states > 1;
+  int code = LH_OK;
+  for (size_t i = 0; i < n && code == LH_OK; i += at_once) {
+    code = take_shots(s, r, &shots[i], at_once, told, error);
+    if (is_several && is_of_one(code)) code = LH_OK;
   }
-  code = take_each(s, r, &shots[*n_taken], n - *n_taken, told, error);
+  if (code == LH_OK) tell_lacking(s, shots, n);
   *n_taken = put_taken_first(shots, n);
   return code;
 }

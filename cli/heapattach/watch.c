@@ -6,7 +6,6 @@
 ** while that takes less than a fifth of a processor, and stops the process for less than a
 ** hundredth of the time; else less often, which is said.
 */
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -35,7 +34,7 @@ typedef struct watch {
   uint64_t lines_to_a_count;
   look first, last;
   uint64_t n_lines;
-  char failure[sizeof((lh_error *)NULL)->message]; /* why they could not be counted, as was said */
+  int failure; /* the code of why they could not be counted, as was said */
 } watch;
 
 static uint64_t real_time_ns(void) {
@@ -83,8 +82,8 @@ static int count(watch *w, look *l, lh_error *error) {
   plan_next_count(w, now, spent_ns() - before_ns, told.stopped_ns);
   if (code != LH_OK && is_over(error)) return code;
   if (code != LH_OK && w->n_lines == 0) make_way(w->r, error);
-  if (code != LH_OK && code != LH_EBUSY && strcmp(w->failure, error->message) != 0) {
-    strcpy(w->failure, error->message);
+  if (code != LH_OK && code != LH_EBUSY && code != w->failure) {
+    w->failure = code;
     cli_say(w->c, "its objects cannot be counted: %s", error->message);
   }
   l->has_counts = code == LH_OK;

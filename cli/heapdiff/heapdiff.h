@@ -1,7 +1,7 @@
 /*
 ** heapdiff.h - what the files of heapdiff share: what was asked for (cli/heapdiff.c), what is
-** accepted and what is too much (gate.c), and growth as CSV (csv.c). All else that it prints are
-** answers of the library (luaheap_report.h).
+** accepted and what is too much (gate.c). All else that it prints are answers of the library
+** (luaheap_report.h).
 */
 #ifndef LUAHEAP_HEAPDIFF_H
 #define LUAHEAP_HEAPDIFF_H
@@ -14,7 +14,7 @@ typedef struct request {
   const char *halves[2][2]; /* --before and --after: one or two files each */
   size_t n_before, n_after;
   lh_request asked;
-  bool sorted, csv, has_fail_over, has_fail_objects;
+  bool sorted, has_fail_over, has_fail_objects;
   const lh_question *question; /* what an option asks for; NULL: none does */
   bool is_asked_twice;         /* for two questions */
   uint64_t fail_over_bytes, fail_objects;
@@ -29,8 +29,5 @@ void known_renewed(cli *c, const lh_known *known);
 
 /* The exit status for growth of so much; says so if it is too much. */
 int gate(cli *c, const request *r, const lh_report *report);
-
-/* csv.c: a ladder as CSV. */
-void print_csv(cli *c, const lh_request *asked);
 
 #endif

@@ -73,6 +73,7 @@ typedef struct hs_file {
   int64_t base;  /* added to an object's number gives its id */
   bool borrowed; /* the snapshot is the host's */
   lh_info info;
+  lh_count own; /* luaheap's objects, once they are counted */
   bool analysed, named;
   lh_reach reach;     /* once it is analysed */
   bool for_terminal;  /* control characters in the heap's strings are made visible */
@@ -156,7 +157,7 @@ typedef enum hs_form {
   HS_FORM_FLAG,
   HS_FORM_ID,
   HS_FORM_WORD, /* made by the library, */
-  HS_FORM_NAME, /* or as the program had it */
+  HS_FORM_NAME, /* or as the program had it; NULL: none */
   HS_FORM_HEX,
   HS_FORM_TIME, /* nanoseconds since 1970 */
   HS_FORM_VALUE,
@@ -248,6 +249,7 @@ struct hs_cursor {
   lh_edge edge;
   lh_value key, value;
   lh_frame frame;
+  lh_site site;
   lh_stack_counts counts;
 };
 

@@ -188,7 +188,7 @@ void hs_result_field(sqlite3_context *context, hs_file *file, const hs_column *c
     case HS_FORM_WORD: hs_result_static(context, *(const char *const *)field); break;
     case HS_FORM_NAME: {
       const char *name = *(const char *const *)field;
-      hs_result_heap_text(context, file, name, strlen(name), false);
+      if (name != NULL) hs_result_heap_text(context, file, name, strlen(name), false);
       break;
     }
     case HS_FORM_HEX: hs_result_hex(context, n); break;

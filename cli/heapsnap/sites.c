@@ -41,11 +41,6 @@ static uint32_t count_stacks(const lh_snapshot *snapshot) {
   return sites != NULL ? lh_n_stacks(sites) : 0;
 }
 
-/* A name that the program gave lives as long as the snapshot; NULL: there is none. */
-static void tell_name(hs_cursor *cursor, sqlite3_context *context, const char *name) {
-  if (name != NULL) hs_result_heap_text(context, cursor->file, name, strlen(name), false);
-}
-
 /* }=================================================================================== */
 
 /* {=== sites ========================================================================== */
@@ -74,41 +69,24 @@ static int begin_sites(hs_cursor *cursor, lh_error *error) {
   return need_counts(cursor->file, error);
 }
 
-static const lh_site *site_of(const hs_cursor *cursor) {
-  return lh_site_of(sites_of(cursor), cursor->id);
-}
-
 static void tell_site(hs_cursor *cursor, sqlite3_context *context) {
-  hs_result_text(context, lh_site_text(site_of(cursor)));
+  hs_result_text(context, lh_site_text(&cursor->site));
 }
 
 static void tell_maker(hs_cursor *cursor, sqlite3_context *context) {
-  hs_result_static(context, lh_maker_name(site_of(cursor)->maker));
-}
-
-static void tell_source(hs_cursor *cursor, sqlite3_context *context) {
-  tell_name(cursor, context, site_of(cursor)->source);
-}
-
-static void tell_function(hs_cursor *cursor, sqlite3_context *context) {
-  tell_name(cursor, context, site_of(cursor)->function);
-}
-
-static void tell_c_function(hs_cursor *cursor, sqlite3_context *context) {
-  tell_name(cursor, context, site_of(cursor)->c_function);
-}
-
-static void tell_line(hs_cursor *cursor, sqlite3_context *context) {
-  if (site_of(cursor)->line != 0) hs_result_bytes(context, site_of(cursor)->line);
+  hs_result_static(context, lh_maker_name(cursor->site.maker));
 }
 
 static void tell_first_line(hs_cursor *cursor, sqlite3_context *context) {
-  if (site_of(cursor)->source != NULL) hs_result_bytes(context, site_of(cursor)->first_line);
+  if (cursor->site.source != NULL) hs_result_bytes(context, cursor->site.first_line);
 }
 
 static int next_site(hs_cursor *cursor, lh_error *error) {
   int found = next_number(cursor, error);
-  if (found > 0) cursor->counts = cursor->file->site_counts[cursor->id];
+  if (found > 0) {
+    cursor->site = *lh_site_of(sites_of(cursor), cursor->id);
+    cursor->counts = cursor->file->site_counts[cursor->id];
+  }
   return found;
 }
 
@@ -122,11 +100,11 @@ static const hs_column site_columns[] = {
     HS_COMPUTED("site", HS_TEXT, tell_site),
     HS_COMPUTED("maker", HS_TEXT, tell_maker),
     COUNTS,
-    HS_COMPUTED("file", HS_TEXT, tell_source, HS_HIDDEN),
-    HS_COMPUTED("line", HS_INTEGER, tell_line, HS_HIDDEN),
-    HS_COMPUTED("function", HS_TEXT, tell_function, HS_HIDDEN),
+    HS_NAME("file", site.source, HS_HIDDEN),
+    HS_LINE("line", site.line, HS_HIDDEN),
+    HS_NAME("function", site.function, HS_HIDDEN),
     HS_COMPUTED("first_line", HS_INTEGER, tell_first_line, HS_HIDDEN),
-    HS_COMPUTED("c_function", HS_TEXT, tell_c_function, HS_HIDDEN)};
+    HS_NAME("c_function", site.c_function, HS_HIDDEN)};
 
 const hs_kind hs_sites = {.name = "sites",
                           HS_COLUMNS(site_columns),

@@ -179,8 +179,17 @@ const hs_kind hs_marks = {.name = "marks",
 
 /* {=== info =========================================================================== */
 
+/* Counts luaheap's own objects, which are in no other table. */
 static int begin_info(hs_cursor *cursor, lh_error *error) {
+  const lh_snapshot *snapshot = cursor->file->snapshot;
+  lh_count own = {0};
   (void)error;
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
+    if (!lh_is_own(snapshot, id)) continue;
+    own.objects++;
+    own.bytes += lh_shallow_bytes(snapshot, id);
+  }
+  cursor->file->own = own;
   cursor->at = 0;
   cursor->end = 1;
   return LH_OK;
@@ -188,25 +197,6 @@ static int begin_info(hs_cursor *cursor, lh_error *error) {
 
 static const void *info_row(const hs_cursor *cursor) {
   return cursor->file;
-}
-
-/* luaheap's own objects, which are in no other table. */
-static lh_count count_own(const lh_snapshot *snapshot) {
-  lh_count own = {0};
-  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
-    if (!lh_is_own(snapshot, id)) continue;
-    own.objects++;
-    own.bytes += lh_shallow_bytes(snapshot, id);
-  }
-  return own;
-}
-
-static void tell_own(hs_cursor *cursor, sqlite3_context *context) {
-  hs_result_bytes(context, count_own(cursor->file->snapshot).objects);
-}
-
-static void tell_own_bytes(hs_cursor *cursor, sqlite3_context *context) {
-  hs_result_bytes(context, count_own(cursor->file->snapshot).bytes);
 }
 
 /* Of a program that was not tracked there is none of these. */
@@ -249,8 +239,8 @@ static const hs_column info_columns[] = {
     HS_COUNT("reachable_bytes", reach.reachable_bytes, REACH),
     HS_COUNT("garbage_objects", reach.garbage_objects, REACH),
     HS_COUNT("garbage_bytes", reach.garbage_bytes, REACH),
-    HS_COMPUTED("own_objects", HS_INTEGER, tell_own),
-    HS_COMPUTED("own_bytes", HS_INTEGER, tell_own_bytes),
+    HS_COUNT("own_objects", own.objects),
+    HS_COUNT("own_bytes", own.bytes),
     HS_COMPUTED("tracked_allocations", HS_INTEGER, tell_made, HS_HIDDEN),
     HS_COMPUTED("unattributed_allocations", HS_INTEGER, tell_unattributed, HS_HIDDEN),
     HS_COMPUTED("sample_bytes", HS_INTEGER, tell_sample, HS_HIDDEN)};

@@ -121,6 +121,7 @@ static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pip
   (void)signal(SIGHUP, SIG_DFL);
   v->c->told = NULL;
   v->c->progress_terminal = v->c->progress_shown = false;
+  v->c->is_nameless = true;
   FILE *out = cli_open_text(&text, &n);
   write_answer(v, sql, most, &(cli_json){.out = out, .is_compact = true, .depth = 1});
   cli_close_text(out);
@@ -147,13 +148,10 @@ static void listen_to(const view *v, pid_t child, int pipe, FILE *out) {
   }
 }
 
-/* The child's last words are as a command's: "heapview: ...", and hints in lines of their own. */
+/* The child's last words are a message, with hints in lines of their own. */
 static int refuse_as(view_asked *asked, int status, char *words) {
-  const char *name = asked->v->c->tool->name;
-  size_t n = strlen(name);
   if (!WIFEXITED(status))
     return view_refuse(asked->error, "the query was ended by signal %d", WTERMSIG(status));
-  if (strncmp(words, name, n) == 0 && words[n] == ':') words += n + 1 + strspn(words + n + 1, " ");
   words[strcspn(words, "\n")] = '\0';
   return view_refuse(asked->error, "%s", *words != '\0' ? words : "the query was ended");
 }

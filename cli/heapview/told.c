@@ -75,8 +75,7 @@ static char *link_and_mark(const told *t, char *link, const char *key, const cha
 /* What the page shows that the command would tell. */
 static char *link_of(const told *t, lh_next next, const char *subject, const char *other) {
   switch (next) {
-    case LH_NEXT_PATHS:
-    case LH_NEXT_FIVE_PATHS: return link_and(link_to(t, "/object", "at", subject), "tab", "paths");
+    case LH_NEXT_PATHS: return link_and(link_to(t, "/object", "at", subject), "tab", "paths");
     case LH_NEXT_UNDER: return link_to(t, "/treemap", "of", subject);
     case LH_NEXT_SET: return link_to(t, "/object", "class", subject);
     case LH_NEXT_SINCE:

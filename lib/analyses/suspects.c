@@ -29,7 +29,7 @@ typedef struct search {
   const lh_id *top;
   uint8_t *heads; /* of each object: a cluster begins there */
   lh_gathering here, below;
-  uint8_t *told;
+  uint8_t *luaheap; /* of each object: it is of luaheap's modules */
   lh_id *stack;
   size_t n_stack, stack_capacity;
   lh_suspects *suspects;
@@ -68,8 +68,9 @@ static size_t keep_first_class(const search *s, const lh_gathering *g, lh_id *id
   return n_kept;
 }
 
-bool lh_tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
-                   const lh_accumulated *few) {
+/* Are `many` to be told instead of the `few` (at most 64, or but collections) that hold them? */
+static bool tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
+                       const lh_accumulated *few) {
   const lh_class_entry *list = snapshot->classes->list;
   if (list[many->class_index].visible.type == LH_TYPE_STRING) return false;
   return (few->objects <= FEW || !list[few->class_index].specific) &&
@@ -93,7 +94,7 @@ static bool gather(search *s, lh_suspect *suspect) {
     *here = *below;
     *below = swap;
     if (here->n_rows == 0 || (double)here->rows[0].bytes < LH_GOES_ON * (double)few.bytes) break;
-    if (lh_tells_more(s->snapshot, &here->rows[0], &suspect->accumulated[0]))
+    if (tells_more(s->snapshot, &here->rows[0], &suspect->accumulated[0]))
       keep_classes(suspect, here);
   }
   return true;
@@ -101,21 +102,10 @@ static bool gather(search *s, lh_suspect *suspect) {
 
 /* }=================================================================================== */
 
-void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id, uint8_t how) {
-  told[id] |= how;
-  while (id != LH_ROOT && !(told[snapshot->idom[id]] & LH_ABOVE_TOLD)) {
-    id = snapshot->idom[id];
-    told[id] |= LH_ABOVE_TOLD;
-  }
-}
-
 static bool add_suspect(search *s, const lh_suspect *suspect) {
   lh_suspects *all = s->suspects;
   if (!lh_grow(&all->list, all->n, &s->capacity, sizeof *all->list)) return false;
   all->list[all->n++] = *suspect;
-  /* Of _G it is its own bytes alone that were told, not what hangs there. */
-  bool plumbing = lh_is_plumbing(s->snapshot, suspect->id);
-  lh_mark_told(s->snapshot, s->told, suspect->id, plumbing ? LH_ABOVE_TOLD : LH_TOLD);
   return true;
 }
 
@@ -142,7 +132,7 @@ static bool tell_suspect(search *s, lh_id id, const lh_extent *extent, uint64_t 
 static bool look_at_object(search *s, lh_id id) {
   uint64_t least = s->suspects->least_bytes, rest = retained(s, id), biggest = 0;
   bool plumbing = lh_is_plumbing(s->snapshot, id);
-  if (s->told[id] & LH_TOLD) return true; /* luaheap's */
+  if (s->luaheap[id]) return true;
   lh_extent extent = lh_extent_of(&s->here, id);
   size_t n_small = 0;
   s->here.n_ids = 0;
@@ -196,14 +186,13 @@ int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
   bool ok = (s.tree = lh_dominator_tree(snapshot)) && (s.top = lh_kept_clusters(snapshot)) &&
             lh_gathering_make(&s.here, s.tree, s.top) &&
             lh_gathering_make(&s.below, s.tree, s.top) &&
-            (s.told = lh_alloc_zeroed((size_t)snapshot->n + 1, 1)) &&
-            lh_mark_luaheap(snapshot, s.told, LH_TOLD) && walk_down(&s) &&
-            lh_find_spread(s.tree, out->least_bytes, s.told, out, &s.capacity);
+            (s.luaheap = lh_alloc_zeroed((size_t)snapshot->n + 1, 1)) &&
+            lh_mark_luaheap(snapshot, s.luaheap, 1) && walk_down(&s);
   if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_suspects);
   lh_gathering_free(&s.here);
   lh_gathering_free(&s.below);
   lh_free(s.heads);
-  lh_free(s.told);
+  lh_free(s.luaheap);
   lh_free(s.stack);
   if (ok) return LH_OK;
   lh_suspects_free(out);
@@ -211,9 +200,6 @@ int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
 }
 
 void lh_suspects_free(lh_suspects *suspects) {
-  for (size_t i = 0; i < suspects->n; i++)
-    for (uint32_t j = 0; j < suspects->list[i].n_holders; j++)
-      lh_free((void *)suspects->list[i].holders[j].path);
   lh_free(suspects->list);
   *suspects = (lh_suspects){0};
 }

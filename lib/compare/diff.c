@@ -116,7 +116,7 @@ static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh
   uint8_t *new_ones = lh_alloc_zeroed((size_t)c->n + 1, 1);
   bool ok = new_ones && lh_mark_luaheap(c, new_ones, 1);
   if (ok) flag_new(c, window, new_ones, diff);
-  int code = ok ? lh_diff_groups(c, new_ones, (lh_whole_diff *)diff, error)
+  int code = ok ? lh_diff_groups(c, new_ones, true, (lh_whole_diff *)diff, error)
                 : lh_fail_memory(error, "looking for new objects");
   if (!code && window->a) code = lh_diff_made(window, new_ones, diff, error);
   lh_free(new_ones);
@@ -406,7 +406,7 @@ int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **
   code = new_ones ? make(out, error) : lh_fail_memory(error, "looking for what stays");
   if (!code) flag_stayed(&window, history, new_ones);
   if (!code) (*out)->same_state = true;
-  if (!code) code = lh_diff_groups(snapshot, new_ones, (lh_whole_diff *)*out, error);
+  if (!code) code = lh_diff_groups(snapshot, new_ones, false, (lh_whole_diff *)*out, error);
   if (!code) code = lh_diff_made(&window, new_ones, *out, error);
   if (!code && (*out)->n_groups > 0)
     code = count_ages(snapshot, history->span_of, (lh_whole_diff *)*out, error);

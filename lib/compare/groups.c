@@ -13,26 +13,13 @@
 #include "groups.h"
 #include "name/allocated.h"
 
-#define UNKNOWN UINT32_MAX
-
 /* top[id]: the new object that is furthest up among id and its dominators; LH_ROOT: none. */
 static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
-  lh_id *top = lh_alloc((size_t)c->n + 1, sizeof *top);
-  if (!top) return NULL;
-  memset(top, 0xFF, ((size_t)c->n + 1) * sizeof *top);
-  top[LH_ROOT] = LH_ROOT;
-  for (lh_id id = 1; id <= c->n; id++) {
-    if (c->distance[id] == LH_UNREACHED) continue;
-    lh_id at = id, highest = LH_ROOT;
-    for (; top[at] == UNKNOWN; at = c->idom[at])
-      if (new_ones[at]) highest = at;
-    lh_id known = top[at], above = known;
-    /* Downwards the answer changes at `highest`; so walk up again, from below it to above it. */
-    lh_id below = known != LH_ROOT ? known : highest;
-    for (at = id; top[at] == UNKNOWN; at = c->idom[at]) {
-      top[at] = below;
-      if (known == LH_ROOT && at == highest) below = above;
-    }
+  const lh_folds *folds = lh_folds_of(c);
+  lh_id *top = folds ? lh_alloc_zeroed((size_t)c->n + 1, sizeof *top) : NULL;
+  for (size_t i = 1; top && i < folds->n; i++) {
+    lh_id id = folds->order[i], above = top[c->idom[id]];
+    top[id] = above == LH_ROOT && new_ones[id] ? id : above;
   }
   return top;
 }
@@ -286,26 +273,28 @@ static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole
   return ok;
 }
 
-int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *whole, lh_error *error) {
-  lh_diff *diff = &whole->visible;
-  lh_grouping g = {.c = c, .new_ones = new_ones};
-  size_t n_ids = 0;
-  int code = LH_EMEMORY;
+/* The objects that are new. NULL: out of memory. */
+static lh_id *list_new(const lh_snapshot *c, const uint8_t *new_ones, lh_diff *diff) {
+  size_t n = 0;
+  for (lh_id id = 1; id <= c->n; id++) n += new_ones[id] != 0;
+  lh_id *ids = lh_alloc(n, sizeof *ids);
+  if (!ids) return NULL;
   for (lh_id id = 1; id <= c->n; id++) {
     if (!new_ones[id]) continue;
-    n_ids++;
+    ids[diff->objects++] = id;
     diff->shallow_bytes += lh_shallow_bytes(c, id);
   }
-  diff->objects = n_ids;
-  lh_id *ids = lh_alloc(n_ids, sizeof *ids);
-  g.top = find_tops(c, new_ones);
-  if (!g.top || !ids) goto out;
-  n_ids = 0;
-  for (lh_id id = 1; id <= c->n; id++)
-    if (new_ones[id]) ids[n_ids++] = id;
-  if (!make_groups(&g, ids, n_ids, whole)) goto out;
-  code = n_ids ? lh_retained_together(c, ids, n_ids, &diff->retained_bytes, NULL, error) : 0;
-out:
+  return ids;
+}
+
+int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_whole_diff *whole,
+                   lh_error *error) {
+  lh_diff *diff = &whole->visible;
+  lh_grouping g = {.c = c, .new_ones = new_ones, .top = find_tops(c, new_ones)};
+  lh_id *ids = list_new(c, new_ones, diff);
+  int code = g.top && ids && make_groups(&g, ids, diff->objects, whole) ? LH_OK : LH_EMEMORY;
+  if (!code && together && diff->objects > 0)
+    code = lh_retained_together(c, ids, diff->objects, &diff->retained_bytes, NULL, error);
   lh_free(ids);
   lh_free(g.top);
   lh_free(g.tops);

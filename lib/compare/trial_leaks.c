@@ -358,7 +358,7 @@ static int add_groups(telling *t, const uint8_t *flags,
                       bool (*add)(telling *t, const lh_diff_group *group), lh_error *error) {
   lh_whole_diff *whole = lh_alloc_zeroed(1, sizeof *whole);
   if (!whole) return lh_fail_memory(error, "telling what leaks");
-  int code = lh_diff_groups(t->snapshot, flags, whole, error);
+  int code = lh_diff_groups(t->snapshot, flags, false, whole, error);
   for (size_t i = 0; code == LH_OK && i < whole->visible.n_groups; i++)
     if (!add(t, &whole->visible.groups[i])) code = lh_fail_memory(error, "telling what leaks");
   lh_diff_free(&whole->visible);

@@ -63,13 +63,14 @@ typedef struct flowgraph {
 /* The root counts as inner, whatever it has. */
 static void tell_leaves(flowgraph *flow) {
   const uint32_t *first_edge = flow->graph->first_edge;
-  flow->number[LH_ROOT] = 0;
-  flow->n_inner = 1;
-  for (lh_id v = 1; v <= flow->graph->n; v++) {
+  uint32_t *number = flow->number, n = flow->graph->n, n_inner = 1;
+  number[LH_ROOT] = 0;
+  for (lh_id v = 1; v <= n; v++) {
     bool is_leaf = first_edge[v] == first_edge[v + 1];
-    flow->number[v] = is_leaf ? LEAF : 0;
-    flow->n_inner += !is_leaf;
+    number[v] = is_leaf ? LEAF : 0;
+    n_inner += !is_leaf;
   }
+  flow->n_inner = n_inner;
 }
 
 static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
@@ -85,7 +86,8 @@ static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
 static bool note_higher(flowgraph *flow, uint32_t from, uint32_t to) {
   uint32_t *last = &flow->state[to].idom;
   if (*last && flow->higher[*last].from == from) return true;
-  if (!lh_grow(&flow->higher, flow->n_higher, &flow->higher_capacity, sizeof *flow->higher))
+  if (flow->n_higher == flow->higher_capacity &&
+      !lh_grow(&flow->higher, flow->n_higher, &flow->higher_capacity, sizeof *flow->higher))
     return false;
   flow->higher[flow->n_higher] = (higher_edge){from, *last};
   *last = (uint32_t)flow->n_higher++;
@@ -94,15 +96,16 @@ static bool note_higher(flowgraph *flow, uint32_t from, uint32_t to) {
 
 /* The depth-first search. The way back is the tree, so it needs no stack. */
 static bool number_vertices(flowgraph *flow) {
-  const uint32_t *first_edge = flow->graph->first_edge;
+  const uint32_t *first_edge = flow->graph->first_edge, *numbers = flow->number;
+  const lh_id *edge = flow->graph->edge;
   uint32_t at = number_vertex(flow, LH_ROOT, 0);
   while (at) {
     vertex_state *state = &flow->state[at];
     uint32_t e = state->label, end = first_edge[flow->vertex[at] + 1];
     lh_id found = LH_NO_OBJECT;
     for (; e < end && found == LH_NO_OBJECT; e++) {
-      lh_id target = flow->graph->edge[e];
-      uint32_t number = flow->number[target];
+      lh_id target = edge[e];
+      uint32_t number = numbers[target];
       if (number == 0)
         found = target;
       else if (number < at) {
@@ -252,13 +255,14 @@ static uint32_t common_dominator(const inner_tree *tree, uint32_t first, uint32_
 
 /* Leaves that are met get numbers behind the last one. */
 static void meet_leaves(flowgraph *flow, leaf_range *ranges) {
-  const lh_graph *graph = flow->graph;
-  uint32_t n_numbers = flow->n_numbers;
-  for (lh_id v = 0; v <= graph->n; v++) {
-    if (flow->number[v] - 1 >= n_numbers) continue; /* a leaf, or not reached */
-    uint32_t p = flow->state[flow->number[v]].semi;
-    for (uint32_t e = graph->first_edge[v]; e < graph->first_edge[v + 1]; e++) {
-      uint32_t *number = &flow->number[graph->edge[e]];
+  const uint32_t *first_edge = flow->graph->first_edge;
+  const lh_id *edge = flow->graph->edge;
+  uint32_t n_numbers = flow->n_numbers, *numbers = flow->number;
+  for (lh_id v = 0; v <= flow->graph->n; v++) {
+    if (numbers[v] - 1 >= n_numbers) continue; /* a leaf, or not reached */
+    uint32_t p = flow->state[numbers[v]].semi;
+    for (uint32_t e = first_edge[v], end = first_edge[v + 1]; e < end; e++) {
+      uint32_t *number = &numbers[edge[e]];
       if (*number <= n_numbers) continue;
       if (*number == LEAF) {
         *number = n_numbers + ++flow->n_leaves;

@@ -161,7 +161,8 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
   const lh_id *targets = search->graph.edge + first_edge[source];
   size_t n = first_edge[source + 1] - first_edge[source];
   bool names = hands_names_on(search, front, source);
-  uint32_t reached = (search->distance[source] & ~(BY_THREAD | NAMED)) + 1;
+  uint32_t *distance = search->distance;
+  uint32_t reached = (distance[source] & ~(BY_THREAD | NAMED)) + 1;
   bool again = names && named_at(search, front, source) >= reached; /* by a longer path */
   if (search->named_by && !names) reached |= BY_THREAD;
   if (search->flow && lh_flow_touches(search->flow, source)) {
@@ -169,13 +170,15 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
     if (!targets) return false;
   }
   const uint8_t *is_cut = search->is_cut;
+  lh_id watched = search->watched;
+  uint32_t first = first_edge[source];
   for (size_t i = 0; i < n; i++) {
     lh_id target = targets[i];
-    uint32_t e = first_edge[source] + (uint32_t)i;
+    uint32_t e = first + (uint32_t)i;
     if (is_cut && is_cut[target] && search->cut_from[target] == source) continue;
-    uint32_t known = search->distance[target];
+    uint32_t known = distance[target];
     if (known == LH_UNREACHED) {
-      search->distance[target] = reached;
+      distance[target] = reached;
       search->parent[target] = source;
       if (search->parent_edge) search->parent_edge[target] = e;
       front->through[target] = (uint8_t)penalty;
@@ -184,10 +187,10 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
     }
     if (names && known >= NAMED) {
       if (!name_target(search, front, source, target, e, penalty)) return false;
-      known = search->distance[target] & ~NAMED;
+      known = distance[target] & ~NAMED;
     }
     if (known == reached && !again) reach_again(search, front, source, target, e, penalty);
-    if (target == search->watched && !again && search->n_found < search->max_found &&
+    if (target == watched && !again && search->n_found < search->max_found &&
         (search->n_found == 0 || search->found[search->n_found - 1] != source))
       search->found[search->n_found++] = source;
   }

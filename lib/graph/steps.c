@@ -4,8 +4,8 @@
 ** Of most references the rows say all: a string key is the reference before its value. A number as
 ** key, a line or the name of a local variable is read from the record of the source, whose edges
 ** are gone through for it. So that a big table is not read from its start each time, the iterator
-** of each source of more than 256 references is kept at every 256th of them, from when one of these
-** was asked about: 0.4 bytes for each of their references.
+** of a source of more than 256 references is kept at every 256th of them, as far as somebody asked:
+** 0.4 bytes for each of the references of such sources.
 */
 #include "graph.h"
 
@@ -17,7 +17,8 @@ enum { STRIDE = 256 };
 
 typedef struct big_source {
   lh_id id;
-  size_t first_saved;
+  uint32_t n_saved;
+  size_t first_saved; /* there is room for all behind it */
 } big_source;
 
 struct lh_steps {
@@ -25,7 +26,6 @@ struct lh_steps {
   big_source *sources; /* by id */
   size_t n_sources, source_capacity;
   lh_edges *saved;
-  size_t n_saved, saved_capacity;
 };
 
 bool lh_steps_new(lh_steps **out) {
@@ -100,43 +100,55 @@ int lh_compare_edge_numbers(const lh_snapshot *s, uint32_t a, uint32_t b) {
 
 /* {=== What it is ==================================================================== */
 
-static bool index_source(const lh_snapshot *snapshot, lh_steps *steps, lh_id source) {
-  lh_edges it;
-  lh_edge edge;
-  if (!lh_grow(&steps->sources, steps->n_sources, &steps->source_capacity, sizeof(big_source)))
-    return false;
-  steps->sources[steps->n_sources++] = (big_source){source, steps->n_saved};
-  uint32_t first = snapshot->first_edge[source], next = first;
-  lh_edges_begin(snapshot, source, &it);
-  for (lh_edges before = it; lh_edges_next(&it, &edge); before = it) {
-    if (lh_edges_number(&it) < next) continue;
-    if (!lh_grow(&steps->saved, steps->n_saved, &steps->saved_capacity, sizeof it)) return false;
-    steps->saved[steps->n_saved++] = before;
-    next += STRIDE;
+/* False: out of memory. */
+static bool list_sources(const lh_snapshot *s, lh_steps *steps) {
+  size_t n_saved = 0;
+  for (lh_id id = 0; id <= s->n; id++) {
+    uint32_t n_edges = s->first_edge[id + 1] - s->first_edge[id];
+    if (n_edges <= STRIDE) continue;
+    if (!lh_grow(&steps->sources, steps->n_sources, &steps->source_capacity, sizeof(big_source)))
+      return false;
+    steps->sources[steps->n_sources++] = (big_source){.id = id, .first_saved = n_saved};
+    n_saved += (n_edges - 1) / STRIDE;
   }
-  return true;
+  steps->saved = lh_alloc(n_saved, sizeof *steps->saved);
+  return steps->saved != NULL;
 }
 
-static void index_sources(const lh_snapshot *s, lh_steps *steps) {
-  bool ok = true;
-  steps->tried = true;
-  for (lh_id id = 0; ok && id <= s->n; id++)
-    if (s->first_edge[id + 1] - s->first_edge[id] > STRIDE) ok = index_source(s, steps, id);
-  if (!ok) drop_index(steps); /* it goes without, but slowly */
-}
-
-/* Puts the iterator before an edge, or some edges before that. */
-static void begin_before(const lh_snapshot *s, lh_id source, uint32_t e, lh_edges *it) {
-  uint32_t offset = e - s->first_edge[source];
+/* NULL: the source is not big, or there is no memory, and it goes without, but slowly. */
+static big_source *find_big(const lh_snapshot *s, lh_id source) {
   lh_steps *steps = s->steps;
-  if (offset >= STRIDE && steps && !steps->tried) index_sources(s, steps);
-  if (offset < STRIDE || !steps || !steps->saved) {
-    lh_edges_begin(s, source, it);
-    return;
-  }
+  if (!steps || s->first_edge[source + 1] - s->first_edge[source] <= STRIDE) return NULL;
+  if (!steps->tried && !list_sources(s, steps)) drop_index(steps);
+  steps->tried = true;
+  if (!steps->saved) return NULL;
   size_t at;
   LH_LOWER_BOUND(at, steps->n_sources, steps->sources[at].id < source);
-  *it = steps->saved[steps->sources[at].first_saved + offset / STRIDE];
+  return &steps->sources[at];
+}
+
+/* Goes through the edges of a source up to one of them, from the last place before it that was
+** kept, and keeps more of these. */
+static void read_edge(const lh_snapshot *s, lh_id source, uint32_t e, lh_edge *edge) {
+  uint32_t offset = e - s->first_edge[source];
+  big_source *big = offset >= STRIDE ? find_big(s, source) : NULL;
+  lh_edges *saved = big ? &s->steps->saved[big->first_saved] : NULL, it;
+  uint32_t n = big && big->n_saved < offset / STRIDE ? big->n_saved : offset / STRIDE;
+  if (big && n > 0)
+    it = saved[n - 1];
+  else
+    lh_edges_begin(s, source, &it);
+  for (lh_edges before = it; lh_edges_next(&it, edge); before = it) {
+    uint32_t at = lh_edges_number(&it) - s->first_edge[source];
+    while (big && at / STRIDE > big->n_saved) saved[big->n_saved++] = before;
+    if (at >= offset) return;
+  }
+}
+
+/* A list's elements are the first edges of its row, behind its metatable. */
+static uint32_t place_in_list(const lh_snapshot *s, uint32_t e, lh_id list) {
+  uint32_t first = s->first_edge[list];
+  return e - first + (lh_label_kind(s->label[first]) != LH_EDGE_METATABLE);
 }
 
 /* What the rows say: the kinds that need nothing else of the record. */
@@ -145,8 +157,13 @@ static bool tell_from_row(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
   switch (edge->kind) {
     case LH_EDGE_KEY: edge->key = lh_object_value(edge->target); return true;
     case LH_EDGE_VALUE:
-      if (!(label & LH_LABEL_KEYED)) return false;
-      edge->key = lh_object_value(lh_true_target(s, e - 1));
+      if (label & LH_LABEL_KEYED)
+        edge->key = lh_object_value(lh_true_target(s, e - 1));
+      else if (s->key_kinds[edge->source] & LH_IS_LIST && !(label & LH_LABEL_ODD))
+        edge->key =
+            (lh_value){.kind = LH_VALUE_INTEGER, .as.integer = place_in_list(s, e, edge->source)};
+      else
+        return false;
       return true;
     case LH_EDGE_METATABLE:
     case LH_EDGE_CONTENT:
@@ -165,9 +182,7 @@ lh_edge lh_edge_at(const lh_snapshot *s, lh_id source, uint32_t e) {
                   .holder = LH_NO_OBJECT};
   if (edge.kind == LH_EDGE_EPHEMERON) return lh_ephemeron_edge(lh_ephemeron_of(s, e));
   if (!s->left_out && tell_from_row(s, e, &edge)) return edge;
-  lh_edges it;
-  begin_before(s, source, e, &it);
-  while (lh_edges_next(&it, &edge) && lh_edges_number(&it) < e) continue;
+  read_edge(s, source, e, &edge);
   return edge;
 }
 

@@ -18,31 +18,36 @@
 ** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v,
 ** so on the tree's, so an interval in preorder meets it before v.
 **
-** Memory: 28 n, and 4 for each edge to a joint.
+** Memory: 24 n, 4 for each edge to a joint and for each candidate of a set.
 */
 #include "graph.h"
 
 /* More bytes than the column has are what a vertex retains beside its children. */
-static uint64_t shallow_of(const lh_unions *u, lh_id v) {
+static uint64_t shallow_of_big(const lh_unions *u, lh_id v) {
   const lh_tree *tree = u->dominators;
-  if (u->shallow[v] < UINT32_MAX) return u->shallow[v];
   uint64_t bytes = u->retained[v];
   for (uint32_t p = lh_first_child(tree, v); p < lh_end_of(tree, v); p = tree->end[p])
     bytes -= u->retained[tree->order[p]];
   return bytes;
 }
 
+static inline uint64_t shallow_of(const lh_unions *u, lh_id v) {
+  return __builtin_expect(u->shallow[v] < UINT32_MAX, 1) ? u->shallow[v] : shallow_of_big(u, v);
+}
+
 /* Adds up, for each set, the subtrees of its members that are below no other member: by bytes
 ** before each position, or without those by retained bytes. */
 static bool sum_subtrees(const lh_unions *u, const lh_tree *tree, const uint64_t *before,
                          uint64_t *sum) {
-  uint32_t *covered = lh_alloc_zeroed(u->n_sets, sizeof *covered);
+  const uint32_t *set_of = u->set_of, *end = tree->end;
+  const lh_id *order = tree->order;
+  uint32_t n_sets = u->n_sets, *covered = lh_alloc_zeroed(n_sets, sizeof *covered);
   if (!covered) return false;
   for (uint32_t p = 0; p < tree->n; p++) {
-    uint32_t set = u->set_of[tree->order[p]];
-    if (set >= u->n_sets || p < covered[set]) continue;
-    covered[set] = tree->end[p];
-    sum[set] += before ? before[tree->end[p]] - before[p] : u->retained[tree->order[p]];
+    uint32_t set = set_of[order[p]];
+    if (set >= n_sets || p < covered[set]) continue;
+    covered[set] = end[p];
+    sum[set] += before ? before[end[p]] - before[p] : u->retained[order[p]];
   }
   lh_free(covered);
   return true;
@@ -90,15 +95,17 @@ bool lh_bound_unions(lh_unions *u) {
 
 /* {=== exact ========================================================================= */
 
-static bool is_joint(const lh_unions *u, lh_id v) {
-  return u->joints[v / 64] >> v % 64 & 1;
+static inline bool is_joint(const uint64_t *joints, lh_id v) {
+  return joints[v / 64] >> v % 64 & 1;
 }
 
 static bool find_joints(lh_unions *u) {
   u->joints = lh_alloc_zeroed((size_t)u->graph.n / 64 + 1, sizeof *u->joints);
-  for (lh_id v = 0; u->joints && v <= u->graph.n; v++)
-    u->joints[v / 64] |= (uint64_t)(u->distance[v] <= u->graph.n && u->idom[v] != u->parent[v])
-                         << v % 64;
+  uint32_t n = u->graph.n;
+  for (lh_id v = 0; u->joints && v <= n; v++) {
+    bool joins = u->distance[v] <= n && u->idom[v] != u->parent[v];
+    if (joins) u->joints[v / 64] |= UINT64_C(1) << v % 64;
+  }
   return u->joints != NULL;
 }
 
@@ -109,17 +116,18 @@ static bool index_sources(lh_unions *u) {
   uint32_t n = u->graph.n;
   uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first);
   if (!first || !find_joints(u)) return false;
+  const uint64_t *joints = u->joints;
   for (lh_id v = 0; v <= n; v++)
     if (u->distance[v] <= n)
-      for (uint32_t e = first_edge[v]; e < first_edge[v + 1]; e++)
-        if (is_joint(u, edge[e])) first[edge[e] + 2]++;
+      for (uint32_t e = first_edge[v], end = first_edge[v + 1]; e < end; e++)
+        if (is_joint(joints, edge[e])) first[edge[e] + 2]++;
   for (lh_id v = 0; v <= n; v++) first[v + 2] += first[v + 1];
   u->source = lh_alloc(first[n + 2], sizeof *u->source);
   if (!u->source) return false;
   for (lh_id v = 0; v <= n; v++)
     if (u->distance[v] <= n)
-      for (uint32_t e = first_edge[v]; e < first_edge[v + 1]; e++)
-        if (is_joint(u, edge[e])) u->source[first[edge[e] + 1]++] = v;
+      for (uint32_t e = first_edge[v], end = first_edge[v + 1]; e < end; e++)
+        if (is_joint(joints, edge[e])) u->source[first[edge[e] + 1]++] = v;
   return true;
 }
 
@@ -130,18 +138,26 @@ static bool prepare_exact(lh_unions *u) {
   lh_free(u->first_source);
   lh_free(u->source);
   lh_free(u->stamp);
-  lh_free(u->candidate);
   u->joints = NULL;
   u->first_source = u->source = NULL;
   u->stamp = lh_alloc_zeroed(n, sizeof *u->stamp);
-  u->candidate = lh_alloc(n, sizeof *u->candidate);
-  return index_sources(u) && u->stamp && u->candidate;
+  return index_sources(u) && u->stamp;
+}
+
+/* False: out of memory. */
+static inline bool add_candidate(lh_unions *u, size_t n, lh_id v) {
+  if (n == u->candidate_capacity &&
+      !lh_grow(&u->candidate, n, &u->candidate_capacity, sizeof *u->candidate))
+    return false;
+  u->candidate[n] = v;
+  return true;
 }
 
 /* A round stamps with two numbers of its own: even for candidates, odd for what surely goes.
 ** Everything with a smaller stamp stays. */
-static uint32_t find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint64_t *bytes) {
-  uint32_t n_candidates = 0, covered = 0;
+static bool find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint32_t *n_candidates,
+                            uint64_t *bytes) {
+  uint32_t covered = 0;
   for (uint32_t i = u->first_member[set]; i < u->first_member[set + 1]; i++) {
     uint32_t p = u->member[i];
     if (p < covered) continue;
@@ -152,10 +168,10 @@ static uint32_t find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint
       bool goes = u->set_of[v] == set || u->stamp[u->idom[v]] == maybe + 1;
       u->stamp[v] = goes ? maybe + 1 : maybe;
       *bytes += shallow_of(u, v);
-      if (!goes && is_joint(u, v)) u->candidate[n_candidates++] = v;
+      if (!goes && is_joint(u->joints, v) && !add_candidate(u, (*n_candidates)++, v)) return false;
     }
   }
-  return n_candidates;
+  return true;
 }
 
 static bool has_source_that_stays(lh_unions *u, lh_id v, uint32_t maybe) {
@@ -177,10 +193,9 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
   if (is_single || u->work > most_work(u)) u->upper[set] = u->lower[set];
   if (u->lower[set] == u->upper[set]) return true;
   if (!prepare_exact(u)) return false;
-  uint32_t maybe = 2 * ++u->round;
-  uint32_t n_candidates = find_candidates(u, set, maybe, &bytes);
-  uint32_t n_stay =
-      0; /* those that stay and whose edges are to be followed: they replace candidates */
+  uint32_t maybe = 2 * ++u->round, n_candidates = 0;
+  uint32_t n_stay = 0; /* whose edges are to be followed: they replace candidates */
+  if (!find_candidates(u, set, maybe, &n_candidates, &bytes)) return false;
   for (uint32_t i = 0; i < n_candidates; i++) {
     lh_id v = u->candidate[i];
     if (!has_source_that_stays(u, v, maybe)) continue;
@@ -194,7 +209,7 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
       lh_id target = u->graph.edge[e];
       if (u->stamp[target] != maybe) continue;
       u->stamp[target] = 0;
-      u->candidate[n_stay++] = target;
+      if (!add_candidate(u, n_stay++, target)) return false;
     }
   }
   u->lower[set] = u->upper[set] = bytes;

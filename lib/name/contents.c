@@ -114,40 +114,77 @@ static lh_text_id name_several(const describer *d, named *seen) {
   return lh_namer_text(d->namer, &text);
 }
 
-/* Have both values one class, or are they scalars of one kind? Then one of them says it all. */
-static bool are_alike(const describer *d, const lh_value *a, const lh_value *b) {
-  const uint32_t *of = d->namer->classes->of;
-  return a->kind == b->kind && (a->kind != LH_VALUE_OBJECT || of[a->as.object] == of[b->as.object]);
+/* What the values so far have in common. */
+typedef struct sample {
+  content all;
+  named seen;
+  size_t n;
+  lh_value_kind kind; /* of the last one */
+  uint32_t class_index;
+} sample;
+
+/* One more value. Of several in turn that have one class, or are scalars of one kind, the first
+** says it all. False: no more is needed. */
+static inline bool take_value(const describer *d, sample *s, lh_value value) {
+  bool is_object = value.kind == LH_VALUE_OBJECT;
+  uint32_t class_index = is_object ? d->namer->classes->of[value.as.object] : 0;
+  bool is_alike = s->n > 0 && s->kind == value.kind && s->class_index == class_index;
+  s->n++;
+  if (is_alike) return s->n < SAMPLED;
+  s->kind = value.kind;
+  s->class_index = class_index;
+  s->all = common(d, s->all, content_of(d, value));
+  note_class(d, &s->seen, value);
+  return s->n < SAMPLED && s->all.type != LH_TYPE_ROOT;
 }
 
-/* The first values of a table. Where all are objects its row says which. */
-static size_t sample_values(const lh_snapshot *s, lh_id table, lh_value values[SAMPLED]) {
+/* Looks at the first values of a table. Where all are objects its row says which. */
+static void take_values(const describer *d, lh_id table, sample *out) {
+  const lh_snapshot *s = d->namer->snapshot;
   lh_entry entries[SAMPLED];
   lh_edges it;
-  size_t n = 0;
   if (!(s->key_kinds[table] & LH_HAS_SCALARS)) {
-    for (uint32_t e = s->first_edge[table]; n < SAMPLED && e < s->first_edge[table + 1]; e++)
-      if (lh_label_kind(s->label[e]) == LH_EDGE_VALUE)
-        values[n++] = lh_object_value(lh_true_target(s, e));
-    return n;
+    for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++)
+      if (lh_label_kind(s->label[e]) == LH_EDGE_VALUE &&
+          !take_value(d, out, lh_object_value(lh_true_target(s, e))))
+        return;
+    return;
   }
   lh_entries_begin(s, table, &it);
-  n = lh_entries_some(&it, entries, SAMPLED);
-  for (size_t i = 0; i < n; i++) values[i] = entries[i].value;
-  return n;
+  size_t n = lh_entries_some(&it, entries, SAMPLED);
+  for (size_t i = 0; i < n && take_value(d, out, entries[i].value);) i++;
+}
+
+/* The first object among the values of a table, or LH_NO_OBJECT. */
+static lh_id first_object(const lh_snapshot *s, lh_id table) {
+  for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++)
+    if (lh_label_kind(s->label[e]) == LH_EDGE_VALUE) return lh_true_target(s, e);
+  return LH_NO_OBJECT;
+}
+
+/* Does a table of numbers and objects, the first of which this is, hold nothing of one kind? So it
+** is where all values are looked at and the object is a string, a function or a thread. */
+static bool has_no_kind(const describer *d, lh_id table, lh_id first) {
+  enum {
+    OTHERS = 1 << LH_TYPE_STRING | 1 << LH_TYPE_CLOSURE | 1 << LH_TYPE_THREAD,
+    BYTES_OF_ENTRY = 9, /* or more, beside the table's own */
+    BYTES_OF_TABLE = 56
+  };
+  const lh_snapshot *s = d->namer->snapshot;
+  return s->shallow[table] <= BYTES_OF_TABLE + SAMPLED * BYTES_OF_ENTRY &&
+         OTHERS >> (s->kind[first] & 15) & 1 && d->namer->classes->of[first] != UINT32_MAX;
 }
 
 static lh_text_id contents_of(const describer *d, lh_id table) {
-  content all = nothing;
-  named seen = {.all = true};
-  lh_value values[SAMPLED];
-  size_t n = sample_values(d->namer->snapshot, table, values);
-  for (size_t i = 0; i < n && all.type != LH_TYPE_ROOT; i++) {
-    if (i > 0 && are_alike(d, &values[i], &values[i - 1])) continue;
-    all = common(d, all, content_of(d, values[i]));
-    note_class(d, &seen, values[i]);
+  sample s = {.all = nothing, .seen.all = true};
+  const lh_snapshot *snapshot = d->namer->snapshot;
+  if ((snapshot->key_kinds[table] & (LH_HAS_SCALARS | LH_HAS_WORDS)) == LH_HAS_SCALARS) {
+    lh_id first = first_object(snapshot, table);
+    if (first == LH_NO_OBJECT) return d->words[NUMBER];
+    if (has_no_kind(d, table, first)) return LH_NO_NUMBER;
   }
-  return seen.all && seen.n > 1 ? name_several(d, &seen) : all.name;
+  take_values(d, table, &s);
+  return s.seen.all && s.seen.n > 1 ? name_several(d, &s.seen) : s.all.name;
 }
 
 static uint32_t make_class(lh_namer *namer, uint32_t plain, lh_text_id contents) {

@@ -31,14 +31,6 @@ bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_
   return n_alike >= (entry->fields != LH_NO_NUMBER ? MANY_ALIKE : LH_LEAST_ALIKE);
 }
 
-bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {
-  if (edge->kind != LH_EDGE_VALUE || edge->key.kind != LH_VALUE_OBJECT) return false;
-  if (!lh_is_string(snapshot, edge->key.as.object)) return false;
-  lh_type type = lh_type_of(snapshot, edge->target);
-  return type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA || type == LH_TYPE_THREAD ||
-         type == LH_TYPE_CLOSURE;
-}
-
 /* }=================================================================================== */
 
 /* {=== States ======================================================================== */
@@ -287,20 +279,45 @@ static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *
   return next;
 }
 
+static bool is_slot(lh_edge_kind kind) {
+  return kind >= LH_EDGE_LOCAL && kind <= LH_EDGE_ARGUMENT;
+}
+
+/* The other object that the text of an edge's step names by its class; LH_ROOT: none. */
+static lh_id also_named(const lh_edge *edge) {
+  switch (edge->kind) {
+    case LH_EDGE_NESTED:
+    case LH_EDGE_FUNCTION:
+    case LH_EDGE_OPEN_UPVALUE: return edge->target;
+    default: return is_slot(edge->kind) && edge->holder != LH_NO_OBJECT ? edge->holder : LH_ROOT;
+  }
+}
+
+/* Does the text of a step of this kind tell its number, at least where it has no name? */
+static bool is_numbered(lh_edge_kind kind) {
+  return kind == LH_EDGE_UPVALUE || kind == LH_EDGE_C_UPVALUE || kind == LH_EDGE_USER_VALUE ||
+         kind == LH_EDGE_LOCAL || kind == LH_EDGE_VARARG || kind == LH_EDGE_ARGUMENT;
+}
+
 /* Where the step of an edge is kept that is told by what it is, by what it is called, and by the
-** class of what it comes from: there are as many of these edges as objects. NULL: out of memory, or
-** *is_one is false. */
+** classes of what it comes from and of a function: there are as many of these edges as objects.
+** NULL: out of memory, or *is_one is false. */
 static uint32_t *common_step(lh_folder *folder, const lh_edge *edge, bool *is_one) {
-  uint32_t source = lh_class_of(folder->snapshot, edge->source);
-  bool is_numbered = edge->kind == LH_EDGE_UPVALUE || edge->kind == LH_EDGE_C_UPVALUE ||
-                     edge->kind == LH_EDGE_USER_VALUE;
-  *is_one = source != UINT32_MAX && edge->kind >= LH_EDGE_KEY && edge->kind <= LH_EDGE_CONSTANT;
+  const lh_snapshot *s = folder->snapshot;
+  lh_id other = also_named(edge);
+  uint32_t source = lh_class_of(s, edge->source);
+  uint32_t other_class = other != LH_ROOT ? lh_class_of(s, other) : 0;
+  bool has_name = edge->kind == LH_EDGE_UPVALUE || edge->kind == LH_EDGE_LOCAL;
+  *is_one = source != UINT32_MAX && other_class != UINT32_MAX && edge->kind >= LH_EDGE_KEY;
   if (!*is_one) return NULL;
-  uint64_t words[2] = {(uint64_t)source << 32 | (is_numbered ? edge->ordinal : 0),
-                       (uint64_t)edge->kind << 33 |
-                           (uint64_t)(edge->kind == LH_EDGE_UPVALUE ? edge->name : 0) << 1 |
-                           lh_is_made_inside(folder->snapshot, edge->source)};
-  return lh_map_at_words(&folder->known_steps, words, 2);
+  bool is_light = is_slot(edge->kind) && edge->key.kind == LH_VALUE_CFUNCTION;
+  uint64_t words[4] = {
+      (uint64_t)source << 32 | other_class,
+      (uint64_t)(has_name ? edge->name : 0) << 32 | (is_numbered(edge->kind) ? edge->ordinal : 0),
+      (uint64_t)edge->kind << 3 | (uint64_t)(other != LH_ROOT) << 2 | (uint64_t)is_light << 1 |
+          lh_is_made_inside(s, edge->source),
+      is_light ? edge->key.as.pointer : 0};
+  return lh_map_at_words(&folder->known_steps, words, 4);
 }
 
 /* A weak table is told by its own path, which is long work for each of its entries. */

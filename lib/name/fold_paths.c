@@ -21,8 +21,9 @@ typedef struct recent_step {
 
 typedef struct walk {
   const lh_snapshot *snapshot;
-  lh_folds *folds; /* its order is the queue */
-  lh_map spot_of;  /* state, class -> spot */
+  lh_folds *folds;      /* its order is the queue */
+  const uint8_t *marks; /* of lh_mark_paths: those to fold; NULL: all */
+  lh_map spot_of;       /* state, class -> spot */
   recent_step *recent;
   uint32_t *n_alike; /* of each class, among one table's values */
   uint32_t *counted; /* the classes for which that is not 0 */
@@ -31,9 +32,7 @@ typedef struct walk {
 
 static bool allocate(walk *w) {
   const lh_snapshot *s = w->snapshot;
-  size_t n_reachable = 1;
-  for (lh_id id = 1; id <= s->n; id++) n_reachable += s->distance[id] != LH_UNREACHED;
-  w->folds->order = lh_alloc(n_reachable, sizeof *w->folds->order);
+  w->folds->order = lh_alloc((size_t)s->reach.reachable_objects + 1, sizeof *w->folds->order);
   w->folds->spot = lh_alloc_zeroed((size_t)s->n + 1, sizeof *w->folds->spot);
   w->recent = lh_alloc_zeroed(N_RECENT, sizeof *w->recent);
   w->n_alike = lh_alloc_zeroed(lh_class_count(s) + 1, sizeof *w->n_alike);
@@ -43,21 +42,12 @@ static bool allocate(walk *w) {
 
 /* {=== Whether keys vary ============================================================== */
 
-/* As lh_is_keyed_object says of an edge. */
-static inline bool is_keyed_object(const lh_snapshot *s, uint32_t e) {
-  enum {
-    KEYED = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
-  };
-  return s->label[e] & LH_LABEL_KEYED && KEYED >> (s->kind[lh_true_target(s, e)] & 15) & 1 &&
-         (s->kind[lh_true_target(s, e - 1)] & 15) == LH_TYPE_STRING;
-}
-
 /* Counts the classes of a table's values. */
 static uint32_t count_values(walk *w, lh_id table) {
   const lh_snapshot *s = w->snapshot;
   uint32_t n_values = 0;
   for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++) {
-    if (!is_keyed_object(s, e)) continue;
+    if (!lh_is_keyed_object(s, e)) continue;
     uint32_t class_index = s->classes->of[lh_true_target(s, e)];
     if (class_index == UINT32_MAX) continue;
     if (w->n_alike[class_index]++ == 0) w->counted[w->n_counted++] = class_index;
@@ -94,7 +84,7 @@ static keys keys_of(walk *w, lh_id id) {
 static bool is_any_key(const walk *w, keys k, uint32_t e) {
   const lh_snapshot *s = w->snapshot;
   if (k.sense != LH_KEYS_DEPEND) return k.sense == LH_KEYS_VARY;
-  if (!is_keyed_object(s, e)) return false;
+  if (!lh_is_keyed_object(s, e)) return false;
   uint32_t class_index = s->classes->of[s->edge[e]];
   return class_index != UINT32_MAX &&
          lh_keys_vary(s, class_index, w->n_alike[class_index], k.n_values);
@@ -122,28 +112,38 @@ static uint32_t fold_edge(walk *w, uint32_t from, const lh_edge *edge, bool any_
   return spot_of_state(w, state, w->snapshot->classes->of[edge->target]);
 }
 
-/* Is the step told by the classes at its ends and what this says? Then there are many of the kind,
-** and the edge is told as far as its step needs it: any key may be a number. */
-static bool set_step(const lh_snapshot *s, uint32_t e, bool any_key, lh_edge *edge,
-                     recent_step *step) {
-  step->kind = edge->kind;
+/* Is the step told by the classes at its ends and what this says? Then there are many of the
+** kind. */
+static inline bool set_step(const lh_snapshot *s, lh_id source, uint32_t e, bool any_key,
+                            recent_step *step) {
+  lh_edge edge = {.source = source};
+  step->kind = lh_label_kind(s->label[e]);
   step->key = LH_NO_OBJECT;
-  switch (edge->kind) {
+  switch (step->kind) {
     case LH_EDGE_VALUE:
       if (!any_key) step->key = lh_key_of_row(s, e);
-      edge->key.kind = LH_VALUE_INTEGER;
-      if (step->key != LH_NO_OBJECT) edge->key = lh_object_value(step->key);
-      return !(s->label[e] & LH_LABEL_ODD) && edge->source != s->classes->loaded;
+      return !(s->label[e] & LH_LABEL_ODD) && source != s->classes->loaded;
     case LH_EDGE_UPVALUE:
-      if (!lh_tell_upvalue(s, e, edge)) return false;
-      step->key = edge->name;
-      step->kind |= edge->ordinal << 8 | (uint32_t)lh_is_made_inside(s, edge->source) << 7;
+      if (!lh_tell_upvalue(s, e, &edge)) return false;
+      step->key = edge.name;
+      step->kind |= edge.ordinal << 8 | (uint32_t)lh_is_made_inside(s, source) << 7;
       return true;
-    case LH_EDGE_KEY: edge->key = lh_object_value(edge->target); return true;
+    case LH_EDGE_KEY:
     case LH_EDGE_METATABLE:
-    case LH_EDGE_CONTENT: edge->ordinal = 1; return true;
+    case LH_EDGE_CONTENT: return true;
     default: return false;
   }
+}
+
+/* The edge as far as its step needs it: any key may be a number. */
+static lh_edge edge_of_step(const lh_snapshot *s, lh_id source, uint32_t e,
+                            const recent_step *step) {
+  if (step->kind != LH_EDGE_VALUE) return lh_edge_at(s, source, e);
+  lh_edge edge = {.source = source, .target = s->edge[e], .kind = LH_EDGE_VALUE};
+  edge.name = edge.holder = LH_NO_OBJECT;
+  edge.key.kind = LH_VALUE_INTEGER;
+  if (step->key != LH_NO_OBJECT) edge.key = lh_object_value(step->key);
+  return edge;
 }
 
 static recent_step *recent_of(const walk *w, const recent_step *step) {
@@ -155,19 +155,15 @@ static recent_step *recent_of(const walk *w, const recent_step *step) {
 static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bool any_key) {
   const lh_snapshot *s = w->snapshot;
   recent_step step = {.from = from, .class_index = s->classes->of[s->edge[e]]};
-  lh_edge edge = {.source = source,
-                  .target = s->edge[e],
-                  .kind = lh_label_kind(s->label[e]),
-                  .name = LH_NO_OBJECT,
-                  .holder = LH_NO_OBJECT};
-  if (s->classes->of[source] == UINT32_MAX || !set_step(s, e, any_key, &edge, &step)) {
-    edge = lh_edge_at(s, source, e);
+  if (s->classes->of[source] == UINT32_MAX || !set_step(s, source, e, any_key, &step)) {
+    lh_edge edge = lh_edge_at(s, source, e);
     return fold_edge(w, from, &edge, any_key);
   }
   recent_step *recent = recent_of(w, &step);
   if (recent->to != 0 && recent->from == from && recent->class_index == step.class_index &&
       recent->kind == step.kind && recent->key == step.key)
     return recent->to;
+  lh_edge edge = edge_of_step(s, source, e, &step);
   step.to = fold_edge(w, from, &edge, any_key);
   if (step.to != LH_NO_NUMBER) *recent = step;
   return step.to;
@@ -181,14 +177,17 @@ static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bo
 static bool visit_targets(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
   lh_folds *folds = w->folds;
+  const lh_id *edge = s->edge;
+  const uint32_t *parent_edge = s->parent_edge;
   uint32_t first = s->first_edge[id], end = s->first_edge[id + 1];
   if (first == end) return true;
   bool ok = true;
   keys k = keys_of(w, id);
   for (uint32_t e = first; ok && e < end; e++) {
-    lh_id target = s->edge[e];
-    if (s->parent_edge[target] != e || target == LH_ROOT || s->distance[target] == LH_UNREACHED)
+    lh_id target = edge[e];
+    if (parent_edge[target] != e || target == LH_ROOT || s->distance[target] == LH_UNREACHED)
       continue;
+    if (w->marks && !w->marks[target]) continue;
     uint32_t spot = spot_behind(w, folds->spot[id], id, e, is_any_key(w, k, e));
     folds->order[folds->n++] = target;
     folds->spot[target] = spot;
@@ -198,8 +197,8 @@ static bool visit_targets(walk *w, lh_id id) {
   return ok;
 }
 
-static bool fold_all(lh_folds *folds, const lh_snapshot *snapshot) {
-  walk w = {.snapshot = snapshot, .folds = folds};
+static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8_t *marks) {
+  walk w = {.snapshot = snapshot, .folds = folds, .marks = marks};
   lh_place_tree *tree = lh_places_of(snapshot);
   bool ok = tree && lh_folder_begin(&folds->folder, snapshot, tree) && allocate(&w) &&
             spot_of_state(&w, LH_FOLD_START, UINT32_MAX) == 0;
@@ -221,11 +220,14 @@ static void free_folds(lh_folds *folds) {
 }
 
 lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
+  return snapshot->classes->folds ? snapshot->classes->folds : lh_fold_marked(snapshot, NULL);
+}
+
+lh_folds *lh_fold_marked(const lh_snapshot *snapshot, const uint8_t *marks) {
   lh_classes *classes = snapshot->classes;
-  if (classes->folds) return classes->folds;
   lh_folds *folds = lh_alloc_zeroed(1, sizeof *folds);
   if (!folds) return NULL;
-  if (!fold_all(folds, snapshot)) {
+  if (!fold_paths(folds, snapshot, marks)) {
     free_folds(folds);
     return NULL;
   }

@@ -23,7 +23,7 @@ static void find_keys(lh_namer *namer, lh_id table, keys *k) {
   const lh_snapshot *s = namer->snapshot;
   k->n_names = 0;
   k->has_strings = k->has_objects = false;
-  k->kinds = s->key_kinds[table] & ~(unsigned)LH_HAS_SCALARS;
+  k->kinds = s->key_kinds[table] & LH_KINDS_OF_KEYS;
   for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++) {
     lh_id key = s->edge[e];
     if (lh_label_kind(s->label[e]) != LH_EDGE_KEY) continue;

@@ -37,7 +37,7 @@ typedef struct taking {
   uint64_t *states;   /* by request */
   bool *is_quiet;     /* by request: in this try */
   lh_stance *stances; /* by request: since some try before */
-  bool *done;         /* by request */
+  bool *done;         /* by request: taken, or never to be had */
   lh_moment *moment;  /* of this try; NULL */
   size_t n, n_done;
 } taking;
@@ -66,28 +66,40 @@ static uint64_t children_seconds(void) {
   return (uint64_t)(is.ru_utime.tv_sec + is.ru_stime.tv_sec);
 }
 
+/* Such a failure is no other state's. */
+static bool is_of_one(int code) {
+  return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
+}
+
+/* LH_OK too where the state cannot be read, which fails no other. */
+static int shoot_one(taking *t, size_t i, lh_mirrored m) {
+  lh_error *failure = &t->requests[i].failure;
+  *failure = (lh_error){0};
+  m.is_quiet = t->is_quiet[i] || lh_has_stood(&m, t->states[i], &t->stances[i]);
+  int rc = lh_shoot_mirrored(&m, &t->requests[i], failure);
+  t->done[i] = rc != LH_EBUSY;
+  t->n_done += t->done[i];
+  if (t->done[i]) show_progress(t);
+  return is_of_one(rc) ? LH_OK : rc;
+}
+
 /* Those that are left. All of them together have far more time than they need, ten seconds and a
 ** minute for each GB that the program has written: false states may be forged so that each takes
-** long. LH_EBUSY in `error` alone: one of them has to be tried again. */
+** long. */
 static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   int rc = run_on(t, mirrored, error);
   uint64_t before = children_seconds(), most = 10 + (mirrored->written_bytes >> 24);
-  if (rc < 0) return rc;
-  for (size_t i = 0; i < t->n; i++) {
+  for (size_t i = 0; i < t->n && rc == LH_OK; i++) {
     lh_mirrored m = *mirrored;
     uint64_t spent = children_seconds() - before;
     if (t->done[i]) continue;
     if (spent >= most)
       return lh_fail(error, LH_EBUSY, "its states take longer than a heap of that size can");
     m.most_seconds = most - spent;
-    m.is_quiet = t->is_quiet[i] || lh_has_stood(&m, t->states[i], &t->stances[i]);
-    rc = lh_shoot_mirrored(&m, &t->requests[i], error);
-    if (rc < 0 && rc != LH_EBUSY) return rc;
-    t->done[i] = rc == LH_OK;
-    t->n_done += t->done[i];
-    if (t->done[i]) show_progress(t);
+    rc = shoot_one(t, i, m);
+    if (rc < 0) *error = t->requests[i].failure;
   }
-  return LH_OK;
+  return rc;
 }
 
 /* The mirror is filled, and the target goes on. *is_sound: nothing has changed meanwhile, which in
@@ -147,26 +159,46 @@ static int fail_in_core(const lh_target *target, lh_error *error) {
                  lh_size_text(lacks, false).text);
 }
 
-static int try_often(taking *t, lh_error *error) {
-  lh_error last = {0};
+/* Fails for all that is left, whatever is tried; else `last` is why it is left. */
+static int try_often(taking *t, lh_error *last) {
   unsigned most = t->target->is_core ? 1 : MOST_ATTEMPTS;
   uint64_t deadline_ns = lh_now_ns() + DEADLINE_NS;
   bool is_last = false;
-  for (unsigned attempt = 0; attempt < most && !is_last; attempt++) {
+  for (unsigned attempt = 0; attempt < most && !is_last && t->n_done < t->n; attempt++) {
     t->told->attempts = attempt + 1;
     wait_before(attempt);
     is_last = lh_now_ns() > deadline_ns;
-    int rc = try_once(t, attempt, is_last, &last);
-    if (rc == LH_OK && t->n_done == t->n) return rc;
-    bool is_in_the_way = rc == LH_EBUSY && last.os_errno == EEXIST; /* and will be */
-    if (rc < 0 && (rc != LH_EBUSY || is_in_the_way)) {
-      if (error) *error = last;
-      return rc;
-    }
+    int rc = try_once(t, attempt, is_last, last);
+    bool is_in_the_way = rc == LH_EBUSY && last->os_errno == EEXIST; /* and will be */
+    if (rc < 0 && (rc != LH_EBUSY || is_in_the_way)) return rc;
   }
-  if (t->target->is_core) return fail_in_core(t->target, error);
-  return lh_fail(error, LH_EBUSY, "no sound snapshot in %u tries: %s", t->told->attempts,
-                 last.message);
+  return LH_OK;
+}
+
+/* Why a state was not taken. */
+static void tell_failure(const taking *t, const lh_error *last, lh_error *failure) {
+  lh_error why = failure->code != LH_OK ? *failure : *last;
+  if (t->target->is_core)
+    (void)fail_in_core(t->target, failure);
+  else
+    (void)lh_fail(failure, LH_EBUSY, "no sound snapshot in %u tries: %s", t->told->attempts,
+                  why.message);
+}
+
+/* The first of them is the whole's. */
+static int tell_failures(const taking *t, int rc, const lh_error *last, lh_error *error) {
+  const lh_error *first = rc < 0 ? last : NULL;
+  for (size_t i = 0; i < t->n; i++) {
+    lh_error *failure = &t->requests[i].failure;
+    bool is_left = !t->done || !t->done[i];
+    if (is_left && rc < 0)
+      *failure = *last;
+    else if (is_left)
+      tell_failure(t, last, failure);
+    if (!first && failure->code != LH_OK) first = failure;
+  }
+  if (first && error) *error = *first;
+  return first ? first->code : LH_OK;
 }
 
 static bool allocate_taking(taking *t) {
@@ -195,11 +227,14 @@ int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
               .requests = requests,
               .n = n};
   int rc = LH_OK;
+  lh_error last = {0};
   *t.told = (lh_outside_told){0};
-  if (!allocate_taking(&t)) rc = lh_fail_memory(error, "preparing a snapshot from outside");
-  if (rc == LH_OK && !target->is_core) rc = lh_process_refresh(target, error);
-  if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, error);
-  if (rc == LH_OK) rc = try_often(&t, error);
+  for (size_t i = 0; i < n; i++) requests[i].failure = (lh_error){0};
+  if (!allocate_taking(&t)) rc = lh_fail_memory(&last, "preparing a snapshot from outside");
+  if (rc == LH_OK && !target->is_core) rc = lh_process_refresh(target, &last);
+  if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, &last);
+  if (rc == LH_OK) rc = try_often(&t, &last);
+  rc = tell_failures(&t, rc, &last, error);
   free_taking(&t);
   return rc;
 }

@@ -40,6 +40,15 @@ static void check_order(lh_cursor *c, lh_rows *rows, const uint8_t *start, uint6
   rows->last_key = key;
 }
 
+/* False: it cannot be read, or there is no memory. */
+static bool add_row(lh_pass *pass, lh_rows *rows, const void *row, size_t size) {
+  if (pass->c.fault) return false;
+  pass->out_of_memory = !lh_grow(&rows->new_rows, rows->n_new, &rows->new_capacity, size);
+  if (pass->out_of_memory) return false;
+  memcpy((char *)rows->new_rows + rows->n_new++ * size, row, size);
+  return true;
+}
+
 /* {=== Counts ======================================================================== */
 
 static void read_deaths(lh_cursor *c, lh_profile_count *row) {
@@ -77,12 +86,7 @@ void lh_profile_read_counts(lh_pass *pass) {
   c->claimed = rows->claimed;
   while (c->at < c->end) {
     lh_profile_count row = read_count(pass, rows);
-    if (c->fault) return;
-    if (!lh_grow(&rows->new_rows, rows->n_new, &rows->new_capacity, sizeof row)) {
-      pass->out_of_memory = true;
-      return;
-    }
-    ((lh_profile_count *)rows->new_rows)[rows->n_new++] = row;
+    if (!add_row(pass, rows, &row, sizeof row)) return;
   }
   rows->claimed = c->claimed;
   end_block(rows, flags);
@@ -114,12 +118,7 @@ void lh_profile_read_calls(lh_pass *pass) {
   if (!begin_block(c, rows, &flags)) return;
   while (c->at < c->end) {
     lh_profile_call row = read_call(pass, rows);
-    if (c->fault) return;
-    if (!lh_grow(&rows->new_rows, rows->n_new, &rows->new_capacity, sizeof row)) {
-      pass->out_of_memory = true;
-      return;
-    }
-    ((lh_profile_call *)rows->new_rows)[rows->n_new++] = row;
+    if (!add_row(pass, rows, &row, sizeof row)) return;
   }
   end_block(rows, flags);
 }

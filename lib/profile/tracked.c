@@ -1,5 +1,5 @@
 /*
-** tracked.c - the watcher's side of lib/track/profile_live.c: two files in memory of the tracked
+** tracked.c - the watcher's side of lib/track/profile.c: two files in memory of the tracked
 ** process, which are found among its descriptors in /proc/PID/fd. A lock on the first asks for
 ** figures; the second is replaced as a whole by the answer, an aggregate, which is a new file.
 **

@@ -66,19 +66,28 @@ static inline uint64_t check_word(lh_cursor *c, uint64_t own_word) {
   return word;
 }
 
-static inline void put_edge(checker *k, uint64_t word, unsigned label) {
-  if (!lh_put_edge(k->rows, word, label)) k->out_of_memory = true;
+/* Ends the pass. */
+static void lose_memory(checker *k) {
+  k->out_of_memory = true;
+  lh_fault(&k->c, k->c.at, "there is not enough memory");
 }
 
+static inline void put_edge(checker *k, uint64_t word, unsigned label) {
+  if (__builtin_expect(!lh_put_edge(k->rows, word, label), 0)) lose_memory(k);
+}
+
+/* The two that most bytes go through are compiled into their callers. */
+#define MANY static inline __attribute__((always_inline))
+
 /* To an object or, as word 0, to none: that is no edge. */
-static inline uint64_t check_reference(checker *k, unsigned label) {
+MANY uint64_t check_reference(checker *k, unsigned label) {
   uint64_t word = check_word(&k->c, k->own_word);
   if (word != 0) put_edge(k, word, label);
   return word;
 }
 
 static inline bool goes_on(const checker *k) {
-  return !k->c.fault && !k->out_of_memory;
+  return !k->c.fault;
 }
 
 static void check_references(checker *k, uint32_t n, unsigned label) {
@@ -89,7 +98,7 @@ static void check_reference_list(checker *k, unsigned label) {
   check_references(k, lh_read_count(&k->c), label);
 }
 
-static inline void check_payload(checker *k, unsigned tag, unsigned label) {
+MANY void check_payload(checker *k, unsigned tag, unsigned label) {
   lh_cursor *c = &k->c;
   const uint8_t *start = c->at;
   switch (tag) {
@@ -134,10 +143,12 @@ typedef struct integer_keys {
 } integer_keys;
 
 static inline unsigned kind_of_value(unsigned tag) {
-  return tag == LH_VAL_OBJECT ? 0 : LH_HAS_SCALARS;
+  if (tag == LH_VAL_OBJECT) return 0;
+  bool is_number = tag == LH_VAL_INTEGER || tag == LH_VAL_FLOAT;
+  return is_number ? LH_HAS_SCALARS : LH_HAS_SCALARS | LH_HAS_WORDS;
 }
 
-/* Returns LH_HAS_SCALARS or 0. */
+/* Returns the kinds of its values. */
 static unsigned check_array(checker *k, uint64_t covered, integer_keys *keys) {
   lh_cursor *c = &k->c;
   bool ends_empty = false;
@@ -205,8 +216,8 @@ static unsigned check_entries(checker *k, uint64_t n, integer_keys *keys) {
       unsigned number = lh_read_u8(c);
       if (number >= k->s->n_keys)
         lh_fault(c, c->at - 1, "a key is not among the frequent ones");
-      else
-        k->out_of_memory |= !lh_put_frequent(k->rows, number, LH_EDGE_KEY);
+      else if (!lh_put_frequent(k->rows, number, LH_EDGE_KEY))
+        lose_memory(k);
     }
     check_payload(k, value, label_under(key));
     kinds |= kind_of_value(value);
@@ -225,9 +236,11 @@ static unsigned check_table(checker *k, unsigned flags) {
   uint64_t covered = lh_read_upto(c, array_slots, "it has more array entries than slots");
   integer_keys keys;
   unsigned kinds = check_array(k, covered, &keys);
+  bool is_list = keys.n > 0 && keys.n == covered && kinds == 0;
   uint64_t hash_slots = log2 == 0 ? 0 : UINT64_C(1) << ((log2 - 1) & 31);
   lh_claim(c, start, array_slots + hash_slots);
   kinds |= check_entries(k, lh_read_upto(c, hash_slots, "it has more entries than slots"), &keys);
+  if (is_list && !(kinds & (LH_HAS_INTEGERS | LH_HAS_OTHERS))) kinds |= LH_IS_LIST;
   if (keys.n > 0) kinds |= LH_HAS_INTEGERS;
   if (keys.least < 1 || (uint64_t)keys.greatest > 2 * keys.n + 2) kinds |= LH_IS_SPARSE;
   return kinds;
@@ -316,7 +329,7 @@ static void note_mark(checker *k, lh_id id) {
   if (lh_grow(&b->marks, b->n_marks, &b->marks_capacity, sizeof *b->marks))
     b->marks[b->n_marks++] = id;
   else
-    k->out_of_memory = true;
+    lose_memory(k);
 }
 
 static void note_upvalue_names(checker *k, lh_id proto, const uint8_t *at) {
@@ -325,7 +338,7 @@ static void note_upvalue_names(checker *k, lh_id proto, const uint8_t *at) {
   if (lh_grow(&b->names, b->n_names, &b->names_capacity, sizeof *b->names))
     b->names[b->n_names++] = (lh_upvalue_names){.offset = offset, .proto = proto};
   else
-    k->out_of_memory = true;
+    lose_memory(k);
 }
 
 static inline void check_fields(checker *k, lh_id id, unsigned type, unsigned flags,

@@ -193,6 +193,11 @@ static bool resolve_block(void *data, uint32_t i) {
   return true;
 }
 
+static void note_lost(uint8_t *key_kinds, bool is_key) {
+  *key_kinds |= is_key ? LH_HAS_POINTERS : LH_HAS_SCALARS | LH_HAS_WORDS;
+  *key_kinds &= (uint8_t)~LH_IS_LIST;
+}
+
 /* What has no record is no edge. As a key it is an object of which no more is known. */
 static void drop_lost(lh_snapshot *s) {
   uint32_t e = s->first_edge[1], at = e;
@@ -202,7 +207,7 @@ static void drop_lost(lh_snapshot *s) {
     for (; e < s->first_edge[id + 1]; e++) {
       bool is_key = lh_label_kind(s->label[e]) == LH_EDGE_KEY;
       bool is_lost = s->edge[e] == LH_NO_OBJECT;
-      if (is_lost) s->key_kinds[id] |= is_key ? LH_HAS_POINTERS : LH_HAS_SCALARS;
+      if (is_lost) note_lost(&s->key_kinds[id], is_key);
       if (!is_lost) {
         s->edge[at] = s->edge[e];
         s->label[at++] = lost_key && !is_key ? LH_EDGE_VALUE | LH_LABEL_ODD : s->label[e];

@@ -5,7 +5,7 @@
 ** it and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
 **
 **     reader     address 8, record 5, kind 1, shallow 4, key kinds 1, modes 0.1
-**     addresses  rank 4, 112 for each 2 KB of memory that have objects (4 to 10)
+**     addresses  rank 4, 90 for each 2 KB of memory that have objects (4 to 9)
 **     rows       first_edge 4, edge 4 and label 1 for each reference
 **     reach      distance 4, parent 4, the edge from there 4
 **     dominator  idom 4, retained 8
@@ -56,7 +56,10 @@ enum {
   LH_IS_SPARSE = 2, /* these are not 1, 2, 3 ... with at most as many holes, as Lua keeps arrays */
   LH_HAS_POINTERS = 4, /* light userdata, C functions, and what has no record */
   LH_HAS_OTHERS = 8,   /* floats and booleans */
-  LH_HAS_SCALARS = 16  /* values that are no objects, or have no record */
+  LH_HAS_SCALARS = 16, /* values that are no objects, or have no record */
+  LH_HAS_WORDS = 32,   /* of those some that are no numbers */
+  LH_IS_LIST = 64, /* all that is under numbers are objects under 1, 2, 3 ..., in its row as such */
+  LH_KINDS_OF_KEYS = 15
 };
 
 /* Where a reference leads whose row has its source instead. */

@@ -22,18 +22,12 @@ static const lh_usage *usage_of(const lh_report *report) {
   return report->request.usages[0];
 }
 
-static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_stack_id stack = ((const lh_advice *)row)->stack;
-  cell->as.text = lh_keep_text(report, lh_site_of_stack_text(usage_of(report), stack));
-}
-
-static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_keep_stack(report, usage_of(report), ((const lh_advice *)row)->stack);
-  (void)cell;
-}
+LH_MADE_TEXT(site_of, lh_advice, lh_site_of_stack_text(usage_of(report), it->stack))
+LH_CELL(stack_of, lh_advice, lh_keep_stack(report, usage_of(report), it->stack))
 
 #define ROW lh_advice
-static const lh_column advice_columns[] = {
+static const lh_table advice_table = LH_TABLE_OF(
+    "heap.advice", "piece of advice", "pieces of advice",
     LH_WORD("kind", NULL, kind, kind_name,
             "\"table without its size\", \"string put together in a loop\", \"function made for a "
             "moment\" or \"table made for a moment\""),
@@ -43,22 +37,17 @@ static const lh_column advice_columns[] = {
     LH_COUNT("most", NULL, most, "slots of the biggest table, bytes of the longest string; else 0"),
     LH_BYTES("bytes", NULL, bytes, "that all of it allocated"),
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_of, "where"),
-    LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of, "one of its stacks, the innermost first"),
-    LH_END};
+    LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
+                "one of its stacks, the innermost first"));
 #undef ROW
-
-static const lh_table advice_table =
-    LH_TABLE("heap.advice", "piece of advice", "pieces of advice", lh_advice, advice_columns);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_advice", NULL, n, "how many there are, listed or not"),
-    LH_ROWS("advice", list, n, &advice_table, "what is worth half a percent of all bytes",
-            LH_LIMITED),
-    LH_END};
+static const lh_table answer =
+    LH_TABLE_OF("heap.advices", NULL, NULL,
+                LH_COUNT("total_advice", NULL, n, "how many there are, listed or not"),
+                LH_ROWS("advice", list, n, &advice_table,
+                        "what is worth half a percent of all bytes", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.advices", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -131,11 +120,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->list))
 
-const lh_question lh_advice_question = {.name = "advice",
-                                        .command = "heapprof",
-                                        .of = LH_OF_PROFILE,
-                                        .answer = &answer,
-                                        .main = "advice",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(advice, .command = "heapprof", .of = LH_OF_PROFILE, .main = "advice", .free = let_go);

@@ -7,10 +7,8 @@
 #include "name/site_text.h"
 #include "report/report.h"
 
-static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_sites *sites = lh_snapshot_sites(report->snapshot);
-  cell->as.text = lh_keep_text(report, lh_stack_text(sites, ((const lh_allocated *)row)->stack, 0));
-}
+LH_MADE_TEXT(site_of, lh_allocated,
+             lh_stack_text(lh_snapshot_sites(report->snapshot), it->stack, 0))
 
 /* The site, then its callers. */
 static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -24,12 +22,11 @@ static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
   }
 }
 
-static bool has_made(const void *row) {
-  return ((const lh_allocated *)row)->made > 0;
-}
+LH_ITS(bool, has_made, lh_allocated, it->made > 0)
 
 #define ROW lh_allocated
-static const lh_column columns[] = {
+const lh_table lh_allocated_table = LH_TABLE_OF(
+    "heap.allocated", NULL, NULL,
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_of, "that most of them have"),
     LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
                 "the site, and its caller where nine in ten of these have one"),
@@ -39,11 +36,8 @@ static const lh_column columns[] = {
              "objects that were made there: between the first two snapshots, of one since tracking "
              "began",
              LH_WHERE(has_made)),
-    LH_COUNT("stay", NULL, stay, "how many of these are still alive", LH_WHERE(has_made)),
-    LH_END};
+    LH_COUNT("stay", NULL, stay, "how many of these are still alive", LH_WHERE(has_made)));
 #undef ROW
-
-const lh_table lh_allocated_table = LH_TABLE("heap.allocated", NULL, NULL, lh_allocated, columns);
 
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell) {
   (void)report, (void)row;

@@ -43,13 +43,11 @@ static const char *state_of(const change *c) {
                                       : "same";
 }
 
-static void state_name_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = state_of(row);
-}
+LH_CELL(state_name_of, void, cell->as.text = state_of(row))
 
 #define ROW change
-static const lh_column change_columns[] = {
+static const lh_table change_table = LH_TABLE_OF(
+    "heap.allocation_change", "site", "sites",
     LH_MORE_BYTES("more_bytes", "more", more_bytes, "allocated than before; less where negative"),
     LH_BYTES_SERIES("allocated_bytes", "allocated", allocated_bytes, "in each of the two"),
     LH_COUNT_SERIES("allocations", "blocks", allocations, "new blocks in each"),
@@ -58,29 +56,23 @@ static const lh_column change_columns[] = {
                 "\"new\", \"more\", \"less\", \"same\" or \"gone\"", LH_UNBROKEN),
     LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
                 "the stack with most of it, the innermost first"),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, site_of, "in the later profile, where it is there"),
-    LH_END};
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, site_of,
+                "in the later profile, where it is there"));
 #undef ROW
-
-static const lh_table change_table =
-    LH_TABLE("heap.allocation_change", "site", "sites", change, change_columns);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COMPUTED("profiles", NULL, LH_COLUMN_NAMES, lh_names_asked, "their names"),
-    LH_MORE_BYTES("more_bytes", NULL, more_bytes, "allocated than before"),
-    LH_BYTES_SERIES("allocated_bytes", NULL, allocated_bytes, "in each of the two"),
-    LH_BYTES_SERIES("live_bytes", NULL, live_bytes, "at the end of each"),
-    LH_COUNT("total_sites", NULL, n, "how many there are, listed or not"),
-    LH_COUNT("new_sites", NULL, n_new, "that allocate only in the later one"),
-    LH_COUNT("gone_sites", NULL, n_gone, "that allocate only in the earlier one"),
-    LH_ROWS("sites", rows, n, &change_table, "those with most more first, most less last",
-            LH_LIMITED),
-    LH_END};
-#undef ROW
-
 static const lh_table answer =
-    LH_TABLE("heap.allocation_changes", NULL, NULL, found, answer_columns);
+    LH_TABLE_OF("heap.allocation_changes", NULL, NULL,
+                LH_COMPUTED("profiles", NULL, LH_COLUMN_NAMES, lh_names_asked, "their names"),
+                LH_MORE_BYTES("more_bytes", NULL, more_bytes, "allocated than before"),
+                LH_BYTES_SERIES("allocated_bytes", NULL, allocated_bytes, "in each of the two"),
+                LH_BYTES_SERIES("live_bytes", NULL, live_bytes, "at the end of each"),
+                LH_COUNT("total_sites", NULL, n, "how many there are, listed or not"),
+                LH_COUNT("new_sites", NULL, n_new, "that allocate only in the later one"),
+                LH_COUNT("gone_sites", NULL, n_gone, "that allocate only in the earlier one"),
+                LH_ROWS("sites", rows, n, &change_table,
+                        "those with most more first, most less last", LH_LIMITED));
+#undef ROW
 
 /* }=================================================================================== */
 
@@ -130,11 +122,5 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_allocation_changes_question = {.name = "allocation_changes",
-                                                    .command = "heapprof",
-                                                    .of = LH_OF_PROFILE,
-                                                    .answer = &answer,
-                                                    .main = "sites",
-                                                    .ask = ask,
-                                                    .free = let_go,
-                                                    .tell = tell};
+LH_QUESTION(allocation_changes, .command = "heapprof", .of = LH_OF_PROFILE, .main = "sites",
+            .free = let_go);

@@ -14,13 +14,12 @@ static const lh_table row_table =
     LH_TABLE("heap.allocated", "row", "rows", lh_usage_told, lh_usage_columns);
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.allocations", NULL, NULL,
     LH_COUNT("total_allocations", NULL, n, "how many rows there are, listed or not"),
     LH_BYTES("whole_bytes", NULL, whole_bytes, "of all rows: of these shares are told"),
-    LH_ROWS("allocations", rows, n, &row_table, "those with most bytes first", LH_LIMITED), LH_END};
+    LH_ROWS("allocations", rows, n, &row_table, "those with most bytes first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.allocations", NULL, NULL, found, answer_columns);
 
 /* " since 500 ms and before 1.0 s", where moments were asked for. */
 static void put_interval(lh_text *text, const lh_usage *usage) {
@@ -66,18 +65,9 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return f->rows ? LH_OK : lh_fail_memory(error, "telling who allocated");
 }
 
-static uint64_t whole_of(const void *out) {
-  return ((const found *)out)->whole_bytes;
-}
+LH_ITS(uint64_t, whole_of, found, it->whole_bytes)
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_allocations_question = {.name = "allocations",
-                                             .command = "heapprof",
-                                             .of = LH_OF_PROFILE,
-                                             .answer = &answer,
-                                             .main = "allocations",
-                                             .ask = ask,
-                                             .whole = whole_of,
-                                             .free = let_go,
-                                             .tell = tell};
+LH_QUESTION(allocations, .command = "heapprof", .of = LH_OF_PROFILE, .main = "allocations",
+            .whole = whole_of, .free = let_go);

@@ -26,8 +26,11 @@ static void long_beginning_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 256));
 }
 
+static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size_t n);
+
 #define ROW lh_string_change
-static const lh_column string_columns[] = {
+static const lh_table string_table = LH_TABLE_WITH(
+    (.tell = tell_strings), "heap.string_change", "string", "strings",
     LH_EXAMPLE("example", NULL, example, "one of them", LH_LUA_ONLY),
     LH_OF(NULL, NULL, LH_COLUMN_TEXT, example, long_beginning_of, "its beginning, in quotes",
           LH_JSON_ONLY("string")),
@@ -35,24 +38,16 @@ static const lh_column string_columns[] = {
     LH_BYTES_SERIES("bytes", NULL, bytes, "of these"),
     LH_OF(NULL, NULL, LH_COLUMN_TEXT, example, lh_cell_path, "the path of one of them",
           LH_JSON_ONLY("held_by")),
-    LH_BYTES_CHANGE("bytes", bytes),
-    LH_COUNT_CHANGE("objects", objects),
+    LH_BYTES_CHANGE("bytes", bytes), LH_COUNT_CHANGE("objects", objects),
     LH_EXAMPLE(NULL, "example", example, NULL),
     LH_OF(NULL, "string", LH_COLUMN_TEXT, example, lh_cell_string, NULL),
-    LH_OF(NULL, "held by", LH_COLUMN_TEXT, example, lh_cell_path, NULL),
-    LH_END};
+    LH_OF(NULL, "held by", LH_COLUMN_TEXT, example, lh_cell_path, NULL));
 #undef ROW
 
 static const lh_string_changes *strings_of(const lh_report *report) {
   return report->question == &lh_strings_question ? report->answer
                                                   : &((const found *)report->answer)->strings;
 }
-
-static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size_t n);
-
-static const lh_table string_table =
-    LH_TABLE("heap.string_change", "string", "strings", lh_string_change, string_columns,
-             .tell = tell_strings);
 
 static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   const lh_string_changes *s = strings_of(report);
@@ -64,17 +59,14 @@ static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size
 }
 
 #define ROW lh_string_changes
-static const lh_column strings_columns[] = {
+static const lh_table strings_answer = LH_TABLE_OF(
+    "heap.strings", NULL, NULL,
     LH_COUNT("new_strings", NULL, new_contents, "how many contents the first has not at all"),
     LH_COUNT("more_strings", NULL, more_contents, "how many it has, but fewer of them"),
     LH_BYTES("more_bytes", NULL, more_bytes, "by which both are more"),
     LH_ROWS("strings", rows, n_rows, &string_table, "those with most bytes more first", LH_LIMITED),
-    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called"),
-    LH_END};
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called"));
 #undef ROW
-
-static const lh_table strings_answer =
-    LH_TABLE("heap.strings", NULL, NULL, lh_string_changes, strings_columns);
 
 static void tell_answer(lh_teller *t, lh_report *report) {
   const lh_string_changes *s = report->answer;
@@ -102,18 +94,15 @@ const lh_question lh_strings_question = {.name = "strings",
 /* {=== Paths ========================================================================== */
 
 #define ROW lh_growth_row
-static const lh_column path_columns[] = {
+static const lh_table path_table = LH_TABLE_OF(
+    NULL, "path", "paths",
     LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
     LH_COMPUTED(NULL, "bytes", LH_COLUMN_BYTES_CHANGE, lh_bytes_in_each, NULL),
     LH_COMPUTED(NULL, "now", LH_COLUMN_BYTES, lh_last_bytes, NULL),
     LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT_CHANGE, lh_objects_in_each, NULL),
     LH_COMPUTED(NULL, "now", LH_COLUMN_COUNT, lh_last_objects, NULL),
-    LH_TEXT(NULL, "class", class_name, NULL),
-    LH_TEXT(NULL, "held by", held_by, NULL),
-    LH_END};
+    LH_TEXT(NULL, "class", class_name, NULL), LH_TEXT(NULL, "held by", held_by, NULL));
 #undef ROW
-
-static const lh_table path_table = LH_TABLE(NULL, "path", "paths", lh_growth_row, path_columns);
 
 /* Or did only a snapshot between the two have more or less of it? */
 static bool has_changed(const lh_growth_row *row, size_t last) {
@@ -151,8 +140,8 @@ static const lh_table paths = LH_TABLE("heap.growth_row", "path", "paths", lh_gr
 /* {=== The answer ===================================================================== */
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_FLAG("same_state", growth.same_state, "it is false"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.apart", NULL, NULL, LH_FLAG("same_state", growth.same_state, "it is false"),
     LH_ROWS("groups", nothing, n_nothing, &lh_group_table, "none, since new objects are not known"),
     LH_ROWS("grown", nothing, n_nothing, &lh_grown_table, "none"),
     LH_COUNT("known_paths", NULL, growth.known_paths, "how many were left out as known"),
@@ -167,11 +156,8 @@ static const lh_column answer_columns[] = {
     LH_ROWS("strings", strings.rows, strings.n_rows, &string_table,
             "those with most bytes more first", LH_LIMITED),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called",
-                LH_LUA_ONLY),
-    LH_END};
+                LH_LUA_ONLY));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.apart", NULL, NULL, found, answer_columns);
 
 static void tell_sentence(lh_teller *t, const lh_report *report) {
   const lh_growth_found *f = report->answer;
@@ -242,13 +228,6 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "more"};
 }
 
-const lh_question lh_apart_question = {.name = "apart",
-                                       .command = "heapdiff",
-                                       .answer = &answer,
-                                       .main = "groups",
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell,
-                                       .excess = excess_of};
+LH_QUESTION(apart, .command = "heapdiff", .main = "groups", .free = let_go, .excess = excess_of);
 
 /* }=================================================================================== */

@@ -24,44 +24,18 @@ static void tell_function(lh_report *report, lh_stack_id stack, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_function_text(lh_site_of_stack(sites_of(report), stack)));
 }
 
-static void function_of(lh_report *report, const void *row, lh_cell *cell) {
-  tell_function(report, ((const lh_function_usage *)row)->stack, cell);
-}
-
-static void caller_of(lh_report *report, const void *row, lh_cell *cell) {
-  tell_function(report, ((const lh_call_usage *)row)->caller, cell);
-}
-
-static void called_of(lh_report *report, const void *row, lh_cell *cell) {
-  tell_function(report, ((const lh_call_usage *)row)->called, cell);
-}
-
-static void branch_site_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = lh_site_of_stack(sites_of(report), ((const lh_stack_branch *)row)->stack);
-  cell->as.text = lh_keep_text(report, lh_site_text(site));
-}
-
-static const char *calls_heading(const lh_report *report) {
-  return lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_calls ? "calls" : NULL;
-}
-
-static const char *tail_calls_heading(const lh_report *report) {
-  return calls_heading(report) ? "tail calls" : NULL;
-}
-
-static const char *per_call_heading(const lh_report *report) {
-  return calls_heading(report) ? "per call" : NULL;
-}
-
-static bool has_been_called(const void *row) {
-  return ((const lh_function_usage *)row)->calls > 0;
-}
-
-static void per_call_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_function_usage *f = row;
-  (void)report;
-  cell->as.n = f->total_bytes / f->calls;
-}
+LH_CELL(function_of, lh_function_usage, tell_function(report, it->stack, cell))
+LH_CELL(caller_of, lh_call_usage, tell_function(report, it->caller, cell))
+LH_CELL(called_of, lh_call_usage, tell_function(report, it->called, cell))
+LH_MADE_TEXT(branch_site_of, lh_stack_branch,
+             lh_site_text(lh_site_of_stack(sites_of(report), it->stack)))
+LH_HEADING_OF(calls_heading,
+              lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_calls ? "calls"
+                                                                                       : NULL)
+LH_HEADING_OF(tail_calls_heading, calls_heading(report) ? "tail calls" : NULL)
+LH_HEADING_OF(per_call_heading, calls_heading(report) ? "per call" : NULL)
+LH_ITS(bool, has_been_called, lh_function_usage, it->calls > 0)
+LH_CELL(per_call_of, lh_function_usage, cell->as.n = it->total_bytes / it->calls)
 
 #define ROW lh_call_usage
 /* clang-format off */
@@ -71,19 +45,17 @@ static void per_call_of(lh_report *report, const void *row, lh_cell *cell) {
   LH_COUNT("calls", NULL, calls, "how many; 0 where the profile has no calls"), \
   LH_COUNT("tail_calls", NULL, tail_calls, "the tail calls among them")
 /* clang-format on */
-static const lh_column caller_columns[] = {
-    LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, caller_of, "as above"), CALL_COLUMNS, LH_END};
-static const lh_column called_columns[] = {
-    LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, called_of, "as above"), CALL_COLUMNS, LH_END};
+static const lh_table caller =
+    LH_TABLE_OF("heap.caller", "caller", "callers",
+                LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, caller_of, "as above"), CALL_COLUMNS);
+static const lh_table called =
+    LH_TABLE_OF("heap.called", "function", "functions",
+                LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, called_of, "as above"), CALL_COLUMNS);
 #undef ROW
 
-static const lh_table caller =
-    LH_TABLE("heap.caller", "caller", "callers", lh_call_usage, caller_columns);
-static const lh_table called =
-    LH_TABLE("heap.called", "function", "functions", lh_call_usage, called_columns);
-
 #define ROW lh_function_usage
-static const lh_column function_columns[] = {
+static const lh_table function = LH_TABLE_OF(
+    "heap.calling", "function", "functions",
     LH_BYTES("total_bytes", "total", total_bytes,
              "that it allocated, and all that it called; of recursive calls the outermost counts"),
     LH_SHARE("share", total_bytes),
@@ -101,43 +73,31 @@ static const lh_column function_columns[] = {
     LH_ROWS("callers", callers, n_callers, &caller, "who called it"),
     LH_ROWS("called", called, n_called, &called, "what it called"),
     LH_COMPUTED("function", "function", LH_COLUMN_TEXT, function_of,
-                "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"),
-    LH_END};
+                "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
 #undef ROW
 
-static const lh_table function =
-    LH_TABLE("heap.calling", "function", "functions", lh_function_usage, function_columns);
+LH_ITS(uint32_t, depth_of, lh_stack_branch, it->depth)
 
 #define ROW lh_stack_branch
-static const lh_column branch_columns[] = {
+static const lh_table branch = LH_TABLE_WITH(
+    (.depth = depth_of), "heap.branch", "branch", "branches",
     LH_BYTES("total_bytes", "total", total_bytes, "that were allocated there and below"),
     LH_SHARE("share", total_bytes),
     LH_BYTES("self_bytes", "self", self_bytes, "that were allocated there"),
     LH_COUNT("depth", NULL, depth, "how many callers it has"),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, branch_site_of, "where it stood"),
-    LH_END};
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, branch_site_of, "where it stood"));
 #undef ROW
 
-static uint32_t depth_of(const void *row) {
-  return ((const lh_stack_branch *)row)->depth;
-}
-
-static const lh_table branch = LH_TABLE("heap.branch", "branch", "branches", lh_stack_branch,
-                                        branch_columns, .depth = depth_of);
-
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_BYTES("bytes", NULL, calls.bytes, "all that was allocated"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.calls", NULL, NULL, LH_BYTES("bytes", NULL, calls.bytes, "all that was allocated"),
     LH_FLAG("has_calls", has_calls, "calls and times are known"),
     LH_COUNT("total_functions", NULL, calls.n_functions, "how many there are, listed or not"),
     LH_ROWS("functions", calls.functions, calls.n_functions, &function,
             "those with most bytes in total first", LH_LIMITED),
     LH_ROWS("branches", calls.branches, calls.n_branches, &branch,
-            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"),
-    LH_END};
+            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.calls", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -155,9 +115,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &branch, f->calls.branches, f->calls.n_branches, f->calls.n_branches);
 }
 
-static uint64_t whole_of(const void *out) {
-  return ((const found *)out)->calls.bytes;
-}
+LH_ITS(uint64_t, whole_of, found, it->calls.bytes)
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
@@ -169,11 +127,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_usage_calls_free(&it->calls))
 
-const lh_question lh_calls_question = {.name = "calls",
-                                       .command = "heapprof",
-                                       .of = LH_OF_PROFILE,
-                                       .answer = &answer,
-                                       .ask = ask,
-                                       .whole = whole_of,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);

@@ -22,31 +22,22 @@ static void in_its_unit(lh_report *report, const void *row, lh_cell *cell) {
 #define ROW lh_spread
 #define FIGURE(key, heading, field, meaning) \
   LH_COUNT(key, heading, field, meaning, .compute = in_its_unit)
-static const lh_column spread_columns[] = {
-    LH_WORD(NULL, "each", measure, lh_measure_name, NULL),
+static const lh_table spread = LH_TABLE_OF(
+    "heap.spread", "figure", "figures", LH_WORD(NULL, "each", measure, lh_measure_name, NULL),
     LH_COUNT("objects", NULL, objects, "how many have it"),
     FIGURE("least", "least", least, "of the smallest"),
     FIGURE("median", "median", median, "of the one in the middle"),
     FIGURE("ninth_tenth", "90% at most", ninth_tenth, "that nine of ten have at most"),
-    FIGURE("most", "most", most, "of the biggest"),
-    FIGURE("sum", "together", sum, "of all"),
-    LH_END};
+    FIGURE("most", "most", most, "of the biggest"), FIGURE("sum", "together", sum, "of all"));
 #undef ROW
 
 #define ROW lh_value_class
-static const lh_column value_columns[] = {LH_TEXT("class", NULL, name, "or type"),
-                                          LH_COUNT("values", NULL, values, "how many"), LH_END};
+static const lh_table values = LH_TABLE_OF("heap.value_class", "more kind", "more kinds",
+                                           LH_TEXT("class", NULL, name, "or type"),
+                                           LH_COUNT("values", NULL, values, "how many"));
 #undef ROW
 
-static const lh_table spread =
-    LH_TABLE("heap.spread", "figure", "figures", lh_spread, spread_columns);
-static const lh_table values =
-    LH_TABLE("heap.value_class", "more kind", "more kinds", lh_value_class, value_columns);
-
-static void of_instances(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->whole = ((const lh_description *)report->answer)->objects;
-}
+LH_CELL(of_instances, void, cell->whole = ((const lh_description *)report->answer)->objects)
 
 /* "900 string, 120 number, 3 more kinds"; of one kind its name alone. */
 static void kinds_text(lh_report *report, const void *row, lh_cell *cell) {
@@ -65,16 +56,16 @@ static void kinds_text(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW lh_field
-static const lh_column field_columns[] = {
-    LH_BYTES("retained_bytes", "bytes", bytes, "that instances keep alive alone there"),
-    LH_COUNT("instances", "instances", instances, "that have it"),
-    LH_SHARE("share", instances, .compute = of_instances),
-    LH_COUNT("values", "values", values, "of a type of keys these may be more"),
-    LH_TEXT("field", "field", name, "such as .id, [integer] or upvalue bus"),
-    LH_COMPUTED(NULL, "of class or type", LH_COLUMN_TEXT, kinds_text, NULL),
-    LH_COUNT("total_kinds", NULL, total_kinds, "of its values"),
-    LH_INLINE_ROWS("kinds", kinds, n_kinds, &values, "up to three"),
-    LH_END};
+static const lh_table field =
+    LH_TABLE_OF("heap.field", "field", "fields",
+                LH_BYTES("retained_bytes", "bytes", bytes, "that instances keep alive alone there"),
+                LH_COUNT("instances", "instances", instances, "that have it"),
+                LH_SHARE("share", instances, .compute = of_instances),
+                LH_COUNT("values", "values", values, "of a type of keys these may be more"),
+                LH_TEXT("field", "field", name, "such as .id, [integer] or upvalue bus"),
+                LH_COMPUTED(NULL, "of class or type", LH_COLUMN_TEXT, kinds_text, NULL),
+                LH_COUNT("total_kinds", NULL, total_kinds, "of its values"),
+                LH_INLINE_ROWS("kinds", kinds, n_kinds, &values, "up to three"));
 #undef ROW
 
 static void source_name(lh_report *report, const void *row, lh_cell *cell) {
@@ -90,21 +81,18 @@ static void label_text(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static lh_style style_of_referrer(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const lh_referring *)row)->weak ? LH_FAINT : LH_PLAIN;
-}
+LH_STYLE(style_of_referrer, lh_referring, it->weak ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_referring
-static const lh_column referrer_columns[] = {
+static const lh_table referrer = LH_TABLE_WITH(
+    (.style = style_of_referrer), "heap.class_referrer", "kind of reference", "kinds of references",
     LH_COUNT("references", "references", references, "how many"),
     LH_COUNT("referrers", "from", sources, "from how many objects"),
     LH_CLASS(NULL, class_index, "null for the roots", LH_OPTIONAL),
     LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, source_name, NULL),
     LH_TEXT("label", NULL, label, "how they refer", .json_key = "edge"),
     LH_COMPUTED(NULL, "by", LH_COLUMN_TEXT, label_text, NULL),
-    LH_FLAG("weak", weak, "keeps nothing alive"),
-    LH_END};
+    LH_FLAG("weak", weak, "keeps nothing alive"));
 #undef ROW
 
 static const lh_site *site_of(const lh_report *report, const void *row) {
@@ -128,28 +116,17 @@ static void site_told(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW lh_class_site
-static const lh_column site_columns[] = {
-    LH_COUNT("objects", "instances", objects, "how many"),
+static const lh_table site = LH_TABLE_OF(
+    "heap.class_site", "site", "sites", LH_COUNT("objects", "instances", objects, "how many"),
     LH_SHARE("share", objects, .compute = of_instances),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of these"),
     LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, site_maker,
                 "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_text, "null where it is not known", LH_OPTIONAL),
-    LH_COMPUTED(NULL, "site", LH_COLUMN_TEXT, site_told, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "site", LH_COLUMN_TEXT, site_told, NULL));
 #undef ROW
 
-static void absent_unless_tracked(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->is_absent = !lh_snapshot_sites(report->snapshot);
-}
-
-static const lh_table site =
-    LH_TABLE("heap.class_site", "site", "sites", lh_class_site, site_columns);
-static const lh_table field = LH_TABLE("heap.field", "field", "fields", lh_field, field_columns);
-static const lh_table referrer =
-    LH_TABLE("heap.class_referrer", "kind of reference", "kinds of references", lh_referring,
-             referrer_columns, .style = style_of_referrer);
+LH_CELL(absent_unless_tracked, void, cell->is_absent = !lh_snapshot_sites(report->snapshot))
 
 /* One of the counts by epoch. */
 typedef struct epoch {
@@ -163,14 +140,12 @@ static void begin_of_epoch(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW epoch
-static const lh_column epoch_columns[] = {
+static const lh_table epochs = LH_TABLE_OF(
+    "heap.class_epoch", "interval", "intervals",
     LH_COMPUTED("mark", NULL, LH_COLUMN_NAME, begin_of_epoch,
                 "the name of the mark that begins the interval; null for the start", LH_OPTIONAL),
-    LH_COUNT("objects", NULL, objects, "how many"), LH_END};
+    LH_COUNT("objects", NULL, objects, "how many"));
 #undef ROW
-
-static const lh_table epochs =
-    LH_TABLE("heap.class_epoch", "interval", "intervals", epoch, epoch_columns);
 
 static void average_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_description *d = row;
@@ -185,8 +160,8 @@ static void one_more_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW lh_description
-static const lh_column answer_columns[] = {
-    LH_CLASS(NULL, class_index, "its name and type"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.description", NULL, NULL, LH_CLASS(NULL, class_index, "its name and type"),
     LH_COUNT("objects", NULL, objects,
              "how many instances are reachable; all other figures are about these"),
     LH_COUNT("garbage_objects", NULL, garbage_objects, "how many instances are garbage"),
@@ -218,12 +193,8 @@ static const lh_column answer_columns[] = {
     LH_ROWS("fields", fields, n_fields, &field, "those with most bytes first", LH_LIMITED),
     LH_COUNT("total_referrers", NULL, n_referrers, "how many there are, listed or not"),
     LH_ROWS("referrers", referrers, n_referrers, &referrer, "those with most references first",
-            LH_LIMITED),
-    LH_END};
+            LH_LIMITED));
 #undef ROW
-
-static const lh_table answer =
-    LH_TABLE("heap.description", NULL, NULL, lh_description, answer_columns);
 
 /* }=================================================================================== */
 
@@ -344,11 +315,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_description, lh_describe_class(snapshot, request->name, it, error))
 LH_FREED_BY(lh_description, lh_description_free(it))
 
-const lh_question lh_class_question = {.name = "class",
-                                       .help = "what the instances of a class are like",
-                                       .argument = "NAME",
-                                       .answer = &answer,
-                                       .main = NULL,
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(class, .help = "what the instances of a class are like", .argument = "NAME",
+            .free = let_go);

@@ -17,36 +17,9 @@ static void at_each(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.series.n = 2;
 }
 
-static void absent_if_unknown(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->is_absent = !is_of_one_state(report);
-}
-
-static const char *appeared_heading(const lh_report *report) {
-  return is_of_one_state(report) ? "appeared" : NULL;
-}
-
-static const char *gone_heading(const lh_report *report) {
-  return is_of_one_state(report) ? "gone" : NULL;
-}
-
-#define ROW lh_class_change
-static const lh_column columns[] = {
-    LH_TEXT("class", NULL, name, "its name"),
-    LH_WORD("type", NULL, type, lh_type_name, "and its type"),
-    LH_COUNT_SERIES("objects", NULL, objects, "in each snapshot", .compute = at_each),
-    LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "the same", .compute = at_each),
-    LH_BYTES_CHANGE("bytes", shallow_bytes),
-    LH_BYTES(NULL, "now", shallow_bytes[2], NULL),
-    LH_COUNT_CHANGE("objects", objects),
-    LH_COUNT(NULL, "now", objects[2], NULL),
-    LH_COUNT("appeared", NULL, appeared, "objects; absent for different states", LH_OPTIONAL,
-             .compute = absent_if_unknown, LH_HEADING(appeared_heading)),
-    LH_COUNT("gone", NULL, gone, "objects; absent for different states", LH_OPTIONAL,
-             .compute = absent_if_unknown, LH_HEADING(gone_heading)),
-    LH_TEXT(NULL, "class", name, NULL),
-    LH_END};
-#undef ROW
+LH_CELL(absent_if_unknown, void, cell->is_absent = !is_of_one_state(report))
+LH_HEADING_OF(appeared_heading, is_of_one_state(report) ? "appeared" : NULL)
+LH_HEADING_OF(gone_heading, is_of_one_state(report) ? "gone" : NULL)
 
 static bool has_changed(const lh_class_change *change) {
   return change->objects[0] != change->objects[2] ||
@@ -68,5 +41,18 @@ static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   lh_free(changed);
 }
 
-const lh_table lh_class_change_table =
-    LH_TABLE("heap.class_change", "class", "classes", lh_class_change, columns, .tell = tell);
+#define ROW lh_class_change
+const lh_table lh_class_change_table = LH_TABLE_WITH(
+    (.tell = tell), "heap.class_change", "class", "classes",
+    LH_TEXT("class", NULL, name, "its name"),
+    LH_WORD("type", NULL, type, lh_type_name, "and its type"),
+    LH_COUNT_SERIES("objects", NULL, objects, "in each snapshot", .compute = at_each),
+    LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "the same", .compute = at_each),
+    LH_BYTES_CHANGE("bytes", shallow_bytes), LH_BYTES(NULL, "now", shallow_bytes[2], NULL),
+    LH_COUNT_CHANGE("objects", objects), LH_COUNT(NULL, "now", objects[2], NULL),
+    LH_COUNT("appeared", NULL, appeared, "objects; absent for different states", LH_OPTIONAL,
+             .compute = absent_if_unknown, LH_HEADING(appeared_heading)),
+    LH_COUNT("gone", NULL, gone, "objects; absent for different states", LH_OPTIONAL,
+             .compute = absent_if_unknown, LH_HEADING(gone_heading)),
+    LH_TEXT(NULL, "class", name, NULL));
+#undef ROW

@@ -18,10 +18,8 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->whole = f->all_bytes;
 }
 
-static void type_of(lh_report *report, const void *row, lh_cell *cell) {
-  uint32_t class_index = ((const lh_class_row *)row)->class_index;
-  cell->as.text = lh_type_name(lh_class_at(report->snapshot, class_index)->type);
-}
+LH_CELL(type_of, lh_class_row,
+        cell->as.text = lh_type_name(lh_class_at(report->snapshot, it->class_index)->type))
 
 #define ROW lh_class_row
 #define CLASS LH_CLASS("class", class_index, "its name and type")
@@ -31,30 +29,23 @@ static void type_of(lh_report *report, const void *row, lh_cell *cell) {
 #define RETAINED(heading) \
   LH_BYTES("retained_bytes", heading, retained_bytes, "that would go if all of them went")
 #define OBJECTS LH_COUNT("objects", "objects", objects, "how many")
-static const lh_column columns[] = {
-    RETAINED("retained"), SHARE, SHALLOW, OBJECTS, TYPE, CLASS, LH_END};
-static const lh_column garbage_columns[] = {SHARE, SHALLOW,        OBJECTS, TYPE,
-                                            CLASS, RETAINED(NULL), LH_END};
+static const lh_table class_table = LH_TABLE_OF(
+    "heap.class", "class", "classes", RETAINED("retained"), SHARE, SHALLOW, OBJECTS, TYPE, CLASS);
+static const lh_table garbage_table = LH_TABLE_OF("heap.class", "class", "classes", SHARE, SHALLOW,
+                                                  OBJECTS, TYPE, CLASS, RETAINED(NULL));
 #undef ROW
-
-static const lh_table class_table =
-    LH_TABLE("heap.class", "class", "classes", lh_class_row, columns);
-static const lh_table garbage_table =
-    LH_TABLE("heap.class", "class", "classes", lh_class_row, garbage_columns);
 
 LH_FREED_BY(found, lh_free(it->rows))
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.classes", NULL, NULL,
     LH_COUNT("total_classes", NULL, n, "how many there are, listed or not"),
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
     LH_BYTES("all_bytes", NULL, all_bytes, "of these shares are told", LH_LUA_ONLY),
-    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED),
-    LH_END};
+    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.classes", NULL, NULL, found, answer_columns);
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
@@ -80,9 +71,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_top_classes(snapshot, &query, &f->rows, &f->n, error);
 }
 
-const lh_question lh_classes_question = {.name = "classes",
-                                         .answer = &answer,
-                                         .main = "classes",
-                                         .ask = ask,
-                                         .free = let_go,
-                                         .tell = tell};
+LH_QUESTION(classes, .main = "classes", .free = let_go);

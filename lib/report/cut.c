@@ -21,29 +21,13 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static bool asks(const void *row) {
-  return ((const trial *)row)->asks;
-}
-
-static void goes_text(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const trial *)row)->freed.frees_it ? "yes" : "no";
-}
-
-static const char *goes_heading(const lh_report *report) {
-  return report->request.id == LH_NO_OBJECT ? NULL : "frees it";
-}
-
-static void title_of(lh_report *report, const void *row, lh_cell *cell) {
-  const trial *tried = row;
-  cell->as.text = tried->title ? tried->title
-                               : lh_keep_text(report, lh_gone_text(report->snapshot, &tried->gone));
-}
-
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const trial *)row)->style;
-}
+LH_ITS(bool, asks, trial, it->asks)
+LH_CELL(goes_text, trial, cell->as.text = it->freed.frees_it ? "yes" : "no")
+LH_HEADING_OF(goes_heading, report->request.id == LH_NO_OBJECT ? NULL : "frees it")
+LH_CELL(title_of, trial,
+        cell->as.text = it->title ? it->title
+                                  : lh_keep_text(report, lh_gone_text(report->snapshot, &it->gone)))
+LH_STYLE(style_of, trial, it->style)
 
 #define ROW trial
 #define FREED                                                                                     \
@@ -51,28 +35,21 @@ static lh_style style_of(const lh_report *report, const void *row) {
       LH_COUNT("frees_objects", "objects", freed.objects, "how many these are"),                  \
       LH_FLAG("frees_it", freed.frees_it, "the object that is asked for, too; only where one is", \
               LH_ONLY_WHERE(asks))
-static const lh_column freed_columns[] = {FREED, LH_END};
-static const lh_column cut_columns[] = {
-    LH_GONE_COLUMNS(gone.), FREED,
-    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, goes_text, NULL, LH_HEADING(goes_heading),
-                LH_WHERE(asks), LH_UNBROKEN),
-    LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL), LH_END};
-#undef ROW
-
-static const lh_table freed = LH_TABLE("heap.freed", NULL, NULL, trial, freed_columns);
+static const lh_table freed = LH_TABLE_OF("heap.freed", NULL, NULL, FREED);
 static const lh_table cut =
-    LH_TABLE("heap.cut_row", "cut", "cuts", trial, cut_columns, .style = style_of);
+    LH_TABLE_WITH((.style = style_of), "heap.cut_row", "cut", "cuts", LH_GONE_COLUMNS(gone.), FREED,
+                  LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, goes_text, NULL, LH_HEADING(goes_heading),
+                              LH_WHERE(asks), LH_UNBROKEN),
+                  LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL));
+#undef ROW
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_ROWS("cuts", list, n, &cut, "what each of them frees alone"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.what_if", NULL, NULL, LH_ROWS("cuts", list, n, &cut, "what each of them frees alone"),
     LH_INLINE_ROW("together", together, &freed, "what all cuts free together"),
     LH_INLINE_ROW("only_together", only_together, &freed,
-                  "what of that no single one of them frees"),
-    LH_END};
+                  "what of that no single one of them frees"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.what_if", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -146,10 +123,4 @@ static bool is_no(const void *out) {
 
 LH_FREED_BY(found, lh_free(it->list))
 
-const lh_question lh_cut_question = {.name = "cut",
-                                     .answer = &answer,
-                                     .main = "cuts",
-                                     .ask = ask,
-                                     .is_no = is_no,
-                                     .free = let_go,
-                                     .tell = tell};
+LH_QUESTION(cut, .main = "cuts", .is_no = is_no, .free = let_go);

@@ -15,15 +15,10 @@ static bool is_flagged(const lh_request *request, const lh_diff_group *group) {
   return request->factor != 0 && group->objects > 0 && group->objects % request->factor == 0;
 }
 
-static void type_of(lh_report *report, const void *row, lh_cell *cell) {
-  uint32_t class_index = ((const lh_diff_group *)row)->class_index;
-  cell->as.text = lh_type_name(lh_class_at(report->snapshot, class_index)->type);
-}
-
-static void flagged(lh_report *report, const void *row, lh_cell *cell) {
-  cell->is_absent = report->request.factor == 0;
-  cell->as.flag = is_flagged(&report->request, row);
-}
+LH_CELL(type_of, lh_diff_group,
+        cell->as.text = lh_type_name(lh_class_at(report->snapshot, it->class_index)->type))
+LH_CELL(flagged, void, cell->is_absent = report->request.factor == 0,
+        cell->as.flag = is_flagged(&report->request, row))
 
 static void multiple_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_diff_group *group = row;
@@ -44,22 +39,25 @@ static void all_holders(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static void absent_unless_three(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->is_absent = !is_of_three(report);
-}
-
-static const char *each_heading(const lh_report *report) {
-  return is_of_three(report) ? "in each snapshot" : NULL;
-}
+LH_CELL(absent_unless_three, void, cell->is_absent = !is_of_three(report))
+LH_HEADING_OF(each_heading, is_of_three(report) ? "in each snapshot" : NULL)
 
 static const char *multiple_heading(const lh_report *report) {
   const lh_diff_found *f = report->answer;
   return report->request.factor != 0 ? f->multiple : NULL;
 }
 
+static lh_style style_of(const lh_report *report, const void *row) {
+  return is_flagged(&report->request, row) ? LH_ALARM : LH_PLAIN;
+}
+
+static const char *line_below(lh_report *report, const void *row) {
+  return lh_allocated_line(report, &((const lh_diff_group *)row)->allocated);
+}
+
 #define ROW lh_diff_group
-static const lh_column group_columns[] = {
+const lh_table lh_group_table = LH_TABLE_WITH(
+    (.style = style_of, .below = line_below), "heap.group", "group", "groups",
     LH_INLINE_TEXT("fingerprint", NULL, fingerprint, "the same in every run of the program",
                    LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
     LH_TEXT("class", NULL, class_name, "its name"),
@@ -90,57 +88,27 @@ static const lh_column group_columns[] = {
     LH_COUNT(NULL, "objects", objects, NULL),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_COUNT, multiple_of, NULL, LH_HEADING(multiple_heading)),
     LH_COUNT_SERIES(NULL, NULL, at, NULL, LH_WIDE, LH_HEADING(each_heading)),
-    LH_EXAMPLE(NULL, "example", example, NULL),
-    LH_TEXT(NULL, "class", class_name, NULL),
-    LH_COMPUTED(NULL, "held by", LH_COLUMN_TEXT, all_holders, NULL),
-    LH_END};
+    LH_EXAMPLE(NULL, "example", example, NULL), LH_TEXT(NULL, "class", class_name, NULL),
+    LH_COMPUTED(NULL, "held by", LH_COLUMN_TEXT, all_holders, NULL));
 #undef ROW
-
-static lh_style style_of(const lh_report *report, const void *row) {
-  return is_flagged(&report->request, row) ? LH_ALARM : LH_PLAIN;
-}
-
-static const char *line_below(lh_report *report, const void *row) {
-  return lh_allocated_line(report, &((const lh_diff_group *)row)->allocated);
-}
-
-const lh_table lh_group_table = LH_TABLE("heap.group", "group", "groups", lh_diff_group,
-                                         group_columns, .style = style_of, .below = line_below);
 
 #define ROW lh_diff_sums
-static const lh_column sums_columns[] = {
-    LH_COUNT("groups", NULL, groups, "how many"),
-    LH_COUNT("grown", NULL, containers, "how many"),
-    LH_COUNT("objects", NULL, objects, "of the groups"),
-    LH_BYTES("retained_bytes", NULL, retained_bytes, "the same"),
-    LH_BYTES("grown_bytes", NULL, grown_bytes, "of the containers"),
-    LH_END};
+static const lh_table sums_table =
+    LH_TABLE_OF("heap.known", NULL, NULL, LH_COUNT("groups", NULL, groups, "how many"),
+                LH_COUNT("grown", NULL, containers, "how many"),
+                LH_COUNT("objects", NULL, objects, "of the groups"),
+                LH_BYTES("retained_bytes", NULL, retained_bytes, "the same"),
+                LH_BYTES("grown_bytes", NULL, grown_bytes, "of the containers"));
 #undef ROW
 
-static const lh_table sums_table = LH_TABLE("heap.known", NULL, NULL, lh_diff_sums, sums_columns);
-
-static void absent_unless_known(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->is_absent = !report->request.known;
-}
-
-static void since_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  lh_name_asked(cell, report->request.since);
-}
-
-static void until_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  lh_name_asked(cell, report->request.until);
-}
-
-static bool has_doubt(const void *row) {
-  const lh_diff_found *f = row;
-  return f->may_be_newer[0] + f->may_be_newer[1] > 0;
-}
+LH_CELL(absent_unless_known, void, cell->is_absent = !report->request.known)
+LH_CELL(since_of, void, lh_name_asked(cell, report->request.since))
+LH_CELL(until_of, void, lh_name_asked(cell, report->request.until))
+LH_ITS(bool, has_doubt, lh_diff_found, it->may_be_newer[0] + it->may_be_newer[1] > 0)
 
 #define ROW lh_diff_found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.diff", NULL, NULL,
     LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
     LH_COUNT("objects", NULL, new.objects, "how many are new and still reachable"),
     LH_BYTES("shallow_bytes", NULL, new.shallow_bytes, "of these"),
@@ -172,11 +140,8 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("since", NULL, LH_COLUMN_NAME, since_of, "the mark in place of snapshots",
                 LH_LUA_ONLY, LH_OPTIONAL),
     LH_COMPUTED("until", NULL, LH_COLUMN_NAME, until_of, "the mark at the end", LH_LUA_ONLY,
-                LH_OPTIONAL),
-    LH_END};
+                LH_OPTIONAL));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.diff", NULL, NULL, lh_diff_found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -228,7 +193,7 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
   lh_text_format(&text, " %s still alive in %s", new->objects < 2 ? "is" : "are",
                  last_name(report));
   if (new->objects > 0) lh_text_format(&text, ": %s", shallow.text);
-  if (strcmp(retained.text, shallow.text) != 0)
+  if (!lh_sizes_read_alike(new->retained_bytes, new->shallow_bytes, t->exact_bytes))
     lh_text_format(&text, ", retaining %s", retained.text);
   put_grown(&text, t, new);
   lh_say_text(t, LH_BOLD, &text);
@@ -534,14 +499,7 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "retained"};
 }
 
-const lh_question lh_diff_question = {.name = "diff",
-                                      .command = "heapdiff",
-                                      .answer = &answer,
-                                      .main = "groups",
-                                      .ask = ask,
-                                      .free = let_go,
-                                      .tell = tell,
-                                      .excess = excess_of};
+LH_QUESTION(diff, .command = "heapdiff", .main = "groups", .free = let_go, .excess = excess_of);
 
 const lh_question lh_interval_question = {.name = "interval",
                                           .command = "heapview",

@@ -27,33 +27,26 @@ static void what_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const dominator *)row)->skipped > 0 ? LH_FAINT : LH_PLAIN;
-}
+LH_STYLE(style_of, dominator, it->skipped > 0 ? LH_FAINT : LH_PLAIN)
 
 #define ROW dominator
-static const lh_column columns[] = {
-    LH_OBJECT("object", id, "one of them", LH_ADDRESS),
-    LH_OF("shallow_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_shallow, "its own"),
-    LH_OF("retained_bytes", "would free", LH_COLUMN_BYTES, id, lh_cell_retained,
-          "what would go if it went"),
-    LH_EXAMPLE(NULL, "address", id, NULL),
-    LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, what_of, NULL),
-    LH_OF(NULL, "path", LH_COLUMN_TEXT, id, lh_cell_path, NULL),
-    LH_END};
-#undef ROW
-
 static const lh_table dominator_table =
-    LH_TABLE("heap.dominator", "object", "objects", dominator, columns, .style = style_of);
+    LH_TABLE_WITH((.style = style_of), "heap.dominator", "object", "objects",
+                  LH_OBJECT("object", id, "one of them", LH_ADDRESS),
+                  LH_OF("shallow_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_shallow, "its own"),
+                  LH_OF("retained_bytes", "would free", LH_COLUMN_BYTES, id, lh_cell_retained,
+                        "what would go if it went"),
+                  LH_EXAMPLE(NULL, "address", id, NULL),
+                  LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, what_of, NULL),
+                  LH_OF(NULL, "path", LH_COLUMN_TEXT, id, lh_cell_path, NULL));
+#undef ROW
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.dominators", NULL, NULL,
     LH_COUNT("total_dominators", NULL, n, "how many there are, listed or not", LH_LUA_ONLY),
-    LH_ROWS("dominators", list, n, &dominator_table, "the nearest first", LH_LIMITED), LH_END};
+    LH_ROWS("dominators", list, n, &dominator_table, "the nearest first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.dominators", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -107,10 +100,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->list))
 
-const lh_question lh_dominators_question = {.name = "dominators",
-                                            .command = "heappath",
-                                            .answer = &answer,
-                                            .main = "dominators",
-                                            .ask = ask,
-                                            .free = let_go,
-                                            .tell = tell};
+LH_QUESTION(dominators, .command = "heappath", .main = "dominators", .free = let_go);

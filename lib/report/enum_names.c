@@ -5,7 +5,7 @@
 #include "report.h"
 
 const char *lh_suspect_kind_name(lh_suspect_kind kind) {
-  static const char *const words[] = {"holder", "itself", "list", "tree", "spread"};
+  static const char *const words[] = {"holder", "itself", "list", "tree"};
   return LH_WORD_OF(words, kind);
 }
 

@@ -39,19 +39,10 @@ static const lh_mark_info *mark_of(const lh_report *report, const void *row) {
   return mark_at(report, ((const run *)row)->first);
 }
 
-static void of_all(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->whole = ((const found *)report->answer)->all.bytes;
-}
-
-static void of_the_biggest(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const run *)row)->bytes;
-  cell->whole = ((const found *)report->answer)->biggest;
-}
-
-static void name_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_name_of_mark(cell, mark_of(report, row));
-}
+LH_CELL(of_all, void, cell->whole = ((const found *)report->answer)->all.bytes)
+LH_CELL(of_the_biggest, run, cell->as.n = it->bytes,
+        cell->whole = ((const found *)report->answer)->biggest)
+LH_CELL(name_of, void, lh_name_of_mark(cell, mark_of(report, row)))
 
 static void time_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_mark_info *mark = mark_of(report, row);
@@ -65,7 +56,8 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW run
-static const lh_column row_columns[] = {
+static const lh_table row_table = LH_TABLE_OF(
+    "heap.epoch_row", "interval", "intervals",
     LH_COMPUTED("mark", NULL, LH_COLUMN_NAME, name_of,
                 "the name of the mark that begins the interval; null for the start", LH_OPTIONAL),
     LH_COMPUTED("time_ns", NULL, LH_COLUMN_COUNT, time_of, "of that mark; null for the start",
@@ -74,21 +66,15 @@ static const lh_column row_columns[] = {
     LH_SHARE("share", bytes, .compute = of_all),
     LH_COUNT("objects", "objects", objects, "how many"),
     LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_biggest, NULL),
-    LH_COMPUTED(NULL, "since (UTC)", LH_COLUMN_TEXT, text_of, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "since (UTC)", LH_COLUMN_TEXT, text_of, NULL));
 #undef ROW
-
-static const lh_table row_table =
-    LH_TABLE("heap.epoch_row", "interval", "intervals", run, row_columns);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_epochs", NULL, n, "how many intervals there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.epochs", NULL, NULL, LH_COUNT("total_epochs", NULL, n, "how many intervals there are"),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
-    LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first"), LH_END};
+    LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.epochs", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -280,9 +266,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 /* }=================================================================================== */
 
-const lh_question lh_epochs_question = {.name = "epochs",
-                                        .answer = &answer,
-                                        .main = "epochs",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(epochs, .main = "epochs", .free = let_go);

@@ -27,10 +27,7 @@ static bool is_string(const lh_snapshot *snapshot, lh_id id) {
 
 /* {=== Columns ======================================================================== */
 
-static void label_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_edge *edge = &((const field_row *)row)->field.edge;
-  cell->as.text = lh_keep_text(report, lh_edge_text(report->snapshot, edge));
-}
+LH_MADE_TEXT(label_of, field_row, lh_edge_text(report->snapshot, &it->field.edge))
 
 static void key_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_edge *edge = &((const field_row *)row)->field.edge;
@@ -55,9 +52,7 @@ static void type_of_value(lh_report *report, const void *row, lh_cell *cell) {
                                             : LH_WORD_OF(words, r->field.value.kind);
 }
 
-static bool has_object(const void *row) {
-  return ((const field_row *)row)->object != LH_NO_OBJECT;
-}
+LH_ITS(bool, has_object, field_row, it->object != LH_NO_OBJECT)
 
 static void length_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_id id = ((const field_row *)row)->object;
@@ -68,13 +63,11 @@ static void length_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = string.as.string.length;
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const field_row *)row)->field.edge.weak ? LH_FAINT : LH_PLAIN;
-}
+LH_STYLE(style_of, field_row, it->field.edge.weak ? LH_FAINT : LH_PLAIN)
 
 #define ROW field_row
-static const lh_column field_columns[] = {
+static const lh_table field_table = LH_TABLE_WITH(
+    (.style = style_of), "heap.object_field", "field", "fields",
     LH_COUNT("number", NULL, field.number, "in the order of the object, from 0 on"),
     LH_COMPUTED("label", "field", LH_COLUMN_TEXT, label_of, "as it is written in a path"),
     LH_WORD("edge", NULL, field.edge.kind, lh_edge_kind_name, "what it is, such as \"value\""),
@@ -94,24 +87,17 @@ static const lh_column field_columns[] = {
     LH_COMPUTED("length", NULL, LH_COLUMN_COUNT, length_of, LH_OLDER_NAME,
                 LH_ONLY_WHERE(has_object)),
     LH_EXAMPLE("upvalue", NULL, field.upvalue, "that the value is in", LH_OPTIONAL),
-    LH_FLAG("weak", field.edge.weak, "keeps nothing alive"),
-    LH_END};
+    LH_FLAG("weak", field.edge.weak, "keeps nothing alive"));
 #undef ROW
 
-static const lh_table field_table =
-    LH_TABLE("heap.object_field", "field", "fields", field_row, field_columns, .style = style_of);
-
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_OBJECT("object", id, "that has them", LH_ADDRESS, LH_OPTIONAL),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.fields", NULL, NULL, LH_OBJECT("object", id, "that has them", LH_ADDRESS, LH_OPTIONAL),
     LH_COUNT("total_fields", NULL, total, "how many it has"),
     LH_COUNT("matching", NULL, matching, "how many of these the filter leaves"),
     LH_COUNT("from", NULL, from, "number of the first one here"),
-    LH_ROWS("fields", rows, n, &field_table, "a page of them"),
-    LH_END};
+    LH_ROWS("fields", rows, n, &field_table, "a page of them"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.fields", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -191,9 +177,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_fields_question = {.name = "fields",
-                                        .answer = &answer,
-                                        .main = "fields",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(fields, .main = "fields", .free = let_go);

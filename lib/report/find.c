@@ -4,13 +4,12 @@
 #include "report/report.h"
 
 #define ROW lh_found
-static const lh_column found_columns[] = {
-    LH_OBJECT("object", id, "of several the one that retains most", LH_ADDRESS),
-    LH_COUNT("matches", NULL, matches, "how many it names"),
-    LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained, "of the one"), LH_END};
+static const lh_table found_table =
+    LH_TABLE_OF("heap.found", NULL, NULL,
+                LH_OBJECT("object", id, "of several the one that retains most", LH_ADDRESS),
+                LH_COUNT("matches", NULL, matches, "how many it names"),
+                LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained, "of the one"));
 #undef ROW
-
-static const lh_table found_table = LH_TABLE("heap.found", NULL, NULL, lh_found, found_columns);
 
 static void tell_found(lh_teller *t, lh_report *report) {
   const lh_found *f = report->answer;

@@ -32,25 +32,22 @@ static const lh_table site_table =
     LH_TABLE("heap.allocated", "site", "sites", lh_usage_told, lh_usage_columns);
 
 #define ROW finding
-static const lh_column finding_columns[] = {
-    LH_WORD("kind", NULL, kind, kind_name,
-            "\"allocates most\", \"lives most\" or \"dies soonest\""),
-    LH_BYTES("whole_bytes", NULL, whole_bytes,
-             "all that was allocated; of what lives, all that lives"),
-    LH_INLINE_ROW("allocated", site, &site_table, "the site that has most of it"), LH_END};
-#undef ROW
-
 static const lh_table finding_table =
-    LH_TABLE("heap.finding", "finding", "findings", finding, finding_columns);
+    LH_TABLE_OF("heap.finding", "finding", "findings",
+                LH_WORD("kind", NULL, kind, kind_name,
+                        "\"allocates most\", \"lives most\" or \"dies soonest\""),
+                LH_BYTES("whole_bytes", NULL, whole_bytes,
+                         "all that was allocated; of what lives, all that lives"),
+                LH_INLINE_ROW("allocated", site, &site_table, "the site that has most of it"));
+#undef ROW
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.findings", NULL, NULL,
     LH_BYTES("first_collection_bytes", NULL, first_collection_bytes,
              "half of the mean heap: what died at this age was dead at the first collection"),
-    LH_INLINE_ROWS("findings", rows, n, &finding_table, "in the order of the text"), LH_END};
+    LH_INLINE_ROWS("findings", rows, n, &finding_table, "in the order of the text"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.findings", NULL, NULL, found, answer_columns);
 
 /* {=== Words ========================================================================== */
 
@@ -131,10 +128,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-const lh_question lh_findings_question = {.name = "findings",
-                                          .command = "heapprof",
-                                          .of = LH_OF_PROFILE,
-                                          .answer = &answer,
-                                          .main = "findings",
-                                          .ask = ask,
-                                          .tell = tell};
+LH_QUESTION(findings, .command = "heapprof", .of = LH_OF_PROFILE, .main = "findings");

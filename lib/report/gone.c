@@ -67,17 +67,14 @@ void lh_tell_asked(lh_teller *t, lh_report *report) {
 }
 
 #define ROW lh_gone
-static const lh_column gone_columns[] = {LH_GONE_COLUMNS(), LH_END};
+static const lh_table gone = LH_TABLE_OF("heap.gone", "pattern", "patterns", LH_GONE_COLUMNS());
 #undef ROW
-
-static const lh_table gone = LH_TABLE("heap.gone", "pattern", "patterns", lh_gone, gone_columns);
 
 #define ROW lh_request
-static const lh_column answer_columns[] = {
-    LH_ROWS("ignored", ignored, n_ignored, &gone, "one for each pattern"), LH_END};
+static const lh_table answer =
+    LH_TABLE_OF("heap.ignored", NULL, NULL,
+                LH_ROWS("ignored", ignored, n_ignored, &gone, "one for each pattern"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.ignored", NULL, NULL, lh_request, answer_columns);
 
 /* The answer is what was asked. */
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {

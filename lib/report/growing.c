@@ -8,20 +8,11 @@
 
 /* {=== Columns ======================================================================== */
 
-static bool has_numbers(const void *row) {
-  const lh_growing *g = row;
-  return g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
-}
-
-static bool has_bound(const void *row) {
-  return ((const lh_growing *)row)->bound.limit > 0;
-}
-
-static void element_type_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_growing *g = row;
-  (void)report;
-  cell->as.text = g->type == LH_TYPE_ROOT ? NULL : lh_type_name(g->type);
-}
+LH_ITS(bool, has_numbers, lh_growing,
+       it->keying >= LH_KEYED_SEQUENCE && it->keying <= LH_KEYED_NUMBERS)
+LH_ITS(bool, has_bound, lh_growing, it->bound.limit > 0)
+LH_CELL(element_type_of, lh_growing,
+        cell->as.text = it->type == LH_TYPE_ROOT ? NULL : lh_type_name(it->type))
 
 static void same_as(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growings *found = report->answer;
@@ -30,7 +21,8 @@ static void same_as(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW lh_growing
-static const lh_column growing_columns[] = {
+static const lh_table growing = LH_TABLE_OF(
+    "heap.collection", "collection", "collections",
     LH_WORD("prospect", NULL, prospect, lh_prospect_name,
             "\"grows\", \"may grow\", \"bounded\" or \"filled once\""),
     LH_TEXT("held_by", NULL, held_by, "a folded path"),
@@ -68,22 +60,15 @@ static const lh_column growing_columns[] = {
     LH_NUMBER("younger_share", younger, "of all objects those that are younger"),
     LH_NUMBER("limit", bound.limit, "in sight of them", LH_WHERE(has_bound)),
     LH_COMPUTED("same_as", NULL, LH_COLUMN_TEXT, same_as,
-                "held_by of an earlier row with just the same elements", LH_OPTIONAL),
-    LH_END};
+                "held_by of an earlier row with just the same elements", LH_OPTIONAL));
 #undef ROW
-
-static const lh_table growing =
-    LH_TABLE("heap.collection", "collection", "collections", lh_growing, growing_columns);
 
 #define ROW lh_growings
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_collections", NULL, n, "how many there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.growing", NULL, NULL, LH_COUNT("total_collections", NULL, n, "how many there are"),
     LH_COUNT("total_filled_once", NULL, n_filled_once, "how many of them were filled once"),
-    LH_ROWS("collections", list, n, &growing, "with what was filled once at the end", LH_LIMITED),
-    LH_END};
+    LH_ROWS("collections", list, n, &growing, "with what was filled once at the end", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.growing", NULL, NULL, lh_growings, answer_columns);
 
 /* }=================================================================================== */
 
@@ -271,13 +256,8 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-LH_ANSWERED_BY(lh_growings, lh_find_growing(snapshot, it, error))
+LH_ANSWERED_BY(lh_growings, lh_find_growing(snapshot, NULL, it, error))
 LH_FREED_BY(lh_growings, lh_growings_free(it))
 
-const lh_question lh_growing_question = {.name = "growing",
-                                         .help = "collections that look as if they had no limit",
-                                         .answer = &answer,
-                                         .main = "collections",
-                                         .ask = ask,
-                                         .free = let_go,
-                                         .tell = tell};
+LH_QUESTION(growing, .help = "collections that look as if they had no limit", .main = "collections",
+            .free = let_go);

@@ -6,23 +6,6 @@
 
 #include "report/diff.h"
 
-/* {=== One by one ===================================================================== */
-
-#define ROW lh_grown
-static const lh_column columns[] = {
-    LH_INLINE_TEXT("fingerprint", NULL, fingerprint, "as of a group"),
-    LH_EXAMPLE("object", NULL, id, "the container", LH_ADDRESS),
-    LH_OF("class", NULL, LH_COLUMN_TEXT, id, lh_cell_class, "what it is"),
-    LH_TEXT("held_by", NULL, held_by, "its path"),
-    LH_TEXT("place", NULL, place, "the same with \"*\" where the paths of a group vary"),
-    LH_COUNT("cause", NULL, cause, "as of a group"),
-    LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "in each of the three snapshots"),
-    LH_COUNT_SERIES("entries", NULL, entries, "of a table; the same"),
-    LH_END};
-#undef ROW
-
-/* }=================================================================================== */
-
 /* {=== By place ======================================================================= */
 
 /* Containers of one class and place: the one that grew most with their sums, and how many. */
@@ -32,11 +15,7 @@ typedef struct place {
   uint64_t n;
 } place;
 
-static void path_of(lh_report *report, const void *row, lh_cell *cell) {
-  const place *p = row;
-  (void)report;
-  cell->as.text = p->n > 1 ? p->sum.place : p->sum.held_by;
-}
+LH_CELL(path_of, place, cell->as.text = it->n > 1 ? it->sum.place : it->sum.held_by)
 
 static void dash_unless_table(lh_report *report, const void *row, lh_cell *cell) {
   if (lh_type_of(report->snapshot, ((const place *)row)->sum.id) == LH_TYPE_TABLE) return;
@@ -44,25 +23,22 @@ static void dash_unless_table(lh_report *report, const void *row, lh_cell *cell)
   cell->as.text = "-";
 }
 
-static const char *number_heading(const lh_report *report) {
-  return ((const lh_diff_found *)report->answer)->is_folded ? "containers" : NULL;
-}
+LH_HEADING_OF(number_heading,
+              ((const lh_diff_found *)report->answer)->is_folded ? "containers" : NULL)
 
 #define ROW place
-static const lh_column place_columns[] = {
-    LH_INLINE_TEXT(NULL, NULL, sum.fingerprint, NULL, LH_UNBROKEN,
-                   LH_HEADING(lh_fingerprint_heading)),
-    LH_BYTES_CHANGE("grew", sum.shallow_bytes),
-    LH_COUNT(NULL, NULL, n, NULL, LH_HEADING(number_heading)),
-    LH_BYTES_SERIES(NULL, "bytes", sum.shallow_bytes, NULL, LH_WIDE),
-    LH_COUNT_SERIES(NULL, "entries", sum.entries, NULL, .compute = dash_unless_table),
-    LH_EXAMPLE(NULL, "example", sum.id, NULL),
-    LH_OF(NULL, "class", LH_COLUMN_TEXT, sum.id, lh_cell_class, NULL, LH_WIDE),
-    LH_COMPUTED(NULL, "path", LH_COLUMN_TEXT, path_of, NULL),
-    LH_END};
+static const lh_table place_table =
+    LH_TABLE_OF(NULL, "container", "containers",
+                LH_INLINE_TEXT(NULL, NULL, sum.fingerprint, NULL, LH_UNBROKEN,
+                               LH_HEADING(lh_fingerprint_heading)),
+                LH_BYTES_CHANGE("grew", sum.shallow_bytes),
+                LH_COUNT(NULL, NULL, n, NULL, LH_HEADING(number_heading)),
+                LH_BYTES_SERIES(NULL, "bytes", sum.shallow_bytes, NULL, LH_WIDE),
+                LH_COUNT_SERIES(NULL, "entries", sum.entries, NULL, .compute = dash_unless_table),
+                LH_EXAMPLE(NULL, "example", sum.id, NULL),
+                LH_OF(NULL, "class", LH_COLUMN_TEXT, sum.id, lh_cell_class, NULL, LH_WIDE),
+                LH_COMPUTED(NULL, "path", LH_COLUMN_TEXT, path_of, NULL));
 #undef ROW
-
-static const lh_table place_table = LH_TABLE(NULL, "container", "containers", place, place_columns);
 
 /* The containers of a place stay in their order, that of what they grew by. */
 static int compare_places(const void *left, const void *right) {
@@ -141,5 +117,15 @@ static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   lh_free(places);
 }
 
-const lh_table lh_grown_table =
-    LH_TABLE("heap.grown", "container", "containers", lh_grown, columns, .tell = tell);
+#define ROW lh_grown
+const lh_table lh_grown_table = LH_TABLE_WITH(
+    (.tell = tell), "heap.grown", "container", "containers",
+    LH_INLINE_TEXT("fingerprint", NULL, fingerprint, "as of a group"),
+    LH_EXAMPLE("object", NULL, id, "the container", LH_ADDRESS),
+    LH_OF("class", NULL, LH_COLUMN_TEXT, id, lh_cell_class, "what it is"),
+    LH_TEXT("held_by", NULL, held_by, "its path"),
+    LH_TEXT("place", NULL, place, "the same with \"*\" where the paths of a group vary"),
+    LH_COUNT("cause", NULL, cause, "as of a group"),
+    LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "in each of the three snapshots"),
+    LH_COUNT_SERIES("entries", NULL, entries, "of a table; the same"));
+#undef ROW

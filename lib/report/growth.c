@@ -54,14 +54,9 @@ const lh_table lh_figures_table = LH_TABLE("heap.figures", NULL, NULL, lh_figure
 
 /* {=== Rows =========================================================================== */
 
-static void absent_without_times(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->is_absent = ((const lh_growth_found *)report->answer)->seconds <= 0;
-}
-
-static bool is_by_path(const void *row) {
-  return ((const lh_growth_row *)row)->held_by != NULL;
-}
+LH_CELL(absent_without_times, void,
+        cell->is_absent = ((const lh_growth_found *)report->answer)->seconds <= 0)
+LH_ITS(bool, is_by_path, lh_growth_row, it->held_by != NULL)
 
 #define ROW lh_growth_row
 const lh_column lh_growth_columns[] = {

@@ -46,21 +46,10 @@ static void set_objects(const lh_report *report, const lh_growth_row *row, int h
   cell->as.series.n = 2;
 }
 
-static void before(lh_report *report, const void *row, lh_cell *cell) {
-  set_amount(report, row, 0, cell);
-}
-
-static void after(lh_report *report, const void *row, lh_cell *cell) {
-  set_amount(report, row, 1, cell);
-}
-
-static void objects_before(lh_report *report, const void *row, lh_cell *cell) {
-  set_objects(report, row, 0, cell);
-}
-
-static void objects_after(lh_report *report, const void *row, lh_cell *cell) {
-  set_objects(report, row, 1, cell);
-}
+LH_CELL(before, void, set_amount(report, row, 0, cell))
+LH_CELL(after, void, set_amount(report, row, 1, cell))
+LH_CELL(objects_before, void, set_objects(report, row, 0, cell))
+LH_CELL(objects_after, void, set_objects(report, row, 1, cell))
 
 #define ROW lh_growth_row
 #define HALVES                                                                      \
@@ -74,10 +63,7 @@ static const lh_column path_columns[] = LH_GROWTH_BY_PATH(HALVES);
 static const lh_column class_columns[] = {HALVES, LH_END};
 #undef ROW
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const lh_growth_row *)row)->verdict == LH_NO_LONGER_GROWS ? LH_PLAIN : LH_ALARM;
-}
+LH_STYLE(style_of, lh_growth_row, it->verdict == LH_NO_LONGER_GROWS ? LH_PLAIN : LH_ALARM)
 
 static const lh_table path_table = LH_GROWTH_TABLE(path_columns, style_of);
 static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
@@ -86,23 +72,13 @@ static void set_part(lh_cell *cell, const lh_growth_row *row) {
   cell->as.text = row ? row->held_by : NULL;
 }
 
-static void no_longer(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  set_part(cell, ((const found *)row)->answer.no_longer);
-}
-
-static void still(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  set_part(cell, ((const found *)row)->answer.still);
-}
-
-static void now(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  set_part(cell, ((const found *)row)->answer.now);
-}
+LH_CELL(no_longer, found, set_part(cell, it->answer.no_longer))
+LH_CELL(still, found, set_part(cell, it->answer.still))
+LH_CELL(now, found, set_part(cell, it->answer.now))
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.comparison", NULL, NULL,
     LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
     LH_FLAG("fixed", answer.is_fixed, "something no longer grows, and nothing still does"),
@@ -110,11 +86,8 @@ static const lh_column answer_columns[] = {
                 "the row that the answer names, by what holds it; or null", LH_OPTIONAL),
     LH_COMPUTED("still_grows", NULL, LH_COLUMN_TEXT, still, "the same", LH_OPTIONAL),
     LH_COMPUTED("grows_now", NULL, LH_COLUMN_TEXT, now, "the same", LH_OPTIONAL),
-    LH_GROWTH_COLUMNS(growth.),
-    LH_END};
+    LH_GROWTH_COLUMNS(growth.));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.comparison", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 

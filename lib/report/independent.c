@@ -17,38 +17,29 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_whole_path_text(report->snapshot, row, false));
-}
+LH_MADE_TEXT(text_of, void, lh_whole_path_text(report->snapshot, row, false))
 
 #define ROW lh_path
-static const lh_column path_columns[] = {
-    LH_COUNT("steps", "steps", n_steps, "how many"),
-    LH_COMPUTED("text", "path", LH_COLUMN_TEXT, text_of, "in Lua's language"), LH_END};
+static const lh_table path_table = LH_TABLE_OF(
+    "heap.independent_path", "path", "paths", LH_COUNT("steps", "steps", n_steps, "how many"),
+    LH_COMPUTED("text", "path", LH_COLUMN_TEXT, text_of, "in Lua's language"));
 #undef ROW
 
-static const lh_table path_table =
-    LH_TABLE("heap.independent_path", "path", "paths", lh_path, path_columns);
-
-static bool has_junction(const void *row) {
-  return ((const found *)row)->junction != LH_NO_OBJECT;
-}
+LH_ITS(bool, has_junction, found, it->junction != LH_NO_OBJECT)
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("count", NULL, held.n, "so many cuts free it, and no fewer"),
-    LH_FLAG("or_more", held.is_limited, "no more were looked for"),
-    LH_EXAMPLE("below", NULL, below, "the object from which on they part; null: the root",
-               LH_OPTIONAL),
-    LH_ROWS("paths", held.paths, held.n, &path_table, "the shortest first"),
-    LH_EXAMPLE("junction", NULL, junction,
-               "of one path: the nearest object on it that several hold", LH_OPTIONAL),
-    LH_ROWS("junction_paths", junction_held.paths, junction_held.n, &path_table,
-            "those that hold that", LH_ONLY_WHERE(has_junction)),
-    LH_END};
+static const lh_table answer =
+    LH_TABLE_OF("heap.independent", NULL, NULL,
+                LH_COUNT("count", NULL, held.n, "so many cuts free it, and no fewer"),
+                LH_FLAG("or_more", held.is_limited, "no more were looked for"),
+                LH_EXAMPLE("below", NULL, below,
+                           "the object from which on they part; null: the root", LH_OPTIONAL),
+                LH_ROWS("paths", held.paths, held.n, &path_table, "the shortest first"),
+                LH_EXAMPLE("junction", NULL, junction,
+                           "of one path: the nearest object on it that several hold", LH_OPTIONAL),
+                LH_ROWS("junction_paths", junction_held.paths, junction_held.n, &path_table,
+                        "those that hold that", LH_ONLY_WHERE(has_junction)));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.independent", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -122,10 +113,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-const lh_question lh_independent_question = {.name = "independent",
-                                             .command = "heappath",
-                                             .answer = &answer,
-                                             .main = "paths",
-                                             .ask = ask,
-                                             .free = let_go,
-                                             .tell = tell};
+LH_QUESTION(independent, .command = "heappath", .main = "paths", .free = let_go);

@@ -20,32 +20,20 @@ typedef struct found {
   lh_stillness stillness;
 } found;
 
-static void unaccounted_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = (uint64_t)((const found *)row)->info.unaccounted_bytes;
-}
-
-static bool is_outside(const void *row) {
-  return ((const found *)row)->is_outside;
-}
-
-static bool has_finalized(const void *row) {
-  return ((const found *)row)->info.finalized_objects > 0;
-}
+LH_CELL(unaccounted_of, found, cell->as.n = (uint64_t)it->info.unaccounted_bytes)
+LH_ITS(bool, is_outside, found, it->is_outside)
+LH_ITS(bool, has_finalized, found, it->info.finalized_objects > 0)
 
 #define ROW of_type
-static const lh_column type_columns[] = {
+static const lh_table type_table = LH_TABLE_OF(
+    "heap.info_type", "type", "types",
     LH_WORD("type", NULL, type, lh_type_name, "a type of Lua's, \"upvalue\" or \"proto\""),
-    LH_COUNT("objects", NULL, objects, "how many"), LH_BYTES("bytes", NULL, bytes, "of these"),
-    LH_END};
+    LH_COUNT("objects", NULL, objects, "how many"), LH_BYTES("bytes", NULL, bytes, "of these"));
 #undef ROW
 
-static const lh_table type_table =
-    LH_TABLE("heap.info_type", "type", "types", of_type, type_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_NAME("program", info.program, "its command line"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.info", NULL, NULL, LH_NAME("program", info.program, "its command line"),
     LH_NAME("name", info.name, "the path that the program gave"),
     LH_NAME("lua_release", info.lua_release, "such as 5.4.6"),
     LH_COUNT("process_id", NULL, info.process_id, "of the program"),
@@ -81,11 +69,8 @@ static const lh_column answer_columns[] = {
     LH_FLAG("in_doubt", in_doubt, "whether it may show what was just changing",
             LH_ONLY_WHERE(is_outside)),
     LH_INLINE_ROWS("types", types, n_types, &type_table,
-                   "the reachable ones by type, most bytes first"),
-    LH_END};
+                   "the reachable ones by type, most bytes first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.info", NULL, NULL, found, answer_columns);
 
 /* {=== The ledger ===================================================================== */
 
@@ -174,4 +159,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-const lh_question lh_info_question = {.name = "info", .answer = &answer, .ask = ask, .tell = tell};
+LH_QUESTION(info);

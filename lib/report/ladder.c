@@ -29,9 +29,8 @@ static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 /* A rate of less than a second says nothing. */
-static const char *seconds_heading(const lh_report *report) {
-  return ((const lh_growth_found *)report->answer)->seconds >= 1 ? "a second" : NULL;
-}
+LH_HEADING_OF(seconds_heading,
+              ((const lh_growth_found *)report->answer)->seconds >= 1 ? "a second" : NULL)
 
 #define ROW lh_growth_row
 #define BY(bytes_heading)                                                                        \
@@ -47,29 +46,23 @@ static const lh_column path_columns[] = LH_GROWTH_BY_PATH(BY("bytes, with what t
 static const lh_column class_columns[] = {BY("bytes"), LH_END};
 #undef ROW
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const lh_growth_row *)row)->verdict == LH_GROWS_STEADILY ? LH_ALARM : LH_PLAIN;
-}
+LH_STYLE(style_of, lh_growth_row, it->verdict == LH_GROWS_STEADILY ? LH_ALARM : LH_PLAIN)
 
 static const lh_table path_table = LH_GROWTH_TABLE(path_columns, style_of);
 static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
 
-static bool has_times(const void *answer) {
-  return ((const lh_growth_found *)answer)->seconds > 0;
-}
+LH_ITS(bool, has_times, lh_growth_found, it->seconds > 0)
 
 #define ROW lh_growth_found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.growth", NULL, NULL,
     LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
     LH_NUMBER("seconds", seconds,
               "from the second snapshot (of two, the first) to the last; null if not known",
               LH_WHERE(has_times)),
-    LH_GROWTH_COLUMNS(), LH_END};
+    LH_GROWTH_COLUMNS());
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.growth", NULL, NULL, lh_growth_found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -148,14 +141,6 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "more after the first step, growing steadily"};
 }
 
-const lh_question lh_ladder_question = {
-    .name = "ladder",
-    .command = "heapdiff",
-    .help = "what grows from step to step; so with 4 snapshots or more",
-    .of = LH_OF_LADDER,
-    .answer = &answer,
-    .main = "paths",
-    .ask = ask,
-    .free = lh_let_growth_go,
-    .tell = tell,
-    .excess = excess_of};
+LH_QUESTION(ladder, .command = "heapdiff",
+            .help = "what grows from step to step; so with 4 snapshots or more", .of = LH_OF_LADDER,
+            .main = "paths", .free = lh_let_growth_go, .excess = excess_of);

@@ -67,20 +67,10 @@ static void put_plane(lh_report *report, size_t offset, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, plane_text(&f->map, offset));
 }
 
-static void plane_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_type type = ((const of_type *)row)->type;
-  put_plane(report, offsetof(lh_map_cell, bytes) + type * sizeof(uint64_t), cell);
-}
-
-static void new_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  put_plane(report, offsetof(lh_map_cell, new_bytes), cell);
-}
-
-static void gone_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  put_plane(report, offsetof(lh_map_cell, gone_bytes), cell);
-}
+LH_CELL(plane_of, of_type,
+        put_plane(report, offsetof(lh_map_cell, bytes) + it->type * sizeof(uint64_t), cell))
+LH_CELL(new_of, void, put_plane(report, offsetof(lh_map_cell, new_bytes), cell))
+LH_CELL(gone_of, void, put_plane(report, offsetof(lh_map_cell, gone_bytes), cell))
 
 /* }=================================================================================== */
 
@@ -92,39 +82,14 @@ static void put_address(lh_report *report, uint64_t address, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static void from_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, ((const found *)row)->map.from, cell);
-}
-
-static void to_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, ((const found *)row)->map.to, cell);
-}
-
-static void region_from_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, ((const lh_region *)row)->from, cell);
-}
-
-static void region_to_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, ((const lh_region *)row)->to, cell);
-}
-
-static void region_bytes_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_region *r = row;
-  (void)report;
-  cell->as.n = r->to - r->from;
-}
-
-static void region_share_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_region *r = row;
-  (void)report;
-  cell->as.n = r->bytes;
-  cell->whole = r->to - r->from;
-}
-
-static void type_share_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const of_type *)row)->mapped.bytes;
-  cell->whole = ((const found *)report->answer)->map.all.bytes;
-}
+LH_CELL(from_of, found, put_address(report, it->map.from, cell))
+LH_CELL(to_of, found, put_address(report, it->map.to, cell))
+LH_CELL(region_from_of, lh_region, put_address(report, it->from, cell))
+LH_CELL(region_to_of, lh_region, put_address(report, it->to, cell))
+LH_CELL(region_bytes_of, lh_region, cell->as.n = it->to - it->from)
+LH_CELL(region_share_of, lh_region, cell->as.n = it->bytes, cell->whole = it->to - it->from)
+LH_CELL(type_share_of, of_type, cell->as.n = it->mapped.bytes,
+        cell->whole = ((const found *)report->answer)->map.all.bytes)
 
 static void beside_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_mapped *m = &((const of_type *)row)->mapped;
@@ -132,22 +97,16 @@ static void beside_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = m->shallow_bytes - m->bytes;
 }
 
-static void object_address_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_address(report, lh_address_of(report->snapshot, ((const object *)row)->id), cell);
-}
-
-static void since_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  lh_name_of_mark(cell, ((const found *)row)->since);
-}
+LH_CELL(object_address_of, object,
+        put_address(report, lh_address_of(report->snapshot, it->id), cell))
+LH_CELL(since_of, found, lh_name_of_mark(cell, it->since))
 
 /* Where a picture has no squares there is nothing to be told of it. */
-static bool has_cells(const void *row) {
-  return ((const found *)row)->map.n_cells > 0;
-}
+LH_ITS(bool, has_cells, found, it->map.n_cells > 0)
 
 #define ROW of_type
-static const lh_column type_columns[] = {
+static const lh_table type_table = LH_TABLE_OF(
+    "heap.map_type", "type", "types",
     LH_BYTES("mapped_bytes", "on the map", mapped.bytes, "of the blocks at their addresses"),
     LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, type_share_of, NULL),
     LH_COMPUTED("beside_bytes", "not on it", LH_COLUMN_BYTES, beside_of,
@@ -158,15 +117,12 @@ static const lh_column type_columns[] = {
     LH_COMPUTED("squares", NULL, LH_COLUMN_TEXT, plane_of,
                 "eighths of each square that it has, as letters from a, none, to i, all of it; in "
                 "front of a letter how many squares in a row have it, if it is not one; behind the "
-                "last all are empty"),
-    LH_END};
+                "last all are empty"));
 #undef ROW
 
-static const lh_table type_table =
-    LH_TABLE("heap.map_type", "type", "types", of_type, type_columns);
-
 #define ROW lh_region
-static const lh_column region_columns[] = {
+static const lh_table region_table = LH_TABLE_OF(
+    "heap.map_region", "region", "regions",
     LH_BYTES("hole_bytes", "hole before", hole_bytes, "between the region before and this one"),
     LH_COMPUTED("bytes", "region", LH_COLUMN_BYTES, region_bytes_of, "from its start to its end"),
     LH_BYTES("mapped_bytes", "on the map", bytes, "of objects in it"),
@@ -174,32 +130,24 @@ static const lh_column region_columns[] = {
     LH_COUNT("objects", "objects", objects, "how many begin in it"),
     LH_COMPUTED("from", "from", LH_COLUMN_TEXT, region_from_of, "the address of its first byte",
                 LH_UNBROKEN),
-    LH_COMPUTED("to", NULL, LH_COLUMN_TEXT, region_to_of, "the address behind its last byte"),
-    LH_END};
+    LH_COMPUTED("to", NULL, LH_COLUMN_TEXT, region_to_of, "the address behind its last byte"));
 #undef ROW
 
-static const lh_table region_table =
-    LH_TABLE("heap.map_region", "region", "regions", lh_region, region_columns);
-
 #define ROW object
-static const lh_column object_columns[] = {
+static const lh_table object_table = LH_TABLE_OF(
+    "heap.map_object", "object", "objects",
     LH_BYTES("mapped_bytes", "on the map", bytes, "of the block at its address"),
     LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, id, lh_cell_shallow, "all of its own"),
     LH_COMPUTED("begins", NULL, LH_COLUMN_TEXT, object_address_of,
                 "the address of its first byte, which of userdata is not what Lua prints"),
-    LH_EXAMPLE(NULL, "address", id, NULL),
-    LH_OBJECT("object", id, "as Lua prints it", LH_ADDRESS),
+    LH_EXAMPLE(NULL, "address", id, NULL), LH_OBJECT("object", id, "as Lua prints it", LH_ADDRESS),
     LH_OF("text", "class", LH_COLUMN_TEXT, id, lh_cell_what,
-          "its class, and of a string its beginning"),
-    LH_END};
+          "its class, and of a string its beginning"));
 #undef ROW
 
-static const lh_table object_table =
-    LH_TABLE("heap.map_object", "object", "objects", object, object_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("objects", NULL, map.all.objects, "how many there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.map", NULL, NULL, LH_COUNT("objects", NULL, map.all.objects, "how many there are"),
     LH_BYTES("shallow_bytes", NULL, map.all.shallow_bytes, "of all of them"),
     LH_BYTES("mapped_bytes", NULL, map.all.bytes, "of these, on the map"),
     LH_BYTES("beside_bytes", NULL, beside_bytes, "of these, at addresses that no snapshot has"),
@@ -225,11 +173,8 @@ static const lh_column answer_columns[] = {
     LH_ROWS("regions", map.regions, map.n_regions, &region_table, "in the order of addresses"),
     LH_COUNT("objects_here", NULL, map.in_cells, "so many have bytes in the squares"),
     LH_ROWS("list", objects, map.n_objects, &object_table,
-            "the first of these, in the order of addresses; without a limit all if they are few"),
-    LH_END};
+            "the first of these, in the order of addresses; without a limit all if they are few"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.map", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -383,5 +328,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_fail_memory(error, "making a map");
 }
 
-const lh_question lh_map_question = {
-    .name = "map", .answer = &answer, .ask = ask, .free = let_go, .tell = tell};
+LH_QUESTION(map, .free = let_go);

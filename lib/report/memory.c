@@ -20,17 +20,9 @@ static void put_series(const lh_report *report, const uint64_t *first, lh_cell *
   cell->as.series.n = ((const found *)report->answer)->timeline.n_moments;
 }
 
-static void heap_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_series(report, ((const found *)row)->timeline.heap_bytes, cell);
-}
-
-static void old_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_series(report, ((const found *)row)->timeline.old_bytes, cell);
-}
-
-static void line_bytes_of(lh_report *report, const void *row, lh_cell *cell) {
-  put_series(report, ((const lh_timeline_site *)row)->bytes, cell);
-}
+LH_CELL(heap_of, found, put_series(report, it->timeline.heap_bytes, cell))
+LH_CELL(old_of, found, put_series(report, it->timeline.old_bytes, cell))
+LH_CELL(line_bytes_of, lh_timeline_site, put_series(report, it->bytes, cell))
 
 static void site_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_timeline_site *line = row;
@@ -41,28 +33,24 @@ static void site_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, text);
 }
 
-static void of_the_peak(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const lh_timeline_site *)row)->peak_bytes;
-  cell->whole = ((const found *)report->answer)->timeline.peak_bytes;
-}
+LH_CELL(of_the_peak, lh_timeline_site, cell->as.n = it->peak_bytes,
+        cell->whole = ((const found *)report->answer)->timeline.peak_bytes)
 
 #define ROW lh_timeline_site
-static const lh_column line_columns[] = {
+static const lh_table line_table = LH_TABLE_OF(
+    "heap.memory_line", "line", "lines",
     LH_BYTES("peak_bytes", "at the peak", peak_bytes, "that lived when the heap was biggest"),
     LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, of_the_peak, NULL),
     LH_BYTES("end_bytes", "at the end", end_bytes, "that lived at the end"),
     LH_COMPUTED("bytes", NULL, LH_COLUMN_BYTES_SERIES, line_bytes_of, "at each moment"),
     LH_COMPUTED(
         "site", "allocated at", LH_COLUMN_TEXT, site_of,
-        "the line, and the function if there is one alone; or how many others it stands for"),
-    LH_END};
+        "the line, and the function if there is one alone; or how many others it stands for"));
 #undef ROW
 
-static const lh_table line_table =
-    LH_TABLE("heap.memory_line", "line", "lines", lh_timeline_site, line_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.memory", NULL, NULL,
     LH_COUNT("interval_ns", NULL, timeline.interval_ns, "from one moment to the next"),
     LH_BYTES("peak_bytes", NULL, timeline.peak_bytes, "of the heap when it was biggest"),
     LH_COUNT("peak_ns", NULL, timeline.peak_ns, "and when that was"),
@@ -72,11 +60,8 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("before_tracking", NULL, LH_COLUMN_BYTES_SERIES, old_of,
                 "of what was there when tracking began, and is not freed yet"),
     LH_ROWS("lines", timeline.sites, timeline.n_sites, &line_table,
-            "that held most at any time first; the last stands for all others"),
-    LH_END};
+            "that held most at any time first; the last stands for all others"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.memory", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -117,10 +102,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_timeline_free(&it->timeline))
 
-const lh_question lh_memory_question = {.name = "memory",
-                                        .command = "heapprof",
-                                        .of = LH_OF_PROFILE,
-                                        .answer = &answer,
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(memory, .command = "heapprof", .of = LH_OF_PROFILE, .free = let_go);

@@ -4,30 +4,25 @@
 #include "report/report.h"
 
 #define ROW lh_module
-static const lh_column module_columns[] = {
+static const lh_table module = LH_TABLE_OF(
+    "heap.module", "module or global", "modules and globals",
     LH_BYTES("retained_bytes", "alone", retained_bytes, "that it alone keeps alive"),
     LH_SHARE("share", retained_bytes),
     LH_BYTES("shared_bytes", "shared", shared_bytes, "that it and others reach or keep alive"),
     LH_BYTES("reached_bytes", "reached", reached_bytes, "of all objects that it reaches"),
     LH_COUNT("reached_objects", "objects", reached_objects, "that it reaches"),
     LH_TEXT("name", "name", name, "as a path: package.loaded[\"app.bus\"] or _G.cache"),
-    LH_OBJECT("object", id, "the value", LH_ADDRESS),
-    LH_END};
+    LH_OBJECT("object", id, "the value", LH_ADDRESS));
 #undef ROW
 
-static const lh_table module =
-    LH_TABLE("heap.module", "module or global", "modules and globals", lh_module, module_columns);
-
 #define ROW lh_modules
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.modules", NULL, NULL,
     LH_COUNT("total_modules", NULL, total, "how many modules and globals there are"),
     LH_BYTES("retained_bytes", NULL, retained_bytes, "what is kept alive by one of them alone"),
     LH_BYTES("reached_bytes", NULL, reached_bytes, "what is reached from any of them"),
-    LH_ROWS("modules", list, n, &module, "those that keep most alive alone first", LH_LIMITED),
-    LH_END};
+    LH_ROWS("modules", list, n, &module, "those that keep most alive alone first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.modules", NULL, NULL, lh_modules, answer_columns);
 
 LH_ANSWERED_BY(lh_modules, lh_find_modules(snapshot, request->limit, it, error))
 LH_FREED_BY(lh_modules, lh_modules_free(it))
@@ -50,11 +45,5 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &module, m->list, m->n, m->total);
 }
 
-const lh_question lh_modules_question = {
-    .name = "modules",
-    .help = "what modules and globals keep alive, alone or not",
-    .answer = &answer,
-    .main = "modules",
-    .ask = ask,
-    .free = let_go,
-    .tell = tell};
+LH_QUESTION(modules, .help = "what modules and globals keep alive, alone or not", .main = "modules",
+            .free = let_go);

@@ -31,29 +31,13 @@ static void text_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_object_text(report->snapshot, id));
 }
 
-static void alive_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.flag = lh_is_reachable(report->snapshot, ((const found *)row)->id);
-}
-
-static void path_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const found *)row)->path;
-}
-
-static void through_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const found *)row)->through;
-}
+LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
+LH_CELL(path_of, found, cell->as.text = it->path)
+LH_CELL(through_of, found, cell->as.text = it->through)
 
 /* What is fixed, or waits for its finalizer, has no age. */
-static bool has_age(const void *row) {
-  const found *f = row;
-  return f->object.list == LH_LIST_ALLGC || f->object.list == LH_LIST_FINOBJ;
-}
-
-static void position_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = lh_position_of(report->snapshot, ((const found *)row)->id);
-}
+LH_ITS(bool, has_age, found, it->object.list == LH_LIST_ALLGC || it->object.list == LH_LIST_FINOBJ)
+LH_CELL(position_of, found, cell->as.n = lh_position_of(report->snapshot, it->id))
 
 /* Between which marks: "since warm, before end". */
 static void age_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -105,19 +89,14 @@ static bool is_thread(const void *row) {
   return is_of(row, LH_TYPE_THREAD);
 }
 
-static bool has_code(const void *row) {
-  return ((const found *)row)->code.type == LH_TYPE_PROTO;
-}
+LH_ITS(bool, has_code, found, it->code.type == LH_TYPE_PROTO)
 
 /* As it is between quotes. */
 static void content_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, MOST_BYTES));
 }
 
-static void weak_mode_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = lh_weak_mode_name(&((const found *)row)->object);
-}
+LH_CELL(weak_mode_of, found, cell->as.text = lh_weak_mode_name(&it->object))
 
 /* The older form of that. */
 static void weakness_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -127,11 +106,8 @@ static void weakness_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = keys && values ? "keys and values" : keys ? "keys" : values ? "values" : NULL;
 }
 
-static void entries_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = row;
-  (void)report;
-  cell->as.n = f->object.as.table.array_used + f->object.as.table.hash_used;
-}
+LH_CELL(entries_of, found,
+        cell->as.n = it->object.as.table.array_used + it->object.as.table.hash_used)
 
 /* "@app.lua" */
 static void source_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -147,10 +123,7 @@ static void source_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static void status_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = lh_thread_status_name(((const found *)row)->object.as.thread.status);
-}
+LH_CELL(status_of, found, cell->as.text = lh_thread_status_name(it->object.as.thread.status))
 
 /* The innermost first. */
 static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -170,38 +143,24 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
 /* {=== Columns ======================================================================== */
 
 /* Of the object in another snapshot. */
-static bool was_there(const void *row) {
-  return ((const elsewhere *)row)->id != LH_NO_OBJECT;
-}
-
-static void address_there(lh_report *report, const void *row, lh_cell *cell) {
-  const elsewhere *e = row;
-  cell->as.text = lh_keep_text(report, lh_copy_text(lh_address_text(e->snapshot, e->id).text));
-}
-
-static void shallow_there(lh_report *report, const void *row, lh_cell *cell) {
-  const elsewhere *e = row;
-  (void)report;
-  cell->as.n = lh_shallow_bytes(e->snapshot, e->id);
-}
+LH_ITS(bool, was_there, elsewhere, it->id != LH_NO_OBJECT)
+LH_MADE_TEXT(address_there, elsewhere, lh_copy_text(lh_address_text(it->snapshot, it->id).text))
+LH_CELL(shallow_there, elsewhere, cell->as.n = lh_shallow_bytes(it->snapshot, it->id))
 
 #define ROW elsewhere
-static const lh_column elsewhere_columns[] = {
-    LH_COUNT("in", NULL, number, "the number of that snapshot, 0 the first"),
-    LH_NAME("name", name, "of its file"),
-    LH_COMPUTED("address", NULL, LH_COLUMN_TEXT, address_there, "null where it was not there",
-                LH_WHERE(was_there)),
-    LH_COMPUTED("shallow_bytes", NULL, LH_COLUMN_BYTES, shallow_there, "its own there",
-                LH_WHERE(was_there)),
-    LH_END};
+static const lh_table elsewhere_table =
+    LH_TABLE_OF("heap.elsewhere", "snapshot", "snapshots",
+                LH_COUNT("in", NULL, number, "the number of that snapshot, 0 the first"),
+                LH_NAME("name", name, "of its file"),
+                LH_COMPUTED("address", NULL, LH_COLUMN_TEXT, address_there,
+                            "null where it was not there", LH_WHERE(was_there)),
+                LH_COMPUTED("shallow_bytes", NULL, LH_COLUMN_BYTES, shallow_there, "its own there",
+                            LH_WHERE(was_there)));
 #undef ROW
 
-static const lh_table elsewhere_table =
-    LH_TABLE("heap.elsewhere", "snapshot", "snapshots", elsewhere, elsewhere_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_OBJECT("object", id, "itself", LH_ADDRESS),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.object_view", NULL, NULL, LH_OBJECT("object", id, "itself", LH_ADDRESS),
     LH_OF("text", NULL, LH_COLUMN_TEXT, id, text_of, "as Lua prints it"),
     LH_BYTES("shallow_bytes", NULL, object.shallow_bytes, "its own"),
     LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained,
@@ -255,11 +214,8 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "of a coroutine, the innermost first",
                 LH_ONLY_WHERE(is_thread)),
     LH_ROWS("elsewhere", others, n_others, &elsewhere_table,
-            "the same object in other snapshots of the same state"),
-    LH_END};
+            "the same object in other snapshots of the same state"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.object_view", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -358,5 +314,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-const lh_question lh_object_question = {
-    .name = "object", .answer = &answer, .ask = ask, .free = let_go, .tell = tell};
+LH_QUESTION(object, .free = let_go);

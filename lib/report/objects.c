@@ -37,26 +37,23 @@ static void share_of(lh_report *report, lh_id id, lh_cell *cell) {
   LH_OF("distance", NULL, LH_COLUMN_COUNT, id, lh_cell_distance, \
         "references on the shortest path from a root; null for garbage", LH_OPTIONAL)
 #define PATH(heading) LH_HELD_BY(heading, id, "a path; null for garbage")
-static const lh_column columns[] = {OBJECT,   RETAINED("retained"), SHARE, SHALLOW, ADDRESS, WHAT,
-                                    DISTANCE, PATH("path"),         LH_END};
-static const lh_column garbage_columns[] = {OBJECT, RETAINED(NULL), SHARE,      SHALLOW, ADDRESS,
-                                            WHAT,   DISTANCE,       PATH(NULL), LH_END};
+static const lh_table object_table =
+    LH_TABLE_OF(NULL, "object", "objects", OBJECT, RETAINED("retained"), SHARE, SHALLOW, ADDRESS,
+                WHAT, DISTANCE, PATH("path"));
+static const lh_table garbage_table =
+    LH_TABLE_OF(NULL, "object", "objects", OBJECT, RETAINED(NULL), SHARE, SHALLOW, ADDRESS, WHAT,
+                DISTANCE, PATH(NULL));
 #undef ROW
 
-static const lh_table object_table = LH_TABLE(NULL, "object", "objects", object, columns);
-static const lh_table garbage_table = LH_TABLE(NULL, "object", "objects", object, garbage_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.objects", NULL, NULL,
     LH_COUNT("total_objects", NULL, total, "how many there are, listed or not"),
     LH_COUNT("left_out", NULL, n_left_out, "elements of lists, whose first is shown", LH_LUA_ONLY),
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
-    LH_ROWS("objects", ids, n, &object_table, "the biggest first"),
-    LH_END};
+    LH_ROWS("objects", ids, n, &object_table, "the biggest first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.objects", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -90,9 +87,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->ids))
 
-const lh_question lh_objects_question = {.name = "objects",
-                                         .answer = &answer,
-                                         .main = "objects",
-                                         .ask = ask,
-                                         .free = let_go,
-                                         .tell = tell};
+LH_QUESTION(objects, .main = "objects", .free = let_go);

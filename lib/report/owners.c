@@ -42,14 +42,11 @@ static void above_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = is_whole(report, part) ? UINT64_MAX : part->above; /* JSON has it as -1 */
 }
 
-static void above_in_lua(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_part *part = row;
-  cell->is_null = is_whole(report, part);
-  cell->as.n = part->above + 1;
-}
+LH_CELL(above_in_lua, lh_part, cell->is_null = is_whole(report, it), cell->as.n = it->above + 1)
 
 #define ROW lh_part
-static const lh_column part_columns[] = {
+static const lh_table part_table = LH_TABLE_OF(
+    "heap.part", "part", "parts",
     LH_TEXT("held_by", NULL, held_by, "empty for the whole and for what is shared"),
     LH_TEXT("class", NULL, class_name, "null for these", LH_OPTIONAL),
     LH_FLAG("shared", shared, "it is what several parts of the one above keep alive together"),
@@ -61,21 +58,17 @@ static const lh_column part_columns[] = {
     LH_BYTES_SERIES("bytes", NULL, bytes, "in the first and the last snapshot, with what is in it"),
     LH_COUNT_SERIES("objects", NULL, objects, "the same"),
     LH_BYTES_SERIES("own_bytes", NULL, own_bytes, "the same without what is in it"),
-    LH_COUNT_SERIES("own_objects", NULL, own_objects, "the same"),
-    LH_END};
+    LH_COUNT_SERIES("own_objects", NULL, own_objects, "the same"));
 #undef ROW
 
-static const lh_table part_table = LH_TABLE("heap.part", "part", "parts", lh_part, part_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.owners", NULL, NULL,
     LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
     LH_COUNT("total_parts", NULL, n, "how many there are, listed or not"),
-    LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole"), LH_END};
+    LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.owners", NULL, NULL, found, answer_columns);
 
 /* A line of the tree. */
 typedef struct line {
@@ -96,30 +89,23 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   if (change > 0 && change / MOST_SHARES >= f->total)
     lh_text_string(&text, "-");
   else
-    lh_text_format(&text, "%s%s", against && strcmp(positive.text, "0.0%") != 0 ? "-" : "",
+    lh_text_format(&text, "%s%s", against && !lh_is_least_share(change, f->total) ? "-" : "",
                    positive.text);
   cell->kind = LH_COLUMN_TEXT;
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static void name_of_line(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const line *)row)->name;
-}
+LH_CELL(name_of_line, line, cell->as.text = it->name)
 
 #define ROW line
-static const lh_column line_columns[] = {
-    LH_BYTES_CHANGE("bytes", bytes),
-    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL),
-    LH_BYTES(NULL, "before", bytes[0], NULL, LH_WIDE),
-    LH_BYTES(NULL, "after", bytes[1], NULL),
-    LH_COUNT_CHANGE("objects", objects),
-    LH_COMPUTED(NULL, "owner", LH_COLUMN_TEXT, name_of_line, NULL),
-    LH_TEXT(NULL, "class", class_name, NULL),
-    LH_END};
+static const lh_table line_table =
+    LH_TABLE_OF(NULL, "part", "parts", LH_BYTES_CHANGE("bytes", bytes),
+                LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL),
+                LH_BYTES(NULL, "before", bytes[0], NULL, LH_WIDE),
+                LH_BYTES(NULL, "after", bytes[1], NULL), LH_COUNT_CHANGE("objects", objects),
+                LH_COMPUTED(NULL, "owner", LH_COLUMN_TEXT, name_of_line, NULL),
+                LH_TEXT(NULL, "class", class_name, NULL));
 #undef ROW
-
-static const lh_table line_table = LH_TABLE(NULL, "part", "parts", line, line_columns);
 
 /* }=================================================================================== */
 
@@ -388,14 +374,6 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "more"};
 }
 
-const lh_question lh_owners_question = {
-    .name = "owners",
-    .command = "heapdiff",
-    .help = "who owns the growth, from the first to the last snapshot",
-    .of = LH_OF_LADDER,
-    .answer = &answer,
-    .main = "parts",
-    .ask = ask,
-    .free = let_go,
-    .tell = tell,
-    .excess = excess_of};
+LH_QUESTION(owners, .command = "heapdiff",
+            .help = "who owns the growth, from the first to the last snapshot", .of = LH_OF_LADDER,
+            .main = "parts", .free = let_go, .excess = excess_of);

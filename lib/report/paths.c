@@ -21,10 +21,7 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_path *path = ((const told_path *)row)->path;
-  cell->as.text = lh_keep_text(report, lh_path_text(report->snapshot, path, false));
-}
+LH_MADE_TEXT(text_of, told_path, lh_path_text(report->snapshot, it->path, false))
 
 static void through_of(lh_report *report, const void *row, lh_cell *cell) {
   char *through = NULL;
@@ -34,18 +31,9 @@ static void through_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = through ? lh_keep_text(report, through) : NULL;
 }
 
-static void count_steps(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = ((const told_path *)row)->path->n_steps;
-}
-
-static bool has_cut(const void *row) {
-  return ((const told_path *)row)->cut.n_steps > 0;
-}
-
-static bool has_name(const void *row) {
-  return ((const told_path *)row)->cut.name != LH_NO_OBJECT;
-}
+LH_CELL(count_steps, told_path, cell->as.n = it->path->n_steps)
+LH_ITS(bool, has_cut, told_path, it->cut.n_steps > 0)
+LH_ITS(bool, has_name, told_path, it->cut.name != LH_NO_OBJECT)
 
 static void cut_of(lh_report *report, const void *row, lh_cell *cell) {
   const told_path *told = row;
@@ -61,7 +49,8 @@ static void functions_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW told_path
-static const lh_column path_columns[] = {
+static const lh_table path_table = LH_TABLE_OF(
+    "heap.told_path", "path", "paths",
     LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of, "in Lua's language"),
     LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
                 "who holds the function that the text begins at; null where it says so",
@@ -73,24 +62,17 @@ static const lh_column path_columns[] = {
     LH_STRING("name", cut.name, "the field that this is in, as code names it", LH_WHERE(has_name)),
     LH_COMPUTED("functions", NULL, LH_COLUMN_TEXTS, functions_of, "some that name it",
                 LH_WHERE(has_name)),
-    LH_COUNT("total_functions", NULL, cut.n_functions, "how many do", LH_WHERE(has_name)),
-    LH_END};
+    LH_COUNT("total_functions", NULL, cut.n_functions, "how many do", LH_WHERE(has_name)));
 #undef ROW
 
-static const lh_table path_table =
-    LH_TABLE("heap.told_path", "path", "paths", told_path, path_columns);
-
-static void alive_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.flag = lh_is_reachable(report->snapshot, ((const found *)row)->id);
-}
+LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.paths", NULL, NULL,
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
-    LH_ROWS("paths", told, n, &path_table, "the shortest first"), LH_END};
+    LH_ROWS("paths", told, n, &path_table, "the shortest first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.paths", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -167,15 +149,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-static bool is_garbage(const void *answered) {
-  return ((const found *)answered)->n == 0;
-}
+LH_ITS(bool, is_garbage, found, it->n == 0)
 
-const lh_question lh_paths_question = {.name = "paths",
-                                       .command = "heappath",
-                                       .answer = &answer,
-                                       .main = "paths",
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .is_no = is_garbage,
-                                       .tell = tell};
+LH_QUESTION(paths, .command = "heappath", .main = "paths", .free = let_go, .is_no = is_garbage);

@@ -14,13 +14,11 @@ typedef struct found {
   lh_usage_totals totals;
 } found;
 
-static bool has_peak(const void *row) {
-  return ((const found *)row)->totals.peak_bytes > 0;
-}
+LH_ITS(bool, has_peak, found, it->totals.peak_bytes > 0)
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_NAME("program", info.program, "its command line", LH_OPTIONAL),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.profile", NULL, NULL, LH_NAME("program", info.program, "its command line", LH_OPTIONAL),
     LH_NAME("lua_release", info.release, "such as 5.4.6", LH_OPTIONAL),
     LH_COUNT("process_id", NULL, info.process_id, "of the program"),
     LH_COUNT("state_id", NULL, info.state_id, "the same as in snapshots of this Lua state",
@@ -50,11 +48,8 @@ static const lh_column answer_columns[] = {
     LH_BYTES("peak_bytes", NULL, totals.peak_bytes, "when it was biggest", LH_WHERE(has_peak)),
     LH_COUNT("peak_ns", NULL, totals.peak_ns, "and when that was", LH_WHERE(has_peak)),
     LH_BYTES("old_freed_bytes", NULL, totals.old_freed_bytes,
-             "freed of what was there before tracking"),
-    LH_END};
+             "freed of what was there before tracking"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.profile", NULL, NULL, found, answer_columns);
 
 /* {=== Words ========================================================================== */
 
@@ -164,9 +159,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-const lh_question lh_profile_question = {.name = "profile",
-                                         .command = "heapprof",
-                                         .of = LH_OF_PROFILE,
-                                         .answer = &answer,
-                                         .ask = ask,
-                                         .tell = tell};
+LH_QUESTION(profile, .command = "heapprof", .of = LH_OF_PROFILE);

@@ -13,42 +13,25 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static bool is_from_object(const void *row) {
-  return ((const lh_edge *)row)->source != LH_ROOT;
-}
+LH_ITS(bool, is_from_object, lh_edge, it->source != LH_ROOT)
 
 static bool is_from_root(const void *row) {
   return !is_from_object(row);
 }
 
-static void label_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_edge_text(report->snapshot, row));
-}
-
-static void root_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report, (void)row;
-  cell->as.text = "root";
-}
-
-static void class_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_edge *edge = row;
-  cell->as.text = is_from_object(row) ? lh_class_name_of(report->snapshot, edge->source) : "root";
-}
+LH_MADE_TEXT(label_of, void, lh_edge_text(report->snapshot, row))
+LH_CELL(root_of, void, cell->as.text = "root")
+LH_CELL(class_of, lh_edge,
+        cell->as.text = is_from_object(row) ? lh_class_name_of(report->snapshot, it->source)
+                                            : "root")
 
 static bool is_alive(const lh_report *report, const lh_edge *edge) {
   return !is_from_object(edge) || lh_is_reachable(report->snapshot, edge->source);
 }
 
 /* What is left out is weak, too. */
-static void weak_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_edge *edge = row;
-  (void)report;
-  cell->as.flag = edge->weak && !edge->left_out;
-}
-
-static void alive_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.flag = is_alive(report, row);
-}
+LH_CELL(weak_of, lh_edge, cell->as.flag = it->weak && !it->left_out)
+LH_CELL(alive_of, void, cell->as.flag = is_alive(report, row))
 
 static void note_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_edge *edge = row;
@@ -58,13 +41,11 @@ static void note_of(lh_report *report, const void *row, lh_cell *cell) {
                                             : "";
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  const lh_edge *edge = row;
-  return edge->weak || !is_alive(report, edge) ? LH_FAINT : LH_PLAIN;
-}
+LH_STYLE(style_of, lh_edge, it->weak || !is_alive(report, it) ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_edge
-static const lh_column referrer_columns[] = {
+static const lh_table referrer_table = LH_TABLE_WITH(
+    (.style = style_of), "heap.referrer", "reference", "references",
     LH_COMPUTED("class", NULL, LH_COLUMN_TEXT, root_of, "\"root\", and no more of these",
                 LH_ONLY_WHERE(is_from_root)),
     LH_OBJECT("object", source, "that refers to it", LH_ADDRESS, LH_ONLY_WHERE(is_from_object)),
@@ -80,20 +61,15 @@ static const lh_column referrer_columns[] = {
     LH_OF(NULL, "from", LH_COLUMN_TEXT, source, lh_cell_path, NULL),
     LH_COMPUTED("weak", NULL, LH_COLUMN_FLAG, weak_of, "keeps nothing alive"),
     LH_FLAG("ignored", left_out, "is left out"),
-    LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "it is from what is alive"),
-    LH_END};
+    LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "it is from what is alive"));
 #undef ROW
-
-static const lh_table referrer_table = LH_TABLE("heap.referrer", "reference", "references", lh_edge,
-                                                referrer_columns, .style = style_of);
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.referrers", NULL, NULL,
     LH_COUNT("total_referrers", NULL, total, "how many references there are, listed or not"),
-    LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first"), LH_END};
+    LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.referrers", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -123,10 +99,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->edges))
 
-const lh_question lh_referrers_question = {.name = "referrers",
-                                           .command = "heappath",
-                                           .answer = &answer,
-                                           .main = "referrers",
-                                           .ask = ask,
-                                           .free = let_go,
-                                           .tell = tell};
+LH_QUESTION(referrers, .command = "heappath", .main = "referrers", .free = let_go);

@@ -122,10 +122,16 @@
 #define LH_LIMITED .is_limited = true
 #define LH_END {.kind = LH_COLUMN_END}
 
-/* What structs of `type` have in them. */
+/* What structs of `type` have in them, by columns that several tables have; and of ROW, by these
+** columns. `more`, in parentheses: further fields of the table. */
 #define LH_TABLE(its_name, its_one, its_many, type, ...) \
   {.name = its_name, .one = its_one, .many = its_many, .row_bytes = sizeof(type), \
    .columns = __VA_ARGS__}
+#define LH_TABLE_OF(its_name, its_one, its_many, ...) \
+  LH_TABLE(its_name, its_one, its_many, ROW, (const lh_column[]){__VA_ARGS__, LH_END})
+#define LH_TABLE_WITH(more, its_name, its_one, its_many, ...) \
+  LH_TABLE(its_name, its_one, its_many, ROW, (const lh_column[]){__VA_ARGS__, LH_END}, LH_BARE more)
+#define LH_BARE(...) __VA_ARGS__
 /* clang-format on */
 
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
@@ -150,8 +156,38 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
 
 /* }=================================================================================== */
 
+/* {=== Functions =======================================================================
+**
+** In these the row, or the answer, is called `it`. What columns and tables need of a row of `type`
+** (void: nothing but `row`): a function that fills `cell`, which may make its text; that says
+** something of the row, such as whether it has that; how it looks. And the heading of a column. */
+
+#define LH_CELL(name, type, ...)                                        \
+  static void name(lh_report *report, const void *row, lh_cell *cell) { \
+    const type *it = row;                                               \
+    (void)report, (void)it, (void)cell;                                 \
+    __VA_ARGS__;                                                        \
+  }
+#define LH_MADE_TEXT(name, type, made) \
+  LH_CELL(name, type, cell->as.text = lh_keep_text(report, made))
+#define LH_ITS(result, name, type, expression) \
+  static result name(const void *row) {        \
+    const type *it = row;                      \
+    return expression;                         \
+  }
+#define LH_STYLE(name, type, its_style)                            \
+  static lh_style name(const lh_report *report, const void *row) { \
+    const type *it = row;                                          \
+    (void)report;                                                  \
+    return its_style;                                              \
+  }
+#define LH_HEADING_OF(name, heading)                 \
+  static const char *name(const lh_report *report) { \
+    return heading;                                  \
+  }
+
 /* Functions of a question: `ask` where a call of one analysis fills the answer, and `let_go`, which
-** frees it by a call. The answer is called `it` there. */
+** frees it by a call. */
 #define LH_ANSWERED_BY(type, call)                                                               \
   static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) { \
     type *it = out;                                                                              \
@@ -163,6 +199,13 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
     type *it = out;               \
     call;                         \
   }
+
+/* The question of a file, which has its `answer`, `ask` and `tell`, and further fields. */
+#define LH_QUESTION(its_name, ...)               \
+  const lh_question lh_##its_name##_question = { \
+      .name = #its_name, .answer = &answer, .ask = ask, .tell = tell, __VA_ARGS__}
+
+/* }=================================================================================== */
 
 /* {=== Where objects were allocated ===================================================
 **

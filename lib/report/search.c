@@ -4,39 +4,27 @@
 */
 #include "report/report.h"
 
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const lh_completion *)row)->text;
-}
-
-static void kind_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = ((const lh_completion *)row)->id == LH_NO_OBJECT ? "class" : "object";
-}
+LH_CELL(text_of, lh_completion, cell->as.text = it->text)
+LH_CELL(kind_of, lh_completion, cell->as.text = it->id == LH_NO_OBJECT ? "class" : "object")
 
 #define ROW lh_completion
-static const lh_column completion_columns[] = {
-    LH_COMPUTED("text", "text", LH_COLUMN_TEXT, text_of, "what names it"),
-    LH_COMPUTED("kind", NULL, LH_COLUMN_TEXT, kind_of, "\"object\" or \"class\""),
-    LH_EXAMPLE("object", "address", id, "the object; null for a class", LH_OPTIONAL,
-               .json_key = "address"),
-    LH_CLASS("class", class_index, "its class", LH_OPTIONAL),
-    LH_COUNT("objects", "objects", objects, "that it names"),
-    LH_BYTES("retained_bytes", "bytes", retained_bytes,
-             "of an object; of a class the shallow ones"),
-    LH_END};
-#undef ROW
-
 static const lh_table completion_table =
-    LH_TABLE("heap.completion", "name", "names", lh_completion, completion_columns);
+    LH_TABLE_OF("heap.completion", "name", "names",
+                LH_COMPUTED("text", "text", LH_COLUMN_TEXT, text_of, "what names it"),
+                LH_COMPUTED("kind", NULL, LH_COLUMN_TEXT, kind_of, "\"object\" or \"class\""),
+                LH_EXAMPLE("object", "address", id, "the object; null for a class", LH_OPTIONAL,
+                           .json_key = "address"),
+                LH_CLASS("class", class_index, "its class", LH_OPTIONAL),
+                LH_COUNT("objects", "objects", objects, "that it names"),
+                LH_BYTES("retained_bytes", "bytes", retained_bytes,
+                         "of an object; of a class the shallow ones"));
+#undef ROW
 
 #define ROW lh_completions
-static const lh_column completions_columns[] = {
-    LH_INLINE_ROWS("names", list, n, &completion_table, "the likeliest first, at most 20"), LH_END};
+static const lh_table completions_table = LH_TABLE_OF(
+    "heap.completions", NULL, NULL,
+    LH_INLINE_ROWS("names", list, n, &completion_table, "the likeliest first, at most 20"));
 #undef ROW
-
-static const lh_table completions_table =
-    LH_TABLE("heap.completions", NULL, NULL, lh_completions, completions_columns);
 
 static void tell_completions(lh_teller *t, lh_report *report) {
   const lh_completions *c = report->answer;

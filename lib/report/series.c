@@ -22,32 +22,26 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static bool has_time(const void *row) {
-  return ((const step *)row)->has_time;
-}
+LH_ITS(bool, has_time, step, it->has_time)
 
 #define ROW step
-static const lh_column step_columns[] = {
-    LH_NAME("name", name, "of the file"),
-    LH_NUMBER("seconds", seconds, "since the first; null if that is not known", LH_WHERE(has_time)),
-    LH_END};
+static const lh_table step_table =
+    LH_TABLE_OF("heap.series_step", NULL, NULL, LH_NAME("name", name, "of the file"),
+                LH_NUMBER("seconds", seconds, "since the first; null if that is not known",
+                          LH_WHERE(has_time)));
 #undef ROW
 
-static const lh_table step_table = LH_TABLE("heap.series_step", NULL, NULL, step, step_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.series", NULL, NULL,
     LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
     LH_ROWS("snapshots", steps, n_steps, &step_table, "in their order"),
     LH_ROW("whole", growth.whole, &lh_figures_table, "all that is reachable"),
     LH_ROW("level", growth.level, &lh_figures_table, "of that, what never changed"),
     LH_ROW("others", others, &lh_figures_table, "the rows that are not listed, together"),
     LH_COUNT("total_paths", NULL, growth.n_paths, "how many rows there are, listed or not"),
-    LH_ROWS("paths", growth.paths, n_listed, &lh_growth_paths, "the first matters most"),
-    LH_END};
+    LH_ROWS("paths", growth.paths, n_listed, &lh_growth_paths, "the first matters most"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.series", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -105,13 +99,6 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_ladder_question.tell(t, report);
 }
 
-const lh_question lh_series_question = {.name = "series",
-                                        .command = "heapview",
-                                        .of = LH_OF_LADDER,
-                                        .answer = &answer,
-                                        .main = "paths",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(series, .command = "heapview", .of = LH_OF_LADDER, .main = "paths", .free = let_go);
 
 /* }=================================================================================== */

@@ -12,26 +12,19 @@ enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
 
 /* {=== Columns ======================================================================== */
 
-static bool has_through(const void *row) {
-  return ((const lh_holder *)row)->through;
-}
+LH_ITS(bool, has_through, lh_holder, it->through)
 
 #define ROW lh_holder
-static const lh_column holder_columns[] = {
-    LH_TEXT("path", NULL, path, "folded"),
-    LH_TEXT("through", NULL, through, "who holds the function where the path begins at one",
-            LH_OPTIONAL),
-    LH_COUNT("through_objects", NULL, through_objects, "of how many objects that is so",
-             LH_WHERE(has_through)),
-    LH_COUNT("objects", NULL, objects, "how many there are"), LH_END};
+static const lh_table holder_table =
+    LH_TABLE_OF("heap.held_by", "other path", "other paths", LH_TEXT("path", NULL, path, "folded"),
+                LH_TEXT("through", NULL, through,
+                        "who holds the function where the path begins at one", LH_OPTIONAL),
+                LH_COUNT("through_objects", NULL, through_objects, "of how many objects that is so",
+                         LH_WHERE(has_through)),
+                LH_COUNT("objects", NULL, objects, "how many there are"));
 #undef ROW
 
-static const lh_table holder_table =
-    LH_TABLE("heap.held_by", "other path", "other paths", lh_holder, holder_columns);
-
-static bool is_shown(const void *row) {
-  return ((const lh_merged_row *)row)->hidden == 0;
-}
+LH_ITS(bool, is_shown, lh_merged_row, it->hidden == 0)
 
 static bool is_hidden(const void *row) {
   return !is_shown(row);
@@ -41,10 +34,7 @@ static bool is_below_the_root(const void *row) {
   return is_shown(row) && ((const lh_merged_row *)row)->id != LH_ROOT;
 }
 
-static void of_the_set(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->whole = ((const lh_merged_paths *)report->answer)->bytes;
-}
+LH_CELL(of_the_set, void, cell->whole = ((const lh_merged_paths *)report->answer)->bytes)
 
 /* What is there, unless that is known: the class of the set, or one that the steps tell. */
 static void put_what(lh_text *text, const lh_report *report, const lh_merged_row *way) {
@@ -75,23 +65,17 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static uint32_t depth_of(const void *row) {
-  return ((const lh_merged_row *)row)->depth;
-}
-
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const lh_merged_row *)row)->hidden > 0 ? LH_FAINT : LH_PLAIN;
-}
+LH_ITS(uint32_t, depth_of, lh_merged_row, it->depth)
+LH_STYLE(style_of, lh_merged_row, it->hidden > 0 ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_merged_row
-static const lh_column way_columns[] = {
+static const lh_table way = LH_TABLE_WITH(
+    (.depth = depth_of, .style = style_of), "heap.way", "row", "rows",
     LH_COUNT("depth", NULL, depth, "0 for the root"),
     LH_COUNT("objects", NULL, objects, "of the set, there and further on"),
     LH_BYTES("retained_bytes", "retained", bytes,
              "of what would go with the set, that which hangs here"),
-    LH_SHARE("share", bytes, .compute = of_the_set),
-    LH_COUNT(NULL, "objects", objects, NULL),
+    LH_SHARE("share", bytes, .compute = of_the_set), LH_COUNT(NULL, "objects", objects, NULL),
     LH_COUNT("hidden", NULL, hidden,
              "only where it is about what is not shown: so many rows of that level",
              LH_ONLY_WHERE(is_hidden)),
@@ -111,20 +95,14 @@ static const lh_column way_columns[] = {
     LH_EXAMPLE("example", NULL, id, "one of them, of the set if any is",
                LH_ONLY_WHERE(is_below_the_root)),
     LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_below_the_root)),
-    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, text_of, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, text_of, NULL));
 #undef ROW
 
-static const lh_table way = LH_TABLE("heap.way", "row", "rows", lh_merged_row, way_columns,
-                                     .depth = depth_of, .style = style_of);
-
-static bool has_elsewhere(const void *row) {
-  return ((const lh_merged_paths *)row)->objects_elsewhere > 0;
-}
+LH_ITS(bool, has_elsewhere, lh_merged_paths, it->objects_elsewhere > 0)
 
 #define ROW lh_merged_paths
-static const lh_column answer_columns[] = {
-    LH_COUNT("objects", NULL, objects, "those of the set that are alive"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.ways", NULL, NULL, LH_COUNT("objects", NULL, objects, "those of the set that are alive"),
     LH_CLASS(NULL, class_index, "of all these; null: they are of several classes", LH_OPTIONAL,
              LH_WITHOUT_TYPE),
     LH_BYTES("retained_bytes", NULL, bytes, "what would be freed if all of them went"),
@@ -139,11 +117,8 @@ static const lh_column answer_columns[] = {
     LH_INLINE_ROW("elsewhere", elsewhere, &holder_table,
                   "the path by which most of these would, null where there are none",
                   LH_WHERE(has_elsewhere)),
-    LH_ROWS("rows", rows, n_rows, &way, "the tree, in the order in which text has it"),
-    LH_END};
+    LH_ROWS("rows", rows, n_rows, &way, "the tree, in the order in which text has it"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.ways", NULL, NULL, lh_merged_paths, answer_columns);
 
 /* }=================================================================================== */
 
@@ -249,14 +224,6 @@ LH_ANSWERED_BY(lh_merged_paths,
                lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, it, error))
 LH_FREED_BY(lh_merged_paths, lh_merged_paths_free(it))
 
-static bool is_no(const void *out) {
-  return ((const lh_merged_paths *)out)->objects == 0;
-}
+LH_ITS(bool, is_no, lh_merged_paths, it->objects == 0)
 
-const lh_question lh_set_question = {.name = "set",
-                                     .answer = &answer,
-                                     .main = "rows",
-                                     .ask = ask,
-                                     .is_no = is_no,
-                                     .free = let_go,
-                                     .tell = tell};
+LH_QUESTION(set, .main = "rows", .is_no = is_no, .free = let_go);

@@ -21,29 +21,22 @@ typedef struct found {
 } found;
 
 #define ROW object
-static const lh_column object_columns[] = {
-    LH_OBJECT("object", id, "itself", LH_ADDRESS),
+static const lh_table object_table = LH_TABLE_OF(
+    "heap.site_object", "object", "objects", LH_OBJECT("object", id, "itself", LH_ADDRESS),
     LH_RETAINED("retained", id, "what would go if it went"),
     LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, id, lh_cell_shallow, "its own"),
     LH_EXAMPLE(NULL, "address", id, NULL),
     LH_OF(NULL, "class", LH_COLUMN_TEXT, id, lh_cell_what, NULL),
-    LH_HELD_BY("held by", id, "a path"),
-    LH_END};
+    LH_HELD_BY("held by", id, "a path"));
 #undef ROW
-
-static const lh_table object_table =
-    LH_TABLE("heap.site_object", "object", "objects", object, object_columns);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_NAME("site", site, "where they were allocated"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.site_objects", NULL, NULL, LH_NAME("site", site, "where they were allocated"),
     LH_COUNT("total_objects", NULL, n, "how many there are, listed or not"),
     LH_BYTES("shallow_bytes", NULL, bytes, "of all of them"),
-    LH_ROWS("objects", objects, n, &object_table, "those that retain most first", LH_LIMITED),
-    LH_END};
+    LH_ROWS("objects", objects, n, &object_table, "those that retain most first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.site_objects", NULL, NULL, found, answer_columns);
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
@@ -119,9 +112,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->objects))
 
-const lh_question lh_site_objects_question = {.name = "site_objects",
-                                              .answer = &answer,
-                                              .main = "objects",
-                                              .ask = ask,
-                                              .free = let_go,
-                                              .tell = tell};
+LH_QUESTION(site_objects, .main = "objects", .free = let_go);

@@ -40,22 +40,15 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->whole = f->all_bytes;
 }
 
-static void ages_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->as.series.n = ((const found *)report->answer)->n_spans;
-}
+LH_CELL(ages_of, void, cell->as.series.n = ((const found *)report->answer)->n_spans)
 
 /* Eighths of the order of allocation are no times that somebody knows. */
-static const char *ages_heading(const lh_report *report) {
-  return ((const found *)report->answer)->by_marks ? "ages" : NULL;
-}
-
-static bool has_site(const void *row) {
-  return ((const lh_site_row *)row)->site > 0;
-}
+LH_HEADING_OF(ages_heading, ((const found *)report->answer)->by_marks ? "ages" : NULL)
+LH_ITS(bool, has_site, lh_site_row, it->site > 0)
 
 #define ROW lh_site_row
-static const lh_column row_columns[] = {
+static const lh_table row_table = LH_TABLE_OF(
+    "heap.site_row", "site", "sites",
     LH_BYTES("retained_bytes", "retained", retained_bytes, "that would go if all of them went"),
     LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of the objects that are there"),
@@ -75,16 +68,12 @@ static const lh_column row_columns[] = {
                     LH_WIDE, LH_HEADING(ages_heading), .compute = ages_of),
     LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, maker_of, "what allocates there, such as \"table\"",
                 LH_OPTIONAL, LH_UNBROKEN),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where they were allocated"),
-    LH_END};
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where they were allocated"));
 #undef ROW
 
-static const lh_table row_table =
-    LH_TABLE("heap.site_row", "site", "sites", lh_site_row, row_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_sites", NULL, n, "how many there are, listed or not"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.sites", NULL, NULL, LH_COUNT("total_sites", NULL, n, "how many there are, listed or not"),
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
     LH_BYTES("sample_bytes", NULL, tracking.sample_bytes,
@@ -92,11 +81,8 @@ static const lh_column answer_columns[] = {
     LH_COUNT("made", NULL, tracking.made, "objects that were made since tracking began"),
     LH_COUNT("unattributed", NULL, tracking.unattributed, "how many of them have no known site"),
     LH_ROWS("sites", rows, n, &row_table, "the biggest first, and last what is not known where",
-            LH_LIMITED),
-    LH_END};
+            LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.sites", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -148,5 +134,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_sites_question = {
-    .name = "sites", .answer = &answer, .main = "sites", .ask = ask, .free = let_go, .tell = tell};
+LH_QUESTION(sites, .main = "sites", .free = let_go);

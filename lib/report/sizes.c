@@ -15,42 +15,30 @@ typedef struct found {
   uint64_t blocks, bytes, most_blocks;
 } found;
 
-static void of_all_blocks(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const of_size *)row)->blocks;
-  cell->whole = ((const found *)report->answer)->blocks;
-}
-
-static void of_all_bytes(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const of_size *)row)->bytes;
-  cell->whole = ((const found *)report->answer)->bytes;
-}
-
-static void of_the_most(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = ((const of_size *)row)->blocks;
-  cell->whole = ((const found *)report->answer)->most_blocks;
-}
+LH_CELL(of_all_blocks, of_size, cell->as.n = it->blocks,
+        cell->whole = ((const found *)report->answer)->blocks)
+LH_CELL(of_all_bytes, of_size, cell->as.n = it->bytes,
+        cell->whole = ((const found *)report->answer)->bytes)
+LH_CELL(of_the_most, of_size, cell->as.n = it->blocks,
+        cell->whole = ((const found *)report->answer)->most_blocks)
 
 #define ROW of_size
-static const lh_column row_columns[] = {
+static const lh_table row_table = LH_TABLE_OF(
+    "heap.size_row", "size", "sizes",
     LH_BYTES("most_bytes", "up to", most_bytes, "that a block has, and more than the row before"),
     LH_COUNT("blocks", "blocks", blocks, "made, or resized to that"),
     LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, of_all_blocks, NULL),
     LH_BYTES("bytes", "bytes", bytes, "of these"),
     LH_COMPUTED(NULL, "of bytes", LH_COLUMN_SHARE, of_all_bytes, NULL),
-    LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_most, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_most, NULL));
 #undef ROW
-
-static const lh_table row_table = LH_TABLE("heap.size_row", "size", "sizes", of_size, row_columns);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("blocks", NULL, blocks, "that were made or resized"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.sizes", NULL, NULL, LH_COUNT("blocks", NULL, blocks, "that were made or resized"),
     LH_BYTES("bytes", NULL, bytes, "of these"),
-    LH_INLINE_ROWS("sizes", rows, n, &row_table, "powers of two, the smallest first"), LH_END};
+    LH_INLINE_ROWS("sizes", rows, n, &row_table, "powers of two, the smallest first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.sizes", NULL, NULL, found, answer_columns);
 
 /* The row up to which half of all is reached. */
 static const of_size *middle(const found *f, bool of_bytes) {
@@ -94,10 +82,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-const lh_question lh_sizes_question = {.name = "sizes",
-                                       .command = "heapprof",
-                                       .of = LH_OF_PROFILE,
-                                       .answer = &answer,
-                                       .main = "sizes",
-                                       .ask = ask,
-                                       .tell = tell};
+LH_QUESTION(sizes, .command = "heapprof", .of = LH_OF_PROFILE, .main = "sizes");

@@ -32,18 +32,16 @@ static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.stack", NULL, NULL,
     LH_COMPUTED(
         "site", NULL, LH_COLUMN_TEXT, site_of,
         "where it was allocated; null where that is not known, absent where the program was not "
         "tracked",
         LH_OPTIONAL),
     LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
-                "the same, and then its callers; absent where they are not known", LH_OPTIONAL),
-    LH_END};
+                "the same, and then its callers; absent where they are not known", LH_OPTIONAL));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.stack", NULL, NULL, found, answer_columns);
 
 /* Of a deep stack both ends. */
 static void tell_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack) {
@@ -96,5 +94,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-const lh_question lh_stack_question = {
-    .name = "stack", .answer = &answer, .ask = ask, .tell = tell};
+LH_QUESTION(stack);

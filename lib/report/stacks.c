@@ -21,9 +21,7 @@ static const lh_site *site_of(const lh_report *report, const void *row) {
   return lh_site_of_stack(sites, ((const lh_usage_stack *)row)->stack);
 }
 
-static bool is_stack(const void *row) {
-  return !((const lh_usage_stack *)row)->is_rest;
-}
+LH_ITS(bool, is_stack, lh_usage_stack, !it->is_rest)
 
 static void text_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_usage_stack *stack = row;
@@ -32,16 +30,13 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, text);
 }
 
-static void function_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_function_text(site_of(report, row)));
-}
-
-static void maker_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_maker_name(site_of(report, row)->maker);
-}
+LH_MADE_TEXT(function_of, void, lh_function_text(site_of(report, row)))
+LH_CELL(maker_of, void, cell->as.text = lh_maker_name(site_of(report, row)->maker))
+LH_ITS(uint32_t, depth_of, lh_usage_stack, it->depth)
 
 #define ROW lh_usage_stack
-static const lh_column row_columns[] = {
+static const lh_table row_table = LH_TABLE_WITH(
+    (.depth = depth_of), "heap.stack_row", "stack", "stacks",
     LH_BYTES("total_bytes", "total", total_bytes, "of this stack, and of all that it called"),
     LH_SHARE("share", total_bytes),
     LH_BYTES("self_bytes", "self", self_bytes, "of this stack alone"),
@@ -53,29 +48,19 @@ static const lh_column row_columns[] = {
                 LH_WHERE(is_stack)),
     LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, function_of, "where it begins, and its name",
                 LH_WHERE(is_stack)),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where it stood"),
-    LH_END};
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where it stood"));
 #undef ROW
 
-static uint32_t depth_of(const void *row) {
-  return ((const lh_usage_stack *)row)->depth;
-}
-
-static const lh_table row_table =
-    LH_TABLE("heap.stack_row", "stack", "stacks", lh_usage_stack, row_columns, .depth = depth_of);
-
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.stacks", NULL, NULL,
     LH_TEXT("order", NULL, order,
             "what the bytes are: \"allocated\", \"live\", \"peak\", "
             "\"soon_dead\""),
     LH_BYTES("whole_bytes", NULL, whole_bytes, "of all stacks"),
     LH_ROWS("rows", rows, n, &row_table,
-            "each followed by what it called, most bytes first, and by a row for the rest"),
-    LH_END};
+            "each followed by what it called, most bytes first, and by a row for the rest"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.stacks", NULL, NULL, found, answer_columns);
 
 static void tell(lh_teller *t, lh_report *report) {
   static const char *const what[] = {[LH_MOST_ALLOCATED] = "Allocated",
@@ -106,17 +91,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-static uint64_t whole_of(const void *out) {
-  return ((const found *)out)->whole_bytes;
-}
+LH_ITS(uint64_t, whole_of, found, it->whole_bytes)
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_stacks_question = {.name = "stacks",
-                                        .command = "heapprof",
-                                        .of = LH_OF_PROFILE,
-                                        .answer = &answer,
-                                        .ask = ask,
-                                        .whole = whole_of,
-                                        .free = let_go,
-                                        .tell = tell};
+LH_QUESTION(stacks, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);

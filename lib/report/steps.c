@@ -70,12 +70,8 @@ typedef struct found {
   size_t n;
 } found;
 
-static void reference_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_step *step = row;
-  cell->as.text =
-      lh_keep_text(report, step->skipped > 0 ? skipped_text(report, step)
-                                             : lh_edge_text(report->snapshot, step->edge));
-}
+LH_MADE_TEXT(reference_of, lh_step,
+             it->skipped > 0 ? skipped_text(report, it) : lh_edge_text(report->snapshot, it->edge))
 
 static lh_style style_of(const lh_report *report, const void *row) {
   const lh_step *step = row;
@@ -83,17 +79,12 @@ static lh_style style_of(const lh_report *report, const void *row) {
   return step->target == report->request.id ? LH_BOLD : LH_PLAIN;
 }
 
-static void skipped_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = ((const lh_step *)row)->skipped;
-}
-
-static bool is_skipped(const void *row) {
-  return ((const lh_step *)row)->skipped > 0;
-}
+LH_CELL(skipped_of, lh_step, cell->as.n = it->skipped)
+LH_ITS(bool, is_skipped, lh_step, it->skipped > 0)
 
 #define ROW lh_step
-static const lh_column step_columns[] = {
+const lh_table lh_step_table = LH_TABLE_WITH(
+    (.style = style_of), "heap.step", "step", "steps",
     LH_COMPUTED("label", "reference", LH_COLUMN_TEXT, reference_of, "how it is referred to"),
     LH_OF(NULL, "class", LH_COLUMN_TEXT, target, lh_cell_what, NULL),
     LH_OBJECT("object", target, "what that leads to; null where a row stands for several",
@@ -104,19 +95,14 @@ static const lh_column step_columns[] = {
     LH_OF("retained_bytes", "retained", LH_COLUMN_BYTES, target, lh_cell_retained,
           "what would go if it went", LH_OPTIONAL),
     LH_COMPUTED("skipped", NULL, LH_COLUMN_COUNT, skipped_of, "for how many steps the row stands",
-                LH_ONLY_WHERE(is_skipped)),
-    LH_END};
+                LH_ONLY_WHERE(is_skipped)));
 #undef ROW
-
-const lh_table lh_step_table =
-    LH_TABLE("heap.step", "step", "steps", lh_step, step_columns, .style = style_of);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "from the root on"), LH_END};
+static const lh_table answer =
+    LH_TABLE_OF("heap.steps", NULL, NULL,
+                LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "from the root on"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.steps", NULL, NULL, found, answer_columns);
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
@@ -129,13 +115,11 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 /* A weak table holds what is no object, and strings, and what is under such a key. */
 static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
-  lh_object table;
   if (edge->kind != LH_EDGE_VALUE && edge->kind != LH_EDGE_KEY) return NULL;
-  lh_object_at(snapshot, edge->source, &table);
-  if (!table.as.table.weak_keys)
-    return table.as.table.weak_values && edge->kind == LH_EDGE_VALUE
-               ? "weak values, but a string is never weak"
-               : NULL;
+  lh_weak_sides weak = lh_weak_sides_of(snapshot, edge->source);
+  if (!weak.keys)
+    return weak.values && edge->kind == LH_EDGE_VALUE ? "weak values, but a string is never weak"
+                                                      : NULL;
   return edge->key.kind == LH_VALUE_OBJECT ? "weak keys, but a string is never weak"
                                            : "weak keys, but what is no object is never weak";
 }
@@ -182,5 +166,4 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-const lh_question lh_steps_question = {
-    .name = "steps", .answer = &answer, .ask = ask, .tell = tell};
+LH_QUESTION(steps);

@@ -6,55 +6,33 @@
 /* {=== Columns ======================================================================== */
 
 #define ROW lh_accumulated
-static const lh_column accumulated_columns[] = {
-    LH_CLASS(NULL, class_index, "what accumulated"),
+static const lh_table accumulated = LH_TABLE_OF(
+    "heap.accumulated", "class", "classes", LH_CLASS(NULL, class_index, "what accumulated"),
     LH_COUNT("objects", NULL, objects, "of a list or tree all its elements"),
     LH_BYTES("retained_bytes", NULL, bytes, "that would go with them"),
-    LH_EXAMPLE("example", NULL, example, "the one that retains most"), LH_END};
+    LH_EXAMPLE("example", NULL, example, "the one that retains most"));
 #undef ROW
-
-static const lh_table accumulated =
-    LH_TABLE("heap.accumulated", "class", "classes", lh_accumulated, accumulated_columns);
-
-#define ROW lh_holder
-static const lh_column holder_columns[] = {
-    LH_TEXT("path", NULL, path, "folded"),
-    LH_COUNT("objects", NULL, objects, "to how many of them the objects with this path refer"),
-    LH_END};
-#undef ROW
-
-static const lh_table holder =
-    LH_TABLE("heap.holder", "other", "others", lh_holder, holder_columns);
 
 #define ROW lh_suspect
-static const lh_column suspect_columns[] = {
+const lh_table lh_suspect_table = LH_TABLE_OF(
+    "heap.suspect", "suspect", "suspects",
     LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
-            "\"holder\", \"itself\", \"list\", \"tree\" or \"spread\""),
-    LH_OBJECT("object", id, "null for what no single object holds", LH_ADDRESS, LH_OPTIONAL),
-    LH_HELD_BY(NULL, id, "its path; of a spread class that of the nearest one that has them all"),
+            "\"holder\", \"itself\", \"list\" or \"tree\""),
+    LH_OBJECT("object", id, "the place", LH_ADDRESS), LH_HELD_BY(NULL, id, "its path"),
     LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
     LH_COUNT("objects", NULL, objects, "how many have accumulated"),
     LH_COUNT("total_classes", NULL, n_classes, "of how many classes these are"),
     LH_BYTES("around_bytes", NULL, around_bytes,
              "of these bytes those of the place itself, and of what lies between it and them"),
-    LH_INLINE_ROWS("accumulated", accumulated, n_accumulated, &accumulated, "the first four"),
-    LH_INLINE_ROWS("holders", holders, n_holders, &holder, "of a spread class, the first five"),
-    LH_COUNT("total_holders", NULL, total_holders, "how many paths there are"),
-    LH_END};
+    LH_INLINE_ROWS("accumulated", accumulated, n_accumulated, &accumulated, "the first four"));
 #undef ROW
-
-const lh_table lh_suspect_table =
-    LH_TABLE("heap.suspect", "suspect", "suspects", lh_suspect, suspect_columns);
 
 #define ROW lh_suspects
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_suspects", NULL, n, "how many there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.suspects", NULL, NULL, LH_COUNT("total_suspects", NULL, n, "how many there are"),
     LH_BYTES("least_bytes", NULL, least_bytes, "what a suspect has at least"),
-    LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED),
-    LH_END};
+    LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.suspects", NULL, NULL, lh_suspects, answer_columns);
 
 /* }=================================================================================== */
 
@@ -86,54 +64,26 @@ static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_sus
 }
 
 /* " (through _G.handlers[*])", of an object whose path begins at a function; else nothing. */
-static void put_through(lh_text *out, lh_snapshot *snapshot, lh_id id, bool folded) {
+static void put_through(lh_text *out, lh_snapshot *snapshot, lh_id id) {
   lh_path path;
   int code = lh_shortest_path(snapshot, id, &path, NULL);
   out->failed |= code != LH_OK;
   if (code != LH_OK) return;
-  lh_put_through(out, snapshot, &path, folded);
+  lh_put_through(out, snapshot, &path, false);
   lh_paths_free(&path, 1);
 }
 
 void lh_tell_suspect_line(lh_teller *t, const lh_report *report, const lh_suspect *s) {
   static const char *const words[] = {"holds", "is big by itself:", "begins a list of",
-                                      "is the root of a tree of", "are held by many"};
-  lh_snapshot *snapshot = report->snapshot;
+                                      "is the root of a tree of"};
   lh_text text = {0};
-  if (s->kind != LH_SUSPECT_SPREAD) {
-    lh_put_path(&text, snapshot, s->id);
-    put_through(&text, snapshot, s->id, false);
-  } else if (s->total_holders == 1) {
-    lh_text_string(&text, s->holders[0].path);
-    put_through(&text, snapshot, s->accumulated[0].example, true);
-  } else {
-    put_contents(&text, snapshot, s);
-    lh_text_format(&text, " %s", words[s->kind]);
-  }
-  if (s->kind != LH_SUSPECT_SPREAD || s->total_holders == 1) {
-    lh_suspect_kind verb = s->kind == LH_SUSPECT_SPREAD ? LH_SUSPECT_HOLDER : s->kind;
-    lh_text_format(&text, " %s ", words[verb]);
-    put_contents(&text, snapshot, s);
-  }
+  lh_put_path(&text, report->snapshot, s->id);
+  put_through(&text, report->snapshot, s->id);
+  lh_text_format(&text, " %s ", words[s->kind]);
+  put_contents(&text, report->snapshot, s);
   lh_text_format(&text, ", %s, %s of the heap", lh_told_size(t, s->bytes).text,
                  lh_share_of_heap(report, s->bytes).text);
   lh_say_text(t, LH_BOLD, &text);
-}
-
-static void tell_holders(lh_teller *t, const lh_report *report, const lh_suspect *s) {
-  lh_text text = {0};
-  if (s->total_holders == 1) return;
-  for (uint32_t i = 0; i < s->n_holders; i++)
-    lh_say(t, LH_PLAIN, "    %s by %s", lh_count_text(s->holders[i].objects).text,
-           s->holders[i].path);
-  if (s->total_holders > s->n_holders)
-    lh_say(t, LH_PLAIN, "    and by %s",
-           lh_count_of(s->total_holders - s->n_holders, holder.one, holder.many).text);
-  if (s->id == LH_ROOT) return;
-  lh_text_string(&text, "    all of them go with ");
-  lh_put_path(&text, report->snapshot, s->id);
-  lh_text_string(&text, " only");
-  lh_say_text(t, LH_PLAIN, &text);
 }
 
 static void tell_class(lh_teller *t, const lh_snapshot *snapshot, const lh_accumulated *a) {
@@ -182,14 +132,10 @@ static bool is_held_below(const lh_snapshot *snapshot, const lh_suspect *s) {
   return lh_nearest_holder(snapshot, s->accumulated[0].example) != s->id;
 }
 
-/* What tells more. Where no single object has them, it is about one of them. */
 static void tell_next(lh_teller *t, const lh_report *report, const lh_suspect *s) {
-  bool spread = s->kind == LH_SUSPECT_SPREAD;
-  lh_id id = spread ? s->accumulated[0].example : s->id;
-  lh_tell_next(t, report, spread ? "    Why one of them stays" : "    Why it stays",
-               s->total_holders > 1 ? LH_NEXT_FIVE_PATHS : LH_NEXT_PATHS, id);
+  lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, s->id);
   if (s->kind != LH_SUSPECT_ITSELF)
-    lh_tell_next(t, report, spread ? "    What is in one" : "    What is in it", LH_NEXT_UNDER, id);
+    lh_tell_next(t, report, "    What is in it", LH_NEXT_UNDER, s->id);
   if (is_held_below(report->snapshot, s))
     lh_tell_next_of(t, LH_PLAIN, "    What holds them", LH_NEXT_SET,
                     lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
@@ -199,14 +145,13 @@ static void tell(lh_teller *t, lh_report *report) {
   const lh_suspects *suspects = report->answer;
   size_t n = t->limit == 0 || t->limit > suspects->n ? suspects->n : t->limit;
   if (suspects->n == 0)
-    lh_say(t, LH_PLAIN, "Nothing suspicious: no place and no class holds %s, %s of the heap",
+    lh_say(t, LH_PLAIN, "Nothing suspicious: no place holds %s, %s of the heap",
            lh_told_size(t, suspects->least_bytes).text,
            lh_share_of_heap(report, suspects->least_bytes).text);
   for (size_t i = 0; i < n && !t->failed; i++) {
     const lh_suspect *s = &suspects->list[i];
     if (i > 0) lh_say(t, LH_PLAIN, "%s", "");
     lh_tell_suspect_line(t, report, s);
-    if (s->kind == LH_SUSPECT_SPREAD) tell_holders(t, report, s);
     tell_accumulated(t, report->snapshot, s);
     tell_next(t, report, s);
   }
@@ -218,10 +163,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_suspects, lh_find_suspects(snapshot, it, error))
 LH_FREED_BY(lh_suspects, lh_suspects_free(it))
 
-const lh_question lh_suspects_question = {.name = "suspects",
-                                          .help = "what holds much, and where it accumulates",
-                                          .answer = &answer,
-                                          .main = "suspects",
-                                          .ask = ask,
-                                          .free = let_go,
-                                          .tell = tell};
+LH_QUESTION(suspects, .help = "what holds much, and where it accumulates", .main = "suspects",
+            .free = let_go);

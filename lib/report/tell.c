@@ -75,10 +75,7 @@ lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes) {
 
 /* The time of a mark as marks are named by period: 2026-11-21 17:40:05. */
 static char *time_name(const lh_mark_info *mark) {
-  lh_number time = lh_time_text(mark->time_ns);
-  char *zone = strstr(time.text, " UTC");
-  if (zone) *zone = '\0';
-  return lh_copy_text(time.text);
+  return lh_copy_text(lh_time_name(mark->time_ns).text);
 }
 
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time) {

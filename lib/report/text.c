@@ -17,7 +17,7 @@ typedef struct plain {
 static void add_line(lh_teller *teller, lh_style style, const char *line) {
   plain *p = (plain *)(void *)teller;
   (void)style;
-  if (p->text.n == 0) line += strspn(line, "\n");
+  while (p->text.n == 0 && *line == '\n') line++;
   lh_text_string(&p->text, line);
   lh_text_string(&p->text, "\n");
 }
@@ -32,7 +32,6 @@ static char *call_of(lh_teller *teller, const char *why, lh_next next, const cha
   static const struct call {
     const char *before, *behind;
   } calls[] = {[LH_NEXT_PATHS] = {":object(\"", "\"):paths()"},
-               [LH_NEXT_FIVE_PATHS] = {":object(\"", "\"):paths(5)"},
                [LH_NEXT_UNDER] = {":object(\"", "\"):under()"},
                [LH_NEXT_SET] = {":ways(\"", "\")"},
                [LH_NEXT_SINCE] = {":since(\"", "\")"},

@@ -40,7 +40,8 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
 /* }=================================================================================== */
 
 #define ROW lh_thread_group
-static const lh_column group_columns[] = {
+static const lh_table place = LH_TABLE_OF(
+    "heap.place", "place", "places",
     LH_WORD("status", NULL, status, lh_thread_status_name,
             "\"suspended\", \"running\", \"normal\", \"not started\", \"finished\", \"failed\""),
     LH_FLAG("main", is_main, "true for the main thread"),
@@ -48,22 +49,16 @@ static const lh_column group_columns[] = {
     LH_BYTES("shallow_bytes", NULL, shallow_bytes, "their stacks"),
     LH_BYTES("retained_bytes", NULL, retained_bytes, "of all together"),
     LH_OBJECT("example", example, "the one that retains most"),
-    LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "all, the innermost first"),
-    LH_END};
+    LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "all, the innermost first"));
 #undef ROW
-
-static const lh_table place =
-    LH_TABLE("heap.place", "place", "places", lh_thread_group, group_columns);
 
 #define ROW lh_thread_groups
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_threads", NULL, n_threads, "how many threads there are"),
-    LH_COUNT("total_places", NULL, n, "at how many places they stand"),
-    LH_ROWS("threads", list, n, &place, "one for each place", LH_LIMITED), LH_END};
-#undef ROW
-
 static const lh_table answer =
-    LH_TABLE("heap.threads", NULL, NULL, lh_thread_groups, answer_columns);
+    LH_TABLE_OF("heap.threads", NULL, NULL,
+                LH_COUNT("total_threads", NULL, n_threads, "how many threads there are"),
+                LH_COUNT("total_places", NULL, n, "at how many places they stand"),
+                LH_ROWS("threads", list, n, &place, "one for each place", LH_LIMITED));
+#undef ROW
 
 /* {=== The words ====================================================================== */
 
@@ -146,10 +141,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_thread_groups, lh_group_threads(snapshot, it, error))
 LH_FREED_BY(lh_thread_groups, lh_thread_groups_free(it))
 
-const lh_question lh_threads_question = {.name = "threads",
-                                         .help = "where coroutines stand, and what they retain",
-                                         .answer = &answer,
-                                         .main = "threads",
-                                         .ask = ask,
-                                         .free = let_go,
-                                         .tell = tell};
+LH_QUESTION(threads, .help = "where coroutines stand, and what they retain", .main = "threads",
+            .free = let_go);

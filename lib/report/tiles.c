@@ -64,42 +64,20 @@ static char *text_of_tile(const lh_snapshot *snapshot, const lh_tile *tile) {
 
 /* {=== Columns ======================================================================== */
 
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, text_of_tile(report->snapshot, row));
-}
-
-static void steps_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_tile_steps(report->snapshot, row));
-}
+LH_MADE_TEXT(text_of, void, text_of_tile(report->snapshot, row))
+LH_MADE_TEXT(steps_of, void, lh_tile_steps(report->snapshot, row))
 
 static bool is_object(const void *row) {
   lh_id id = ((const lh_tile *)row)->id;
   return id != LH_NO_OBJECT && id != LH_ROOT;
 }
 
-static void type_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_type_name(lh_type_of(report->snapshot, ((const lh_tile *)row)->id));
-}
-
-static bool is_vertex(const void *row) {
-  return ((const lh_tile *)row)->kind < LH_TILE_SHARED;
-}
-
-static bool is_group(const void *row) {
-  return ((const lh_tile *)row)->kind == LH_TILE_GROUP;
-}
-
-static bool has_path(const void *row) {
-  return ((const lh_tile *)row)->path;
-}
-
-static bool has_position(const void *row) {
-  return ((const lh_tile *)row)->position >= 0;
-}
-
-static bool has_new(const void *row) {
-  return ((const lh_tile *)row)->has_new;
-}
+LH_CELL(type_of, lh_tile, cell->as.text = lh_type_name(lh_type_of(report->snapshot, it->id)))
+LH_ITS(bool, is_vertex, lh_tile, it->kind < LH_TILE_SHARED)
+LH_ITS(bool, is_group, lh_tile, it->kind == LH_TILE_GROUP)
+LH_ITS(bool, has_path, lh_tile, it->path)
+LH_ITS(bool, has_position, lh_tile, it->position >= 0)
+LH_ITS(bool, has_new, lh_tile, it->has_new)
 
 /* Objects are told again in another snapshot by their class or place, and not by themselves. */
 static void before_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -114,12 +92,11 @@ static lh_style style_of(const lh_report *report, const void *row) {
   return is_vertex(row) ? LH_PLAIN : LH_FAINT;
 }
 
-static uint32_t depth_of(const void *row) {
-  return ((const lh_tile *)row)->depth;
-}
+LH_ITS(uint32_t, depth_of, lh_tile, it->depth)
 
 #define ROW lh_tile
-static const lh_column tile_columns[] = {
+static const lh_table tile_table = LH_TABLE_WITH(
+    (.depth = depth_of, .style = style_of), "heap.tile", "part", "parts",
     LH_WORD("kind", NULL, kind, lh_tile_kind_name,
             "\"object\", \"list\", \"tree\", \"group\", \"shared\", \"own\" or \"rest\""),
     LH_COUNT("depth", NULL, depth, "0 for the first"),
@@ -150,15 +127,12 @@ static const lh_column tile_columns[] = {
               LH_ONLY_WHERE(has_position)),
     LH_FLAG("opens", opens, "there is something below", LH_ONLY_WHERE(is_vertex)),
     LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_object)),
-    LH_COMPUTED(NULL, "keeps alive", LH_COLUMN_TEXT, text_of, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "keeps alive", LH_COLUMN_TEXT, text_of, NULL));
 #undef ROW
 
-static const lh_table tile_table = LH_TABLE("heap.tile", "part", "parts", lh_tile, tile_columns,
-                                            .depth = depth_of, .style = style_of);
-
 #define ROW lh_told_tiles
-static const lh_column answer_columns[] = {
+static const lh_table told_tiles_table = LH_TABLE_OF(
+    "heap.tiles", NULL, NULL,
     LH_WORD("by", NULL, by, lh_tree_by_name, "\"object\", \"class\", \"place\" or \"module\""),
     LH_BYTES("whole_bytes", NULL, tiles.whole_bytes, "of the root"),
     LH_BYTES("before_bytes", NULL, tiles.before_bytes, "of the root before", .compute = before_of,
@@ -166,12 +140,8 @@ static const lh_column answer_columns[] = {
     LH_COUNT("positions", NULL, tiles.n_positions, "on the axis of time"),
     LH_ROWS("above", tiles.above, tiles.n_above, &tile_table, "the way from the root to the first"),
     LH_ROWS("rows", tiles.list, tiles.n, &tile_table,
-            "in preorder, biggest first; those below a row add up to it"),
-    LH_END};
+            "in preorder, biggest first; those below a row add up to it"));
 #undef ROW
-
-static const lh_table told_tiles_table =
-    LH_TABLE("heap.tiles", NULL, NULL, lh_told_tiles, answer_columns);
 
 /* }=================================================================================== */
 
@@ -207,9 +177,7 @@ static int ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_b
   return LH_OK;
 }
 
-static uint64_t whole_of_tiles(const void *answer) {
-  return ((const lh_told_tiles *)answer)->tiles.whole_bytes;
-}
+LH_ITS(uint64_t, whole_of_tiles, lh_told_tiles, it->tiles.whole_bytes)
 
 static void free_tiles(void *answer) {
   lh_told_tiles *told = answer;

@@ -24,61 +24,37 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static void name_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  lh_name_of_mark(cell, ((const mark *)row)->info);
-}
+LH_CELL(name_of, mark, lh_name_of_mark(cell, it->info))
 
 static void text_of_mark(lh_report *report, const void *row, lh_cell *cell) {
   bool is_time;
   cell->as.text = lh_keep_text(report, lh_mark_name(((const mark *)row)->info, &is_time));
 }
 
-static void time_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = ((const mark *)row)->info->time_ns;
-}
-
-static void is_snapshot(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.flag = ((const mark *)row)->info->is_snapshot;
-}
+LH_CELL(time_of, mark, cell->as.n = it->info->time_ns)
+LH_CELL(is_snapshot, mark, cell->as.flag = it->info->is_snapshot)
 
 #define ROW mark
-static const lh_column mark_columns[] = {
+static const lh_table mark_table = LH_TABLE_OF(
+    "heap.timeline_mark", "mark", "marks",
     LH_COMPUTED("name", NULL, LH_COLUMN_NAME, name_of, "as the program gave it"),
     LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of_mark,
                 "what people call it: its name or time"),
     LH_COMPUTED("time_ns", NULL, LH_COLUMN_COUNT, time_of, "nanoseconds since 1970, UTC"),
     LH_COMPUTED("is_snapshot", NULL, LH_COLUMN_FLAG, is_snapshot, "a snapshot left it"),
     LH_COUNT("position", NULL, position, "what is there or behind it was allocated after the mark"),
-    LH_COUNT("marks", NULL, n, "so many are in the bin, of which this is the youngest"),
-    LH_END};
+    LH_COUNT("marks", NULL, n, "so many are in the bin, of which this is the youngest"));
 #undef ROW
 
-static const lh_table mark_table =
-    LH_TABLE("heap.timeline_mark", "mark", "marks", mark, mark_columns);
-
-static bool has_class(const void *row) {
-  return ((const lh_layer *)row)->class_index != UINT32_MAX;
-}
-
-static bool has_type(const void *row) {
-  return ((const lh_layer *)row)->type != LH_TYPE_ROOT;
-}
+LH_ITS(bool, has_class, lh_layer, it->class_index != UINT32_MAX)
+LH_ITS(bool, has_type, lh_layer, it->type != LH_TYPE_ROOT)
 
 static bool is_others(const void *row) {
   return !has_type(row);
 }
 
-static bool has_path(const void *row) {
-  return ((const lh_layer *)row)->path != NULL;
-}
-
-static void class_of(lh_report *report, const void *row, lh_cell *cell) {
-  uint32_t class_index = ((const lh_layer *)row)->class_index;
-  cell->as.text = lh_class_at(report->snapshot, class_index)->name;
-}
+LH_ITS(bool, has_path, lh_layer, it->path != NULL)
+LH_CELL(class_of, lh_layer, cell->as.text = lh_class_at(report->snapshot, it->class_index)->name)
 
 static void label_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_layer *layer = row;
@@ -107,24 +83,14 @@ static void set_bins(const lh_report *report, const lh_count *bins, size_t offse
   cell->as.series.n = ((const found *)report->answer)->chart.n_bins;
 }
 
-static void bytes_in_bins(lh_report *report, const void *row, lh_cell *cell) {
-  set_bins(report, ((const lh_layer *)row)->bins, offsetof(lh_count, bytes), cell);
-}
-
-static void objects_in_bins(lh_report *report, const void *row, lh_cell *cell) {
-  set_bins(report, ((const lh_layer *)row)->bins, offsetof(lh_count, objects), cell);
-}
-
-static const char *type_heading(const lh_report *report) {
-  return ((const found *)report->answer)->by == LH_AGES_OF_TYPES ? NULL : "type";
-}
-
-static const char *label_heading(const lh_report *report) {
-  return lh_age_chart_by_name(((const found *)report->answer)->by);
-}
+LH_CELL(bytes_in_bins, lh_layer, set_bins(report, it->bins, offsetof(lh_count, bytes), cell))
+LH_CELL(objects_in_bins, lh_layer, set_bins(report, it->bins, offsetof(lh_count, objects), cell))
+LH_HEADING_OF(type_heading, ((const found *)report->answer)->by == LH_AGES_OF_TYPES ? NULL : "type")
+LH_HEADING_OF(label_heading, lh_age_chart_by_name(((const found *)report->answer)->by))
 
 #define ROW lh_layer
-static const lh_column layer_columns[] = {
+static const lh_table layer_table = LH_TABLE_OF(
+    "heap.timeline_layer", "layer", "layers",
     LH_COMPUTED("label", NULL, LH_COLUMN_TEXT, label_of,
                 "the class, type or path; or \"all others\""),
     LH_WORD("type", NULL, type, lh_type_name, "null of all others", LH_WHERE(has_type)),
@@ -136,16 +102,11 @@ static const lh_column layer_columns[] = {
     LH_BYTES("bytes", NULL, all.bytes, "their shallow sizes"),
     LH_COMPUTED("bin_bytes", NULL, LH_COLUMN_BYTES_SERIES, bytes_in_bins, "in each bin"),
     LH_COMPUTED("bin_objects", NULL, LH_COLUMN_COUNT_SERIES, objects_in_bins, "the same"),
-    LH_BYTES(NULL, "shallow", all.bytes, NULL),
-    LH_SHARE("share", all.bytes),
+    LH_BYTES(NULL, "shallow", all.bytes, NULL), LH_SHARE("share", all.bytes),
     LH_COUNT(NULL, "objects", all.objects, NULL),
     LH_WORD(NULL, NULL, type, lh_type_name, NULL, LH_WHERE(has_type), LH_HEADING(type_heading)),
-    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, told_label_of, NULL, LH_HEADING(label_heading)),
-    LH_END};
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, told_label_of, NULL, LH_HEADING(label_heading)));
 #undef ROW
-
-static const lh_table layer_table =
-    LH_TABLE("heap.timeline_layer", "layer", "layers", lh_layer, layer_columns);
 
 static void begins_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = row;
@@ -155,16 +116,12 @@ static void begins_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.series.n = f->chart.n_bins + 1;
 }
 
-static void bytes_of_all(lh_report *report, const void *row, lh_cell *cell) {
-  set_bins(report, ((const found *)row)->chart.bins, offsetof(lh_count, bytes), cell);
-}
-
-static void objects_of_all(lh_report *report, const void *row, lh_cell *cell) {
-  set_bins(report, ((const found *)row)->chart.bins, offsetof(lh_count, objects), cell);
-}
+LH_CELL(bytes_of_all, found, set_bins(report, it->chart.bins, offsetof(lh_count, bytes), cell))
+LH_CELL(objects_of_all, found, set_bins(report, it->chart.bins, offsetof(lh_count, objects), cell))
 
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.timeline", NULL, NULL,
     LH_WORD("by", NULL, by, lh_age_chart_by_name,
             "what layers are: \"class\", \"type\", \"place\""),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more"),
@@ -185,11 +142,8 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("bin_objects", NULL, LH_COLUMN_COUNT_SERIES, objects_of_all, "the same"),
     LH_ROWS("layers", chart.layers, chart.n_layers, &layer_table,
             "the biggest first; all others last, if there are any"),
-    LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first"),
-    LH_END};
+    LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.timeline", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -273,17 +227,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   return code;
 }
 
-static uint64_t whole_of(const void *out) {
-  return ((const found *)out)->chart.all.bytes;
-}
+LH_ITS(uint64_t, whole_of, found, it->chart.all.bytes)
 
-const lh_question lh_timeline_question = {.name = "timeline",
-                                          .command = "heapview",
-                                          .answer = &answer,
-                                          .main = "layers",
-                                          .ask = ask,
-                                          .whole = whole_of,
-                                          .free = let_go,
-                                          .tell = tell};
+LH_QUESTION(timeline, .command = "heapview", .main = "layers", .whole = whole_of, .free = let_go);
 
 /* }=================================================================================== */

@@ -16,10 +16,7 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static void of_the_top(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->whole = ((const found *)report->answer)->rows->retained_bytes;
-}
+LH_CELL(of_the_top, void, cell->whole = ((const found *)report->answer)->rows->retained_bytes)
 
 /* .listeners: array of Listener 0x55d0c0a3f2e0 */
 static void text_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -42,27 +39,14 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static bool is_no_rest(const void *row) {
-  return ((const lh_branch *)row)->kind != LH_BRANCH_REST;
-}
-
-static void edge_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_branch *b = row;
-  (void)report;
-  cell->as.edge = b->has_edge ? &b->edge : NULL;
-}
-
-static uint32_t depth_of(const void *row) {
-  return ((const lh_branch *)row)->depth;
-}
-
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return ((const lh_branch *)row)->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN;
-}
+LH_ITS(bool, is_no_rest, lh_branch, it->kind != LH_BRANCH_REST)
+LH_CELL(edge_of, lh_branch, cell->as.edge = it->has_edge ? &it->edge : NULL)
+LH_ITS(uint32_t, depth_of, lh_branch, it->depth)
+LH_STYLE(style_of, lh_branch, it->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_branch
-static const lh_column branch_columns[] = {
+static const lh_table branch = LH_TABLE_WITH(
+    (.depth = depth_of, .style = style_of), "heap.branch", "row", "rows",
     LH_WORD("kind", NULL, kind, lh_branch_kind_name,
             "\"object\", \"list\", \"tree\", \"group\" or \"rest\""),
     LH_COUNT("depth", NULL, depth, "0 for the object itself"),
@@ -74,22 +58,17 @@ static const lh_column branch_columns[] = {
     LH_BYTES("retained_bytes", "retained", retained_bytes, "of all of them"),
     LH_SHARE("share", retained_bytes, .compute = of_the_top),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of all of them"),
-    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, text_of, NULL),
-    LH_END};
+    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, text_of, NULL));
 #undef ROW
-
-static const lh_table branch = LH_TABLE("heap.branch", "row", "rows", lh_branch, branch_columns,
-                                        .depth = depth_of, .style = style_of);
 
 #define ROW found
-static const lh_column answer_columns[] = {
-    LH_COUNT("matches", NULL, matches,
-             "how many objects were meant; the one that retains most was taken"),
-    LH_HELD_BY(NULL, id, "its path, null for the root"),
-    LH_ROWS("rows", rows, n, &branch, "in the order of the tree"), LH_END};
+static const lh_table answer =
+    LH_TABLE_OF("heap.under", NULL, NULL,
+                LH_COUNT("matches", NULL, matches,
+                         "how many objects were meant; the one that retains most was taken"),
+                LH_HELD_BY(NULL, id, "its path, null for the root"),
+                LH_ROWS("rows", rows, n, &branch, "in the order of the tree"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.under", NULL, NULL, found, answer_columns);
 
 /* }=================================================================================== */
 
@@ -128,11 +107,5 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-const lh_question lh_under_question = {.name = "under",
-                                       .help = "what OBJECT (or root) keeps alive alone, as a tree",
-                                       .argument = "OBJECT",
-                                       .answer = &answer,
-                                       .main = "rows",
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(under, .help = "what OBJECT (or root) keeps alive alone, as a tree",
+            .argument = "OBJECT", .main = "rows", .free = let_go);

@@ -73,29 +73,13 @@ static const char *ordered_heading(const lh_report *report) {
   return headings[report->request.order];
 }
 
-static const char *allocated_heading(const lh_report *report) {
-  return report->request.order == LH_MOST_ALLOCATED ? NULL : "allocated";
-}
-
-static const char *live_heading(const lh_report *report) {
-  return report->request.order == LH_MOST_LIVE ? NULL : "live";
-}
-
-static const char *allocations_heading(const lh_report *report) {
-  return report->request.order == LH_MOST_LIVE ? NULL : "blocks";
-}
-
-static const char *live_blocks_heading(const lh_report *report) {
-  return report->request.order == LH_MOST_LIVE ? "blocks" : NULL;
-}
-
-static const char *maker_heading(const lh_report *report) {
-  return report->request.by == LH_BY_SITE || report->request.by == LH_BY_STACK ? "by" : NULL;
-}
-
-static const char *type_heading(const lh_report *report) {
-  return report->request.by == LH_BY_TYPE ? NULL : "mostly";
-}
+LH_HEADING_OF(allocated_heading, report->request.order == LH_MOST_ALLOCATED ? NULL : "allocated")
+LH_HEADING_OF(live_heading, report->request.order == LH_MOST_LIVE ? NULL : "live")
+LH_HEADING_OF(allocations_heading, report->request.order == LH_MOST_LIVE ? NULL : "blocks")
+LH_HEADING_OF(live_blocks_heading, report->request.order == LH_MOST_LIVE ? "blocks" : NULL)
+LH_HEADING_OF(maker_heading,
+              report->request.by == LH_BY_SITE || report->request.by == LH_BY_STACK ? "by" : NULL)
+LH_HEADING_OF(type_heading, report->request.by == LH_BY_TYPE ? NULL : "mostly")
 
 static void callers_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_request *request = &report->request;
@@ -104,9 +88,7 @@ static void callers_of(lh_report *report, const void *row, lh_cell *cell) {
   (void)cell;
 }
 
-static bool was_freed(const void *row) {
-  return ((const lh_usage_told *)row)->freed > 0;
-}
+LH_ITS(bool, was_freed, lh_usage_told, it->freed > 0)
 
 /* A part of the ages is beyond what is told apart. */
 static bool has_most_age(const void *row) {
@@ -117,35 +99,12 @@ static const lh_site *site_of(const void *row) {
   return ((const lh_usage_told *)row)->site;
 }
 
-static void source_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  lh_name_asked(cell, site_of(row)->source);
-}
-
-static void function_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  lh_name_asked(cell, site_of(row)->function);
-}
-
-static void c_function_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  lh_name_asked(cell, site_of(row)->c_function);
-}
-
-static void line_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = site_of(row)->line;
-}
-
-static void first_line_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.n = site_of(row)->first_line;
-}
-
-static void maker_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.text = lh_maker_name(site_of(row)->maker);
-}
+LH_CELL(source_of, void, lh_name_asked(cell, site_of(row)->source))
+LH_CELL(function_of, void, lh_name_asked(cell, site_of(row)->function))
+LH_CELL(c_function_of, void, lh_name_asked(cell, site_of(row)->c_function))
+LH_CELL(line_of, void, cell->as.n = site_of(row)->line)
+LH_CELL(first_line_of, void, cell->as.n = site_of(row)->first_line)
+LH_CELL(maker_of, void, cell->as.text = lh_maker_name(site_of(row)->maker))
 
 static void type_name_of(lh_report *report, const void *row, lh_cell *cell) {
   uint8_t type = ((const lh_usage_told *)row)->type;

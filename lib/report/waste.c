@@ -79,27 +79,25 @@ static void places_of(lh_report *report, const void *row, lh_cell *cell) {
 /* }=================================================================================== */
 
 #define ROW kind
-static const lh_column kind_columns[] = {
-    LH_WORD("kind", NULL, kind, lh_waste_kind_name,
-            "\"emptied_tables\", \"empty_slots\", \"small_tables\", \"equal_strings\", "
-            "\"equal_functions\", \"user_values\", \"debug_information\""),
-    LH_BYTES("bytes", NULL, sum.bytes, "that could be given back"),
-    LH_COUNT("objects", NULL, sum.objects, "how many"),
-    LH_COUNT("originals", NULL, sum.originals,
-             "how many different strings or functions the copies are equal to, else 0"),
-    LH_COUNT("by_hash", NULL, sum.by_hash,
-             "of the strings, how many are equal by length and hash, else 0"),
-    LH_COUNT("total_places", NULL, sum.n_rows, "how many there are"),
-    LH_COMPUTED("places", NULL, LH_COLUMN_ROWS, places_of, "those with most bytes first",
-                LH_LIMITED, .rows = &place),
-    LH_END};
+static const lh_table kind_table =
+    LH_TABLE_OF("heap.waste_kind", "kind of less than 1%", "kinds of less than 1%",
+                LH_WORD("kind", NULL, kind, lh_waste_kind_name,
+                        "\"emptied_tables\", \"empty_slots\", \"small_tables\", \"equal_strings\", "
+                        "\"equal_functions\", \"user_values\", \"debug_information\""),
+                LH_BYTES("bytes", NULL, sum.bytes, "that could be given back"),
+                LH_COUNT("objects", NULL, sum.objects, "how many"),
+                LH_COUNT("originals", NULL, sum.originals,
+                         "how many different strings or functions the copies are equal to, else 0"),
+                LH_COUNT("by_hash", NULL, sum.by_hash,
+                         "of the strings, how many are equal by length and hash, else 0"),
+                LH_COUNT("total_places", NULL, sum.n_rows, "how many there are"),
+                LH_COMPUTED("places", NULL, LH_COLUMN_ROWS, places_of,
+                            "those with most bytes first", LH_LIMITED, .rows = &place));
 #undef ROW
 
-static const lh_table kind_table = LH_TABLE("heap.waste_kind", "kind of less than 1%",
-                                            "kinds of less than 1%", kind, kind_columns);
-
 #define ROW found
-static const lh_column answer_columns[] = {
+static const lh_table answer = LH_TABLE_OF(
+    "heap.waste", NULL, NULL,
     LH_BYTES("waste_bytes", NULL, bytes,
              "what could be given back, all kinds together but small_tables, which a program may "
              "need"),
@@ -107,11 +105,8 @@ static const lh_column answer_columns[] = {
              "what collections will take off Lua's table of short strings"),
     LH_BYTES("userdata_block_bytes", NULL, block_bytes, "the blocks of all userdata"),
     LH_INLINE_ROWS("waste", kinds, n_kinds, &kind_table,
-                   "one for each kind, most bytes first, but small_tables last"),
-    LH_END};
+                   "one for each kind, most bytes first, but small_tables last"));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.waste", NULL, NULL, found, answer_columns);
 
 /* {=== The words ====================================================================== */
 
@@ -258,10 +253,5 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_waste_free(it->waste))
 
-const lh_question lh_waste_question = {.name = "waste",
-                                       .help = "what could be given back, and what to do for it",
-                                       .answer = &answer,
-                                       .main = "waste",
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(waste, .help = "what could be given back, and what to do for it", .main = "waste",
+            .free = let_go);

@@ -3,7 +3,6 @@
 */
 #include "lookup.h"
 
-#include "names.h"
 #include "position.h"
 #include "take/raw_code.h"
 

@@ -4,12 +4,264 @@
 #include "track/profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "file.h"
+#include "profile/live_files.h"
 #include "profile_out.h"
+
+/* {=== The file, and how the program comes to no harm by it ========================= */
+
+/* The file is locked while it is written, so that a second state of the program, or a program that
+** it starts, does not take its name away: they would be told the same name by LUA_HEAP. Forked
+** children have the lock, too: so it is given back, and not only closed. */
+
+struct lh_profile_file {
+  lh_file file;
+  char path[PATH_MAX];
+  struct stat status; /* of file.fd, when it was opened */
+  uint64_t bytes;     /* written */
+  pid_t process_id;   /* that writes it */
+  lh_error error;
+};
+
+static int make_absolute(lh_profile_file *f, const char *path, lh_error *error) {
+  size_t used = 0;
+  if (path[0] != '/') {
+    if (!getcwd(f->path, sizeof f->path))
+      return lh_fail_errno(error, errno, "cannot write '%s'", path);
+    used = strlen(f->path);
+    f->path[used++] = '/';
+  }
+  if (strlen(path) >= sizeof f->path - used)
+    return lh_fail_errno(error, ENAMETOOLONG, "cannot write '%s'", path);
+  strcpy(f->path + used, path);
+  return LH_OK;
+}
+
+/* What cannot be opened at all is told by lh_file_open, if it matters. */
+static int check_older(const char *path, lh_error *error) {
+  uint8_t head[8];
+  struct stat status;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return LH_OK;
+  bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+  bool is_other = is_file && (read(fd, head, sizeof head) != (ssize_t)sizeof head ||
+                              memcmp(head, LH_PROFILE_MAGIC, sizeof head) != 0);
+  bool is_busy = is_file && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  (void)close(fd);
+  if (is_busy) return lh_fail_errno(error, EBUSY, "'%s' is being written", path);
+  if (!is_other) return LH_OK;
+  return lh_fail_errno(error, EEXIST, "cannot write '%s', which is no profile", path);
+}
+
+/* Hosts close descriptors, and use the numbers again. */
+static bool is_ours(int fd, const struct stat *status) {
+  struct stat now;
+  return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == status->st_dev &&
+         now.st_ino == status->st_ino;
+}
+
+static void close_file(lh_profile_file *f) {
+  if (!is_ours(f->file.fd, &f->status)) f->file.fd = -1;
+  if (f->file.fd >= 0 && f->process_id == getpid()) (void)flock(f->file.fd, LOCK_UN);
+  lh_file_close(&f->file);
+  f->file = (lh_file){.fd = -1, .folder_fd = -1};
+}
+
+static void file_free(lh_profile_file *f) {
+  if (!f) return;
+  close_file(f);
+  lh_free(f);
+}
+
+/* Makes the path absolute, since the program may go elsewhere. LH_EIO where a file is there that is
+** no profile. */
+static int file_new(lh_profile_file **out, const char *path, lh_error *error) {
+  lh_profile_file *f = lh_alloc_zeroed(1, sizeof *f);
+  if (!f) return lh_fail_memory(error, "opening a profile");
+  f->file.fd = f->file.folder_fd = -1;
+  f->process_id = getpid();
+  int code = make_absolute(f, path, error);
+  if (code == LH_OK) code = check_older(f->path, error);
+  if (code != LH_OK) file_free(f);
+  *out = code == LH_OK ? f : NULL;
+  return code;
+}
+
+/* A file without a name is opened, written to by file_write, and gets its name when it is whole
+** enough, in place of an older one. It stays open until the next one, or is freed. */
+static int file_open(lh_profile_file *f, lh_error *error) {
+  close_file(f);
+  f->bytes = 0;
+  f->error.code = LH_OK;
+  int code = lh_file_open(&f->file, f->path, error);
+  if (code == LH_OK && fstat(f->file.fd, &f->status) != 0)
+    code = lh_fail_errno(error, errno, "cannot write '%s'", f->path);
+  if (code != LH_OK) close_file(f);
+  return code;
+}
+
+/* From then on the descriptor is all that is left of the lh_file. */
+static int file_name(lh_profile_file *f, lh_error *error) {
+  int fd = -1;
+  if (f->error.code != LH_OK) {
+    if (error) *error = f->error;
+  } else if (!lh_file_finish(&f->file) || fstat(f->file.fd, &f->status) != 0) {
+    (void)lh_file_fail(&f->file.failure, f->path, error);
+  } else { /* lh_file_finish may have made another file */
+    fd = f->file.fd;
+    f->file.fd = -1;
+  }
+  close_file(f);
+  f->file.fd = fd;
+  if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB); /* where the file system has none, so be it */
+  return fd < 0 ? LH_EIO : LH_OK;
+}
+
+/* An error number, or 0: then a write may be tried. */
+static int what_forbids(const lh_profile_file *f) {
+  if (f->error.code != LH_OK) return f->error.os_errno;
+  return is_ours(f->file.fd, &f->status) ? 0 : EBADF;
+}
+
+static int write_all(lh_profile_file *f, const void *bytes, size_t n) {
+  f->file.failure.os_errno = 0;
+  return lh_file_write(bytes, n, &f->file) == n ? 0 : f->file.failure.os_errno;
+}
+
+/* An lh_writer: all of it or nothing. After the first failure nothing more. */
+static size_t file_write(const void *data, size_t n, void *payload) {
+  lh_profile_file *f = payload;
+  int os_errno = what_forbids(f);
+  if (os_errno == 0) {
+    os_errno = write_all(f, data, n);
+    /* The half of a block would be read as a cut: so it is, at a place that was chosen. */
+    if (os_errno != 0 && (ftruncate(f->file.fd, (off_t)f->bytes) != 0 ||
+                          lseek(f->file.fd, (off_t)f->bytes, SEEK_SET) < 0))
+      f->status.st_ino = 0; /* and no more is written behind it */
+  }
+  if (os_errno != 0) {
+    if (f->error.code == LH_OK)
+      (void)lh_fail_errno(&f->error, os_errno, "cannot write '%s'", f->path);
+    return 0;
+  }
+  f->bytes += n;
+  return n;
+}
+
+/* Tries once more after a failure: the end of the file. */
+static void file_retry(lh_profile_file *f) {
+  f->error.code = LH_OK;
+}
+
+static const lh_error *file_error(const lh_profile_file *f) {
+  return f->error.code == LH_OK ? NULL : &f->error;
+}
+
+/* }=================================================================================== */
+
+/* {=== For a watcher ================================================================ */
+
+/* The watcher is another process, who may look at this process's descriptors in /proc/PID/fd. There
+** are two files in memory. "luaheap-profile" holds the profile. It is replaced, as a whole,
+** by one with the profile as it is now: by dup3, so that a watcher who has opened it reads on in
+** the old file, and who opens it finds the old one or the new one, which has another inode number.
+**
+** "luaheap-request" is empty, and sealed so that nobody can ever write into it. A watcher asks by a
+** lock: on the byte whose number is the inode number of the profile that is there. The lock says
+** "this profile is old", so the new profile answers each watcher, and nobody has to take a lock
+** away. The kernel does that when the watcher ends. This process looks for the lock each 20 ms, and
+** only while it allocates: two calls of fcntl, which wait for nothing. A program that allocates
+** nothing does not answer.
+**
+** Who may profit? The watcher may be root, and this process its enemy. The watcher writes nothing
+** into what it finds here, since there is nothing to be written: lib/profile/tracked.c tells what
+** it believes. The other way round, a watcher needs a debugger's rights to take the lock, and can
+** do no more by it than ask, 50 times a second at most. */
+
+#define BETWEEN_LOOKS_NS UINT64_C(20000000)
+
+struct lh_live {
+  int request_fd, profile_fd;
+  uint64_t looked_ns;
+  struct stat request_status, profile_status;
+};
+
+static int make_file(const char *name, struct stat *status) {
+  int fd = lh_move_up(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (fd < 0 || fstat(fd, status) == 0) return fd;
+  (void)close(fd);
+  return -1;
+}
+
+/* An empty file that stays empty; -1: the system has none. */
+static int make_sealed(const char *name, struct stat *status) {
+  int fd = make_file(name, status);
+  if (fd < 0 || fcntl(fd, F_ADD_SEALS, LH_LIVE_SEALS) == 0) return fd;
+  (void)close(fd);
+  return -1;
+}
+
+void lh_live_free(lh_live *live) {
+  if (!live) return;
+  if (is_ours(live->request_fd, &live->request_status)) (void)close(live->request_fd);
+  if (is_ours(live->profile_fd, &live->profile_status)) (void)close(live->profile_fd);
+  lh_free(live);
+}
+
+lh_live *lh_live_new(void) {
+  lh_live *live = lh_alloc_zeroed(1, sizeof *live);
+  if (!live) return NULL;
+  live->profile_fd = -1;
+  live->request_fd = make_sealed(LH_LIVE_REQUEST, &live->request_status);
+  if (live->request_fd >= 0) live->profile_fd = make_sealed(LH_LIVE_PROFILE, &live->profile_status);
+  if (live->profile_fd >= 0) return live;
+  lh_live_free(live);
+  return NULL;
+}
+
+/* Does a watcher ask for a new profile? Looks each 20 ms, and costs nothing in between. By its
+** seals the descriptor is still a file in memory, which asks no server. */
+static bool live_is_asked(lh_live *live, uint64_t now_ns) {
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+  if (now_ns - live->looked_ns < BETWEEN_LOOKS_NS) return false;
+  live->looked_ns = now_ns;
+  lock.l_start = lh_live_byte(live->profile_status.st_ino);
+  return fcntl(live->request_fd, F_GET_SEALS) == LH_LIVE_SEALS &&
+         fcntl(live->request_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+static size_t write_file(const void *data, size_t n, void *payload) {
+  const int *fd = payload;
+  const struct iovec all = {(void *)(uintptr_t)data, n};
+  return lh_write_unharmed(*fd, &all, 1) == (ssize_t)n ? n : 0;
+}
+
+void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer) {
+  struct stat status;
+  lh_profile_blocks to;
+  if (!is_ours(live->profile_fd, &live->profile_status)) return;
+  int fd = make_file(LH_LIVE_PROFILE, &status);
+  if (fd < 0) return;
+  lh_profile_blocks_begin(&to, buffer, write_file, &fd);
+  lh_counting_write(out, &to, false);
+  if (fcntl(fd, F_ADD_SEALS, LH_LIVE_SEALS) == 0 && dup3(fd, live->profile_fd, O_CLOEXEC) >= 0)
+    live->profile_status = status;
+  (void)close(fd);
+}
+
+/* }=================================================================================== */
 
 /* After so many bytes of events the time is looked at, and a record of it is put. */
 enum { TICK_BYTES = 1024, TIME_BYTES = 1 + LH_MAX_VARINT };
@@ -28,8 +280,7 @@ static bool is_forked(const lh_profile_out *out) {
 
 static size_t write_block(const void *data, size_t n, void *payload) {
   lh_profile_out *out = payload;
-  if (out->is_open && (is_forked(out) || lh_profile_file_write(data, n, out->file) < n))
-    out->is_open = false;
+  if (out->is_open && (is_forked(out) || file_write(data, n, out->file) < n)) out->is_open = false;
   if (!out->is_open) return 0;
   out->n_written = out->n_events;
   return n;
@@ -103,23 +354,19 @@ uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
   return out->to.at;
 }
 
-static size_t write_whole(const void *data, size_t n, void *payload) {
-  return lh_profile_file_write(data, n, payload);
-}
-
 /* An aggregate takes the place of the one before. */
 static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
-  int code = lh_profile_file_open(out->file, error);
+  int code = file_open(out->file, error);
   if (code != LH_OK) return code;
   lh_profile_blocks to;
-  lh_profile_blocks_begin(&to, out->other_buffer, write_whole, out->file);
+  lh_profile_blocks_begin(&to, out->other_buffer, file_write, out->file);
   lh_counting_write(out, &to, is_final);
-  return lh_profile_file_name(out->file, error);
+  return file_name(out->file, error);
 }
 
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
   int os_errno = errno;
-  bool is_asked = out->live && lh_live_is_asked(out->live, now_ns);
+  bool is_asked = out->live && live_is_asked(out->live, now_ns);
   bool is_due = out->is_open && !out->has_events && now_ns - out->flushed_ns >= REWRITE_NS;
   if ((!is_asked && !is_due) || is_forked(out)) {
     errno = os_errno;
@@ -145,7 +392,7 @@ static size_t mapped_bytes(void) {
 static void free_out(lh_profile_out *out) {
   lh_live_free(out->live);
   lh_counting_free(out->counting);
-  lh_profile_file_free(out->file);
+  file_free(out->file);
   lh_free_pages(out, mapped_bytes());
 }
 
@@ -163,12 +410,12 @@ static void take_options(lh_profile_out *out, const lh_profile_options *options)
 
 /* Header and facts; then the file has its name, and all else is added to it. */
 static int begin_events(lh_profile_out *out, lh_error *error) {
-  int code = lh_profile_file_open(out->file, error);
+  int code = file_open(out->file, error);
   if (code != LH_OK) return code;
   lh_profile_blocks_begin(&out->to, out->to.buffer, write_block, out);
   lh_profile_blocks_facts(&out->to, out, false);
   lh_profile_blocks_next(&out->to, LH_BLOCK_RECORDS);
-  return lh_profile_file_name(out->file, error);
+  return file_name(out->file, error);
 }
 
 static int begin(lh_profile_out *out, lh_error *error) {
@@ -179,7 +426,7 @@ static int begin(lh_profile_out *out, lh_error *error) {
   }
   if (options->is_live) out->live = lh_live_new();
   if (!options->path) return LH_OK;
-  int code = lh_profile_file_new(&out->file, options->path, error);
+  int code = file_new(&out->file, options->path, error);
   if (code != LH_OK) return code;
   out->is_open = true;
   return out->has_events ? begin_events(out, error) : rewrite(out, false, error);
@@ -203,7 +450,7 @@ int lh_profile_begin(lh_profile_out **result, const lh_profile_options *options,
 }
 
 const char *lh_profile_trouble(const lh_profile_out *out) {
-  const lh_error *error = out->file && out->has_events ? lh_profile_file_error(out->file) : NULL;
+  const lh_error *error = out->file && out->has_events ? file_error(out->file) : NULL;
   if (error) return error->message;
   return out->trouble.code == LH_OK ? NULL : out->trouble.message;
 }
@@ -226,8 +473,8 @@ static int end_events(lh_profile_out *out, lh_error *error) {
   end_block(out);
   lh_profile_blocks_end(&out->to, out, out->n_events, true);
   if (!out->is_open) {
-    out->trouble = *lh_profile_file_error(out->file);
-    lh_profile_file_retry(out->file);
+    out->trouble = *file_error(out->file);
+    file_retry(out->file);
     out->is_open = true;
     lh_profile_blocks_end(&out->to, out, out->n_events, true);
   }

@@ -9,7 +9,7 @@
 **
 ** An aggregate (profile_counts.c) has a row of counters for each stack and type instead, which
 ** takes some 15 ns an event, and is written anew each ten seconds and at the end. So it is what a
-** watcher from outside is shown, too (profile_live.c).
+** watcher from outside is shown, too.
 **
 ** The file has its name from the start, with header and facts in it, since a program that is killed
 ** shall leave a profile. A profile of this name is replaced at that moment, as is an empty file;

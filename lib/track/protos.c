@@ -4,8 +4,232 @@
 */
 #include "protos.h"
 
-#include "names.h"
 #include "take/raw_code.h"
+
+/* {=== Names ======================================================================== */
+
+/* Nothing is followed but what the collector follows, too; all indexes are
+** checked, so a name that is read wrong in a patched Lua is only a wrong name. */
+
+/* A name that is put together; what is too long is cut. */
+typedef struct text {
+  char *bytes;
+  size_t n;
+} text;
+
+static void add(text *t, const char *bytes, size_t n) {
+  size_t room = LH_NAME_BYTES - t->n;
+  if (n > room) n = room;
+  memcpy(t->bytes + t->n, bytes, n);
+  t->n += n;
+}
+
+static void add_string(text *t, const raw_string *s) {
+  if (s) add(t, s->contents, raw_string_length(s));
+}
+
+/* Lua marks its reserved words, which are all short. */
+static bool is_identifier(const raw_string *s) {
+  size_t n = raw_string_length(s);
+  if (n == 0 || (s->type == RAW_SHORT_STRING && s->extra > 0)) return false;
+  for (size_t i = 0; i < n; i++) {
+    char c = s->contents[i];
+    bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!is_letter && (i == 0 || c < '0' || c > '9')) return false;
+  }
+  return true;
+}
+
+/* "off" or "Bus.off", and for a key that is no identifier "Bus[\"(\"]", as in paths. */
+static void add_field(text *t, const char *separator, const raw_string *key) {
+  if (!key) return;
+  if (is_identifier(key)) {
+    if (t->n > 0) add(t, separator, 1);
+    add_string(t, key);
+    return;
+  }
+  add(t, "[\"", 2);
+  for (size_t i = 0; i < raw_string_length(key) && t->n < LH_NAME_BYTES; i++) {
+    char c = key->contents[i];
+    if (c == '"' || c == '\\') add(t, "\\", 1);
+    add(t, &c, 1);
+  }
+  add(t, "\"]", 2);
+}
+
+static bool is_method(const raw_proto *p) {
+  return p->n_parameters > 0 && p->n_locals > 0 && lh_is_text(p->locals[0].name, "self");
+}
+
+/* Of the function that is next in the iteration. */
+static size_t name_nested(const lh_nested *nested, char *out) {
+  text t = {out, 0};
+  if (!nested->name) return 0;
+  add_string(&t, nested->table);
+  add_field(&t, is_method(nested->proto) ? ":" : ".", nested->name);
+  return t.n;
+}
+
+/* Is A a register that the instruction sets? */
+static bool sets_a(unsigned opcode) {
+  static const struct {
+    uint8_t first, last;
+  } others[] = {{10, 10}, {15, 18}, {46, 48}, {54, 66}, {70, 72}, {75, 76}, {78, 78}, {82, 127}};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    if (opcode >= others[i].first && opcode <= others[i].last) return false;
+  }
+  return true;
+}
+
+static bool sets(uint32_t i, unsigned reg) {
+  unsigned a = raw_operand_a(i);
+  switch (raw_opcode(i)) {
+    case RAW_OP_LOADNIL: return reg >= a && reg <= a + raw_operand_b(i);
+    case RAW_OP_TFORCALL: return reg >= a + 2;
+    case RAW_OP_CALL:
+    case RAW_OP_TAILCALL: return reg >= a;
+    default: return reg == a && sets_a(raw_opcode(i));
+  }
+}
+
+/* The instruction before `last` that has set the register; -1: it depends on a jump. */
+static int32_t find_setter(const raw_proto *p, int32_t last, unsigned reg) {
+  int32_t found = -1, joined = 0; /* what is before `joined` may have been jumped over */
+  for (int32_t pc = 0; pc < last; pc++) {
+    uint32_t i = p->code[pc];
+    if (raw_opcode(i) == RAW_OP_JMP) {
+      int32_t to = pc + 1 + raw_jump(i);
+      if (to <= last && to > joined) joined = to;
+    } else if (sets(i, reg)) {
+      found = pc < joined ? -1 : pc;
+    }
+  }
+  return found;
+}
+
+/* The local variable that is in the register at the position. */
+static const raw_string *local_at(const raw_proto *p, int32_t pc, unsigned reg) {
+  for (int32_t i = 0; i < p->n_locals; i++) {
+    const raw_local *l = &p->locals[i];
+    if (!l->name || l->start_pc > pc) break;
+    if (pc < l->end_pc && reg-- == 0) return l->name;
+  }
+  return NULL;
+}
+
+static const raw_string *register_name(const raw_proto *p, int32_t pc, unsigned reg) {
+  enum { MOST_MOVES = 4 };
+  for (int moves = 0; moves < MOST_MOVES; moves++) {
+    const raw_string *local = local_at(p, pc, reg);
+    if (local) return local;
+    pc = find_setter(p, pc, reg);
+    if (pc < 0) return NULL;
+    uint32_t i = p->code[pc];
+    switch (raw_opcode(i)) {
+      case RAW_OP_MOVE: reg = raw_operand_b(i); break;
+      case RAW_OP_GETUPVAL: return lh_upvalue_name(p, raw_operand_b(i));
+      case RAW_OP_GETTABUP:
+      case RAW_OP_GETFIELD: return lh_constant_string(p, raw_operand_c(i));
+      case RAW_OP_SELF: return raw_operand_k(i) ? lh_constant_string(p, raw_operand_c(i)) : NULL;
+      default: return NULL;
+    }
+  }
+  return NULL;
+}
+
+size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out) {
+  text t = {out, 0};
+  if (pc < caller->code || pc >= caller->code + caller->n_code) return 0;
+  uint32_t i = *pc;
+  bool is_call = raw_opcode(i) == RAW_OP_CALL || raw_opcode(i) == RAW_OP_TAILCALL;
+  if (is_call) {
+    add_field(&t, "", register_name(caller, (int32_t)(pc - caller->code), raw_operand_a(i)));
+  }
+  return t.n;
+}
+
+static const raw_string *string_key(const raw_slot *slot) {
+  bool is_string = slot->key_type == (RAW_SHORT_STRING | RAW_COLLECTABLE);
+  return is_string && !raw_is_empty(slot->value_type) ? (const void *)slot->key.object : NULL;
+}
+
+static const raw_table *table_value(const raw_slot *slot) {
+  bool is_table = slot->value_type == (RAW_TABLE | RAW_COLLECTABLE);
+  return is_table ? (const void *)slot->value.object : NULL;
+}
+
+static const void *c_function_value(const raw_slot *slot) {
+  if (slot->value_type == RAW_LIGHT_C_FUNCTION) return slot->value.pointer;
+  if (slot->value_type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;
+  return ((const raw_c_closure *)(const void *)slot->value.object)->function;
+}
+
+static const raw_table *find_table(const raw_table *table, const char *key) {
+  for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
+    if (lh_is_text(string_key(&table->slots[i]), key)) return table_value(&table->slots[i]);
+  }
+  return NULL;
+}
+
+/* Of all names that are found the first in the order of bytes stays. */
+typedef struct search {
+  const void *function;
+  text best;
+} search;
+
+static bool is_before(const text *a, const text *b) {
+  int order = memcmp(a->bytes, b->bytes, a->n < b->n ? a->n : b->n);
+  return order < 0 || (order == 0 && a->n < b->n);
+}
+
+/* `holder`: NULL for _G, whose functions have their own names alone. */
+static void search_table(search *s, const raw_table *table, const raw_string *holder,
+                         const char *separator) {
+  char bytes[LH_NAME_BYTES];
+  for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
+    const raw_string *key = string_key(&table->slots[i]);
+    if (!key || c_function_value(&table->slots[i]) != s->function) continue;
+    text t = {.bytes = bytes};
+    add_string(&t, holder);
+    add_field(&t, separator, key);
+    if (s->best.n == 0 || is_before(&t, &s->best)) {
+      memcpy(s->best.bytes, t.bytes, t.n);
+      s->best.n = t.n;
+    }
+  }
+}
+
+static void search_modules(search *s, const raw_table *registry) {
+  const raw_table *loaded = find_table(registry, "_LOADED");
+  for (uint64_t i = 0; loaded && i < raw_hash_slots(loaded); i++) {
+    const raw_string *name = string_key(&loaded->slots[i]);
+    const raw_table *module = table_value(&loaded->slots[i]);
+    if (!name || !module) continue;
+    search_table(s, module, lh_is_text(name, "_G") ? NULL : name, ".");
+  }
+}
+
+static void search_metatables(search *s, const raw_table *registry) {
+  for (uint64_t i = 0; i < raw_hash_slots(registry); i++) {
+    const raw_string *name = string_key(&registry->slots[i]);
+    const raw_table *metatable = table_value(&registry->slots[i]);
+    if (!name || !metatable || lh_is_text(name, "_LOADED")) continue;
+    const raw_table *methods = find_table(metatable, "__index");
+    if (methods) search_table(s, methods, name, ":");
+    search_table(s, metatable, name, ".");
+  }
+}
+
+size_t lh_name_c_function(const char *global, const void *function, char *out) {
+  search s = {function, {out, 0}};
+  const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
+  if (registry->type != (RAW_TABLE | RAW_COLLECTABLE)) return 0;
+  search_modules(&s, (const void *)registry->as.object);
+  if (s.best.n == 0) search_metatables(&s, (const void *)registry->as.object);
+  return s.best.n;
+}
+
+/* }=================================================================================== */
 
 void lh_protos_free(lh_protos *protos) {
   for (uint32_t i = 1; i <= protos->n; i++) lh_free(protos->known[i].name);
@@ -80,7 +304,7 @@ static bool is_whole(const raw_proto *p) {
 
 static void note_name(lh_known_proto *p, const lh_nested *nested) {
   char name[LH_NAME_BYTES];
-  size_t n = lh_name_nested(nested, name);
+  size_t n = name_nested(nested, name);
   if (n == 0 || p->name) return;
   p->name = lh_alloc(n + 1, 1);
   if (!p->name) return;

@@ -1,24 +1,22 @@
 /*
 ** recorder.h - what the parts of the recorder are, and who calls whom. Private to lib/track.
 **
-**     track.c      its life: options, start, stop, the state that closes, a forked child
+**     track.c      its life: options, start, stop, the state that closes, a forked child, the end
+**                  of the process
 **     allocate.c   the allocation functions, one for each way to keep the life of a block:
 **                  allocate_pool.c, allocate_trailer.c, allocate_host.c
 **     pool.c       small blocks of our own, each with its life behind it
-**     blocks.c     a hash of blocks that the host gave: their lives
-**     before.c     the blocks that were there before
+**     blocks.c     a hash of blocks that the host gave: their lives; and those there before
 **     sample.c     which allocations are sampled
-**     running.c    the coroutine that runs; functions.c: C functions that run no other one
+**     running.c    the coroutine that runs, and C functions that run no other one
 **     position.c   the instruction at which its innermost Lua function stands
 **     stacks.c     from both to a stack, whose callers are known
 **     lookup.c     from an instruction to its site; definitions.c: what has a number, by contents
-**     protos.c     the prototypes that are there; names.c: what functions are called
+**     protos.c     the prototypes that are there, and what functions are called
 **     index.c      the hash index of numbers by which these find what they know
 **     calls.c      the call hook of `time`
 **     profile.c    the profile: of events, or of counts (profile_counts.c), in blocks
-**                  (profile_blocks.c), for a file (profile_file.c) or another process
-**                  (profile_live.c)
-**     exit.c       completes profiles when the process ends
+**                  (profile_blocks.c), for a file or another process
 **
 ** An allocation goes through them like this:
 **
@@ -111,7 +109,7 @@ struct lh_recorder {
   uint64_t exact_bytes;          /* a collection after so many; 0: when Lua likes */
   uint64_t exact_next;           /* by the clock */
   uint64_t n_live;               /* blocks with a trailer */
-  struct lh_recorder *next_open; /* of exit.c */
+  struct lh_recorder *next_open; /* of those with a profile */
   void (*report)(const char *trouble, const char *log); /* of the profile; NULL: nobody is told */
   char *log;                                            /* NULL: "" */
   bool has_stacks;                                      /* else a stack is its site alone */

@@ -60,7 +60,7 @@ struct lh_running {
   const void *exit, *warn;              /* and those that may */
 };
 
-/* Learns the standard library's functions from a state of its own (functions.c; 150 us), and
+/* Learns the standard library's functions from a state of its own (150 us), and
 ** notes the threads that are there. NULL: out of memory. Of the recorder's layout, global and
 ** main_thread; L is the thread that runs. */
 lh_running *lh_running_new(lh_recorder *r, lua_State *L);
@@ -73,12 +73,7 @@ void lh_running_born(lh_running *running, void *block);
 /* A block goes, also one that was no thread's. */
 void lh_running_died(lh_running *running, const void *block);
 
-/* functions.c: fills in what is known of C functions; nothing where the host hides them. */
-void lh_functions_learn(lh_running *running);
 bool lh_functions_has(const lh_functions *set, const void *function);
-
-/* The C function that a value is; NULL: another one. */
-const void *lh_c_function_of(const raw_value *value);
 
 /* In a function that calls __builtin_unwind_init, registers are saved so many words below its frame
 ** address, or above it. */

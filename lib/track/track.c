@@ -12,17 +12,83 @@
 ** The program may take away the first with its debug library, the second by a function of its own:
 ** both are asked.
 */
+#include <pthread.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "allocate.h"
-#include "before.h"
 #include "calls.h"
-#include "exit.h"
 #include "luaheap_track.h"
 #include "pool.h"
 #include "profile.h"
+#include "running.h"
 #include "sample.h"
 #include "take/watch.h"
+
+/* {=== Profiles of states that nobody closes ======================================== */
+
+/* os.exit() ends the process and not the state. So here is a list of all recorders that write a
+** profile, for a function of atexit: one of the two things that the library keeps for the whole
+** process; the other one is in lib/take/watch_signal.c.
+**
+** A process may be forked while another of its threads has the lock, which nobody would give back
+** in the child: there it is made anew. The list is whole at any instant, since one store changes
+** it. It is not locked before a fork, which may come in a signal handler of who has the lock. */
+
+static struct {
+  pthread_mutex_t lock;
+  lh_recorder *first;
+  bool is_heard; /* atexit knows of us */
+} open_profiles = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Completes the profile where nobody asked for that, and reports what could not be written. */
+static void complete_profile(lh_recorder *r) {
+  lh_error error;
+  if (lh_profile_end(r->profile, &error) < 0 && r->report) {
+    r->report(error.message, r->log ? r->log : "");
+  }
+  r->profile = NULL;
+}
+
+static void on_exit_of_process(void) {
+  if (pthread_mutex_trylock(&open_profiles.lock) != 0) return; /* in a handler, amid a change */
+  for (lh_recorder *r = open_profiles.first; r; r = r->next_open) {
+    if (!r->running || r->running->owner != lh_os_thread()) continue;
+    if (r->calls) lh_calls_complete(r->calls);
+    complete_profile(r);
+  }
+  open_profiles.first = NULL;
+  (void)pthread_mutex_unlock(&open_profiles.lock);
+}
+
+static void on_fork_of_process(void) {
+  (void)pthread_mutex_init(&open_profiles.lock, NULL);
+}
+
+/* From now on r->profile is completed when the process ends by exit(), if that is called in the OS
+** thread that runs the state; another one must not touch it. Where there is no memory for that, the
+** last second of the profile is lost. */
+static void complete_at_exit(lh_recorder *r) {
+  (void)pthread_mutex_lock(&open_profiles.lock);
+  if (!open_profiles.is_heard) {
+    open_profiles.is_heard =
+        pthread_atfork(NULL, NULL, on_fork_of_process) == 0 && atexit(on_exit_of_process) == 0;
+  }
+  r->next_open = open_profiles.first;
+  __atomic_store_n(&open_profiles.first, r, __ATOMIC_RELEASE);
+  (void)pthread_mutex_unlock(&open_profiles.lock);
+}
+
+/* Not any more. Harmless where it was not to be. */
+static void forget_at_exit(lh_recorder *r) {
+  (void)pthread_mutex_lock(&open_profiles.lock);
+  lh_recorder **at = &open_profiles.first;
+  while (*at && *at != r) at = &(*at)->next_open;
+  if (*at) *at = r->next_open;
+  (void)pthread_mutex_unlock(&open_profiles.lock);
+}
+
+/* }=================================================================================== */
 
 #pragma weak luaL_newstate
 
@@ -198,7 +264,7 @@ static void stop(lua_State *L, lh_recorder *r) {
   r->told = 0;
   r->left_bytes = INT64_MAX / 2;
   r->clock_base = (int64_t)now + r->left_bytes;
-  lh_forget_at_exit(r);
+  forget_at_exit(r);
 }
 
 /* After that, and after the profile, which asks for calls. */
@@ -222,7 +288,7 @@ static int stop_as_asked(lua_State *L, lh_recorder *r, lh_error *error) {
 
 static void stop_at_end(lua_State *L, lh_recorder *r) {
   stop(L, r);
-  lh_complete_profile(r);
+  complete_profile(r);
   free_parts(r);
 }
 
@@ -261,7 +327,7 @@ static int begin_profile(lh_recorder *r, const lh_track_options *options, lh_err
                                 .calls = r->calls,
                                 .counts = lh_calls_counts};
   int rc = lh_profile_begin(&r->profile, &of_file, error);
-  if (rc == LH_OK) lh_complete_at_exit(r);
+  if (rc == LH_OK) complete_at_exit(r);
   return rc;
 }
 
@@ -390,11 +456,11 @@ void lh_recorder_define(const lh_recorder *r, lh_put_bytes *put, void *payload) 
 }
 
 uint64_t lh_recorder_longest(const lh_recorder *r) {
-  return r->stacks ? lh_stacks_longest(r->stacks) : 0;
+  return r->stacks ? lh_definitions_longest(&r->stacks->definitions) : 0;
 }
 
 uint32_t lh_recorder_stacks(const lh_recorder *r) {
-  return r->stacks ? lh_stacks_count(r->stacks) : 0;
+  return r->stacks ? r->stacks->definitions.n_stacks : 0;
 }
 
 lh_stack_counts lh_recorder_counts(const lh_recorder *r, lh_stack_id stack) {

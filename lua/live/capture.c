@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host.h"
 #include "live.h"
 
 static const char capture_key = 0; /* registry[&capture_key] is the metatable of captures */
@@ -239,12 +240,7 @@ static int save(lua_State *L) {
   const char *path = luaL_checklstring(L, 2, &length);
   lh_error error;
   luaL_argcheck(L, length > 0 && strlen(path) == length, 2, "no path");
-  if (lh_save(c->bytes, c->size, path, &error) < 0) {
-    lua_pushnil(L);
-    lua_pushstring(L, error.message);
-    lua_pushinteger(L, error.os_errno);
-    return 3;
-  }
+  if (lh_save(c->bytes, c->size, path, &error) < 0) return hl_fail(L, &error);
   c->saved = true;
   lua_pushinteger(L, (lua_Integer)c->size);
   return 1;

@@ -32,72 +32,28 @@ const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of) {
   return e ? &e->edge : NULL;
 }
 
-static const lh_edge *check_edge(lua_State *L) {
-  const edge *e = hr_check_is(L, 1, hr_edge_kind);
-  hr_check_kept(L, 1, e->of);
-  return &e->edge;
-}
-
-static int push_number(lua_State *L, uint32_t n) {
-  if (n == 0) return 0;
-  lua_pushinteger(L, n);
-  return 1;
-}
-
-static int get_source(lua_State *L) {
-  return hr_return_object(L, check_edge(L)->source);
-}
-
-static int get_target(lua_State *L) {
-  return hr_return_object(L, check_edge(L)->target);
-}
-
-static int get_kind(lua_State *L) {
-  lua_pushstring(L, lh_edge_kind_name(check_edge(L)->kind));
-  return 1;
-}
-
-/* As the commands print it; it takes the names of functions, so what they are called. */
-static int get_label(lua_State *L) {
-  const lh_edge *e = check_edge(L);
-  hr_snapshot *of = ((edge *)lua_touserdata(L, 1))->of;
-  hr_push_text(L, of, lh_edge_text(hr_analysed(L, of), e));
-  return 1;
-}
-
-static int get_weak(lua_State *L) {
-  lua_pushboolean(L, check_edge(L)->weak);
-  return 1;
-}
-
-/* By ignore(), when the edge was made. */
-static int get_left_out(lua_State *L) {
-  lua_pushboolean(L, check_edge(L)->left_out);
-  return 1;
-}
-
-static int get_key(lua_State *L) {
-  const lh_edge *e = check_edge(L);
+/* A field. The label is as the commands print it: it takes the names of functions, so what they are
+** called. left_out: by ignore(), when the edge was made. */
+static int get_field(lua_State *L) {
+  const edge *of_edge = hr_check_is(L, 1, hr_edge_kind);
+  const lh_edge *e = &of_edge->edge;
+  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  hr_check_kept(L, 1, of_edge->of);
+  if (strcmp(key, "source") == 0) return hr_return_object(L, e->source);
+  if (strcmp(key, "target") == 0) return hr_return_object(L, e->target);
+  if (strcmp(key, "holder") == 0) return hr_return_object(L, e->holder);
+  if (strcmp(key, "name") == 0 && e->name != LH_NO_OBJECT)
+    return hr_return_value(L, (lh_value){LH_VALUE_OBJECT, {.object = e->name}});
   bool has_key = e->kind == LH_EDGE_VALUE || e->kind == LH_EDGE_KEY || e->kind == LH_EDGE_EPHEMERON;
-  return has_key ? hr_return_value(L, e->key) : 0;
-}
-
-static int get_name(lua_State *L) {
-  const lh_edge *e = check_edge(L);
-  if (e->name == LH_NO_OBJECT) return 0;
-  return hr_return_value(L, (lh_value){LH_VALUE_OBJECT, {.object = e->name}});
-}
-
-static int get_holder(lua_State *L) {
-  return hr_return_object(L, check_edge(L)->holder);
-}
-
-static int get_line(lua_State *L) {
-  return push_number(L, check_edge(L)->line);
-}
-
-static int get_ordinal(lua_State *L) {
-  return push_number(L, check_edge(L)->ordinal);
+  if (strcmp(key, "key") == 0) return has_key ? hr_return_value(L, e->key) : 0;
+  if (strcmp(key, "kind") == 0) return (lua_pushstring(L, lh_edge_kind_name(e->kind)), 1);
+  if (strcmp(key, "weak") == 0) return (lua_pushboolean(L, e->weak), 1);
+  if (strcmp(key, "left_out") == 0) return (lua_pushboolean(L, e->left_out), 1);
+  if (strcmp(key, "line") == 0 && e->line != 0) return (lua_pushinteger(L, e->line), 1);
+  if (strcmp(key, "ordinal") == 0 && e->ordinal != 0) return (lua_pushinteger(L, e->ordinal), 1);
+  if (strcmp(key, "label") != 0) return 0;
+  hr_push_text(L, of_edge->of, lh_edge_text(hr_analysed(L, of_edge->of), e));
+  return 1;
 }
 
 /* }=================================================================================== */
@@ -278,17 +234,12 @@ int hr_referrers(lua_State *L) {
 /* }=================================================================================== */
 
 void hr_open_edges(lua_State *L) {
-  static const luaL_Reg none[] = {{NULL, NULL}};
-  static const luaL_Reg fields[] = {
-      {"holder", get_holder}, {"key", get_key},           {"kind", get_kind},
-      {"label", get_label},   {"left_out", get_left_out}, {"line", get_line},
-      {"name", get_name},     {"ordinal", get_ordinal},   {"source", get_source},
-      {"target", get_target}, {"weak", get_weak},         {NULL, NULL}};
   static const luaL_Reg events[] = {
       {"__len", count_edges}, {"__index", edge_at}, {"__gc", collect_list}, {NULL, NULL}};
   const char *const lists[] = {hr_path_kind, hr_referrers_kind};
   hr_new_kind(L, hr_edge_kind);
-  hr_set_index(L, none, fields, NULL);
+  lua_pushcfunction(L, get_field);
+  lua_setfield(L, -2, "__index");
   hr_keep_kind(L, hr_edge_kind);
   lua_pop(L, 1);
   for (size_t i = 0; i < 2; i++) {

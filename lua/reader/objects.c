@@ -7,6 +7,80 @@
 
 #include "handles.h"
 
+/* {=== Where objects were allocated ================================================= */
+
+/* A site is a table that prints as its text; a stack is a list of them, the site itself first and
+** its outermost caller last, with what was made and freed there. */
+
+/* A stack that is deeper was made up: Lua's own have at most 200 calls of C and fold recursion. */
+enum { MOST_CALLS = 1000, TOLD_CALLERS = 1 };
+
+/* object.site: its text; nil where it is not known. */
+static int get_site(lua_State *L) {
+  const hr_object *o = hr_check_object(L);
+  const lh_snapshot *snapshot = hr_opened(L, o->of);
+  lh_stack_id stack = lh_object_stack(snapshot, o->id);
+  if (stack == 0) return 0;
+  hr_push_text(L, o->of, lh_stack_text(lh_snapshot_sites(snapshot), stack, 0));
+  return 1;
+}
+
+/* Pushes a site of the snapshot, which is held. */
+static void push_site(lua_State *L, hr_snapshot *of, const lh_site *site) {
+  hr_push_list(L, "heap.site", 0);
+  hr_push_text(L, of, lh_site_text(site));
+  lua_setfield(L, -2, "text");
+  hr_set_string(L, "maker", lh_maker_name(site->maker));
+  hr_set_string(L, "file", site->source);
+  hr_set_string(L, "function", site->function);
+  hr_set_string(L, "c_function", site->c_function);
+  if (site->line != 0) hr_set_integer(L, "line", site->line);
+  if (site->source) hr_set_integer(L, "first_line", site->first_line);
+}
+
+/* object.stack: nil where it is not known. */
+static int get_stack(lua_State *L) {
+  const hr_object *o = hr_check_object(L);
+  const lh_snapshot *snapshot = hr_opened(L, o->of);
+  const lh_stack_id of_object = lh_object_stack(snapshot, o->id);
+  lh_stack_id stack = of_object;
+  if (stack == 0) return 0;
+  lh_stack_counts counts = lh_stack_counts_of(snapshot, stack);
+  lua_settop(L, 1);
+  (void)lua_getiuservalue(L, 1, 1);
+  (void)hr_hold(L, 2, 0, NULL);
+  hr_push_list(L, "heap.stack", 0);
+  for (lua_Integer i = 1; stack != 0 && i <= MOST_CALLS; i++) {
+    const lh_stack *call = lh_stack_of(lh_snapshot_sites(snapshot), stack);
+    push_site(L, o->of, lh_site_of(lh_snapshot_sites(snapshot), call->site));
+    lua_rawseti(L, -2, i);
+    stack = call->parent;
+  }
+  hr_push_text(L, o->of, lh_allocated_text(lh_snapshot_sites(snapshot), of_object, TOLD_CALLERS));
+  lua_setfield(L, -2, "allocated");
+  hr_set_integer(L, "made_objects", counts.made_objects);
+  hr_set_integer(L, "made_bytes", counts.made_bytes);
+  hr_set_integer(L, "freed_objects", counts.freed_objects);
+  hr_set_integer(L, "freed_bytes", counts.freed_bytes);
+  hr_let_go(L, 3);
+  return 1;
+}
+
+/* snapshot.tracking: nil where the program was not tracked. */
+int hr_tracking(lua_State *L) {
+  const lh_tracking *found = lh_snapshot_tracking(hr_check_snapshot(L, 1)->snapshot);
+  if (!found) return 0;
+  lh_tracking tracking = *found;
+  lua_createtable(L, 0, 4);
+  hr_set_boolean(L, "stacks", tracking.has_stacks);
+  hr_set_integer(L, "sample_bytes", tracking.sample_bytes);
+  hr_set_integer(L, "made", tracking.made);
+  hr_set_integer(L, "unattributed", tracking.unattributed);
+  return 1;
+}
+
+/* }=================================================================================== */
+
 /* {=== Objects ======================================================================== */
 
 void hr_push_object(lua_State *L, int index, lh_id id) {
@@ -118,7 +192,7 @@ void hr_push_value(lua_State *L, int index, lh_value value) {
 
 /* }=================================================================================== */
 
-/* {=== Fields that all objects have =================================================== */
+/* {=== Fields of all objects =================================================== */
 
 static int push_integer(lua_State *L, uint64_t n) {
   lua_pushinteger(L, (lua_Integer)n);
@@ -140,15 +214,8 @@ static int get_snapshot(lua_State *L) {
   return 1;
 }
 
-static int get_type(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  lua_pushstring(L, lh_type_name(lh_type_of(hr_opened(L, o->of), o->id)));
-  return 1;
-}
-
-static int get_class(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  lua_pushstring(L, lh_class_name_of(hr_analysed(L, o->of), o->id));
+static int push_word(lua_State *L, const char *word) {
+  lua_pushstring(L, word);
   return 1;
 }
 
@@ -156,62 +223,30 @@ void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id) {
   lua_pushstring(L, lh_address_text(snapshot, id).text);
 }
 
-static int get_address(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  const lh_snapshot *snapshot = hr_opened(L, o->of);
-  if (o->id == LH_ROOT) return 0;
-  hr_push_address(L, snapshot, o->id);
-  return 1;
+/* What is in the file; 0: the field is none of these, or nil. */
+static int read_field(lua_State *L, const lh_snapshot *s, lh_id id, const char *key) {
+  bool is_root = id == LH_ROOT;
+  if (strcmp(key, "type") == 0) return push_word(L, lh_type_name(lh_type_of(s, id)));
+  if (strcmp(key, "shallow_bytes") == 0) return push_integer(L, lh_shallow_bytes(s, id));
+  if (strcmp(key, "epoch") == 0) return push_integer(L, is_root ? 0 : lh_epoch(s, id));
+  if (strcmp(key, "dead") == 0) return push_boolean(L, lh_is_dead(s, id));
+  if (strcmp(key, "own") == 0) return push_boolean(L, lh_is_own(s, id));
+  if (is_root) return 0;
+  if (strcmp(key, "address") == 0) return push_word(L, lh_address_text(s, id).text);
+  return strcmp(key, "list") == 0 ? push_word(L, lh_list_name(lh_list_of(s, id))) : 0;
 }
 
-static int get_shallow_bytes(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  return push_integer(L, lh_shallow_bytes(hr_opened(L, o->of), o->id));
-}
-
-static int get_retained_bytes(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  return push_integer(L, lh_retained_bytes(hr_analysed(L, o->of), o->id));
-}
-
-static int get_reachable(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  return push_boolean(L, lh_is_reachable(hr_analysed(L, o->of), o->id));
-}
-
-static int get_distance(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  const lh_snapshot *snapshot = hr_analysed(L, o->of);
-  return lh_is_reachable(snapshot, o->id) ? push_integer(L, lh_distance(snapshot, o->id)) : 0;
-}
-
-static int get_dominator(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  return hr_return_object(L, lh_immediate_dominator(hr_analysed(L, o->of), o->id));
-}
-
-static int get_epoch(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  const lh_snapshot *snapshot = hr_opened(L, o->of);
-  return push_integer(L, o->id == LH_ROOT ? 0 : lh_epoch(snapshot, o->id));
-}
-
-static int get_list(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  const lh_snapshot *snapshot = hr_opened(L, o->of);
-  if (o->id == LH_ROOT) return 0;
-  lua_pushstring(L, lh_list_name(lh_list_of(snapshot, o->id)));
-  return 1;
-}
-
-static int get_dead(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  return push_boolean(L, lh_is_dead(hr_opened(L, o->of), o->id));
-}
-
-static int get_own(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  return push_boolean(L, lh_is_own(hr_opened(L, o->of), o->id));
+/* What an analysis tells. "dominator" is the older name of immediate_dominator, for one release. */
+static int analysed_field(lua_State *L, hr_snapshot *of, lh_id id, const char *key) {
+  bool is_dominator = strcmp(key, "immediate_dominator") == 0 || strcmp(key, "dominator") == 0;
+  if (strcmp(key, "class") == 0) return push_word(L, lh_class_name_of(hr_analysed(L, of), id));
+  if (strcmp(key, "retained_bytes") == 0)
+    return push_integer(L, lh_retained_bytes(hr_analysed(L, of), id));
+  if (strcmp(key, "reachable") == 0)
+    return push_boolean(L, lh_is_reachable(hr_analysed(L, of), id));
+  if (strcmp(key, "distance") == 0 && lh_is_reachable(hr_analysed(L, of), id))
+    return push_integer(L, lh_distance(of->snapshot, id));
+  return is_dominator ? hr_return_object(L, lh_immediate_dominator(hr_analysed(L, of), id)) : 0;
 }
 
 /* }=================================================================================== */
@@ -244,9 +279,7 @@ static int table_field(lua_State *L, const lh_object *o, const char *key) {
   if (strcmp(key, "hash_slots") == 0) return push_integer(L, o->as.table.hash_slots);
   if (strcmp(key, "hash_used") == 0) return push_integer(L, o->as.table.hash_used);
   if (strcmp(key, "metatable") == 0) return hr_return_object(L, o->as.table.metatable);
-  if (strcmp(key, "weak_mode") != 0) return 0;
-  lua_pushstring(L, lh_weak_mode_name(o));
-  return 1;
+  return strcmp(key, "weak_mode") == 0 ? push_word(L, lh_weak_mode_name(o)) : 0;
 }
 
 static int userdata_field(lua_State *L, const lh_object *o, const char *key) {
@@ -284,8 +317,7 @@ static int thread_field(lua_State *L, const lh_object *o, const char *key) {
   if (strcmp(key, "is_main") == 0) return push_boolean(L, o->as.thread.is_main);
   if (strcmp(key, "stack_slots") == 0) return push_integer(L, o->as.thread.stack_slots);
   if (strcmp(key, "status") != 0) return 0;
-  lua_pushstring(L, lh_thread_status_name(o->as.thread.status));
-  return 1;
+  return push_word(L, lh_thread_status_name(o->as.thread.status));
 }
 
 static int other_field(lua_State *L) {
@@ -293,7 +325,9 @@ static int other_field(lua_State *L) {
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   lh_object object;
-  if (o->id == LH_ROOT) return 0;
+  int n = read_field(L, snapshot, o->id, key);
+  if (n == 0) n = analysed_field(L, o->of, o->id, key);
+  if (n > 0 || o->id == LH_ROOT) return n;
   lh_object_at(snapshot, o->id, &object);
   if (object.dead) return 0;
   if (strcmp(key, "value") == 0 && o->of->values && object.type != LH_TYPE_STRING &&
@@ -475,26 +509,9 @@ void hr_open_objects(lua_State *L) {
                                      {"text", text},
                                      {"under", hr_under},
                                      {NULL, NULL}};
-  /* "dominator" is the older name of immediate_dominator, for one release. */
-  static const luaL_Reg fields[] = {{"address", get_address},
-                                    {"class", get_class},
-                                    {"dead", get_dead},
-                                    {"distance", get_distance},
-                                    {"dominator", get_dominator},
-                                    {"epoch", get_epoch},
-                                    {"held_by", hr_held_by},
-                                    {"id", get_id},
-                                    {"immediate_dominator", get_dominator},
-                                    {"list", get_list},
-                                    {"own", get_own},
-                                    {"reachable", get_reachable},
-                                    {"retained_bytes", get_retained_bytes},
-                                    {"shallow_bytes", get_shallow_bytes},
-                                    {"site", hr_site},
-                                    {"snapshot", get_snapshot},
-                                    {"stack", hr_stack},
-                                    {"type", get_type},
-                                    {NULL, NULL}};
+  static const luaL_Reg fields[] = {{"held_by", hr_held_by}, {"id", get_id},
+                                    {"site", get_site},      {"snapshot", get_snapshot},
+                                    {"stack", get_stack},    {NULL, NULL}};
   static const luaL_Reg list_events[] = {{"__len", count}, {"__index", at}, {NULL, NULL}};
   hr_new_kind(L, hr_object_kind);
   lua_pushcfunction(L, equal);

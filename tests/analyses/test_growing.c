@@ -198,7 +198,7 @@ static void rows_are_as_the_definition_says(void **state) {
     lh_growings all;
     if (only_seed && seed != only_seed) continue;
     lh_snapshot *s = heap_of_seed(&p, seed);
-    assert_int_equal(lh_find_growing(s, &all, NULL), LH_OK);
+    assert_int_equal(lh_find_growing(s, NULL, &all, NULL), LH_OK);
     for (size_t i = 0; i < all.n; i++) {
       const lh_growing *g = &all.list[i];
       bool once = g->prospect == LH_FILLED_ONCE;
@@ -236,7 +236,7 @@ static void each_allocation_fails(void **state) {
   lh_snapshot *s = heap_of_seed(&p, 4);
   for (uint64_t nth = 1; outcome != LH_OK; nth++) {
     (void)lh_test_fail_allocation(nth);
-    outcome = lh_find_growing(s, &all, &error);
+    outcome = lh_find_growing(s, NULL, &all, &error);
     (void)lh_test_fail_allocation(0);
     assert_true(outcome == LH_OK || outcome == LH_EMEMORY);
     n_failed += outcome != LH_OK;
@@ -256,7 +256,7 @@ static void nothing_before_its_time(void **state) {
   (void)program_step(&p, "");
   assert_int_equal(lh_open_memory(&s, p.files[0].data, p.files[0].size, "test", NULL), LH_OK);
   assert_int_equal(lh_analyse(s, NULL), LH_OK);
-  assert_int_equal(lh_find_growing(s, &all, NULL), LH_EARGUMENT);
+  assert_int_equal(lh_find_growing(s, NULL, &all, NULL), LH_EARGUMENT);
   lh_close(s);
   program_end(&p);
 }

@@ -111,32 +111,22 @@ end
 
 describe("a usage error", function()
   local cases = {
-    {"heaptop"},
-    {"heaptop", "a", "b"},
-    {"heaptop", "--nonsense", "a"},
-    {"heaptop", "-z", "a"},
-    {"heaptop", "--json=yes", "a"},
-    {"heaptop", "-n"},
-    {"heaptop", "-n", "many", "a"},
-    {"heaptop", "-n", "-1", "a"},
-    {"heaptop", "-n", "99999999999999999999", "a"},
-    {"heaptop", "--sort", "size", "a"},
-    {"heaptop", "--type", "number", "a"},
-    {"heaptop", "--by", "age", "a"},
-    {"heaptop", "--by", "epoch", "--sort", "count", "a"},
-    {"heaptop", "--color", "sometimes", "a"},
-    {"heapdiff"},
-    {"heapdiff", "a"},
+    {"heaptop"}, {"heaptop", "a", "b"},
+    {"heaptop", "--nonsense", "a"}, {"heaptop", "-z", "a"},
+    {"heaptop", "--json=yes", "a"}, {"heaptop", "-n"},
+    {"heaptop", "-n", "many", "a"}, {"heaptop", "-n", "-1", "a"},
+    {"heaptop", "-n", "99999999999999999999", "a"}, {"heaptop", "--sort", "size", "a"},
+    {"heaptop", "--type", "number", "a"}, {"heaptop", "--by", "age", "a"},
+    {"heaptop", "--by", "epoch", "--sort", "count", "a"}, {"heaptop", "--color", "sometimes", "a"},
+    {"heapdiff"}, {"heapdiff", "a"},
     {"heapdiff", "--ladder", "a"},
     {"heapdiff", "--csv", "a", "b", "c"},
-    {"heapdiff", "--csv", "--json", "--ladder", "a", "b", "c"},
     {"heapdiff", "--ladder", "--factor", "10", "a", "b", "c"},
     {"heapdiff", "--ladder", "--sort", "count", "a", "b", "c"},
     {"heapdiff", "--owners", "a"},
     {"heapdiff", "--owners", "--fingerprints", "a", "b"},
     {"heapdiff", "--before", "a", "b"},
     {"heapdiff", "--before", "a", "b", "--after", "c"},
-    {"heapdiff", "--before", "a", "--after", "b", "--csv"},
     {"heapdiff", "--before", "a", "--after", "b", "--", "c"},
     {"heapdiff", "--until", "middle", "c"},
     {"heapdiff", "--since", "middle", "a", "b"},
@@ -181,26 +171,19 @@ describe("a usage error", function()
     {"heapview", "-o", "report.html", "--port", "8000", "a"},
     {"heapview", "-o", "report.html", "--open", "never", "a"},
     {"heapattach"}, {"heapattach", "server"}, {"heapattach", "-o", "x"},
-    {"heapattach", "-o", "x", "4711", "4712"},
-    {"heapattach", "-o", "x", "-d", ".", "4711"},
-    {"heapattach", "-o", "x", "0"},
-    {"heapattach", "-o", "x", "--every", "1m", "4711"},
-    {"heapattach", "-o", "x", "--max", "2", "4711"},
-    {"heapattach", "-o", "x", "--list", "4711"},
-    {"heapattach", "-o", "x", "--strings", "many", "4711"},
-    {"heapattach", "-d", ".", "4711"},
+    {"heapattach", "-o", "x", "4711", "4712"}, {"heapattach", "-o", "x", "-d", ".", "4711"},
+    {"heapattach", "-o", "x", "0"}, {"heapattach", "-o", "x", "--every", "1m", "4711"},
+    {"heapattach", "-o", "x", "--max", "2", "4711"}, {"heapattach", "-o", "x", "--list", "4711"},
+    {"heapattach", "-o", "x", "--strings", "many", "4711"}, {"heapattach", "-d", ".", "4711"},
     {"heapattach", "--every", "1m", "core"},
     {"heapattach", "--every", "1m", "--after", "a", "--state", "all", "4711"},
-    {"heapattach", "--every", "10x", "4711"},
-    {"heapattach", "--every", "10ms", "4711"},
+    {"heapattach", "--every", "10x", "4711"}, {"heapattach", "--every", "10ms", "4711"},
     {"heapattach", "--every", "-1", "4711"}, {"heapattach", "--every", "0", "4711"},
     {"heapattach", "--every", "1e3", "4711"}, {"heapattach", "--every", ".", "4711"},
     {"heapattach", "--every", "1m", "--max", "0", "4711"},
-    {"heapattach", "--list", "--watch", "4711"},
-    {"heapattach", "--list", "--every", "1s", "4711"},
+    {"heapattach", "--list", "--watch", "4711"}, {"heapattach", "--list", "--every", "1s", "4711"},
     {"heapattach", "--list", "--state", "1", "4711"},
-    {"heapattach", "--list", "--max", "1", "4711"},
-    {"heapattach", "--watch", "core"},
+    {"heapattach", "--list", "--max", "1", "4711"}, {"heapattach", "--watch", "core"},
     {"heapattach", "--watch", "--state", "all", "4711"},
     {"heapattach", "--watch", "--after", "a", "4711"},
   }
@@ -217,7 +200,7 @@ end)
 it("an option of the last release is refused with what replaces it", function()
   local out, err, code = in_dir {"heapprof", "--plot", "run.prof"}
   assert.same({"", 2}, {out, code})
-  assert.matches("^heapprof: %-%-plot is gone: heapview PROFILE draws memory over time\n", err)
+  assert.matches("^heapprof: %-%-plot was removed: heapview PROFILE draws memory over time\n", err)
 end)
 
 -- }===================================================================================
@@ -287,6 +270,12 @@ describe("heapdiff", function()
     assert.equal(2, code)
     assert.equal("", out)
     assert.matches("^heapdiff: [^\n]+\n", err)
+  end)
+
+  it("names what replaces an option of the release before", function()
+    local out, err, code = in_dir {"heapdiff", "--csv", "--ladder", "a", "b", "c"}
+    assert.same({"", 2}, {out, code})
+    assert.matches("^heapdiff: %-%-csv was removed: [^\n]*heapsql %-%-csv prints CSV\n", err)
   end)
 
   it("names the marks that there are", function()

@@ -269,10 +269,13 @@ int lh_take_outside(lh_target *t, lh_outside_request *requests, size_t n,
                             .stopped_ns = t->stopped_ns,
                             .copied_bytes = 4096,
                             .no_fork = t->no_fork};
-  bool fails = fails_now(t, error); /* with the first one */
-  for (size_t i = fails; i < n; i++) {
-    int code = take(t, &requests[i], error);
-    if (code != LH_OK) return code;
+  int code = LH_OK;
+  for (size_t i = 0; i < n; i++) {
+    lh_error *failure = &requests[i].failure;
+    if ((i > 0 || !fails_now(t, failure)) && take(t, &requests[i], failure) == LH_OK) continue;
+    if (code == LH_OK) *error = *failure;
+    code = error->code;
+    if (code == LH_EIO) break; /* which is the process's */
   }
-  return fails ? t->fail_code : LH_OK;
+  return code;
 }

@@ -323,7 +323,7 @@ static void ask_advice(lh_snapshot *s) {
   ask_ways(s);
   ask_tiles(s);
   ask_classes(s);
-  if (lh_find_growing(s, &growings, NULL) == LH_OK) lh_growings_free(&growings);
+  if (lh_find_growing(s, NULL, &growings, NULL) == LH_OK) lh_growings_free(&growings);
   ask_suspects(s);
   lh_under_query query = {.depth = 3, .limit = 4};
   for (lh_id id = 0; id <= lh_object_count(s) && id < 8; id++) {

@@ -98,7 +98,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --threads -n 0 c", "heapdiff -n 0 a b c", "heapdiff -n 0 a c",
       "heapdiff -n 0 --since a c",
       "heapdiff -n 0 --factor 2 --color=always --fingerprints a b c",
-      "heapdiff -n 0 --ladder --color=always --fingerprints a b c", "heapdiff --ladder --csv a b c",
+      "heapdiff -n 0 --ladder --color=always --fingerprints a b c",
       "heapdiff -n 0 --owners a c", "heapdiff -n 0 --before a b --after b c",
       "heapdiff -n 0 other c",
       "heapsql c 'select * from classes'",

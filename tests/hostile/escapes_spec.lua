@@ -53,7 +53,7 @@ describe("a terminal is not commanded by", function()
     "heaptop --growing --json c", "heaptop --leaks c", "heaptop --class table c",
     "heaptop --class table --json c",
     "heapdiff a c", "heapdiff a b c", "heapdiff --json a b c", "heapdiff --fingerprints a b c",
-    "heapdiff --ladder a b c", "heapdiff --ladder --csv a b c", "heapdiff --ladder --json a b c",
+    "heapdiff --ladder a b c", "heapdiff --ladder --json a b c",
     "heapdiff --owners a c", "heapdiff --owners --json a c", "heapdiff --before a --after c",
     "heapdiff --before a --after c --json", "heapdiff --since 1 c",
     "heappath --format text c 0x100240", "heappath c 0x100240", "heappath --json c 0x100240",

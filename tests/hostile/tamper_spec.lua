@@ -114,19 +114,22 @@ describe("a program that", function()
     for value = 1, 9 do
       calls = calls + run([==[
         assert(#own > 12)
+        local value, one_in = tonumber(arg[1]), tonumber(arg[2])
         for i, key in ipairs(own) do
+          if (i + value) % one_in > 0 then goto next end
           local next_key = own[i % #own + 1]
           local values = {42, {}, io.stdout, coroutine.create(print), next_key, registry[next_key],
                           registry["FILE*"], print, false}
           local was = registry[key]
-          registry[key] = values[tonumber(arg[1])]
+          registry[key] = values[value]
           use_all()
           registry[key] = was
+          ::next::
         end
         for _, key in ipairs(own) do registry[key] = nil end
         use_all()
         print(calls)
-      ]==], tostring(value))
+      ]==], value, support.is_tried(2, 3) and 1 or 3) -- with sanitizers a third of the keys
     end
     io.write(("\nfaults: entries of the registry overwritten: %d calls, %d survived\n")
       :format(calls, calls))

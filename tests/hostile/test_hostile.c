@@ -433,7 +433,7 @@ static uint64_t advising_peak_of(const forge *f) {
   assert_int_equal(lh_open_memory(&s, f->data, f->size, "f", NULL), LH_OK);
   if (lh_analyse(s, NULL) == LH_OK && lh_classify(s, NULL) == LH_OK) {
     lh_growings growings;
-    assert_int_equal(lh_find_growing(s, &growings, NULL), LH_OK);
+    assert_int_equal(lh_find_growing(s, NULL, &growings, NULL), LH_OK);
     lh_growings_free(&growings);
     for (uint32_t i = 0; i < lh_class_count(s) && i < 5; i++) {
       lh_description d;

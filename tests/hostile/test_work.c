@@ -67,7 +67,7 @@ static void ask_waste(run *r) {
 
 static void ask_growing(run *r) {
   lh_growings growings;
-  assert_int_equal(lh_find_growing(r->at[2], &growings, NULL), LH_OK);
+  assert_int_equal(lh_find_growing(r->at[2], NULL, &growings, NULL), LH_OK);
   lh_growings_free(&growings);
 }
 

@@ -223,7 +223,7 @@ static void attach_for_ever(const victim *v) {
 
 static void test_killed_at_random_moments(void **state) {
   (void)state;
-  const int times = 40 * (int)soak_factor();
+  const int times = (int)soak_times(40);
   srandom(14);
   for (int i = 0; i < times; i++) {
     victim v = start_victim(lives[i % 3]);

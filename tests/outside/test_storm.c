@@ -255,7 +255,7 @@ static sampled sample(const storm *how, bool never_fork, unsigned n) {
   sampled s;
   pid_t pid = start_storm(how);
   open_storm(how, pid, &s);
-  take_samples(&s, never_fork, n);
+  take_samples(&s, never_fork, soak_times(n));
   lh_target_free(s.target);
   end_storm(pid);
   return s;
@@ -319,6 +319,30 @@ static void test_lock(void **unused) {
   (void)sample(&how, true, 3);
 }
 
+/* What is no state fails no other one of the same request. */
+static void test_one_that_is_none(void **unused) {
+  (void)unused;
+  const storm how = {.n_threads = 2};
+  sampled s;
+  lh_error error;
+  pid_t pid = start_storm(&how);
+  open_storm(&how, pid, &s);
+  s.requests[s.n] = s.requests[0];
+  s.requests[s.n].path = "sample-none";
+  s.requests[0].state += 8;
+  s.n++;
+  assert_int_equal(take(&s, false, &error), LH_EHOST);
+  assert_int_equal(s.requests[0].failure.code, LH_EHOST);
+  assert_string_equal(s.requests[0].failure.message, error.message);
+  for (size_t k = 1; k < s.n; k++) {
+    assert_int_equal(s.requests[k].failure.code, LH_OK);
+    check_sample(s.requests[k].path);
+    assert_int_equal(unlink(s.requests[k].path), 0);
+  }
+  lh_target_free(s.target);
+  end_storm(pid);
+}
+
 /* Each try lets all of them run on. One state in each try would leave most of them in doubt. */
 static void test_many_states(void **unused) {
   (void)unused;
@@ -362,9 +386,9 @@ static void check_core(void) {
 static void test_cores(void **unused) {
   (void)unused;
   const storm how = {0};
-  const int times = 4 * (int)soak_factor();
+  const unsigned times = soak_times(4);
   pid_t pid = start_storm(&how);
-  for (int i = 0; i < times && make_core(pid); i++) check_core();
+  for (unsigned i = 0; i < times && make_core(pid); i++) check_core();
   end_storm(pid);
 }
 
@@ -452,11 +476,16 @@ static void test_killed(void **unused) {
 int main(int argc, char **arguments) {
   (void)argc;
   lh_make_way(arguments);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_calls),         cmocka_unit_test(test_no_calls),
-      cmocka_unit_test(test_filter),        cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_lock),          cmocka_unit_test(test_many_states),
-      cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_cores),
-      cmocka_unit_test(test_fewer_vectors), cmocka_unit_test(test_killed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls),
+                                     cmocka_unit_test(test_no_calls),
+                                     cmocka_unit_test(test_filter),
+                                     cmocka_unit_test(test_threads),
+                                     cmocka_unit_test(test_lock),
+                                     cmocka_unit_test(test_many_states),
+                                     cmocka_unit_test(test_one_that_is_none),
+                                     cmocka_unit_test(test_shared_memory),
+                                     cmocka_unit_test(test_cores),
+                                     cmocka_unit_test(test_fewer_vectors),
+                                     cmocka_unit_test(test_killed)};
   return folder_run(tests);
 }

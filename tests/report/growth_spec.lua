@@ -183,35 +183,6 @@ describe("a ladder", function()
     assert.matches("^Nothing grows steadily from s1 to s5", text)
   end)
 
-  it("is printed as CSV for plotting: a line for each row and snapshot", function()
-    local lines = {}
-    for line in run("heapdiff --csv s1 s2 s3 s4 s5 s6 s7 s8", dir):gmatch("[^\n]+") do
-      lines[#lines + 1] = line
-    end
-    assert.equal("by,verdict,fingerprint,class,held_by,snapshot,step,seconds,bytes,objects,entries",
-                 lines[1])
-    assert.equal(1 + 8 * (1 + #answer.paths + #answer.classes), #lines)
-    local listeners, step = rows["_G.bus.listeners.tick[*]"], 0
-    for _, line in ipairs(lines) do
-      local fields = {}
-      for field in (line:gsub('"[^"]*"', "quoted") .. ","):gmatch("([^,]*),") do
-        fields[#fields + 1] = field
-      end
-      assert.equal(11, #fields, line)
-      if fields[3] == listeners.fingerprint then
-        step = step + 1
-        assert.same({"path", "grows steadily", listeners.fingerprint, "Listener",
-                     listeners.held_by, "s" .. step, tostring(step - 1)},
-                    {table.unpack(fields, 1, 7)})
-        assert.equal(listeners.bytes[step], tonumber(fields[9]))
-        assert.equal(listeners.objects[step], tonumber(fields[10]))
-      end
-    end
-    assert.equal(8, step)
-    local csv = run("heapdiff --csv s1 s2 s3 s4", dir)
-    assert.equal('"{id, sent}"', csv:match('\npath,[^\n]-,("{[^\n]-"),'))
-  end)
-
   it("leaves out what is known, and fails over the rest", function()
     local function gate(options)
       local _, err, code = support.run("heapdiff " .. options .. " s1 s2 s3 s4", {cwd = dir})
