@@ -330,7 +330,8 @@ asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
 	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
 
 # The tests with several threads, under ThreadSanitizer.
-THREAD_TESTS = test_threads test_track_threads test_watch_process test_copy test_open_threads
+THREAD_TESTS = test_threads test_track_threads test_watch_process test_copy test_open_threads \
+  test_diff_threads
 check-tsan: packages
 	@$(MAKE) --no-print-directory tsan-built
 

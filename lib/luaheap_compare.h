@@ -94,11 +94,11 @@ typedef struct lh_diff {
 } lh_diff;
 
 /* b NULL: what appeared and went between a and c. Otherwise the three-snapshot technique: what was
-** allocated between a and b and is reachable in c. All must stay open as long as the diff; they are
-** analysed and classified as far as the comparison needs it (c always; the others where classes are
-** compared, or a weak table seems to have grown; to count what is at a place, too, but that is not
-** kept). Fails with LH_EARGUMENT when the snapshots of one
-** state are not in the order of time. Freed by lh_diff_free. O(n + m). */
+** allocated between a and b and is reachable in c. All must stay open as long as the diff. c is
+** analysed and classified, and so are the others where classes are compared; of a and b of three no
+** more is made than the counts at each place, and nothing is kept. At most as many threads work as
+** might open c, one for each snapshot; the answer is the same. Fails with LH_EARGUMENT when the
+** snapshots of one state are not in the order of time. Freed by lh_diff_free. O(n + m). */
 int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
                       lh_error *error);
 

@@ -58,7 +58,8 @@ void lh_close(lh_snapshot *snapshot);
 
 typedef struct lh_open_options {
   size_t size;      /* sizeof(lh_open_options) */
-  unsigned threads; /* at most so many open the file, the caller's among them; 0: as 1 */
+  unsigned threads; /* at most so many open the file, and compare it with others, the caller's among
+                       them; 0: as 1 */
 } lh_open_options;
 
 /* The same, as `options` say; NULL: as lh_open. Snapshot and errors are the same whatever the

@@ -96,7 +96,6 @@ typedef struct lh_whole_diff {
   lh_print *places; /* of groups, by lh_diff_group.place */
   uint32_t *alike;  /* the place with which that is counted, or itself */
   size_t n_places;
-  unsigned types_at_places; /* of the objects there: bits, by lh_type */
   lh_strings names;         /* of classes */
 } lh_whole_diff;
 

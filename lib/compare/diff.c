@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "name/text.h"
+#include "team.h"
 
 void lh_diff_free(lh_diff *diff) {
   if (!diff) return;
@@ -127,6 +128,64 @@ static int prepare(lh_snapshot *snapshot, lh_error *error) {
   return code ? code : lh_classify(snapshot, error);
 }
 
+/* {=== Each by a thread of its own ==================================================== */
+
+/* What a comparison makes of one of the snapshots. In this order they are begun: so threads end at
+** about the same time, and one alone has done with the older ones before the youngest, which takes
+** most memory. */
+enum { SIDE_B, SIDE_A, SIDE_C, SIDES };
+
+typedef struct side {
+  lh_snapshot *snapshot; /* NULL: there is none */
+  bool is_whole;         /* all is asked of it, and stays; else `printed` alone */
+  bool is_dropped;       /* nothing was known of it before the comparison, and nothing is to stay */
+  lh_printed *printed;
+  size_t n_printed;
+  int code;
+  lh_error error;
+} side;
+
+/* Of the older ones of three no more is asked than how many objects are at which places, and what
+** is reachable. */
+static int list_places(side *s) {
+  int code = lh_find_paths(s->snapshot, &s->error);
+  if (!code) code = lh_classify_for_places(s->snapshot, &s->error);
+  if (!code) code = lh_list_printed(s->snapshot, &s->printed, &s->n_printed, &s->error);
+  if (s->is_dropped) lh_keep_reach_alone(s->snapshot);
+  return code;
+}
+
+static bool prepare_side(void *data, uint32_t i) {
+  side *s = (side *)data + i;
+  if (s->snapshot) s->code = s->is_whole ? prepare(s->snapshot, &s->error) : list_places(s);
+  return true;
+}
+
+/* Of several errors that of c is told, or that of the first. */
+static int prepare_all(side sides[SIDES], lh_error *error) {
+  static const int order[] = {SIDE_C, SIDE_A, SIDE_B};
+  for (int i = 0; i < SIDES; i++) {
+    side *s = &sides[i];
+    s->is_dropped = s->snapshot && !s->is_whole && !s->snapshot->retained;
+  }
+  (void)lh_for_each(sides[SIDE_C].snapshot->threads, SIDES, prepare_side, sides);
+  for (int i = 0; i < SIDES; i++) {
+    const side *s = &sides[order[i]];
+    if (s->code && error) *error = s->error;
+    if (s->code) return s->code;
+  }
+  return LH_OK;
+}
+
+static void free_sides(side sides[SIDES]) {
+  for (int i = 0; i < SIDES; i++) {
+    if (sides[i].is_dropped) lh_forget_analysis(sides[i].snapshot);
+    lh_free(sides[i].printed);
+  }
+}
+
+/* }=================================================================================== */
+
 /* The marks of the older snapshots in the younger ones. */
 static int find_marks(lh_three *t, lh_error *error) {
   lh_snapshot *all[3] = {t->a, t->c, t->b};
@@ -145,34 +204,10 @@ static void add_counts(lh_at_place *to, const lh_at_place *from) {
   to->bytes += from->bytes;
 }
 
-/* Counts what is at the groups' places in a snapshot, into one for each group. */
-static int count_at(lh_snapshot *snapshot, const lh_whole_diff *whole, const uint8_t *span_of,
-                    lh_at_place *counts, lh_error *error) {
-  const lh_diff *diff = &whole->visible;
-  size_t n = whole->n_places;
-  lh_at_place *at = lh_alloc(n, sizeof *at);
-  int code = at ? LH_OK : lh_fail_memory(error, "counting what is at a place");
-  if (!code)
-    code = lh_count_at_places(snapshot, (const lh_print *)whole->places, n, whole->types_at_places,
-                              span_of, at, error);
-  for (uint32_t i = 0; !code && i < n; i++)
+/* What is at places is counted for the groups. */
+static void add_up_alike(const lh_whole_diff *whole, lh_at_place *at) {
+  for (uint32_t i = 0; i < whole->n_places; i++)
     if (whole->alike[i] != i) add_counts(&at[whole->alike[i]], &at[i]);
-  for (size_t i = 0; !code && i < diff->n_groups; i++) counts[i] = at[diff->groups[i].place];
-  lh_free(at);
-  return code;
-}
-
-/* The same of the k-th of three. Of what is analysed for that alone no more is kept. */
-static int count_in(lh_snapshot *snapshot, int k, lh_diff *diff, lh_error *error) {
-  lh_at_place *counts = lh_alloc(diff->n_groups, sizeof *counts);
-  bool is_analysed = snapshot->retained != NULL;
-  int code = lh_find_paths(snapshot, error);
-  if (!code) code = lh_classify(snapshot, error);
-  if (!code) code = count_at(snapshot, (lh_whole_diff *)diff, NULL, counts, error);
-  if (!is_analysed) lh_forget_analysis(snapshot);
-  for (size_t i = 0; !code && i < diff->n_groups; i++) diff->groups[i].at[k] = counts[i].objects[0];
-  lh_free(counts);
-  return code;
 }
 
 static uint64_t weight_of(const lh_diff_group *group) {
@@ -183,15 +218,34 @@ static uint64_t weight_of(const lh_diff_group *group) {
   return (uint64_t)((double)group->retained_bytes * share);
 }
 
+/* Of one of three: how many objects there are at the groups' places. */
+static bool count_in(const side *s, int k, lh_at_place *at, lh_whole_diff *whole) {
+  lh_diff *diff = &whole->visible;
+  if (!lh_count_printed(s->printed, s->n_printed, (const lh_print *)whole->places, whole->n_places,
+                        at))
+    return false;
+  add_up_alike(whole, at);
+  for (size_t i = 0; i < diff->n_groups; i++)
+    diff->groups[i].at[k] = at[diff->groups[i].place].objects[0];
+  return true;
+}
+
 /* Weighs the groups by what there is at their places in each of the three. */
-static int weigh(const lh_three *t, lh_diff *diff, lh_error *error) {
-  lh_snapshot *const snapshots[3] = {t->a, t->b, t->c};
-  int code = 0;
-  if (diff->n_groups == 0) return 0;
-  for (int k = 0; k < 3 && !code; k++) code = count_in(snapshots[k], k, diff, error);
+static int weigh(side sides[SIDES], lh_whole_diff *whole, lh_error *error) {
+  static const int order[] = {SIDE_A, SIDE_B, SIDE_C};
+  lh_diff *diff = &whole->visible;
+  side *c = &sides[SIDE_C];
+  if (diff->n_groups == 0) return LH_OK;
+  int code = lh_list_printed(c->snapshot, &c->printed, &c->n_printed, error);
+  if (code) return code;
+  lh_at_place *at = lh_alloc(whole->n_places, sizeof *at);
+  bool ok = at != NULL;
+  for (int k = 0; ok && k < 3; k++) ok = count_in(&sides[order[k]], k, at, whole);
+  lh_free(at);
+  if (!ok) return lh_fail_memory(error, "counting what is at a place");
   for (size_t i = 0; i < diff->n_groups; i++) diff->groups[i].weight = weight_of(&diff->groups[i]);
-  if (!code) lh_sort_groups(diff);
-  return code;
+  lh_sort_groups(diff);
+  return LH_OK;
 }
 
 /* What one snapshot of a process has of its C functions holds for the others, which a program took
@@ -224,6 +278,21 @@ static int number_causes(lh_snapshot *c, lh_diff *diff, lh_error *error) {
   return ok ? LH_OK : lh_fail_memory(error, "looking for causes");
 }
 
+/* What is new, and where. */
+static int compare_objects(const lh_three *three, side sides[SIDES], lh_diff *diff,
+                           lh_error *error) {
+  lh_snapshot *b = three->b, *c = three->c;
+  lh_window window = {.a = three->a, .b = b, .c = c, .since = three->a_in_c};
+  window.until = b ? three->b_in_c : lh_mark_count(c);
+  lh_find_call(c, window.call);
+  diff->passed_as_old[0] = lh_passed_as_old(c, three->a_in_c);
+  if (b) diff->passed_as_old[1] = lh_passed_as_old(c, three->b_in_c);
+  int code = add_groups(c, &window, diff, error);
+  if (!code && b) code = lh_diff_grown(three, diff, error);
+  if (!code && b) code = weigh(sides, (lh_whole_diff *)diff, error);
+  return code ? code : number_causes(c, diff, error);
+}
+
 static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff, lh_error *error) {
   uint64_t state_id = lh_snapshot_info(c)->state_id;
   lh_three three = {.a = a, .b = b, .c = c};
@@ -231,24 +300,17 @@ static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff
   diff->same_state = lh_snapshot_info(a)->state_id == state_id &&
                      (!b || lh_snapshot_info(b)->state_id == state_id);
   bool by_class = !b || !diff->same_state;
+  side sides[SIDES] = {[SIDE_A] = {.snapshot = a, .is_whole = by_class},
+                       [SIDE_B] = {.snapshot = b, .is_whole = by_class},
+                       [SIDE_C] = {.snapshot = c, .is_whole = true}};
   if (diff->same_state) code = find_marks(&three, error);
   if (!code && diff->same_state) code = share_c_functions((lh_snapshot *[]){a, b, c}, error);
-  if (!code) code = prepare(c, error);
-  if (!code && by_class) code = prepare(a, error);
-  if (!code && b && by_class) code = prepare(b, error);
-  if (!code && diff->same_state) {
-    lh_window window = {.a = a, .b = b, .c = c, .since = three.a_in_c};
-    window.until = b ? three.b_in_c : lh_mark_count(c);
-    lh_find_call(c, window.call);
-    diff->passed_as_old[0] = lh_passed_as_old(c, three.a_in_c);
-    if (b) diff->passed_as_old[1] = lh_passed_as_old(c, three.b_in_c);
-    code = add_groups(c, &window, diff, error);
-    if (!code && b) code = lh_diff_grown(&three, diff, error);
-    if (!code && b) code = weigh(&three, diff, error);
-    if (!code) code = number_causes(c, diff, error);
-  }
-  return code || !by_class ? code
-                           : lh_diff_changes(a, b, c, three.a_in_c, (lh_whole_diff *)diff, error);
+  if (!code) code = prepare_all(sides, error);
+  if (!code && diff->same_state) code = compare_objects(&three, sides, diff, error);
+  if (!code && by_class)
+    code = lh_diff_changes(a, b, c, three.a_in_c, (lh_whole_diff *)diff, error);
+  free_sides(sides);
+  return code;
 }
 
 static int make(lh_diff **out, lh_error *error) {
@@ -315,15 +377,21 @@ static void flag_stayed(const lh_window *window, const lh_history *history, uint
 }
 
 /* Counts what is at the groups' places by the part of the history. */
-static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_diff *diff,
+static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
                       lh_error *error) {
-  lh_at_place *counts = lh_alloc(diff->n_groups, sizeof *counts);
-  int code = count_at(snapshot, (lh_whole_diff *)diff, span_of, counts, error);
+  lh_diff *diff = &whole->visible;
+  lh_at_place *at = lh_alloc(whole->n_places, sizeof *at);
+  int code = at ? LH_OK : lh_fail_memory(error, "counting what is at a place");
+  if (!code)
+    code = lh_count_at_places(snapshot, (const lh_print *)whole->places, whole->n_places, span_of,
+                              at, error);
+  if (!code) add_up_alike(whole, at);
   for (size_t i = 0; !code && i < diff->n_groups; i++) {
-    memcpy(diff->groups[i].ages, counts[i].objects, sizeof counts[i].objects);
-    diff->groups[i].bytes_of_all = counts[i].bytes;
+    const lh_at_place *found = &at[diff->groups[i].place];
+    memcpy(diff->groups[i].ages, found->objects, sizeof found->objects);
+    diff->groups[i].bytes_of_all = found->bytes;
   }
-  lh_free(counts);
+  lh_free(at);
   return code;
 }
 
@@ -340,7 +408,8 @@ int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **
   if (!code) (*out)->same_state = true;
   if (!code) code = lh_diff_groups(snapshot, new_ones, false, (lh_whole_diff *)*out, error);
   if (!code) code = lh_diff_made(&window, new_ones, *out, error);
-  if (!code && (*out)->n_groups > 0) code = count_ages(snapshot, history->span_of, *out, error);
+  if (!code && (*out)->n_groups > 0)
+    code = count_ages(snapshot, history->span_of, (lh_whole_diff *)*out, error);
   lh_free(new_ones);
   return finish(code, out);
 }

@@ -212,7 +212,6 @@ static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   whole->paths = g->places.texts;
   whole->alike = g->alike;
   whole->n_places = g->places.n;
-  whole->types_at_places = lh_types_at(&g->places);
   g->groups = NULL;
   g->alike = NULL;
   g->places.texts = (lh_strings){0};

@@ -48,6 +48,10 @@ int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
 /* Frees what lh_analyse and lh_classify made; lh_reach_totals stay. */
 void lh_forget_analysis(lh_snapshot *snapshot);
 
+/* The same, but what is reachable stays known, to whoever forgets that, too, before anybody else
+** has the snapshot. */
+void lh_keep_reach_alone(lh_snapshot *snapshot);
+
 /* Prepares a search over all of a snapshot, into arrays of its caller. */
 typedef struct lh_search lh_search;
 typedef struct lh_flow lh_flow;

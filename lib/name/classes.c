@@ -360,7 +360,7 @@ static void assign(lh_namer *namer) {
     lh_class_entry *class = class_index != LH_NO_NUMBER ? &namer->classes->list[class_index] : NULL;
     if (!class)
       namer->failed = true;
-    else if (class->plain == LH_NO_NUMBER)
+    else if (!namer->for_places && class->plain == LH_NO_NUMBER)
       count_in(snapshot, &class->visible, id);
   }
 }
@@ -423,11 +423,11 @@ static void mark_plumbing(const lh_namer *namer) {
     if (is_plumbing(namer, id)) snapshot->kind[id] |= LH_KIND_PLUMBING;
 }
 
-int lh_classify(lh_snapshot *snapshot, lh_error *error) {
+static int classify(lh_snapshot *snapshot, bool for_places, lh_error *error) {
   if (snapshot->classes) return 0;
   if (!snapshot->distance)
     return lh_fail(error, LH_EARGUMENT, "classes need the analysis of a snapshot (lh_analyse)");
-  lh_namer namer = {.snapshot = snapshot};
+  lh_namer namer = {.snapshot = snapshot, .for_places = for_places};
   size_t n = (size_t)snapshot->n + 1;
   namer.classes = lh_alloc_zeroed(1, sizeof *namer.classes);
   namer.flags = lh_alloc_zeroed(n, 1);
@@ -445,7 +445,7 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   if (!namer.failed) lh_collect_c_functions(&namer);
   if (!namer.failed) assign(&namer);
   if (!namer.failed) lh_join_one_key_maps(&namer);
-  if (!namer.failed) lh_name_contents(&namer);
+  if (!namer.failed && !for_places) lh_name_contents(&namer);
   if (!namer.failed) {
     (void)lh_fit(&namer.classes->list, namer.classes->n, &namer.classes->capacity,
                  sizeof *namer.classes->list);
@@ -464,6 +464,14 @@ out:;
                    "'%s' is no heap of a program: its names take %d times its size", snapshot->name,
                    MOST_NAMES);
   return snapshot->classes ? 0 : lh_fail_memory(error, "naming the objects");
+}
+
+int lh_classify(lh_snapshot *snapshot, lh_error *error) {
+  return classify(snapshot, false, error);
+}
+
+int lh_classify_for_places(lh_snapshot *snapshot, lh_error *error) {
+  return classify(snapshot, true, error);
 }
 
 uint32_t lh_class_count(const lh_snapshot *snapshot) {

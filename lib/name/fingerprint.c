@@ -25,10 +25,16 @@ static bool print_of(lh_text *what, uint64_t identity, lh_print print) {
   return ok;
 }
 
-static bool print_any(lh_type type, uint64_t identity, lh_print print) {
-  lh_text text = {0};
-  lh_text_format(&text, "any %s", lh_type_name(type));
-  return print_of(&text, identity, print);
+/* The number of the fingerprint of all objects of a type at a place with this identity. */
+static uint64_t number_of_any(lh_type type, uint64_t identity) {
+  char what[32];
+  int n = snprintf(what, sizeof what, "any %s", lh_type_name(type));
+  return lh_hash(what, (size_t)n, identity) >> 24;
+}
+
+static void print_any(lh_type type, uint64_t identity, lh_print print) {
+  (void)snprintf(print, sizeof(lh_print), KIND "%010llx",
+                 (unsigned long long)number_of_any(type, identity));
 }
 
 /* What is the same about a class: its name, type and fields; collections are alike. */
@@ -50,8 +56,8 @@ static bool set_folded(const lh_class_entry *class, const char *stable_name, uin
   bool is_module = lh_fold_module(&module, class);
   char *name = is_module ? lh_text_finish(&module) : NULL;
   bool ok = (name || !is_module) &&
-            lh_fingerprint(class, name ? name : stable_name, identity, prints->folded) &&
-            print_any(class->visible.type, identity, prints->any_folded);
+            lh_fingerprint(class, name ? name : stable_name, identity, prints->folded);
+  print_any(class->visible.type, identity, prints->any_folded);
   lh_free(name);
   return ok;
 }
@@ -63,8 +69,8 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
   uint32_t place = folder->states[state].place, folded = lh_place_without_numbers(tree, place);
   uint64_t identity = tree->list[place].identity;
   *prints = (lh_prints){{0}, {0}, {0}, {0}};
+  print_any(class->visible.type, identity, prints->any);
   return folded != LH_NO_NUMBER && lh_fingerprint(class, name, identity, prints->exact) &&
-         print_any(class->visible.type, identity, prints->any) &&
          (folded == LH_NO_PLACE || set_folded(class, name, tree->list[folded].identity, prints));
 }
 
@@ -90,13 +96,12 @@ static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error)
   return lh_fail_memory(error, "looking for a fingerprint");
 }
 
-/* Those of a spot; luaheap's own objects and those of other types have none. */
-static bool print_spot(const finder *f, size_t i, unsigned types, lh_prints *prints) {
+/* Those of a spot; luaheap's own objects have none. */
+static bool print_spot(const finder *f, size_t i, lh_prints *prints) {
   const lh_class_entry *classes = f->snapshot->classes->list;
   lh_spot spot = f->folds->spots[i];
   *prints = (lh_prints){{0}, {0}, {0}, {0}};
-  if (spot.class_index == UINT32_MAX || !(types >> classes[spot.class_index].visible.type & 1))
-    return true;
+  if (spot.class_index == UINT32_MAX) return true;
   return lh_fingerprints(&f->folds->folder, spot.state, &classes[spot.class_index], prints);
 }
 
@@ -110,7 +115,7 @@ static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
   bool *wanted = lh_alloc(f->folds->n_spots, sizeof *wanted), ok = wanted != NULL;
   for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
     lh_prints prints;
-    ok = print_spot(f, i, ~0u, &prints);
+    ok = print_spot(f, i, &prints);
     wanted[i] = is_printed(&prints, fingerprint);
   }
   if (ok) return wanted;
@@ -173,25 +178,61 @@ static uint64_t number_of(const char *print) {
   return strtoull(print + sizeof KIND - 1, NULL, 16);
 }
 
-static uint32_t find_number(const lh_map *wanted, const char *print) {
-  return *print ? lh_map_get(wanted, number_of(print)) : LH_NO_NUMBER;
-}
-
-/* Of each spot: the number of the place that is wanted, or LH_NO_NUMBER. */
-static bool find_wanted(const finder *f, const lh_print *prints, size_t n, unsigned types,
-                        lh_map *wanted, uint32_t *place_of) {
-  bool ok = true;
+/* The number of each of the places that are wanted. False: out of memory. */
+static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
   for (size_t i = 0; i < n; i++) {
     uint32_t *at = lh_map_at(wanted, number_of(prints[i]));
     if (!at) return false;
     if (*at == LH_NO_NUMBER) *at = (uint32_t)i;
   }
-  for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
-    lh_prints own;
-    ok = print_spot(f, i, types, &own);
-    place_of[i] = find_number(wanted, own.any);
-    if (place_of[i] == LH_NO_NUMBER) place_of[i] = find_number(wanted, own.any_folded);
+  return true;
+}
+
+/* Luaheap's own objects have no fingerprint. */
+static bool print_spot_of_any(const lh_folds *folds, size_t i, lh_printed *out) {
+  const lh_folder *folder = &folds->folder;
+  lh_spot spot = folds->spots[i];
+  *out = (lh_printed){LH_NO_PRINT, LH_NO_PRINT, 0};
+  if (spot.class_index == UINT32_MAX) return true;
+  lh_type type = folder->snapshot->classes->list[spot.class_index].visible.type;
+  uint32_t place = folder->states[spot.state].place;
+  uint32_t folded = lh_place_without_numbers(folder->tree, place);
+  out->any = number_of_any(type, folder->tree->list[place].identity);
+  if (folded < LH_NO_PLACE)
+    out->any_folded = number_of_any(type, folder->tree->list[folded].identity);
+  return folded != LH_NO_NUMBER;
+}
+
+static uint32_t place_of_printed(const lh_map *wanted, const lh_printed *printed) {
+  uint32_t place = printed->any == LH_NO_PRINT ? LH_NO_NUMBER : lh_map_get(wanted, printed->any);
+  return place == LH_NO_NUMBER && printed->any_folded != LH_NO_PRINT
+             ? lh_map_get(wanted, printed->any_folded)
+             : place;
+}
+
+int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh_error *error) {
+  const lh_folds *folds = lh_folds_of(snapshot);
+  lh_printed *list = folds ? lh_alloc(folds->n_spots, sizeof *list) : NULL;
+  bool ok = list != NULL;
+  for (size_t i = 0; ok && i < folds->n_spots; i++) ok = print_spot_of_any(folds, i, &list[i]);
+  for (size_t i = 1; ok && i < folds->n; i++) list[folds->spot[folds->order[i]]].objects++;
+  *out = ok ? list : NULL;
+  *n = ok ? folds->n_spots : 0;
+  if (!ok) lh_free(list);
+  return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
+}
+
+bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *prints, size_t n,
+                      lh_at_place *out) {
+  lh_map wanted = {0};
+  bool ok = number_places(&wanted, prints, n);
+  if (n > 0) memset(out, 0, n * sizeof *out);
+  for (size_t i = 0; ok && i < n_list; i++) {
+    uint32_t place = place_of_printed(&wanted, &list[i]);
+    if (place != LH_NO_NUMBER) out[place].objects[0] += list[i].objects;
   }
+  for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
+  lh_map_free(&wanted);
   return ok;
 }
 
@@ -200,24 +241,33 @@ static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, 
   f->below[LH_ROOT] = LH_NO_NUMBER;
   for (size_t i = 1; i < f->folds->n; i++) {
     lh_id id = f->folds->order[i];
-    const lh_id *idom = f->snapshot->idom; /* NULL: no bytes are asked for */
-    uint32_t above = idom ? f->below[idom[id]] : LH_NO_NUMBER;
-    uint32_t at = place_of[f->folds->spot[id]];
+    uint32_t above = f->below[f->snapshot->idom[id]], at = place_of[f->folds->spot[id]];
     f->below[id] = at == LH_NO_NUMBER ? above : at;
     if (at == LH_NO_NUMBER) continue;
-    out[at].objects[span_of ? span_of[id] : 0]++;
-    if (at != above && f->snapshot->retained) out[at].bytes += lh_retained_bytes(f->snapshot, id);
+    out[at].objects[span_of[id]]++;
+    if (at != above) out[at].bytes += lh_retained_bytes(f->snapshot, id);
   }
 }
 
-int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, unsigned types,
+/* Of each spot: the number of the place that is wanted, or LH_NO_NUMBER. */
+static bool find_wanted(const finder *f, const lh_map *wanted, uint32_t *place_of) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
+    lh_printed printed;
+    ok = print_spot_of_any(f->folds, i, &printed);
+    place_of[i] = place_of_printed(wanted, &printed);
+  }
+  return ok;
+}
+
+int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error) {
   finder f;
   lh_map wanted = {0};
   int code = begin_finder(&f, snapshot, error);
   if (code != LH_OK) return code;
   uint32_t *place_of = lh_alloc(f.folds->n_spots, sizeof *place_of);
-  bool ok = place_of && find_wanted(&f, prints, n, types, &wanted, place_of);
+  bool ok = place_of && number_places(&wanted, prints, n) && find_wanted(&f, &wanted, place_of);
   if (n > 0) memset(out, 0, n * sizeof *out);
   if (ok) add_up(&f, place_of, span_of, out);
   for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];

@@ -121,6 +121,10 @@ static inline bool lh_is_made_inside(const lh_snapshot *snapshot, lh_id closure)
   return snapshot->classes && snapshot->classes->inside[closure / 8] >> closure % 8 & 1;
 }
 
+/* lh_classify without what no place depends on: what collections hold, and how many objects each
+** class has. Whoever asks for it drops the classes again. */
+int lh_classify_for_places(lh_snapshot *snapshot, lh_error *error);
+
 /* {=== Scratch of lh_classify ======================================================== */
 
 /* Names of metatables and functions, best first. */
@@ -193,6 +197,7 @@ typedef struct lh_weighed {
 typedef struct lh_namer {
   lh_snapshot *snapshot;
   lh_classes *classes;
+  bool for_places; /* lh_classify_for_places */
   uint8_t *flags;
   lh_map candidate_of; /* metatable, C closure or proto -> index */
   lh_candidate *candidates;

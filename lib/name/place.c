@@ -240,15 +240,6 @@ bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any) {
   return true;
 }
 
-unsigned lh_types_at(const lh_places *places) {
-  unsigned types = 0;
-  for (size_t i = 0; i < places->n; i++) {
-    uint32_t class_index = places->list[i].class_index;
-    if (class_index != UINT32_MAX) types |= 1u << class_at(places, class_index)->visible.type;
-  }
-  return types;
-}
-
 size_t lh_most_of(const lh_strings *texts, const uint64_t *objects) {
   size_t best = texts->n;
   for (size_t i = 0; i < texts->n; i++) {

@@ -85,9 +85,6 @@ bool lh_join_places(lh_places *places);
 typedef char lh_print[LH_FINGERPRINT_BYTES];
 bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any);
 
-/* The types of the objects at places: bits, by lh_type. */
-unsigned lh_types_at(const lh_places *places);
-
 /* Of the texts that objects are counted by: the one with most, of those with as many the first in
 ** the order of bytes; texts->n: none has any. */
 size_t lh_most_of(const lh_strings *texts, const uint64_t *objects);
@@ -129,10 +126,25 @@ typedef struct lh_at_place {
 } lh_at_place;
 
 /* The same for each of the places with these prints (`any` of lh_print_places, of this snapshot or
-** of another) and types, in one pass. span_of: lh_find_history; NULL: all are of the first part.
-** Needs lh_classify. LH_EMEMORY. */
-int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, unsigned types,
+** of another), in one pass. span_of: lh_find_history. Needs lh_classify. LH_EMEMORY. */
+int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error);
+
+/* How many objects are at one spot, and the numbers of the prints `any` and `any_folded` of its
+** place, LH_NO_PRINT where it has none: all that is to be known of a snapshot to count its objects
+** at any places. */
+#define LH_NO_PRINT UINT64_MAX
+typedef struct lh_printed {
+  uint64_t any, any_folded, objects;
+} lh_printed;
+
+/* Of all spots. Needs lh_classify_for_places. Freed with lh_free. LH_EMEMORY. O(n). */
+int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh_error *error);
+
+/* Counts the objects at the places with these prints, in the first part of a history. False: out of
+** memory. */
+bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *prints, size_t n,
+                      lh_at_place *out);
 
 /* }=================================================================================== */
 
