@@ -4,13 +4,11 @@
 */
 #include "report/report.h"
 
-LH_CELL(text_of, lh_completion, cell->as.text = it->text)
 LH_CELL(kind_of, lh_completion, cell->as.text = it->id == LH_NO_OBJECT ? "class" : "object")
 
 #define ROW lh_completion
 static const lh_table completion_table =
-    LH_TABLE_OF("heap.completion", "name", "names",
-                LH_COMPUTED("text", "text", LH_COLUMN_TEXT, text_of, "what names it"),
+    LH_TABLE_OF("heap.completion", "name", "names", LH_TEXT("text", "text", text, "what names it"),
                 LH_COMPUTED("kind", NULL, LH_COLUMN_TEXT, kind_of, "\"object\" or \"class\""),
                 LH_EXAMPLE("object", "address", id, "the object; null for a class", LH_OPTIONAL,
                            .json_key = "address"),
