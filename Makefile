@@ -32,8 +32,8 @@ BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fno-semantic-int
 # Lua may call: a finalizer may run after Lua has closed its libraries.
 LOADED = -shared -Wl,-z,nodelete -Wl,--as-needed -Wl,--version-script=lib/loaded.map
 # What is compiled for sanitizers needs lines for their reports, and is compiled in half the time.
-# With their code in it, gcc warns of what is none of ours.
-SANITIZED = -O1 -g1 -fno-omit-frame-pointer -Wno-error
+# gcc warns of their code, too: of ours other trees are asked.
+SANITIZED = -O1 -g1 -fno-omit-frame-pointer -w
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined $(SANITIZED)
 
 # What looks into other processes: for one command, and in need of more than libc.
@@ -63,7 +63,7 @@ objects = $(patsubst %.c,$(1)/%.o,$(if $(filter build/test,$(1)), \
 # tool_objects <tree> <tool>: all that it is made of, but the library.
 tool_objects = $(call objects,$(1),$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
   $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c \
-  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c cli/heapprof/names.c)))
+  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c)))
 TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
@@ -290,7 +290,7 @@ $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 RELEASE = build/release
 $(eval $(call variant,$(RELEASE),-DLH_TEST_ALLOC))
-$(eval $(call variant,build/work,-fsanitize-coverage=trace-pc -g0 -Wno-error))
+$(eval $(call variant,build/work,-fsanitize-coverage=trace-pc -g0 -w))
 $(eval $(call variant,build/tsan,-fsanitize=thread $(SANITIZED)))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS)))

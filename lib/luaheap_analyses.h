@@ -355,46 +355,8 @@ int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
 void lh_waste_free(lh_waste *waste);
 const char *lh_waste_kind_name(lh_waste_kind kind); /* "emptied_tables", "empty_slots", ... */
 
-/* How a collection looks in a single snapshot: certain is only LH_GROWS. The rule, which is the
-** same for every report, is lh_prospect_of_ages and what a reader of it must know stands there. */
-typedef enum lh_prospect {
-  LH_FILLED_ONCE, /* in one go, or before the first mark, and nothing was added since */
-  LH_BOUNDED,  /* as full as a limit in sight says (lh_find_bound); or what goes in goes out again,
-                     or it has filled up */
-  LH_MAY_GROW, /* nothing speaks for that */
-  LH_GROWS     /* about as many were added in each part of its history, and all stay */
-} lh_prospect;
-
-/* What these numbers of objects say, allocated in each span of the history (lh_find_history),
-** which `holder` holds: what leaks is of every age, and of one rate. LH_GROWS takes two intervals
-** since the first mark and something from before it, or three intervals, each with something; of
-** the younger half of the time as much as of the older half, but for two fifths and what may be
-** chance; and LH_LEAST_AGED objects since the first mark. What is in a full cache, a ring or a
-** store of sessions is young: four times as many or more of the younger half, by intervals and by
-** the clock, though what holds them had others before. And where four times as many are of the
-** older half, of which the whole heap has not as much more, and some from before the first mark, it
-** has filled up.
-**
-** It cannot know how much was done between two marks: what leaks is LH_MAY_GROW where more was
-** done in one interval than in the next, and intervals of which nothing lives say nothing. It
-** cannot tell a leak from a cache that is still filling, nor from one whose elements live longer
-** than the history: of these lh_find_bound may see the limit. And a leak whose rate went up four
-** times looks young. */
-enum { LH_LEAST_AGED = 16 };
-lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
-                                const uint64_t ages[LH_SPANS], lh_id holder);
-
-/* A limit in sight of `count` things that `holder` holds: a number that they do not pass by more
-** than a tenth, under a name such as max, limit, capacity or size, in the holder or in a table
-** that holds this: four are looked at, and none that every program has. They reach it to half or
-** more; or to a sixteenth, if beside it stands how many there are. */
-typedef struct lh_bound {
-  double limit; /* 0: none is in sight */
-  lh_id name;   /* the key that it has, a string */
-  bool is_sure; /* it is near, and no size, which may also say how many there are */
-} lh_bound;
-
-/* LH_EMEMORY. O(entries of these tables). */
+/* Finds a limit in sight of `count` things that `holder` holds (lh_bound). LH_EMEMORY. O(entries of
+** the tables that are looked at). */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
                   lh_error *error);
 
@@ -402,10 +364,6 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
 ** that do. O(n + m). */
 int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *counts, size_t n,
                    lh_bound *bounds, lh_error *error);
-
-/* What the limit makes of a prospect: LH_BOUNDED, unless it was filled once; or it grows for
-** certain, and the limit is not sure. */
-lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound);
 
 /* What the keys of a collection are, in nine cases of ten. */
 typedef enum lh_keying {

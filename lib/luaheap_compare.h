@@ -172,21 +172,6 @@ int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error);
 /* Are all its snapshots of one Lua state? If not, functions are told without their lines. */
 bool lh_ladder_same_state(const lh_ladder *ladder);
 
-/* What became of a row. A figure that goes up and down counts as going up if the way down is at
-** most a tenth of the way up, and as going down if it is the other way round. */
-typedef enum lh_verdict {
-  LH_LEVEL,           /* never changed */
-  LH_SHRINKS,         /* went down */
-  LH_SAW_TOOTH,       /* went up and down */
-  LH_GREW_ONCE,       /* went up, but not steadily: the program has warmed up */
-  LH_GROWS_STEADILY,  /* went up in each third of the time after the first step (in each step, where
-                         those are fewer than three; of three snapshots in the first step, too); or
-                         in each of the last three steps */
-  LH_NO_LONGER_GROWS, /* lh_ladder_halves: grew before, and after at most a tenth of that */
-  LH_STILL_GROWS,     /* grew before, and after more than a tenth of that */
-  LH_GROWS_NOW        /* grew after, and not before */
-} lh_verdict;
-
 typedef struct lh_figures {
   uint64_t objects, entries; /* of the row itself; entries of tables */
   uint64_t bytes;            /* with what they retain */

@@ -250,6 +250,12 @@ uint32_t lh_object_count(const lh_snapshot *snapshot);
 /* Decodes object `id` (1..n). Cost: O(1), but O(record) for a table or thread's counts. */
 void lh_object_at(const lh_snapshot *snapshot, lh_id id, lh_object *out);
 
+/* Which sides of a table's entries are weak: neither, of what is no table. O(1). */
+typedef struct lh_weak_sides {
+  bool keys, values;
+} lh_weak_sides;
+lh_weak_sides lh_weak_sides_of(const lh_snapshot *snapshot, lh_id id);
+
 /* Cheaper accessors, O(1): no entry of a table is decoded. For LH_ROOT: LH_TYPE_ROOT, 0, 0, 0,
 ** false. The pointer is the address as Lua prints it, as in lh_object. */
 lh_type lh_type_of(const lh_snapshot *snapshot, lh_id id);

@@ -2,12 +2,10 @@
 ** heapprof.h - what the modes of heapprof share. A mode is an option that says what is told, and a
 ** struct in the file that tells it; without one heapprof tells what is in a profile.
 **
-**     questions.c        what the library is asked, of one profile; and diff.c, of two
+**     questions.c        what the library is asked, of one profile and of two; Memory Blueprint
 **     folded.c           stacks, as flamegraph.pl takes them
-**     memprof.c          the report of LuaJIT's memprof (luajit-parse-memprof)
+**     memprof.c          the reports of LuaJIT's memprof (luajit-parse-memprof) and luamemprofiler
 **     lmprof.c           lmprof's flat and call-graph profile
-**     luamemprofiler.c   luamemprofiler's final report
-**     blueprint.c        Memory Blueprint, as DOT
 **     live*.c            a running program, by type and site, looked at again and again
 **
 ** What is counted is the library's (luaheap_usage.h).

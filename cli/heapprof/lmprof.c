@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "boxes.h"
 #include "heapprof.h"
-#include "names.h"
 
 enum { WIDTH = 80, HEADING_WIDTH = 63, MEMORY_WIDTH = 8, INDEX_DIGITS = 4 };
 

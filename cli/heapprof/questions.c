@@ -6,6 +6,7 @@
 */
 #include <inttypes.h>
 
+#include "boxes.h"
 #include "heapprof.h"
 
 enum { FIRST_ADVICE = 3 };
@@ -94,3 +95,50 @@ const mode advice_mode = {.name = "advice",
                           .help = "what could be allocated less, and how",
                           .n_files = 1,
                           .question = "advice"};
+
+/* {=== Two profiles ================================================================= */
+
+static int tell_diff(cli *c, const request *r) {
+  lh_usage *usages[2];
+  cli_json w = {0};
+  for (size_t i = 0; i < 2; i++) usages[i] = count_profile(c, r, r->files[i]);
+  if (c->json) cli_json_open(&w, NULL, '{');
+  answer(c, &w, r, "allocation_changes", (const lh_usage *[]){usages[0], usages[1]}, 2);
+  if (c->json) cli_json_close(&w, '}');
+  for (size_t i = 0; i < 2; i++) free_usage(usages[i]);
+  return CLI_DONE;
+}
+
+const mode diff_mode = {.name = "diff",
+                        .help = "which sites allocate more in NEW than in OLD, which less",
+                        .n_files = 2,
+                        .takes_moments = true,
+                        .run = tell_diff};
+
+/* }=================================================================================== */
+
+/* {=== Memory Blueprint ============================================================= */
+
+static void print_blueprint(cli *c, const request *r, const lh_usage *usage) {
+  size_t limit = r->asked.has_limit ? r->asked.limit : USUAL_BOXES;
+  lh_calls_query query = {.c_functions = true};
+  lh_usage_calls graph;
+  lh_error error;
+  cli_check(c, lh_usage_calls_find(usage, &query, &graph, &error), r->files[0], &error);
+  size_t n_arrows = print_boxes(stdout, usage, &graph, limit);
+  if (n_arrows > MOST_ARROWS)
+    cli_die(c, NULL,
+            "%s: %zu arrows are too many for a picture, which may have %d: ask for fewer functions"
+            " by -n",
+            r->files[0], n_arrows, MOST_ARROWS);
+  lh_usage_calls_free(&graph);
+}
+
+const mode blueprint_mode = {.name = "blueprint",
+                             .help = "Memory Blueprint: functions and calls, as DOT for Graphviz",
+                             .n_files = 1,
+                             .takes_moments = true,
+                             .has_no_json = true,
+                             .tell_counts = print_blueprint};
+
+/* }=================================================================================== */

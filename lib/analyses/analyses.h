@@ -9,16 +9,13 @@
 **     modules.c        what each module and global keeps alive and reaches
 **     thread_groups.c  where threads stand
 **     bound.c          a limit in sight of some objects
-**     growing.c        collections without a limit: tables (growing_tables.c, growing_keys.c),
-**                      linked objects (growing_linked.c), and how old their elements are
-**                      (growing_ages.c)
-**     describe.c       the instances of one class: what is in them (describe_fields.c), who refers
-**                      to them (describe_referrers.c), and where they were allocated
-**                      (describe_sites.c)
-**     merged_paths.c   why many objects are alive: their paths as one tree (merged_steps.c), its
-**                      bytes (merged_bytes.c), the paths by which most are held (merged_holders.c),
-**                      and by which else (merged_elsewhere.c)
-**     waste.c          what memory holds without need: waste.h tells its files
+**     growing.c        collections without a limit: linked objects, and tables and what their keys
+**                      are (growing_tables.c), and how old their elements are (growing_ages.c)
+**     describe.c       the instances of one class: who refers to them, and where they were
+**                      allocated; what is in them: describe_fields.c
+**     merged_paths.c   why many objects are alive: their paths as one tree (merged_steps.c), the
+**                      paths by which most are held, and by which else
+**     waste.c          what memory holds without need
 **
 ** What several of them need: clusters.c (lists and trees seen as one thing), gather.c (many objects
 ** as a few classes), ranking.c (the best few). Private to the library.
@@ -29,6 +26,7 @@
 #include "graph/graph.h"
 #include "luaheap_analyses.h"
 #include "name/place.h"
+#include "thresholds.h"
 
 /* Is it a part of every program, which as such is no one's leak: the root, _G, package.loaded and
 ** the modules in it, the registry, the main thread, code, objects of luaheap? */
@@ -42,14 +40,9 @@ static inline bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id) {
 
 /* The elements of a list dominate each other in a chain, those of a tree in a tree: a million
 ** objects that are one thing. Such a cluster is what hangs together by its class; top[id] is its
-** first object, and id itself for all that is in no cluster. */
-enum { LH_LEAST_CLUSTER = 8 };
-
-/* The largest part of its dominator that goes on: the place where less does is where many small
-** things hang. */
-#define LH_GOES_ON 0.7
-
-/* They are kept with the snapshot. NULL: out of memory. The first call O(n). */
+** first object, and id itself for all that is in no cluster.
+**
+** They are kept with the snapshot. NULL: out of memory. The first call O(n). */
 const lh_id *lh_kept_clusters(lh_snapshot *snapshot);
 
 /* Of a union-find: the object that represents the set of this one. */
@@ -160,12 +153,6 @@ enum { LH_MOST_ORDINALS = 256, LH_MOST_LOCALS = 4096 };
 /* describe_fields.c: fills fields and n_fields. */
 bool lh_describe_fields(const lh_instances *of, lh_description *out);
 
-/* describe_sites.c: fills sites and n_sites, if the program was tracked. */
-bool lh_describe_sites(const lh_instances *of, lh_description *out);
-
-/* describe_referrers.c: fills referrers and n_referrers. */
-bool lh_describe_referrers(const lh_instances *of, lh_description *out);
-
 /* }=================================================================================== */
 
 /* {=== merged_steps.c ================================================================ */
@@ -188,7 +175,7 @@ typedef struct lh_merged_step {
   uint32_t through;     /* objects here on the paths, the members included */
   uint32_t here;        /* members, */
   uint32_t objects;     /* and those further on, too */
-  uint64_t bytes;       /* merged_bytes.c */
+  uint64_t bytes;       /* lh_divide_retained */
 } lh_merged_step;
 
 typedef struct lh_step_tree {
@@ -205,35 +192,6 @@ typedef struct lh_step_tree {
 bool lh_make_step_tree(lh_step_tree *tree, const lh_snapshot *snapshot, const lh_id *ids,
                        size_t n_ids);
 void lh_free_step_tree(lh_step_tree *tree);
-
-/* }=================================================================================== */
-
-/* {=== merged_holders.c ============================================================== */
-
-/* The text of a piece; [*] that stood for one key is that key. */
-void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_step_tree *tree,
-                   const lh_merged_step *step);
-
-/* A step as a path: from the last new beginning on. NULL: out of memory; freed by lh_free. */
-char *lh_step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, uint32_t at);
-
-/* Sets holders, n_holders and total_holders, of texts that take `most_bytes`. False: out of memory.
-** lh_drop_holder frees what one owns. */
-bool lh_count_holders(const lh_snapshot *snapshot, const lh_step_tree *tree, uint64_t most_bytes,
-                      lh_merged_paths *merged);
-void lh_drop_holder(lh_holder *holder);
-
-/* }=================================================================================== */
-
-/* {=== merged_elsewhere.c ============================================================ */
-
-/* Sets elsewhere and objects_elsewhere. False: out of memory. */
-bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *tree,
-                       lh_merged_paths *merged);
-
-/* }=================================================================================== */
-
-/* {=== merged_bytes.c ================================================================= */
 
 /* Sets the bytes of each step, of a tree of the paths to all `ids`; its `of` changes. False: out of
 ** memory. */
@@ -284,8 +242,6 @@ lh_prospect lh_prospect_of(const lh_ages *ages, const lh_growing *g);
 
 /* {=== growing*.c ==================================================================== */
 
-enum { LH_LEAST_ELEMENTS = 16 };
-
 typedef struct lh_top {
   uint32_t of; /* index of what was found, or of its row */
   uint32_t position;
@@ -319,30 +275,6 @@ static inline bool lh_are_most(uint64_t part, uint64_t whole) {
 
 /* growing_tables.c: adds the tables with many elements that are alike. O(entries). */
 bool lh_find_collections(lh_grower *grower);
-
-/* growing_linked.c: adds the sets of linked objects, after the tables. O(n + m). */
-bool lh_find_linked(lh_grower *grower);
-
-/* As much of a string as is read: one long string may be the key of many entries. */
-typedef struct lh_key_bytes {
-  const char *bytes;
-  size_t n;
-} lh_key_bytes;
-
-/* growing_keys.c: what the keys of a table have in common. All zero is a table without any. */
-typedef struct lh_keys_seen {
-  uint64_t n, n_integers, n_numbers, n_strings, n_objects;
-  double least, greatest;                     /* of the numbers, integers included */
-  uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
-  lh_key_bytes numbered[4]; /* the first four with digits that differ in more than these, and */
-  uint64_t n_numbered[4];   /* how many differ from each in its digits only */
-  uint64_t length;          /* of all strings; UINT64_MAX: they differ */
-  lh_id example;            /* the first string in the order of bytes, */
-  lh_key_bytes of_example;  /* which are the same in each run */
-} lh_keys_seen;
-
-void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key);
-lh_keying lh_keying_of(const lh_keys_seen *seen, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 

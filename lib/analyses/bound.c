@@ -166,8 +166,3 @@ int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *coun
   lh_free(s.n_seen);
   return code ? lh_fail_memory(error, "looking for limits") : LH_OK;
 }
-
-lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound) {
-  bool is_within = bound->limit > 0 && (bound->is_sure || prospect != LH_GROWS);
-  return is_within && prospect != LH_FILLED_ONCE ? LH_BOUNDED : prospect;
-}

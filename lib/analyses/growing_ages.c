@@ -10,16 +10,6 @@
 */
 #include "analyses.h"
 
-/* So many elements would be expected where there are none: e^-4 is 0.02. */
-#define EXPECTED 4.0
-#define LEAST_YOUNGER 0.05
-
-/* Where the table itself is much older than its elements, these: it was filled late, and perhaps
-** will be again. Then a large one is always told. */
-#define EXPECTED_LATER 8.0
-#define LEAST_YOUNGER_LATER 0.25
-#define LARGE_SHARE 0.1
-
 /* Counts objects that are reachable and not luaheap's. */
 static uint64_t count_in(const lh_snapshot *snapshot, lh_id first, lh_id end) {
   uint64_t n = 0;
@@ -129,100 +119,15 @@ static bool is_lookup(const lh_growing *g) {
   return g->aged == 0 && dense && (g->elements & (g->elements - 1)) == 0;
 }
 
-static bool was_filled_once(const lh_ages *a, const lh_growing *g) {
-  double aged = (double)g->aged;
-  if (g->exact || is_lookup(g)) return true;
-  if (g->since_first_mark == 0 && aged * a->since_first_mark >= EXPECTED) return true;
-  if (g->in_one_go) return g->younger >= LEAST_YOUNGER && aged * g->younger >= EXPECTED;
-  return g->younger >= LEAST_YOUNGER_LATER && aged * g->younger >= EXPECTED_LATER &&
-         (double)g->bytes < LARGE_SHARE * (double)a->snapshot->reach.reachable_bytes;
-}
-
-/* Half of the intervals since the first mark of which anything lives. */
-typedef struct half {
-  unsigned n;
-  double seconds, objects; /* the heap's */
-  double here;             /* of the objects that are asked about */
-} half;
-
-typedef struct spread {
-  half older, younger;
-  unsigned n, n_empty;  /* intervals; those of them with none of these objects */
-  uint64_t all, before; /* of all spans, and from before the first mark */
-  unsigned first;       /* the first span since then with one of these */
-  bool goes_on;         /* there is one in the last interval */
-} spread;
-
-static spread spread_of(const lh_history *history, const uint64_t *ages) {
-  spread s = {.all = ages[0], .before = ages[0], .first = history->n};
-  for (unsigned i = 1; i < history->n; i++) s.n += history->objects[i] > 0;
-  for (unsigned i = 1; i < history->n; i++) {
-    if (history->objects[i] == 0) continue;
-    half *to = s.older.n < s.n / 2 ? &s.older : &s.younger;
-    to->n++;
-    to->seconds += history->seconds[i];
-    to->objects += (double)history->objects[i];
-    to->here += (double)ages[i];
-    s.all += ages[i];
-    s.n_empty += ages[i] == 0;
-    if (ages[i] > 0 && s.first == history->n) s.first = i;
-    s.goes_on = ages[i] > 0;
-  }
-  return s;
-}
-
-static double an_interval(const half *of) {
-  return of->here / of->n;
-}
-
-/* Four times as many or more, by intervals and by the clock. */
-static bool is_more(const half *more, const half *less) {
-  return an_interval(more) >= 4 * an_interval(less) &&
-         more->here * less->seconds >= 4 * less->here * more->seconds;
-}
-
-/* Where the whole heap has much more of the older half, less was done in the younger. */
-static bool has_filled_up(const spread *s) {
-  return is_more(&s->older, &s->younger) && s->before > 0 &&
-         s->older.here * s->younger.objects >= 4 * s->younger.here * s->older.objects;
-}
-
-/* As much of the younger half as of the older one: two fifths more may be chance or the work that
-** was done, and so may be the square root of how many there are. */
-static bool is_alike(const half *more, const half *less) {
-  double excess = an_interval(more) - 1.4 * an_interval(less);
-  return excess <= 0 || excess * excess * more->n * more->n <= more->here;
-}
-
-static bool is_steady(const spread *s) {
-  bool always = s->before > 0 ? 2 * s->n_empty <= s->n : s->n > 2 && s->n_empty == 0;
-  return is_alike(&s->younger, &s->older) && is_alike(&s->older, &s->younger) && s->goes_on &&
-         always && s->all - s->before >= LH_LEAST_AGED;
-}
-
-/* Was what holds them there before the interval of the oldest of them? Then it has let go of what
-** it had. Of what every program has, such as _G, that says nothing. */
-static bool lets_go(const lh_snapshot *snapshot, const lh_history *history, const spread *s,
-                    lh_id holder) {
-  uint32_t n = lh_mark_count(snapshot);
-  if (s->before > 0) return true;
-  if (lh_is_plumbing(snapshot, holder)) return false;
-  return lh_epoch(snapshot, holder) < 1 + (s->first - 1) * (n - 1) / (history->n - 1);
-}
-
-lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
-                                const uint64_t ages[LH_SPANS], lh_id holder) {
-  spread s = spread_of(history, ages);
-  if (!history->by_marks || s.n < 2 || s.all < LH_LEAST_AGED || s.all == s.before)
-    return LH_MAY_GROW;
-  if (is_steady(&s)) return LH_GROWS;
-  if (is_more(&s.younger, &s.older) && lets_go(snapshot, history, &s, holder)) return LH_BOUNDED;
-  return has_filled_up(&s) ? LH_BOUNDED : LH_MAY_GROW;
-}
-
 lh_prospect lh_prospect_of(const lh_ages *a, const lh_growing *g) {
   const lh_snapshot *snapshot = a->snapshot;
   lh_id holder = g->is_list ? lh_naming_parent(snapshot, g->id) : g->id;
-  if (was_filled_once(a, g)) return LH_FILLED_ONCE;
+  const lh_filling filling = {.aged = g->aged,
+                              .since_first_mark = g->since_first_mark,
+                              .heap_since_first_mark = a->since_first_mark,
+                              .in_one_go = g->in_one_go,
+                              .younger = g->younger,
+                              .bytes = g->bytes};
+  if (g->exact || is_lookup(g) || lh_was_filled_once(snapshot, &filling)) return LH_FILLED_ONCE;
   return g->aged > 0 ? lh_prospect_of_ages(snapshot, a->history, g->ages, holder) : LH_MAY_GROW;
 }

@@ -10,6 +10,226 @@
 
 #include <string.h>
 
+/* As much of a string as is read: one long string may be the key of many entries. */
+typedef struct key_bytes {
+  const char *bytes;
+  size_t n;
+} key_bytes;
+
+/* What the keys of a table have in common. All zero is a table without any. */
+typedef struct keys_seen {
+  uint64_t n, n_integers, n_numbers, n_strings, n_objects;
+  double least, greatest;                     /* of the numbers, integers included */
+  uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
+  key_bytes numbered[4];  /* the first four with digits that differ in more than these, and */
+  uint64_t n_numbered[4]; /* how many differ from each in its digits only */
+  key_bytes last;         /* the last string, and what it was counted as: */
+  bool last_is_uuid, last_is_hex, last_is_name, last_is_token;
+  int last_numbered;    /* 4: none of the four */
+  uint64_t length;      /* of all strings; UINT64_MAX: they differ */
+  lh_id example;        /* the first string in the order of bytes, */
+  key_bytes of_example; /* which are the same in each run */
+} keys_seen;
+
+/* {=== Keys =========================================================================== */
+
+/* What the keys of a table are, as a person would say it: 1 to n, ids, times,
+** uuids, "strings like user:123". Keys that something counts up, or draws at random, have no end; a
+** set of names has. */
+
+/* Times are of this century, and at most a year ahead. */
+#define YEAR_2000 946684800.0
+#define A_YEAR 31557600.0
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool is_uuid(const char *bytes, size_t n) {
+  if (n != 36) return false;
+  for (size_t i = 0; i < n; i++) {
+    bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (dash ? bytes[i] != '-' : !is_hex(bytes[i])) return false;
+  }
+  return true;
+}
+
+typedef struct letters {
+  size_t digits, hex, inner_capitals, others;
+} letters;
+
+/* Eight characters at once: the highest bit of each byte that is from `low` to `high`, ASCII. */
+static uint64_t find_between(uint64_t x, unsigned char low, unsigned char high) {
+  const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+  uint64_t rest = x & ~tops;
+  return (rest + ones * (0x80u - low)) & ~(rest + ones * (0x7Fu - high)) & ~x & tops;
+}
+
+static size_t count_tops(uint64_t tops) {
+  return (size_t)((tops >> 7) * 0x0101010101010101u >> 56);
+}
+
+static uint64_t find_digits(uint64_t x) {
+  return find_between(x, '0', '9');
+}
+
+/* Up to 8 characters; behind the last there are zeros. */
+static uint64_t load_characters(const char *bytes, size_t n) {
+  uint64_t x = 0;
+  memcpy(&x, bytes, n < 8 ? n : 8);
+  return x;
+}
+
+static letters count_letters(const char *bytes, size_t n) {
+  letters l = {.others = n};
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t x = load_characters(bytes + i, n - i), digits = find_digits(x);
+    l.digits += count_tops(digits);
+    l.hex += count_tops(digits | find_between(x | 0x2020202020202020u, 'a', 'f'));
+    l.inner_capitals += count_tops(find_between(x, 'A', 'Z'));
+    l.others -= count_tops(find_between(x, '!', '~'));
+  }
+  l.inner_capitals -= n > 0 && bytes[0] >= 'A' && bytes[0] <= 'Z';
+  return l;
+}
+
+/* Have both digits at the same places, and else the same? */
+static bool have_same_form(const char *a, const char *b, size_t n) {
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t x = load_characters(a + i, n - i), y = load_characters(b + i, n - i);
+    uint64_t digits = find_digits(x);
+    if (digits != find_digits(y) || ((x ^ y) & ~((digits >> 7) * 0xFF)) != 0) return false;
+  }
+  return true;
+}
+
+/* Do they differ in their digits only? */
+static bool are_numbered_alike(const char *a, size_t n, const char *b, size_t m) {
+  size_t i = 0, k = 0;
+  if (n == m && have_same_form(a, b, n)) return true;
+  while (i < n && k < m) {
+    if (!is_digit(a[i]) && a[i] != b[k]) return false;
+    if (is_digit(a[i]) != is_digit(b[k])) return false;
+    bool digits = is_digit(a[i++]);
+    k++;
+    while (digits && i < n && is_digit(a[i])) i++;
+    while (digits && k < m && is_digit(b[k])) k++;
+  }
+  return i == n && k == m;
+}
+
+/* Which of the four it is alike with; 4: with none. */
+static int find_numbered(keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
+  key_bytes key;
+  (void)lh_string_whole(snapshot, id, &key.bytes, &key.n);
+  for (int i = 0; i < 4; i++) {
+    if (seen->n_numbered[i] == 0) seen->numbered[i] = key;
+    const key_bytes *known = &seen->numbered[i];
+    if (are_numbered_alike(key.bytes, key.n, known->bytes, known->n)) return i;
+  }
+  return 4;
+}
+
+static bool comes_before(const key_bytes *a, const key_bytes *b) {
+  int order = memcmp(a->bytes, b->bytes, a->n < b->n ? a->n : b->n);
+  return order ? order < 0 : a->n < b->n;
+}
+
+/* What a string looks like. Of one form with the last, which most are, it looks like that. */
+static void look_at_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id,
+                           const key_bytes *key) {
+  size_t n = key->n;
+  bool is_whole = n > 0 && n < LH_NAME_BYTES;
+  bool is_alike = is_whole && n == seen->last.n && have_same_form(key->bytes, seen->last.bytes, n);
+  seen->last = *key;
+  if (is_alike) return;
+  letters l = count_letters(key->bytes, n);
+  seen->last_is_uuid = is_uuid(key->bytes, n);
+  seen->last_is_hex = n >= 8 && l.hex == n;
+  seen->last_is_name = l.digits == 0 && l.others == 0 && n > 1;
+  seen->last_is_token = n >= 8 && (l.digits > 0 || l.inner_capitals > 0);
+  seen->last_numbered = l.digits > 0 ? find_numbered(seen, snapshot, id) : 4;
+}
+
+static void see_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
+  lh_kept_string string = lh_string_at(snapshot, id);
+  size_t n = string.kept < LH_NAME_BYTES ? (size_t)string.kept : LH_NAME_BYTES;
+  key_bytes key = {string.bytes, n};
+  if (seen->n_strings++ == 0) seen->length = string.length;
+  if (seen->n_strings == 1 || comes_before(&key, &seen->of_example)) {
+    seen->example = id;
+    seen->of_example = key;
+  }
+  if (seen->length != string.length) seen->length = UINT64_MAX;
+  look_at_string(seen, snapshot, id, &key);
+  seen->n_uuids += seen->last_is_uuid;
+  seen->n_hex += seen->last_is_hex;
+  seen->n_names += seen->last_is_name;
+  seen->n_tokens += seen->last_is_token;
+  if (seen->last_numbered < 4) seen->n_numbered[seen->last_numbered]++;
+}
+
+static void see_number(keys_seen *seen, double number) {
+  bool first = seen->n_numbers++ == 0;
+  if (first || number < seen->least) seen->least = number;
+  if (first || number > seen->greatest) seen->greatest = number;
+}
+
+static void see_key(keys_seen *seen, const lh_snapshot *snapshot, lh_value key) {
+  seen->n++;
+  switch (key.kind) {
+    case LH_VALUE_INTEGER:
+      seen->n_integers++;
+      see_number(seen, (double)key.as.integer);
+      break;
+    case LH_VALUE_FLOAT: see_number(seen, key.as.number); break;
+    case LH_VALUE_POINTER:
+    case LH_VALUE_CFUNCTION:
+    case LH_VALUE_ABSENT: seen->n_objects++; break;
+    case LH_VALUE_OBJECT:
+      if (lh_is_string(snapshot, key.as.object))
+        see_string(seen, snapshot, key.as.object);
+      else
+        seen->n_objects++;
+      break;
+    default: break;
+  }
+}
+
+static bool are_times(const keys_seen *seen, const lh_snapshot *snapshot, double unit) {
+  double now = (double)snapshot->info.time_ns / 1e9;
+  return seen->least / unit >= YEAR_2000 && seen->greatest / unit <= now + A_YEAR;
+}
+
+static lh_keying keying_of_strings(const keys_seen *seen) {
+  bool one_length = seen->length != UINT64_MAX && seen->length >= 8;
+  uint64_t n = seen->n_strings, most = 0;
+  for (int i = 0; i < 4; i++)
+    if (seen->n_numbered[i] > most) most = seen->n_numbered[i];
+  if (lh_are_most(seen->n_uuids, n)) return LH_KEYED_UUIDS;
+  if (lh_are_most(most, n)) return LH_KEYED_NUMBERED;
+  if (lh_are_most(seen->n_hex, n) && one_length) return LH_KEYED_HEX;
+  if (lh_are_most(seen->n_tokens, n) && one_length) return LH_KEYED_TOKENS;
+  return lh_are_most(seen->n_names, n) ? LH_KEYED_NAMES : LH_KEYED_STRINGS;
+}
+
+static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
+  if (lh_are_most(seen->n_strings, seen->n)) return keying_of_strings(seen);
+  if (lh_are_most(seen->n_objects, seen->n)) return LH_KEYED_OBJECTS;
+  if (!lh_are_most(seen->n_numbers, seen->n)) return LH_KEYED_MIXED;
+  if (are_times(seen, snapshot, 1)) return LH_KEYED_TIMES;
+  if (are_times(seen, snapshot, 1000)) return LH_KEYED_MILLISECONDS;
+  if (seen->n_integers < seen->n_numbers) return LH_KEYED_NUMBERS;
+  bool dense = seen->least == 1 && seen->greatest == (double)seen->n;
+  return dense ? LH_KEYED_SEQUENCE : LH_KEYED_INTEGERS;
+}
+
+/* }=================================================================================== */
+
 enum { SOME = 64 }; /* entries are read so many at once */
 
 typedef struct counting {
@@ -25,7 +245,7 @@ typedef struct counting {
 } counting;
 
 typedef struct contents {
-  lh_keys_seen keys;
+  keys_seen keys;
   uint64_t n_numbers, n_booleans, n_tables; /* values */
   uint64_t key_bytes, value_bytes;          /* that objects retain: of keys without strings */
   uint32_t best;                            /* class of most objects */
@@ -83,7 +303,7 @@ static bool is_never_weak(const lh_snapshot *snapshot, lh_value value) {
 }
 
 static void look_at_entry(counting *f, contents *c, lh_value key, lh_value value) {
-  lh_see_key(&c->keys, f->snapshot, key);
+  see_key(&c->keys, f->snapshot, key);
   count_value(f, c, value);
   if (key.kind == LH_VALUE_OBJECT && !lh_is_string(f->snapshot, key.as.object))
     c->key_bytes += lh_retained_bytes(f->snapshot, key.as.object);
@@ -159,8 +379,8 @@ static bool tell_elements(counting *f, lh_growing *g, contents *c) {
 }
 
 static void tell_kinds_of_keys(const counting *f, lh_growing *g, const contents *c) {
-  const lh_keys_seen *keys = &c->keys;
-  g->keying = lh_keying_of(keys, f->snapshot);
+  const keys_seen *keys = &c->keys;
+  g->keying = keying_of(keys, f->snapshot);
   double unit = g->keying == LH_KEYED_MILLISECONDS ? 1000 : 1;
   g->least = keys->least / unit;
   g->greatest = keys->greatest / unit;
@@ -225,7 +445,7 @@ static void look_at_keys_of_alike(const counting *f, lh_growing *g) {
   lh_edges it;
   lh_value key, value;
   for (lh_entries_begin(f->snapshot, g->id, &it); lh_entries_next(&it, &key, &value);)
-    if (is_alike(f, g, value)) lh_see_key(&c.keys, f->snapshot, key);
+    if (is_alike(f, g, value)) see_key(&c.keys, f->snapshot, key);
   tell_kinds_of_keys(f, g, &c);
 }
 

@@ -12,6 +12,219 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* {=== Holders ======================================================================== */
+
+/* By which paths the members of a tree of paths (merged_steps.c) are held: those
+** that read the same are one, and where a text begins at an upvalue, who holds the function. */
+
+/* Members with one path. */
+typedef struct held {
+  uint32_t through; /* the step by which most of them come before the text begins; 0: none */
+  uint32_t through_objects;
+} held;
+
+static void put_piece(lh_text *text, const lh_snapshot *snapshot, const lh_step_tree *tree,
+                      const lh_merged_step *step) {
+  bool any = step->key.kind != LH_VALUE_NIL;
+  if (any && !step->keys_vary)
+    lh_add_key(text, snapshot, step->key, false);
+  else
+    lh_text_string(text, lh_step_label(tree->folds->folder.tree, step->step));
+}
+
+static char *step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, uint32_t at) {
+  const lh_merged_step *list = tree->list;
+  lh_telling telling = {0};
+  uint32_t *chain = lh_alloc((size_t)list[at].level + 1, sizeof *chain);
+  if (!chain) return NULL;
+  uint32_t n = 0;
+  for (uint32_t i = at;; i = list[i].above) {
+    chain[n++] = i;
+    if (list[i].form == LH_FORM_BASE) break;
+  }
+  while (n-- > 0) {
+    const lh_merged_step *step = &list[chain[n]];
+    lh_text piece = {0};
+    put_piece(&piece, snapshot, tree, step);
+    if (piece.failed) telling.text.failed = true;
+    lh_tell(&telling, (lh_form)step->form, piece.bytes, piece.n,
+            tree->folds->folder.tree->steps[step->step].phrase);
+    lh_text_free(&piece);
+  }
+  lh_free(chain);
+  return lh_text_finish(&telling.text);
+}
+
+/* As lh_path_through: the step before the first new beginning that does not say who holds it. What
+** is one or two below the root is _G, a root, or a variable of the main thread. */
+static uint32_t through_of(const lh_step_tree *t, uint32_t at) {
+  uint32_t first = 0;
+  while (t->list[at].form != LH_FORM_BASE) at = t->list[at].above;
+  for (; t->list[at].depth > 2; at = t->list[at].above)
+    if (t->list[at].form == LH_FORM_BASE) first = t->list[at].above;
+  return first;
+}
+
+/* The paths by which members are held, and what is known of each. */
+typedef struct counting {
+  lh_strings paths;
+  uint64_t *objects; /* of each path */
+  held *held;        /* of each path */
+  lh_map through;    /* path and the step that it is through -> objects */
+} counting;
+
+/* False: out of memory. */
+static bool add_members(counting *c, uint32_t path, uint32_t objects, uint32_t through) {
+  uint32_t *sum = lh_map_at(&c->through, (uint64_t)path << 32 | through);
+  if (!sum) return false;
+  *sum = *sum == LH_NO_NUMBER ? objects : *sum + objects;
+  c->objects[path] += objects;
+  if (*sum > c->held[path].through_objects) c->held[path] = (held){through, *sum};
+  return true;
+}
+
+static void drop_holder(lh_holder *holder) {
+  lh_free((char *)holder->path);
+  lh_free((char *)holder->through);
+}
+
+/* Those that most members have. */
+static bool keep_most_held(const lh_snapshot *snapshot, const lh_step_tree *tree, counting *c,
+                           lh_merged_paths *merged) {
+  while (merged->n_holders < LH_MOST_HOLDERS) {
+    size_t best = lh_most_of(&c->paths, c->objects);
+    if (best == c->paths.n) break;
+    const held *most = &c->held[best];
+    lh_holder *holder = &merged->holders[merged->n_holders++];
+    *holder = (lh_holder){.path = lh_copy_text(c->paths.texts[best]), .objects = c->objects[best]};
+    if (most->through) holder->through = step_path(snapshot, tree, most->through);
+    if (most->through) holder->through_objects = most->through_objects;
+    if (!holder->path || (most->through && !holder->through)) return false;
+    c->objects[best] = 0;
+  }
+  return true;
+}
+
+/* Different steps may have the same path. */
+static bool count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, uint64_t most_bytes,
+                          lh_merged_paths *merged) {
+  counting c = {.paths.most_bytes = most_bytes};
+  uint64_t n_untold = 0;
+  c.objects = lh_alloc_zeroed(t->n, sizeof *c.objects);
+  c.held = lh_alloc_zeroed(t->n, sizeof *c.held);
+  bool ok = c.objects && c.held;
+  for (uint32_t i = 0; ok && i < t->n; i++) {
+    if (t->list[i].here == 0) continue;
+    char *path = c.paths.full ? NULL : step_path(snapshot, t, i);
+    uint32_t number = path ? lh_strings_add(&c.paths, path, strlen(path)) : LH_NO_NUMBER;
+    lh_free(path);
+    if (number != LH_NO_NUMBER)
+      ok = add_members(&c, number, t->list[i].here, through_of(t, i));
+    else
+      ok = c.paths.full;
+    n_untold += number == LH_NO_NUMBER;
+  }
+  merged->total_holders = c.paths.n + n_untold;
+  ok = ok && keep_most_held(snapshot, t, &c, merged);
+  lh_strings_free(&c.paths);
+  lh_map_free(&c.through);
+  lh_free(c.objects);
+  lh_free(c.held);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* {=== Elsewhere ====================================================================== */
+
+/* Members of a set that would stay if the paths that are told of them were
+** cut: by the next path of those, each one's shortest without the last reference of its path in the
+** tree.
+**
+** A search over the same graph, but for these references: what it still reaches is held elsewhere,
+** too. It counts for all members at once: what hangs on others of them only goes with those. 2.2
+** million objects, half of them members: 0.2 s. */
+
+/* Nobody cuts between an upvalue and its content: the last reference is the function's. */
+static lh_id last_target(const lh_snapshot *snapshot, lh_id id) {
+  lh_id parent = lh_naming_parent(snapshot, id);
+  return parent != LH_ROOT && lh_type_of(snapshot, parent) == LH_TYPE_UPVALUE ? parent : id;
+}
+
+/* The objects to which a last reference leads, that from its parent. NULL: out of memory. */
+static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member) {
+  uint8_t *is_last = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  for (lh_id id = 1; is_last && id <= snapshot->n; id++)
+    if (is_member[id]) is_last[last_target(snapshot, id)] = 1;
+  return is_last;
+}
+
+/* The paths of those that were reached. The snapshot is a copy with paths of its own, which has its
+** classes together with the whole one: the folds that are there are put aside, and back again. */
+static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t n,
+                           lh_merged_paths *merged) {
+  lh_step_tree tree = {0};
+  lh_merged_paths found = {0};
+  lh_folds *folds = snapshot->classes->folds;
+  snapshot->classes->folds = NULL;
+  uint8_t *marks = lh_mark_paths(snapshot, ids, n);
+  bool ok = marks && lh_fold_marked(snapshot, marks) &&
+            lh_make_step_tree(&tree, snapshot, ids, n) &&
+            count_holders(snapshot, &tree, (uint64_t)snapshot->size, &found);
+  if (ok && found.n_holders > 0) {
+    merged->elsewhere = found.holders[0];
+    found.holders[0] = (lh_holder){0};
+    merged->objects_elsewhere = n;
+  }
+  for (uint32_t i = 0; i < found.n_holders; i++) drop_holder(&found.holders[i]);
+  lh_free_step_tree(&tree);
+  lh_free(marks);
+  lh_drop_folds(snapshot->classes);
+  snapshot->classes->folds = folds;
+  return ok;
+}
+
+static bool find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
+                           lh_merged_paths *merged) {
+  size_t n = (size_t)snapshot->n + 1, n_ids = 0;
+  lh_search search;
+  lh_snapshot without = *snapshot;
+  uint8_t *is_last = find_last(snapshot, of->is_member);
+  without.distance = lh_alloc(n, sizeof *without.distance);
+  without.parent = lh_alloc(n, sizeof *without.parent);
+  without.parent_edge = lh_alloc(n, sizeof *without.parent_edge);
+  without.named_by = NULL;
+  lh_id *cut_from = snapshot->named_by ? lh_alloc(n, sizeof *cut_from) : snapshot->parent;
+  lh_id *ids = lh_alloc(merged->objects + 1, sizeof *ids);
+  bool ok = lh_steps_new(&without.steps) && is_last && without.distance && without.parent &&
+            without.parent_edge && ids && cut_from;
+  if (!ok) goto out;
+  lh_search_begin(&without, &search, without.distance, without.parent);
+  search.snapshot = &without;
+  search.parent_edge = without.parent_edge;
+  search.is_cut = is_last;
+  search.cut_from = cut_from;
+  search.named_by = &without.named_by;
+  for (lh_id id = 0; snapshot->named_by && id <= snapshot->n; id++)
+    cut_from[id] = lh_naming_parent(snapshot, id);
+  ok = lh_search_paths(&search);
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (of->is_member[id] && without.distance[id] != LH_UNREACHED) ids[n_ids++] = id;
+  ok = ok && (n_ids == 0 || tell_elsewhere(&without, ids, n_ids, merged));
+out:
+  lh_steps_free(without.steps);
+  lh_free(is_last);
+  lh_free(without.distance);
+  lh_free(without.parent);
+  lh_free(without.parent_edge);
+  lh_free(without.named_by);
+  if (snapshot->named_by) lh_free(cut_from);
+  lh_free(ids);
+  return ok;
+}
+
+/* }=================================================================================== */
+
 /* From so many steps on the middle of a row is left out, but for some at both ends. */
 enum { LONG_ROW = 24, SHOWN_AT_ENDS = 5 };
 
@@ -155,7 +368,7 @@ static bool choose_rows(writing *w, size_t limit) {
 static void add_step(lh_text *text, const writing *w, const lh_merged_step *step, bool *joins) {
   if (step->form == LH_FORM_BEHIND) {
     if (text->n > 0 && !*joins) lh_text_string(text, ", ");
-    lh_step_piece(text, w->snapshot, &w->tree, step);
+    put_piece(text, w->snapshot, &w->tree, step);
     *joins = true;
     return;
   }
@@ -226,7 +439,7 @@ static bool add_shown_row(writing *w, const draft *d) {
                         : taken(w, steps_of(w, d));
   row->path = is_root  ? lh_copy_text("")
               : untold ? lh_copy_text("...")
-                       : taken(w, lh_step_path(w->snapshot, &w->tree, d->last));
+                       : taken(w, step_path(w->snapshot, &w->tree, d->last));
   return row->steps && row->path;
 }
 
@@ -290,9 +503,9 @@ static bool merge_all(writing *w, const lh_id *ids, size_t limit) {
   w->text_bytes = MOST_TEXT * (uint64_t)w->snapshot->size + (1u << 20);
   bool ok = lh_make_step_tree(&w->tree, w->snapshot, ids, w->merged->objects) &&
             lh_divide_retained(&w->tree, w->snapshot, ids, w->merged->objects) && sort_steps(w) &&
-            make_drafts(w) && lh_count_holders(w->snapshot, &w->tree, w->text_bytes, w->merged) &&
+            make_drafts(w) && count_holders(w->snapshot, &w->tree, w->text_bytes, w->merged) &&
             choose_rows(w, limit) && add_rows(w) &&
-            lh_find_elsewhere(w->snapshot, &w->tree, w->merged);
+            find_elsewhere(w->snapshot, &w->tree, w->merged);
   if (ok) w->merged->bytes = w->tree.list[0].bytes;
   return ok;
 }
@@ -322,8 +535,8 @@ void lh_merged_paths_free(lh_merged_paths *merged) {
     lh_free((char *)merged->rows[i].steps);
     lh_free((char *)merged->rows[i].path);
   }
-  for (uint32_t i = 0; i < merged->n_holders; i++) lh_drop_holder(&merged->holders[i]);
-  lh_drop_holder(&merged->elsewhere);
+  for (uint32_t i = 0; i < merged->n_holders; i++) drop_holder(&merged->holders[i]);
+  drop_holder(&merged->elsewhere);
   lh_free(merged->rows);
   *merged = (lh_merged_paths){.class_index = UINT32_MAX};
 }

@@ -5,11 +5,410 @@
 ** paths tells where all of those are; then each kind is added up by class and place. 2.2 million
 ** objects take 0.3 s, or 2 s where most of them are waste; 13 bytes each beside the walk.
 */
-#include "waste.h"
+#include "analyses.h"
+#include "graph/graph.h"
+#include "read/decode.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "read/decode.h"
+/* kinds[id]: 1 << lh_waste_kind, for each kind in which the object counts, and */
+enum { MARKED = 0x80 }; /* a metatable; an original that is counted */
+
+/* 5 bytes an object. */
+typedef struct wasted {
+  const lh_snapshot *snapshot;
+  uint8_t *kinds;
+  lh_id *original; /* of those that are equal to another one: which */
+  lh_waste *out;
+} wasted;
+
+/* Is it of the program, and in use? */
+static bool may_be_waste(const lh_snapshot *snapshot, lh_id id) {
+  return lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
+}
+
+/* {=== Tables ========================================================================= */
+
+/* Slots of tables that hold nothing, and tables that hold next to nothing.
+**
+** What a table needs is what Lua's rehash would allocate for its entries (ltable.c): as array part
+** the greatest power of two of which more than half is in use, and for all other entries the next
+** power of two of hash slots. Lua does that only when a new key finds no free slot, so a table that
+** was emptied keeps its slots, and so does one that lost most of its entries. A table without an
+** empty slot is as it should be, though keys of two kinds might take less room in another order. */
+
+enum { ARRAY_SLOT_BYTES = 16, HASH_SLOT_BYTES = 24 };
+
+/* Greater keys are never in an array part, which has at most 2^MOST_ARRAY_BITS slots. */
+enum { MOST_ARRAY_BITS = 31 };
+
+static unsigned log2_above(uint64_t n) {
+  return n <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(n - 1);
+}
+
+/* n_below[i]: keys that are integers above 2^(i - 1) and up to 2^i. Returns the array slots, and in
+** *n_inside how many of the keys are in these. */
+static uint64_t array_slots_for(const uint64_t *n_below, uint64_t n_integers, uint64_t *n_inside) {
+  uint64_t slots = 0, n = 0;
+  *n_inside = 0;
+  for (unsigned i = 0; i <= MOST_ARRAY_BITS && n_integers > (UINT64_C(1) << i) / 2; i++) {
+    n += n_below[i];
+    if (n <= (UINT64_C(1) << i) / 2) continue;
+    slots = UINT64_C(1) << i;
+    *n_inside = n;
+  }
+  return slots;
+}
+
+static uint64_t slot_bytes_needed(const lh_snapshot *snapshot, lh_id table) {
+  uint64_t n_below[MOST_ARRAY_BITS + 1] = {0}, n = 0, n_integers = 0, n_inside;
+  lh_edges it;
+  lh_value key;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, NULL); n++) {
+    if (key.kind != LH_VALUE_INTEGER || key.as.integer < 1 ||
+        key.as.integer > INT64_C(1) << MOST_ARRAY_BITS)
+      continue;
+    n_integers++;
+    n_below[log2_above((uint64_t)key.as.integer)]++;
+  }
+  uint64_t bytes = array_slots_for(n_below, n_integers, &n_inside) * ARRAY_SLOT_BYTES;
+  if (n > n_inside) bytes += HASH_SLOT_BYTES * (UINT64_C(1) << log2_above(n - n_inside));
+  return bytes;
+}
+
+static uint64_t less(uint64_t a, uint64_t b) {
+  return a > b ? a - b : 0;
+}
+
+typedef struct table_waste {
+  uint64_t slots, used;
+  uint64_t slot_bytes;  /* that Lua would not give it anew */
+  uint64_t other_bytes; /* all the others */
+} table_waste;
+
+/* O(entries), or O(1) after lh_object_at if no slot is empty. */
+static table_waste waste_of_table(const lh_snapshot *snapshot, lh_id id) {
+  lh_object t;
+  lh_object_at(snapshot, id, &t);
+  table_waste w = {.slots = t.as.table.array_slots + t.as.table.hash_slots,
+                   .used = t.as.table.array_used + t.as.table.hash_used};
+  w.slot_bytes =
+      t.as.table.array_slots * ARRAY_SLOT_BYTES + t.as.table.hash_slots * HASH_SLOT_BYTES;
+  if (w.used > 0)
+    w.slot_bytes = w.used < w.slots ? less(w.slot_bytes, slot_bytes_needed(snapshot, id)) : 0;
+  w.other_bytes = less(t.shallow_bytes, w.slot_bytes);
+  return w;
+}
+
+/* Metatables make other tables what they are, whatever is in them. */
+static void mark_metatables(wasted *w) {
+  const lh_snapshot *snapshot = w->snapshot;
+  for (size_t i = 0; i < snapshot->n_roots; i++)
+    if (snapshot->roots[i].target <= snapshot->n) w->kinds[snapshot->roots[i].target] |= MARKED;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    lh_id metatable = lh_metatable_of(snapshot, id);
+    if (metatable <= snapshot->n) w->kinds[metatable] |= MARKED;
+  }
+}
+
+static bool is_small(const wasted *w, lh_id id, const table_waste *waste) {
+  return waste->used <= 1 && !(w->kinds[id] & MARKED) &&
+         lh_metatable_of(w->snapshot, id) == LH_NO_OBJECT && !lh_is_plumbing(w->snapshot, id);
+}
+
+static void find_table_waste(wasted *w) {
+  mark_metatables(w);
+  for (lh_id id = 1; id <= w->snapshot->n; id++) {
+    if (lh_type_of(w->snapshot, id) != LH_TYPE_TABLE || !may_be_waste(w->snapshot, id)) continue;
+    table_waste waste = waste_of_table(w->snapshot, id);
+    unsigned kinds = 0;
+    if (waste.slot_bytes > 0) kinds = 1u << (waste.used == 0 ? LH_WASTE_EMPTIED : LH_WASTE_SLOTS);
+    if (is_small(w, id, &waste)) kinds |= 1u << LH_WASTE_SMALL_TABLES;
+    w->kinds[id] |= (uint8_t)kinds;
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Twins ========================================================================== */
+
+/* Strings with the same content, and functions that nothing tells apart.
+**
+** Short strings are interned, so only longer ones can be equal. Where the snapshot keeps all of
+** their bytes these are compared, else what it keeps, the length and the XXH64 of the whole.
+**
+** Functions are equal if they have the same code and share their upvalues, or have none: Lua 5.4
+** makes a new one each time that the program comes by. Functions whose upvalues have equal values
+** are no waste: each may assign to its own. Nor are C functions, which may change theirs.
+**
+** Of equal ones the one nearest to a root is the original. They are found by a hash. 700,000:
+** 0.15 s. */
+
+/* Longer strings are not interned: Lua's LUAI_MAXSHORTLEN. */
+enum { MOST_SHORT_BYTES = 40 };
+
+/* What a Lua function refers to: its code, then its upvalues. NULL where not all of that is in the
+** snapshot, such as in a function that is just being made. */
+static const lh_id *parts_of(const lh_snapshot *snapshot, const lh_object *closure, size_t *n) {
+  const lh_id *parts = snapshot->edge + snapshot->first_edge[closure->id];
+  size_t n_edges = snapshot->first_edge[closure->id + 1] - snapshot->first_edge[closure->id];
+  *n = (size_t)closure->as.closure.upvalues + 1;
+  if (closure->as.closure.is_c || closure->as.closure.proto == LH_NO_OBJECT || n_edges < *n ||
+      parts[0] != closure->as.closure.proto)
+    return NULL;
+  for (size_t i = 1; i < *n; i++)
+    if (lh_type_of(snapshot, parts[i]) != LH_TYPE_UPVALUE) return NULL;
+  return parts;
+}
+
+/* May the object have an equal? *hash: the same of all that are equal to it. */
+static bool find_hash(const lh_snapshot *snapshot, lh_id id, uint64_t seed, uint64_t *hash) {
+  lh_type type = lh_type_of(snapshot, id);
+  lh_object object;
+  size_t n;
+  if ((type != LH_TYPE_STRING && type != LH_TYPE_CLOSURE) || !may_be_waste(snapshot, id))
+    return false;
+  if (type == LH_TYPE_STRING) {
+    lh_content content = lh_content_of(snapshot, id, UINT64_MAX);
+    *hash = lh_hash_content(&content, seed);
+    return content.length > MOST_SHORT_BYTES;
+  }
+  lh_object_at(snapshot, id, &object);
+  const lh_id *parts = parts_of(snapshot, &object, &n);
+  if (parts) *hash = lh_hash(parts, n * sizeof *parts, seed);
+  return parts != NULL;
+}
+
+static bool are_equal(const lh_snapshot *snapshot, lh_id a, lh_id b) {
+  lh_object x, y;
+  size_t n, m;
+  if (lh_type_of(snapshot, a) != lh_type_of(snapshot, b)) return false;
+  if (lh_type_of(snapshot, a) == LH_TYPE_STRING) {
+    lh_content left = lh_content_of(snapshot, a, UINT64_MAX);
+    lh_content right = lh_content_of(snapshot, b, UINT64_MAX);
+    return lh_same_content(&left, &right);
+  }
+  lh_object_at(snapshot, a, &x);
+  lh_object_at(snapshot, b, &y);
+  const lh_id *left = parts_of(snapshot, &x, &n), *right = parts_of(snapshot, &y, &m);
+  return n == m && memcmp(left, right, n * sizeof *left) == 0;
+}
+
+static bool is_nearer(const lh_snapshot *snapshot, lh_id a, lh_id b) {
+  uint32_t x = lh_distance(snapshot, a), y = lh_distance(snapshot, b);
+  return x != y ? x < y : a < b;
+}
+
+/* Where the original of all that are equal to an object is kept, by their hash; of the second kind
+** with one hash by the next that is free. NULL: out of memory. */
+static lh_id *place_of_original(const lh_snapshot *snapshot, lh_id id, uint64_t hash,
+                                lh_map *originals) {
+  for (;; hash++) {
+    lh_id *original = lh_map_at(originals, hash);
+    if (!original || *original == LH_NO_OBJECT || *original == id ||
+        are_equal(snapshot, id, *original))
+      return original;
+  }
+}
+
+/* original[] of what may have an equal is the number of its original in the map, until
+** tell_originals. */
+static bool find_originals(wasted *w, lh_map *originals) {
+  uint64_t hash, seed = lh_random_seed();
+  for (lh_id id = 1; id <= w->snapshot->n; id++) {
+    if (!find_hash(w->snapshot, id, seed, &hash)) continue;
+    lh_id *original = place_of_original(w->snapshot, id, hash, originals);
+    if (!original) return false;
+    w->original[id] = (lh_id)(original - originals->values);
+    if (*original == LH_NO_OBJECT || is_nearer(w->snapshot, id, *original)) *original = id;
+  }
+  return true;
+}
+
+static void tell_originals(wasted *w, const lh_map *originals) {
+  for (lh_id id = 1; id <= w->snapshot->n; id++) {
+    if (w->original[id] == LH_NO_OBJECT) continue;
+    lh_id original = originals->values[w->original[id]];
+    w->original[id] = original == id ? LH_NO_OBJECT : original;
+    if (original == id) continue;
+    bool is_string = lh_type_of(w->snapshot, id) == LH_TYPE_STRING;
+    lh_waste_kind kind = is_string ? LH_WASTE_STRINGS : LH_WASTE_CLOSURES;
+    w->kinds[id] |= (uint8_t)(1u << kind);
+    w->out->kinds[kind].originals += !(w->kinds[original] & MARKED);
+    w->kinds[original] |= MARKED;
+  }
+}
+
+static bool find_twins(wasted *w) {
+  lh_map originals = {0};
+  bool ok = find_originals(w, &originals);
+  if (ok) tell_originals(w, &originals);
+  lh_map_free(&originals);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* {=== Rows =========================================================================== */
+
+/* What is waste, by place: a million small tables are some rows. */
+
+/* The rows of one kind, by place. */
+typedef struct waste_rows {
+  lh_places *places;
+  lh_waste_sum *sum;
+  uint64_t *most; /* of each row: the bytes of the example */
+  size_t capacity, most_capacity;
+} waste_rows;
+
+/* What one object adds to its row. */
+typedef struct waste_part {
+  lh_id id, original;
+  uint64_t bytes, slots, used;
+  bool by_hash;
+} waste_part;
+
+/* Places that are new have a row without objects. */
+static bool make_room_for_place(waste_rows *rows, uint32_t place) {
+  lh_waste_sum *sum = rows->sum;
+  while (sum->n_rows <= place) {
+    if (!lh_grow(&sum->rows, sum->n_rows, &rows->capacity, sizeof *sum->rows) ||
+        !lh_grow(&rows->most, sum->n_rows, &rows->most_capacity, sizeof *rows->most))
+      return false;
+    sum->rows[sum->n_rows] = (lh_waste_row){.example = LH_NO_OBJECT};
+    rows->most[sum->n_rows++] = 0;
+  }
+  return true;
+}
+
+static bool add_waste(waste_rows *rows, uint32_t place, const waste_part *part) {
+  if (!make_room_for_place(rows, place)) return false;
+  lh_waste_row *to = &rows->sum->rows[place];
+  if (to->example == LH_NO_OBJECT || part->bytes > rows->most[place]) {
+    to->example = part->id;
+    to->original = part->original;
+    rows->most[place] = part->bytes;
+  }
+  to->objects++;
+  to->bytes += part->bytes;
+  to->slots += part->slots;
+  to->used += part->used;
+  to->by_hash += part->by_hash;
+  rows->sum->objects++;
+  rows->sum->bytes += part->bytes;
+  rows->sum->by_hash += part->by_hash;
+  return true;
+}
+
+static int compare_waste(const void *left, const void *right, void *payload) {
+  const lh_waste_row *a = left, *b = right;
+  const lh_snapshot *snapshot = payload;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  int order = strcmp(a->held_by, b->held_by);
+  if (!order && a->class_index != UINT32_MAX)
+    order = strcmp(lh_class_at(snapshot, a->class_index)->name,
+                   lh_class_at(snapshot, b->class_index)->name);
+  return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
+}
+
+/* Sorts the rows of places with any waste, and frees all but the sum. */
+static void end_waste_rows(waste_rows *rows, const lh_snapshot *snapshot) {
+  lh_waste_sum *sum = rows->sum;
+  size_t n = 0;
+  for (size_t i = 0; i < sum->n_rows; i++) {
+    const lh_place *place = &rows->places->list[i];
+    if (sum->rows[i].objects == 0) continue;
+    sum->rows[n] = sum->rows[i];
+    sum->rows[n].class_index = place->class_index;
+    sum->rows[n++].held_by = rows->places->texts.texts[place->path];
+  }
+  sum->n_rows = n;
+  if (n > 1) qsort_r(sum->rows, n, sizeof *sum->rows, compare_waste, (void *)snapshot);
+  lh_free(rows->most);
+}
+
+/* }=================================================================================== */
+
+/* {=== Debug information ============================================================== */
+
+/* The debug information of loaded code, by source: what a program that was stripped
+** (luac -s, string.dump with true) has not. That is the lines and the lists of variables of each
+** prototype, which are told by the file, and the strings to which only debug information refers:
+** names of variables, and of the source.
+**
+** A string is needed if anything but debug information refers to it; one byte for each object. */
+
+enum { NEEDED = 1, COUNTED = 2 };
+
+/* What prototypes refer to is told by kind, which costs more than to follow the graph. */
+static void mark_needed(const lh_snapshot *snapshot, uint8_t *state) {
+  lh_edges it;
+  lh_edge edge;
+  for (lh_id id = 0; id <= snapshot->n; id++) {
+    if (!lh_is_reachable(snapshot, id)) continue;
+    if (lh_type_of(snapshot, id) != LH_TYPE_PROTO) {
+      for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++)
+        state[snapshot->edge[e]] |= NEEDED;
+      continue;
+    }
+    for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);)
+      if (edge.kind != LH_EDGE_SOURCE && edge.kind != LH_EDGE_DEBUG_NAME)
+        state[edge.target] |= NEEDED;
+  }
+}
+
+/* The bytes of the strings that go with the debug information of a prototype. */
+static uint64_t take_names(const wasted *w, lh_id proto, uint8_t *state) {
+  uint64_t bytes = 0;
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(w->snapshot, proto, &it); lh_edges_next(&it, &edge);) {
+    bool is_name = lh_type_of(w->snapshot, edge.target) == LH_TYPE_STRING &&
+                   !lh_is_own(w->snapshot, edge.target);
+    if (!is_name || state[edge.target] || w->kinds[edge.target] & 1u << LH_WASTE_STRINGS) continue;
+    state[edge.target] = COUNTED;
+    bytes += lh_shallow_bytes(w->snapshot, edge.target);
+  }
+  return bytes;
+}
+
+static uint32_t place_of_source(waste_rows *rows, const lh_snapshot *snapshot, lh_id source) {
+  lh_text text = {0};
+  lh_add_source(&text, snapshot, source);
+  return lh_place_called(rows->places, &text);
+}
+
+/* `places`: of each source. */
+static bool add_proto(const wasted *w, waste_rows *rows, lh_id id, uint8_t *state, lh_map *places) {
+  lh_object proto;
+  lh_object_at(w->snapshot, id, &proto);
+  waste_part part = {.id = id,
+                     .original = LH_NO_OBJECT,
+                     .bytes = proto.as.proto.debug_bytes + take_names(w, id, state)};
+  if (part.bytes == 0) return true;
+  uint32_t *place = lh_map_at(places, proto.as.proto.source);
+  if (place && *place == LH_NO_NUMBER)
+    *place = place_of_source(rows, w->snapshot, proto.as.proto.source);
+  return place && *place != LH_NO_NUMBER && add_waste(rows, *place, &part);
+}
+
+/* After find_twins: a string that counts there does not count here. */
+static bool find_debug_waste(const wasted *w, waste_rows *rows) {
+  const lh_snapshot *snapshot = w->snapshot;
+  uint8_t *state = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  lh_map places = {0};
+  bool ok = state != NULL;
+  if (ok) mark_needed(snapshot, state);
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (lh_type_of(snapshot, id) == LH_TYPE_PROTO && may_be_waste(snapshot, id))
+      ok = add_proto(w, rows, id, state, &places);
+  lh_map_free(&places);
+  lh_free(state);
+  return ok;
+}
+
+/* }=================================================================================== */
 
 /* What the caller sees, and what holds the texts. */
 typedef struct whole {
@@ -18,7 +417,7 @@ typedef struct whole {
 } whole;
 
 typedef struct finder {
-  lh_wasted w;
+  wasted w;
   lh_places places;
   lh_id *ids; /* what is waste, but for debug information */
   size_t n_ids;
@@ -33,11 +432,11 @@ static uint64_t bytes_for_user_values(const lh_object *userdata) {
   return USER_VALUES_BYTES + (uint64_t)userdata->as.userdata.user_values * USER_VALUE_BYTES;
 }
 
-static void find_userdata(lh_wasted *w) {
+static void find_userdata(wasted *w) {
   const lh_snapshot *snapshot = w->snapshot;
   lh_object object;
   for (lh_id id = 1; id <= snapshot->n; id++) {
-    if (lh_type_of(snapshot, id) != LH_TYPE_USERDATA || !lh_may_be_waste(snapshot, id)) continue;
+    if (lh_type_of(snapshot, id) != LH_TYPE_USERDATA || !may_be_waste(snapshot, id)) continue;
     lh_object_at(snapshot, id, &object);
     w->out->block_bytes += object.as.userdata.bytes;
     if (object.as.userdata.user_values > 0 && !lh_has_user_value(snapshot, id))
@@ -52,20 +451,20 @@ static uint64_t string_table_waste(const lh_snapshot *snapshot) {
   uint64_t slots = snapshot->info.string_table_bytes / 8, all = slots, n = 0;
   for (lh_id id = 1; id <= snapshot->n; id++)
     n += lh_type_of(snapshot, id) == LH_TYPE_STRING && lh_is_reachable(snapshot, id) &&
-         lh_shallow_bytes(snapshot, id) <= STRING_BYTES + LH_MOST_SHORT_BYTES;
+         lh_shallow_bytes(snapshot, id) <= STRING_BYTES + MOST_SHORT_BYTES;
   while (n < slots / 4) slots /= 2;
   return 8 * (all - slots);
 }
 
-static lh_waste_part part_of(const lh_wasted *w, lh_id id, lh_waste_kind kind) {
-  lh_waste_part part = {.id = id, .original = w->original[id]};
+static waste_part part_of(const wasted *w, lh_id id, lh_waste_kind kind) {
+  waste_part part = {.id = id, .original = w->original[id]};
   lh_object object;
-  lh_table_waste table;
+  table_waste table;
   switch (kind) {
     case LH_WASTE_EMPTIED:
     case LH_WASTE_SLOTS:
     case LH_WASTE_SMALL_TABLES:
-      table = lh_waste_of_table(w->snapshot, id);
+      table = waste_of_table(w->snapshot, id);
       part.slots = table.slots;
       part.used = table.used;
       part.bytes = kind == LH_WASTE_SMALL_TABLES ? table.other_bytes : table.slot_bytes;
@@ -90,26 +489,26 @@ static lh_waste_part part_of(const lh_wasted *w, lh_id id, lh_waste_kind kind) {
 
 static bool find_places(finder *f) {
   const lh_snapshot *snapshot = f->w.snapshot;
-  for (lh_id id = 1; id <= snapshot->n; id++) f->n_ids += (f->w.kinds[id] & ~LH_WASTE_MARKED) != 0;
+  for (lh_id id = 1; id <= snapshot->n; id++) f->n_ids += (f->w.kinds[id] & ~MARKED) != 0;
   f->ids = lh_alloc(f->n_ids, sizeof *f->ids);
   if (!f->ids) return false;
   f->n_ids = 0;
   for (lh_id id = 1; id <= snapshot->n; id++)
-    if (f->w.kinds[id] & ~LH_WASTE_MARKED) f->ids[f->n_ids++] = id;
+    if (f->w.kinds[id] & ~MARKED) f->ids[f->n_ids++] = id;
   return lh_places_make(&f->places, snapshot, f->ids, f->n_ids);
 }
 
 static bool add_up_kind(finder *f, lh_waste_kind kind) {
   lh_waste *out = &f->out->visible;
-  lh_waste_rows rows = {.places = &f->places, .sum = &out->kinds[kind]};
+  waste_rows rows = {.places = &f->places, .sum = &out->kinds[kind]};
   bool ok = true;
-  if (kind == LH_WASTE_DEBUG) ok = lh_find_debug_waste(&f->w, &rows);
+  if (kind == LH_WASTE_DEBUG) ok = find_debug_waste(&f->w, &rows);
   for (size_t i = 0; ok && i < f->n_ids; i++) {
     if (!(f->w.kinds[f->ids[i]] & 1u << kind)) continue;
-    lh_waste_part part = part_of(&f->w, f->ids[i], kind);
-    ok = lh_add_waste(&rows, lh_place_of(&f->places, f->ids[i]), &part);
+    waste_part part = part_of(&f->w, f->ids[i], kind);
+    ok = add_waste(&rows, lh_place_of(&f->places, f->ids[i]), &part);
   }
-  lh_end_waste_rows(&rows, f->w.snapshot);
+  end_waste_rows(&rows, f->w.snapshot);
   if (kind != LH_WASTE_SMALL_TABLES) out->bytes += out->kinds[kind].bytes;
   return ok;
 }
@@ -117,16 +516,16 @@ static bool add_up_kind(finder *f, lh_waste_kind kind) {
 /* }=================================================================================== */
 
 static bool find_all_waste(finder *f) {
-  lh_wasted *w = &f->w;
+  wasted *w = &f->w;
   size_t n = (size_t)w->snapshot->n + 1;
   w->kinds = lh_alloc_zeroed(n, 1);
   w->original = lh_alloc(n, sizeof *w->original);
   if (!w->kinds || !w->original) return false;
   memset(w->original, 0xFF, n * sizeof *w->original);
   w->out->string_table_bytes = string_table_waste(w->snapshot);
-  lh_find_table_waste(w);
+  find_table_waste(w);
   find_userdata(w);
-  bool ok = lh_find_twins(w) && find_places(f);
+  bool ok = find_twins(w) && find_places(f);
   for (lh_waste_kind kind = 0; ok && kind < LH_WASTE_KINDS; kind++) ok = add_up_kind(f, kind);
   return ok;
 }

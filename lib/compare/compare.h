@@ -9,7 +9,7 @@
 **
 ** Any number of snapshots, of one process or several: census.c (what each has, by class and place),
 ** trie.c (the tree that this is), view.c (the same tree by path alone), main_class.c (of what class
-** a path is), verdict.c (what a row of figures says), ladder.c (rows by path and by class, also
+** a path is), ladder.c (rows by path and by class, also
 ** before and after), owners.c (the parts of a whole). No object of one snapshot is looked for in
 ** another. Each snapshot is folded: its tree of dominators, with each object replaced by its place,
 ** and what is at the same place below the same thing made one. That tree, of some thousands of
@@ -100,8 +100,8 @@ typedef struct lh_whole_diff {
   lh_strings names;         /* of classes */
 } lh_whole_diff;
 
-/* groups.c: objects, shallow_bytes and groups, of the objects with new_ones[id]; retained_bytes, too,
-** if what these retain `together` is asked for. */
+/* groups.c: objects, shallow_bytes and groups, of the objects with new_ones[id]; retained_bytes,
+** too, if what these retain `together` is asked for. */
 int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_whole_diff *diff,
                    lh_error *error);
 
@@ -250,16 +250,6 @@ const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uin
 
 /* Fills in the class row of each row of the view. */
 bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t *main_class);
-
-/* }=================================================================================== */
-
-/* {=== verdict.c ===================================================================== */
-
-/* What becomes of a figure over n snapshots (see lh_verdict in luaheap_compare.h). */
-lh_verdict lh_verdict_of(const uint64_t *figures, size_t n);
-
-/* The same of what grew by so much before, and by so much after. */
-lh_verdict lh_verdict_of_two(int64_t before, int64_t after);
 
 /* }=================================================================================== */
 

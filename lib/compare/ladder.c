@@ -8,6 +8,7 @@
 ** bigger is a row for itself alone. The rest is level. So each byte is in one row or in the rest.
 */
 #include "compare.h"
+#include "graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>

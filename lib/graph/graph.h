@@ -303,6 +303,7 @@ typedef struct lh_unions {
   lh_id *source;
   uint32_t *stamp;
   lh_id *candidate;
+  size_t candidate_capacity;
   uint32_t round;
   uint64_t work; /* of lh_exact_union so far */
 } lh_unions;
@@ -312,6 +313,28 @@ typedef struct lh_unions {
 bool lh_bound_unions(lh_unions *unions);
 bool lh_exact_union(lh_unions *unions, uint32_t set);
 void lh_free_unions(lh_unions *unions);
+
+/* }=================================================================================== */
+
+/* {=== verdict.c ===================================================================== */
+
+/* What says whether a collection was filled once. */
+typedef struct lh_filling {
+  uint64_t aged;                /* elements that have an age, */
+  uint64_t since_first_mark;    /* and those of them that are younger than the first mark */
+  double heap_since_first_mark; /* the share of all reachable objects that are */
+  bool in_one_go;               /* while next to nothing else was allocated */
+  double younger;               /* share of all reachable objects: younger than the youngest */
+  uint64_t bytes;
+} lh_filling;
+
+bool lh_was_filled_once(const lh_snapshot *snapshot, const lh_filling *filling);
+
+/* What becomes of a figure over n snapshots. */
+lh_verdict lh_verdict_of(const uint64_t *figures, size_t n);
+
+/* The same of what grew by so much before, and by so much after. */
+lh_verdict lh_verdict_of_two(int64_t before, int64_t after);
 
 /* }=================================================================================== */
 

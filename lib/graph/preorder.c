@@ -14,7 +14,7 @@
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached) {
   uint32_t farthest = 0, sum = 0;
   for (lh_id v = 0; v <= n; v++)
-    if (distance[v] <= n && distance[v] > farthest) farthest = distance[v];
+    if (distance[v] > farthest && distance[v] <= n) farthest = distance[v];
   lh_id *sorted = lh_alloc((size_t)n + 1, sizeof *sorted);
   uint32_t *first = lh_alloc_zeroed((size_t)farthest + 1, sizeof *first);
   if (!sorted || !first) {
@@ -40,7 +40,6 @@ out:
 static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, uint32_t *size) {
   uint32_t *position = tree->position, *end = tree->end, n = tree->n;
   lh_id *order = tree->order;
-  for (uint32_t i = 0; i < n; i++) size[sorted[i]] = 1;
   for (uint32_t i = n; i-- > 1;) size[parent[sorted[i]]] += size[sorted[i]];
   for (uint32_t i = 0; i < n; i++) {
     lh_id v = sorted[i];
@@ -65,6 +64,7 @@ bool lh_make_tree(lh_tree *tree, uint32_t n, const uint32_t *distance, const lh_
   tree->end = lh_alloc(tree->n, sizeof *tree->end);
   bool ok = sorted && size && tree->order && tree->end && tree->position;
   if (ok) {
+    for (size_t v = 0; v < n_vertices; v++) size[v] = 1;
     memset(tree->position, 0xFF, n_vertices * sizeof *tree->position);
     order_tree(tree, sorted, parent, size);
   }

@@ -18,7 +18,7 @@
 ** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v,
 ** so on the tree's, so an interval in preorder meets it before v.
 **
-** Memory: 28 n, and 4 for each edge to a joint.
+** Memory: 24 n, 4 for each edge to a joint and for each candidate of a set.
 */
 #include "graph.h"
 
@@ -138,18 +138,26 @@ static bool prepare_exact(lh_unions *u) {
   lh_free(u->first_source);
   lh_free(u->source);
   lh_free(u->stamp);
-  lh_free(u->candidate);
   u->joints = NULL;
   u->first_source = u->source = NULL;
   u->stamp = lh_alloc_zeroed(n, sizeof *u->stamp);
-  u->candidate = lh_alloc(n, sizeof *u->candidate);
-  return index_sources(u) && u->stamp && u->candidate;
+  return index_sources(u) && u->stamp;
+}
+
+/* False: out of memory. */
+static inline bool add_candidate(lh_unions *u, size_t n, lh_id v) {
+  if (n == u->candidate_capacity &&
+      !lh_grow(&u->candidate, n, &u->candidate_capacity, sizeof *u->candidate))
+    return false;
+  u->candidate[n] = v;
+  return true;
 }
 
 /* A round stamps with two numbers of its own: even for candidates, odd for what surely goes.
 ** Everything with a smaller stamp stays. */
-static uint32_t find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint64_t *bytes) {
-  uint32_t n_candidates = 0, covered = 0;
+static bool find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint32_t *n_candidates,
+                            uint64_t *bytes) {
+  uint32_t covered = 0;
   for (uint32_t i = u->first_member[set]; i < u->first_member[set + 1]; i++) {
     uint32_t p = u->member[i];
     if (p < covered) continue;
@@ -160,10 +168,10 @@ static uint32_t find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint
       bool goes = u->set_of[v] == set || u->stamp[u->idom[v]] == maybe + 1;
       u->stamp[v] = goes ? maybe + 1 : maybe;
       *bytes += shallow_of(u, v);
-      if (!goes && is_joint(u->joints, v)) u->candidate[n_candidates++] = v;
+      if (!goes && is_joint(u->joints, v) && !add_candidate(u, (*n_candidates)++, v)) return false;
     }
   }
-  return n_candidates;
+  return true;
 }
 
 static bool has_source_that_stays(lh_unions *u, lh_id v, uint32_t maybe) {
@@ -185,10 +193,9 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
   if (is_single || u->work > most_work(u)) u->upper[set] = u->lower[set];
   if (u->lower[set] == u->upper[set]) return true;
   if (!prepare_exact(u)) return false;
-  uint32_t maybe = 2 * ++u->round;
-  uint32_t n_candidates = find_candidates(u, set, maybe, &bytes);
-  uint32_t n_stay =
-      0; /* those that stay and whose edges are to be followed: they replace candidates */
+  uint32_t maybe = 2 * ++u->round, n_candidates = 0;
+  uint32_t n_stay = 0; /* whose edges are to be followed: they replace candidates */
+  if (!find_candidates(u, set, maybe, &n_candidates, &bytes)) return false;
   for (uint32_t i = 0; i < n_candidates; i++) {
     lh_id v = u->candidate[i];
     if (!has_source_that_stays(u, v, maybe)) continue;
@@ -202,7 +209,7 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
       lh_id target = u->graph.edge[e];
       if (u->stamp[target] != maybe) continue;
       u->stamp[target] = 0;
-      u->candidate[n_stay++] = target;
+      if (!add_candidate(u, n_stay++, target)) return false;
     }
   }
   u->lower[set] = u->upper[set] = bytes;

@@ -188,6 +188,7 @@ static void collect_closure(lh_namer *namer, lh_id id, lh_map *upvalue_classes) 
   lh_id proto = lh_proto_of(s, id);
   if (proto != LH_NO_OBJECT) {
     of[id] = proto;
+    if (namer->flags[proto] & LH_INSIDE) namer->classes->inside[id / 8] |= (uint8_t)(1u << id % 8);
     if (lh_map_get(&namer->nested, proto) == LH_NO_NUMBER) namer->flags[id] |= LH_WANTED;
   } else {
     namer->flags[id] |= LH_WANTED; /* C functions have no name of their own */
@@ -217,20 +218,6 @@ static void collect(lh_namer *namer) {
 }
 
 /* }=================================================================================== */
-
-/* Remembers of closures what their prototypes' flags say, before of[] has their classes. */
-static bool note_inside(lh_namer *namer) {
-  const lh_snapshot *snapshot = namer->snapshot;
-  uint8_t *inside = namer->classes->inside = lh_alloc_zeroed((size_t)snapshot->n / 8 + 1, 1);
-  if (!inside) return false;
-  for (lh_id id = 1; id <= snapshot->n; id++) {
-    lh_id proto = namer->classes->of[id];
-    if (lh_type_of(snapshot, id) == LH_TYPE_CLOSURE && proto <= snapshot->n &&
-        namer->flags[proto] & LH_INSIDE)
-      inside[id / 8] |= (uint8_t)(1u << id % 8);
-  }
-  return true;
-}
 
 /* {=== Second sweep: the classes ===================================================== */
 
@@ -410,22 +397,25 @@ static void free_classes(lh_classes *classes) {
   lh_free(classes);
 }
 
-static bool is_plumbing(const lh_snapshot *snapshot, const lh_classes *classes, lh_id id) {
+static bool is_plumbing(const lh_namer *namer, lh_id id) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  const lh_classes *classes = namer->classes;
   lh_object thread;
   switch (lh_type_of(snapshot, id)) {
     case LH_TYPE_ROOT:
     case LH_TYPE_PROTO: return true;
     case LH_TYPE_TABLE:
       return id == classes->registry || id == classes->globals || id == classes->loaded ||
-             lh_map_get(&classes->modules, id) != LH_NO_NUMBER;
+             namer->flags[id] & LH_MODULE;
     case LH_TYPE_THREAD: lh_object_at(snapshot, id, &thread); return thread.as.thread.is_main;
     default: return false;
   }
 }
 
-static void mark_plumbing(lh_snapshot *snapshot, const lh_classes *classes) {
+static void mark_plumbing(const lh_namer *namer) {
+  lh_snapshot *snapshot = namer->snapshot;
   for (lh_id id = 0; id <= snapshot->n; id++)
-    if (is_plumbing(snapshot, classes, id)) snapshot->kind[id] |= LH_KIND_PLUMBING;
+    if (is_plumbing(namer, id)) snapshot->kind[id] |= LH_KIND_PLUMBING;
 }
 
 int lh_classify(lh_snapshot *snapshot, lh_error *error) {
@@ -439,13 +429,13 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   if (!namer.classes || !namer.flags) goto out;
   namer.classes->texts.most_bytes = MOST_NAMES * (uint64_t)snapshot->size + (1u << 20);
   namer.classes->of = lh_alloc(n, sizeof *namer.classes->of);
-  if (!namer.classes->of) goto out;
+  namer.classes->inside = lh_alloc_zeroed(n / 8 + 1, 1);
+  if (!namer.classes->of || !namer.classes->inside) goto out;
   memset(namer.classes->of, 0xFF, n * sizeof *namer.classes->of);
   find_roots(&namer);
   find_modules(&namer);
   lh_collect_nested_names(&namer);
   collect(&namer);
-  if (!note_inside(&namer)) goto out;
   if (!namer.failed) lh_name_metatables(&namer); /* and functions: it looks for both */
   if (!namer.failed) lh_collect_c_functions(&namer);
   if (!namer.failed) assign(&namer);
@@ -457,7 +447,7 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
     snapshot->classes = namer.classes;
     snapshot->free_classes = free_classes;
     snapshot->count_classes = count_classes;
-    mark_plumbing(snapshot, namer.classes);
+    mark_plumbing(&namer);
     namer.classes = NULL;
   }
 out:;

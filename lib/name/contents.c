@@ -155,17 +155,34 @@ static void take_values(const describer *d, lh_id table, sample *out) {
   for (size_t i = 0; i < n && take_value(d, out, entries[i].value);) i++;
 }
 
-/* Are numbers all that it holds? */
-static bool has_numbers_alone(const lh_snapshot *s, lh_id table) {
-  if ((s->key_kinds[table] & (LH_HAS_SCALARS | LH_HAS_WORDS)) != LH_HAS_SCALARS) return false;
+/* The first object among the values of a table, or LH_NO_OBJECT. */
+static lh_id first_object(const lh_snapshot *s, lh_id table) {
   for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++)
-    if (lh_label_kind(s->label[e]) == LH_EDGE_VALUE) return false;
-  return true;
+    if (lh_label_kind(s->label[e]) == LH_EDGE_VALUE) return lh_true_target(s, e);
+  return LH_NO_OBJECT;
+}
+
+/* Does a table of numbers and objects, the first of which this is, hold nothing of one kind? So it
+** is where all values are looked at and the object is a string, a function or a thread. */
+static bool has_no_kind(const describer *d, lh_id table, lh_id first) {
+  enum {
+    OTHERS = 1 << LH_TYPE_STRING | 1 << LH_TYPE_CLOSURE | 1 << LH_TYPE_THREAD,
+    BYTES_OF_ENTRY = 9, /* or more, beside the table's own */
+    BYTES_OF_TABLE = 56
+  };
+  const lh_snapshot *s = d->namer->snapshot;
+  return s->shallow[table] <= BYTES_OF_TABLE + SAMPLED * BYTES_OF_ENTRY &&
+         OTHERS >> (s->kind[first] & 15) & 1 && d->namer->classes->of[first] != UINT32_MAX;
 }
 
 static lh_text_id contents_of(const describer *d, lh_id table) {
   sample s = {.all = nothing, .seen.all = true};
-  if (has_numbers_alone(d->namer->snapshot, table)) return d->words[NUMBER];
+  const lh_snapshot *snapshot = d->namer->snapshot;
+  if ((snapshot->key_kinds[table] & (LH_HAS_SCALARS | LH_HAS_WORDS)) == LH_HAS_SCALARS) {
+    lh_id first = first_object(snapshot, table);
+    if (first == LH_NO_OBJECT) return d->words[NUMBER];
+    if (has_no_kind(d, table, first)) return LH_NO_NUMBER;
+  }
   take_values(d, table, &s);
   return s.seen.all && s.seen.n > 1 ? name_several(d, &s.seen) : s.all.name;
 }

@@ -31,14 +31,6 @@ bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_
   return n_alike >= (entry->fields != LH_NO_NUMBER ? MANY_ALIKE : LH_LEAST_ALIKE);
 }
 
-bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {
-  if (edge->kind != LH_EDGE_VALUE || edge->key.kind != LH_VALUE_OBJECT) return false;
-  if (!lh_is_string(snapshot, edge->key.as.object)) return false;
-  lh_type type = lh_type_of(snapshot, edge->target);
-  return type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA || type == LH_TYPE_THREAD ||
-         type == LH_TYPE_CLOSURE;
-}
-
 /* }=================================================================================== */
 
 /* {=== States ======================================================================== */

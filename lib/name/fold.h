@@ -77,8 +77,19 @@ enum { LH_LEAST_ALIKE = 4 };
 bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
                   uint32_t n_values);
 
-/* Is this a value that tells whether keys vary: under a string, and no string? */
-bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge);
+/* Does what is under a key tell whether keys vary: under a string, and no string? */
+static inline bool lh_tells_of_keys(const lh_snapshot *s, lh_id key, lh_id value) {
+  enum {
+    TELLS = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
+  };
+  return TELLS >> (s->kind[value] & 15) & 1 && lh_is_string(s, key);
+}
+
+/* The same of a reference by its number. */
+static inline bool lh_is_keyed_object(const lh_snapshot *s, uint32_t e) {
+  return s->label[e] & LH_LABEL_KEYED &&
+         lh_tells_of_keys(s, lh_true_target(s, e - 1), lh_true_target(s, e));
+}
 
 /* }=================================================================================== */
 
@@ -105,6 +116,10 @@ struct lh_folds {
 ** snapshot frees them, so nobody keeps them across one. NULL: out of memory. O(edges); 8 bytes an
 ** object are kept. */
 lh_folds *lh_folds_of(const lh_snapshot *snapshot);
+
+/* The same of the paths that lh_mark_paths marked alone; they become those of the snapshot, which
+** has none yet. */
+lh_folds *lh_fold_marked(const lh_snapshot *snapshot, const uint8_t *marks);
 
 /* `n` numbers for each spot, all LH_NO_NUMBER. NULL: out of memory; freed by lh_free. */
 uint32_t *lh_numbers_of_spots(const lh_folds *folds, size_t n);

@@ -21,8 +21,9 @@ typedef struct recent_step {
 
 typedef struct walk {
   const lh_snapshot *snapshot;
-  lh_folds *folds; /* its order is the queue */
-  lh_map spot_of;  /* state, class -> spot */
+  lh_folds *folds;      /* its order is the queue */
+  const uint8_t *marks; /* of lh_mark_paths: those to fold; NULL: all */
+  lh_map spot_of;       /* state, class -> spot */
   recent_step *recent;
   uint32_t *n_alike; /* of each class, among one table's values */
   uint32_t *counted; /* the classes for which that is not 0 */
@@ -41,21 +42,12 @@ static bool allocate(walk *w) {
 
 /* {=== Whether keys vary ============================================================== */
 
-/* As lh_is_keyed_object says of an edge. */
-static inline bool is_keyed_object(const lh_snapshot *s, uint32_t e) {
-  enum {
-    KEYED = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
-  };
-  return s->label[e] & LH_LABEL_KEYED && KEYED >> (s->kind[lh_true_target(s, e)] & 15) & 1 &&
-         (s->kind[lh_true_target(s, e - 1)] & 15) == LH_TYPE_STRING;
-}
-
 /* Counts the classes of a table's values. */
 static uint32_t count_values(walk *w, lh_id table) {
   const lh_snapshot *s = w->snapshot;
   uint32_t n_values = 0;
   for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++) {
-    if (!is_keyed_object(s, e)) continue;
+    if (!lh_is_keyed_object(s, e)) continue;
     uint32_t class_index = s->classes->of[lh_true_target(s, e)];
     if (class_index == UINT32_MAX) continue;
     if (w->n_alike[class_index]++ == 0) w->counted[w->n_counted++] = class_index;
@@ -92,7 +84,7 @@ static keys keys_of(walk *w, lh_id id) {
 static bool is_any_key(const walk *w, keys k, uint32_t e) {
   const lh_snapshot *s = w->snapshot;
   if (k.sense != LH_KEYS_DEPEND) return k.sense == LH_KEYS_VARY;
-  if (!is_keyed_object(s, e)) return false;
+  if (!lh_is_keyed_object(s, e)) return false;
   uint32_t class_index = s->classes->of[s->edge[e]];
   return class_index != UINT32_MAX &&
          lh_keys_vary(s, class_index, w->n_alike[class_index], k.n_values);
@@ -195,6 +187,7 @@ static bool visit_targets(walk *w, lh_id id) {
     lh_id target = edge[e];
     if (parent_edge[target] != e || target == LH_ROOT || s->distance[target] == LH_UNREACHED)
       continue;
+    if (w->marks && !w->marks[target]) continue;
     uint32_t spot = spot_behind(w, folds->spot[id], id, e, is_any_key(w, k, e));
     folds->order[folds->n++] = target;
     folds->spot[target] = spot;
@@ -204,8 +197,8 @@ static bool visit_targets(walk *w, lh_id id) {
   return ok;
 }
 
-static bool fold_all(lh_folds *folds, const lh_snapshot *snapshot) {
-  walk w = {.snapshot = snapshot, .folds = folds};
+static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8_t *marks) {
+  walk w = {.snapshot = snapshot, .folds = folds, .marks = marks};
   lh_place_tree *tree = lh_places_of(snapshot);
   bool ok = tree && lh_folder_begin(&folds->folder, snapshot, tree) && allocate(&w) &&
             spot_of_state(&w, LH_FOLD_START, UINT32_MAX) == 0;
@@ -227,11 +220,14 @@ static void free_folds(lh_folds *folds) {
 }
 
 lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
+  return snapshot->classes->folds ? snapshot->classes->folds : lh_fold_marked(snapshot, NULL);
+}
+
+lh_folds *lh_fold_marked(const lh_snapshot *snapshot, const uint8_t *marks) {
   lh_classes *classes = snapshot->classes;
-  if (classes->folds) return classes->folds;
   lh_folds *folds = lh_alloc_zeroed(1, sizeof *folds);
   if (!folds) return NULL;
-  if (!fold_all(folds, snapshot)) {
+  if (!fold_paths(folds, snapshot, marks)) {
     free_folds(folds);
     return NULL;
   }

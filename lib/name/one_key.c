@@ -29,8 +29,15 @@ static bool has_one_key(const lh_namer *namer, lh_id id, uint32_t *holds) {
   return *holds != UINT32_MAX && classes->list[*holds].specific;
 }
 
+static bool are_many(const lh_classes *classes) {
+  size_t n = 0;
+  for (size_t i = 0; i < classes->n && n < MANY; i++) n += classes->list[i].one_key;
+  return n == MANY;
+}
+
 void lh_join_one_key_maps(lh_namer *namer) {
   lh_classes *classes = namer->classes;
+  if (!are_many(classes)) return;
   one_key *maps = NULL, found;
   size_t n = 0, capacity = 0;
   lh_map count = {0}; /* of each class that they hold */

@@ -290,24 +290,22 @@ static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
 
 /* Notes for each class of a table's values whether its keys vary there: in one pass for all of
 ** them, since there may be as many classes as values. False: out of memory. */
-static bool note_varying(const lh_snapshot *snapshot, lh_id table) {
-  lh_map *varying = &snapshot->classes->varying, n_alike = {0};
-  uint32_t n_values = 0;
-  lh_edges it;
-  lh_edge edge;
+static bool note_varying(const lh_snapshot *s, lh_id table) {
+  lh_map *varying = &s->classes->varying, n_alike = {0};
+  uint32_t n_values = 0, first = s->first_edge[table], end = s->first_edge[table + 1];
   bool ok = true;
-  for (lh_edges_begin(snapshot, table, &it); ok && lh_edges_next(&it, &edge);) {
-    if (!lh_is_keyed_object(snapshot, &edge)) continue;
-    ok = lh_map_count(&n_alike, lh_class_of(snapshot, edge.target));
+  for (uint32_t e = first; ok && e < end; e++) {
+    if (!lh_is_keyed_object(s, e)) continue;
+    ok = lh_map_count(&n_alike, lh_class_of(s, lh_true_target(s, e)));
     n_values++;
   }
-  for (lh_edges_begin(snapshot, table, &it); ok && lh_edges_next(&it, &edge);) {
-    if (!lh_is_keyed_object(snapshot, &edge)) continue;
-    uint32_t class_index = lh_class_of(snapshot, edge.target);
+  for (uint32_t e = first; ok && e < end; e++) {
+    if (!lh_is_keyed_object(s, e)) continue;
+    uint32_t class_index = lh_class_of(s, lh_true_target(s, e));
     uint32_t *known = lh_map_at(varying, (uint64_t)table << 32 | class_index);
     ok = known != NULL;
     if (ok && *known == LH_NO_NUMBER)
-      *known = lh_keys_vary(snapshot, class_index, lh_map_get(&n_alike, class_index), n_values);
+      *known = lh_keys_vary(s, class_index, lh_map_get(&n_alike, class_index), n_values);
   }
   lh_map_free(&n_alike);
   return ok;
@@ -317,7 +315,9 @@ static bool note_varying(const lh_snapshot *snapshot, lh_id table) {
 static bool find_varying(const lh_snapshot *snapshot, const lh_edge *edge, bool *vary) {
   lh_key_sense sense = lh_key_sense_of(snapshot, edge->source);
   *vary = sense == LH_KEYS_VARY;
-  if (sense != LH_KEYS_DEPEND || !lh_is_keyed_object(snapshot, edge)) return true;
+  if (sense != LH_KEYS_DEPEND || edge->key.kind != LH_VALUE_OBJECT ||
+      !lh_tells_of_keys(snapshot, edge->key.as.object, edge->target))
+    return true;
   uint64_t key = (uint64_t)edge->source << 32 | lh_class_of(snapshot, edge->target);
   uint32_t known = lh_map_get(&snapshot->classes->varying, key);
   if (known == LH_NO_NUMBER) {

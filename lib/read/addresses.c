@@ -3,10 +3,10 @@
 **
 ** Memory is looked at in stretches of 256 words (2 KB). A stretch that holds objects has a bit for
 ** each word at which one begins, and says how many begin before, in some order of stretches: so the
-** rank of an object is a sum of bits, and by_rank has its id. 4 bytes an object and 112 for each
-** stretch, which of a heap are 4 to 10 an object; no address is compared but that of the stretch,
-** and what was often allocated together, since it refers to each other, shares one. Regions stand
-** in a table with open addressing, half of whose slots are empty.
+** rank of an object is a sum of bits, and by_rank has its id. 4 bytes an object and 90 for each
+** stretch, which of a heap are 4 to 9 an object; no address is compared but that of the stretch,
+** and what was often allocated together, since it refers to each other, shares one. Stretches stand
+** in a table with open addressing, three of eight of whose slots are empty.
 **
 ** The slots are random by a seed that is new each time a snapshot is opened, so that nobody can
 ** prepare a file whose addresses meet in one place.
@@ -47,6 +47,12 @@ static int fail_twins(const lh_snapshot *s, lh_id id, lh_error *error) {
                     id, (unsigned long long)s->address[id]);
 }
 
+/* While they are filled at most half of the slots are taken, and then five of eight. */
+static bool fit_slots(lh_snapshot *s, uint64_t n_stretches) {
+  uint64_t n_slots = n_stretches + n_stretches / 2 + n_stretches / 10 + 1;
+  return n_slots >= s->n_stretch_slots || make_slots(s, n_slots);
+}
+
 static int fill_stretches(lh_snapshot *s, lh_error *error) {
   uint64_t n_stretches = 0;
   lh_stretch *stretch = NULL;
@@ -64,6 +70,7 @@ static int fill_stretches(lh_snapshot *s, lh_error *error) {
     if (*bits & bit) return fail_twins(s, id, error);
     *bits |= bit;
   }
+  if (!fit_slots(s, n_stretches)) return lh_fail_memory(error, "indexing addresses");
   return LH_OK;
 }
 

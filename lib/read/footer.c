@@ -101,15 +101,10 @@ typedef struct checksums {
   uint64_t entry_bytes;
 } checksums;
 
-static uint64_t bytes_of_block(const checksums *c, uint32_t i) {
-  uint64_t left = c->end - (uint64_t)i * LH_BLOCK_BYTES;
-  return left < LH_BLOCK_BYTES ? left : LH_BLOCK_BYTES;
-}
-
 static bool fits_checksum(void *data, uint32_t i) {
   const checksums *c = data;
   const uint8_t *block = c->s->data + (uint64_t)i * LH_BLOCK_BYTES;
-  return has_hash(block, bytes_of_block(c, i), lh_load64(c->table + c->entry_bytes * i));
+  return has_hash(block, lh_bytes_of_block(c->end, i), lh_load64(c->table + c->entry_bytes * i));
 }
 
 static int check_blocks(lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *error) {
@@ -130,7 +125,7 @@ static int check_blocks(lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *er
       error, start,
       "'%s' is damaged: block %u of %u (bytes %llu to %llu) does not fit its checksum", s->name,
       i + 1, n_blocks, (unsigned long long)start,
-      (unsigned long long)(start + bytes_of_block(&sums, i) - 1));
+      (unsigned long long)(start + lh_bytes_of_block(end, i) - 1));
 }
 
 static int keep_texts(lh_snapshot *s, const lh_file_text texts[3], lh_error *error) {

@@ -81,15 +81,20 @@ lh_kept_string lh_string_at(const lh_snapshot *s, lh_id id) {
   return read_string(&f, lh_get_shallow(s, &f.at));
 }
 
+lh_weak_sides lh_weak_sides_of(const lh_snapshot *s, lh_id id) {
+  unsigned weakness = lh_type_of(s, id) == LH_TYPE_TABLE ? lh_weakness(s, id) : 0;
+  return (lh_weak_sides){weakness & LH_FLAG_WEAK_KEYS, weakness & LH_FLAG_WEAK_VALUES};
+}
+
 static void decode_table(fields *f, lh_object *out) {
   out->as.table.array_slots = lh_get_uvarint(&f->at);
   unsigned log2 = *f->at++;
   out->as.table.hash_slots = log2 == 0 ? 0 : UINT64_C(1) << (log2 - 1);
   uint64_t metatable = get_metatable(f);
-  unsigned weakness = lh_weakness(f->s, out->id);
+  lh_weak_sides weak = lh_weak_sides_of(f->s, out->id);
   out->as.table.metatable = lh_find_word_or_none(f->s, metatable);
-  out->as.table.weak_keys = weakness & LH_FLAG_WEAK_KEYS;
-  out->as.table.weak_values = weakness & LH_FLAG_WEAK_VALUES;
+  out->as.table.weak_keys = weak.keys;
+  out->as.table.weak_values = weak.values;
   for (uint64_t left = lh_get_uvarint(&f->at); left > 0;) {
     lh_raw value = lh_get_raw(&f->at, f->own_word);
     bool skip = value.tag == LH_VAL_SKIP;

@@ -73,8 +73,7 @@ typedef struct reading {
 } reading;
 
 static int read_block(const reading *r, uint32_t i, lh_error *error) {
-  size_t from = (size_t)i * LH_BLOCK_BYTES, left = r->s->size - from;
-  size_t n = left < LH_BLOCK_BYTES ? left : LH_BLOCK_BYTES;
+  size_t from = (size_t)i * LH_BLOCK_BYTES, n = (size_t)lh_bytes_of_block(r->s->size, i);
   return read_at(r->s, r->file, r->s->own_data + from, n, from, error);
 }
 

@@ -10,6 +10,12 @@
 #include "rows.h"
 #include "varint.h"
 
+/* Of block `i` of so many bytes of a file. */
+static inline uint64_t lh_bytes_of_block(uint64_t bytes, uint32_t i) {
+  uint64_t left = bytes - (uint64_t)i * LH_BLOCK_BYTES;
+  return left < LH_BLOCK_BYTES ? left : LH_BLOCK_BYTES;
+}
+
 /* footer.c: is it a whole snapshot of a known version, by its first LH_HEADER_BYTES and its last
 ** LH_TAIL_BYTES? Of these are as many there as s->size says. */
 enum { LH_TAIL_BYTES = 8 };

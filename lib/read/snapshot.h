@@ -5,7 +5,7 @@
 ** it and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
 **
 **     reader     address 8, record 5, kind 1, shallow 4, key kinds 1, modes 0.1
-**     addresses  rank 4, 112 for each 2 KB of memory that have objects (4 to 10)
+**     addresses  rank 4, 90 for each 2 KB of memory that have objects (4 to 9)
 **     rows       first_edge 4, edge 4 and label 1 for each reference
 **     reach      distance 4, parent 4, the edge from there 4
 **     dominator  idom 4, retained 8

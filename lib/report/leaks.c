@@ -4,6 +4,8 @@
 */
 #include "report/leaks.h"
 
+#include "thresholds.h"
+
 /* {=== Columns ======================================================================== */
 
 static void type_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -73,9 +75,6 @@ static const lh_table answer = LH_TABLE("heap.causes", NULL, NULL, lh_causes, an
 
 /* {=== The words ====================================================================== */
 
-/* So many are told before classes and objects. */
-enum { MOST_TOLD = 5 };
-
 static void tell_sentence(lh_teller *t, const lh_report *report, const lh_cause *leak) {
   lh_text text = {0};
   lh_text_string(&text, leak->held_by);
@@ -118,7 +117,7 @@ static void tell_leaks(lh_teller *t, lh_report *report, size_t n) {
 
 static void tell(lh_teller *t, lh_report *report) {
   const lh_causes *v = report->answer;
-  size_t most = report->request.has_limit || t->limit == 0 ? t->limit : MOST_TOLD;
+  size_t most = report->request.has_limit || t->limit == 0 ? t->limit : LH_MOST_LEAKS;
   size_t n = most != 0 && v->n_leaks > most ? most : v->n_leaks;
   size_t n_big = most != 0 && v->n_big > most ? most : v->n_big;
   lh_tell_finalized(t, report->snapshot);

@@ -4,17 +4,14 @@
 ** several places hold together (lh_diff_history); collections and what their keys say, also of
 ** numbers, which have no age (lh_find_growing); and what is big (lh_find_suspects).
 **
-** None of them has an opinion of its own: whether something grows is lh_prospect_of_ages of it,
-** within the limit that is in sight of it (lh_prospect_within).
+** None of them has an opinion of its own: whether something grows is said by lib/graph/verdict.c.
 */
 #include "report/leaks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* As of what looks like a collection: of the reachable bytes, and at least. */
-#define LEAST_SHARE 0.001
-enum { LEAST_BYTES = 1024 };
+#include "thresholds.h"
 
 /* {=== Judging ======================================================================== */
 
@@ -52,10 +49,8 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
     if (leak->type == LH_TYPE_STRING) /* anything may refer to it, too */
       code = lh_find_bound(snapshot, holder, leak->objects, &leak->bound, error);
     if (code) break;
-    lh_prospect prospect = lh_prospect_of_ages(snapshot, &found->history, leak->ages, holder);
-    /* Lua has a short string once: it may be older than its place there. */
-    if (leak->type == LH_TYPE_STRING && prospect == LH_GROWS) prospect = LH_MAY_GROW;
-    leak->prospect = lh_prospect_within(prospect, &leak->bound);
+    leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->ages, holder,
+                                          leak->type == LH_TYPE_STRING, &leak->bound);
   }
   return code;
 }
@@ -220,7 +215,7 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
   found->n_leaks = 0;
   for (size_t i = 0; i < n; i++) {
     const lh_cause *leak = &found->leaks[i];
-    if (leak->bytes < least || leak->bytes < LEAST_BYTES) continue;
+    if (leak->bytes < least) continue;
     found->n_certain += leak->prospect == LH_GROWS;
     found->n_likely += leak->prospect == LH_MAY_GROW;
     found->leaks[found->n_leaks++] = *leak;
@@ -264,7 +259,7 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   if (!code) code = make_rows(out, snapshot, error);
   if (!code) code = unite_rows(out, snapshot, error);
   if (!code) {
-    keep_big_rows(out, (uint64_t)(LEAST_SHARE * (double)reach.reachable_bytes));
+    keep_big_rows(out, lh_least_leak(reach.reachable_bytes));
     if (!find_big(out, snapshot)) code = lh_fail_memory(error, "looking for what is big");
   }
   if (code) lh_causes_free(out);

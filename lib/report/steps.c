@@ -114,13 +114,11 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 /* A weak table holds what is no object, and strings, and what is under such a key. */
 static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
-  lh_object table;
   if (edge->kind != LH_EDGE_VALUE && edge->kind != LH_EDGE_KEY) return NULL;
-  lh_object_at(snapshot, edge->source, &table);
-  if (!table.as.table.weak_keys)
-    return table.as.table.weak_values && edge->kind == LH_EDGE_VALUE
-               ? "weak values, but a string is never weak"
-               : NULL;
+  lh_weak_sides weak = lh_weak_sides_of(snapshot, edge->source);
+  if (!weak.keys)
+    return weak.values && edge->kind == LH_EDGE_VALUE ? "weak values, but a string is never weak"
+                                                      : NULL;
   return edge->key.kind == LH_VALUE_OBJECT ? "weak keys, but a string is never weak"
                                            : "weak keys, but what is no object is never weak";
 }

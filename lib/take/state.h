@@ -25,7 +25,7 @@ typedef struct lh_state {
   lh_layout layout;
   uint64_t string_seed; /* secret: of the hashes of strings that are not kept at all */
   uint32_t last_serial;
-  uint32_t n_periodic; /* marks: see period.c */
+  uint32_t n_periodic; /* marks: see mark.c */
   char release[16];
   bool tells_work; /* RAW_GLOBAL_AT_WORK tells when Lua must not be looked at */
 } lh_state;

@@ -41,7 +41,7 @@ typedef struct lh_own_content {
   };
   uint32_t serial;
   uint8_t kind;     /* LH_MARK_* */
-  uint8_t periodic; /* see period.c; not in the file */
+  uint8_t periodic; /* see mark.c; not in the file */
   uint16_t name_length;
 } lh_own_content;
 

@@ -149,7 +149,7 @@ static int make_own(lua_State *L, lh_watcher *w, lh_error *error) {
     lua_pop(L, 1);
     return lh_fail_memory(error, "starting to watch a Lua state");
   }
-  if (lh_threads_has(w, w->own_thread) && lh_hook_fits(w)) return LH_OK;
+  if (lh_thread_set_has(&w->threads, w->own_thread) && lh_hook_fits(w)) return LH_OK;
   return lh_fail(error, LH_EHOST,
                  "this Lua makes threads in another way than PUC Lua 5.4: it cannot be watched");
 }
@@ -196,7 +196,7 @@ static void stop(lh_watcher *w) {
   w->on = false;
   w->newborn = w->newest = NULL;
   atomic_store(&w->wanted, 0);
-  lh_threads_free(w);
+  lh_thread_set_free(&w->threads);
   lh_watch_free_reserve(w);
   w->busy = 0;
 }

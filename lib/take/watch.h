@@ -168,7 +168,6 @@ void lh_begin_closing(lh_watcher *watcher);
 
 /* All threads that exist now; later ones are added one by one. */
 bool lh_threads_init(lh_watcher *watcher);
-void lh_threads_free(lh_watcher *watcher);
 
 /* Lua has filled in `newborn`. */
 void lh_threads_born(lh_watcher *watcher);
@@ -176,17 +175,10 @@ void lh_threads_born(lh_watcher *watcher);
 /* A block of a thread's size goes. */
 void lh_threads_died(lh_watcher *watcher, const void *block);
 
-/* The next thread of the set; *slot starts at 0. NULL at the end. Async-signal-safe. */
-lua_State *lh_threads_next(const lh_watcher *watcher, size_t *slot);
-
-/* How many there may be before the set grows. */
-size_t lh_threads_slots(const lh_watcher *watcher);
-
 /* The thread that runs, as far as it can be told from outside; NULL if not. */
 const void *lh_threads_running(const lh_watcher *watcher);
 
-/* Is it in the set? And is this the block of a stack? */
-bool lh_threads_has(const lh_watcher *watcher, const lua_State *thread);
+/* Is this the block of a stack? */
 bool lh_threads_has_stack(const lh_watcher *watcher, const void *block);
 
 /* }=================================================================================== */

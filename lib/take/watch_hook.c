@@ -112,8 +112,8 @@ void lh_arm(lh_watcher *w) {
   arm_thread(w, w->main_thread);
   size_t slot = 0;
   bool is_exact = lh_watch_is_installed(w); /* else we may have missed that a thread died */
-  lua_State *t = is_exact ? lh_threads_next(w, &slot) : NULL;
-  for (; t; t = lh_threads_next(w, &slot)) arm_thread(w, t);
+  lua_State *t = is_exact ? lh_thread_set_next(&w->threads, &slot) : NULL;
+  for (; t; t = lh_thread_set_next(&w->threads, &slot)) arm_thread(w, t);
   if (atomic_load(&w->wanted)) {
     w->room_bytes = 0; /* if it is just being counted down, the look comes after 4 KiB */
     lh_ticks_begin(w);
@@ -126,7 +126,7 @@ void lh_arm_again(lh_watcher *w) {
   enum { SLOTS_FOR_A_GROWTH = 64 };
   if (w->patience == 0) {
     lh_arm(w);
-    w->patience = lh_threads_slots(w) / SLOTS_FOR_A_GROWTH;
+    w->patience = lh_thread_set_room(&w->threads) / SLOTS_FOR_A_GROWTH;
     return;
   }
   sig_atomic_t busy = w->busy;
@@ -156,7 +156,8 @@ static void restore(lh_watcher *w, lh_armed *armed) {
 /* Those that had no hook, and still have ours. */
 static void restore_plain(const lh_watcher *w) {
   size_t slot = 0;
-  for (lua_State *t = lh_threads_next(w, &slot); t; t = lh_threads_next(w, &slot)) {
+  for (lua_State *t = lh_thread_set_next(&w->threads, &slot); t;
+       t = lh_thread_set_next(&w->threads, &slot)) {
     if (lua_gethook(t) == on_hook) lua_sethook(t, NULL, 0, lua_gethookcount(t));
   }
 }

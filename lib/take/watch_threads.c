@@ -38,22 +38,6 @@ bool lh_threads_init(lh_watcher *w) {
   return true;
 }
 
-void lh_threads_free(lh_watcher *w) {
-  lh_thread_set_free(&w->threads);
-}
-
-bool lh_threads_has(const lh_watcher *w, const lua_State *thread) {
-  return lh_thread_set_has(&w->threads, thread);
-}
-
-size_t lh_threads_slots(const lh_watcher *w) {
-  return lh_thread_set_room(&w->threads);
-}
-
-lua_State *lh_threads_next(const lh_watcher *w, size_t *slot) {
-  return lh_thread_set_next(&w->threads, slot);
-}
-
 /* A thread is resumed by a protected call, and the one that was resumed last lies deepest on the C
 ** stack, which grows down. The main thread alone may do without. */
 const void *lh_threads_running(const lh_watcher *w) {
@@ -61,7 +45,8 @@ const void *lh_threads_running(const lh_watcher *w) {
   const void *running = NULL;
   uintptr_t deepest = UINTPTR_MAX;
   size_t slot = 0;
-  for (lua_State *t = lh_threads_next(w, &slot); t; t = lh_threads_next(w, &slot)) {
+  for (lua_State *t = lh_thread_set_next(&w->threads, &slot); t;
+       t = lh_thread_set_next(&w->threads, &slot)) {
     uintptr_t depth = raw_protected_call(layout, t);
     if (depth == 0 && t == w->main_thread) depth = UINTPTR_MAX - 1;
     if (!raw_stands_in_call(layout, t) || depth == 0 || depth >= deepest) continue;
@@ -73,7 +58,8 @@ const void *lh_threads_running(const lh_watcher *w) {
 
 bool lh_threads_has_stack(const lh_watcher *w, const void *block) {
   size_t slot = 0;
-  for (lua_State *t = lh_threads_next(w, &slot); t; t = lh_threads_next(w, &slot)) {
+  for (lua_State *t = lh_thread_set_next(&w->threads, &slot); t;
+       t = lh_thread_set_next(&w->threads, &slot)) {
     if (raw_stack(&w->layout, t) == block) return true;
   }
   return false;

@@ -37,8 +37,8 @@ lh_life *lh_blocks_find(const lh_blocks *blocks, const void *block);
 /* *life as it was; false: it was unknown. */
 bool lh_blocks_remove(lh_blocks *blocks, const void *block, lh_life *life);
 
-/* Adds all blocks that the state of r has, to r->blocks. False: there is no memory, or the state has
-** more bytes than its objects, so that some block of it is not known, as while a function is
+/* Adds all blocks that the state of r has, to r->blocks. False: there is no memory, or the state
+** has more bytes than its objects, so that some block of it is not known, as while a function is
 ** compiled. One pass over all objects. */
 bool lh_blocks_add_all(lh_recorder *r);
 

@@ -231,8 +231,8 @@ lh_live *lh_live_new(void) {
   return NULL;
 }
 
-/* Does a watcher ask for a new profile? Looks each 20 ms, and costs nothing in between. By its seals
-** the descriptor is still a file in memory, which asks no server. */
+/* Does a watcher ask for a new profile? Looks each 20 ms, and costs nothing in between. By its
+** seals the descriptor is still a file in memory, which asks no server. */
 static bool live_is_asked(lh_live *live, uint64_t now_ns) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
   if (now_ns - live->looked_ns < BETWEEN_LOOKS_NS) return false;
@@ -354,16 +354,12 @@ uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
   return out->to.at;
 }
 
-static size_t write_whole(const void *data, size_t n, void *payload) {
-  return file_write(data, n, payload);
-}
-
 /* An aggregate takes the place of the one before. */
 static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
   int code = file_open(out->file, error);
   if (code != LH_OK) return code;
   lh_profile_blocks to;
-  lh_profile_blocks_begin(&to, out->other_buffer, write_whole, out->file);
+  lh_profile_blocks_begin(&to, out->other_buffer, file_write, out->file);
   lh_counting_write(out, &to, is_final);
   return file_name(out->file, error);
 }

@@ -1,8 +1,8 @@
 /*
 ** profile_out.h - what the files of the writer share:
 **
-**     profile.c          its life; events, and what else is done each KB of them; the file, and that
-**                        for a watcher in another process
+**     profile.c          its life; events, and what else is done each KB of them; the file, and
+**                        that for a watcher in another process
 **     profile_blocks.c   blocks, and what all files have: facts, definitions, calls, the end
 **     profile_counts.c   an aggregate: its rows, and the file that is made of them
 **

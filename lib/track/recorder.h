@@ -1,8 +1,8 @@
 /*
 ** recorder.h - what the parts of the recorder are, and who calls whom. Private to lib/track.
 **
-**     track.c      its life: options, start, stop, the state that closes, a forked child, the end of
-**                  the process
+**     track.c      its life: options, start, stop, the state that closes, a forked child, the end
+**                  of the process
 **     allocate.c   the allocation functions, one for each way to keep the life of a block:
 **                  allocate_pool.c, allocate_trailer.c, allocate_host.c
 **     pool.c       small blocks of our own, each with its life behind it

@@ -14,9 +14,10 @@
 
 /* {=== C functions that never run another thread ==================================== */
 
-/* Those of this Lua's standard library that never run another thread, and those that do. A Lua state of our own opens the libraries, so that nothing a program has put into its tables is
-** taken for Lua's. All C functions that can be reached there are the library's: those in tables,
-** the closures, and the iterators that are only made by a call. Of them these run another thread:
+/* Those of this Lua's standard library that never run another thread, and those that do. A Lua
+** state of our own opens the libraries, so that nothing a program has put into its tables is taken
+** for Lua's. All C functions that can be reached there are the library's: those in tables, the
+** closures, and the iterators that are only made by a call. Of them these run another thread:
 ** coroutine.resume, coroutine.close and what coroutine.wrap returns; os.exit may close the state,
 ** and `warn` calls a function of the host. */
 

@@ -249,14 +249,6 @@ void lh_stacks_free(lh_stacks *s) {
   lh_free(s);
 }
 
-uint32_t lh_stacks_count(const lh_stacks *s) {
-  return s->definitions.n_stacks;
-}
-
 void lh_stacks_define(const lh_stacks *s, lh_defined *defined, lh_put_bytes *put, void *payload) {
   lh_definitions_write(&s->definitions, defined, put, payload);
-}
-
-uint64_t lh_stacks_longest(const lh_stacks *s) {
-  return lh_definitions_longest(&s->definitions);
 }

@@ -456,11 +456,11 @@ void lh_recorder_define(const lh_recorder *r, lh_put_bytes *put, void *payload) 
 }
 
 uint64_t lh_recorder_longest(const lh_recorder *r) {
-  return r->stacks ? lh_stacks_longest(r->stacks) : 0;
+  return r->stacks ? lh_definitions_longest(&r->stacks->definitions) : 0;
 }
 
 uint32_t lh_recorder_stacks(const lh_recorder *r) {
-  return r->stacks ? lh_stacks_count(r->stacks) : 0;
+  return r->stacks ? r->stacks->definitions.n_stacks : 0;
 }
 
 lh_stack_counts lh_recorder_counts(const lh_recorder *r, lh_stack_id stack) {

@@ -8,13 +8,13 @@
 /* What follows upon a metatable. Edges have the ephemerons at their end. */
 enum { AT_EDGES, AT_ENTRIES, AT_VALUES, AT_CONTENT, AT_EPHEMERONS, AT_END };
 
-static unsigned part_of(const lh_object *object) {
-  if (object->dead) return AT_END;
-  switch (object->type) {
+static unsigned part_of(const lh_snapshot *snapshot, lh_id id) {
+  if (lh_is_dead(snapshot, id)) return AT_END;
+  switch (lh_type_of(snapshot, id)) {
     case LH_TYPE_TABLE: return AT_ENTRIES;
     case LH_TYPE_USERDATA: return AT_VALUES;
     case LH_TYPE_UPVALUE: return AT_CONTENT;
-    case LH_TYPE_CLOSURE: return object->as.closure.is_c ? AT_VALUES : AT_EDGES;
+    case LH_TYPE_CLOSURE: return lh_is_c_closure(snapshot, id) ? AT_VALUES : AT_EDGES;
     default: return AT_EDGES;
   }
 }
@@ -27,17 +27,12 @@ static size_t first_ephemeron(const lh_snapshot *s, lh_id key) {
 }
 
 void lh_field_scan_begin(const lh_snapshot *snapshot, lh_id id, lh_field_scan *scan) {
-  lh_object object;
-  lh_object_at(snapshot, id, &object);
   *scan = (lh_field_scan){.snapshot = snapshot,
                           .id = id,
-                          .part = part_of(&object),
+                          .part = part_of(snapshot, id),
+                          .weak = lh_weak_sides_of(snapshot, id),
                           .metatable = lh_metatable_of(snapshot, id)};
-  if (scan->part == AT_ENTRIES) {
-    scan->weak_keys = object.as.table.weak_keys;
-    scan->weak_values = object.as.table.weak_values;
-    lh_entries_begin(snapshot, id, &scan->it);
-  }
+  if (scan->part == AT_ENTRIES) lh_entries_begin(snapshot, id, &scan->it);
   if (scan->part == AT_VALUES) lh_values_begin(snapshot, id, &scan->it);
   if (scan->part == AT_EDGES) lh_edges_begin(snapshot, id, &scan->it);
   if (scan->part != AT_EDGES) scan->ephemeron = first_ephemeron(snapshot, id);
@@ -56,8 +51,8 @@ static bool is_lost_by(bool weak, const lh_snapshot *s, lh_value value) {
 static bool next_entry(lh_field_scan *c, lh_object_field *f) {
   f->edge.kind = LH_EDGE_VALUE;
   if (!lh_entries_next(&c->it, &f->edge.key, &f->value)) return false;
-  f->edge.weak = is_lost_by(c->weak_keys, c->snapshot, f->edge.key) ||
-                 is_lost_by(c->weak_values, c->snapshot, f->value);
+  f->edge.weak = is_lost_by(c->weak.keys, c->snapshot, f->edge.key) ||
+                 is_lost_by(c->weak.values, c->snapshot, f->value);
   return true;
 }
 

@@ -77,11 +77,12 @@ static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
   return list->has_rows;
 }
 
-static void read_field(lh_field_list *list, uint64_t number, lh_object_field *out) {
+/* The place before a field. */
+static lh_field_scan find_field(lh_field_list *list, uint64_t number) {
   learn(list, number);
   lh_field_scan scan = list->saved[number / STRIDE];
   lh_field_scan_skip(&scan, number % STRIDE);
-  (void)lh_field_scan_next(&scan, out);
+  return scan;
 }
 
 static bool is_as_it_is(const lh_field_query *query) {
@@ -97,10 +98,11 @@ static bool read_page(lh_field_list *list, const lh_field_query *query, bool as_
   out->list = lh_alloc(n, sizeof *out->list);
   if (!out->list) return false;
   if (!as_it_is) lh_field_rows_sort(list->saved->snapshot, &list->rows, from, from + n);
+  lh_field_scan scan;
   for (; out->n < n; out->n++) {
-    size_t at = from + out->n;
-    uint64_t number = as_it_is ? at : list->rows.rows[at].number;
-    read_field(list, number, &out->list[out->n]);
+    if (!as_it_is || out->n == 0)
+      scan = find_field(list, as_it_is ? from : list->rows.rows[from + out->n].number);
+    (void)lh_field_scan_next(&scan, &out->list[out->n]);
   }
   return true;
 }

@@ -19,7 +19,7 @@ typedef struct lh_field_scan {
   uint64_t number;
   lh_id metatable; /* LH_NO_OBJECT: none, or it was told */
   size_t ephemeron;
-  bool weak_keys, weak_values;
+  lh_weak_sides weak;
   lh_edges it;
 } lh_field_scan;
 

@@ -2,9 +2,9 @@
 ** columns.c - writes what the columns of the library's answers mean (luaheap_report.h) where
 ** readers look for it: into manual pages and into the annotations for the Lua language server.
 **
-**     columns FILE      prints the file, with the columns of a question's answer behind each line
-**                       such as `.\" >>> modules` of a page, `-- >>> modules` of annotations; and
-**                       in place of a line such as `.so shared/output_limit` that file
+**     columns FILE      prints the file, with the columns of the answers to questions behind each
+**                       line such as `.\" >>> modules` of a page, `-- >>> modules sites` of
+**                       annotations; and in place of a line such as `.so shared/forms` that file
 **
 ** The build runs it, nobody else does, so it is not installed, and what goes wrong ends it.
 */
@@ -227,27 +227,30 @@ static char *read_file(const char *path) {
   return text;
 }
 
-/* The question of a line such as `-- >>> modules`; NULL: the line is none. */
-static const lh_question *marked(const char *line, size_t n) {
-  const char *mark = memmem(line, n, ">>> ", 4);
+/* The answers to the questions of a line such as `-- >>> modules threads`. */
+static void put_marked(const char *line, size_t n, bool is_lua) {
+  const char *at = memmem(line, n, ">>> ", 4), *end = line + n - 1;
   char name[32];
-  if (mark == NULL || sscanf(mark + 4, "%31s", name) != 1) return NULL;
-  return must((void *)lh_find_question(name));
+  for (bool first = true; at != NULL && (at = memchr(at, ' ', (size_t)(end - at))) != NULL;
+       first = false) {
+    if (sscanf(++at, "%31s", name) != 1) must(NULL);
+    if (!first) putchar('\n');
+    (is_lua ? put_lua : put_man)(stdout, must((void *)lh_find_question(name)));
+  }
 }
 
-/* With what stands behind its marked lines, and other files of its folder in place of `.so` ones. */
+/* With what stands behind marked lines, and other files of its folder in place of `.so` ones. */
 static void put_file(const char *path, bool is_lua) {
   char *text = read_file(path), name[64], other[256];
   for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
     size_t n = strcspn(line, "\n") + 1;
-    const lh_question *question = marked(line, n);
     if (sscanf(line, ".so %63[a-z_/]", name) == 1) {
       snprintf(other, sizeof other, "%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
       put_file(other, is_lua);
     } else {
       fwrite(line, 1, n, stdout);
+      put_marked(line, n, is_lua);
     }
-    if (question != NULL) (is_lua ? put_lua : put_man)(stdout, question);
   }
   free(text);
 }

@@ -5,9 +5,7 @@
 
 -- {=== Of a snapshot ======================================================================
 
--- >>> info
-
--- >>> classes
+-- >>> info classes
 
 ---@class heap.mark_row
 ---@field name string
@@ -15,19 +13,7 @@
 ---@field time_ns integer
 ---@field is_snapshot boolean
 
--- >>> epochs
-
--- >>> leaks
-
--- >>> growing
-
--- >>> class
-
--- >>> waste
-
--- >>> set
-
--- >>> cut
+-- >>> epochs leaks growing class waste set cut
 
 ---@class heap.what_if
 ---@field object? heap.object that was asked for
@@ -35,13 +21,7 @@
 ---@class heap.cut_row
 ---@field cut heap.cut what was given for it
 
--- >>> suspects
-
--- >>> sites
-
--- >>> modules
-
--- >>> threads
+-- >>> suspects sites modules threads
 
 -- }=======================================================================================
 
@@ -51,32 +31,12 @@
 -- >>> diff
 
 -- Of snapshots of different ones.
--- >>> apart
-
--- >>> strings
-
--- >>> under
-
--- >>> ladder
-
--- >>> compare
-
--- >>> owners
+-- >>> apart strings under ladder compare owners
 
 -- }=======================================================================================
 
 -- {=== Of a profile =======================================================================
 
--- >>> profile
-
--- >>> findings
-
--- >>> allocations
-
--- >>> calls
-
--- >>> advice
-
--- >>> allocation_changes
+-- >>> profile findings allocations calls advice allocation_changes
 
 -- }=======================================================================================

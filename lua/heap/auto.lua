@@ -29,7 +29,7 @@ if type(watch) ~= "table" then error("heap.auto: heap.so cannot be used in this 
 local auto = {}
 
 ---Each may be a string as in LUA_HEAP.
----@class heap.auto.options
+---@class heap.auto.options: heap.track_options
 ---@field signal? string|integer a snapshot on this signal: "URG"
 ---@field at? string|number when the heap comes to this size: "512M"
 ---@field again? string|number and each time it is so many times as big. Default 1.5
@@ -43,14 +43,8 @@ local auto = {}
 ---@field dir? string where the files go. Default: where the program was started
 ---@field tag? string in the names of the files and in messages: which state, which service
 ---@field log? string a file for the messages, or "syslog", or "quiet". Default: stderr
----@field track? boolean|string heap.track; a text is its `file`. Its other options go with it:
----@field stacks? boolean
----@field sample? string|integer "512K"
----@field aggregate? boolean
----@field live? boolean
----@field time? boolean
----@field exact? string|integer "256K"
----@field pool? boolean|string "no": never
+---@field track? boolean|string heap.track; a text is its `file`. Its other options go with it; pool
+---is also "yes" or "no"
 
 local SIZES = {[""] = 1, k = 2 ^ 10, m = 2 ^ 20, g = 2 ^ 30}
 local TIMES = {[""] = 1, s = 1, m = 60, h = 3600}

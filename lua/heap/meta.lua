@@ -189,12 +189,7 @@ function heap.sizeof(value) end
 ---    heap.track{stacks = true, file = "run.prof"}
 ---    heap.track{sample = "512K"}           for production
 ---
----It may be called wherever Lua code runs. Objects that are there already have no site. A program
----that puts an allocation function back which it had taken from Lua before needs `pool = false`.
----
----Cost: with everything recorded no more run time than the program takes without, since the pool
----saves as much as recording takes; 1.1 times without the pool; sampled 1.02 times. At most 1.1
----times the memory.
+---It may be called wherever Lua code runs. What it costs and what it cannot know is in README.md.
 ---
 ---The death of an object is seen when the collector frees it: what lives for less than half as many
 ---bytes as the heap has is dead "at the first collection". With `exact` the collector is
@@ -352,14 +347,9 @@ function heap.since(mark, until_mark) end
 function heap.diff(f, n) end
 
 ---Runs a function five times to warm up and 512 times more, and tells what each of these runs
----leaves behind; nil if that is nothing. Where something stayed it runs on, twice as often each
----time, while anything grows: up to `runs` times in all (8,192; 8 at least), or until 128 MB are
----left, or what grows is 3,000 objects at one place, or 128 with a finalizer. A leak is what each
----quarter of the latest runs leaves, as much in the second half of them as in the first, while
----nothing goes of what is older: so by each call or by one in 50, in arrays as in linked lists of
----many classes; by one in 300 at random it is seen three times in four. What is made once, or has a
----bound that is reached in the first half of the runs, is none. `tostring` tells it as a table. For
----luassert and busted there is heap/busted.lua.
+---leaves behind; nil if that is nothing. Where something stayed it runs on, up to `runs` times in all
+---(8,192; 8 at least): heap/leaks.lua says how long, and what a leak is. `tostring` tells it as a
+---table. For luassert and busted there is heap/busted.lua.
 ---
 ---    local leaks = heap.leaks(function() Session.new():close() end)
 ---    assert(not leaks, tostring(leaks))

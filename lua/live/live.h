@@ -6,8 +6,8 @@
 **     asker.c       who asks: which references are only the call's, and which the asker's
 **     ways.c        path, paths, referrers, retained
 **     groups.c      count, classes, top, since, diff
-**     values.c      object, objects, each: the objects themselves
-**     picture.c     dot, and dot/dot.c, which is loaded for it
+**     values.c      object, objects, each: the objects themselves; show, and dot, with dot/dot.c,
+**                   which is loaded for it
 **
 ** All else that a capture can be asked is heap.reader's (handles.h), of the same snapshot.
 **
@@ -155,9 +155,6 @@ int hl_retained(lua_State *L);
 int hl_ask_about(lua_State *L, hl_task *task, hl_body body);
 bool hl_find_subject(lua_State *L, hl_task *task);
 
-int hl_dot(lua_State *L); /* picture.c */
-int hl_show(lua_State *L);
-
 int hl_count(lua_State *L); /* groups.c */
 int hl_classes(lua_State *L);
 int hl_top(lua_State *L);
@@ -167,6 +164,8 @@ int hl_diff(lua_State *L);
 int hl_object(lua_State *L); /* values.c */
 int hl_objects(lua_State *L);
 int hl_each(lua_State *L);
+int hl_dot(lua_State *L);
+int hl_show(lua_State *L);
 
 /* Adds all to the module's table on top of the stack. */
 void hl_register(lua_State *L);

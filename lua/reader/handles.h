@@ -5,15 +5,13 @@
 **
 **     reader.c      the module; snapshots, and how long they last
 **     kinds.c       metatables, rows, options, errors
-**     objects.c     one object: its fields, and lists of objects
-**     sites.c       where an object was allocated
+**     objects.c     one object: its fields, where it was allocated; and lists of objects
 **     edges.c       edges, and lists of them: paths and referrers
 **     streams.c     what `for` runs over: objects, edges, entries
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
 **     report.c      answers of the library by their columns: suspects, modules and the like
 **     cuts.c        why a set is alive, what is taken as gone, independent paths
-**     compare.c     two or three snapshots, and any number of them
-**     profiles.c    what a tracked program allocated
+**     compare.c     two or three snapshots, and any number of them; profiles
 **
 ** Rows are tables with the keys of the commands' --json, but with objects where that has addresses.
 ** How things are printed is written in Lua, in heap/print.lua.
@@ -209,18 +207,10 @@ int hr_return_value(lua_State *L, lh_value value);
 /* Pushes the address of an object as Lua prints it. */
 void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 
-int hr_frames(lua_State *L); /* object:frames() */
+int hr_frames(lua_State *L);   /* object:frames() */
+int hr_tracking(lua_State *L); /* a field: snapshot.tracking */
 
 void hr_open_objects(lua_State *L); /* makes the metatables */
-
-/* }=================================================================================== */
-
-/* {=== Where objects were allocated: sites.c ========================================== */
-
-/* Fields: object.site, object.stack, snapshot.tracking. */
-int hr_site(lua_State *L);
-int hr_stack(lua_State *L);
-int hr_tracking(lua_State *L);
 
 /* }=================================================================================== */
 
@@ -294,7 +284,6 @@ int hr_growth(lua_State *L);  /* growth(list) */
 int hr_compare(lua_State *L); /* compare(before, after) */
 int hr_owners(lua_State *L);  /* owners(list) */
 
-/* profiles.c */
 int hr_profile(lua_State *L);          /* profile(file, options) */
 int hr_compare_profiles(lua_State *L); /* compare_profiles(old, new) */
 

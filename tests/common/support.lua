@@ -25,8 +25,8 @@ support.sanitized = os.getenv("LUAHEAP_PRELOAD") ~= nil
 -- How many times as often as in `make test` a test that repeats itself does so; `make soak` sets N.
 support.soak_factor = math.tointeger(tonumber(os.getenv "N")) or 1
 
---- Is the i-th of many like cases tried? Without sanitizers all are. With them, which look for wrong
---- memory where the answers are known to be right, N of `one_in` are (N=10: all).
+--- Is the i-th of many like cases tried? Without sanitizers all are. With them, which look for
+--- wrong memory where the answers are known to be right, N of `one_in` are (N=10: all).
 ---@param i integer
 ---@param one_in integer
 ---@return boolean

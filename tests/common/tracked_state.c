@@ -33,7 +33,7 @@ static void find(tracked *t) {
   while (call && call->status & RAW_CALL_IS_C) call = call->previous;
   const uint32_t *pc = call ? tracked_position(t, call) : NULL;
   lh_stack_id stack = lh_stacks_find(t->r.stacks, t->running, call, pc);
-  assert_in_range(stack, 1, lh_stacks_count(t->r.stacks));
+  assert_in_range(stack, 1, t->r.stacks->definitions.n_stacks);
   assert_true(stack < t->r.n_tallies);
   t->r.made[stack].objects++;
   if (t->check && call) t->check(t, call, stack);
@@ -142,7 +142,7 @@ static void describe(const tracked *t, lh_stack_id stack, char *out, size_t size
 /* How many objects or parts were allocated at a stack that reads like this. */
 uint64_t tracked_made(const tracked *t, const char *expected) {
   char text[2000];
-  for (lh_stack_id i = 1; i <= lh_stacks_count(t->r.stacks); i++) {
+  for (lh_stack_id i = 1; i <= t->r.stacks->definitions.n_stacks; i++) {
     describe(t, i, text, sizeof text);
     if (strcmp(text, expected) == 0) return t->r.made[i].objects;
   }
@@ -153,7 +153,7 @@ void tracked_assert(const tracked *t, const char *expected) {
   char text[2000];
   if (tracked_made(t, expected)) return;
   print_message("expected: %s\n", expected);
-  for (lh_stack_id i = 1; i <= lh_stacks_count(t->r.stacks); i++) {
+  for (lh_stack_id i = 1; i <= t->r.stacks->definitions.n_stacks; i++) {
     describe(t, i, text, sizeof text);
     print_message("%6u %s\n", (unsigned)t->r.made[i].objects, text);
   }

@@ -14,6 +14,7 @@
 #include <lauxlib.h>
 
 #include "compare/compare.h"
+#include "graph/graph.h"
 #include "steps.h"
 
 static lh_ladder *ladder_of(const program *p) {

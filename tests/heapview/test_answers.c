@@ -196,6 +196,12 @@ static void test_key(void **state) {
 #ifdef LH_TEST_ALLOC
 /* {=== Memory ========================================================================= */
 
+/* Of what one keeps that ends so, nothing is to be looked for at its end, which takes long. */
+static void leave(int status, void *unused) {
+  (void)unused;
+  _exit(status);
+}
+
 /* In a process of its own, since that may end where there is no memory for a line of text: it then
 ** says so, as commands do. */
 static void fail_allocation(const view_question *question, uint64_t n) {
@@ -203,7 +209,7 @@ static void fail_allocation(const view_question *question, uint64_t n) {
   assert_true(child >= 0);
   if (child == 0) {
     bool whole;
-    if (freopen("/dev/null", "w", stderr) == NULL) _exit(3);
+    if (freopen("/dev/null", "w", stderr) == NULL || on_exit(leave, NULL) != 0) _exit(3);
     (void)lh_test_fail_allocation(n);
     (void)ask(question, &whole);
     (void)lh_test_fail_allocation(0);

@@ -48,12 +48,12 @@ static void takes_at_the_next_safe_point(void **state) {
 static void check_set(const host *h) {
   const lh_watcher *w = lh_watchers_find(h->L);
   size_t place = 0, in_set = 0, on_list = 0;
-  while (lh_threads_next(w, &place)) in_set++;
+  while (lh_thread_set_next(&w->threads, &place)) in_set++;
   const raw_object *o = RAW_FIELD(w->global, RAW_GLOBAL_ALLGC, const raw_object *);
   for (; o; o = o->next) {
     if (o->type != RAW_THREAD) continue;
     on_list++;
-    assert_true(lh_threads_has(w, (lua_State *)(uintptr_t)o));
+    assert_true(lh_thread_set_has(&w->threads, (lua_State *)(uintptr_t)o));
   }
   assert_int_equal(in_set, on_list);
 }

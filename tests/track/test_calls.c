@@ -65,7 +65,7 @@ static bool is_function(const lh_definitions *d, lh_stack_id stack, const char *
 static lh_call_counts of(lua_State *L, const char *name) {
   const lh_recorder *r = lh_recorder_of(L);
   lh_call_counts sum = {0};
-  for (lh_stack_id stack = 1; stack <= lh_stacks_count(r->stacks); stack++) {
+  for (lh_stack_id stack = 1; stack <= r->stacks->definitions.n_stacks; stack++) {
     lh_call_counts c = lh_calls_counts(r->calls, stack);
     if (!is_function(&r->stacks->definitions, stack, name)) continue;
     sum.calls += c.calls;

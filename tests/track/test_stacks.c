@@ -269,7 +269,7 @@ static void folds_recursions(void **state) {
   tracked_assert(t, "2 table in down, 4 call in down, 13 call in main");
   tracked_assert(t, "11 table in even, 10 call in odd, 12 call in even, 14 call in main");
   tracked_assert(t, "9 table in odd, 12 call in even, 14 call in main");
-  assert_true(lh_stacks_count(t->r.stacks) < 40);
+  assert_true(t->r.stacks->definitions.n_stacks < 40);
   tracked_free(t);
 }
 
@@ -469,16 +469,16 @@ static void writes_what_it_has_found(void **state) {
                      "local function f() return ('x'):rep(100) end\n"
                      "f()\n");
   lh_stacks *s = t->r.stacks;
-  uint8_t *bytes = malloc(lh_stacks_longest(s) + 16), *end = bytes;
+  uint8_t *bytes = malloc(lh_definitions_longest(&s->definitions) + 16), *end = bytes;
   lh_defined defined = {0};
   (void)state;
   assert_non_null(bytes);
   lh_stacks_define(s, &defined, put, &end);
-  assert_true((uint64_t)(end - bytes) <= lh_stacks_longest(s));
+  assert_true((uint64_t)(end - bytes) <= lh_definitions_longest(&s->definitions));
   lh_sites *sites = lh_sites_new();
   lh_cursor c = {.at = bytes, .end = end};
   while (c.at < c.end) assert_true(lh_sites_define(sites, &c) && !c.fault);
-  assert_int_equal(lh_n_stacks(sites), lh_stacks_count(s));
+  assert_int_equal(lh_n_stacks(sites), s->definitions.n_stacks);
   const lh_site *unknown = lh_site_of(sites, lh_stack_of(sites, LH_STACK_UNATTRIBUTED)->site);
   assert_int_equal(unknown->maker, LH_MADE_UNKNOWN);
   const lh_site *host = lh_site_of(sites, lh_stack_of(sites, LH_STACK_HOST)->site);

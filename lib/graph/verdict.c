@@ -1,0 +1,191 @@
+/*
+** verdict.c - what is concluded of what hangs alike: it grows, may grow, is bounded, or was filled
+** once, from one snapshot; and what became of a figure over several. Every report asks here.
+**
+** Of one snapshot the ages of the objects say it, and the limit that is in sight of them. A
+** collection was filled once if so many of its elements should be younger by chance that their
+** absence is none.
+*/
+#include "graph.h"
+
+/* {=== One snapshot: was it filled once? ============================================== */
+
+/* So many elements would be expected where there are none: e^-4 is 0.02. */
+#define EXPECTED 4.0
+#define LEAST_YOUNGER 0.05
+
+/* Where the table itself is much older than its elements, these: it was filled late, and perhaps
+** will be again. Then a large one is always told. */
+#define EXPECTED_LATER 8.0
+#define LEAST_YOUNGER_LATER 0.25
+#define LARGE_SHARE 0.1
+
+bool lh_was_filled_once(const lh_snapshot *snapshot, const lh_filling *f) {
+  double aged = (double)f->aged;
+  if (f->since_first_mark == 0 && aged * f->heap_since_first_mark >= EXPECTED) return true;
+  if (f->in_one_go) return f->younger >= LEAST_YOUNGER && aged * f->younger >= EXPECTED;
+  return f->younger >= LEAST_YOUNGER_LATER && aged * f->younger >= EXPECTED_LATER &&
+         (double)f->bytes < LARGE_SHARE * (double)snapshot->reach.reachable_bytes;
+}
+
+/* }=================================================================================== */
+
+/* {=== One snapshot: does it grow? =================================================== */
+
+/* Half of the intervals since the first mark of which anything lives. */
+typedef struct half {
+  unsigned n;
+  double seconds, objects; /* the heap's */
+  double here;             /* of the objects that are asked about */
+} half;
+
+typedef struct spread {
+  half older, younger;
+  unsigned n, n_empty;  /* intervals; those of them with none of these objects */
+  uint64_t all, before; /* of all spans, and from before the first mark */
+  unsigned first;       /* the first span since then with one of these */
+  bool goes_on;         /* there is one in the last interval */
+} spread;
+
+static spread spread_of(const lh_history *history, const uint64_t *ages) {
+  spread s = {.all = ages[0], .before = ages[0], .first = history->n};
+  for (unsigned i = 1; i < history->n; i++) s.n += history->objects[i] > 0;
+  for (unsigned i = 1; i < history->n; i++) {
+    if (history->objects[i] == 0) continue;
+    half *to = s.older.n < s.n / 2 ? &s.older : &s.younger;
+    to->n++;
+    to->seconds += history->seconds[i];
+    to->objects += (double)history->objects[i];
+    to->here += (double)ages[i];
+    s.all += ages[i];
+    s.n_empty += ages[i] == 0;
+    if (ages[i] > 0 && s.first == history->n) s.first = i;
+    s.goes_on = ages[i] > 0;
+  }
+  return s;
+}
+
+static double an_interval(const half *of) {
+  return of->here / of->n;
+}
+
+/* Four times as many or more, by intervals and by the clock. */
+static bool is_more(const half *more, const half *less) {
+  return an_interval(more) >= 4 * an_interval(less) &&
+         more->here * less->seconds >= 4 * less->here * more->seconds;
+}
+
+/* Where the whole heap has much more of the older half, less was done in the younger. */
+static bool has_filled_up(const spread *s) {
+  return is_more(&s->older, &s->younger) && s->before > 0 &&
+         s->older.here * s->younger.objects >= 4 * s->younger.here * s->older.objects;
+}
+
+/* As much of the younger half as of the older one: two fifths more may be chance or the work that
+** was done, and so may be the square root of how many there are. */
+static bool is_alike(const half *more, const half *less) {
+  double excess = an_interval(more) - 1.4 * an_interval(less);
+  return excess <= 0 || excess * excess * more->n * more->n <= more->here;
+}
+
+static bool is_steady(const spread *s) {
+  bool always = s->before > 0 ? 2 * s->n_empty <= s->n : s->n > 2 && s->n_empty == 0;
+  return is_alike(&s->younger, &s->older) && is_alike(&s->older, &s->younger) && s->goes_on &&
+         always && s->all - s->before >= LH_LEAST_AGED;
+}
+
+/* Was what holds them there before the interval of the oldest of them? Then it has let go of what
+** it had. Of what every program has, such as _G, that says nothing. */
+static bool lets_go(const lh_snapshot *snapshot, const lh_history *history, const spread *s,
+                    lh_id holder) {
+  uint32_t n = lh_mark_count(snapshot);
+  if (s->before > 0) return true;
+  if (snapshot->kind[holder] & (LH_KIND_PLUMBING | LH_KIND_OWN)) return false;
+  return lh_epoch(snapshot, holder) < 1 + (s->first - 1) * (n - 1) / (history->n - 1);
+}
+
+lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
+                                const uint64_t ages[LH_SPANS], lh_id holder) {
+  spread s = spread_of(history, ages);
+  if (!history->by_marks || s.n < 2 || s.all < LH_LEAST_AGED || s.all == s.before)
+    return LH_MAY_GROW;
+  if (is_steady(&s)) return LH_GROWS;
+  if (is_more(&s.younger, &s.older) && lets_go(snapshot, history, &s, holder)) return LH_BOUNDED;
+  return has_filled_up(&s) ? LH_BOUNDED : LH_MAY_GROW;
+}
+
+lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound) {
+  bool is_within = bound->limit > 0 && (bound->is_sure || prospect != LH_GROWS);
+  return is_within && prospect != LH_FILLED_ONCE ? LH_BOUNDED : prospect;
+}
+
+lh_prospect lh_prospect_of_place(const lh_snapshot *snapshot, const lh_history *history,
+                                 const uint64_t ages[LH_SPANS], lh_id holder, bool are_strings,
+                                 const lh_bound *bound) {
+  lh_prospect prospect = lh_prospect_of_ages(snapshot, history, ages, holder);
+  /* Lua has a short string once: it may be older than its place there. */
+  if (are_strings && prospect == LH_GROWS) prospect = LH_MAY_GROW;
+  return lh_prospect_within(prospect, bound);
+}
+
+/* }=================================================================================== */
+
+/* {=== Several snapshots ============================================================= */
+
+enum { TENTH = 10, MOST_PARTS = 3 };
+
+typedef struct moves {
+  uint64_t up, down;
+} moves;
+
+static moves moves_of(const uint64_t *figures, size_t first, size_t last) {
+  moves m = {0, 0};
+  for (size_t i = first; i < last; i++) {
+    if (figures[i + 1] > figures[i])
+      m.up += figures[i + 1] - figures[i];
+    else
+      m.down += figures[i] - figures[i + 1];
+  }
+  return m;
+}
+
+/* Is x at most a tenth of y? */
+static bool is_little(uint64_t x, uint64_t y) {
+  return x <= y / TENTH;
+}
+
+static bool grew_in_each(const uint64_t *figures, size_t first, size_t last) {
+  for (size_t i = first; i < last; i++)
+    if (figures[i] >= figures[i + 1]) return false;
+  return true;
+}
+
+static bool grows_steadily(const uint64_t *figures, size_t n) {
+  size_t n_steps = n - 2; /* without the first */
+  size_t n_parts = n_steps < MOST_PARTS ? n_steps : MOST_PARTS;
+  moves m = moves_of(figures, 1, n - 1);
+  if (n_parts == 0 || !is_little(m.down, m.up)) return false;
+  if (n_parts == 1 && figures[0] >= figures[1]) return false;
+  if (n_parts == MOST_PARTS && grew_in_each(figures, n - 1 - MOST_PARTS, n - 1)) return true;
+  for (size_t i = 0; i < n_parts; i++)
+    if (figures[1 + i * n_steps / n_parts] >= figures[1 + (i + 1) * n_steps / n_parts])
+      return false;
+  return true;
+}
+
+lh_verdict lh_verdict_of(const uint64_t *figures, size_t n) {
+  if (n < 2) return LH_LEVEL;
+  moves m = moves_of(figures, 0, n - 1);
+  if (m.up == 0 && m.down == 0) return LH_LEVEL;
+  if (grows_steadily(figures, n)) return LH_GROWS_STEADILY;
+  if (is_little(m.down, m.up)) return LH_GREW_ONCE;
+  return is_little(m.up, m.down) ? LH_SHRINKS : LH_SAW_TOOTH;
+}
+
+lh_verdict lh_verdict_of_two(int64_t before, int64_t after) {
+  if (before <= 0) return after > 0 ? LH_GROWS_NOW : LH_LEVEL;
+  return after > 0 && !is_little((uint64_t)after, (uint64_t)before) ? LH_STILL_GROWS
+                                                                    : LH_NO_LONGER_GROWS;
+}
+
+/* }=================================================================================== */
