@@ -352,7 +352,7 @@ extern const lh_table lh_suspect_table, lh_step_table;
 #define LH_QUESTIONS(X) \
   X(leaks) X(suspects) X(under) X(modules) X(threads) X(class) X(waste) X(growing) X(epochs) \
   X(sites) X(stack) X(classes) X(info) X(objects) X(set) X(cut) X(ignored) X(steps) X(diff) \
-  X(interval) X(timeline) X(apart) X(strings) X(ladder) X(series) X(halves) X(owners) X(profile) \
+  X(interval) X(timeline) X(apart) X(strings) X(ladder) X(series) X(compare) X(owners) X(profile) \
   X(findings) X(allocations) X(calls) X(advice) X(allocation_changes) X(stacks) X(memory) \
   X(sizes) X(map) X(site_objects) X(object) X(fields) X(referrers) X(dominators) X(paths) \
   X(independent) X(located) X(search) X(treemap) X(flame)
