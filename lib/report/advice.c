@@ -112,12 +112,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
-  (void)snapshot;
-  return lh_find_advice(request->usages[0], &f->list, &f->n, error);
-}
-
+LH_ANSWERED_BY(found, lh_find_advice(request->usages[0], &it->list, &it->n, error))
 LH_FREED_BY(found, lh_free(it->list))
 
 LH_QUESTION(advice, .command = "heapprof", .of = LH_OF_PROFILE, .main = "advice", .free = let_go);

@@ -171,12 +171,5 @@ static void excess_of(const lh_report *report, lh_excess *out) {
   }
 }
 
-const lh_question lh_halves_question = {.name = "compare",
-                                        .command = "heapdiff",
-                                        .of = LH_OF_LADDER,
-                                        .answer = &answer,
-                                        .main = "paths",
-                                        .ask = ask,
-                                        .free = lh_let_growth_go,
-                                        .tell = tell,
-                                        .excess = excess_of};
+LH_QUESTION(compare, .command = "heapdiff", .of = LH_OF_LADDER, .main = "paths",
+            .free = lh_let_growth_go, .excess = excess_of);

@@ -8,20 +8,16 @@
 
 enum { MOMENTS = 200, USUAL_LINES = 8, MOST_LINES = 1000 };
 
-typedef struct found {
-  lh_timeline timeline;
-} found;
-
 /* {=== Columns ======================================================================== */
 
 static void put_series(const lh_report *report, const uint64_t *first, lh_cell *cell) {
   cell->as.series.first = first;
   cell->as.series.stride = sizeof *first;
-  cell->as.series.n = ((const found *)report->answer)->timeline.n_moments;
+  cell->as.series.n = ((const lh_timeline *)report->answer)->n_moments;
 }
 
-LH_CELL(heap_of, found, put_series(report, it->timeline.heap_bytes, cell))
-LH_CELL(old_of, found, put_series(report, it->timeline.old_bytes, cell))
+LH_CELL(heap_of, lh_timeline, put_series(report, it->heap_bytes, cell))
+LH_CELL(old_of, lh_timeline, put_series(report, it->old_bytes, cell))
 LH_CELL(line_bytes_of, lh_timeline_site, put_series(report, it->bytes, cell))
 
 static void site_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -34,7 +30,7 @@ static void site_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 LH_CELL(of_the_peak, lh_timeline_site, cell->as.n = it->peak_bytes,
-        cell->whole = ((const found *)report->answer)->timeline.peak_bytes)
+        cell->whole = ((const lh_timeline *)report->answer)->peak_bytes)
 
 #define ROW lh_timeline_site
 static const lh_table line_table = LH_TABLE_OF(
@@ -48,18 +44,18 @@ static const lh_table line_table = LH_TABLE_OF(
         "the line, and the function if there is one alone; or how many others it stands for"));
 #undef ROW
 
-#define ROW found
+#define ROW lh_timeline
 static const lh_table answer = LH_TABLE_OF(
     "heap.memory", NULL, NULL,
-    LH_COUNT("interval_ns", NULL, timeline.interval_ns, "from one moment to the next"),
-    LH_BYTES("peak_bytes", NULL, timeline.peak_bytes, "of the heap when it was biggest"),
-    LH_COUNT("peak_ns", NULL, timeline.peak_ns, "and when that was"),
-    LH_BYTES("end_bytes", NULL, timeline.end_bytes, "of the heap at the end"),
+    LH_COUNT("interval_ns", NULL, interval_ns, "from one moment to the next"),
+    LH_BYTES("peak_bytes", NULL, peak_bytes, "of the heap when it was biggest"),
+    LH_COUNT("peak_ns", NULL, peak_ns, "and when that was"),
+    LH_BYTES("end_bytes", NULL, end_bytes, "of the heap at the end"),
     LH_COMPUTED("heap_bytes", NULL, LH_COLUMN_BYTES_SERIES, heap_of,
                 "of the heap at each moment: those of all lines, and of what was there before"),
     LH_COMPUTED("before_tracking", NULL, LH_COLUMN_BYTES_SERIES, old_of,
                 "of what was there when tracking began, and is not freed yet"),
-    LH_ROWS("lines", timeline.sites, timeline.n_sites, &line_table,
+    LH_ROWS("lines", sites, n_sites, &line_table,
             "that held most at any time first; the last stands for all others"));
 #undef ROW
 
@@ -75,7 +71,7 @@ static const lh_timeline_site *biggest_at_peak(const lh_timeline *timeline) {
 }
 
 static void tell(lh_teller *t, lh_report *report) {
-  const lh_timeline *timeline = &((const found *)report->answer)->timeline;
+  const lh_timeline *timeline = report->answer;
   const lh_timeline_site *most = biggest_at_peak(timeline);
   lh_say(t, LH_BOLD, "The heap was biggest after %s: %s", lh_duration_text(timeline->peak_ns).text,
          lh_told_size(t, timeline->peak_bytes).text);
@@ -96,10 +92,9 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   size_t lines = request->has_limit && request->limit > 0 ? request->limit : USUAL_LINES;
   (void)snapshot;
   return lh_tally_timeline(lh_usage_profile(request->usages[0]), MOMENTS,
-                           lines < MOST_LINES ? lines : MOST_LINES, &((found *)out)->timeline,
-                           error);
+                           lines < MOST_LINES ? lines : MOST_LINES, out, error);
 }
 
-LH_FREED_BY(found, lh_timeline_free(&it->timeline))
+LH_FREED_BY(lh_timeline, lh_timeline_free(it))
 
 LH_QUESTION(memory, .command = "heapprof", .of = LH_OF_PROFILE, .free = let_go);

@@ -32,8 +32,6 @@ static void text_of(lh_report *report, lh_id id, lh_cell *cell) {
 }
 
 LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
-LH_CELL(path_of, found, cell->as.text = it->path)
-LH_CELL(through_of, found, cell->as.text = it->through)
 
 /* What is fixed, or waits for its finalizer, has no age. */
 LH_ITS(bool, has_age, found, it->object.list == LH_LIST_ALLGC || it->object.list == LH_LIST_FINOBJ)
@@ -168,10 +166,9 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
     LH_OF("distance", NULL, LH_COLUMN_COUNT, id, lh_cell_distance,
           "references on the shortest path from a root; null for garbage", LH_OPTIONAL),
-    LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, path_of, "a path; null for garbage", LH_OPTIONAL),
-    LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
-                "who holds the function that the path begins at; null where it says so",
-                LH_OPTIONAL),
+    LH_TEXT("held_by", NULL, path, "a path; null for garbage", LH_OPTIONAL),
+    LH_TEXT("through", NULL, through,
+            "who holds the function that the path begins at; null where it says so", LH_OPTIONAL),
     LH_EXAMPLE("immediate_dominator", NULL, dominator,
                "the nearest object that would free it; null: none", LH_OPTIONAL),
     LH_EXAMPLE("dominator", NULL, dominator, LH_OLDER_NAME, LH_OPTIONAL),

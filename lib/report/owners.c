@@ -95,16 +95,13 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-LH_CELL(name_of_line, line, cell->as.text = it->name)
-
 #define ROW line
 static const lh_table line_table =
     LH_TABLE_OF(NULL, "part", "parts", LH_BYTES_CHANGE("bytes", bytes),
                 LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL),
                 LH_BYTES(NULL, "before", bytes[0], NULL, LH_WIDE),
                 LH_BYTES(NULL, "after", bytes[1], NULL), LH_COUNT_CHANGE("objects", objects),
-                LH_COMPUTED(NULL, "owner", LH_COLUMN_TEXT, name_of_line, NULL),
-                LH_TEXT(NULL, "class", class_name, NULL));
+                LH_TEXT(NULL, "owner", name, NULL), LH_TEXT(NULL, "class", class_name, NULL));
 #undef ROW
 
 /* }=================================================================================== */

@@ -6,59 +6,9 @@
 
 #include "report/report.h"
 
-/* A line each. */
-/* clang-format off */
-const lh_question *const lh_questions[] = {
-    &lh_leaks_question,
-    &lh_suspects_question,
-    &lh_under_question,
-    &lh_modules_question,
-    &lh_threads_question,
-    &lh_class_question,
-    &lh_waste_question,
-    &lh_growing_question,
-    &lh_epochs_question,
-    &lh_sites_question,
-    &lh_stack_question,
-    &lh_classes_question,
-    &lh_info_question,
-    &lh_objects_question,
-    &lh_set_question,
-    &lh_cut_question,
-    &lh_ignored_question,
-    &lh_steps_question,
-    &lh_diff_question,
-    &lh_interval_question,
-    &lh_timeline_question,
-    &lh_apart_question,
-    &lh_strings_question,
-    &lh_ladder_question,
-    &lh_series_question,
-    &lh_halves_question,
-    &lh_owners_question,
-    &lh_profile_question,
-    &lh_findings_question,
-    &lh_allocations_question,
-    &lh_calls_question,
-    &lh_advice_question,
-    &lh_allocation_changes_question,
-    &lh_stacks_question,
-    &lh_memory_question,
-    &lh_sizes_question,
-    &lh_map_question,
-    &lh_site_objects_question,
-    &lh_object_question,
-    &lh_fields_question,
-    &lh_referrers_question,
-    &lh_dominators_question,
-    &lh_paths_question,
-    &lh_independent_question,
-    &lh_located_question,
-    &lh_search_question,
-    &lh_treemap_question,
-    &lh_flame_question,
-    NULL};
-/* clang-format on */
+#define LISTED(name) &lh_##name##_question,
+const lh_question *const lh_questions[] = {LH_QUESTIONS(LISTED) NULL};
+#undef LISTED
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;

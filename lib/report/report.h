@@ -59,7 +59,9 @@
 #define LH_FLAG(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_FLAG, __VA_ARGS__, LH_FIELD(field, bool: 1))
 #define LH_TEXT(key, heading, field, ...) \
-  LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, const char *: 1))
+  LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, .bytes = sizeof(((ROW *)0)->field), \
+            .offset = offsetof(ROW, field) + \
+                      0 * _Generic(&((ROW *)0)->field, const char **: 1, char **: 1))
 #define LH_NAME(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_NAME, __VA_ARGS__, LH_FIELD(field, const char *: 1))
 #define LH_INLINE_TEXT(key, heading, field, ...) \
@@ -191,7 +193,7 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
 #define LH_ANSWERED_BY(type, call)                                                               \
   static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) { \
     type *it = out;                                                                              \
-    (void)request;                                                                               \
+    (void)snapshot, (void)request;                                                               \
     return call;                                                                                 \
   }
 #define LH_FREED_BY(type, call)   \
@@ -345,19 +347,19 @@ void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 
 extern const lh_table lh_suspect_table, lh_step_table;
 
-extern const lh_question lh_leaks_question, lh_info_question, lh_classes_question,
-    lh_objects_question, lh_epochs_question, lh_sites_question, lh_stack_question,
-    lh_suspects_question, lh_modules_question, lh_threads_question, lh_class_question,
-    lh_under_question, lh_waste_question, lh_growing_question, lh_set_question, lh_cut_question,
-    lh_ignored_question, lh_steps_question, lh_diff_question, lh_apart_question,
-    lh_strings_question, lh_ladder_question, lh_halves_question, lh_owners_question,
-    lh_interval_question, lh_timeline_question, lh_series_question, lh_profile_question,
-    lh_findings_question, lh_allocations_question, lh_calls_question, lh_advice_question,
-    lh_allocation_changes_question, lh_map_question, lh_stacks_question, lh_memory_question,
-    lh_sizes_question, lh_site_objects_question;
+/* All questions, in the order in which a command lists its options. */
+/* clang-format off */
+#define LH_QUESTIONS(X) \
+  X(leaks) X(suspects) X(under) X(modules) X(threads) X(class) X(waste) X(growing) X(epochs) \
+  X(sites) X(stack) X(classes) X(info) X(objects) X(set) X(cut) X(ignored) X(steps) X(diff) \
+  X(interval) X(timeline) X(apart) X(strings) X(ladder) X(series) X(compare) X(owners) X(profile) \
+  X(findings) X(allocations) X(calls) X(advice) X(allocation_changes) X(stacks) X(memory) \
+  X(sizes) X(map) X(site_objects) X(object) X(fields) X(referrers) X(dominators) X(paths) \
+  X(independent) X(located) X(search) X(treemap) X(flame)
+/* clang-format on */
 
-extern const lh_question lh_object_question, lh_fields_question, lh_referrers_question,
-    lh_dominators_question, lh_paths_question, lh_independent_question, lh_located_question,
-    lh_search_question, lh_treemap_question, lh_flame_question;
+#define LH_DECLARED(name) extern const lh_question lh_##name##_question;
+LH_QUESTIONS(LH_DECLARED)
+#undef LH_DECLARED
 
 #endif

@@ -4,13 +4,11 @@
 */
 #include "report/report.h"
 
-LH_CELL(text_of, lh_completion, cell->as.text = it->text)
 LH_CELL(kind_of, lh_completion, cell->as.text = it->id == LH_NO_OBJECT ? "class" : "object")
 
 #define ROW lh_completion
 static const lh_table completion_table =
-    LH_TABLE_OF("heap.completion", "name", "names",
-                LH_COMPUTED("text", "text", LH_COLUMN_TEXT, text_of, "what names it"),
+    LH_TABLE_OF("heap.completion", "name", "names", LH_TEXT("text", "text", text, "what names it"),
                 LH_COMPUTED("kind", NULL, LH_COLUMN_TEXT, kind_of, "\"object\" or \"class\""),
                 LH_EXAMPLE("object", "address", id, "the object; null for a class", LH_OPTIONAL,
                            .json_key = "address"),
@@ -21,12 +19,12 @@ static const lh_table completion_table =
 #undef ROW
 
 #define ROW lh_completions
-static const lh_table completions_table = LH_TABLE_OF(
+static const lh_table answer = LH_TABLE_OF(
     "heap.completions", NULL, NULL,
     LH_INLINE_ROWS("names", list, n, &completion_table, "the likeliest first, at most 20"));
 #undef ROW
 
-static void tell_completions(lh_teller *t, lh_report *report) {
+static void tell(lh_teller *t, lh_report *report) {
   const lh_completions *c = report->answer;
   lh_tell_rows(t, report, &completion_table, c->list, c->n);
 }
@@ -34,9 +32,4 @@ static void tell_completions(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_completions, lh_complete(snapshot, request->of ? request->of : "", it, error))
 LH_FREED_BY(lh_completions, lh_completions_free(it))
 
-const lh_question lh_search_question = {.name = "search",
-                                        .answer = &completions_table,
-                                        .main = "names",
-                                        .ask = ask,
-                                        .free = let_go,
-                                        .tell = tell_completions};
+LH_QUESTION(search, .main = "names", .free = let_go);

@@ -79,7 +79,6 @@ static lh_style style_of(const lh_report *report, const void *row) {
   return step->target == report->request.id ? LH_BOLD : LH_PLAIN;
 }
 
-LH_CELL(skipped_of, lh_step, cell->as.n = it->skipped)
 LH_ITS(bool, is_skipped, lh_step, it->skipped > 0)
 
 #define ROW lh_step
@@ -94,8 +93,8 @@ const lh_table lh_step_table = LH_TABLE_WITH(
           LH_OPTIONAL),
     LH_OF("retained_bytes", "retained", LH_COLUMN_BYTES, target, lh_cell_retained,
           "what would go if it went", LH_OPTIONAL),
-    LH_COMPUTED("skipped", NULL, LH_COLUMN_COUNT, skipped_of, "for how many steps the row stands",
-                LH_ONLY_WHERE(is_skipped)));
+    LH_COUNT("skipped", NULL, skipped, "for how many steps the row stands",
+             LH_ONLY_WHERE(is_skipped)));
 #undef ROW
 
 #define ROW found
