@@ -93,9 +93,9 @@ static const char *const of_worthy_object[] = {"under?limit=20", "independent", 
 static const char *const of_class[] = {"class?limit=20", "set?limit=20"};
 
 /* Of a big heap that would take too long: so there are as many passes as look at so many objects,
-** half of them at most for classes of older snapshots. Of 400 times as many objects is told what
+** half of them at most for classes of older snapshots. Of 200 times as many objects is told what
 ** takes none. */
-enum { MOST_PASSED = 2000000, LEAST_PASSES = 10, MOST_PASSES = 200, OBJECTS_OF_A_PASS = 400 };
+enum { MOST_PASSED = 6000000, LEAST_PASSES = 10, MOST_PASSES = 200, OBJECTS_OF_A_PASS = 200 };
 
 /* What is told of an object takes time for each step from the root to it: so of the objects of long
 ** lists the first are carried. None is further away than so many steps, and those that are not near
