@@ -73,19 +73,10 @@ static void add_counts(counting *c) {
 
 /* Nothing holds garbage. */
 static bool add_retained(counting *c) {
-  lh_snapshot *s = c->snapshot;
-  const lh_tree *dominators = lh_dominator_tree(s);
-  lh_unions unions = {.graph = lh_graph_of(s),
-                      .distance = s->distance,
-                      .parent = s->parent,
-                      .idom = s->idom,
-                      .retained = s->retained,
-                      .dominators = dominators,
-                      .shallow = s->shallow,
-                      .set_of = c->set_of,
-                      .n_sets = c->n_rows};
-  bool ok = c->query->garbage || (dominators && lh_bound_unions(&unions));
-  for (uint32_t at = 0; ok && !c->query->garbage && at < c->n_rows; at++) {
+  if (c->query->garbage) return true;
+  lh_unions unions;
+  bool ok = lh_bound_sets(&unions, c->snapshot, c->set_of, c->n_rows);
+  for (uint32_t at = 0; ok && at < c->n_rows; at++) {
     ok = lh_exact_union(&unions, at);
     c->rows[at].retained_bytes = unions.upper[at];
   }

@@ -81,18 +81,8 @@ static bool group_all(grouping *g) {
 }
 
 static bool retain(grouping *g) {
-  lh_snapshot *s = g->snapshot;
-  const lh_tree *dominators = lh_dominator_tree(s);
-  lh_unions unions = {.graph = lh_graph_of(s),
-                      .distance = s->distance,
-                      .parent = s->parent,
-                      .idom = s->idom,
-                      .retained = s->retained,
-                      .dominators = dominators,
-                      .shallow = s->shallow,
-                      .set_of = g->set_of,
-                      .n_sets = (uint32_t)g->n};
-  bool ok = dominators && lh_bound_unions(&unions);
+  lh_unions unions;
+  bool ok = lh_bound_sets(&unions, g->snapshot, g->set_of, g->n);
   for (uint32_t i = 0; ok && i < g->n; i++) {
     ok = lh_exact_union(&unions, i);
     if (ok) g->list[i].retained_bytes = unions.upper[i];

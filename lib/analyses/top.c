@@ -174,20 +174,8 @@ static const uint32_t *find_sets(class_ranking *c) {
 }
 
 static bool bound_classes(class_ranking *c) {
-  lh_snapshot *snapshot = c->snapshot;
-  const lh_tree *dominators = lh_dominator_tree(snapshot);
   const uint32_t *set_of = find_sets(c);
-  if (!set_of || !dominators) return false;
-  c->unions = (lh_unions){.graph = lh_graph_of(snapshot),
-                          .distance = snapshot->distance,
-                          .parent = snapshot->parent,
-                          .idom = snapshot->idom,
-                          .retained = snapshot->retained,
-                          .dominators = dominators,
-                          .shallow = snapshot->shallow,
-                          .set_of = set_of,
-                          .n_sets = lh_class_count(snapshot)};
-  return lh_bound_unions(&c->unions);
+  return set_of && lh_bound_sets(&c->unions, c->snapshot, set_of, lh_class_count(c->snapshot));
 }
 
 /* Of an interval; of all the classes have their figures. */

@@ -312,9 +312,11 @@ typedef struct lh_unions {
   uint64_t work; /* of lh_exact_union so far */
 } lh_unions;
 
-/* Both to be followed by lh_free_unions, whatever they return. lh_exact_union sets lower and upper
-** of the set to the exact figure. */
+/* All to be followed by lh_free_unions, whatever they return; false: out of memory. lh_bound_sets
+** fills the first part of an analysed snapshot's, and bounds them. lh_exact_union sets lower and
+** upper of the set to the exact figure. */
 bool lh_bound_unions(lh_unions *unions);
+bool lh_bound_sets(lh_unions *unions, lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets);
 bool lh_exact_union(lh_unions *unions, uint32_t set);
 void lh_free_unions(lh_unions *unions);
 

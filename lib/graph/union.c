@@ -8,17 +8,18 @@
 **
 ** Where they do not, lh_exact_union looks at the candidates, which are in upper but not in lower.
 ** One of them stays if anything that stays refers to it: first those with a source outside of
-** upper, then what these refer to, and so on. What is left goes. A candidate whose immediate
-** dominator is the step before it on its shortest path goes if and only if that step does. Only the
-** others, the joints, need their sources. That costs the set's part of upper and the edges into the
-** candidates, which is all of the heap at worst and little mostly. The 38 classes of 2.2 million
-** objects: 0.28 s. A file can be made in which a hundred thousand sets lie inside each other and
-** each costs all of the heap: there lower is taken for the rest.
+** upper, then what these refer to, and so on. What is left goes. A candidate goes if and only if its
+** immediate dominator does, unless a member lies between the two on its shortest path. Only these,
+** the joints, need their sources. That costs the set's part of upper and the edges into the
+** candidates, which is all of the heap at worst and little mostly. A file can be made in which a
+** hundred thousand sets lie inside each other and each costs all of the heap: there lower is taken
+** for the rest.
 **
 ** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v,
 ** so on the tree's, so an interval in preorder meets it before v.
 **
-** Memory: 24 n, 4 for each edge to a joint and for each candidate of a set.
+** Memory: 20 n, 4 for each member of a set whose bounds differ, for each edge to a joint and for each
+** candidate of a set.
 */
 #include "graph.h"
 
@@ -36,9 +37,9 @@ static inline uint64_t shallow_of(const lh_unions *u, lh_id v) {
 }
 
 /* Adds up, for each set, the subtrees of its members that are below no other member: by bytes
-** before each position, or without those by retained bytes. */
+** before each position, or without those by retained bytes. *is_many: it has several of them. */
 static bool sum_subtrees(const lh_unions *u, const lh_tree *tree, const uint64_t *before,
-                         uint64_t *sum) {
+                         uint64_t *sum, uint8_t *is_many) {
   const uint32_t *set_of = u->set_of, *end = tree->end;
   const lh_id *order = tree->order;
   uint32_t n_sets = u->n_sets, *covered = lh_alloc_zeroed(n_sets, sizeof *covered);
@@ -46,6 +47,7 @@ static bool sum_subtrees(const lh_unions *u, const lh_tree *tree, const uint64_t
   for (uint32_t p = 0; p < tree->n; p++) {
     uint32_t set = set_of[order[p]];
     if (set >= n_sets || p < covered[set]) continue;
+    is_many[set] = covered[set] > 0;
     covered[set] = end[p];
     sum[set] += before ? before[end[p]] - before[p] : u->retained[order[p]];
   }
@@ -53,44 +55,45 @@ static bool sum_subtrees(const lh_unions *u, const lh_tree *tree, const uint64_t
   return true;
 }
 
-static bool bound_above(lh_unions *u) {
+static bool bound_above(lh_unions *u, uint8_t *is_many) {
   const lh_tree *paths = &u->paths;
   uint64_t *before = lh_alloc((size_t)paths->n + 1, sizeof *before);
   if (!before) return false;
   before[0] = 0;
   for (uint32_t p = 0; p < paths->n; p++)
     before[p + 1] = before[p] + shallow_of(u, paths->order[p]);
-  bool ok = sum_subtrees(u, paths, before, u->upper);
+  bool ok = sum_subtrees(u, paths, before, u->upper, is_many);
   lh_free(before);
   return ok;
 }
 
-/* The positions of each set's members, in ascending order. */
-static bool list_members(lh_unions *u) {
-  u->first_member = lh_alloc_zeroed((size_t)u->n_sets + 2, sizeof *u->first_member);
-  u->member = lh_alloc(u->paths.n, sizeof *u->member);
-  if (!u->first_member || !u->member) return false;
-  uint32_t *first = u->first_member;
-  for (uint32_t p = 0; p < u->paths.n; p++) {
-    uint32_t set = u->set_of[u->paths.order[p]];
-    if (set < u->n_sets) first[set + 2]++;
-  }
-  for (uint32_t set = 0; set < u->n_sets; set++) first[set + 2] += first[set + 1];
-  for (uint32_t p = 0; p < u->paths.n; p++) {
-    uint32_t set = u->set_of[u->paths.order[p]];
-    if (set < u->n_sets) u->member[first[set + 1]++] = p;
-  }
-  return true;
-}
-
 bool lh_bound_unions(lh_unions *u) {
+  uint8_t *is_many = lh_alloc_zeroed(u->n_sets, 1);
   u->lower = lh_alloc_zeroed(u->n_sets, sizeof *u->lower);
   u->upper = lh_alloc_zeroed(u->n_sets, sizeof *u->upper);
-  if (!u->lower || !u->upper || !lh_make_tree(&u->paths, u->graph.n, u->distance, u->parent))
-    return false;
+  bool ok = is_many && u->lower && u->upper &&
+            lh_make_tree(&u->paths, u->graph.n, u->distance, u->parent);
   lh_free(u->paths.position); /* nobody asks for it */
   u->paths.position = NULL;
-  return sum_subtrees(u, u->dominators, NULL, u->lower) && bound_above(u) && list_members(u);
+  ok = ok && bound_above(u, is_many) && sum_subtrees(u, u->dominators, NULL, u->lower, is_many);
+  for (uint32_t set = 0; ok && set < u->n_sets; set++)
+    if (!is_many[set]) u->upper[set] = u->lower[set]; /* one member dominates all others */
+  lh_free(is_many);
+  return ok;
+}
+
+bool lh_bound_sets(lh_unions *u, lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets) {
+  const lh_tree *dominators = lh_dominator_tree(snapshot);
+  *u = (lh_unions){.graph = lh_graph_of(snapshot),
+                   .distance = snapshot->distance,
+                   .parent = snapshot->parent,
+                   .idom = snapshot->idom,
+                   .retained = snapshot->retained,
+                   .dominators = dominators,
+                   .shallow = snapshot->shallow,
+                   .set_of = set_of,
+                   .n_sets = (uint32_t)n_sets};
+  return dominators && lh_bound_unions(u);
 }
 
 /* {=== exact ========================================================================= */
@@ -99,49 +102,68 @@ static inline bool is_joint(const uint64_t *joints, lh_id v) {
   return joints[v / 64] >> v % 64 & 1;
 }
 
-static bool find_joints(lh_unions *u) {
-  u->joints = lh_alloc_zeroed((size_t)u->graph.n / 64 + 1, sizeof *u->joints);
-  uint32_t n = u->graph.n;
-  for (lh_id v = 0; u->joints && v <= n; v++) {
-    bool joins = u->distance[v] <= n && u->idom[v] != u->parent[v];
-    if (joins) u->joints[v / 64] |= UINT64_C(1) << v % 64;
-  }
-  return u->joints != NULL;
+static inline bool is_bounded(const lh_unions *u, uint32_t set) {
+  return set < u->n_sets && u->lower[set] < u->upper[set];
 }
 
-/* The reachable sources of the edges to each joint. */
+/* Counts the members of each set whose bounds differ, and finds the joints: in preorder the steps
+** before a vertex are the last at each distance. */
+static bool find_joints(lh_unions *u) {
+  uint32_t *nearest = lh_alloc((size_t)u->graph.n + 1, sizeof *nearest); /* member, by distance */
+  uint32_t *count = u->first_member = lh_alloc_zeroed((size_t)u->n_sets + 2, sizeof *count);
+  u->joints = lh_alloc_zeroed((size_t)u->graph.n / 64 + 1, sizeof *u->joints);
+  bool ok = nearest && count && u->joints;
+  if (ok) nearest[0] = 0;
+  for (uint32_t p = 1; ok && p < u->paths.n; p++) {
+    lh_id v = u->paths.order[p];
+    uint32_t distance = u->distance[v], before = nearest[distance - 1], set = u->set_of[v];
+    bool counts = is_bounded(u, set);
+    nearest[distance] = counts ? distance : before;
+    if (counts) count[set + 2]++;
+    if (before > u->distance[u->idom[v]]) u->joints[v / 64] |= UINT64_C(1) << v % 64;
+  }
+  lh_free(nearest);
+  return ok;
+}
+
+/* The positions of the members of sets whose bounds differ, in ascending order. */
+static bool list_members(lh_unions *u) {
+  uint32_t *first = u->first_member;
+  for (uint32_t set = 0; set < u->n_sets; set++) first[set + 2] += first[set + 1];
+  u->member = lh_alloc(first[u->n_sets + 1], sizeof *u->member);
+  for (uint32_t p = 1; u->member && p < u->paths.n; p++) {
+    uint32_t set = u->set_of[u->paths.order[p]];
+    if (is_bounded(u, set)) u->member[first[set + 1]++] = p;
+  }
+  return u->member != NULL;
+}
+
+/* The sources of the edges to each joint, garbage too. */
 static bool index_sources(lh_unions *u) {
   const uint32_t *first_edge = u->graph.first_edge;
   const lh_id *edge = u->graph.edge;
-  uint32_t n = u->graph.n;
-  uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first);
-  if (!first || !find_joints(u)) return false;
   const uint64_t *joints = u->joints;
-  for (lh_id v = 0; v <= n; v++)
-    if (u->distance[v] <= n)
-      for (uint32_t e = first_edge[v], end = first_edge[v + 1]; e < end; e++)
-        if (is_joint(joints, edge[e])) first[edge[e] + 2]++;
+  uint32_t n = u->graph.n, n_edges = first_edge[n + 1];
+  uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first);
+  if (!first) return false;
+  for (uint32_t e = 0; e < n_edges; e++)
+    if (is_joint(joints, edge[e])) first[edge[e] + 2]++;
   for (lh_id v = 0; v <= n; v++) first[v + 2] += first[v + 1];
   u->source = lh_alloc(first[n + 2], sizeof *u->source);
-  if (!u->source) return false;
-  for (lh_id v = 0; v <= n; v++)
-    if (u->distance[v] <= n)
-      for (uint32_t e = first_edge[v], end = first_edge[v + 1]; e < end; e++)
-        if (is_joint(joints, edge[e])) u->source[first[edge[e] + 1]++] = v;
-  return true;
+  lh_id source = 0;
+  for (uint32_t e = 0; u->source && e < n_edges; e++) {
+    if (!is_joint(joints, edge[e])) continue;
+    while (first_edge[source + 1] <= e) source++;
+    u->source[first[edge[e] + 1]++] = source;
+  }
+  return u->source != NULL;
 }
 
 static bool prepare_exact(lh_unions *u) {
-  if (u->round) return true;
-  size_t n = (size_t)u->graph.n + 1;
-  lh_free(u->joints); /* of an attempt that failed */
-  lh_free(u->first_source);
-  lh_free(u->source);
-  lh_free(u->stamp);
-  u->joints = NULL;
-  u->first_source = u->source = NULL;
-  u->stamp = lh_alloc_zeroed(n, sizeof *u->stamp);
-  return index_sources(u) && u->stamp;
+  if (u->stamp) return true;
+  if (!find_joints(u) || !list_members(u) || !index_sources(u)) return false;
+  u->stamp = lh_alloc_zeroed((size_t)u->graph.n + 1, sizeof *u->stamp);
+  return u->stamp != NULL;
 }
 
 /* False: out of memory. */
@@ -177,7 +199,7 @@ static bool find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint32_t
 static bool has_source_that_stays(lh_unions *u, lh_id v, uint32_t maybe) {
   u->work += u->first_source[v + 1] - u->first_source[v];
   for (uint32_t i = u->first_source[v]; i < u->first_source[v + 1]; i++)
-    if (u->stamp[u->source[i]] < maybe) return true;
+    if (u->stamp[u->source[i]] < maybe && u->distance[u->source[i]] <= u->graph.n) return true;
   return false;
 }
 
@@ -189,8 +211,7 @@ static uint64_t most_work(const lh_unions *u) {
 
 bool lh_exact_union(lh_unions *u, uint32_t set) {
   uint64_t bytes = 0;
-  bool is_single = u->first_member[set + 1] - u->first_member[set] == 1;
-  if (is_single || u->work > most_work(u)) u->upper[set] = u->lower[set];
+  if (u->work > most_work(u)) u->upper[set] = u->lower[set];
   if (u->lower[set] == u->upper[set]) return true;
   if (!prepare_exact(u)) return false;
   uint32_t maybe = 2 * ++u->round, n_candidates = 0;
