@@ -221,12 +221,14 @@ static bool finish(lh_grouping *g, lh_whole_diff *whole) {
 
 /* Gives each top its place, and each place a group. */
 static bool place_tops(lh_grouping *g) {
-  lh_id *ids = lh_alloc((size_t)g->n_tops + g->c->n, sizeof *ids);
-  g->holds = lh_alloc_zeroed((size_t)g->c->n + 1, 1);
-  bool ok = ids && g->holds && lh_mark_sources(g->c, g->tops, g->n_tops, g->holds);
+  if (!lh_find_holders(g)) return false;
+  size_t n = g->n_tops;
+  lh_id *ids = lh_alloc(n + g->n_holders, sizeof *ids);
+  bool ok = ids != NULL;
   if (ok) {
-    if (g->n_tops > 0) memcpy(ids, g->tops, g->n_tops * sizeof *ids);
-    size_t n = g->n_tops + lh_find_holders(g, ids + g->n_tops);
+    if (n > 0) memcpy(ids, g->tops, n * sizeof *ids);
+    for (size_t i = 0; i < g->n_holders; i++)
+      if (g->top[g->holders[i]] == LH_ROOT) ids[n++] = g->holders[i];
     ok = lh_places_make_some(&g->places, g->c, ids, n, g->n_tops) && lh_join_places(&g->places);
   }
   lh_free(ids);
@@ -298,7 +300,7 @@ int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_wh
   lh_free(ids);
   lh_free(g.top);
   lh_free(g.tops);
-  lh_free(g.holds);
+  lh_free(g.holders);
   lh_free(g.groups);
   lh_free(g.n_tops_at);
   lh_free(g.into);

@@ -15,7 +15,8 @@ typedef struct lh_grouping {
                               dominators; LH_ROOT: none */
   lh_id *tops;
   size_t n_tops;
-  uint8_t *holds; /* of each object: does it refer to a top? */
+  lh_id *holders; /* what refers to another one's top, in ascending order */
+  size_t n_holders;
   lh_places places;
   size_t n_groups;       /* one for each of the places of tops, which come first */
   lh_diff_group *groups; /* joint.c changes held_by, and sets also_held_by */
@@ -28,12 +29,11 @@ static inline uint32_t lh_group_at(const lh_grouping *g, lh_id top) {
   return g->into[lh_place_of(&g->places, top)];
 }
 
-/* Adds the objects to `ids`, which has room for all objects, that are no new ones' and hold tops:
-** how many. */
-size_t lh_find_holders(const lh_grouping *g, lh_id *ids);
+/* For tops that are known. False: out of memory. O(n + m). */
+bool lh_find_holders(lh_grouping *g);
 
 /* Finds for each group what holds it, and which groups are one because they hold one together. For
-** grouping with tops at their places. False: out of memory. O(n + m). */
+** grouping with tops at their places. False: out of memory. O(edges of the holders). */
 bool lh_join_holders(lh_grouping *g);
 
 #endif

@@ -56,17 +56,19 @@ static bool is_other_top(const lh_grouping *g, lh_id holder, lh_id target) {
 
 static bool holds_tops(const lh_grouping *g, lh_id id) {
   const lh_snapshot *c = g->c;
-  if (!g->holds[id] || !lh_is_reachable(c, id) || lh_is_own(c, id)) return false;
-  for (uint32_t e = c->first_edge[id]; e < c->first_edge[id + 1]; e++)
-    if (is_other_top(g, id, c->edge[e])) return true;
+  for (uint32_t e = c->first_edge[id], end = c->first_edge[id + 1]; e < end; e++)
+    if (is_other_top(g, id, c->edge[e])) return lh_is_reachable(c, id) && !lh_is_own(c, id);
   return false;
 }
 
-size_t lh_find_holders(const lh_grouping *g, lh_id *ids) {
-  size_t n = 0;
-  for (lh_id id = 1; id <= g->c->n; id++)
-    if (g->top[id] == LH_ROOT && holds_tops(g, id)) ids[n++] = id;
-  return n;
+bool lh_find_holders(lh_grouping *g) {
+  size_t capacity = 0;
+  for (lh_id id = 1; id <= g->c->n; id++) {
+    if (!holds_tops(g, id)) continue;
+    if (!lh_grow(&g->holders, g->n_holders, &capacity, sizeof *g->holders)) return false;
+    g->holders[g->n_holders++] = id;
+  }
+  return true;
 }
 
 /* What is not new holds tops by its entries. */
@@ -110,8 +112,8 @@ static bool find_bonds(joint *j) {
     j->ordinal[g->tops[i]] = (uint32_t)i;
     j->bonds[i].has_older = false;
   }
-  for (lh_id id = 1; id <= g->c->n; id++) {
-    if (!holds_tops(g, id)) continue;
+  for (size_t i = 0; i < g->n_holders; i++) {
+    lh_id id = g->holders[i];
     if (g->top[id] != LH_ROOT)
       note_new(j, id);
     else if (!note_older(j, id))
