@@ -119,34 +119,19 @@ static void merge_growing(lh_growing *row, const lh_growing *g) {
   *row = both;
 }
 
-/* The rows of the tops at each position: those at p are row[first[p]] to row[first[p + 1] - 1]. */
-static void sort_rows_of_tops(const lh_grower *g, const uint32_t *row_of, uint32_t *first,
-                              uint32_t *row) {
-  for (size_t i = 0; i < g->first_top; i++) first[g->tops[i].position + 2]++;
-  for (uint32_t p = 0; p < g->tree->n; p++) first[p + 2] += first[p + 1];
-  for (size_t i = 0; i < g->first_top; i++)
-    row[first[g->tops[i].position + 1]++] = row_of[g->tops[i].of];
-}
-
 /* No byte twice, where the tables of a row, or the lists, hold one another. Where each row has one
 ** only, their bytes are known. */
-static bool add_up_rows(const lh_grower *g, const uint32_t *row_of, uint64_t *bytes,
-                        size_t n_rows) {
-  const lh_tree *tree = g->tree;
-  uint32_t *first = lh_alloc_zeroed((size_t)tree->n + 2, sizeof *first);
-  uint32_t *row = lh_alloc(g->first_top, sizeof *row); /* without those of what was not added */
-  uint32_t *covered = lh_alloc_zeroed(n_rows, sizeof *covered);
-  bool ok = first && row && covered;
-  if (ok) sort_rows_of_tops(g, row_of, first, row);
-  for (uint32_t p = 0; ok && p < tree->n; p++)
-    for (uint32_t i = first[p]; i < first[p + 1]; i++) {
-      if (p < covered[row[i]]) continue;
-      covered[row[i]] = tree->end[p];
-      bytes[row[i]] += lh_retained_bytes(tree->snapshot, tree->order[p]);
-    }
-  lh_free(first);
-  lh_free(row);
-  lh_free(covered);
+static bool add_up_rows(lh_grower *g, const uint32_t *row_of, uint64_t *bytes, size_t n_rows) {
+  size_t *end = lh_alloc_zeroed(n_rows + 1, sizeof *end);
+  lh_top *tops = lh_alloc(g->first_top, sizeof *tops); /* without those of what was not added */
+  bool ok = end && tops;
+  for (size_t i = 0; ok && i < g->first_top; i++) end[row_of[g->tops[i].of] + 1]++;
+  for (size_t row = 0; ok && row < n_rows; row++) end[row + 1] += end[row];
+  for (size_t i = 0; ok && i < g->first_top; i++) tops[end[row_of[g->tops[i].of]]++] = g->tops[i];
+  for (size_t row = 0, first = 0; ok && row < n_rows; first = end[row++])
+    (void)add_up_tops(g, tops + first, end[row] - first, &bytes[row]);
+  lh_free(end);
+  lh_free(tops);
   return ok;
 }
 
