@@ -153,6 +153,7 @@ static void find_modules(lh_namer *namer) {
       return;
     }
     namer->flags[edge.target] |= LH_MODULE;
+    namer->snapshot->kind[edge.target] |= LH_KIND_PLUMBING;
     const char *chars = lh_namer_chars(namer, name);
     const char *old = *known == LH_NO_NUMBER ? NULL : lh_namer_chars(namer, *known);
     if (!old || strlen(chars) < strlen(old) ||
@@ -402,25 +403,16 @@ static void free_classes(lh_classes *classes) {
   lh_free(classes);
 }
 
-static bool is_plumbing(const lh_namer *namer, lh_id id) {
-  const lh_snapshot *snapshot = namer->snapshot;
-  const lh_classes *classes = namer->classes;
-  lh_object thread;
-  switch (lh_type_of(snapshot, id)) {
-    case LH_TYPE_ROOT:
-    case LH_TYPE_PROTO: return true;
-    case LH_TYPE_TABLE:
-      return id == classes->registry || id == classes->globals || id == classes->loaded ||
-             namer->flags[id] & LH_MODULE;
-    case LH_TYPE_THREAD: lh_object_at(snapshot, id, &thread); return thread.as.thread.is_main;
-    default: return false;
-  }
-}
-
+/* Modules and the main thread are marked where they are found. */
 static void mark_plumbing(const lh_namer *namer) {
-  lh_snapshot *snapshot = namer->snapshot;
-  for (lh_id id = 0; id <= snapshot->n; id++)
-    if (is_plumbing(namer, id)) snapshot->kind[id] |= LH_KIND_PLUMBING;
+  const lh_classes *classes = namer->classes;
+  const lh_id tables[] = {classes->registry, classes->globals, classes->loaded};
+  uint8_t *kind = namer->snapshot->kind;
+  for (lh_id id = 0; id <= namer->snapshot->n; id++)
+    if ((kind[id] & 15) == LH_TYPE_ROOT || (kind[id] & 15) == LH_TYPE_PROTO)
+      kind[id] |= LH_KIND_PLUMBING;
+  for (int i = 0; i < 3; i++)
+    if (tables[i] != LH_NO_OBJECT) kind[tables[i]] |= LH_KIND_PLUMBING;
 }
 
 static int classify(lh_snapshot *snapshot, bool for_places, lh_error *error) {

@@ -286,7 +286,10 @@ lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto, bool *specifi
   lh_object_at(snapshot, id, &thread);
   *proto = LH_NO_OBJECT;
   *specific = true;
-  if (thread.as.thread.is_main) return lh_namer_string(namer, "main thread", 11);
+  if (thread.as.thread.is_main) {
+    namer->snapshot->kind[id] |= LH_KIND_PLUMBING;
+    return lh_namer_string(namer, "main thread", 11);
+  }
   *proto = outermost_proto(snapshot, id);
   if (*proto == LH_NO_OBJECT && thread.as.thread.status == LH_THREAD_NOT_STARTED)
     *proto = first_function(snapshot, id);
