@@ -14,7 +14,6 @@
 typedef struct grouping {
   lh_grower *grower;
   lh_places places;
-  lh_strings elements;
   lh_map row_of; /* path, element and its kind -> row */
 } grouping;
 
@@ -99,10 +98,10 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
 /* Where the row is kept of tables at one path whose elements are of one class; NULL: out of
 ** memory. */
 static uint32_t *find_row(grouping *f, const lh_growing *g) {
-  lh_text_id element = lh_strings_add(&f->elements, g->element, strlen(g->element));
-  uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | element,
-                      (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys};
-  return element == LH_NO_NUMBER ? NULL : lh_map_at_words(&f->row_of, words, 2);
+  uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | g->element_class,
+                      (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys,
+                      (uintptr_t)g->element}; /* of no class: what they are */
+  return lh_map_at_words(&f->row_of, words, 3);
 }
 
 /* It is told by one that grows, if any does: many that were filled once hide none. Of these it is
@@ -382,7 +381,6 @@ int lh_find_growing(lh_snapshot *snapshot, const lh_history *history, lh_growing
   lh_free(grower.tops);
   lh_free(grower.marks);
   lh_places_free(&f.places);
-  lh_strings_free(&f.elements);
   lh_map_free(&f.row_of);
   if (ok) return LH_OK;
   lh_growings_free(out);
