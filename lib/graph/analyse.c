@@ -7,18 +7,25 @@
 #include "graph.h"
 #include "read/left_out.h"
 
+static bool search_once(lh_snapshot *snapshot) {
+  lh_search search;
+  lh_search_begin(snapshot, &search, snapshot->distance, snapshot->parent);
+  lh_free(snapshot->named_by);
+  snapshot->named_by = NULL;
+  search.snapshot = snapshot;
+  search.parent_edge = snapshot->parent_edge;
+  search.named_by = &snapshot->named_by;
+  return lh_search_paths(&search);
+}
+
 static bool search_all(lh_snapshot *snapshot) {
   size_t n = (size_t)snapshot->n + 1;
   snapshot->distance = lh_alloc(n, sizeof *snapshot->distance);
   snapshot->parent = lh_alloc(n, sizeof *snapshot->parent);
   snapshot->parent_edge = lh_alloc(n, sizeof *snapshot->parent_edge);
   if (!snapshot->distance || !snapshot->parent || !snapshot->parent_edge) return false;
-  lh_search search;
-  lh_search_begin(snapshot, &search, snapshot->distance, snapshot->parent);
-  search.snapshot = snapshot;
-  search.parent_edge = snapshot->parent_edge;
-  search.named_by = &snapshot->named_by;
-  return lh_search_paths(&search);
+  return search_once(snapshot) &&
+         (lh_prove_ephemerons(snapshot) || (lh_wake_ephemerons(snapshot) && search_once(snapshot)));
 }
 
 static void sum_reach(lh_snapshot *snapshot) {

@@ -3,7 +3,8 @@
 **
 ** The rows are a graph already, in which references that keep nothing alive are loops. What is left
 ** out by an analysis becomes a loop, too, as long as that analysis lasts; and of the ephemerons
-** those get their edges whose table and key are both reachable (ephemeron.c).
+** those keep their edges whose table and key are both reachable. The search for shortest paths tells
+** that itself, if it meets each table before what is under a key; else ephemeron.c does.
 */
 #include "graph.h"
 
@@ -94,10 +95,10 @@ static lh_ephemeron *select_ephemerons(const lh_snapshot *s, size_t *n) {
   return list;
 }
 
-static bool wake_ephemerons(lh_snapshot *s) {
+bool lh_wake_ephemerons(lh_snapshot *s) {
   size_t n;
   lh_graph graph = lh_graph_of(s);
-  if (s->n_ephemerons == 0) return true;
+  for (size_t i = 0; i < s->n_ephemerons; i++) set_alive(s, &s->ephemerons[i], false);
   lh_ephemeron *list = select_ephemerons(s, &n);
   uint8_t *seen = lh_alloc_zeroed((size_t)s->n + 1, 1);
   bool ok = list && seen && lh_reach_alive(&graph, list, n, seen);
@@ -110,12 +111,33 @@ static bool wake_ephemerons(lh_snapshot *s) {
   return ok;
 }
 
+/* Its step to a value is no proof unless the table is met before it. */
+static bool is_proved(const lh_snapshot *s, const lh_ephemeron *e) {
+  const uint32_t *distance = s->distance;
+  if (distance[e->table] == LH_UNREACHED) return false;
+  return distance[e->table] <= distance[e->key] || s->parent_edge[e->value] != e->edge;
+}
+
+bool lh_prove_ephemerons(lh_snapshot *s) {
+  for (size_t i = 0; i < s->n_ephemerons; i++) {
+    lh_ephemeron *e = &s->ephemerons[i];
+    if (!e->is_alive) continue;
+    if (s->distance[e->key] == LH_UNREACHED)
+      set_alive(s, e, false);
+    else if (!is_proved(s, e))
+      return false;
+  }
+  return true;
+}
+
 /* }=================================================================================== */
 
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error) {
   leaver l = {.s = snapshot, .set = snapshot->left_out};
   if (l.set) bend_edges(&l);
-  if (l.failed || !wake_ephemerons(snapshot)) return lh_fail_memory(error, "building the graph");
+  if (l.failed) return lh_fail_memory(error, "building the graph");
+  for (size_t i = 0; i < snapshot->n_ephemerons; i++)
+    set_alive(snapshot, &snapshot->ephemerons[i], !is_left_out(snapshot, &snapshot->ephemerons[i]));
   return LH_OK;
 }
 

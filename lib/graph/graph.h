@@ -29,9 +29,15 @@ static inline void lh_prefetch(const void *p) {
 
 /* {=== graph.c ======================================================================= */
 
-/* Makes the rows of a snapshot the graph of an analysis: what is left out becomes a loop, and live
-** ephemerons get their edges. And back again. */
+/* Makes the rows of a snapshot the graph of an analysis: what is left out becomes a loop, and all
+** other ephemerons get their edges. And back again. */
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error);
+
+/* After a search over it: takes the edges of those away that are not alive. False: the search does
+** not tell; then the second finds those that are (false: out of memory), to be searched again. */
+bool lh_prove_ephemerons(lh_snapshot *snapshot);
+bool lh_wake_ephemerons(lh_snapshot *snapshot);
+
 void lh_drop_graph(lh_snapshot *snapshot);
 
 /* }=================================================================================== */
