@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
 #include "groups.h"
 #include "name/allocated.h"
 
@@ -280,8 +279,7 @@ static lh_id *list_new(const lh_snapshot *c, const uint8_t *new_ones, lh_diff *d
   size_t n = 0;
   for (lh_id id = 1; id <= c->n; id++) n += new_ones[id] != 0;
   lh_id *ids = lh_alloc(n, sizeof *ids);
-  if (!ids) return NULL;
-  for (lh_id id = 1; id <= c->n; id++) {
+  for (lh_id id = 1; ids && id <= c->n; id++) {
     if (!new_ones[id]) continue;
     ids[diff->objects++] = id;
     diff->shallow_bytes += lh_shallow_bytes(c, id);

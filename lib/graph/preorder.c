@@ -12,26 +12,24 @@
 #include <string.h>
 
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached) {
-  uint32_t farthest = 0, sum = 0;
-  for (lh_id v = 0; v <= n; v++)
-    if (distance[v] > farthest && distance[v] <= n) farthest = distance[v];
   lh_id *sorted = lh_alloc((size_t)n + 1, sizeof *sorted);
-  uint32_t *first = lh_alloc_zeroed((size_t)farthest + 1, sizeof *first);
-  if (!sorted || !first) {
-    lh_free(sorted);
-    sorted = NULL;
-    goto out;
+  uint32_t *first = lh_alloc_zeroed((size_t)n + 1, sizeof *first), reached = 0, sum = 0;
+  for (lh_id v = 0; sorted && first && v <= n; v++) {
+    if (distance[v] > n) continue;
+    first[distance[v]]++;
+    reached++;
   }
-  for (lh_id v = 0; v <= n; v++)
-    if (distance[v] <= n) first[distance[v]]++;
-  for (uint32_t d = 0, count; d <= farthest; d++, sum += count) {
+  for (uint32_t d = 0, count; sum < reached; d++, sum += count) {
     count = first[d];
     first[d] = sum;
   }
-  *n_reached = sum;
-  for (lh_id v = 0; v <= n; v++)
+  for (lh_id v = 0; reached && v <= n; v++)
     if (distance[v] <= n) sorted[first[distance[v]]++] = v;
-out:
+  *n_reached = reached;
+  if (!first) {
+    lh_free(sorted);
+    sorted = NULL;
+  }
   lh_free(first);
   return sorted;
 }
