@@ -91,7 +91,8 @@ typedef struct collecting {
 static bool find_sources(collecting *c) {
   const lh_snapshot *snapshot = c->snapshot;
   c->refers = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  if (!c->refers || !lh_mark_sources(snapshot, c->of->ids, c->of->n, c->refers)) return false;
+  if (!c->refers) return false;
+  lh_mark_sources(snapshot, c->of->ids, c->of->n, c->of->is_one, c->refers);
   for (size_t i = 0; i < snapshot->n_aside; i++) /* weak: the row has the source */
     if (c->of->is_one[snapshot->aside[i].target])
       c->refers[snapshot->edge[snapshot->aside[i].edge]] = 1;

@@ -193,9 +193,10 @@ bool lh_has_edges_to(const lh_snapshot *snapshot);
 const uint32_t *lh_edges_to(const lh_snapshot *snapshot, lh_id id, size_t *n);
 lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e);
 
-/* Sets refers[v] of each vertex with an edge to one of the ids. False: out of memory. O(n + m), or
+/* Sets refers[v] of each vertex with an edge to one of the ids: those with is_one[id]. O(n + m), or
 ** O(edges to them) where there are the sources. */
-bool lh_mark_sources(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, uint8_t *refers);
+void lh_mark_sources(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
+                     const uint8_t *is_one, uint8_t *refers);
 
 /* }=================================================================================== */
 

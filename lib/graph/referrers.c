@@ -222,24 +222,20 @@ const uint32_t *lh_edges_to(const lh_snapshot *snapshot, lh_id id, size_t *n) {
   return index->edge + index->first[id];
 }
 
-bool lh_mark_sources(const lh_snapshot *s, const lh_id *ids, size_t n_ids, uint8_t *refers) {
+void lh_mark_sources(const lh_snapshot *s, const lh_id *ids, size_t n_ids, const uint8_t *is_one,
+                     uint8_t *refers) {
   if (lh_has_edges_to(s)) {
     for (size_t i = 0; i < n_ids; i++) {
       size_t n;
       const uint32_t *edges = lh_edges_to(s, ids[i], &n);
       for (size_t k = 0; k < n; k++) refers[lh_source_of_edge(s, edges[k])] = 1;
     }
-    return true;
+    return;
   }
-  uint8_t *is_one = lh_alloc_zeroed((size_t)s->n + 1, 1);
-  if (!is_one) return false;
-  for (size_t i = 0; i < n_ids; i++) is_one[ids[i]] = 1;
   const lh_id *edge = s->edge;
   for (lh_id id = 0; id <= s->n; id++)
     for (uint32_t e = s->first_edge[id], end = s->first_edge[id + 1]; e < end; e++)
       if (is_one[edge[e]] && !(s->label[e] & LH_LABEL_ASIDE)) refers[id] = 1;
-  lh_free(is_one);
-  return true;
 }
 
 /* }=================================================================================== */
