@@ -2,13 +2,13 @@
 ** carried.c - a report: the page, with the answers that it may ask for, in one file that needs
 ** neither snapshots nor a server nor a network.
 **
-** Answers are carried in the order of their worth until the file is full or the work is done: what was opened, what the
-** first page tells, and the objects that it names; the tops of the pictures; then the objects and
-** classes that are named in these, the biggest first, then those that are named there, and so on.
-** So all of a small heap is in it, and of two million objects the thousands that anybody would
-** click. An object is there with all that its page asks, or not at all. What a picture leaves out
-** is a tile of it with its bytes, so all sums are as they are when served; what is not carried the
-** page says, and how to see it.
+** Answers are carried in the order of their worth until the file is full or the work is done: what
+** was opened, what the first page tells, and the objects that it names; the tops of the pictures;
+** then the objects and classes that are named in these, the biggest first, then those that are
+** named there, and so on. So all of a small heap is in it, and of two million objects the
+** thousands that anybody would click. An object is there with all that its page asks, or not at
+** all. What a picture leaves out is a tile of it with its bytes, so all sums are as they are when
+** served; what is not carried the page says, and how to see it.
 **
 ** What the page asks first stands as it is; all else is deflated (pieces.h). The same files make
 ** the same report, byte by byte.
