@@ -36,15 +36,18 @@ static void begin_line(const cli_json *w) {
 }
 
 static void begin_item(cli_json *w, const char *key) {
-  if (w->follows) putc(',', file_of(w));
+  if (w->follows) putc_unlocked(',', file_of(w));
   if (w->depth > 0) begin_line(w);
-  if (key != NULL) fprintf(file_of(w), w->is_compact ? "\"%s\":" : "\"%s\": ", key);
+  if (key == NULL) return;
+  putc_unlocked('"', file_of(w));
+  fputs_unlocked(key, file_of(w));
+  fputs_unlocked(w->is_compact ? "\":" : "\": ", file_of(w));
 }
 
 void cli_json_open(cli_json *w, const char *key, char bracket) {
   if (w->depth == 0 && w->out == NULL) begin_document();
   begin_item(w, key);
-  putc(bracket, file_of(w));
+  putc_unlocked(bracket, file_of(w));
   w->depth++;
   w->follows = false;
 }
@@ -52,7 +55,7 @@ void cli_json_open(cli_json *w, const char *key, char bracket) {
 void cli_json_close(cli_json *w, char bracket) {
   w->depth--;
   if (w->follows) begin_line(w);
-  putc(bracket, file_of(w));
+  putc_unlocked(bracket, file_of(w));
   w->follows = true;
   if (w->depth > 0 || w->out != NULL) return;
   putchar('\n');
@@ -204,8 +207,17 @@ static void put_json(pen *p, json_t *value) {
   }
 }
 
+static void begin_pen(pen *p, cli_json *w, const char *key) {
+  begin_item(w, key);
+  p->out = file_of(w);
+  p->is_compact = w->is_compact;
+  p->is_ascii = false;
+  p->n = 0;
+}
+
 /* Ends an item, and looks whether there is room for more. */
-static void end_item(cli_json *w) {
+static void end_pen(pen *p, cli_json *w) {
+  empty_pen(p);
   w->follows = true;
   if (w->most_bytes > 0 && !w->is_full)
     w->is_full = ferror(w->out) || ftello(w->out) > w->most_bytes;
@@ -213,15 +225,18 @@ static void end_item(cli_json *w) {
 
 static void put_value(cli_json *w, const char *key, json_t *value, bool is_ascii) {
   pen p;
-  begin_item(w, key);
-  p.out = file_of(w);
-  p.is_compact = w->is_compact;
+  begin_pen(&p, w, key);
   p.is_ascii = is_ascii;
-  p.n = 0;
   put_json(&p, cli_must(value));
-  empty_pen(&p);
   json_decref(value);
-  end_item(w);
+  end_pen(&p, w);
+}
+
+void cli_json_string(cli_json *w, const char *key, const char *text) {
+  pen p;
+  begin_pen(&p, w, key);
+  put_string(&p, text, strlen(text));
+  end_pen(&p, w);
 }
 
 void cli_json_value(cli_json *w, const char *key, json_t *value) {
