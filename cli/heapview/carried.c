@@ -92,9 +92,9 @@ static const char *const of_worthy_object[] = {"under?limit=20", "independent", 
 /* Of a class, with its name: class=Session. Each takes a pass, too. */
 static const char *const of_class[] = {"class?limit=20", "set?limit=20"};
 
-/* A report costs a bounded amount of work, counted in bytes of text that is made and packed, of 30
-** ns each: so any file of 1 MB takes 3 s, and each MB more takes less than 2. What is dear has a
-** share of its own, so that it takes no room from the rest. A small heap needs none of these
+/* A report costs a bounded amount of work, counted in bytes of text that is made and packed, of
+** some 30 ns each: 60 MB of text for a file of 1 MB, and 20 for each MB more. What is dear has a
+** share of its own on top, so that it takes no room from the rest. A small heap needs none of these
 ** bounds. */
 enum { LEAST_WORK = 40000000, WORK_OF_A_BYTE = 20 };
 typedef enum share { OF_TEXT, OF_PASSES, OF_CLASSES, OF_FAR, N_SHARES } share;
