@@ -244,7 +244,8 @@ typedef struct cli_json {
 
 void cli_json_open(cli_json *w, const char *key, char bracket);
 void cli_json_close(cli_json *w, char bracket);
-void cli_json_value(cli_json *w, const char *key, json_t *value); /* steals value */
+void cli_json_value(cli_json *w, const char *key, json_t *value);     /* steals value */
+void cli_json_string(cli_json *w, const char *key, const char *text); /* valid UTF-8 */
 
 /* Before a command fails: what stdout has of a document that has no end yet is forgotten, as far as
 ** it still can be. */

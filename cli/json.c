@@ -36,15 +36,18 @@ static void begin_line(const cli_json *w) {
 }
 
 static void begin_item(cli_json *w, const char *key) {
-  if (w->follows) putc(',', file_of(w));
+  if (w->follows) putc_unlocked(',', file_of(w));
   if (w->depth > 0) begin_line(w);
-  if (key != NULL) fprintf(file_of(w), w->is_compact ? "\"%s\":" : "\"%s\": ", key);
+  if (key == NULL) return;
+  putc_unlocked('"', file_of(w));
+  fputs_unlocked(key, file_of(w));
+  fputs_unlocked(w->is_compact ? "\":" : "\": ", file_of(w));
 }
 
 void cli_json_open(cli_json *w, const char *key, char bracket) {
   if (w->depth == 0 && w->out == NULL) begin_document();
   begin_item(w, key);
-  putc(bracket, file_of(w));
+  putc_unlocked(bracket, file_of(w));
   w->depth++;
   w->follows = false;
 }
@@ -52,7 +55,7 @@ void cli_json_open(cli_json *w, const char *key, char bracket) {
 void cli_json_close(cli_json *w, char bracket) {
   w->depth--;
   if (w->follows) begin_line(w);
-  putc(bracket, file_of(w));
+  putc_unlocked(bracket, file_of(w));
   w->follows = true;
   if (w->depth > 0 || w->out != NULL) return;
   putchar('\n');
@@ -62,11 +65,16 @@ void cli_json_close(cli_json *w, char bracket) {
 /* {=== Values ======================================================================== */
 
 /* Jansson makes values; it takes several times as long to write them, and leaves in strings what
-** should reach neither a page nor a terminal. A write error is found by whoever closes the file. */
+** should reach neither a page nor a terminal. What is written waits in the pen until it is full. A
+** write error is found by whoever closes the file. */
 typedef struct pen {
   FILE *out;
   bool is_compact, is_ascii;
+  size_t n;
+  char bytes[4096];
 } pen;
+
+enum { MOST_FOR_A_CHARACTER = 12, /* a pair of surrogates */ MOST_FOR_A_NUMBER = 64 };
 
 /* The code point at *text, which is valid UTF-8, and moves behind it. */
 static unsigned next_character(const char **text) {
@@ -77,57 +85,51 @@ static unsigned next_character(const char **text) {
   return c;
 }
 
-/* The text of a string that is on its way to the file. */
-typedef struct quoted {
-  FILE *out;
-  size_t n;
-  char bytes[4096];
-} quoted;
-
-enum { MOST_FOR_A_CHARACTER = 12 }; /* a pair of surrogates */
-
-static void make_room(quoted *q, size_t n) {
-  if (n <= sizeof q->bytes - q->n) return;
-  (void)fwrite_unlocked(q->bytes, 1, q->n, q->out);
-  q->n = 0;
+static void empty_pen(pen *p) {
+  (void)fwrite_unlocked(p->bytes, 1, p->n, p->out);
+  p->n = 0;
 }
 
-static void put_bytes(quoted *q, const char *bytes, size_t n) {
-  make_room(q, n);
-  if (n > sizeof q->bytes) {
-    (void)fwrite_unlocked(bytes, 1, n, q->out);
+static void make_room(pen *p, size_t n) {
+  if (n > sizeof p->bytes - p->n) empty_pen(p);
+}
+
+static void put_bytes(pen *p, const char *bytes, size_t n) {
+  make_room(p, n);
+  if (n > sizeof p->bytes) {
+    (void)fwrite_unlocked(bytes, 1, n, p->out);
   } else {
-    memcpy(q->bytes + q->n, bytes, n);
-    q->n += n;
+    memcpy(p->bytes + p->n, bytes, n);
+    p->n += n;
   }
 }
 
 /* There is room. */
-static void put_byte(quoted *q, char byte) {
-  q->bytes[q->n++] = byte;
+static void put_byte(pen *p, char byte) {
+  p->bytes[p->n++] = byte;
 }
 
-static void put_hex(quoted *q, unsigned unit) {
+static void put_hex(pen *p, unsigned unit) {
   static const char digits[] = "0123456789ABCDEF";
-  put_byte(q, '\\');
-  put_byte(q, 'u');
-  for (int shift = 12; shift >= 0; shift -= 4) put_byte(q, digits[unit >> shift & 15]);
+  put_byte(p, '\\');
+  put_byte(p, 'u');
+  for (int shift = 12; shift >= 0; shift -= 4) put_byte(p, digits[unit >> shift & 15]);
 }
 
-static void put_escaped(quoted *q, unsigned c) {
+static void put_escaped(pen *p, unsigned c) {
   static const char named[] = "\b\f\n\r\t", names[] = "bfnrt";
   const char *name = c > 0 && c < ' ' ? strchr(named, (int)c) : NULL;
   if (c == '"' || c == '\\') {
-    put_byte(q, '\\');
-    put_byte(q, (char)c);
+    put_byte(p, '\\');
+    put_byte(p, (char)c);
   } else if (name != NULL) {
-    put_byte(q, '\\');
-    put_byte(q, names[name - named]);
+    put_byte(p, '\\');
+    put_byte(p, names[name - named]);
   } else if (c < 0x10000) {
-    put_hex(q, c);
+    put_hex(p, c);
   } else {
-    put_hex(q, 0xD800 + ((c - 0x10000) >> 10));
-    put_hex(q, 0xDC00 + (c & 0x3FF));
+    put_hex(p, 0xD800 + ((c - 0x10000) >> 10));
+    put_hex(p, 0xDC00 + (c & 0x3FF));
   }
 }
 
@@ -139,72 +141,102 @@ static bool is_plain(const pen *p, unsigned char c) {
   return c < 0x80 ? (others[c >> 6] >> (c & 63) & 1) == 0 : !p->is_ascii;
 }
 
-static void put_string(const pen *p, const char *text, size_t n) {
-  quoted q;
-  q.out = p->out;
-  q.n = 0;
-  put_byte(&q, '"');
+static void put_string(pen *p, const char *text, size_t n) {
+  put_bytes(p, "\"", 1);
   for (const char *end = text + n; text < end;) {
     const char *run = text;
     while (text < end && is_plain(p, (unsigned char)*text)) text++;
-    if (text > run) put_bytes(&q, run, (size_t)(text - run));
+    if (text > run) put_bytes(p, run, (size_t)(text - run));
     if (text == end) break;
-    make_room(&q, MOST_FOR_A_CHARACTER);
-    put_escaped(&q, (unsigned char)*text < 0x80 ? (unsigned)*text++ : next_character(&text));
+    make_room(p, MOST_FOR_A_CHARACTER);
+    put_escaped(p, (unsigned char)*text < 0x80 ? (unsigned)*text++ : next_character(&text));
   }
-  make_room(&q, 1);
-  put_byte(&q, '"');
-  (void)fwrite_unlocked(q.bytes, 1, q.n, q.out);
+  put_bytes(p, "\"", 1);
 }
 
-static void put_json(const pen *p, json_t *value);
+static void put_json(pen *p, json_t *value);
 
-static void put_comma(const pen *p, bool follows) {
-  if (follows) fputs(p->is_compact ? "," : ", ", p->out);
+static void put_mark(pen *p, char mark) {
+  put_bytes(p, (const char[]){mark, ' '}, p->is_compact ? 1 : 2);
 }
 
-static void put_object(const pen *p, json_t *object) {
+static void put_object(pen *p, json_t *object) {
   const char *key;
   json_t *value;
   bool follows = false;
-  putc_unlocked('{', p->out);
+  put_bytes(p, "{", 1);
   json_object_foreach(object, key, value) {
-    put_comma(p, follows);
+    if (follows) put_mark(p, ',');
     put_string(p, key, strlen(key));
-    fputs(p->is_compact ? ":" : ": ", p->out);
+    put_mark(p, ':');
     put_json(p, value);
     follows = true;
   }
-  putc_unlocked('}', p->out);
+  put_bytes(p, "}", 1);
 }
 
-static void put_array(const pen *p, const json_t *array) {
-  putc_unlocked('[', p->out);
+static void put_array(pen *p, const json_t *array) {
+  put_bytes(p, "[", 1);
   for (size_t i = 0; i < json_array_size(array); i++) {
-    put_comma(p, i > 0);
+    if (i > 0) put_mark(p, ',');
     put_json(p, json_array_get(array, i));
   }
-  putc_unlocked(']', p->out);
+  put_bytes(p, "]", 1);
+}
+
+static void put_integer(pen *p, json_int_t integer) {
+  char digits[24];
+  size_t at = sizeof digits;
+  uint64_t n = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
+  do digits[--at] = (char)('0' + n % 10);
+  while ((n /= 10) > 0);
+  if (integer < 0) digits[--at] = '-';
+  put_bytes(p, digits + at, sizeof digits - at);
 }
 
 /* As deep as rows are nested in rows. */
-static void put_json(const pen *p, json_t *value) {
+static void put_json(pen *p, json_t *value) {
   switch (json_typeof(value)) {
     case JSON_OBJECT: put_object(p, value); break;
     case JSON_ARRAY: put_array(p, value); break;
     case JSON_STRING: put_string(p, json_string_value(value), json_string_length(value)); break;
-    default: json_dumpf(value, p->out, JSON_ENCODE_ANY); break;
+    case JSON_INTEGER: put_integer(p, json_integer_value(value)); break;
+    default:
+      make_room(p, MOST_FOR_A_NUMBER);
+      p->n += json_dumpb(value, p->bytes + p->n, MOST_FOR_A_NUMBER, JSON_ENCODE_ANY);
   }
 }
 
-static void put_value(cli_json *w, const char *key, json_t *value, bool is_ascii) {
-  const pen p = {file_of(w), w->is_compact, is_ascii};
+static void begin_pen(pen *p, cli_json *w, const char *key) {
   begin_item(w, key);
-  put_json(&p, cli_must(value));
-  json_decref(value);
+  p->out = file_of(w);
+  p->is_compact = w->is_compact;
+  p->is_ascii = false;
+  p->n = 0;
+}
+
+/* Ends an item, and looks whether there is room for more. */
+static void end_pen(pen *p, cli_json *w) {
+  empty_pen(p);
   w->follows = true;
   if (w->most_bytes > 0 && !w->is_full)
     w->is_full = ferror(w->out) || ftello(w->out) > w->most_bytes;
+}
+
+static void put_value(cli_json *w, const char *key, json_t *value, bool is_ascii) {
+  pen p;
+  begin_pen(&p, w, key);
+  p.is_ascii = is_ascii;
+  put_json(&p, cli_must(value));
+  json_decref(value);
+  end_pen(&p, w);
+}
+
+void cli_json_string(cli_json *w, const char *key, const char *text) {
+  pen p;
+  begin_pen(&p, w, key);
+  put_string(&p, text, strlen(text));
+  end_pen(&p, w);
 }
 
 void cli_json_value(cli_json *w, const char *key, json_t *value) {

@@ -2,13 +2,13 @@
 ** carried.c - a report: the page, with the answers that it may ask for, in one file that needs
 ** neither snapshots nor a server nor a network.
 **
-** Answers are carried in the order of their worth until the file is full: what was opened, what the
-** first page tells, and the objects that it names; the tops of the pictures; then the objects and
-** classes that are named in these, the biggest first, then those that are named there, and so on.
-** So all of a small heap is in it, and of two million objects the thousands that anybody would
-** click. An object is there with all that its page asks, or not at all. What a picture leaves out
-** is a tile of it with its bytes, so all sums are as they are when served; what is not carried the
-** page says, and how to see it.
+** Answers are carried in the order of their worth until the file is full or the work is done: what
+** was opened, what the first page tells, and the objects that it names; the tops of the pictures;
+** then the objects and classes that are named in these, the biggest first, then those that are
+** named there, and so on. So all of a small heap is in it, and of two million objects the
+** thousands that anybody would click. An object is there with all that its page asks, or not at
+** all. What a picture leaves out is a tile of it with its bytes, so all sums are as they are when
+** served; what is not carried the page says, and how to see it.
 **
 ** What the page asks first stands as it is; all else is deflated (pieces.h). The same files make
 ** the same report, byte by byte.
@@ -92,15 +92,23 @@ static const char *const of_worthy_object[] = {"under?limit=20", "independent", 
 /* Of a class, with its name: class=Session. Each takes a pass, too. */
 static const char *const of_class[] = {"class?limit=20", "set?limit=20"};
 
-/* Of a big heap that would take too long: so there are as many passes as look at so many objects,
-** half of them at most for classes of older snapshots. Of 200 times as many objects is told what
-** takes none. */
-enum { MOST_PASSED = 6000000, LEAST_PASSES = 10, MOST_PASSES = 200, OBJECTS_OF_A_PASS = 200 };
+/* A report costs a bounded amount of work, counted in bytes of text that is made and packed, of
+** some 30 ns each: 60 MB of text for a file of 1 MB, and 20 for each MB more. What is dear has a
+** share of its own on top, so that it takes no room from the rest. A small heap needs none of these
+** bounds. */
+enum { LEAST_WORK = 40000000, WORK_OF_A_BYTE = 20 };
+typedef enum share { OF_TEXT, OF_PASSES, OF_CLASSES, OF_FAR, N_SHARES } share;
+static const unsigned part_of[N_SHARES] = {1, 4, 8, 4};
 
-/* What is told of an object takes time for each step from the root to it: so of the objects of long
-** lists the first are carried. None is further away than so many steps, and those that are not near
-** are as far away as that altogether. */
-enum { NEAR_STEPS = 64, MOST_STEPS = 4000, MOST_STEPS_OF_ALL = 1000000 };
+/* A pass over the heap takes time for each byte of its file: so the work of an object's passes is a
+** third of these bytes, and of a class's two fifths. To lay out a picture takes as long as 45 KB of
+** text. */
+enum { WORK_OF_A_PICTURE = 45000 };
+
+/* What is told of an object takes time for each step from the root to it, and of a list all that is
+** behind the object is looked at: so of the objects of long lists the first are carried, none of
+** them further away than MOST_STEPS. */
+enum { NEAR_STEPS = 64, MOST_STEPS = 4000, WORK_OF_A_STEP = 10 };
 
 /* }=================================================================================== */
 
@@ -121,8 +129,7 @@ typedef struct report {
   size_t n, capacity;
   uint8_t **objects, **classes; /* of each snapshot: 1 for what was named */
   uint64_t named;               /* objects */
-  size_t n_objects, n_classes;  /* that were asked about */
-  uint64_t n_steps;             /* to those that are not near */
+  uint64_t left[N_SHARES];      /* of the work */
   bool is_full;
 } report;
 
@@ -232,6 +239,7 @@ static answers ask(report *r, const char *const *list, size_t n, size_t in, adde
   }
   cli_close_text(text);
   cli_close_text(keys);
+  r->left[OF_TEXT] -= a.n_text < r->left[OF_TEXT] ? a.n_text : r->left[OF_TEXT];
   return a;
 }
 
@@ -338,17 +346,17 @@ static int compare_named(const void *a, const void *b) {
   return x->class_index < y->class_index ? -1 : x->class_index > y->class_index;
 }
 
-static size_t passes_of(const lh_snapshot *s) {
-  size_t passes = MOST_PASSED / ((size_t)lh_object_count(s) + 1);
-  return passes < LEAST_PASSES ? LEAST_PASSES : passes > MOST_PASSES ? MOST_PASSES : passes;
+/* False: so much is not left, and nothing is spent. */
+static bool spend(report *r, share of, uint64_t work) {
+  if (work > r->left[of]) return false;
+  r->left[of] -= work;
+  return true;
 }
 
 static bool carry_class(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   added name = with((added){0}, "class", lh_class_at(s, it->class_index)->name);
-  size_t passes = passes_of(s);
-  if (r->n_classes >= (it->in + 1 < r->v->n ? passes / 2 : passes)) return true;
-  r->n_classes++;
+  if (!spend(r, OF_CLASSES, lh_snapshot_info(s)->file_bytes * 2 / 5)) return true;
   return carry(r, of_class, COUNT(of_class), it->in, name, 0);
 }
 
@@ -356,9 +364,7 @@ static bool has_steps_left(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   uint32_t n = lh_is_reachable(s, it->id) ? lh_distance(s, it->id) : 0;
   if (n <= NEAR_STEPS) return true;
-  if (n > MOST_STEPS || r->n_steps + n > MOST_STEPS_OF_ALL) return false;
-  r->n_steps += n;
-  return true;
+  return n <= MOST_STEPS && spend(r, OF_FAR, lh_object_count(s) / 4 + (uint64_t)n * WORK_OF_A_STEP);
 }
 
 static bool carry_object(report *r, const named *it) {
@@ -366,11 +372,11 @@ static bool carry_object(report *r, const named *it) {
   const char *keys[COUNT(of_object) + COUNT(of_worthy_object)];
   lh_number address = lh_address_text(s, it->id);
   added at = with((added){0}, "at", it->id == LH_ROOT ? "root" : address.text);
-  size_t nth = r->n_objects++, n = COUNT(of_object), passes = passes_of(s);
-  if (nth >= passes * OBJECTS_OF_A_PASS || !has_steps_left(r, it)) return true;
+  size_t n = COUNT(of_object);
+  if (!has_steps_left(r, it)) return true;
   memcpy(keys, of_object, sizeof of_object);
-  for (size_t i = 0; nth < passes && i < COUNT(of_worthy_object); i++)
-    keys[n++] = of_worthy_object[i];
+  if (spend(r, OF_PASSES, lh_snapshot_info(s)->file_bytes / 3 + WORK_OF_A_PICTURE))
+    for (size_t i = 0; i < COUNT(of_worthy_object); i++) keys[n++] = of_worthy_object[i];
   if (!carry(r, keys, n, it->in, at, it->id != LH_ROOT)) return false;
   name_class(r, it->in, lh_class_of(s, it->id));
   return true;
@@ -386,8 +392,8 @@ static void carry_round(report *r, bool by_size) {
   if (by_size && n > 1) qsort(round, n, sizeof *round, compare_named);
   for (size_t i = 0; i < n; i++) {
     r->named += round[i].id != LH_NO_OBJECT && round[i].id != LH_ROOT;
-    r->is_full =
-        r->is_full || !(round[i].id == LH_NO_OBJECT ? carry_class : carry_object)(r, &round[i]);
+    r->is_full = r->is_full || r->left[OF_TEXT] == 0 ||
+                 !(round[i].id == LH_NO_OBJECT ? carry_class : carry_object)(r, &round[i]);
   }
   free(round);
 }
@@ -402,6 +408,13 @@ static uint64_t count_objects(const view *v) {
   return n;
 }
 
+static void begin_work(report *r) {
+  uint64_t work = LEAST_WORK;
+  for (size_t i = 0; i < r->v->n; i++)
+    work += lh_snapshot_info(r->v->snapshots[i])->file_bytes * WORK_OF_A_BYTE;
+  for (size_t i = 0; i < N_SHARES; i++) r->left[i] = work / part_of[i];
+}
+
 /* {"questions": {KEY: ANSWER, ...}, "index" and "pieces": what is deflated, "objects": how many
 ** have a page here, of `named` that are named and `all` that there are}. */
 static char *carried_text(view *v, size_t room, size_t *size) {
@@ -410,6 +423,7 @@ static char *carried_text(view *v, size_t room, size_t *size) {
   report r = {.v = v, .out = cli_open_text(&plain, &n_plain)};
   r.objects = cli_must(calloc(v->n + 1, sizeof *r.objects));
   r.classes = cli_must(calloc(v->n + 1, sizeof *r.classes));
+  begin_work(&r);
   carry_opening(&r);
   cli_close_text(r.out);
   r.pieces = pieces_begin(room > n_plain ? room - n_plain : 0);

@@ -28,10 +28,18 @@ typedef struct told {
 
 /* {=== Links ========================================================================== */
 
-/* link_to("/object", "at", "0x55d0c0a3f2e0"); of another snapshot than the last with its number,
-** so that it leads to the same one from any page. */
+/* Of another snapshot than the last its number, so that a link leads to the same one from any
+** page. */
+static const char *in_of(const told *t, char mark, char in[32]) {
+  *in = '\0';
+  if (t->asked->v->n > 0 && t->asked->in + 1 != t->asked->v->n)
+    snprintf(in, 32, "%cin=%zu", mark, t->asked->in);
+  return in;
+}
+
+/* link_to("/object", "class", "Session"). */
 static char *link_to(const told *t, const char *page, const char *key, const char *value) {
-  char *link = NULL;
+  char *link = NULL, in[32];
   size_t size;
   FILE *out = cli_open_text(&link, &size);
   fputs(page, out);
@@ -39,16 +47,19 @@ static char *link_to(const told *t, const char *page, const char *key, const cha
     fprintf(out, "?%s=", key);
     view_put_encoded(out, value);
   }
-  if (t->asked->v->n > 0 && t->asked->in + 1 != t->asked->v->n)
-    fprintf(out, "%cin=%zu", key != NULL ? '&' : '?', t->asked->in);
+  fputs(in_of(t, key != NULL ? '&' : '?', in), out);
   cli_close_text(out);
   return link;
 }
 
 static char *link_to_object(const told *t, const lh_report *report, lh_id id) {
+  char *link, in[32];
   if (id == LH_NO_OBJECT) return NULL;
-  return link_to(t, "/object", "at",
-                 id == LH_ROOT ? "root" : lh_address_text(report->snapshot, id).text);
+  if (asprintf(&link, "/object?at=%s%s",
+               id == LH_ROOT ? "root" : lh_address_text(report->snapshot, id).text,
+               in_of(t, '&', in)) < 0)
+    cli_must(NULL);
+  return link;
 }
 
 /* link_and(link, "until", "1204"); frees the first. */
@@ -105,18 +116,23 @@ static char *command_of(lh_teller *teller, const char *why, lh_next next, const 
 
 /* {=== Lines ========================================================================== */
 
-static json_t *text_of(const char *text, size_t n) {
-  return cli_must(json_stringn(text, n));
+static void put_part(told *t, const char *text, size_t n, const char *link, const char *action) {
+  if (n == 0) return;
+  char *part = cli_must(strndup(text, n));
+  cli_json_open(t->w, NULL, '{');
+  cli_json_string(t->w, "text", part);
+  if (link != NULL) cli_json_string(t->w, "link", link);
+  if (action != NULL) cli_json_string(t->w, "action", action);
+  cli_json_close(t->w, '}');
+  free(part);
 }
 
-static void add_part(json_t *parts, const char *text, size_t n, const char *link,
-                     const char *action) {
-  if (n == 0) return;
-  json_t *part = cli_must(json_object());
-  json_object_set_new(part, "text", text_of(text, n));
-  if (link != NULL) json_object_set_new(part, "link", text_of(link, strlen(link)));
-  if (action != NULL) json_object_set_new(part, "action", json_string(action));
-  json_array_append_new(parts, part);
+static void forget_hints(told *t) {
+  for (size_t i = 0; i < t->n_hints; i++) {
+    free(t->hints[i].command);
+    free(t->hints[i].link);
+  }
+  t->n_hints = 0;
 }
 
 /* A sentence is broken for terminals, and set off by empty lines: neither is for a page. */
@@ -129,24 +145,22 @@ static char *one_line(const char *line) {
   return text;
 }
 
-/* The line, with the commands in it as links; they are in the order in which they were asked
+/* Puts the line, with the commands in it as links; they are in the order in which they were asked
 ** for. */
-static json_t *parts_of(told *t, const char *line) {
-  json_t *parts = cli_must(json_array());
+static void put_parts(told *t, const char *key, const char *line) {
+  cli_json_open(t->w, key, '[');
   for (size_t i = 0; i < t->n_hints; i++) {
     const hint *h = &t->hints[i];
     const char *at = strstr(line, h->command);
     if (at != NULL) {
-      add_part(parts, line, (size_t)(at - line), NULL, NULL);
-      add_part(parts, h->command, strlen(h->command), h->link, h->why);
+      put_part(t, line, (size_t)(at - line), NULL, NULL);
+      put_part(t, h->command, strlen(h->command), h->link, h->why);
       line = at + strlen(h->command);
     }
-    free(h->command);
-    free(h->link);
   }
-  t->n_hints = 0;
-  add_part(parts, line, strlen(line), NULL, NULL);
-  return parts;
+  put_part(t, line, strlen(line), NULL, NULL);
+  cli_json_close(t->w, ']');
+  forget_hints(t);
 }
 
 static const char *const styles[] = {
@@ -162,17 +176,15 @@ static void end_table(told *t) {
 static void tell_line(lh_teller *teller, lh_style style, const char *text) {
   told *t = (told *)teller;
   char *line = one_line(text);
-  json_t *parts = parts_of(t, line);
-  free(line);
   end_table(t);
-  if (json_array_size(parts) == 0) {
-    json_decref(parts);
-    return;
+  if (*line != '\0') {
+    cli_json_open(t->w, NULL, '{');
+    put_parts(t, "line", line);
+    cli_json_string(t->w, "style", styles[style]);
+    cli_json_close(t->w, '}');
   }
-  cli_json_open(t->w, NULL, '{');
-  cli_json_value(t->w, "line", parts);
-  cli_json_value(t->w, "style", json_string(styles[style]));
-  cli_json_close(t->w, '}');
+  forget_hints(t);
+  free(line);
 }
 
 /* }=================================================================================== */
@@ -237,19 +249,19 @@ static char *link_of_cell(const told *t, const lh_report *report, const lh_colum
   return link_to(t, "/object", "class", lh_class_at(report->snapshot, cell->as.class_index)->name);
 }
 
-static json_t *cell_of(const told *t, lh_report *report, const lh_column *column, const char *row) {
+static void put_cell(told *t, lh_report *report, const lh_column *column, const char *row) {
   lh_cell cell;
-  json_t *json = cli_must(json_object());
   lh_cell_of(report, column, row, &cell);
   char *link = link_of_cell(t, report, column, row, &cell);
   json_t *value = value_of(&cell);
   char *text = cli_must(lh_cell_text(&t->teller, report, &cell));
-  json_object_set_new(json, "text", text_of(text, strlen(text)));
-  if (value != NULL) json_object_set_new(json, "value", value);
-  if (link != NULL) json_object_set_new(json, "link", text_of(link, strlen(link)));
+  cli_json_open(t->w, NULL, '{');
+  cli_json_string(t->w, "text", text);
+  if (value != NULL) cli_json_value(t->w, "value", value);
+  if (link != NULL) cli_json_string(t->w, "link", link);
+  cli_json_close(t->w, '}');
   lh_free(text);
   free(link);
-  return json;
 }
 
 /* Those that have a heading. A page has room for all, or scrolls. */
@@ -260,31 +272,31 @@ static size_t tell_columns(told *t, const lh_report *report, const lh_table *tab
   for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
     const char *heading = lh_heading_of(report, c), *key = lh_json_key(c);
     if (c->is_narrow || heading == NULL || n == LH_MOST_HEADINGS) continue;
-    json_t *column = cli_must(json_object());
-    json_object_set_new(column, "heading", text_of(heading, strlen(heading)));
-    json_object_set_new(column, "kind", json_string(kind_name(c->kind)));
-    if (c->meaning != NULL) json_object_set_new(column, "meaning", json_string(c->meaning));
-    if (key != NULL) json_object_set_new(column, "key", json_string(key));
-    if (c->is_wide) json_object_set_new(column, "wide", json_true());
-    cli_json_value(t->w, NULL, column);
+    cli_json_open(t->w, NULL, '{');
+    cli_json_string(t->w, "heading", heading);
+    cli_json_string(t->w, "kind", kind_name(c->kind));
+    if (c->meaning != NULL) cli_json_string(t->w, "meaning", c->meaning);
+    if (key != NULL) cli_json_string(t->w, "key", key);
+    if (c->is_wide) cli_json_value(t->w, "wide", json_true());
+    cli_json_close(t->w, '}');
     shown[n++] = c;
   }
   cli_json_close(t->w, ']');
   return n;
 }
 
-static json_t *row_of(told *t, lh_report *report, const lh_table *table,
-                      const lh_column *const *shown, size_t n_shown, const char *row) {
-  json_t *json = cli_must(json_object()), *cells = cli_must(json_array());
-  for (size_t i = 0; i < n_shown; i++)
-    json_array_append_new(cells, cell_of(t, report, shown[i], row));
-  json_object_set_new(json, "cells", cells);
+static void put_row(told *t, lh_report *report, const lh_table *table,
+                    const lh_column *const *shown, size_t n_shown, const char *row) {
   lh_style style = table->style != NULL ? table->style(report, row) : LH_PLAIN;
-  if (style != LH_PLAIN) json_object_set_new(json, "style", json_string(styles[style]));
-  if (table->depth != NULL) json_object_set_new(json, "depth", json_integer(table->depth(row)));
+  cli_json_open(t->w, NULL, '{');
+  cli_json_open(t->w, "cells", '[');
+  for (size_t i = 0; i < n_shown; i++) put_cell(t, report, shown[i], row);
+  cli_json_close(t->w, ']');
+  if (style != LH_PLAIN) cli_json_string(t->w, "style", styles[style]);
+  if (table->depth != NULL) cli_json_value(t->w, "depth", json_integer(table->depth(row)));
   const char *below = table->below != NULL ? table->below(report, row) : NULL;
-  if (below != NULL) json_object_set_new(json, "below", parts_of(t, below));
-  return json;
+  if (below != NULL) put_parts(t, "below", below);
+  cli_json_close(t->w, '}');
 }
 
 static void tell_table(lh_teller *teller, lh_report *report, const lh_table *table,
@@ -297,9 +309,7 @@ static void tell_table(lh_teller *teller, lh_report *report, const lh_table *tab
   size_t n_shown = tell_columns(t, report, table, shown);
   cli_json_open(t->w, "rows", '[');
   for (size_t i = 0; i < n && !t->w->is_full; i++)
-    cli_json_value(
-        t->w, NULL,
-        row_of(t, report, table, shown, n_shown, (const char *)rows + i * table->row_bytes));
+    put_row(t, report, table, shown, n_shown, (const char *)rows + i * table->row_bytes);
   cli_json_close(t->w, ']');
   t->in_table = true;
 }
@@ -315,7 +325,7 @@ static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
     return;
   }
   cli_json_value(t->w, "hidden", cli_json_size(n));
-  cli_json_value(t->w, "rest", json_string(rows));
+  cli_json_string(t->w, "rest", rows);
 }
 
 /* }=================================================================================== */
@@ -336,9 +346,6 @@ bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const ch
   lh_tell_report(&t.teller, report);
   end_table(&t);
   cli_json_close(w, ']');
-  for (size_t i = 0; i < t.n_hints; i++) {
-    free(t.hints[i].command);
-    free(t.hints[i].link);
-  }
+  forget_hints(&t);
   return !t.teller.failed && !report->failed;
 }
