@@ -81,8 +81,7 @@ static bool wait_for(cli *c, pid_t child, const lh_awaited *awaited) {
 }
 
 static _Noreturn void leave(cli *c, pid_t child, const lh_awaited *awaited) {
-  (void)kill(child, SIGKILL);
-  (void)kill((pid_t)awaited->process_id, SIGKILL);
+  (void)kill(child, SIGKILL); /* with which its own children end */
   if (told_to_end) end_by(told_to_end);
   c->progress_shown = c->progress_terminal;
   cli_die(c, NULL, "the file system of '%s' does not answer", awaited->path);
