@@ -253,6 +253,7 @@ $(OUTSIDE_TESTS:%=$(1)/tests/%): private LDFLAGS += $(if $(filter %/tsan,$(1)),,
 $(1)/tests/test_storm: | $(1)/tests/storm_host
 $(1)/tests/test_sandbox: | $(1)/tests/spy_host
 $(1)/tests/test_asked_work: | $(1)/tests/forger_host
+$(1)/tests/test_silent_file: | build/bin/heapattach
 # Something happens between their requests (tests/common/requests.h).
 $(1)/tests/test_signals $(1)/tests/test_killed $(1)/tests/test_storm: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill

@@ -38,9 +38,37 @@ void lh_make_way(char **arguments);
 ** again from the start, with other addresses: eight times at most, then it returns. */
 void lh_make_way_again(char **arguments);
 
+/* What a process waits for just now, in memory that it shares with its parent (MAP_SHARED, zero at
+** first): a file of the target, or one that is written, whose server may never answer. Who waits
+** may be beyond all signals then, so it is the parent that gives up, and leaves it. */
+typedef struct lh_awaited {
+  uint64_t n;         /* of such waits since the start */
+  int64_t process_id; /* who waits: a child of the parent's, or of that one; 0: nobody */
+  bool is_output;
+  char path[256]; /* cut where it is long */
+} lh_awaited;
+
+/* Says it, from lh_await to lh_await_end; NULL is harmless. The library does for what it reads of a
+** process, and writes of it, if lh_open_process is told of the page. */
+void lh_await(lh_awaited *awaited, const char *path);
+void lh_await_output(lh_awaited *awaited, const char *path);
+void lh_await_end(lh_awaited *awaited);
+
+/* In the parent, at times: how often in a row it was found in the same wait, without having been
+** woken once. */
+typedef struct lh_await_watch {
+  uint64_t n, switches;
+  unsigned times;
+} lh_await_watch;
+unsigned lh_await_look(lh_await_watch *watch, const lh_awaited *awaited);
+
 /* A running process. Nothing is done to it yet. LH_EIO: there is none, or it must not be read; the
 ** message says what to do. LH_EHOST: it is no 64-bit process of this machine's kind. */
 int lh_open_process(int64_t process_id, lh_target **target, lh_error *error);
+
+/* The same, and says what is waited for. `awaited` is borrowed as long as there is the target. */
+int lh_open_process_awaited(int64_t process_id, lh_awaited *awaited, lh_target **target,
+                            lh_error *error);
 
 /* The processes that a process, or one of its threads, has started and those that these started:
 ** the nearest first, and of these those with low numbers; this process is none. LH_OK too where

@@ -1,6 +1,7 @@
 /*
 ** heapattach.h - what the parts of heapattach share:
 **
+**     apart.c     all is done in a child, which is left where a file system does not answer
 **     target.c    what was named: a process or a core, its states, and which of them is meant
 **     started.c   which of the processes that a process has started run Lua
 **     workers.c   --workers: the same of all of them
@@ -33,7 +34,8 @@ typedef struct request {
   uint64_t max;        /* 0: not said */
   const char *strings; /* as it was given; NULL: not said */
   lh_outside_options options;
-  bool workers;     /* of all that it has started, too */
+  bool workers;        /* of all that it has started, too */
+  lh_awaited *awaited; /* what is waited for, for this program's parent; NULL: it has none */
   char **arguments; /* of this program, to run it again; NULL: it is a child that asks a worker */
 } request;
 
@@ -83,6 +85,7 @@ typedef struct worker {
 
 /* The processes that a process has started and that run Lua 5.4. */
 typedef struct workers {
+  lh_awaited *awaited; /* as of the request */
   worker *of;
   size_t n;
   size_t n_started; /* with those that run no Lua, or were not looked at */
@@ -187,6 +190,9 @@ wait_end wait_until(const waiter *w, uint64_t ns);
 uint64_t next_tick(uint64_t start, uint64_t every_ns);
 
 /* }=================================================================================== */
+
+/* Returns in a child of this process, which ends as the child does. NULL: there is none. */
+lh_awaited *stand_apart(cli *c);
 
 int run_request(cli *c, const request *r);
 int ask_workers(cli *c, const request *r);

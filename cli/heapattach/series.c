@@ -130,7 +130,7 @@ static void tell(const series *s, const shot *shots, size_t n, const lh_outside_
   }
   cli_flush(s->c);
   if (!is_first || !leaves_workers_out(s->r)) return;
-  workers left_out = {0};
+  workers left_out = {.awaited = s->r->awaited};
   find_workers(s->c, s->subject.process_id, &left_out);
   tell_left_out(s->c, s->r, &left_out);
   free_workers(&left_out);
@@ -206,10 +206,12 @@ static void check_directory(cli *c, const request *r) {
   lh_file *file;
   lh_error error;
   cli_must(asprintf(&path, "%s%s.heapattach", directory, slash) >= 0 ? path : NULL);
+  lh_await_output(r->awaited, path);
   if (lh_create_file(&file, path, &error) != LH_OK)
     cli_die(c, NULL, "cannot write into '%s': %s", r->directory != NULL ? directory : ".",
             error.os_errno != 0 ? strerror(error.os_errno) : error.message);
   lh_discard_file(file); /* it had no name yet */
+  lh_await_end(r->awaited);
   free(path);
 }
 

@@ -22,7 +22,7 @@ void look_for_worker(cli *c, int64_t id, workers *w) {
   size_t n;
   lh_error error;
   cli_progress(c, "looking for Lua in %" PRId64, id);
-  if (lh_open_process(id, &target, &error) != LH_OK) {
+  if (lh_open_process_awaited(id, w->awaited, &target, &error) != LH_OK) {
     if (w->refused.code == LH_OK && !is_over(&error)) w->refused = error;
     return;
   }
@@ -63,7 +63,7 @@ static void print_all(const request *r) {
 }
 
 void tell_started(cli *c, const request *r, uint64_t process_id) {
-  workers w = {0};
+  workers w = {.awaited = r->awaited};
   find_workers(c, process_id, &w);
   if (w.n > 0) cli_say(c, "Lua 5.4 runs in what it has started:");
   for (size_t i = 0; i < w.n && i < MOST_SHOWN; i++) {

@@ -19,7 +19,10 @@ static char *numbered(const char *path, size_t number) {
 /* Said before anything is done to a process. */
 static void check_output(cli *c, const request *r) {
   char *first = is_all(r) ? numbered(r->file, 1) : NULL;
-  cli_check_writable(c, first != NULL ? first : r->file);
+  const char *path = first != NULL ? first : r->file;
+  lh_await_output(r->awaited, path);
+  cli_check_writable(c, path);
+  lh_await_end(r->awaited);
   free(first);
 }
 
@@ -162,7 +165,7 @@ static shot *plan_one(const subject *s, const request *r, lh_snapshot *after) {
 
 static void tell_all(const subject *s, const request *r, const shot *shots, size_t n,
                      const lh_outside_told *told) {
-  workers left_out = {0};
+  workers left_out = {.awaited = r->awaited};
   bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
   if (leaves_out) find_workers(s->c, s->process_id, &left_out);
   if (s->c->json) {
@@ -181,7 +184,9 @@ int take_once(cli *c, const request *r) {
   subject s;
   lh_outside_told told = {0};
   lh_error error;
+  lh_await_output(r->awaited, r->file);
   check_names(c, r);
+  lh_await_end(r->awaited);
   lh_snapshot *after = r->after != NULL && !is_all(r) ? cli_open(c, r->after) : NULL;
   check_output(c, r);
   subject_open(&s, c, r);

@@ -27,12 +27,12 @@ bool is_over(const lh_error *error) {
 
 /* {=== Opening ======================================================================= */
 
-static void open_process(subject *s) {
+static void open_process(subject *s, const request *r) {
   lh_error error;
   bool has_file = access(s->name, F_OK) == 0;
   if (!cli_read_number(s->name, &s->process_id) || s->process_id == 0 || s->process_id > INT32_MAX)
     cli_usage_error(s->c, "no process has the number %s", s->name);
-  if (lh_open_process((int64_t)s->process_id, &s->target, &error) == LH_OK) {
+  if (lh_open_process_awaited((int64_t)s->process_id, r->awaited, &s->target, &error) == LH_OK) {
     if (has_file) cli_say(s->c, "%s is the process; the file is ./%s", s->name, s->name);
     return;
   }
@@ -83,7 +83,7 @@ void subject_open(subject *s, cli *c, const request *r) {
   lh_error error;
   *s = (subject){.c = c, .name = r->target, .shown = cli_escape(r->target)};
   if (subject_is_process(s->name))
-    open_process(s);
+    open_process(s, r);
   else
     open_core(s);
   s->info = lh_describe_target(s->target);

@@ -35,6 +35,7 @@ static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t par
   own.file = file;
   own.after = after != NULL && access(after, F_OK) == 0 ? after : NULL;
   own.arguments = NULL; /* they would ask all again */
+  own.awaited = stand_apart(c);
   int status = cli_finish(c, run_request(c, &own));
   free(file);
   free(after);
@@ -79,7 +80,7 @@ static int ask_all(cli *c, const request *r, const workers *w) {
 }
 
 int ask_workers(cli *c, const request *r) {
-  workers w = {0};
+  workers w = {.awaited = r->awaited};
   uint64_t id;
   int status = CLI_NO;
   if (!cli_read_number(r->target, &id) || id == 0 || id > INT32_MAX)

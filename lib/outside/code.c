@@ -5,7 +5,9 @@
 ** The mirror has what a program wrote. To run on it also needs its code and constants: what is
 ** mapped of the files that it executes, 2 MB for a plain interpreter, 100 MB for a big game; and
 ** the pages of their variables that it has not written yet, which are zero in the mirror. All of
-** that is copied while the program stands still, 1 ms for 5 MB.
+** that is copied while the program stands still, 1 ms for 5 MB. Pages that are yet to be read from
+** a file are read before, since its server may not answer: the program must not stand still for so
+** long.
 **
 ** In the child everything else that the program has mapped is there, but must not be touched:
 ** memory that it shares with others, files that it maps to read them, what is its kernel's. So a
@@ -88,6 +90,20 @@ static bool copy_pieces(lh_copied_code *code, const lh_memory *memory) {
   for (size_t i = 0; i < code->n && is_read; to += code->pieces[i++].bytes)
     is_read = memory->read(memory, code->pieces[i].start, to, code->pieces[i].bytes);
   return is_read;
+}
+
+/* A byte of each page is enough. Where that cannot be had is found again by who copies. */
+void lh_code_prepare(const lh_memory *memory) {
+  enum { PAGE = 4096 };
+  lh_copied_code code = {0};
+  bool is_read = list_pieces(&code, memory);
+  for (size_t i = 0; i < code.n && is_read; i++) {
+    const piece *p = &code.pieces[i];
+    char byte;
+    for (uint64_t at = 0; at < p->bytes && is_read; at += PAGE)
+      is_read = memory->read(memory, p->start + at, &byte, 1);
+  }
+  lh_free(code.pieces);
 }
 
 lh_copied_code *lh_code_copy(const lh_memory *memory) {

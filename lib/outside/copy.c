@@ -85,7 +85,9 @@ static size_t count_processors(void) {
 
 bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans *written,
                      uint64_t *copied) {
-  copying c = {.memory = memory,
+  lh_memory of_threads = *memory;
+  of_threads.awaited = NULL; /* written pages are in no file */
+  copying c = {.memory = &of_threads,
                .mirrored = mirrored,
                .lock = PTHREAD_MUTEX_INITIALIZER,
                .written = written};
@@ -93,7 +95,7 @@ bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans
   size_t n = 0, most = count_processors(), worth = lh_spans_bytes(mirrored) / WORTH_A_THREAD;
   if (most > MOST_THREADS) most = MOST_THREADS;
   if (most > worth) most = worth;
-  lh_pages_begin(&c.pages, memory);
+  lh_pages_begin(&c.pages, c.memory);
   while (n + 1 < most && pthread_create(&threads[n], NULL, copy_spans, &c) == 0) n++;
   (void)copy_spans(&c);
   while (n > 0) (void)pthread_join(threads[--n], NULL);

@@ -25,6 +25,7 @@
 **     mirror.c      the target's memory at its own addresses in this process; room.c says whether
 **                   there is memory for that; copy.c copies it;
 **                   spans.c: lists of addresses
+**     awaited.c     which file is waited for, whose server may never answer
 **     way.c         runs this program again where its memory is not in the way
 **     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go
 **     running.c     which thread of a state runs, and what of its stack lives
@@ -74,6 +75,7 @@ typedef struct lh_memory {
   int64_t process_id;     /* of whom read() reads */
   int fd;                 /* a core's file, or /proc/PID/mem; -1 */
   const sigset_t *before; /* signals are held while it is read, and these were before; NULL */
+  lh_awaited *awaited;    /* where it is said what is waited for; NULL: nowhere */
 } lh_memory;
 
 /* The region that holds an address; NULL: none. O(log n). */
@@ -113,7 +115,7 @@ struct lh_target {
 };
 
 /* process.c, core.c: open; *target is cleared before. */
-int lh_process_open(int64_t process_id, lh_target *target, lh_error *error);
+int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error);
 int lh_core_open(const char *path, lh_target *target, lh_error *error);
 
 /* The core's part of lh_target_free, after a failed lh_core_open, too: memory with its regions, and
@@ -213,12 +215,6 @@ typedef struct lh_carried_mark {
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
 
-/* Which file is read, as long as it is. */
-typedef struct lh_reading {
-  uint64_t n;     /* odd while one is read */
-  char path[256]; /* of the last one, cut where it is long */
-} lh_reading;
-
 /* shot.c: one state of a mirror, written in a child of this process, so that a heap amid a change
 ** costs no more than the child. */
 typedef struct lh_mirrored {
@@ -235,7 +231,8 @@ typedef struct lh_mirrored {
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
   int64_t more_extra_bytes; /* in front of each thread, beyond the usual ones (structure.h) */
   char *silent_file;        /* of the target, to be filled in; NULL: all files answer */
-  lh_reading *reading;      /* in the child: what it reads just now, for its parent; NULL */
+  lh_awaited *reading;      /* in the child: what it reads just now, for its parent; NULL */
+  lh_awaited *writing;      /* the same of its output, for who waits for its parent; NULL */
 } lh_mirrored;
 
 /* Lua may have been amid a change that shows nowhere. A core by a fault was written where the
@@ -270,7 +267,7 @@ typedef struct lh_symbols lh_symbols;
 ** file is to be had, and is still the one that was mapped; it may be any bytes. At most some ms for
 ** each file that is asked for first; but a file's server may never answer, so `reading` (NULL:
 ** nobody asks) tells which it is. `symbols` may be NULL. */
-lh_symbols *lh_symbols_open(const lh_target *target, lh_reading *reading);
+lh_symbols *lh_symbols_open(const lh_target *target, lh_awaited *reading);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);
 

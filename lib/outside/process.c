@@ -101,6 +101,7 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
   status->own_id = find_last_number(find_value(text, "NSpid"));
   status->capabilities = strtoull(find_value(text, "CapEff"), NULL, 16);
   status->threads = strtoull(find_value(text, "Threads"), NULL, 10);
+  status->switches = strtoull(find_value(text, "voluntary_ctxt_switches"), NULL, 10);
   status->state = *find_value(text, "State");
   status->has_memory = *find_value(text, "VmSize") != '\0';
   status->is_of_kernel = !status->has_memory && is_of_kernel(process_id);
@@ -145,15 +146,36 @@ static bool read_through_file(int fd, uint64_t address, void *out, size_t n) {
   return true;
 }
 
-static bool read_process(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+static bool read_now(const lh_memory *memory, uint64_t address, void *out, size_t n) {
   if (lh_process_read(memory->process_id, address, out, n)) return true;
   bool is_forbidden = errno == ENOSYS || errno == EPERM;
   return is_forbidden && memory->fd >= 0 && read_through_file(memory->fd, address, out, n);
 }
 
-bool lh_process_read_copy(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+static bool read_copy_now(const lh_memory *memory, uint64_t address, void *out, size_t n) {
   return memory->fd >= 0 ? read_through_file(memory->fd, address, out, n)
                          : lh_process_read(memory->process_id, address, out, n);
+}
+
+/* Of a file that is mapped a page may first have to be read from it. */
+static bool read_awaited(const lh_memory *memory, uint64_t address, void *out, size_t n,
+                         bool (*read)(const lh_memory *, uint64_t, void *, size_t)) {
+  const lh_memory_region *region = memory->awaited ? lh_region_at(memory, address) : NULL;
+  lh_awaited *awaited = region && region->path[0] == '/' ? memory->awaited : NULL;
+  lh_await(awaited, awaited ? region->path : "");
+  bool is_read = read(memory, address, out, n);
+  int os_errno = errno;
+  lh_await_end(awaited);
+  errno = os_errno;
+  return is_read;
+}
+
+static bool read_process(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+  return read_awaited(memory, address, out, n, read_now);
+}
+
+bool lh_process_read_copy(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+  return read_awaited(memory, address, out, n, read_copy_now);
 }
 
 /* }=================================================================================== */
@@ -311,15 +333,17 @@ int lh_process_refresh(lh_target *target, lh_error *error) {
 
 /* Its command line, with spaces between what was given, and the path of its program. */
 static bool read_names(lh_target *target) {
-  char text[PROGRAM_BYTES];
+  char text[PROGRAM_BYTES], path[64];
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", target->process_id);
+  lh_await(target->memory.awaited, path); /* it is memory of the process */
   ssize_t n = lh_process_text(target->process_id, "cmdline", text, sizeof text);
+  lh_await_end(target->memory.awaited);
   while (n > 0 && text[n - 1] == '\0') n--;
   for (ssize_t i = 0; i < n; i++) {
     if (text[i] == '\0') text[i] = ' ';
   }
   text[n < 0 ? 0 : n] = '\0';
   target->program = lh_copy_text(text);
-  char path[64];
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/exe", target->process_id);
   n = readlink(path, text, sizeof text - 1);
   text[n < 0 ? 0 : n] = '\0';
@@ -338,10 +362,11 @@ static int check_kind(lh_target *target, lh_error *error) {
   return 0;
 }
 
-int lh_process_open(int64_t process_id, lh_target *target, lh_error *error) {
+int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error) {
   char path[64];
   target->process_id = process_id;
-  target->memory = (lh_memory){.read = read_process, .process_id = process_id, .fd = -1};
+  target->memory =
+      (lh_memory){.read = read_process, .process_id = process_id, .fd = -1, .awaited = awaited};
   int code = check_kind(target, error);
   if (code < 0) return code;
   target->guard = lh_guard_begin((pid_t)process_id);

@@ -12,6 +12,7 @@ typedef struct lh_process_status {
   int64_t parent;        /* 0: none that can be seen here */
   int64_t tracer;        /* 0: none */
   uint64_t own_id;       /* in its own namespace */
+  uint64_t switches;     /* how often it gave the processor away, to wait */
   uint32_t users[4];     /* real, effective, saved, of the file system */
   uint64_t capabilities; /* CapEff */
   uint64_t threads;      /* how many it has */

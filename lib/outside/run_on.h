@@ -12,6 +12,10 @@
 
 typedef struct lh_copied_code lh_copied_code;
 
+/* Before the program stands still: has what will be copied of files read from them, for as long as
+** that takes. */
+void lh_code_prepare(const lh_memory *memory);
+
 /* While the program stands still. NULL: it cannot be had. */
 lh_copied_code *lh_code_copy(const lh_memory *memory);
 void lh_code_free(lh_copied_code *code); /* may be NULL */

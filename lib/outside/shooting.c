@@ -291,11 +291,14 @@ static void put_marks(lh_out *out, const shooting *s) {
   }
 }
 
-static void put_functions(lh_out *out, lh_function_set *functions, lh_symbols *symbols) {
+static void put_functions(const shooting *s, lh_function_set *functions, lh_symbols *symbols) {
+  lh_out *out = s->shot.walk.out;
   lh_out_uvarint(out, functions->n);
   for (size_t i = 0; i < functions->n; i++) {
     lh_code_name name = {0};
+    lh_await_end(s->mirrored->writing);
     if (!lh_symbols_find(symbols, functions->slots[i], &name)) name = (lh_code_name){0};
+    lh_await_output(s->mirrored->writing, s->request->path ? s->request->path : "");
     lh_out_uvarint(out, functions->slots[i]);
     put_text(out, name.symbol);
     put_text(out, name.library);
@@ -317,7 +320,7 @@ static void put_section(lh_walk *walk) {
   lh_out_u8(out, (s->mirrored->was_in_system_call ? LH_OUTSIDE_IN_CALL : 0) |
                      (is_in_doubt(s) ? LH_OUTSIDE_IN_DOUBT : 0));
   put_marks(out, s);
-  put_functions(out, &functions, symbols);
+  put_functions(s, &functions, symbols);
   lh_symbols_close(symbols);
 }
 
@@ -432,7 +435,7 @@ static int verify(const shooting *s, int fd, lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap: %s", fault.message);
 }
 
-static int write_file(shooting *s, lh_file *file, lh_error *error) {
+static int write_now(shooting *s, lh_file *file, lh_error *error) {
   int rc = begin_shot(s, lh_file_write, file, error);
   if (rc < 0) return rc;
   if (!lh_shot_may_fit(&s->shot, file) || !lh_shot_put(&s->shot, file, &s->answer->taken)) {
@@ -444,6 +447,13 @@ static int write_file(shooting *s, lh_file *file, lh_error *error) {
   if (rc == LH_OK && !lh_file_finish(file)) {
     rc = lh_file_fail(&file->failure, s->request->path, error);
   }
+  return rc;
+}
+
+static int write_file(shooting *s, lh_file *file, lh_error *error) {
+  lh_await_output(s->mirrored->writing, s->request->path);
+  int rc = write_now(s, file, error);
+  lh_await_end(s->mirrored->writing);
   return rc;
 }
 

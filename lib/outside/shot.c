@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "mirrored.h"
-#include "process.h"
 #include "stop.h"
 
 /* What the child tells. */
@@ -31,7 +30,7 @@ typedef struct report {
   int code;
   lh_error error;
   lh_shot_answer answer;
-  lh_reading reading;
+  lh_awaited reading;
 } report;
 
 /* {=== The child ===================================================================== */
@@ -50,6 +49,10 @@ static void confine(const lh_mirrored *m) {
 static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, const lh_outside_request *request,
                                      lh_file *file, report *r) {
   lh_mirrored m = *mirrored;
+  lh_target target = *m.target;
+  m.writing = target.memory.awaited;
+  target.memory.awaited = NULL; /* this process's parent waits for what it reads */
+  m.target = &target;
   m.reading = &r->reading;
   confine(&m);
   r->code = lh_shoot_here(&m, request, file, &r->answer, &r->error);
@@ -74,24 +77,14 @@ static int tell_end(const report *r, int status, lh_error *error) {
   return lh_amid_change(error);
 }
 
-/* Waits in the kernel: a child that gets no processor does not. */
-static bool sleeps(pid_t pid) {
-  lh_process_status status;
-  return lh_process_status_of(pid, &status) && status.state != 'R';
-}
-
-/* Until it ends (true), or was seen asleep in one and the same file for ten times in a row. */
-static bool wait_for_answer(pid_t pid, const lh_reading *reading) {
+/* Until it ends (true), or was seen in one and the same wait for a file for ten times in a row. */
+static bool wait_for_answer(pid_t pid, const lh_awaited *reading) {
   enum { EACH_MS = 500, MOST_TIMES = 10 };
-  uint64_t before = 0;
+  lh_await_watch watch = {0};
   struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
   bool goes_on = end.fd >= 0;
-  for (int times = 0; goes_on && times < MOST_TIMES;) {
+  while (goes_on && lh_await_look(&watch, reading) < MOST_TIMES)
     goes_on = poll(&end, 1, EACH_MS) <= 0;
-    uint64_t n = __atomic_load_n(&reading->n, __ATOMIC_ACQUIRE);
-    times = n == before && n % 2 == 1 && sleeps(pid) ? times + 1 : 0;
-    before = n;
-  }
   if (end.fd >= 0) (void)close(end.fd);
   return !goes_on;
 }
@@ -117,8 +110,10 @@ static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh
   bool ends = !m->silent_file || *m->silent_file || wait_for_answer(pid, &r->reading);
   int rc = ends ? tell_end(r, wait_for_end(pid), error) : leave_child(m, pid, r, error);
   if (request->path) {
+    lh_await_output(m->target->memory.awaited, request->path);
     lh_file_leave(file);
     if (!r->finished) lh_file_remove_left(file);
+    lh_await_end(m->target->memory.awaited);
   }
   return rc;
 }
@@ -146,9 +141,14 @@ static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *fil
 static int shoot_into_file(const lh_mirrored *m, lh_outside_request *request,
                            int64_t *more_extra_bytes, lh_error *error) {
   lh_file file = {.folder_fd = -1, .fd = -1};
+  lh_awaited *awaited = m->target->memory.awaited;
+  if (request->path) lh_await_output(awaited, request->path);
   int rc = request->path ? lh_file_open(&file, request->path, error) : LH_OK;
+  if (request->path) lh_await_end(awaited);
   if (rc == LH_OK) rc = shoot(m, request, &file, more_extra_bytes, error);
+  if (request->path) lh_await_output(awaited, request->path);
   if (request->path) lh_file_close(&file);
+  if (request->path) lh_await_end(awaited);
   return rc;
 }
 

@@ -128,6 +128,9 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   const char *hindrance = never_fork ? NULL : find_hindrance(s);
   s->stillness = LH_STILL_STOPPED;
   if (hindrance) told->no_fork = hindrance;
+  lh_let_signals(&s->signals);
+  lh_code_prepare(&s->target->memory);
+  lh_hold_signals(&(sigset_t){0});
   rc = lh_refuse_frozen(process, error);
   if (rc == LH_OK) rc = lh_stop_trace(&s->stop, process, &s->signals, error);
   if (rc == LH_OK) lh_stop_seek_calls(&s->stop);

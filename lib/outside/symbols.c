@@ -37,7 +37,7 @@ struct lh_symbols {
   module **modules;
   size_t n, capacity;
   uint64_t room; /* for what is kept of files */
-  lh_reading *reading;
+  lh_awaited *reading;
 };
 
 /* {=== Headers ======================================================================= */
@@ -126,17 +126,6 @@ static int open_module(const lh_target *target, const module *m, const lh_memory
                          : open_of_process(target->process_id, m, region);
 }
 
-static void begin_reading(const lh_symbols *symbols, const char *path) {
-  lh_reading *reading = symbols->reading;
-  if (!reading) return;
-  (void)snprintf(reading->path, sizeof reading->path, "%s", path);
-  (void)__atomic_add_fetch(&reading->n, 1, __ATOMIC_RELEASE);
-}
-
-static void end_reading(const lh_symbols *symbols) {
-  if (symbols->reading) (void)__atomic_add_fetch(&symbols->reading->n, 1, __ATOMIC_RELEASE);
-}
-
 static void read_symbols(lh_symbols *symbols, module *m, const lh_memory_region *region) {
   const lh_target *target = symbols->target;
   char root[64];
@@ -151,13 +140,13 @@ static void read_symbols(lh_symbols *symbols, module *m, const lh_memory_region 
 static const char *registered_name(lh_symbols *symbols, module *m, const lh_memory_region *region,
                                    uint64_t function) {
   if (!m->has_registered) {
-    begin_reading(symbols, m->path);
+    lh_await(symbols->reading, m->path);
     int fd = open_module(symbols->target, m, region);
     m->registered =
         lh_registered_read(&symbols->target->memory, m->path, &m->first, fd, &symbols->room);
     m->has_registered = true;
     if (fd >= 0) (void)close(fd);
-    end_reading(symbols);
+    lh_await_end(symbols->reading);
   }
   return lh_registered_at(m->registered, function);
 }
@@ -173,10 +162,10 @@ static module *module_of(lh_symbols *symbols, const lh_memory_region *region) {
   }
   symbols->modules[symbols->n++] = m;
   m->path = region->path;
-  begin_reading(symbols, m->path);
+  lh_await(symbols->reading, m->path);
   read_first_page(&symbols->target->memory, m->path, &m->first);
   if (m->first.n > 0) read_symbols(symbols, m, region);
-  end_reading(symbols);
+  lh_await_end(symbols->reading);
   return m;
 }
 
@@ -200,7 +189,7 @@ static void copy_symbol(lh_code_name *name, const char *symbol, size_t n) {
   name->symbol[n] = '\0';
 }
 
-lh_symbols *lh_symbols_open(const lh_target *target, lh_reading *reading) {
+lh_symbols *lh_symbols_open(const lh_target *target, lh_awaited *reading) {
   lh_symbols *symbols = lh_alloc_zeroed(1, sizeof *symbols);
   if (symbols)
     *symbols = (lh_symbols){.target = target, .room = LH_SYMBOLS_ROOM, .reading = reading};

@@ -22,10 +22,16 @@ static int hand_out(int code, lh_target *made, lh_target **out) {
   return code;
 }
 
-int lh_open_process(int64_t process_id, lh_target **target, lh_error *error) {
+int lh_open_process_awaited(int64_t process_id, lh_awaited *awaited, lh_target **target,
+                            lh_error *error) {
   lh_target *made;
   int code = open_target(target, &made, error);
-  return code < 0 ? code : hand_out(lh_process_open(process_id, made, error), made, target);
+  return code < 0 ? code
+                  : hand_out(lh_process_open(process_id, awaited, made, error), made, target);
+}
+
+int lh_open_process(int64_t process_id, lh_target **target, lh_error *error) {
+  return lh_open_process_awaited(process_id, NULL, target, error);
 }
 
 int lh_open_core(const char *path, lh_target **target, lh_error *error) {

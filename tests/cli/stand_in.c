@@ -145,7 +145,27 @@ void lh_make_way_again(char **arguments) {
   fprintf(stderr, "%s again\n", arguments[1]);
 }
 
-int lh_open_process(int64_t process_id, lh_target **target, lh_error *error) {
+void lh_await(lh_awaited *awaited, const char *path) {
+  (void)awaited;
+  (void)path;
+}
+
+void lh_await_output(lh_awaited *awaited, const char *path) {
+  lh_await(awaited, path);
+}
+
+void lh_await_end(lh_awaited *awaited) {
+  lh_await(awaited, "");
+}
+
+unsigned lh_await_look(lh_await_watch *watch, const lh_awaited *awaited) {
+  (void)awaited;
+  return watch->times;
+}
+
+int lh_open_process_awaited(int64_t process_id, lh_awaited *awaited, lh_target **target,
+                            lh_error *error) {
+  (void)awaited;
   int code = open_target(target, error);
   if (code == LH_OK) (*target)->process_id = (uint64_t)process_id;
   return code;

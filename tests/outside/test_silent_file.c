@@ -1,8 +1,9 @@
 /*
-** test_silent_file.c - a program whose file is on a file system that does not answer any more.
+** test_silent_file.c - a program whose file is on a file system that does not answer any more, or a
+** snapshot that goes to one.
 **
-** This process is the server of that file system (FUSE), which has one file, the interpreter. Who
-** waits for its answer can be ended by no signal.
+** This process is the server of that file system (FUSE), which has one file, the interpreter, and
+** takes one more. Who waits for its answer can often be ended by no signal.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +26,17 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/outside.h"
+#include "outside/process.h"
 
 /* {=== The server ==================================================================== */
 
 typedef struct server {
   int fuse, interpreter;
-  volatile int *is_silent; /* shared: files that are opened from now on are not answered */
+  struct shared {
+    volatile uint32_t unanswered; /* this request, from now on (FUSE_OPEN); 0: none */
+    volatile bool is_asked;       /* it was made */
+    lh_awaited awaited;           /* by who looks at the program */
+  } * shared;
 } server;
 
 typedef struct answer {
@@ -41,20 +46,24 @@ typedef struct answer {
     struct fuse_entry_out entry;
     struct fuse_attr_out attributes;
     struct fuse_open_out open;
+    struct {
+      struct fuse_entry_out entry;
+      struct fuse_open_out open;
+    } created;
     char bytes[1 << 17];
   } is;
 } answer;
 
-enum { THE_FILE = FUSE_ROOT_ID + 1 };
+enum { THE_FILE = FUSE_ROOT_ID + 1, THE_OUTPUT };
 
 static struct fuse_attr attributes_of(const server *s, uint64_t node) {
   struct stat st;
-  bool is_file = node == THE_FILE;
+  bool is_file = node != FUSE_ROOT_ID;
   (void)fstat(s->interpreter, &st);
   return (struct fuse_attr){.ino = node,
                             .mode = is_file ? S_IFREG | 0755 : S_IFDIR | 0755,
                             .nlink = 1,
-                            .size = is_file ? (uint64_t)st.st_size : 0};
+                            .size = node == THE_FILE ? (uint64_t)st.st_size : 0};
 }
 
 static size_t read_file(const server *s, const struct fuse_read_in *wanted, answer *a) {
@@ -62,25 +71,43 @@ static size_t read_file(const server *s, const struct fuse_read_in *wanted, answ
   return n < 0 ? 0 : (size_t)n;
 }
 
+/* Whatever the kernel has of the file. */
+static void forget_file(const server *s) {
+  struct {
+    struct fuse_out_header header;
+    struct fuse_notify_inval_inode_out inode;
+  } forget = {{sizeof forget, FUSE_NOTIFY_INVAL_INODE, 0}, {THE_FILE, 0, 0}};
+  if (write(s->fuse, &forget, sizeof forget) < 0 && errno != ENOENT) _exit(1); /* it has none */
+}
+
 /* How many bytes an answer has; -1: there is none. */
 static ssize_t answer_request(const server *s, const struct fuse_in_header *in, answer *a) {
   const void *argument = in + 1;
+  if (in->opcode == s->shared->unanswered) {
+    s->shared->is_asked = true;
+    return -1;
+  }
   switch (in->opcode) {
     case FUSE_INIT:
       a->is.init = (struct fuse_init_out){.major = 7, .minor = 31, .max_write = 1 << 16};
       return sizeof a->is.init;
     case FUSE_LOOKUP:
+      if (strcmp(argument, "forget") == 0) forget_file(s);
       if (strcmp(argument, "lua") != 0) break;
       a->is.entry = (struct fuse_entry_out){.nodeid = THE_FILE, .attr = attributes_of(s, THE_FILE)};
       return sizeof a->is.entry;
     case FUSE_GETATTR:
       a->is.attributes = (struct fuse_attr_out){.attr = attributes_of(s, in->nodeid)};
       return sizeof a->is.attributes;
-    case FUSE_OPEN:
-      if (*s->is_silent) return -1;
-      a->is.open = (struct fuse_open_out){0};
-      return sizeof a->is.open;
+    case FUSE_OPEN: a->is.open = (struct fuse_open_out){0}; return sizeof a->is.open;
     case FUSE_READ: return (ssize_t)read_file(s, argument, a);
+    case FUSE_CREATE:
+      a->is.created.entry =
+          (struct fuse_entry_out){.nodeid = THE_OUTPUT, .attr = attributes_of(s, THE_OUTPUT)};
+      a->is.created.open = (struct fuse_open_out){0};
+      return sizeof a->is.created;
+    case FUSE_UNLINK:
+    case FUSE_RELEASE: return 0;
     case FUSE_FORGET:
     case FUSE_BATCH_FORGET: return -1;
     default: break;
@@ -133,10 +160,11 @@ static int open_interpreter(void) {
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Waits for its input for ever; `ready` is what it prints before. */
-static pid_t start_program(void) {
+/* Prints a line, and then does what is told: waits for its input for ever. */
+static pid_t start_program(const char *program, const char *then) {
   int in[2], out[2];
-  char ready;
+  char ready, text[256];
+  (void)snprintf(text, sizeof text, "print '' io.stdout:flush() %s", then);
   assert_int_equal(pipe(in), 0);
   assert_int_equal(pipe(out), 0);
   pid_t id = fork();
@@ -144,7 +172,7 @@ static pid_t start_program(void) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)dup2(in[0], STDIN_FILENO);
     (void)dup2(out[1], STDOUT_FILENO);
-    (void)execl("silent/lua", "lua", "-e", "print '' io.stdout:flush() io.read()", (char *)NULL);
+    (void)execlp(program, "lua", "-e", text, (char *)NULL);
     _exit(1);
   }
   (void)close(out[1]);
@@ -152,6 +180,52 @@ static pid_t start_program(void) {
   (void)close(out[0]);
   return id;
 }
+
+/* A file system with a program of it that waits or computes. */
+typedef struct scene {
+  server server;
+  pid_t id, program;
+} scene;
+
+static const char WAITS[] = "io.read()", COMPUTES[] = "while true do end";
+
+static void begin_scene(scene *s, const char *program, const char *then) {
+  enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
+  *s = (scene){.id = -1, .server.interpreter = open_interpreter()};
+  s->server.shared = mmap(NULL, sizeof *s->server.shared, ACCESS, KIND, -1, 0);
+  if (s->server.interpreter < 0 || !begin_server(&s->server, &s->id)) {
+    (void)rmdir("silent");
+    skip();
+  }
+  s->program = start_program(program, then);
+}
+
+static void end_scene(const scene *s) {
+  (void)kill(s->program, SIGKILL);
+  (void)kill(s->id, SIGKILL);
+  (void)waitpid(s->id, NULL, 0);
+  (void)waitpid(s->program, NULL, 0);
+  (void)umount2("silent", MNT_DETACH);
+  (void)rmdir("silent");
+}
+
+/* What was read of the file is forgotten, and a request is not answered from now on. */
+static void fall_silent(const scene *s, uint32_t request) {
+  assert_int_equal(access("silent/forget", F_OK), -1);
+  s->server.shared->unanswered = request;
+}
+
+static void wait_for_request(const scene *s) {
+  while (!s->server.shared->is_asked) (void)usleep(1000);
+}
+
+static bool is_traced(pid_t id) {
+  lh_process_status status;
+  assert_true(lh_process_status_of(id, &status));
+  return status.tracer != 0 || status.state == 't';
+}
+
+/* {=== The library ==================================================================== */
 
 static void take(pid_t process, lh_outside_request *request, lh_outside_told *told) {
   lh_target *target;
@@ -173,30 +247,157 @@ static void take(pid_t process, lh_outside_request *request, lh_outside_told *to
 
 static void a_snapshot_without_names(void **state) {
   (void)state;
-  pid_t id = -1;
   lh_outside_request request = {.path = "a"};
   lh_outside_told told;
-  server s = {.interpreter = open_interpreter()};
-  s.is_silent = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (s.interpreter < 0 || !begin_server(&s, &id)) {
-    (void)rmdir("silent");
-    skip();
-  }
-  pid_t program = start_program();
-  *s.is_silent = 1;
-  take(program, &request, &told);
-  (void)kill(program, SIGKILL);
-  (void)kill(id, SIGKILL);
-  (void)waitpid(id, NULL, 0);
-  (void)waitpid(program, NULL, 0);
-  (void)umount2("silent", MNT_DETACH);
+  scene s;
+  begin_scene(&s, "silent/lua", WAITS);
+  fall_silent(&s, FUSE_OPEN);
+  take(s.program, &request, &told);
+  end_scene(&s);
   (void)unlink("a");
-  (void)rmdir("silent");
 }
+
+static _Noreturn void stop_and_count(const scene *s) {
+  lh_target *target;
+  lh_found_state *states;
+  size_t n;
+  const lh_outside_options options = {.never_fork = true};
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (lh_open_process_awaited(s->program, &s->server.shared->awaited, &target, NULL) < 0 ||
+      lh_find_states(target, &states, &n, NULL) < 0)
+    _exit(1);
+  lh_outside_request request = {.state = states[0].address};
+  fall_silent(s, FUSE_READ);
+  (void)lh_take_outside(target, &request, 1, &options, NULL, NULL);
+  _exit(0);
+}
+
+/* It computes, so its code is wanted. */
+static void the_program_does_not_stand_still_for_it(void **state) {
+  (void)state;
+  scene s;
+  begin_scene(&s, "silent/lua", COMPUTES);
+  pid_t child = fork();
+  if (child == 0) stop_and_count(&s);
+  for (lh_await_watch watch = {0}; lh_await_look(&watch, &s.server.shared->awaited) < 3;)
+    (void)usleep(100000);
+  assert_true(s.server.shared->is_asked);
+  assert_non_null(strstr(s.server.shared->awaited.path, "/silent/lua"));
+  assert_false(is_traced(s.program));
+  (void)kill(child, SIGKILL);
+  end_scene(&s);
+  (void)waitpid(child, NULL, 0);
+}
+
+/* }=================================================================================== */
+
+/* {=== The command ==================================================================== */
+
+typedef struct command {
+  pid_t id;
+  FILE *messages;
+} command;
+
+/* The one that is built beside these tests, build/TREE/tests/test_silent_file. */
+static void start_command(command *c, pid_t process, const char *option, const char *argument) {
+  char path[4096 + 64], number[16], *name;
+  int ends[2];
+  assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+  ssize_t n = readlink("/proc/self/exe", path, 4096);
+  assert_true(n > 0);
+  path[n] = '\0';
+  for (int i = 0; i < 3 && (name = strrchr(path, '/')); i++) *name = '\0';
+  (void)strcat(path, "/bin/heapattach");
+  (void)snprintf(number, sizeof number, "%d", (int)process);
+  c->id = fork();
+  if (c->id == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)dup2(ends[1], STDERR_FILENO);
+    (void)execl(path, "heapattach", option, argument ? argument : number, argument ? number : NULL,
+                (char *)NULL);
+    _exit(1);
+  }
+  (void)close(ends[1]);
+  c->messages = fdopen(ends[0], "r");
+}
+
+static void expect_message(const command *c, const char *text) {
+  char line[1024] = "";
+  (void)fgets(line, sizeof line, c->messages);
+  if (!strstr(line, text)) fail_msg("'%s' is not in '%s'", text, line);
+}
+
+/* How it ends. */
+static int end_of(const command *c) {
+  int status;
+  (void)fclose(c->messages);
+  assert_int_equal(waitpid(c->id, &status, 0), c->id);
+  return status;
+}
+
+static void a_page_that_does_not_come(void **state) {
+  (void)state;
+  scene s;
+  command c;
+  begin_scene(&s, "silent/lua", WAITS);
+  fall_silent(&s, FUSE_READ);
+  for (int i = 0; i < 2; i++) {
+    start_command(&c, s.program, i == 0 ? "--list" : "-o", i == 0 ? NULL : "a");
+    expect_message(&c, "/silent/lua' does not answer");
+    int status = end_of(&c);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+    assert_false(is_traced(s.program));
+    assert_int_equal(access("a", F_OK), -1);
+  }
+  end_scene(&s);
+}
+
+static void a_signal_ends_it(void **state) {
+  (void)state;
+  static const int signals[] = {SIGTERM, SIGINT};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    scene s;
+    command c;
+    begin_scene(&s, "silent/lua", WAITS);
+    fall_silent(&s, FUSE_READ);
+    start_command(&c, s.program, "--list", NULL);
+    wait_for_request(&s);
+    (void)kill(c.id, signals[i]);
+    int status = end_of(&c);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+    assert_false(is_traced(s.program));
+    end_scene(&s);
+  }
+}
+
+/* Asked for its folder's entry, or while it is written. */
+static void an_output_that_is_not_taken(void **state) {
+  (void)state;
+  static const uint32_t requests[] = {FUSE_LOOKUP, FUSE_WRITE};
+  for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+    scene s;
+    command c;
+    begin_scene(&s, "lua5.4", WAITS);
+    fall_silent(&s, requests[i]);
+    start_command(&c, s.program, "-o", "silent/a");
+    expect_message(&c, "waiting for the file system of 'silent/a'");
+    (void)kill(c.id, SIGTERM);
+    int status = end_of(&c);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    assert_false(is_traced(s.program));
+    end_scene(&s);
+  }
+}
+
+/* }=================================================================================== */
 
 int main(int argc, char **arguments) {
   (void)argc;
   lh_make_way(arguments);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_snapshot_without_names)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_snapshot_without_names),
+                                     cmocka_unit_test(the_program_does_not_stand_still_for_it),
+                                     cmocka_unit_test(a_page_that_does_not_come),
+                                     cmocka_unit_test(a_signal_ends_it),
+                                     cmocka_unit_test(an_output_that_is_not_taken)};
   return folder_run(tests);
 }

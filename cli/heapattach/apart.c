@@ -1,0 +1,122 @@
+/*
+** apart.c - heapattach does its work in a child of its own, which it can leave.
+**
+** The work reads pages of files that a process has mapped, and writes a file. The server of such a
+** file may never answer (a dead NFS server, a FUSE file system), and who waits for it may be beyond
+** all signals. So this parent looks at what its child waits for: it gives up a file of the process
+** after five seconds, and one that is written after ten minutes, of which it tells before; a signal
+** that ends this program ends it at once. What the child leaves behind then is taken away by its
+** guard (lib/outside/guard.c). Else signals go to the child, and its end is this program's own.
+*/
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heapattach/heapattach.h"
+
+/* {=== Signals ======================================================================= */
+
+static volatile sig_atomic_t child_id, told_to_end;
+
+/* What a terminal sends, the child gets too. */
+static void hand_on(int number, siginfo_t *info, void *context) {
+  (void)context;
+  told_to_end = number;
+  if (info->si_code <= 0) (void)kill((pid_t)child_id, number);
+}
+
+static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { N_ENDINGS = sizeof endings / sizeof *endings };
+
+/* One that is ignored, as under nohup, stays so. */
+static void take_signals(void) {
+  struct sigaction action = {.sa_sigaction = hand_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+  for (size_t i = 0; i < N_ENDINGS; i++) {
+    struct sigaction before;
+    (void)sigaction(endings[i], NULL, &before);
+    if (before.sa_handler != SIG_IGN) (void)sigaction(endings[i], &action, NULL);
+  }
+}
+
+static _Noreturn void end_by(int number) {
+  sigset_t all;
+  (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the child's is enough */
+  (void)signal(number, SIG_DFL);
+  (void)sigemptyset(&all);
+  (void)sigprocmask(SIG_SETMASK, &all, NULL);
+  (void)raise(number);
+  _exit(128 + number);
+}
+
+/* }=================================================================================== */
+
+enum { LOOK_MS = 500, SECOND = 1000 / LOOK_MS };
+
+/* False: it is to be left. */
+static bool goes_on(cli *c, const lh_awaited *awaited, unsigned looks) {
+  enum { IF_TOLD_TO_END = SECOND, MOST = 5 * SECOND, MOST_OF_OUTPUT = 600 * SECOND };
+  if (told_to_end && looks >= IF_TOLD_TO_END) return false;
+  if (awaited->is_output && looks == MOST) {
+    c->progress_shown = c->progress_terminal;
+    cli_say(c, "waiting for the file system of '%s', which does not answer", awaited->path);
+  }
+  return looks < (awaited->is_output ? MOST_OF_OUTPUT : MOST);
+}
+
+/* Until it has ended (true), or is to be left. */
+static bool wait_for(cli *c, pid_t child, const lh_awaited *awaited) {
+  struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
+  lh_await_watch watch = {0};
+  while (end.fd >= 0 && poll(&end, 1, LOOK_MS) <= 0) {
+    if (!goes_on(c, awaited, lh_await_look(&watch, awaited))) return false;
+  }
+  if (end.fd >= 0) (void)close(end.fd);
+  return true;
+}
+
+static _Noreturn void leave(cli *c, pid_t child, const lh_awaited *awaited) {
+  (void)kill(child, SIGKILL); /* with which its own children end */
+  if (told_to_end) end_by(told_to_end);
+  c->progress_shown = c->progress_terminal;
+  cli_die(c, NULL, "the file system of '%s' does not answer", awaited->path);
+}
+
+static _Noreturn void see_through(cli *c, pid_t child, const lh_awaited *awaited,
+                                  const sigset_t *before) {
+  int status = 0;
+  child_id = child;
+  take_signals();
+  (void)sigprocmask(SIG_SETMASK, before, NULL);
+  if (!wait_for(c, child, awaited)) leave(c, child, awaited);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  if (WIFSIGNALED(status)) end_by(WTERMSIG(status));
+  _exit(WEXITSTATUS(status));
+}
+
+lh_awaited *stand_apart(cli *c) {
+  enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
+  sigset_t before, held;
+  pid_t parent = getpid();
+  lh_awaited *awaited = mmap(NULL, sizeof *awaited, ACCESS, KIND, -1, 0);
+  if (awaited == MAP_FAILED) cli_must(NULL);
+  cli_flush(c); /* else both print it */
+  (void)sigemptyset(&held);
+  for (size_t i = 0; i < N_ENDINGS; i++) (void)sigaddset(&held, endings[i]);
+  (void)sigprocmask(SIG_BLOCK, &held, &before);
+  pid_t child = fork();
+  if (child > 0) see_through(c, child, awaited, &before);
+  (void)sigprocmask(SIG_SETMASK, &before, NULL);
+  if (child < 0) {
+    (void)munmap(awaited, sizeof *awaited);
+    return NULL;
+  }
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(CLI_FAILURE);
+  return awaited;
+}
