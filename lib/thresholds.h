@@ -1,6 +1,6 @@
 /*
-** thresholds.h - from which size on something is told: limits of answers that a user can notice. When
-** something counts as growing stands in graph/verdict.c.
+** thresholds.h - from which size on something is told: limits of answers that a user can notice.
+** When something counts as growing stands in graph/verdict.c.
 */
 #ifndef LUAHEAP_THRESHOLDS_H
 #define LUAHEAP_THRESHOLDS_H

@@ -96,7 +96,7 @@ typedef struct lh_whole_diff {
   lh_print *places; /* of groups, by lh_diff_group.place */
   uint32_t *alike;  /* the place with which that is counted, or itself */
   size_t n_places;
-  lh_strings names;         /* of classes */
+  lh_strings names; /* of classes */
 } lh_whole_diff;
 
 /* groups.c: objects, shallow_bytes and groups, of the objects with new_ones[id]; retained_bytes,

@@ -231,8 +231,8 @@ static char *read_file(const char *path) {
 static void put_marked(const char *line, size_t n, bool is_lua) {
   const char *at = memmem(line, n, ">>> ", 4), *end = line + n - 1;
   char name[32];
-  for (bool first = true; at != NULL && (at = memchr(at, ' ', (size_t)(end - at))) != NULL;
-       first = false) {
+  if (at == NULL) return;
+  for (bool first = true; (at = memchr(at, ' ', (size_t)(end - at))) != NULL; first = false) {
     if (sscanf(++at, "%31s", name) != 1) must(NULL);
     if (!first) putchar('\n');
     (is_lua ? put_lua : put_man)(stdout, must((void *)lh_find_question(name)));
