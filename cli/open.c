@@ -2,6 +2,7 @@
 ** open.c - opens a snapshot for a command, analyses and classifies it, and says meanwhile what is
 ** being done if that takes longer than a person notices (a file of 8 MB: a quarter of a second).
 */
+#include <malloc.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,9 +17,13 @@ static bool is_slow(const char *file, uint64_t *bytes) {
   return *bytes > SLOW_FILE_BYTES;
 }
 
+/* And malloc keeps no memory for each of them alone: that would be 64 MB of addresses for each. */
 unsigned cli_threads(void) {
   enum { MOST = 4 };
   cpu_set_t processors;
+#ifdef M_ARENA_MAX
+  (void)mallopt(M_ARENA_MAX, 1);
+#endif
   if (sched_getaffinity(0, sizeof processors, &processors) < 0) return 1;
   unsigned n = (unsigned)CPU_COUNT(&processors);
   return n < MOST ? n : MOST;

@@ -11,7 +11,9 @@
 
 #include "base.h"
 
-enum { MOST_THREADS = 16 };
+/* A thread's stack counts as memory that a process may write to (ulimit -d): 8 MB if nobody says
+** less, and the work has no recursion. */
+enum { MOST_THREADS = 16, STACK_BYTES = 1 << 20 };
 
 typedef struct team {
   lh_work work;
@@ -50,12 +52,15 @@ static unsigned count_helpers(unsigned threads, uint32_t n) {
 /* Returns how many of them run. */
 static unsigned start_helpers(team *t, pthread_t *helpers, unsigned most) {
   sigset_t all, before;
+  pthread_attr_t attributes;
   unsigned n = 0;
-  if (most == 0) return 0;
+  if (most == 0 || pthread_attr_init(&attributes) != 0) return 0;
+  (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  while (n < most && pthread_create(&helpers[n], NULL, take_part, t) == 0) n++;
+  while (n < most && pthread_create(&helpers[n], &attributes, take_part, t) == 0) n++;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  (void)pthread_attr_destroy(&attributes);
   return n;
 }
 
