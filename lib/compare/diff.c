@@ -128,11 +128,10 @@ static int prepare(lh_snapshot *snapshot, lh_error *error) {
   return code ? code : lh_classify(snapshot, error);
 }
 
-/* {=== Each by a thread of its own ==================================================== */
+/* {=== The older ones by a thread each ================================================= */
 
-/* What a comparison makes of one of the snapshots. In this order they are begun: so threads end at
-** about the same time, and one alone has done with the older ones before the youngest, which takes
-** most memory. */
+/* What a comparison makes of one of the snapshots. The older ones are done before the youngest is
+** begun: it takes most memory, and what all may take is bounded by their files. */
 enum { SIDE_B, SIDE_A, SIDE_C, SIDES };
 
 typedef struct side {
@@ -168,7 +167,8 @@ static int prepare_all(side sides[SIDES], lh_error *error) {
     side *s = &sides[i];
     s->is_dropped = s->snapshot && !s->is_whole && !s->snapshot->retained;
   }
-  (void)lh_for_each(sides[SIDE_C].snapshot->threads, SIDES, prepare_side, sides);
+  (void)lh_for_each(sides[SIDE_C].snapshot->threads, SIDE_C, prepare_side, sides);
+  (void)prepare_side(sides, SIDE_C);
   for (int i = 0; i < SIDES; i++) {
     const side *s = &sides[order[i]];
     if (s->code && error) *error = s->error;
