@@ -70,6 +70,15 @@ static void set_flag(lua_State *L, const char *key, bool value) {
 
 /* {=== Paths ========================================================================== */
 
+/* The table of values on top gets the subject, too, which the caller has: an object that waits for
+** its finalizer is not found in the collector's lists. */
+static void add_subject(lua_State *L, const hl_task *t) {
+  const lh_id *at = bsearch(&t->id, t->ids, t->n_ids, sizeof t->id, hl_compare_ids);
+  if (!at || hr_test(L, SUBJECT, hr_object_kind)) return;
+  lua_pushvalue(L, SUBJECT);
+  lua_rawseti(L, -2, at - t->ids + 1);
+}
+
 /* Pushes what the told steps of some paths lead to, all in one pass over the heap. */
 static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n_paths) {
   lh_step steps[LH_MOST_STEPS];
@@ -79,6 +88,7 @@ static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n
     for (size_t i = 0; i < n; i++) ids[t->n_ids++] = steps[i].target;
   }
   hl_push_values(L, t);
+  add_subject(L, t);
 }
 
 /* Pushes the list of steps: the reference, and the object that it leads to, which is in the table
