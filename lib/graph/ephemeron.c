@@ -11,8 +11,8 @@
 **
 ** Afterwards the live ones become ordinary edges from key to value (graph.c), and the heap is a
 ** plain graph to everything that follows: to dominators and retained sizes the key holds the value,
-** the table does not. Memory: 13 n + 20 for each ephemeron. Mostly the search for shortest paths tells
-** as much, and this is asked for the rest (graph.c).
+** the table does not. Memory: 13 n + 20 for each ephemeron. Mostly the search for shortest paths
+** tells as much, and this is asked for the rest (graph.c).
 */
 #include "graph.h"
 

@@ -3,8 +3,8 @@
 **
 ** The rows are a graph already, in which references that keep nothing alive are loops. What is left
 ** out by an analysis becomes a loop, too, as long as that analysis lasts; and of the ephemerons
-** those keep their edges whose table and key are both reachable. The search for shortest paths tells
-** that itself, if it meets each table before what is under a key; else ephemeron.c does.
+** those keep their edges whose table and key are both reachable. The search for shortest paths
+** tells that itself, if it meets each table before what is under a key; else ephemeron.c does.
 */
 #include "graph.h"
 

@@ -8,9 +8,9 @@
 **
 ** Where they do not, lh_exact_union looks at the candidates, which are in upper but not in lower.
 ** One of them stays if anything that stays refers to it: first those with a source outside of
-** upper, then what these refer to, and so on. What is left goes. A candidate goes if and only if its
-** immediate dominator does, unless a member lies between the two on its shortest path. Only these,
-** the joints, need their sources. That costs the set's part of upper and the edges into the
+** upper, then what these refer to, and so on. What is left goes. A candidate goes if and only if
+** its immediate dominator does, unless a member lies between the two on its shortest path. Only
+** these, the joints, need their sources. That costs the set's part of upper and the edges into the
 ** candidates, which is all of the heap at worst and little mostly. A file can be made in which a
 ** hundred thousand sets lie inside each other and each costs all of the heap: there lower is taken
 ** for the rest.
@@ -18,8 +18,8 @@
 ** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v,
 ** so on the tree's, so an interval in preorder meets it before v.
 **
-** Memory: 20 n, 4 for each member of a set whose bounds differ, for each edge to a joint and for each
-** candidate of a set.
+** Memory: 20 n, 4 for each member of a set whose bounds differ, for each edge to a joint and for
+** each candidate of a set.
 */
 #include "graph.h"
 
