@@ -16,7 +16,7 @@
 enum { LOOK_BACK = 4 };
 
 static bool can_link(const lh_snapshot *snapshot, lh_id id) {
-  unsigned type = snapshot->kind[id] & 15;
+  unsigned type = snapshot->kind[id] & LH_KIND_TYPE;
   return type != LH_TYPE_STRING && type != LH_TYPE_UPVALUE && !lh_is_plumbing(snapshot, id) &&
          snapshot->classes->of[id] != UINT32_MAX;
 }

@@ -248,7 +248,7 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
 
 /* Does the class of an object say what it is for, and may there be links between objects of it? */
 static bool can_be_linked(const lh_snapshot *snapshot, lh_id id) {
-  unsigned type = snapshot->kind[id] & 15;
+  unsigned type = snapshot->kind[id] & LH_KIND_TYPE;
   uint32_t class_index = snapshot->classes->of[id];
   return (type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA) && class_index != UINT32_MAX &&
          snapshot->classes->list[class_index].specific && lh_is_reachable(snapshot, id);

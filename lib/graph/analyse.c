@@ -32,7 +32,7 @@ static void sum_reach(lh_snapshot *snapshot) {
   lh_reach reach = {0};
   for (lh_id id = 1; id <= snapshot->n; id++) {
     uint64_t shallow_bytes = lh_shallow_bytes(snapshot, id);
-    unsigned type = snapshot->kind[id] & 15;
+    unsigned type = snapshot->kind[id] & LH_KIND_TYPE;
     if (snapshot->distance[id] != LH_UNREACHED) {
       reach.reachable_objects++;
       reach.reachable_bytes += shallow_bytes;

@@ -52,7 +52,7 @@ static unsigned penalty_of(uint8_t kind, bool is_registry) {
   static const uint8_t by_type[16] = {
       [LH_TYPE_CLOSURE] = 1, [LH_TYPE_THREAD] = 3, [LH_TYPE_PROTO] = 4};
   if (kind & LH_KIND_OWN) return 5;
-  return is_registry ? 2 : by_type[kind & 15];
+  return is_registry ? 2 : by_type[kind & LH_KIND_TYPE];
 }
 
 /* The first object is in the queue, whatever it is. */
@@ -152,7 +152,7 @@ static void reach_again(lh_search *search, const frontier *front, lh_id source, 
 ** this level hands it on from the next one. */
 static bool hands_names_on(const lh_search *search, const frontier *front, lh_id source) {
   return search->named_by && !(search->distance[source] & BY_THREAD) &&
-         (search->kind[source] & 15) != LH_TYPE_THREAD &&
+         (search->kind[source] & LH_KIND_TYPE) != LH_TYPE_THREAD &&
          named_at(search, front, source) != front->level;
 }
 

@@ -347,7 +347,7 @@ static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
     return e < end;
   }
   for (; e < end; e++) {
-    bool is_upvalue = (snapshot->kind[edge[e]] & 15) == LH_TYPE_UPVALUE;
+    bool is_upvalue = (snapshot->kind[edge[e]] & LH_KIND_TYPE) == LH_TYPE_UPVALUE;
     if (is_wanted(namer, is_upvalue ? content_of_upvalue(snapshot, edge[e]) : edge[e])) return true;
   }
   return false;

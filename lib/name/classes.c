@@ -355,7 +355,7 @@ static void assign(lh_namer *namer) {
       of[id] = UINT32_MAX;
       continue;
     }
-    bool is_string = (snapshot->kind[id] & 15) == LH_TYPE_STRING;
+    bool is_string = (snapshot->kind[id] & LH_KIND_TYPE) == LH_TYPE_STRING;
     uint32_t class_index = is_string ? of_strings : class_of_object(namer, id);
     of[id] = class_index;
     lh_class_entry *class = class_index != LH_NO_NUMBER ? &namer->classes->list[class_index] : NULL;
@@ -409,7 +409,7 @@ static void mark_plumbing(const lh_namer *namer) {
   const lh_id tables[] = {classes->registry, classes->globals, classes->loaded};
   uint8_t *kind = namer->snapshot->kind;
   for (lh_id id = 0; id <= namer->snapshot->n; id++)
-    if ((kind[id] & 15) == LH_TYPE_ROOT || (kind[id] & 15) == LH_TYPE_PROTO)
+    if ((kind[id] & LH_KIND_TYPE) == LH_TYPE_ROOT || (kind[id] & LH_KIND_TYPE) == LH_TYPE_PROTO)
       kind[id] |= LH_KIND_PLUMBING;
   for (int i = 0; i < 3; i++)
     if (tables[i] != LH_NO_OBJECT) kind[tables[i]] |= LH_KIND_PLUMBING;

@@ -172,7 +172,8 @@ static bool has_no_kind(const describer *d, lh_id table, lh_id first) {
   };
   const lh_snapshot *s = d->namer->snapshot;
   return s->shallow[table] <= BYTES_OF_TABLE + SAMPLED * BYTES_OF_ENTRY &&
-         OTHERS >> (s->kind[first] & 15) & 1 && d->namer->classes->of[first] != UINT32_MAX;
+         OTHERS >> (s->kind[first] & LH_KIND_TYPE) & 1 &&
+         d->namer->classes->of[first] != UINT32_MAX;
 }
 
 static lh_text_id contents_of(const describer *d, lh_id table) {

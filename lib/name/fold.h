@@ -82,7 +82,7 @@ static inline bool lh_tells_of_keys(const lh_snapshot *s, lh_id key, lh_id value
   enum {
     TELLS = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
   };
-  return TELLS >> (s->kind[value] & 15) & 1 && lh_is_string(s, key);
+  return TELLS >> (s->kind[value] & LH_KIND_TYPE) & 1 && lh_is_string(s, key);
 }
 
 /* The same of a reference by its number. */

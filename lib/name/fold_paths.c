@@ -71,7 +71,7 @@ static bool has_edges_of_map(const lh_snapshot *s, lh_id id) {
 static keys keys_of(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
   keys k = {.sense = LH_KEYS_MEAN};
-  if ((s->kind[id] & 15) != LH_TYPE_TABLE) return k;
+  if ((s->kind[id] & LH_KIND_TYPE) != LH_TYPE_TABLE) return k;
   k.sense = lh_key_sense_of(s, id);
   if (k.sense != LH_KEYS_DEPEND) return k;
   if (has_edges_of_map(s, id))

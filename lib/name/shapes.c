@@ -27,7 +27,7 @@ static void find_keys(lh_namer *namer, lh_id table, keys *k) {
   for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++) {
     lh_id key = s->edge[e];
     if (lh_label_kind(s->label[e]) != LH_EDGE_KEY) continue;
-    if ((s->kind[key] & 15) != LH_TYPE_STRING) {
+    if ((s->kind[key] & LH_KIND_TYPE) != LH_TYPE_STRING) {
       k->has_objects = true;
     } else if (!lh_namer_is_identifier(namer, key)) {
       k->has_strings = true;

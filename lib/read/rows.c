@@ -302,7 +302,7 @@ static void weaken_row(weakener *w, lh_id table, unsigned weakness) {
 static void weaken_tables(weakener *w) {
   lh_snapshot *s = w->s;
   for (lh_id id = 1; id <= s->n && !w->failed; id++) {
-    unsigned weakness = (s->kind[id] & 15) == LH_TYPE_TABLE ? lh_weakness(s, id) : 0;
+    unsigned weakness = (s->kind[id] & LH_KIND_TYPE) == LH_TYPE_TABLE ? lh_weakness(s, id) : 0;
     if (weakness) weaken_row(w, id, weakness);
   }
 }

@@ -28,8 +28,9 @@
 #include "luaheap_graph.h"
 #include "sites.h"
 
-/* kind[id]: lh_type in the low 4 bits, and */
+/* kind[id]: its lh_type in the low 4 bits, and */
 enum {
+  LH_KIND_TYPE = 0x0F,
   LH_KIND_DEAD = 0x10,
   LH_KIND_OWN = 0x20,
   LH_KIND_PLUMBING = 0x40, /* every program has it: registry, _G, modules, code (classes.c) */
@@ -265,7 +266,7 @@ struct lh_snapshot {
 #endif
 
 LH_COLUMN lh_type lh_type_of(const lh_snapshot *s, lh_id id) {
-  return id <= s->n ? (lh_type)(s->kind[id] & 15) : LH_TYPE_ROOT;
+  return id <= s->n ? (lh_type)(s->kind[id] & LH_KIND_TYPE) : LH_TYPE_ROOT;
 }
 
 LH_COLUMN bool lh_is_own(const lh_snapshot *s, lh_id id) {
