@@ -178,6 +178,6 @@ int main(int argc, char **argv) {
   parse_options(&c, &r, argc, argv);
   check_target(&c, &r, argc - optind, argv + optind);
   check(&c, &r);
-  r.awaited = stand_apart(&c);
+  r.awaited = stand_apart(&c, &r);
   return cli_finish(&c, r.workers ? ask_workers(&c, &r) : run_request(&c, &r));
 }
