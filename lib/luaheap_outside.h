@@ -96,17 +96,16 @@ lh_target_info lh_describe_target(const lh_target *target);
 
 /* ==== 2. States ===================================================================== */
 
-/* A Lua state as it was found, by structure. The texts live as long as the target, or until the
-** next lh_find_states. */
+/* A Lua state as it was found, by structure. */
 typedef struct lh_found_state {
-  uint64_t address;    /* of its main thread */
-  uint64_t id;         /* the state_id of its snapshots (lh_info) */
-  const char *release; /* "5.4.4", or "5.4" where nothing tells */
-  const char *script;  /* what it runs, as its program would say: arg[0], else the source of the
-                          function that its main thread is in, or was loaded last; "": unknown */
-  bool is_text;        /* the script has no name: this is its first line */
-  uint64_t gc_bytes;   /* collectgarbage("count") * 1024 */
-  bool has_luaheap;    /* the module was loaded into it */
+  uint64_t address;  /* of its main thread */
+  uint64_t id;       /* the state_id of its snapshots (lh_info) */
+  char release[16];  /* "5.4.4", or "5.4" where nothing tells */
+  char script[256];  /* what it runs, as its program would say: arg[0], else the source of the
+                        function that its main thread is in, or was loaded last; "": unknown */
+  bool is_text;      /* the script has no name: this is its first line */
+  uint64_t gc_bytes; /* collectgarbage("count") * 1024 */
+  bool has_luaheap;  /* the module was loaded into it */
 } lh_found_state;
 
 /* Finds all 5.4 states of a target, by ascending address, without stopping it. LH_EHOST: there is

@@ -22,8 +22,6 @@
 
 #include "heapattach/heapattach.h"
 
-/* {=== Signals ======================================================================= */
-
 static volatile sig_atomic_t child_id, told_to_end;
 
 static _Noreturn void end_by(int number) {
@@ -56,8 +54,6 @@ static void take_signals(void) {
     if (before.sa_handler != SIG_IGN) (void)sigaction(endings[i], &action, NULL);
   }
 }
-
-/* }=================================================================================== */
 
 enum { LOOK_MS = 500, SECOND = 1000 / LOOK_MS };
 

@@ -46,7 +46,7 @@ char *unused_name(const char *name);
 void print_request(FILE *out, const request *r);
 void print_choice(const request *r, const char *what);
 
-/* {=== What was named ================================================================ */
+/* ==== What was named ============================================================== */
 
 typedef struct subject {
   cli *c;
@@ -92,8 +92,8 @@ typedef struct workers {
   lh_error refused; /* why the first that may not be looked at may not; code LH_OK: none */
 } workers;
 
-/* Adds to what is there. A process that cannot be looked at, since a file system does not answer, is
-** told on stderr, and costs no more than five seconds. */
+/* Adds to what is there. A process that cannot be looked at, since a file system does not answer,
+** is told on stderr, and costs no more than five seconds. */
 void find_workers(cli *c, uint64_t process_id, workers *w);
 void look_for_worker(cli *c, int64_t id, workers *w); /* adds this process, if it runs Lua 5.4 */
 void free_workers(workers *w);
@@ -118,9 +118,7 @@ char *program_text(const char *program);
 /* The process has ended, or the state was closed: no more can be had of it. */
 bool is_over(const lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== Snapshots ====================================================================== */
+/* ==== Snapshots =================================================================== */
 
 /* A state, its file, and the older one. */
 typedef struct shot {
@@ -171,9 +169,7 @@ void json_state(cli_json *w, const lh_found_state *state);
 /* "What appeared and what went: heapdiff a b", of files of one state in the order of time. */
 void tell_questions(const char *const *files, size_t n);
 
-/* }=================================================================================== */
-
-/* {=== Waiting ======================================================================= */
+/* ==== Waiting ===================================================================== */
 
 typedef enum wait_end { WAIT_DUE, WAIT_ENDED, WAIT_LEFT } wait_end;
 
@@ -192,8 +188,6 @@ wait_end wait_until(const waiter *w, uint64_t ns);
 
 /* The next multiple of `every_ns` since `start` that is yet to come. */
 uint64_t next_tick(uint64_t start, uint64_t every_ns);
-
-/* }=================================================================================== */
 
 /* Returns in a child of this process, which ends as the child does. NULL: there is none. */
 lh_awaited *stand_apart(cli *c, const request *r);

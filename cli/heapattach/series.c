@@ -33,8 +33,6 @@ typedef struct series {
   size_t n_written;
 } series;
 
-/* {=== Members ======================================================================= */
-
 static member *member_of(series *s, const lh_found_state *state) {
   for (size_t i = 0; i < s->n_members; i++)
     if (s->members[i].id == state->id && s->members[i].address == state->address)
@@ -67,10 +65,6 @@ static void free_member(member *m) {
   lh_close(m->last);
   free(m->last_path);
 }
-
-/* }=================================================================================== */
-
-/* {=== Names ========================================================================= */
 
 /* Of the script that a state runs if that has a name, else of the program; as a part of a file's
 ** name that no terminal and no command takes for more than that. Freed by free. */
@@ -108,8 +102,6 @@ static char *next_file(const series *s, const lh_found_state *state, member *m) 
   free(name);
   return path;
 }
-
-/* }=================================================================================== */
 
 /* {=== Rounds ======================================================================== */
 

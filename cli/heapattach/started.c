@@ -1,8 +1,8 @@
 /*
 ** started.c - a process may have started others that run Lua: a shell that was typed to, a master
 ** with workers. So those that it started are looked at, and the ones that run Lua 5.4 are named,
-** with the command line to type. A child looks at each, so that one whose memory does not come costs
-** the others nothing (apart.c).
+** with the command line to type. A child looks at each, so that one whose memory does not come
+** costs the others nothing (apart.c).
 */
 #include <errno.h>
 #include <inttypes.h>

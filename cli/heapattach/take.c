@@ -9,8 +9,6 @@
 
 #include "heapattach/heapattach.h"
 
-/* {=== Files ========================================================================== */
-
 static char *numbered(const char *path, size_t number) {
   char *text;
   return cli_must(asprintf(&text, "%s-%zu", path, number) >= 0 ? text : NULL);
@@ -48,8 +46,6 @@ lh_snapshot *open_older(cli *c, const request *r, const char *path) {
   lh_await_end(r->awaited);
   return older;
 }
-
-/* }=================================================================================== */
 
 /* {=== Taking ======================================================================== */
 

@@ -161,8 +161,6 @@ static void print_look(const watch *w, const look *l) {
 
 /* }=================================================================================== */
 
-/* {=== JSON =========================================================================== */
-
 static void print_json(const watch *w, const look *l) {
   cli_json j = {.is_compact = true};
   cli_json_open(&j, NULL, '{');
@@ -182,8 +180,6 @@ static void print_json(const watch *w, const look *l) {
   }
   cli_json_close(&j, '}');
 }
-
-/* }=================================================================================== */
 
 static void show(watch *w, const look *l) {
   if (w->c->json) {

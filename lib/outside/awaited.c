@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "outside.h"
 
 static void put(lh_awaited *awaited, const char *path, bool is_output) {
   if (!awaited) return;

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process.h"
 #include "stop.h"
 
 enum { MOST_NS = 200000000, MOST_WHILE_OTHERS_ARE_HELD_NS = 2000000, MOST_TO_STOP_NS = 1000000000 };
@@ -95,7 +94,7 @@ static size_t look_at_runners(lh_stop *stop) {
     bool is_held = lh_thread_look(thread, LH_COURSE_CALL);
     if (is_held && thread->held == LH_HELD && thread->event == LH_EVENT_CALL &&
         !is_at_quiet_call(thread)) {
-      lh_thread_go_on(thread, LH_COURSE_CALL);
+      lh_thread_go_on(thread, LH_COURSE_CALL, 0);
       is_held = false;
     }
     n_running += !is_held;
@@ -113,8 +112,7 @@ static bool stop_runners(lh_stop *stop) {
   }
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
-    if (thread->held == LH_HELD_NOT)
-      all &= lh_thread_wait(stop->process, thread, LH_COURSE_STOP, until_ns);
+    if (thread->held == LH_HELD_NOT) all &= lh_thread_wait(thread, LH_COURSE_STOP, until_ns);
   }
   return all;
 }
@@ -129,8 +127,7 @@ static bool step_back(const lh_stop *stop, lh_thread *thread) {
       !is_behind_call(stop->process, &r))
     return true;
   lh_call_interrupt(thread);
-  bool is_held =
-      lh_thread_wait(stop->process, thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_STOP_NS);
+  bool is_held = lh_thread_wait(thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_STOP_NS);
   thread->held_ns = held_ns;
   return is_held;
 }
@@ -139,17 +136,17 @@ static bool step_back(const lh_stop *stop, lh_thread *thread) {
 static bool runs(pid_t process, const lh_thread *thread) {
   long call;
   uint64_t second_argument;
-  return lh_thread_state(process, thread->id) == 'R' &&
+  return lh_thread_state(thread->id) == 'R' &&
          !lh_call_of_sleeper(process, thread->id, &call, &second_argument);
 }
 
 /* A thread that was asked to stop goes on to its next call, unless it is at one. */
 static bool send_to_call(const lh_stop *stop, lh_thread *thread, uint64_t until_ns) {
   bool is_quiet;
-  if (!lh_thread_wait(stop->process, thread, LH_COURSE_STOP, until_ns) || thread->held != LH_HELD ||
+  if (!lh_thread_wait(thread, LH_COURSE_STOP, until_ns) || thread->held != LH_HELD ||
       may_stay(stop, thread, &is_quiet))
     return false;
-  lh_thread_go_on(thread, LH_COURSE_CALL);
+  lh_thread_go_on(thread, LH_COURSE_CALL, 0);
   return true;
 }
 
@@ -201,7 +198,7 @@ bool lh_stop_run_on(lh_stop *stop, bool *all_quiet) {
       *all_quiet &= is_quiet;
     } else {
       n_running++;
-      lh_thread_go_on(thread, LH_COURSE_CALL);
+      lh_thread_go_on(thread, LH_COURSE_CALL, 0);
     }
   }
   uint64_t until_ns = lh_now_ns() + MOST_WHILE_OTHERS_ARE_HELD_NS;

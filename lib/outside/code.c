@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "memory.h"
 #include "run_on.h"
 
 static const uint64_t MOST_BYTES = (uint64_t)128 << 20, KERNELS = (uint64_t)1 << 63;
@@ -32,12 +33,6 @@ struct lh_copied_code {
   char *copy; /* of all, one behind the other */
   uint64_t bytes;
 };
-
-static void *pointer(uint64_t address) {
-  return (void *)(uintptr_t)address;
-}
-
-/* {=== Copying ======================================================================= */
 
 static bool is_of_file(const lh_memory_region *r) {
   return r->path[0] == '/' && !(r->access & LH_REGION_SHARED);
@@ -122,10 +117,6 @@ void lh_code_free(lh_copied_code *code) {
   lh_free(code);
 }
 
-/* }=================================================================================== */
-
-/* {=== In the child ================================================================== */
-
 /* Maps what the program has mapped and the mirror has not. False: this process has something of
 ** its own there, or no room. Above all processes is one page of the kernel's, which is left out. */
 static bool map_rest(const lh_memory *memory, const lh_mirror *mirror) {
@@ -134,8 +125,8 @@ static bool map_rest(const lh_memory *memory, const lh_mirror *mirror) {
     const lh_memory_region *r = &memory->regions[i];
     if (lh_region_is_mirrored(r) && lh_mirror_has(mirror, r->start, r->end - r->start)) continue;
     if (r->start >= KERNELS) continue;
-    void *mapped = mmap(pointer(r->start), r->end - r->start, PROT_NONE, KIND, -1, 0);
-    if (mapped != pointer(r->start)) return false;
+    void *mapped = mmap(lh_pointer(r->start), r->end - r->start, PROT_NONE, KIND, -1, 0);
+    if (mapped != lh_pointer(r->start)) return false;
   }
   return true;
 }
@@ -146,11 +137,9 @@ bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh
   if (!map_rest(memory, mirror)) return false;
   for (size_t i = 0; i < code->n; from += code->pieces[i++].bytes) {
     const piece *p = &code->pieces[i];
-    if (mprotect(pointer(p->start), p->bytes, PROT_READ | PROT_WRITE) < 0) return false;
-    memcpy(pointer(p->start), from, p->bytes);
-    if (mprotect(pointer(p->start), p->bytes, p->access) < 0) return false;
+    if (mprotect(lh_pointer(p->start), p->bytes, PROT_READ | PROT_WRITE) < 0) return false;
+    memcpy(lh_pointer(p->start), from, p->bytes);
+    if (mprotect(lh_pointer(p->start), p->bytes, p->access) < 0) return false;
   }
   return true;
 }
-
-/* }=================================================================================== */

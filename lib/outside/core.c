@@ -35,8 +35,6 @@ bool lh_core_pread(int fd, void *out, size_t n, uint64_t offset) {
   return true;
 }
 
-/* {=== Memory ======================================================================== */
-
 /* Reads what the core lacks from the file that was mapped. Behind its end the page is zero. */
 static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out, size_t n) {
   struct stat status;
@@ -69,8 +67,6 @@ static bool read_memory(const lh_memory *memory, uint64_t address, void *out, si
   }
   return true;
 }
-
-/* }=================================================================================== */
 
 /* {=== Segments ====================================================================== */
 

@@ -65,7 +65,7 @@ int lh_open_mapped(const char *path);
 /* mapped.c: opens the files that the regions are of, and counts those that are not there. */
 int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error);
 
-/* arguments.c: the command line, with blanks between its words; false: it is not where it should
+/* notes.c: the command line, with blanks between its words; false: it is not where it should
 ** be. */
 bool lh_core_arguments(const lh_core *core, const lh_memory *memory, char *out, size_t size);
 

@@ -6,8 +6,6 @@
 
 #include "core.h"
 
-/* {=== By how it begins ============================================================== */
-
 typedef struct beginning {
   const char *bytes;
   size_t n;
@@ -82,10 +80,6 @@ int lh_refuse_foreign(const char *name, const uint8_t *head, size_t n, lh_error 
                  name);
 }
 
-/* }=================================================================================== */
-
-/* {=== By its header ================================================================= */
-
 #if defined __x86_64__
 enum { HERE = EM_X86_64 };
 #elif defined __aarch64__
@@ -132,5 +126,3 @@ int lh_check_core_kind(const char *name, const Elf64_Ehdr *header, lh_error *err
   if (header->e_machine != HERE) return fail_machine(name, machine_name(header->e_machine), error);
   return LH_OK;
 }
-
-/* }=================================================================================== */

@@ -19,28 +19,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "process.h"
 #include "stop.h"
-
-struct lh_guard {
-  pid_t id;
-  int pipe; /* the end of this process */
-  lh_guarded *guarded;
-};
-
-/* {=== The guard ===================================================================== */
-
-/* The mask of signals behind a label of /proc/PID/status. */
-static uint64_t read_mask(const char *text, const char *label) {
-  const char *at = strstr(text, label);
-  return at ? strtoull(at + strlen(label), NULL, 16) : 0;
-}
 
 /* For how long may a signal wait that should end a process: one that is held and handled, as long
 ** as copies of a big process take. 0: none waits. */
@@ -48,13 +31,11 @@ static unsigned most_seconds(pid_t process) {
   enum { SECONDS = 5, SECONDS_IF_HANDLED = 60 };
   const uint64_t ends = (uint64_t)1 << (SIGINT - 1) | (uint64_t)1 << (SIGTERM - 1) |
                         (uint64_t)1 << (SIGHUP - 1) | (uint64_t)1 << (SIGQUIT - 1);
-  char text[4096];
-  if (lh_process_text(process, "status", text, sizeof text) <= 0) return 0;
-  uint64_t waits = read_mask(text, "\nSigPnd:\t") | read_mask(text, "\nShdPnd:\t");
-  uint64_t handled = read_mask(text, "\nSigBlk:\t") & read_mask(text, "\nSigCgt:\t");
-  waits &= ends & ~read_mask(text, "\nSigIgn:\t");
+  lh_process_status is;
+  if (!lh_process_status_of(process, &is)) return 0;
+  uint64_t waits = is.pending & ends & ~is.ignored;
   if (waits == 0) return 0;
-  return waits & ~handled ? SECONDS : SECONDS_IF_HANDLED;
+  return waits & ~(is.blocked & is.handled) ? SECONDS : SECONDS_IF_HANDLED;
 }
 
 static void watch(pid_t process, int pipe) {
@@ -103,8 +84,6 @@ static _Noreturn void become_guard(const lh_guarded *g, int pipe, pid_t process)
   _exit(0);
 }
 
-/* }=================================================================================== */
-
 lh_guard *lh_guard_begin(pid_t process) {
   int ends[2];
   pid_t own = getpid();
@@ -120,10 +99,6 @@ lh_guard *lh_guard_begin(pid_t process) {
   if (guard->id == 0) become_guard(g, ends[0], own);
   (void)close(ends[0]);
   return guard;
-}
-
-lh_guarded *lh_guarded_of(const lh_guard *guard) {
-  return guard->guarded;
 }
 
 void lh_guard_leave(const lh_guard *guard) {

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "states.h"
+#include "outside.h"
 
 /* A Lua in a file. */
 typedef struct found_lua {
@@ -26,8 +26,6 @@ typedef struct found_luas {
   found_lua of[MOST_LUAS];
   size_t n;
 } found_luas;
-
-/* {=== In a text ===================================================================== */
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -64,8 +62,6 @@ static void read_name(const char *text, char *name, size_t size) {
   bool is_ident = follows(text, "$LuaVersion: ") || follows(text, "$Lua: ");
   if (!is_ident && !(text[n] == '\0' && text[-1] == '\0')) *name = '\0';
 }
-
-/* }=================================================================================== */
 
 /* {=== In a mapping ================================================================== */
 
@@ -155,8 +151,7 @@ static bool is_ours(const found_lua *lua) {
   return strncmp(lua->name, "Lua ", LUA) == 0 && strncmp(lua->name + LUA, "5.4", 3) == 0;
 }
 
-void lh_identify_release(const lh_memory *memory, uint64_t library,
-                         char release[LH_RELEASE_BYTES]) {
+void lh_identify_release(const lh_memory *memory, uint64_t library, char *release, size_t size) {
   const lh_memory_region *only = library ? lh_region_at(memory, library) : NULL;
   found_luas luas;
   const char *found = NULL;
@@ -167,7 +162,7 @@ void lh_identify_release(const lh_memory *memory, uint64_t library,
     several = found && strcmp(found, luas.of[i].name) != 0;
     found = luas.of[i].name;
   }
-  (void)snprintf(release, LH_RELEASE_BYTES, "%s", found && !several ? found + LUA : "5.4");
+  (void)snprintf(release, size, "%s", found && !several ? found + LUA : "5.4");
 }
 
 static const char *base_name(const char *path) {

@@ -26,14 +26,12 @@
 ** alone. The copy stays the target's: it has the target's user, and executes no instruction of the
 ** program. A user can kill the copy, and then the attempt fails.
 */
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "process.h"
 #include "stop.h"
 
 #if defined __x86_64__
@@ -223,13 +221,13 @@ static const uint64_t MOST_TO_CALL_NS = 10000000000; /* a fork of a huge process
 
 /* Runs a thread that has been sent to a `syscall` on until it is behind that. False: something else
 ** happened to it before. A fork of the thread is told, if asked for. */
-static bool run_call(pid_t process, lh_thread *thread, uint64_t behind, pid_t *forked) {
+static bool run_call(lh_thread *thread, uint64_t behind, pid_t *forked) {
   uint64_t until_ns = lh_now_ns() + MOST_TO_CALL_NS;
   for (bool was_in_front = false;;) {
     lh_registers r;
     unsigned long id;
-    lh_thread_go_on(thread, LH_COURSE_INJECTED);
-    if (!lh_thread_wait(process, thread, LH_COURSE_INJECTED, until_ns)) return false;
+    lh_thread_go_on(thread, LH_COURSE_INJECTED, 0);
+    if (!lh_thread_wait(thread, LH_COURSE_INJECTED, until_ns)) return false;
     if (thread->held != LH_HELD) return false;
     if (forked && thread->event == PTRACE_EVENT_CLONE) {
       if (ptrace(PTRACE_GETEVENTMSG, thread->id, 0, &id) == 0) *forked = (pid_t)id;
@@ -254,15 +252,15 @@ static long inject(const lh_stop *stop, lh_thread *thread, const way_back *back,
   call->orig_rax = (unsigned long long)-1;
   if (!may_use_room(stop, room)) return result;
   if (put_code(thread->id, room, code) && lh_registers_set(thread->id, call)) {
-    if (run_call(stop->process, thread, call->rip + 2, forked) && lh_registers_get(thread->id, &r))
+    if (run_call(thread, call->rip + 2, forked) && lh_registers_get(thread->id, &r))
       result = (long)r.rax;
     (void)ptrace(PTRACE_INTERRUPT, thread->id, 0, 0); /* so that its call is restarted */
     (void)lh_registers_set(thread->id, &back->exact);
   }
   clear_code(thread->id, room);
   if (result == -EINTR && thread->held == LH_HELD) { /* a signal, or another stop, is passed */
-    if (thread->event != LH_EVENT_SIGNAL) lh_thread_go_on(thread, LH_COURSE_STOP);
-    (void)lh_thread_wait(stop->process, thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_CALL_NS);
+    if (thread->event != LH_EVENT_SIGNAL) lh_thread_go_on(thread, LH_COURSE_STOP, 0);
+    (void)lh_thread_wait(thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_CALL_NS);
   }
   thread->held_ns = held_ns;
   return result;
@@ -283,13 +281,13 @@ static const char *reason_of(long result) {
 /* What comes between is over at the next try. */
 enum { MOST_TRIES = 8 };
 
-static const char *try_to_fork(lh_stop *stop, uint64_t room,
-                               bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen,
-                               long *result) {
+static const char *try_to_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen, long *result) {
   way_back back;
+  lh_process_status status;
   lh_thread *thread = find_thread(stop, false, &back);
   if (!thread) return "none of its threads could";
-  if (has_filter(stop->process, thread->id)) return "a seccomp filter";
+  if (lh_process_status_of(thread->id, &status) && status.system_filter != 0)
+    return "a seccomp filter";
   lh_registers call = back.exact;
   call.rax = SYS_clone;
   call.rdi = CLONE_FILES;
@@ -302,33 +300,22 @@ static const char *try_to_fork(lh_stop *stop, uint64_t room,
   return NULL;
 }
 
-const char *lh_inject_fork(lh_stop *stop, uint64_t room,
-                           bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen) {
+const char *lh_inject_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen) {
   const char *reason = NULL;
   long result = -EINTR;
   *frozen = (lh_frozen){0};
   for (int i = 0; i < MOST_TRIES && frozen->id == 0 && result == -EINTR; i++)
-    reason = try_to_fork(stop, room, has_filter, frozen, &result);
+    reason = try_to_fork(stop, room, frozen, &result);
   return reason;
 }
 
 /* Should memory run out while the process writes to pages that it has in common with its copy, the
 ** copy is to be killed, and not the process. */
-static void offer_to_be_killed(pid_t id) {
-  char path[64];
-  (void)snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)id);
-  int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  (void)!write(fd, "1000", 4);
-  (void)close(fd);
-}
-
 bool lh_frozen_settle(const lh_frozen *frozen) {
   lh_thread copy = {.id = frozen->id};
   uint64_t until_ns = lh_now_ns() + MOST_TO_CALL_NS;
-  if (!lh_thread_wait(frozen->id, &copy, LH_COURSE_STOP, until_ns) || copy.held != LH_HELD)
-    return false;
-  offer_to_be_killed(frozen->id);
+  if (!lh_thread_wait(&copy, LH_COURSE_STOP, until_ns) || copy.held != LH_HELD) return false;
+  lh_process_be_victim(frozen->id, "1000");
   return ptrace(PTRACE_SETOPTIONS, frozen->id, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD) == 0;
 }
 
@@ -371,9 +358,8 @@ uint64_t lh_inject_find_room(const lh_target *target) {
   return 0;
 }
 
-const char *lh_inject_fork(lh_stop *stop, uint64_t room,
-                           bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen) {
-  (void)stop, (void)room, (void)has_filter, (void)frozen;
+const char *lh_inject_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen) {
+  (void)stop, (void)room, (void)frozen;
   return "only x86-64 is known";
 }
 

@@ -26,8 +26,6 @@ enum { PAGE = 4096, MOST_FILES = 512 };
 ** thousand times. */
 static const uint64_t most_bytes = (uint64_t)4 << 30;
 
-/* {=== Build ids ===================================================================== */
-
 typedef struct page {
   uint8_t bytes[PAGE];
   size_t n;
@@ -84,8 +82,6 @@ static bool are_same(const page *a, const page *b) {
   if (x.n == 0 && y.n == 0) return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
   return x.n == y.n && memcmp(x.bytes, y.bytes, x.n) == 0;
 }
-
-/* }=================================================================================== */
 
 int lh_open_mapped(const char *path) {
   return lh_open_below(path[0] == '/' ? "/" : ".", path);

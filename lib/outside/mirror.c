@@ -18,19 +18,14 @@
 ** what is no more loses it, and pages that were given back are zero.
 */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "copy.h"
-#include "pages.h"
-#include "process.h"
-#include "room.h"
+#include "memory.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -50,10 +45,6 @@ static bool is_process(const lh_memory *memory) {
 }
 
 /* {=== Room ========================================================================== */
-
-static void *pointer(uint64_t address) {
-  return (void *)(uintptr_t)address;
-}
 
 static uint64_t round_down(uint64_t address) {
   return address & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
@@ -110,8 +101,8 @@ static int map_room(const lh_span *room, lh_error *error) {
   enum { ACCESS = PROT_READ | PROT_WRITE };
   enum { KIND = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE };
   size_t bytes = (size_t)(room->end - room->start);
-  void *mapped = mmap(pointer(room->start), bytes, ACCESS, KIND, -1, 0);
-  if (mapped == pointer(room->start)) {
+  void *mapped = mmap(lh_pointer(room->start), bytes, ACCESS, KIND, -1, 0);
+  if (mapped == lh_pointer(room->start)) {
     (void)madvise(mapped, bytes, MADV_NOHUGEPAGE);
     return 0;
   }
@@ -126,7 +117,7 @@ static int map_room(const lh_span *room, lh_error *error) {
 }
 
 static void unmap(const lh_span *room) {
-  (void)munmap(pointer(room->start), (size_t)(room->end - room->start));
+  (void)munmap(lh_pointer(room->start), (size_t)(room->end - room->start));
 }
 
 /* Maps what `rooms` have and `had` have not: all of it or nothing. */
@@ -167,22 +158,12 @@ static int follow(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
 
 /* {=== Memory for it ================================================================= */
 
-static const char own_likelihood[] = "/proc/self/oom_score_adj";
-
-static void write_text(const char *path, const char *text) {
-  int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  if (write(fd, text, strlen(text)) < 0) { /* then it stays as it was */
-  }
-  (void)close(fd);
-}
-
 /* Should the system run out of memory, this process is to be killed and not the target, which may
 ** be the biggest one. */
 static void become_the_victim(lh_mirror *mirror) {
   if (lh_process_text(getpid(), "oom_score_adj", mirror->likely_victim,
                       sizeof mirror->likely_victim) > 0)
-    write_text(own_likelihood, "1000");
+    lh_process_be_victim(getpid(), "1000");
 }
 
 /* The pages that the target has written. */
@@ -201,13 +182,7 @@ static bool list_written(const lh_mirror *mirror, const lh_memory *memory, lh_sp
 
 /* Has the kernel clear pages, while nobody waits. */
 static void get_pages(uint64_t start, uint64_t end) {
-  if (start < end) (void)madvise(pointer(start), (size_t)(end - start), MADV_POPULATE_WRITE);
-}
-
-static uint64_t processor_ns(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+  if (start < end) (void)madvise(lh_pointer(start), (size_t)(end - start), MADV_POPULATE_WRITE);
 }
 
 /* The usual huge page takes 0.1 ms, and 512 small ones 0.2 to 0.8 ms. But it takes 5 ms where the
@@ -225,11 +200,11 @@ static bool are_quick(const huge_pages *huge) {
 
 /* Where they end. */
 static uint64_t get_huge_pages(huge_pages *huge, uint64_t start, uint64_t end) {
-  uint64_t then = processor_ns();
+  uint64_t then = lh_processor_ns(0);
   while (start < end && are_quick(huge)) {
-    (void)madvise(pointer(start), HUGE_PAGE, MADV_HUGEPAGE);
+    (void)madvise(lh_pointer(start), HUGE_PAGE, MADV_HUGEPAGE);
     get_pages(start, start + HUGE_PAGE);
-    uint64_t now = processor_ns();
+    uint64_t now = lh_processor_ns(0);
     huge->spent_ns += now - then;
     huge->n++;
     start += HUGE_PAGE;
@@ -295,7 +270,7 @@ int lh_mirror_reserve(const lh_memory *memory, lh_mirror **out, lh_error *error)
 void lh_mirror_free(lh_mirror *mirror) {
   if (!mirror) return;
   for (size_t i = 0; i < mirror->rooms.n; i++) unmap(&mirror->rooms.all[i]);
-  if (*mirror->likely_victim) write_text(own_likelihood, mirror->likely_victim);
+  if (*mirror->likely_victim) lh_process_be_victim(getpid(), mirror->likely_victim);
   lh_spans_free(&mirror->mirrored);
   lh_spans_free(&mirror->rooms);
   lh_free(mirror);
@@ -324,7 +299,7 @@ static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_
   /* What was written, copied and given back. */
   while (is_listed && mirror->is_used &&
          lh_spans_next_missing(&mirror->rooms, &written, &at, &unused)) {
-    lh_take_memory(pointer(unused.start), (size_t)(unused.end - unused.start));
+    lh_take_memory(lh_pointer(unused.start), (size_t)(unused.end - unused.start));
   }
   mirror->is_used = true;
   lh_spans_free(&written);
@@ -340,7 +315,7 @@ static void map_segment(const lh_memory *memory, const lh_memory_region *r, uint
   uint64_t offset = r->core_offset + (first - r->start);
   *head = *tail = r->start + r->present_bytes;
   if (first >= end || end - first < WORTH_IT || offset != round_down(offset)) return;
-  if (mmap(pointer(first), (size_t)(end - first), ACCESS, MAP_PRIVATE | MAP_FIXED, memory->fd,
+  if (mmap(lh_pointer(first), (size_t)(end - first), ACCESS, MAP_PRIVATE | MAP_FIXED, memory->fd,
            (off_t)offset) == MAP_FAILED)
     return;
   *head = first;

@@ -9,7 +9,6 @@
 #define LUAHEAP_MIRRORED_H
 
 #include "outside.h"
-#include "take/structure.h"
 #include "take/take.h"
 
 typedef struct lh_mirrored_state {
@@ -26,7 +25,7 @@ static inline const lh_own_content *lh_mirrored_content(const lh_mirrored_state 
   return state->ours ? lh_walk_own_content(state->ours) : NULL;
 }
 
-/* {=== marks.c ======================================================================= */
+/* ==== marks.c ===================================================================== */
 
 /* Looks into the registry for what luaheap left. */
 void lh_find_own(lh_mirrored_state *state);
@@ -44,9 +43,7 @@ int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const cha
 int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_carried_mark *marks,
                           size_t n, lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== running.c ===================================================================== */
+/* ==== running.c =================================================================== */
 
 /* The mirror, as far as it goes. */
 lh_peek lh_peek_mirror(const lh_mirror *mirror);
@@ -65,9 +62,7 @@ const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const 
 /* A Lua function that runs keeps `top` to itself: lets the thread say what its frame may use. */
 void lh_raise_top(const lh_layout *layout, const void *thread);
 
-/* }=================================================================================== */
-
-/* {=== computing.c =================================================================== */
+/* ==== computing.c ================================================================= */
 
 /* Where a state was at a look. */
 struct lh_stance {
@@ -76,9 +71,15 @@ struct lh_stance {
   uint64_t processor_ns; /* of the program; 0: nothing is known */
 };
 
-/* }=================================================================================== */
+/* A state that is to be taken, in as many tries as that takes. */
+typedef struct lh_pending {
+  uint64_t state;
+  bool is_done;             /* taken, or never to be had */
+  bool is_quiet, was_quiet; /* Lua is amid no change in it, in this try; before it ran on */
+  lh_stance stance;         /* since some try before */
+} lh_pending;
 
-/* {=== functions.c =================================================================== */
+/* ==== sound.c ===================================================================== */
 
 /* C functions that were met, the first LH_MOST_C_FUNCTIONS. */
 enum { LH_FUNCTION_SLOTS = 2 * LH_MOST_C_FUNCTIONS };
@@ -87,14 +88,8 @@ typedef struct lh_function_set {
   uint64_t slots[LH_FUNCTION_SLOTS]; /* 0: free */
 } lh_function_set;
 
-void lh_function_add(lh_function_set *set, uint64_t function);
-
 /* Moves them to the front, ascending; nothing can be added any more. */
 void lh_function_sort(lh_function_set *set);
-
-/* }=================================================================================== */
-
-/* {=== sound.c ======================================================================= */
 
 /* What is known while objects are looked at. */
 typedef struct lh_doubt {
@@ -112,28 +107,15 @@ void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state);
 /* Can it be an object that no change is under way in? O(its size). */
 bool lh_is_sound(lh_doubt *doubt, const raw_object *object);
 
-/* }=================================================================================== */
-
-/* {=== shooting.c ==================================================================== */
-
-/* What a shot tells, as far as it came. */
-typedef struct lh_shot_answer {
-  lh_taken taken, own;
-  lh_counts counts;
-  int64_t unaccounted_bytes;
-  uint64_t passed_as_old;
-  bool is_in_doubt, has_panicked;
-  int64_t more_extra_bytes; /* of a shot that failed: with these (lh_mirrored) the sum comes out */
-} lh_shot_answer;
+/* ==== shooting.c ================================================================== */
 
 /* Walks the state that the request names, and writes it: as lh_shoot_mirrored, in its child. What
-** it allocates goes with that. */
-int lh_shoot_here(const lh_mirrored *mirrored, const lh_outside_request *request, lh_file *file,
-                  lh_shot_answer *answer, lh_error *error);
+** it allocates goes with that. *more_extra_bytes, of a failure: with these (lh_mirrored) the sum
+** comes out. */
+int lh_shoot_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
+                  int64_t *more_extra_bytes, lh_error *error);
 
 /* LH_EBUSY: what was copied is amid a change. */
 int lh_amid_change(lh_error *error);
-
-/* }=================================================================================== */
 
 #endif

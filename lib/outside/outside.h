@@ -1,41 +1,15 @@
 /*
 ** outside.h - the parts of a snapshot from outside, and what they hand to each other.
 **
-**     target.c      a process or a core, behind the public calls
-**     process.c     /proc of a process: mappings, memory, status; rights.c says why it may not be;
-**                   started.c the processes that it has started
-**     core.c        a core file: its segments; notes.c what its notes tell, arguments.c its command
-**                   line; mapped.c the files that were mapped, if they are still the same;
-**                   foreign.c what is no core
-**     states.c      finds Lua states in memory, by structure; script.c what they run; ident.c which
-**                   release, and which other Luas are there; cached.c reads pages for that
-**     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop
-**     idle.c        whether the target ran at all; stop.c stops all threads and lets them go on
-**                   (seize.c: without waiting for one that starts another program; restart.c:
-**                   without a call that fails for that);
-**                   held_up.c says why it cannot be stopped;
-**                   guard.c cleans up if this process is killed;
-**                   calls.c runs to the next system call; inject.c makes the target do one;
-**                   stop.h tells them, registers.h is what is the machine's own
-**     run_on.c      lets all states run on to where Lua is amid no change, in one child; code.c
-**                   gives it the code for that; sandbox.c leaves it nothing of this process;
-**                   run_on.h tells what they share
-**     computing.c   a C function that computes for long, in which it comes to no such place
-**     pages.c       which pages a process has written
-**     mirror.c      the target's memory at its own addresses in this process; room.c says whether
-**                   there is memory for that; copy.c copies it;
-**                   spans.c: lists of addresses
-**     awaited.c     which file is waited for, whose server may never answer
-**     way.c         runs this program again where its memory is not in the way
-**     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go
-**     running.c     which thread of a state runs, and what of its stack lives
-**     sound.c       whether what was mirrored is a heap that no change was under way in
-**     shot.c        a child that looks at the mirror, what it tells, and the file
-**     shooting.c    walks the mirror there and writes it; mirrored.h has its parts
-**     functions.c   the C functions that were met on the way
-**     symbols.c     what C functions are called: symbol_table.c by symbols, registered.c by
-**                   luaL_Reg tables                               symbols.h tells what they share
-**     take.c        the order of all that (lh_take_outside)
+**     target.c, process.c, core.c    a process or a core file, behind the public calls
+**     states.c, ident.c              its Lua states, by structure; which release, which other Luas
+**     still.c, idle.c, stop.c        a process that stands still: idle, a frozen copy, or stopped
+**     mirror.c, memory.c             its memory at its own addresses in this process
+**     run_on.c, sandbox.c, code.c    runs on in a child to where Lua is amid no change
+**     shot.c, shooting.c             a child that walks the mirror, and the file
+**     sound.c, running.c, marks.c    what that child asks of the heap
+**     symbols.c                      what C functions are called
+**     take.c                         the order of all that (lh_take_outside)
 **
 ** Addresses of the target are uint64_t as long as they may not be followed; in the mirror they are
 ** pointers.
@@ -47,8 +21,9 @@
 
 #include "base.h"
 #include "luaheap_outside.h"
+#include "take/structure.h"
 
-/* {=== Memory ======================================================================== */
+/* ==== Memory ====================================================================== */
 
 enum { LH_REGION_READ = 1, LH_REGION_WRITE = 2, LH_REGION_EXECUTE = 4, LH_REGION_SHARED = 8 };
 
@@ -90,9 +65,7 @@ static inline bool lh_region_is_mirrored(const lh_memory_region *r) {
 /* Of all regions that are mirrored, together. */
 uint64_t lh_mirrored_bytes(const lh_memory *memory);
 
-/* }=================================================================================== */
-
-/* {=== Targets ======================================================================= */
+/* ==== Targets ===================================================================== */
 
 /* What both kinds fill in when they are opened. */
 struct lh_target {
@@ -108,8 +81,9 @@ struct lh_target {
   char *doubt;            /* of a core: what it lacks, or this machine; NULL: nothing */
   struct lh_core *core;   /* core.h; NULL: it is a process */
   struct lh_guard *guard; /* stop.h; NULL: none */
-  struct lh_found_texts *found; /* states.c */
-  char silent_file[256];        /* of which nothing more is asked (shot.c); "": none */
+  lh_found_state *found;  /* by the last lh_find_states */
+  size_t n_found;
+  char silent_file[256]; /* of which nothing more is asked (shot.c); "": none */
   void (*show_search)(void *payload, uint64_t searched_bytes);
   void *show_payload;
 };
@@ -122,11 +96,15 @@ int lh_core_open(const char *path, lh_target *target, lh_error *error);
 ** `core`. The texts above are target.c's. */
 void lh_core_close(lh_target *target);
 
-/* states.c: what lh_find_states left in the target; NULL is harmless. */
-void lh_found_texts_free(struct lh_found_texts *found);
-
 /* states.c: the release of a state that lh_find_states has found; "5.4" of any other. */
 const char *lh_release_of(const lh_target *target, uint64_t state);
+
+/* ident.c: the release of the Lua that has its read-only data at `library` (lh_glance_library; 0:
+** not known where): "5.4.4", or "5.4" where nothing tells. */
+void lh_identify_release(const lh_memory *memory, uint64_t library, char *release, size_t size);
+
+/* ident.c: why there is no state in the target: another Lua, none at all. Returns LH_EHOST. */
+int lh_refuse_other_luas(const lh_target *target, lh_error *error);
 
 /* core.c: bytes of writable memory that a core names but does not have: what was never touched, or
 ** was left out. */
@@ -146,9 +124,66 @@ int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error);
 ** string seed. The same for a process and its core. */
 uint64_t lh_outside_state_id(const lh_target *target, uint64_t state, uint32_t seed);
 
-/* }=================================================================================== */
+/* ==== Processes =================================================================== */
 
-/* {=== Stillness ===================================================================== */
+/* What of /proc/PID/status is of use. */
+typedef struct lh_process_status {
+  int64_t leader;        /* Tgid: the process, if PID is one of its threads */
+  int64_t parent;        /* 0: none that can be seen here */
+  int64_t tracer;        /* 0: none */
+  uint64_t own_id;       /* in its own namespace */
+  uint64_t switches;     /* how often it gave the processor away, to wait */
+  uint32_t users[4];     /* real, effective, saved, of the file system */
+  uint64_t capabilities; /* CapEff */
+  uint64_t threads;      /* how many it has */
+  char state;            /* 'R', 'S', 'Z', ... */
+  bool is_of_kernel;     /* a thread of the kernel's own */
+  bool has_memory; /* not so one of the kernel, nor one that ends, though it is no zombie yet */
+  unsigned system_filter; /* Seccomp: 0: none. Which could forbid a call, or kill for it */
+  uint64_t pending, blocked, ignored, handled; /* signals, from bit 0 on */
+} lh_process_status;
+
+/* Of a process, or a thread. False: there is none. */
+bool lh_process_status_of(int64_t process_id, lh_process_status *status);
+
+/* The lh_memory.read of a process that has pages in common with others, such as a forked copy,
+** whose /proc/PID/mem is memory->fd: so they stay common. */
+bool lh_process_read_copy(const lh_memory *memory, uint64_t address, void *out, size_t n);
+
+/* The process's part of lh_target_free, after a failed lh_process_open, too. */
+void lh_process_close(lh_target *target);
+
+/* Opens /proc/PID/`name`; -1: errno tells why. */
+int lh_process_file(int64_t process_id, const char *name, int flags);
+
+/* What is in /proc/PID/stat behind the name, in which there may be anything: from 1 (the state) on.
+** "": there is no such process. */
+typedef struct lh_process_field {
+  char text[32];
+} lh_process_field;
+lh_process_field lh_process_field_of(int64_t process_id, unsigned i);
+
+/* The processor time of a process, of this one if it is 0; 0: it is not known. */
+uint64_t lh_processor_ns(pid_t process);
+
+/* How likely the kernel kills it should memory run out, as /proc writes that: up to "1000". */
+void lh_process_be_victim(int64_t process_id, const char *likelihood);
+
+/* Reads /proc/PID/`name`, at most size - 1 bytes, and a NUL behind them. How many, or -errno. */
+ssize_t lh_process_text(int64_t process_id, const char *name, char *out, size_t size);
+
+/* ==== cgroups.c =================================================================== */
+
+typedef struct lh_room {
+  uint64_t bytes;  /* UINT64_MAX: nobody knows */
+  bool is_limited; /* by the limit of a cgroup, not by the machine */
+} lh_room;
+
+/* How much memory this process may still take. `root` is in front of /proc and /sys: "", or the
+** folder of a test. */
+lh_room lh_find_room(const char *root);
+
+/* ==== Stillness =================================================================== */
 
 /* A process that does not change, or a copy of it that does not. */
 typedef struct lh_still lh_still;
@@ -169,9 +204,7 @@ struct lh_moment *lh_still_moment(lh_still *still, const lh_memory *memory);
 ** was not still at all (LH_STILL_IDLE). Leaves no zombie, signal or descriptor. */
 bool lh_still_end(lh_still *still, lh_outside_told *told);
 
-/* }=================================================================================== */
-
-/* {=== Mirror ======================================================================== */
+/* ==== Mirror ====================================================================== */
 
 typedef struct lh_mirror lh_mirror;
 
@@ -195,9 +228,7 @@ void lh_mirror_drop_gaps(const lh_mirror *mirror);
 /* Is it mirrored, [address, address + n)? O(log n). */
 bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n);
 
-/* }=================================================================================== */
-
-/* {=== In the mirror ================================================================= */
+/* ==== In the mirror =============================================================== */
 
 /* marks.c: an older mark that is linked into the mirror, too. */
 typedef struct lh_carried_mark {
@@ -210,7 +241,7 @@ typedef struct lh_carried_mark {
   uint64_t passed_as_old[2]; /* of each list, see lh_passed_as_old */
 } lh_carried_mark;
 
-/* matched.c (floor of lib/compare): the marks of `after`, its own the last, with their places among
+/* marks.c: the marks of `after`, its own the last, with their places among
 ** the objects of `now`, a snapshot of the same state with one mark, its own. */
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
@@ -239,7 +270,7 @@ typedef struct lh_mirrored {
 ** program had come to, which is seldom in Lua; any other, where it happened to be. */
 bool lh_is_in_doubt(const lh_mirrored *m);
 
-/* computing.c: has the state stood in one C function since it was first looked at, for so long that
+/* running.c: has the state stood in one C function since it was first looked at, for so long that
 ** Lua is amid no change? `since` is zero at first. */
 typedef struct lh_stance lh_stance;
 bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
@@ -248,9 +279,7 @@ bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
 ** is there any more. Others: the file could not be written. */
 int lh_shoot_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== Names ========================================================================= */
+/* ==== Names ======================================================================= */
 
 /* What is known of a C function's address. */
 typedef struct lh_code_name {
@@ -270,7 +299,5 @@ typedef struct lh_symbols lh_symbols;
 lh_symbols *lh_symbols_open(const lh_target *target, lh_awaited *reading);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);
-
-/* }=================================================================================== */
 
 #endif

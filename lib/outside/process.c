@@ -1,6 +1,6 @@
 /*
-** process.c - a running process, as /proc has it: what is mapped, what it is called, and its
-** memory.
+** process.c - a running process, as /proc has it: what is mapped, what it is called, its memory,
+** and what it has started.
 **
 ** Nothing here stops or changes the process; its mappings may change while they are read, and are
 ** then those of some moment each. Memory is read by process_vm_readv, 4 to 8 GB a second, which
@@ -12,8 +12,8 @@
 ** A process may end, and its number become another's, or go on as another program (exec). So the
 ** random bytes that the kernel gave it at its start are compared whenever it is looked at anew.
 */
-#include "process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,19 +21,20 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "pages.h"
+#include "memory.h"
 #include "stop.h"
 
 enum { PROGRAM_BYTES = 4096 };
 
 /* {=== Texts ========================================================================= */
 
-static int open_file(int64_t process_id, const char *name) {
+int lh_process_file(int64_t process_id, const char *name, int flags) {
   char path[64];
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/%s", process_id, name);
-  return open(path, O_RDONLY | O_CLOEXEC);
+  return open(path, flags | O_CLOEXEC);
 }
 
 /* Reads on to the end of the file or of the room. How many bytes, or -errno. */
@@ -50,7 +51,7 @@ static ssize_t read_on(int fd, char *out, size_t size) {
 }
 
 ssize_t lh_process_text(int64_t process_id, const char *name, char *out, size_t size) {
-  int fd = open_file(process_id, name);
+  int fd = lh_process_file(process_id, name, O_RDONLY);
   ssize_t n = fd < 0 ? -errno : read_on(fd, out, size - 1);
   if (fd >= 0) (void)close(fd);
   out[n < 0 ? 0 : n] = '\0';
@@ -79,15 +80,31 @@ static uint64_t find_last_number(const char *value) {
   return number;
 }
 
-/* "PID (name) state parent group session terminal group flags": by its flags the kernel knows its
-** own threads. Names may have anything in them. */
-static bool is_of_kernel(int64_t process_id) {
-  enum { FIELDS_BEFORE_FLAGS = 7, FLAG_OF_KERNEL = 0x200000 /* PF_KTHREAD */ };
+lh_process_field lh_process_field_of(int64_t process_id, unsigned i) {
   char text[512];
-  if (lh_process_text(process_id, "stat", text, sizeof text) <= 0) return false;
-  const char *field = strrchr(text, ')');
-  for (int i = 0; field && i < FIELDS_BEFORE_FLAGS; i++) field = strchr(field + 1, ' ');
-  return field && strtoul(field, NULL, 10) & FLAG_OF_KERNEL;
+  lh_process_field field = {""};
+  ssize_t n = lh_process_text(process_id, "stat", text, sizeof text);
+  const char *at = n > 0 ? strrchr(text, ')') : NULL;
+  for (; at && i > 0; i--) at = strchr(at + 1, ' ');
+  if (at) (void)snprintf(field.text, sizeof field.text, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+  return field;
+}
+
+/* By its flags the kernel knows its own threads. */
+static bool is_of_kernel(int64_t process_id) {
+  enum { FLAGS = 7, FLAG_OF_KERNEL = 0x200000 /* PF_KTHREAD */ };
+  return strtoul(lh_process_field_of(process_id, FLAGS).text, NULL, 10) & FLAG_OF_KERNEL;
+}
+
+uint64_t lh_processor_ns(pid_t process) {
+  clockid_t clock;
+  struct timespec had;
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &had) < 0) return 0;
+  return (uint64_t)had.tv_sec * 1000000000 + (uint64_t)had.tv_nsec;
+}
+
+static uint64_t find_mask(const char *text, const char *name) {
+  return strtoull(find_value(text, name), NULL, 16);
 }
 
 bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
@@ -99,7 +116,11 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
   status->parent = strtoll(find_value(text, "PPid"), NULL, 10);
   status->tracer = strtoll(find_value(text, "TracerPid"), NULL, 10);
   status->own_id = find_last_number(find_value(text, "NSpid"));
-  status->capabilities = strtoull(find_value(text, "CapEff"), NULL, 16);
+  status->capabilities = find_mask(text, "CapEff");
+  status->pending = find_mask(text, "SigPnd") | find_mask(text, "ShdPnd");
+  status->blocked = find_mask(text, "SigBlk");
+  status->ignored = find_mask(text, "SigIgn");
+  status->handled = find_mask(text, "SigCgt");
   status->threads = strtoull(find_value(text, "Threads"), NULL, 10);
   status->switches = strtoull(find_value(text, "voluntary_ctxt_switches"), NULL, 10);
   status->state = *find_value(text, "State");
@@ -114,6 +135,14 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
   }
   if (!status->own_id) status->own_id = (uint64_t)process_id; /* a kernel without namespaces */
   return true;
+}
+
+void lh_process_be_victim(int64_t process_id, const char *likelihood) {
+  int fd = lh_process_file(process_id, "oom_score_adj", O_WRONLY);
+  if (fd < 0) return;
+  if (write(fd, likelihood, strlen(likelihood)) < 0) { /* then it stays as it was */
+  }
+  (void)close(fd);
 }
 
 /* }=================================================================================== */
@@ -196,7 +225,7 @@ static bool make_room(char **text, size_t n, size_t *capacity) {
 static char *read_maps(int64_t process_id, size_t *n, int *reason) {
   char *text = NULL;
   size_t capacity = 0;
-  int fd = open_file(process_id, "maps");
+  int fd = lh_process_file(process_id, "maps", O_RDONLY);
   ssize_t got = fd < 0 ? -errno : 1;
   for (*n = 0; got > 0; *n += (size_t)got) {
     if (!make_room(&text, *n, &capacity)) {
@@ -311,23 +340,18 @@ static int read_random(const lh_target *target, uint8_t random[16], lh_error *er
   return lh_refuse_process(target->process_id, errno, error);
 }
 
-/* Also where its number is another process's by now. */
-static int refuse_other_program(int64_t process_id, lh_error *error) {
-  (void)lh_fail(error, LH_EIO,
-                "process %" PRId64 " runs another program by now: what was found in it is gone",
-                process_id);
-  if (error) error->os_errno = ESRCH;
-  return LH_EIO;
-}
-
 int lh_process_refresh(lh_target *target, lh_error *error) {
   uint8_t random[16];
   lh_process_status status;
   if (!lh_process_status_of(target->process_id, &status) || status.state == 'Z')
     return lh_refuse_process(target->process_id, ESRCH, error);
   int code = read_random(target, random, error);
-  if (code == 0 && memcmp(random, target->random, sizeof random) != 0)
-    return refuse_other_program(target->process_id, error);
+  if (code == 0 && memcmp(random, target->random, sizeof random) != 0) {
+    code = lh_fail(error, LH_EIO,
+                   "process %" PRId64 " runs another program by now: what was found in it is gone",
+                   target->process_id);
+    if (error) error->os_errno = ESRCH;
+  }
   return code < 0 ? code : read_regions(target, error);
 }
 
@@ -363,15 +387,13 @@ static int check_kind(lh_target *target, lh_error *error) {
 }
 
 int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error) {
-  char path[64];
   target->process_id = process_id;
   target->memory =
       (lh_memory){.read = read_process, .process_id = process_id, .fd = -1, .awaited = awaited};
   int code = check_kind(target, error);
   if (code < 0) return code;
   target->guard = lh_guard_begin((pid_t)process_id);
-  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/mem", process_id);
-  target->memory.fd = open(path, O_RDONLY | O_CLOEXEC);
+  target->memory.fd = lh_process_file(process_id, "mem", O_RDONLY);
   if (target->memory.fd < 0) return lh_refuse_process(process_id, errno, error);
   if (!read_names(target)) return lh_fail_memory(error, "looking at a process");
   code = read_regions(target, error);
@@ -388,11 +410,71 @@ void lh_process_close(lh_target *target) {
 
 /* }=================================================================================== */
 
-bool lh_cut_cgroup_line(char *line, const char **controllers, const char **path) {
-  char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
-  if (!second) return false;
-  *second = '\0';
-  *controllers = first + 1;
-  *path = second + 1;
-  return true;
+/* {=== What it has started =========================================================== */
+
+/* One pass over /proc: each process tells its parent, also where a thread of that started it. The
+** kernel's own list of children is not to be had everywhere, and may leave some out. Processes come
+** and go meanwhile, so this is what was to be seen, no more: 3 ms for a thousand processes. */
+typedef struct relative {
+  int64_t id, parent;
+  bool is_found;
+} relative;
+
+typedef struct relatives {
+  relative *of; /* by parent, then by number */
+  size_t n, capacity;
+} relatives;
+
+static int compare_relatives(const void *a, const void *b) {
+  const relative *x = a, *y = b;
+  if (x->parent != y->parent) return x->parent < y->parent ? -1 : 1;
+  return x->id < y->id ? -1 : x->id > y->id;
 }
+
+/* False: memory ran out. This process is none of them. */
+static bool list_all(relatives *all) {
+  DIR *directory = opendir("/proc");
+  bool fits = true;
+  for (struct dirent *entry; fits && directory && (entry = readdir(directory));) {
+    lh_process_status status;
+    int64_t id = strtoll(entry->d_name, NULL, 10);
+    if (id <= 0 || id == getpid() || !lh_process_status_of(id, &status)) continue;
+    fits = lh_grow(&all->of, all->n, &all->capacity, sizeof *all->of);
+    if (fits) all->of[all->n++] = (relative){.id = id, .parent = status.parent};
+  }
+  if (directory) (void)closedir(directory);
+  if (fits && all->n > 1) qsort(all->of, all->n, sizeof *all->of, compare_relatives);
+  return fits;
+}
+
+static size_t first_of_parent(const relatives *all, int64_t parent) {
+  size_t at;
+  LH_LOWER_BOUND(at, all->n, all->of[at].parent < parent);
+  return at;
+}
+
+/* What has been found once is not found again: a number may be another's while the list is made, so
+** two may seem to be each other's children. */
+static size_t find_those_of(relatives *all, int64_t parent, int64_t *ids, size_t n) {
+  for (size_t i = first_of_parent(all, parent); i < all->n && all->of[i].parent == parent; i++) {
+    if (all->of[i].is_found) continue;
+    all->of[i].is_found = true;
+    ids[n++] = all->of[i].id;
+  }
+  return n;
+}
+
+int lh_find_started(int64_t process_id, int64_t **ids, size_t *n, lh_error *error) {
+  relatives all = {0};
+  *n = 0;
+  bool is_listed = list_all(&all);
+  *ids = is_listed ? lh_alloc(all.n, sizeof **ids) : NULL;
+  if (*ids) {
+    *n = find_those_of(&all, process_id, *ids, 0);
+    for (size_t i = 0; i < *n; i++) *n = find_those_of(&all, (*ids)[i], *ids, *n);
+  }
+  lh_free(all.of);
+  return *ids ? LH_OK : lh_fail_memory(error, "looking for what a process has started");
+}
+
+/* }=================================================================================== */

@@ -27,7 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process.h"
 #include "stop.h"
 
 #if defined __aarch64__
@@ -104,11 +103,8 @@ static void mend_result(pid_t thread) {
 
 /* Has the process a handler for this signal? */
 static bool is_handled(pid_t thread, int signal_number) {
-  char text[4096];
-  const char *label = "\nSigCgt:\t";
-  if (lh_process_text(thread, "status", text, sizeof text) <= 0) return true;
-  const char *handled = strstr(text, label);
-  return !handled || strtoull(handled + strlen(label), NULL, 16) >> (signal_number - 1) & 1;
+  lh_process_status status;
+  return !lh_process_status_of(thread, &status) || status.handled >> (signal_number - 1) & 1;
 }
 
 static void go_on_to_call(lh_thread *thread, int signal_number) {
@@ -135,7 +131,7 @@ bool lh_call_mend(lh_thread *thread, int status, lh_course course) {
   if (step == LH_STEP_BEHIND_CALL) {
     if (status != LH_AT_CALL) return false;
     mend_result(thread->id);
-    lh_thread_go_on(thread, course);
+    lh_thread_go_on(thread, course, 0);
     return true;
   }
   if (step == LH_STEP_TO_CALL && status == LH_AT_CALL) {
@@ -160,7 +156,7 @@ void lh_call_interrupt(lh_thread *thread) {
   if (!lh_registers_get(thread->id, &r)) return;
   lh_registers_step_back(&r);
   (void)lh_registers_set(thread->id, &r);
-  lh_thread_go_on(thread, LH_COURSE_STOP);
+  lh_thread_go_on(thread, LH_COURSE_STOP, 0);
 }
 
 bool lh_call_mend(lh_thread *thread, int status, lh_course course) {

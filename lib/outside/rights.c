@@ -14,13 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "outside.h"
 
 enum { CAPABILITY_SYS_PTRACE = 19 };
 
-/* {=== What it is ==================================================================== */
+static int refuse(int64_t id, const char *why, lh_error *error) {
+  return lh_fail(error, LH_EIO, "process %" PRId64 " %s", id, why);
+}
 
-static int is_gone(int code, lh_error *error) {
+static int refuse_ended(int64_t id, const char *why, lh_error *error) {
+  int code = refuse(id, why, error);
   if (error) error->os_errno = ESRCH;
   return code;
 }
@@ -33,36 +36,27 @@ static bool is_unseen(int64_t id) {
 /* That there is nothing to look at. 0: there is. */
 static int refuse_kind(int64_t id, bool is_there, const lh_process_status *it, lh_error *error) {
   if (!is_there && is_unseen(id))
-    return lh_fail(error, LH_EIO,
-                   "process %" PRId64
-                   " belongs to another user, and /proc shows only one's own: "
-                   "run this as root",
-                   id);
-  if (!is_there) return is_gone(lh_fail(error, LH_EIO, "there is no process %" PRId64, id), error);
+    return refuse(id, "belongs to another user, and /proc shows only one's own: run this as root",
+                  error);
+  if (!is_there) {
+    (void)lh_fail(error, LH_EIO, "there is no process %" PRId64, id);
+    if (error) error->os_errno = ESRCH;
+    return LH_EIO;
+  }
   if (it->leader != id)
     return lh_fail(error, LH_EIO,
                    "%" PRId64 " is a thread of process %" PRId64 ": give the number %" PRId64, id,
                    it->leader, it->leader);
-  if (id == getpid())
-    return lh_fail(error, LH_EIO, "process %" PRId64 " is this one, which cannot look at itself",
-                   id);
+  if (id == getpid()) return refuse(id, "is this one, which cannot look at itself", error);
   if (it->state == 'Z' && it->threads > 1)
-    return lh_fail(error, LH_EIO,
-                   "process %" PRId64
-                   " goes on without its first thread, through which alone it can be looked at",
-                   id);
+    return refuse(id, "goes on without its first thread, through which alone it can be looked at",
+                  error);
   if (it->state == 'Z')
-    return is_gone(lh_fail(error, LH_EIO,
-                           "process %" PRId64
-                           " has ended: it is a zombie, whose parent has not asked how it ended",
-                           id),
-                   error);
+    return refuse_ended(id, "has ended: it is a zombie, whose parent has not asked how it ended",
+                        error);
   if (it->is_of_kernel)
-    return lh_fail(error, LH_EIO,
-                   "process %" PRId64 " is a thread of the kernel, in which no Lua can run", id);
-  if (!it->has_memory)
-    return is_gone(lh_fail(error, LH_EIO, "process %" PRId64 " is just ending", id), error);
-  return 0;
+    return refuse(id, "is a thread of the kernel, in which no Lua can run", error);
+  return it->has_memory ? 0 : refuse_ended(id, "is just ending", error);
 }
 
 /* "prosody (user 105)" */
@@ -75,10 +69,6 @@ static const char *describe_user(uint32_t user, char *out, size_t size) {
     (void)snprintf(out, size, "user %" PRIu32, user);
   return out;
 }
-
-/* }=================================================================================== */
-
-/* {=== Whose it is =================================================================== */
 
 static bool may_trace_all(const lh_process_status *us) {
   return us->capabilities >> CAPABILITY_SYS_PTRACE & 1;
@@ -117,28 +107,16 @@ static bool is_of_user(const lh_process_status *it, uint32_t user) {
   return it->users[0] == user && it->users[1] == user && it->users[2] == user;
 }
 
-static int refuse_without_capability(int64_t id, lh_error *error) {
-  return lh_fail(error, LH_EIO,
-                 "process %" PRId64
-                 " must not be looked at by this root, which lacks the capability SYS_PTRACE: run "
-                 "this outside of the container, or start that with --cap-add=SYS_PTRACE",
-                 id);
-}
-
 static int refuse_by_scope(int64_t id, int scope, lh_error *error) {
   if (scope == 1)
-    return lh_fail(
-        error, LH_EIO,
-        "process %" PRId64
-        " may be looked at by its parents only (kernel.yama.ptrace_scope is 1): run this "
-        "as root, or set that by: sudo sysctl kernel.yama.ptrace_scope=0",
-        id);
+    return refuse(id,
+                  "may be looked at by its parents only (kernel.yama.ptrace_scope is 1): run this "
+                  "as root, or set that by: sudo sysctl kernel.yama.ptrace_scope=0",
+                  error);
   if (scope == 2)
-    return lh_fail(
-        error, LH_EIO,
-        "process %" PRId64
-        " may be looked at by root only (kernel.yama.ptrace_scope is 2): run this as root",
-        id);
+    return refuse(id,
+                  "may be looked at by root only (kernel.yama.ptrace_scope is 2): run this as root",
+                  error);
   return lh_fail(
       error, LH_EIO,
       "no process may be looked at until the next boot (kernel.yama.ptrace_scope is %d): "
@@ -158,17 +136,19 @@ static int refuse_user(int64_t id, const lh_process_status *it, lh_error *error)
 static int refuse_rights(int64_t id, const lh_process_status *it, const lh_process_status *us,
                          int os_errno, lh_error *error) {
   int scope = read_trace_scope();
-  bool is_root = geteuid() == 0;
   if (scope >= 3) return refuse_by_scope(id, scope, error);
   if (!may_trace_all(us)) {
-    if (is_root) return refuse_without_capability(id, error);
+    if (geteuid() == 0)
+      return refuse(id,
+                    "must not be looked at by this root, which lacks the capability SYS_PTRACE: "
+                    "run this outside of the container, or start that with --cap-add=SYS_PTRACE",
+                    error);
     if (!is_of_user(it, geteuid())) return refuse_user(id, it, error);
     if (is_hidden(id, it))
-      return lh_fail(error, LH_EIO,
-                     "process %" PRId64
-                     " has hidden itself from its own user (prctl PR_SET_DUMPABLE), as programs "
-                     "do that were started by root: run this as root",
-                     id);
+      return refuse(id,
+                    "has hidden itself from its own user (prctl PR_SET_DUMPABLE), as programs do "
+                    "that were started by root: run this as root",
+                    error);
     if (scope > 0) return refuse_by_scope(id, scope, error);
   }
   return lh_fail_errno(error, os_errno,
@@ -179,15 +159,13 @@ static int refuse_rights(int64_t id, const lh_process_status *it, const lh_proce
                                          : "a security module or its user namespace may forbid it");
 }
 
-/* }=================================================================================== */
-
 int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error) {
   lh_process_status it, us;
   bool is_there = lh_process_status_of(process_id, &it);
   int code = refuse_kind(process_id, is_there, &it, error);
   if (code < 0) return code;
   if (os_errno == ESRCH) /* it ended, or went on as another program, while it was looked at */
-    return is_gone(lh_fail(error, LH_EIO, "process %" PRId64 " has ended", process_id), error);
+    return refuse_ended(process_id, "has ended", error);
   if (os_errno != EPERM && os_errno != EACCES)
     return lh_fail_errno(error, os_errno, "cannot look at process %" PRId64, process_id);
   if (it.tracer > 0 && it.tracer != getpid()) return refuse_traced(process_id, &it, error);

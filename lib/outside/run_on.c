@@ -41,20 +41,16 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "cached.h"
 #include "core.h"
-#include "mirrored.h"
-#include "pages.h"
-#include "process.h"
-#include "states.h"
+#include "memory.h"
 
 #if defined __x86_64__
 
@@ -159,8 +155,6 @@ static bool read_word(const runner *r, uint64_t address, uint64_t *word) {
   return errno == 0;
 }
 
-/* {=== Two words ===================================================================== */
-
 enum { PLACE_WRITTEN = 1, CALL_WRITTEN = 2, N_DEBUG_STATUS = 6, N_DEBUG_CONTROL = 7 };
 
 static bool set_debug_register(pid_t id, unsigned n, uint64_t value) {
@@ -188,8 +182,6 @@ static bool watch_words(runner *r) {
          set_debug_register(r->id, N_DEBUG_CONTROL, BOTH | each << 16 | each << 20);
 }
 
-/* }=================================================================================== */
-
 /* {=== Running on ==================================================================== */
 
 /* Most states need some microseconds of processor time. Those that do not get a second turn. */
@@ -199,24 +191,11 @@ static const uint64_t MOST_FOR_ALL_NS = 3000000000;
 /* On a busy machine the child waits for a processor; so long at the most. */
 static const uint64_t MOST_WAIT_NS = 20000000000, MOST_TO_STOP_NS = 10000000000;
 
-/* The processor time that the child has had. */
-static uint64_t processor_ns(pid_t child) {
-  clockid_t clock;
-  struct timespec had;
-  if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &had) < 0) return UINT64_MAX;
-  return (uint64_t)had.tv_sec * 1000000000 + (uint64_t)had.tv_nsec;
-}
-
 /* How often the child has touched a page that it had not, or wrote to one that it has in common
 ** with this process. */
 static uint64_t pages_touched(pid_t child) {
-  char text[1024];
-  unsigned long long faults;
-  if (lh_process_text(child, "stat", text, sizeof text) <= 0) return 0;
-  const char *name_end = strrchr(text, ')');
-  bool is_told =
-      name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %llu", &faults) == 1;
-  return is_told ? faults : UINT64_MAX;
+  enum { MINOR_FAULTS = 8 };
+  return strtoull(lh_process_field_of(child, MINOR_FAULTS).text, NULL, 10);
 }
 
 /* Waits until it stops: false, if it takes more time or memory than any program needs. */
@@ -224,7 +203,7 @@ static bool wait_in_limits(runner *r, int *status) {
   const uint64_t MOST_PAGES = 16384, SLICE_NS = 2000000;
   for (;;) {
     if (lh_sandbox_wait(&r->id, status, lh_now_ns() + SLICE_NS)) return true;
-    if (r->id == 0 || processor_ns(r->id) > r->turn_ends_ns || lh_now_ns() > r->until_ns)
+    if (r->id == 0 || lh_processor_ns(r->id) > r->turn_ends_ns || lh_now_ns() > r->until_ns)
       return false;
     if (pages_touched(r->id) - r->touched_before > MOST_PAGES) return false;
   }
@@ -359,27 +338,29 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
 }
 
 /* All that are not quiet yet. False: the child has ended. */
-static bool run_states(runner *r, const lh_mirrored *m, const lh_states_to_run *of) {
-  uint64_t start = processor_ns(r->id);
+static bool run_states(runner *r, const lh_mirrored *m, lh_pending *states, size_t n) {
+  uint64_t start = lh_processor_ns(r->id);
   r->until_ns = lh_now_ns() + MOST_WAIT_NS;
   for (int turn = 0; turn < 2; turn++) {
-    for (size_t i = 0; i < of->n && r->id != 0; i++) {
-      uint64_t had = processor_ns(r->id);
-      if (of->is_quiet[i] || had - start > MOST_FOR_ALL_NS || lh_now_ns() > r->until_ns) continue;
+    for (size_t i = 0; i < n && r->id != 0; i++) {
+      uint64_t had = lh_processor_ns(r->id);
+      if (states[i].is_quiet || had - start > MOST_FOR_ALL_NS || lh_now_ns() > r->until_ns)
+        continue;
       r->turn_ends_ns = had + (turn == 0 ? FIRST_TURN_NS : SECOND_TURN_NS);
-      of->is_quiet[i] = run_state(r, m, of->states[i]);
+      states[i].is_quiet = run_state(r, m, states[i].state);
     }
   }
   return r->id != 0;
 }
 
 /* The registers come last, and with them the first instruction of the program. */
-static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m, const lh_states_to_run *of) {
+static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m, lh_pending *states,
+                      size_t n) {
   sigset_t signals;
   lh_hold_child_signals(&signals);
   bool lives = stop_child(r) && lh_sandbox_close(&r->id, stub, m->memory, &m->moment->identity);
   r->touched_before = lives ? pages_touched(r->id) : 0;
-  lives = lives && run_states(r, m, of);
+  lives = lives && run_states(r, m, states, n);
   lh_release_signals(&signals);
   return lives;
 }
@@ -409,15 +390,13 @@ static bool take_span(const lh_mirrored *m, const lh_memory *of_child, lh_span s
 
 /* All that it has written, into the mirror. */
 static bool take_memory(const lh_mirrored *m, pid_t child) {
-  char path[64];
   lh_pages pages;
   lh_span span;
   lh_memory memory = *m->memory;
   char *piece = lh_alloc(PIECE_BYTES, 1);
-  (void)snprintf(path, sizeof path, "/proc/%d/mem", (int)child);
   memory.process_id = child;
   memory.read = lh_process_read_copy;
-  memory.fd = open(path, O_RDONLY | O_CLOEXEC);
+  memory.fd = lh_process_file(child, "mem", O_RDONLY);
   bool is_taken = piece && memory.fd >= 0;
   lh_pages_begin(&pages, &memory);
   while (is_taken && lh_pages_next(&pages, &span)) is_taken = take_span(m, &memory, span, piece);
@@ -454,33 +433,31 @@ static void end_child(pid_t child) {
   while (found < 0 ? errno == EINTR : WIFSTOPPED(status));
 }
 
-/* Is there a state that is not quiet and has a way on? */
-static bool may_run(const lh_mirrored *m, const lh_states_to_run *of) {
+/* Is there a state that is not quiet and can go on? */
+static bool may_run(const lh_mirrored *m, const lh_pending *states, size_t n) {
   uint64_t call_at;
   lh_peek peek = lh_peek_mirror(m->mirror);
-  for (size_t i = 0; i < of->n; i++) {
-    if (!of->is_quiet[i] && find_way_on(m, &peek, of->states[i], &call_at)) return true;
+  for (size_t i = 0; i < n; i++) {
+    if (!states[i].is_quiet && find_way_on(m, &peek, states[i].state, &call_at)) return true;
   }
   return false;
 }
 
-/* Which of them are quiet if the child is lost: those that were before. */
-static void forget_turns(const lh_states_to_run *of, const bool *were_quiet) {
-  memcpy(of->is_quiet, were_quiet, of->n * sizeof *were_quiet);
-}
-
-/* A core whose program does not come to such a place is shown as it is: where it ended. */
-static bool all_are_quiet(const lh_states_to_run *of) {
+static bool all_are_quiet(const lh_pending *states, size_t n) {
   bool all = true;
-  for (size_t i = 0; i < of->n; i++) all &= of->is_quiet[i];
+  for (size_t i = 0; i < n; i++) all &= states[i].is_quiet;
   return all;
 }
 
-static int run_all(const lh_mirrored *m, const lh_states_to_run *of, const bool *were_quiet,
-                   lh_error *error) {
+/* A core whose program does not come to such a place is shown as it is: where it ended. If the
+** child is lost those states are quiet that were before. */
+int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
   int gates[2];
   runner r = {0};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) < 0) return LH_OK;
+  if (!m->moment || m->moment->is_over || !may_run(m, states, n) ||
+      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) < 0)
+    return LH_OK;
+  for (size_t i = 0; i < n; i++) states[i].was_quiet = states[i].is_quiet;
   r.id = fork();
   pid_t child = r.id;
   if (r.id == 0) {
@@ -489,25 +466,15 @@ static int run_all(const lh_mirrored *m, const lh_states_to_run *of, const bool 
   }
   (void)close(gates[1]);
   uint64_t stub = child > 0 ? hear(gates[0]) : 0;
-  bool has_run_on =
-      stub && run_child(&r, stub, m, of) && (!m->target->is_core || all_are_quiet(of));
+  bool has_run_on = stub && run_child(&r, stub, m, states, n) &&
+                    (!m->target->is_core || all_are_quiet(states, n));
   bool is_whole = !has_run_on || take_memory(m, r.id);
-  if (!has_run_on) forget_turns(of, were_quiet);
+  for (size_t i = 0; !has_run_on && i < n; i++) states[i].is_quiet = states[i].was_quiet;
   if (r.id > 0) end_child(r.id);
   (void)close(gates[0]);
   m->moment->is_over = child > 0;
   if (is_whole) return LH_OK;
   return lh_fail(error, LH_EIO, "the process that runs on in the program's place was killed");
-}
-
-int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error) {
-  if (!m->moment || m->moment->is_over || !may_run(m, of)) return LH_OK;
-  bool *were_quiet = lh_alloc(of->n, sizeof *were_quiet);
-  if (!were_quiet) return lh_fail_memory(error, "letting a program run on");
-  memcpy(were_quiet, of->is_quiet, of->n * sizeof *were_quiet);
-  int rc = run_all(m, of, were_quiet, error);
-  lh_free(were_quiet);
-  return rc;
 }
 
 /* }=================================================================================== */
@@ -534,8 +501,8 @@ void lh_moment_free(lh_moment *moment) {
   (void)moment;
 }
 
-int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error) {
-  (void)m, (void)of, (void)error;
+int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
+  (void)m, (void)states, (void)n, (void)error;
   return LH_OK;
 }
 

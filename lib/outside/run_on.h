@@ -5,10 +5,10 @@
 #ifndef LUAHEAP_OUTSIDE_RUN_ON_H
 #define LUAHEAP_OUTSIDE_RUN_ON_H
 
-#include "outside.h"
+#include "mirrored.h"
 #include "stop.h"
 
-/* {=== code.c ======================================================================== */
+/* ==== code.c ====================================================================== */
 
 typedef struct lh_copied_code lh_copied_code;
 
@@ -24,9 +24,7 @@ void lh_code_free(lh_copied_code *code); /* may be NULL */
 ** False: this process has something of its own there. */
 bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh_mirror *mirror);
 
-/* }=================================================================================== */
-
-/* {=== sandbox.c ===================================================================== */
+/* ==== sandbox.c =================================================================== */
 
 /* Real, effective, saved, and of the file system. */
 enum { LH_MOST_OTHER_GROUPS = 512 };
@@ -50,9 +48,7 @@ bool lh_sandbox_close(pid_t *child, uint64_t stub, const lh_memory *memory,
 /* Waits until the child stops. False: it does not, or has ended; then *child is 0. */
 bool lh_sandbox_wait(pid_t *child, int *status, uint64_t until_ns);
 
-/* }=================================================================================== */
-
-/* {=== run_on.c ====================================================================== */
+/* ==== run_on.c ==================================================================== */
 
 /* Of a program that stands still: with what its threads go on, and its code. */
 typedef struct lh_moment lh_moment;
@@ -68,19 +64,11 @@ lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet);
 bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory);
 void lh_moment_free(lh_moment *moment); /* may be NULL */
 
-typedef struct lh_states_to_run {
-  const uint64_t *states;
-  bool *is_quiet; /* by state: Lua is amid no change in it */
-  size_t n;
-} lh_states_to_run;
-
 /* Lets the states that are not quiet run on from the moment of a mirror, in one child, each to
 ** where Lua is amid no change in it, and says of which that is so. The mirror is as of the end, for
 ** all of them, and the moment is over. LH_EIO: the mirror is of no use any more. Cost: as
 ** lh_mirror_fill, and for each state that comes to no such place 300 ms of processor time, three
 ** seconds in all; twenty seconds of waiting for a processor at the most. */
-int lh_run_on(const lh_mirrored *m, const lh_states_to_run *of, lh_error *error);
-
-/* }=================================================================================== */
+int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error);
 
 #endif

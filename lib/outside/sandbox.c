@@ -38,12 +38,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "process.h"
 #include "run_on.h"
 
 #if defined __x86_64__
-
-/* {=== Whose it is =================================================================== */
 
 /* "\nUid:\t1000\t1000 ..." Returns how many numbers there are, at most `most`; -1: there are more,
 ** or there is no such line, or the line is cut. */
@@ -75,10 +72,6 @@ static bool has_groups_of(const lh_identity *a, const lh_identity *b) {
   return a->n_others == b->n_others &&
          memcmp(a->others, b->others, (size_t)a->n_others * sizeof *a->others) == 0;
 }
-
-/* }=================================================================================== */
-
-/* {=== In the child ================================================================== */
 
 /* What the child executes and reads before the target's first instruction. */
 typedef struct stub {
@@ -121,8 +114,6 @@ uint64_t lh_sandbox_begin(const lh_identity *identity) {
   memcpy(s->groups, identity->others, (size_t)identity->n_others * sizeof *s->groups);
   return mprotect(s, STUB_BYTES, PROT_READ | PROT_EXEC) == 0 ? (uintptr_t)s : 0;
 }
-
-/* }=================================================================================== */
 
 /* {=== The parent ==================================================================== */
 

@@ -37,8 +37,8 @@
 
 typedef struct shooting {
   const lh_mirrored *mirrored;
-  const lh_outside_request *request;
-  lh_shot_answer *answer;
+  lh_outside_request *request;
+  int64_t *more_extra_bytes;
   lh_mirrored_state state;
   lh_doubt doubt;
   const lh_memory_region *region; /* of the last object looked at; NULL */
@@ -168,7 +168,7 @@ static bool is_own(const shooting *s, const raw_object *object) {
 
 /* There may be a walk before that measures the file. */
 static void count_own(shooting *s, const raw_object *object, uint64_t bytes) {
-  lh_taken *own = &s->answer->own;
+  lh_taken *own = &s->request->own;
   if (s->shot.walk.object_bytes == 0) {
     *own = (lh_taken){0};
     s->n_threads = 0;
@@ -228,7 +228,7 @@ static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes
   }
   count_own(s, object, bytes);
   if (!s->request->path) {
-    count(&s->answer->counts, object, (object->marked & walk->dead_white) != 0, bytes);
+    count(&s->request->counts, object, (object->marked & walk->dead_white) != 0, bytes);
   }
   return true;
 }
@@ -239,8 +239,6 @@ static bool adds_up(const shooting *s) {
 }
 
 /* }=================================================================================== */
-
-/* {=== Doubt ========================================================================= */
 
 /* Can they be the slots of a table, or its array? */
 static bool fit_table(uint64_t bytes) {
@@ -264,8 +262,6 @@ static bool is_in_doubt(const shooting *s) {
   if (s->mirrored->is_quiet || adds_up(s)) return false;
   return !s->doubt.is_loading || fit_table(s->shot.gc_bytes - bytes);
 }
-
-/* }=================================================================================== */
 
 /* {=== The view from outside ========================================================= */
 
@@ -387,11 +383,11 @@ static int64_t find_more_extra_bytes(const shooting *s, uint64_t bytes) {
 /* Of what was walked. */
 static int check_sum(shooting *s, lh_error *error) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
-  s->answer->unaccounted_bytes = (int64_t)(s->shot.gc_bytes - bytes);
-  s->answer->is_in_doubt = is_in_doubt(s);
+  s->request->unaccounted_bytes = (int64_t)(s->shot.gc_bytes - bytes);
+  s->request->is_in_doubt = is_in_doubt(s);
   if (adds_up(s)) return LH_OK;
-  s->answer->more_extra_bytes = find_more_extra_bytes(s, bytes);
-  if (s->answer->more_extra_bytes != 0) return lh_amid_change(error); /* until it is tried */
+  *s->more_extra_bytes = find_more_extra_bytes(s, bytes);
+  if (*s->more_extra_bytes != 0) return lh_amid_change(error); /* until it is tried */
   if (bytes < s->shot.gc_bytes && may_have_more(s)) return LH_OK;
   return fail_sum(s, bytes, error);
 }
@@ -423,7 +419,7 @@ static int verify(const shooting *s, int fd, lh_error *error) {
   written w;
   lh_error fault = {0};
   bool is_core = s->mirrored->stillness == LH_STILL_CORE; /* which may be forged */
-  if (s->mirrored->is_quiet && !is_core && s->answer->unaccounted_bytes == 0) return LH_OK;
+  if (s->mirrored->is_quiet && !is_core && s->request->unaccounted_bytes == 0) return LH_OK;
   int rc = open_written(fd, s->request->path, &w, &fault);
   if (rc == LH_OK) rc = lh_verify(w.snapshot, NULL, &fault);
   close_written(&w);
@@ -438,7 +434,7 @@ static int verify(const shooting *s, int fd, lh_error *error) {
 static int write_now(shooting *s, lh_file *file, lh_error *error) {
   int rc = begin_shot(s, lh_file_write, file, error);
   if (rc < 0) return rc;
-  if (!lh_shot_may_fit(&s->shot, file) || !lh_shot_put(&s->shot, file, &s->answer->taken)) {
+  if (!lh_shot_may_fit(&s->shot, file) || !lh_shot_put(&s->shot, file, &s->request->taken)) {
     if (s->shot.walk.ended) return lh_amid_change(error);
     return lh_file_fail(&file->failure, s->request->path, error);
   }
@@ -459,13 +455,11 @@ static int write_file(shooting *s, lh_file *file, lh_error *error) {
 
 static int only_count(shooting *s, lh_error *error) {
   int rc = begin_shot(s, lh_shot_discard, NULL, error);
-  if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->answer->taken, error);
+  if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->request->taken, error);
   return rc == LH_OK ? check_sum(s, error) : rc;
 }
 
 /* }=================================================================================== */
-
-/* {=== An older snapshot's marks ===================================================== */
 
 /* Of the older snapshot's own mark; none where the program itself has left that. */
 static uint64_t passed_as_old(const shooting *s) {
@@ -482,7 +476,7 @@ static int match_marks(shooting *s, lh_error *error) {
   lh_file memory = {.folder_fd = -1, .fd = memfd_create("luaheap", MFD_CLOEXEC)};
   if (memory.fd < 0) return lh_fail_errno(error, errno, "cannot compare with the older snapshot");
   int rc = begin_shot(s, lh_file_write, &memory, error);
-  if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->answer->taken, error);
+  if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->request->taken, error);
   lh_shot_free(&s->shot);
   if (rc == LH_OK) rc = check_sum(s, error);
   if (rc == LH_OK) rc = open_written(memory.fd, s->request->path, &w, error);
@@ -494,19 +488,17 @@ static int match_marks(shooting *s, lh_error *error) {
   if (rc == LH_OK) {
     rc = lh_link_carried_marks(&s->state, s->shot.facts.state_id, s->carried, s->n_carried, error);
   }
-  if (rc == LH_OK) s->answer->passed_as_old = passed_as_old(s);
+  if (rc == LH_OK) s->request->passed_as_old = passed_as_old(s);
   close_written(&w);
   lh_file_close(&memory);
   return rc;
 }
 
-/* }=================================================================================== */
-
 static int shoot(shooting *s, lh_file *file, lh_error *error) {
   int rc = see_state(s, error);
   if (rc < 0) return rc;
   gather_facts(s);
-  s->answer->has_panicked = has_panicked(s);
+  s->request->has_panicked = has_panicked(s);
   if (!s->request->path) return only_count(s, error);
   lh_own_content own = {.state_id = s->shot.facts.state_id,
                         .time_ns = s->shot.facts.time_ns,
@@ -518,12 +510,12 @@ static int shoot(shooting *s, lh_file *file, lh_error *error) {
   return rc == LH_OK ? write_file(s, file, error) : rc;
 }
 
-int lh_shoot_here(const lh_mirrored *mirrored, const lh_outside_request *request, lh_file *file,
-                  lh_shot_answer *answer, lh_error *error) {
+int lh_shoot_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
+                  int64_t *more_extra_bytes, lh_error *error) {
   shooting *s = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "looking at the mirror of a heap");
   s->mirrored = mirrored;
   s->request = request;
-  s->answer = answer;
+  s->more_extra_bytes = more_extra_bytes;
   return shoot(s, file, error);
 }

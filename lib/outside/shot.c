@@ -29,11 +29,10 @@ typedef struct report {
   int finished; /* last, atomically */
   int code;
   lh_error error;
-  lh_shot_answer answer;
+  lh_outside_request request; /* filled in */
+  int64_t more_extra_bytes;
   lh_awaited reading;
 } report;
-
-/* {=== The child ===================================================================== */
 
 /* The child has what the program kept secret: no core of it is left. */
 static void confine(const lh_mirrored *m) {
@@ -46,8 +45,7 @@ static void confine(const lh_mirrored *m) {
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) (void)signal(faults[i], SIG_DFL);
 }
 
-static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, const lh_outside_request *request,
-                                     lh_file *file, report *r) {
+static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, lh_file *file, report *r) {
   lh_mirrored m = *mirrored;
   lh_target target = *m.target;
   m.writing = target.memory.awaited;
@@ -55,15 +53,11 @@ static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, const lh_outsi
   m.target = &target;
   m.reading = &r->reading;
   confine(&m);
-  r->code = lh_shoot_here(&m, request, file, &r->answer, &r->error);
+  r->code = lh_shoot_here(&m, &r->request, file, &r->more_extra_bytes, &r->error);
   lh_file_close(file);
   __atomic_store_n(&r->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
 }
-
-/* }=================================================================================== */
-
-/* {=== The parent ==================================================================== */
 
 static int tell_end(const report *r, int status, lh_error *error) {
   if (__atomic_load_n(&r->finished, __ATOMIC_ACQUIRE)) {
@@ -102,15 +96,15 @@ static int leave_child(const lh_mirrored *m, pid_t pid, const report *r, lh_erro
   return lh_fail(error, LH_EBUSY, "'%s' does not answer", m->silent_file);
 }
 
-static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh_file *file,
-                     report *r, lh_error *error) {
+static int run_child(const lh_mirrored *m, lh_file *file, report *r, lh_error *error) {
+  const char *path = r->request.path;
   pid_t pid = fork();
   if (pid < 0) return lh_fail_errno(error, errno, "cannot fork to look at the mirror of a heap");
-  if (pid == 0) shoot_and_exit(m, request, file, r);
+  if (pid == 0) shoot_and_exit(m, file, r);
   bool ends = !m->silent_file || *m->silent_file || wait_for_answer(pid, &r->reading);
   int rc = ends ? tell_end(r, wait_for_end(pid), error) : leave_child(m, pid, r, error);
-  if (request->path) {
-    lh_await_output(m->target->memory.awaited, request->path);
+  if (path) {
+    lh_await_output(m->target->memory.awaited, path);
     lh_file_leave(file);
     if (!r->finished) lh_file_remove_left(file);
     lh_await_end(m->target->memory.awaited);
@@ -123,16 +117,13 @@ static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *fil
                  int64_t *more_extra_bytes, lh_error *error) {
   report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (r == MAP_FAILED) return lh_fail_errno(error, errno, "cannot look at the mirror of a heap");
-  int rc = run_child(m, request, file, r, error);
-  *more_extra_bytes = rc < 0 ? r->answer.more_extra_bytes : 0;
+  r->request =
+      (lh_outside_request){.state = request->state, .path = request->path, .after = request->after};
+  int rc = run_child(m, file, r, error);
+  *more_extra_bytes = rc < 0 ? r->more_extra_bytes : 0;
   if (rc == LH_OK) {
-    request->taken = r->answer.taken;
-    request->own = r->answer.own;
-    request->counts = r->answer.counts;
-    request->unaccounted_bytes = r->answer.unaccounted_bytes;
-    request->passed_as_old = r->answer.passed_as_old;
-    request->has_panicked = r->answer.has_panicked;
-    request->is_in_doubt = lh_is_in_doubt(m) || r->answer.is_in_doubt;
+    r->request.is_in_doubt |= lh_is_in_doubt(m);
+    *request = r->request;
   }
   (void)munmap(r, sizeof *r);
   return rc;
@@ -142,13 +133,15 @@ static int shoot_into_file(const lh_mirrored *m, lh_outside_request *request,
                            int64_t *more_extra_bytes, lh_error *error) {
   lh_file file = {.folder_fd = -1, .fd = -1};
   lh_awaited *awaited = m->target->memory.awaited;
-  if (request->path) lh_await_output(awaited, request->path);
-  int rc = request->path ? lh_file_open(&file, request->path, error) : LH_OK;
-  if (request->path) lh_await_end(awaited);
+  *more_extra_bytes = 0;
+  if (!request->path) return shoot(m, request, &file, more_extra_bytes, error);
+  lh_await_output(awaited, request->path);
+  int rc = lh_file_open(&file, request->path, error);
+  lh_await_end(awaited);
   if (rc == LH_OK) rc = shoot(m, request, &file, more_extra_bytes, error);
-  if (request->path) lh_await_output(awaited, request->path);
-  if (request->path) lh_file_close(&file);
-  if (request->path) lh_await_end(awaited);
+  lh_await_output(awaited, request->path);
+  lh_file_close(&file);
+  lh_await_end(awaited);
   return rc;
 }
 
@@ -169,5 +162,3 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
     m.more_extra_bytes += more;
   }
 }
-
-/* }=================================================================================== */

@@ -15,6 +15,7 @@
 */
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "mirrored.h"
 
@@ -28,7 +29,32 @@ void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state) {
   doubt->spares_keys = state->layout.may_dangle && generational;
 }
 
-/* {=== Values ======================================================================== */
+/* Some hundreds, each met many times, in a hash table of fixed size. */
+static void add_function(lh_function_set *set, uint64_t function) {
+  size_t i = (size_t)((function >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+  for (;; i++) {
+    uint64_t *slot = &set->slots[i % LH_FUNCTION_SLOTS];
+    if (*slot == function) return;
+    if (*slot != 0) continue;
+    if (function == 0 || set->n == LH_MOST_C_FUNCTIONS) return;
+    *slot = function;
+    set->n++;
+    return;
+  }
+}
+
+static int by_address(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+void lh_function_sort(lh_function_set *set) {
+  size_t n = 0;
+  for (size_t i = 0; i < LH_FUNCTION_SLOTS; i++) {
+    if (set->slots[i] != 0) set->slots[n++] = set->slots[i];
+  }
+  qsort(set->slots, n, sizeof set->slots[0], by_address);
+}
 
 enum { PLAIN = 1, FUNCTION, OBJECT };
 
@@ -57,7 +83,7 @@ static bool is_object(const void *object) {
 static inline bool is_value(lh_doubt *doubt, raw_payload payload, uint8_t type) {
   switch (type < sizeof kinds ? kinds[type] : 0) {
     case PLAIN: return true;
-    case FUNCTION: lh_function_add(&doubt->functions, (uint64_t)payload.integer); return true;
+    case FUNCTION: add_function(&doubt->functions, (uint64_t)payload.integer); return true;
     case OBJECT: return is_object(payload.object);
     default: return false;
   }
@@ -69,8 +95,6 @@ static bool are_values(lh_doubt *doubt, const raw_value *values, uint64_t n) {
   }
   return true;
 }
-
-/* }=================================================================================== */
 
 /* {=== Tables ======================================================================== */
 
@@ -150,8 +174,6 @@ static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
 
 /* }=================================================================================== */
 
-/* {=== Threads ======================================================================= */
-
 /* The list is doubly linked, so it is no circle; the current call is on it, and so are those that
 ** it came from. All have their slots in the stack. */
 static bool are_calls(const lh_layout *layout, const raw_object *thread) {
@@ -193,8 +215,6 @@ static bool is_sound_thread(lh_doubt *doubt, const raw_object *thread) {
   return are_values(doubt, stack, (uint64_t)(top - stack));
 }
 
-/* }=================================================================================== */
-
 static bool is_sound_closure(lh_doubt *doubt, const raw_lua_closure *c) {
   bool is_made = c->proto != NULL;
   for (unsigned i = 0; i < c->n_upvalues && is_made; i++) is_made = c->upvalues[i] != NULL;
@@ -210,7 +230,7 @@ bool lh_is_sound(lh_doubt *doubt, const raw_object *object) {
     case RAW_LUA_CLOSURE: return is_sound_closure(doubt, (const raw_lua_closure *)object);
     case RAW_C_CLOSURE: {
       const raw_c_closure *c = (const raw_c_closure *)object;
-      lh_function_add(&doubt->functions, (uintptr_t)c->function);
+      add_function(&doubt->functions, (uintptr_t)c->function);
       return are_values(doubt, c->upvalues, c->n_upvalues);
     }
     case RAW_UPVALUE: {

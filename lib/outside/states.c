@@ -10,34 +10,14 @@
 ** Nothing is stopped meanwhile. A state that just then moves its counters from one field to another
 ** may look closed, so what was nearly one is looked at again, several times.
 **
-** Each look reads the target's pages anew, through a cache (cached.h). The cache also bounds what a
+** Each look reads the target's pages anew, through a cache (memory.h). The cache also bounds what a
 ** false state can cost: the look and all that is told of the state read some thousand pages. All of
 ** a search may take a minute, and ten seconds more for each GB that the target has written.
 */
 #include <inttypes.h>
 #include <string.h>
 
-#include "cached.h"
-#include "pages.h"
-#include "states.h"
-
-/* What is told of a state, with its texts. */
-typedef struct found {
-  lh_found_state told;
-  char release[LH_RELEASE_BYTES], script[LH_SCRIPT_BYTES];
-} found;
-
-struct lh_found_texts {
-  found *of;
-  size_t n, capacity;
-};
-
-void lh_found_texts_free(struct lh_found_texts *texts) {
-  if (texts) lh_free(texts->of);
-  lh_free(texts);
-}
-
-/* {=== One state ===================================================================== */
+#include "memory.h"
 
 /* Its allocation function is code, as far as it is known what is there: a core may lack that. */
 static bool has_code(const lh_memory *memory, const lh_seen_state *seen) {
@@ -69,14 +49,11 @@ int lh_outside_bytes(lh_target *target, uint64_t state, uint64_t *gc_bytes, lh_e
 }
 
 const char *lh_release_of(const lh_target *target, uint64_t state) {
-  for (size_t i = 0; target->found && i < target->found->n; i++) {
-    const found *f = &target->found->of[i];
-    if (f->told.address == state) return f->release;
+  for (size_t i = 0; i < target->n_found; i++) {
+    if (target->found[i].address == state) return target->found[i].release;
   }
   return "5.4";
 }
-
-/* }=================================================================================== */
 
 /* {=== The search ==================================================================== */
 
@@ -85,12 +62,12 @@ enum { PIECE_BYTES = 1 << 20, LEAST_PIECE = 4096, HEAD_BYTES = 32 };
 enum { MOST_LIBRARIES = 32 };
 typedef struct named_library {
   uint64_t address;
-  char release[LH_RELEASE_BYTES];
+  char release[sizeof((lh_found_state *)0)->release];
 } named_library;
 
 typedef struct search {
   lh_target *target;
-  struct lh_found_texts *texts;
+  size_t capacity; /* of the states that were found */
   uint64_t *piece;
   lh_cached *cached;
   named_library libraries[MOST_LIBRARIES];
@@ -109,7 +86,7 @@ static const char *release_of_library(search *s, uint64_t library) {
   if (s->n_libraries == MOST_LIBRARIES) return "5.4";
   named_library *new = &s->libraries[s->n_libraries++];
   new->address = library;
-  lh_identify_release(&s->target->memory, library, new->release);
+  lh_identify_release(&s->target->memory, library, new->release, sizeof new->release);
   return new->release;
 }
 
@@ -139,39 +116,61 @@ static void show_search(search *s) {
   t->show_search(t->show_payload, s->searched_bytes);
 }
 
-static void describe(search *s, const lh_seen_state *seen, found *f) {
+static void cut_first_line(char *text) {
+  size_t blank = strspn(text, " \t\r\n");
+  memmove(text, text + blank, strlen(text + blank) + 1);
+  text[strcspn(text, "\r\n")] = '\0';
+}
+
+/* The interpreter tells it in arg[0], and so it does for programs that begin with #!/usr/bin/lua
+** (prosody). A host that runs scripts of its own has none. Then it is the source of a function: of
+** the outermost one that runs, else of one that lies ready to be called on the main thread's stack
+** (each script of lighttpd has a state), in the registry (haproxy's actions) or as a global
+** variable; else of what was loaded last, which may be another one each time. A source is the name
+** of a file behind an @, a name behind a =, or the program itself, of which the first line is
+** enough. Returns false for that last one. */
+static bool name_script(const lh_peek *peek, const lh_seen_state *seen, char *script, size_t size) {
+  if (lh_glance_argument(peek, seen, script, size)) return true;
+  *script = '\0';
+  for (lh_glance_at at = LH_GLANCE_RUNNING; at <= LH_GLANCE_NEWEST; at++) {
+    if (!lh_glance_source(peek, seen, at, script, size)) continue;
+    bool is_name = *script == '@' || *script == '=';
+    if (is_name)
+      memmove(script, script + 1, strlen(script));
+    else
+      cut_first_line(script);
+    return is_name;
+  }
+  return true;
+}
+
+static void describe(search *s, const lh_seen_state *seen, lh_found_state *found) {
   lh_peek peek = lh_peek_cached(s->cached);
-  uint64_t id = 0;
   const char *release = release_of_library(s, lh_glance_library(&peek, seen));
   bool is_known = strcmp(release, "5.4") != 0;
-  (void)snprintf(f->release, sizeof f->release, "%s", is_known ? release : seen->release);
-  bool has_name = lh_name_script(&peek, seen, f->script);
-  bool has_luaheap = lh_glance_luaheap(&peek, seen, &id);
-  f->told = (lh_found_state){
-      .address = seen->main_thread,
-      .id = id ? id : lh_outside_state_id(s->target, seen->main_thread, seen->seed),
-      .is_text = !has_name,
-      .gc_bytes = seen->gc_bytes,
-      .has_luaheap = has_luaheap};
+  *found = (lh_found_state){.address = seen->main_thread, .gc_bytes = seen->gc_bytes};
+  (void)snprintf(found->release, sizeof found->release, "%s", is_known ? release : seen->release);
+  found->is_text = !name_script(&peek, seen, found->script, sizeof found->script);
+  found->has_luaheap = lh_glance_luaheap(&peek, seen, &found->id);
+  if (!found->id) found->id = lh_outside_state_id(s->target, seen->main_thread, seen->seed);
 }
 
 /* 0, LH_EMEMORY, or LH_EIO: it takes too long. */
 static int look_closely(search *s, uint64_t address, lh_error *error) {
-  struct lh_found_texts *texts = s->texts;
-  const lh_memory *memory = &s->target->memory;
+  lh_target *t = s->target;
   lh_peek peek = lh_peek_cached(s->cached);
   lh_seen_state seen;
   s->n_looks++;
   if (check_deadline(s, error) < 0) return LH_EIO;
-  if (see_state(s->target, s->cached, address, "5.4", &seen, NULL) < 0 || !has_code(memory, &seen))
+  if (see_state(t, s->cached, address, "5.4", &seen, NULL) < 0 || !has_code(&t->memory, &seen))
     return LH_OK;
   if (!lh_glance_numbers(&peek, &seen)) {
     s->other_numbers = true;
     return LH_OK;
   }
-  if (!lh_grow(&texts->of, texts->n, &texts->capacity, sizeof *texts->of))
+  if (!lh_grow(&t->found, t->n_found, &s->capacity, sizeof *t->found))
     return lh_fail_memory(error, "looking for Lua states");
-  describe(s, &seen, &texts->of[texts->n++]);
+  describe(s, &seen, &t->found[t->n_found++]);
   return LH_OK;
 }
 
@@ -236,17 +235,11 @@ static int search_target(search *s, lh_error *error) {
 
 /* }=================================================================================== */
 
-static int hand_out(const struct lh_found_texts *texts, lh_found_state **states, size_t *n,
-                    lh_error *error) {
-  *states = lh_alloc(texts->n, sizeof **states);
+static int hand_out(const lh_target *target, lh_found_state **states, size_t *n, lh_error *error) {
+  *states = lh_alloc(target->n_found, sizeof **states);
   if (!*states) return lh_fail_memory(error, "looking for Lua states");
-  *n = texts->n;
-  for (size_t i = 0; i < texts->n; i++) {
-    found *f = &texts->of[i];
-    f->told.release = f->release;
-    f->told.script = f->script;
-    (*states)[i] = f->told;
-  }
+  *n = target->n_found;
+  memcpy(*states, target->found, *n * sizeof **states);
   return LH_OK;
 }
 
@@ -263,16 +256,17 @@ int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_err
   *n = 0;
   int rc = target->is_core ? LH_OK : lh_process_refresh(target, error);
   if (rc < 0) return rc;
-  lh_found_texts_free(target->found);
-  target->found = s.texts = lh_alloc_zeroed(1, sizeof *s.texts);
+  lh_free(target->found);
+  target->found = NULL;
+  target->n_found = 0;
   s.piece = lh_alloc(PIECE_BYTES, 1);
   s.cached = lh_cached_open(&target->memory);
-  rc = s.texts && s.piece && s.cached ? search_target(&s, error)
-                                      : lh_fail_memory(error, "looking for Lua states");
+  rc = s.piece && s.cached ? search_target(&s, error)
+                           : lh_fail_memory(error, "looking for Lua states");
   lh_free(s.piece);
   lh_free(s.cached);
   if (rc < 0) return rc;
-  return s.texts->n > 0 ? hand_out(s.texts, states, n, error) : refuse(&s, error);
+  return target->n_found > 0 ? hand_out(target, states, n, error) : refuse(&s, error);
 }
 
 void lh_show_search(lh_target *target, void (*show)(void *payload, uint64_t searched_bytes),

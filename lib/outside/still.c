@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process.h"
 #include "run_on.h"
 
 struct lh_still {
@@ -31,20 +30,10 @@ static void tell_stop(uint64_t stopped_ns, lh_outside_told *told) {
   if (stopped_ns > told->stopped_ns) told->stopped_ns = stopped_ns;
 }
 
-/* {=== A frozen copy ================================================================= */
-
-/* Has a thread a filter for its system calls, which could forbid ours, or kill it for them? */
-static bool has_filter(pid_t process, pid_t thread) {
-  char name[64], text[4096];
-  const char *label = "\nSeccomp:\t";
-  (void)snprintf(name, sizeof name, "task/%d/status", (int)thread);
-  if (lh_process_text(process, name, text, sizeof text) <= 0) return false;
-  const char *filter = strstr(text, label);
-  return filter && filter[strlen(label)] != '0';
-}
-
-static bool has_no_filter(void *process, pid_t thread) {
-  return !has_filter(*(pid_t *)process, thread);
+static bool has_no_filter(void *payload, pid_t thread) {
+  lh_process_status status;
+  (void)payload;
+  return !lh_process_status_of(thread, &status) || status.system_filter == 0;
 }
 
 /* Would a child be in the process's own namespace? The first one in another may not end: there
@@ -62,7 +51,7 @@ static bool has_children_elsewhere(pid_t process) {
 static const char *find_hindrance(lh_still *s) {
   pid_t process = (pid_t)s->target->process_id;
   if (!LH_CAN_INJECT) return "only known for x86-64";
-  if (lh_visit_threads(process, has_no_filter, &process) == 0) return "a seccomp filter";
+  if (lh_visit_threads(process, has_no_filter, NULL) == 0) return "a seccomp filter";
   if (has_children_elsewhere(process)) return "its children have a namespace of their own";
   s->guarded->room = lh_inject_find_room(s->target);
   return s->guarded->room ? NULL : "no room for an instruction";
@@ -88,13 +77,11 @@ static void end_copy(lh_still *s, lh_outside_told *told) {
 /* What the copy has mapped, which is what the target had, but for what it does not give to
 ** children. */
 static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
-  char path[64];
   int64_t process = s->target->process_id;
   s->target->process_id = s->guarded->frozen.id;
   int rc = lh_process_refresh(s->target, error);
   s->target->process_id = process;
-  (void)snprintf(path, sizeof path, "/proc/%d/mem", (int)s->guarded->frozen.id);
-  s->fd = open(path, O_RDONLY | O_CLOEXEC);
+  s->fd = lh_process_file(s->guarded->frozen.id, "mem", O_RDONLY);
   *memory = s->target->memory;
   memory->process_id = s->guarded->frozen.id;
   memory->fd = s->fd;
@@ -105,15 +92,13 @@ static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
 
 /* LH_OK, and s->guarded->frozen.id is 0: it is stopped instead. */
 static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_error *error) {
-  told->no_fork = lh_inject_fork(&s->stop, s->guarded->room, has_filter, &s->guarded->frozen);
+  told->no_fork = lh_inject_fork(&s->stop, s->guarded->room, &s->guarded->frozen);
   if (s->guarded->frozen.id == 0) return LH_OK;
   tell_stop(lh_stop_end(&s->stop), told);
   s->stillness = LH_STILL_FORK;
   if (lh_frozen_settle(&s->guarded->frozen)) return refresh_from_copy(s, memory, error);
   return lh_fail(error, LH_EBUSY, "the copy of process %d was killed", (int)s->target->process_id);
 }
-
-/* }=================================================================================== */
 
 /* Between two steps. */
 static int check_signals(const lh_still *s, lh_error *error) {
@@ -165,7 +150,7 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   lh_still *s = *still = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "stopping a process");
   s->target = target;
-  s->guarded = target->guard ? lh_guarded_of(target->guard) : &s->own;
+  s->guarded = target->guard ? target->guard->guarded : &s->own;
   s->fd = -1;
   rc = lh_wait_for_vfork((pid_t)target->process_id, error);
   if (rc != LH_OK) {

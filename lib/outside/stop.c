@@ -29,8 +29,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "process.h"
-
 enum {
   NAP_NS = 1000000,            /* as long as no SIGCHLD comes: this process may ignore it */
   PATIENCE_NS = 200000,        /* before it is asked whether a thread sleeps in the kernel */
@@ -94,12 +92,9 @@ bool lh_is_told_to_end(const sigset_t *before) {
 
 /* {=== One thread ==================================================================== */
 
-char lh_thread_state(pid_t process, pid_t thread) {
-  char name[64], text[512];
-  (void)snprintf(name, sizeof name, "task/%d/stat", (int)thread);
-  if (lh_process_text(process, name, text, sizeof text) <= 0) return 'X';
-  const char *end = strrchr(text, ')'); /* of the name, in which there may be anything */
-  return end && end[1] == ' ' ? end[2] : 'X';
+char lh_thread_state(pid_t thread) {
+  lh_process_field state = lh_process_field_of(thread, 1);
+  return *state.text ? *state.text : 'X';
 }
 
 static bool hold(lh_thread *thread, lh_held held, int event) {
@@ -116,7 +111,7 @@ static bool bury(lh_thread *thread) {
   return hold(thread, LH_HELD_GONE, 0);
 }
 
-static void resume(lh_thread *thread, lh_course course, int signal_number) {
+void lh_thread_go_on(lh_thread *thread, lh_course course, int signal_number) {
   thread->held = LH_HELD_NOT;
   if (course != LH_COURSE_STOP) {
     (void)ptrace(PTRACE_SYSCALL, thread->id, 0, signal_number);
@@ -124,10 +119,6 @@ static void resume(lh_thread *thread, lh_course course, int signal_number) {
   }
   (void)ptrace(PTRACE_INTERRUPT, thread->id, 0, 0);
   (void)ptrace(PTRACE_CONT, thread->id, 0, signal_number);
-}
-
-void lh_thread_go_on(lh_thread *thread, lh_course course) {
-  resume(thread, course, 0);
 }
 
 void lh_thread_free(lh_thread *thread) {
@@ -165,21 +156,100 @@ bool lh_thread_look(lh_thread *thread, lh_course course) {
   if (is_signal && course == LH_COURSE_INJECTED) return hold(thread, LH_HELD, LH_EVENT_SIGNAL);
   if (lh_call_mend(thread, info.si_status, course)) return false;
   if (!is_signal) return hold(thread, LH_HELD, event);
-  resume(thread, course, info.si_status);
+  lh_thread_go_on(thread, course, info.si_status);
   return false;
 }
 
-bool lh_thread_wait(pid_t process, lh_thread *thread, lh_course course, uint64_t until_ns) {
+bool lh_thread_wait(lh_thread *thread, lh_course course, uint64_t until_ns) {
   for (uint64_t start = lh_now_ns(), now = start; now < until_ns; now = lh_now_ns()) {
     if (lh_thread_look(thread, course)) return true;
     if (now - start >= PATIENCE_NS) {
-      char state = lh_thread_state(process, thread->id);
+      char state = lh_thread_state(thread->id);
       if (state == 'D' && course == LH_COURSE_STOP) return hold(thread, LH_HELD_KERNEL, 0);
       if (state == 'Z' || state == 'X') return bury(thread);
     }
     lh_nap();
   }
   return lh_thread_look(thread, course); /* this process may have had no processor */
+}
+
+/* }=================================================================================== */
+
+/* {=== Tracing ======================================================================= */
+
+/* A thread that starts another program (exec) keeps the others of its process from being traced
+** until they have all ended; and those that are traced have not ended before they were waited for.
+** So who traces one after the other may wait for a thread that waits for him. A timer's signal
+** interrupts that: in its handler threads that have ended are waited for, and the kernel goes on.
+** Nothing else of this process is touched, and what it does with that signal is as before in the
+** end. */
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* A traced thread that has stopped is told of by the kernel, too, though nobody asks for it; and
+** not again. So what there is to be told is looked at first. */
+static void wait_if_ended(pid_t thread) {
+  siginfo_t change = {0};
+  const int changes = WEXITED | WNOHANG | __WALL;
+  bool has_ended = waitid(P_PID, (id_t)thread, &change, changes | WNOWAIT) == 0 &&
+                   (change.si_code == CLD_EXITED || change.si_code == CLD_KILLED ||
+                    change.si_code == CLD_DUMPED);
+  if (has_ended) (void)waitid(P_PID, (id_t)thread, &change, changes);
+}
+
+static void wait_for_ended(int signal_number, siginfo_t *info, void *context) {
+  (void)signal_number, (void)context;
+  int os_errno = errno;
+  const lh_stop *stop = info->si_value.sival_ptr;
+  for (size_t i = 0; info->si_code == SI_TIMER && i < stop->n; i++) {
+    if (!stop->threads[i].is_child) wait_if_ended(stop->threads[i].id);
+  }
+  errno = os_errno;
+}
+
+static bool start_timer(lh_stop *stop, int signal_number, timer_t *timer) {
+  enum { INTERVAL_NS = 2000000 };
+  const struct itimerspec each = {{.tv_nsec = INTERVAL_NS}, {.tv_nsec = INTERVAL_NS}};
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal_number};
+  event.sigev_value.sival_ptr = stop;
+  event.sigev_notify_thread_id = gettid();
+  return timer_create(CLOCK_MONOTONIC, &event, timer) == 0 &&
+         timer_settime(*timer, 0, &each, NULL) == 0;
+}
+
+/* Up to Linux 6.12 a signal of a timer that is no more comes nevertheless, and would end this
+** process. One of somebody else comes again. */
+static void forget_signals(int signal_number, const sigset_t *timers) {
+  siginfo_t info;
+  bool is_of_others = false;
+  while (sigtimedwait(timers, &info, &(struct timespec){0}) > 0)
+    is_of_others |= info.si_code != SI_TIMER;
+  if (is_of_others) (void)raise(signal_number);
+}
+
+/* The thread goes on. 0, or why it cannot be traced. */
+static int trace_thread(lh_stop *stop, pid_t thread) {
+  const int signal_number = SIGRTMAX;
+  const struct sigaction action = {.sa_sigaction = wait_for_ended,
+                                   .sa_flags = SA_SIGINFO | SA_RESTART};
+  struct sigaction before;
+  sigset_t timers;
+  timer_t timer;
+  (void)sigemptyset(&timers);
+  (void)sigaddset(&timers, signal_number);
+  (void)sigaction(signal_number, &action, &before);
+  int os_errno = EAGAIN;
+  if (start_timer(stop, signal_number, &timer)) {
+    (void)pthread_sigmask(SIG_UNBLOCK, &timers, NULL);
+    os_errno = ptrace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD) == 0 ? 0 : errno;
+    (void)pthread_sigmask(SIG_BLOCK, &timers, NULL);
+    (void)timer_delete(timer);
+    forget_signals(signal_number, &timers);
+  }
+  (void)sigaction(signal_number, &before, NULL);
+  return os_errno;
 }
 
 /* }=================================================================================== */
@@ -226,12 +296,12 @@ static bool seize(void *payload, pid_t id) {
     s->rc = lh_fail_memory(s->error, "stopping a process");
     return false;
   }
-  int reason = lh_seize(stop, id);
+  int reason = trace_thread(stop, id);
   if (reason == 0) {
     stop->threads[stop->n++] =
         (lh_thread){.id = id, .is_child = stop->is_child && id == stop->process};
   } else if (reason != ESRCH) {
-    char state = lh_thread_state(stop->process, id);
+    char state = lh_thread_state(id);
     if (state != 'Z' && state != 'X') s->rc = lh_refuse_process(stop->process, reason, s->error);
   }
   return s->rc == LH_OK;
@@ -258,8 +328,7 @@ static void ask_free(lh_stop *stop) {
 static int wait_for_all(lh_stop *stop, uint64_t until_ns, lh_error *error) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
-    if (thread->held == LH_HELD_NOT &&
-        !lh_thread_wait(stop->process, thread, LH_COURSE_STOP, until_ns))
+    if (thread->held == LH_HELD_NOT && !lh_thread_wait(thread, LH_COURSE_STOP, until_ns))
       return lh_fail(error, LH_EBUSY, "thread %d of process %d does not stop", (int)thread->id,
                      (int)stop->process);
   }

@@ -5,9 +5,6 @@
 #ifndef LUAHEAP_OUTSIDE_STOP_H
 #define LUAHEAP_OUTSIDE_STOP_H
 
-#include <signal.h>
-#include <sys/types.h>
-
 #include "outside.h"
 #include "registers.h"
 
@@ -30,7 +27,7 @@ void lh_let_signals(const sigset_t *before);
 ** to an end. `before`: NULL if none is held. */
 bool lh_is_told_to_end(const sigset_t *before);
 
-/* {=== stop.c ======================================================================== */
+/* ==== stop.c ====================================================================== */
 
 typedef enum lh_held {
   LH_HELD_FREE,   /* it is traced, and nothing was asked of it */
@@ -72,9 +69,6 @@ typedef struct lh_stop {
   size_t n, capacity;
 } lh_stop;
 
-/* seize.c: traces a thread, that goes on. 0, or why not. */
-int lh_seize(lh_stop *stop, pid_t thread);
-
 /* Traces all threads, which go on. `before` is borrowed. On failure none is traced. LH_EIO: it has
 ** ended, or must not be traced. */
 int lh_stop_trace(lh_stop *stop, pid_t process, const sigset_t *before, lh_error *error);
@@ -103,9 +97,9 @@ typedef enum lh_course {
 bool lh_thread_look(lh_thread *thread, lh_course course);
 
 /* Waits until that is so, or it sleeps in the kernel. False: neither until then. */
-bool lh_thread_wait(pid_t process, lh_thread *thread, lh_course course, uint64_t until_ns);
+bool lh_thread_wait(lh_thread *thread, lh_course course, uint64_t until_ns);
 
-void lh_thread_go_on(lh_thread *thread, lh_course course);
+void lh_thread_go_on(lh_thread *thread, lh_course course, int signal_number); /* 0: none */
 
 /* Of a thread that is held: is its group stopped, as by SIGSTOP? Then it must not run. */
 bool lh_thread_is_group_stopped(const lh_thread *thread);
@@ -114,11 +108,9 @@ bool lh_thread_is_group_stopped(const lh_thread *thread);
 void lh_thread_free(lh_thread *thread);
 
 /* 'R', 'S', 'D', ... of a thread; 'X': there is none. */
-char lh_thread_state(pid_t process, pid_t thread);
+char lh_thread_state(pid_t thread);
 
-/* }=================================================================================== */
-
-/* {=== restart.c ===================================================================== */
+/* ==== restart.c =================================================================== */
 
 /* Of a thread that has stopped, with this status: a call that would fail with EINTR since it was
 ** stopped is made to be restarted. True: it goes on for that, to be stopped again. */
@@ -129,9 +121,7 @@ bool lh_call_mend(lh_thread *thread, int status, lh_course course);
 ** with EINTR. */
 void lh_call_interrupt(lh_thread *thread);
 
-/* }=================================================================================== */
-
-/* {=== calls.c ======================================================================= */
+/* ==== calls.c ===================================================================== */
 
 /* Of threads that are traced: waits until each that runs has come to a system call at which Lua is
 ** amid no change, 200 ms at the most, and holds the last one there. All others go on meanwhile. */
@@ -148,9 +138,7 @@ bool lh_call_is_quiet(long call, uint64_t second_argument);
 /* What /proc/PID/task/TID/syscall tells of a thread that does not run. False: it runs. */
 bool lh_call_of_sleeper(pid_t process, pid_t thread, long *call, uint64_t *second_argument);
 
-/* }=================================================================================== */
-
-/* {=== idle.c ======================================================================== */
+/* ==== idle.c ====================================================================== */
 
 /* When each thread of a process ran, as of some moment. */
 typedef struct lh_idle {
@@ -166,25 +154,14 @@ bool lh_idle_begin(lh_idle *idle, pid_t process);
 /* Has none run since? */
 bool lh_idle_end(lh_idle *idle);
 
-/* }=================================================================================== */
-
-/* A thread in this call may wait for a child that has its memory (vfork). */
-bool lh_call_may_share_memory(long call);
-
-/* }=================================================================================== */
-
-/* {=== held_up.c ===================================================================== */
-
 /* LH_OK: no thread waits in vfork(), or the one that did has run by now. LH_EIO: one has waited for
 ** a second. No signal is blocked meanwhile, and the process is not touched. */
 int lh_wait_for_vfork(pid_t process, lh_error *error);
 
-/* LH_EIO: its cgroup is frozen, or one around that; the message says how it is thawed. */
+/* cgroups.c. LH_EIO: its cgroup is frozen, or one around that; the message says what thaws it. */
 int lh_refuse_frozen(pid_t process, lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== inject.c ====================================================================== */
+/* ==== inject.c ==================================================================== */
 
 /* A copy of a process, which has not run since it was forked. */
 typedef struct lh_frozen {
@@ -194,10 +171,9 @@ typedef struct lh_frozen {
 /* Where a few instructions of ours have room in the target, as it is mapped by now; 0: nowhere. */
 uint64_t lh_inject_find_room(const lh_target *target);
 
-/* Lets a held thread, that `has_filter` is not true of, fork a copy of the process. Why it could
+/* Lets a held thread that has no filter for system calls fork a copy of the process. Why it could
 ** not, and frozen->id is 0; else NULL. */
-const char *lh_inject_fork(lh_stop *stop, uint64_t room,
-                           bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen);
+const char *lh_inject_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen);
 
 /* Waits until it is frozen. False: it is not, and is to be killed. */
 bool lh_frozen_settle(const lh_frozen *frozen);
@@ -208,9 +184,7 @@ void lh_frozen_kill(const lh_frozen *frozen);
 /* Lets a held thread take away what is left of a copy that was killed. False: not now. */
 bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen);
 
-/* }=================================================================================== */
-
-/* {=== guard.c ======================================================================= */
+/* ==== guard.c ===================================================================== */
 
 /* What is taken away if this process is killed. */
 typedef struct lh_guarded {
@@ -221,13 +195,14 @@ typedef struct lh_guarded {
 
 /* Of a process that may be made to fork; before much memory is had, for it has that, too. NULL: it
 ** cannot be had. */
-typedef struct lh_guard lh_guard;
+typedef struct lh_guard {
+  pid_t id;
+  int pipe; /* the end of this process */
+  lh_guarded *guarded;
+} lh_guard;
 lh_guard *lh_guard_begin(pid_t process);
-lh_guarded *lh_guarded_of(const lh_guard *guard);
 void lh_guard_leave(
     const lh_guard *guard);         /* in a child, which may outlive this process; or NULL */
 void lh_guard_end(lh_guard *guard); /* may be NULL */
-
-/* }=================================================================================== */
 
 #endif

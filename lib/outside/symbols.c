@@ -16,33 +16,26 @@
 #include "symbols.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core.h"
 #include "open.h"
 
-/* A mapped file. */
-typedef struct module {
-  const char *path; /* of its regions */
-  lh_first_page
-      first; /* what is in the file, and the same in memory; n is 0 of what is no ELF file */
-  lh_symbol_table *table;
-  lh_registered *registered; /* read when a symbol was lacking first */
-  bool has_registered;
-} module;
-
-struct lh_symbols {
-  const lh_target *target;
-  module **modules;
-  size_t n, capacity;
-  uint64_t room; /* for what is kept of files */
-  lh_awaited *reading;
-};
-
 /* {=== Headers ======================================================================= */
 
-bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *header) {
+/* The first page of a mapped ELF file, as far as it is known: its headers. */
+typedef struct first_page {
+  size_t n;
+  union {
+    Elf64_Ehdr header;
+    uint8_t bytes[4096];
+  };
+} first_page;
+
+/* The i-th program header; false: it is not in that page. */
+static bool read_program_header(const first_page *first, unsigned i, Elf64_Phdr *header) {
   const Elf64_Ehdr *file = &first->header;
   uint64_t at = file->e_phoff + (uint64_t)i * sizeof *header;
   if (file->e_phoff > sizeof first->bytes || i >= file->e_phnum || at + sizeof *header > first->n)
@@ -58,7 +51,7 @@ static bool is_elf(const Elf64_Ehdr *header) {
 
 /* Reads the first page where memory has it. If a program may write to it, so much remains of it as
 ** none does. */
-static void read_first_page(const lh_memory *memory, const char *path, lh_first_page *first) {
+static void read_first_page(const lh_memory *memory, const char *path, first_page *first) {
   const lh_memory_region *region = NULL;
   for (size_t i = 0; i < memory->n && !region; i++) {
     const lh_memory_region *r = &memory->regions[i];
@@ -70,7 +63,7 @@ static void read_first_page(const lh_memory *memory, const char *path, lh_first_
     return;
   Elf64_Phdr p;
   first->n = sizeof first->bytes;
-  for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
+  for (unsigned i = 0; read_program_header(first, i, &p); i++) {
     if (p.p_type != PT_LOAD || p.p_offset != 0) continue;
     uint64_t headers = first->header.e_phoff + (uint64_t)first->header.e_phnum * sizeof p;
     uint64_t n = p.p_flags & PF_W ? headers : p.p_filesz;
@@ -79,9 +72,9 @@ static void read_first_page(const lh_memory *memory, const char *path, lh_first_
 }
 
 /* The file's own address of what is mapped from a place in it, which is code. */
-static bool find_address(const lh_first_page *first, uint64_t file_offset, uint64_t *address) {
+static bool find_address(const first_page *first, uint64_t file_offset, uint64_t *address) {
   Elf64_Phdr p;
-  for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
+  for (unsigned i = 0; read_program_header(first, i, &p); i++) {
     if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || file_offset < p.p_offset ||
         file_offset - p.p_offset >= p.p_filesz)
       continue;
@@ -92,6 +85,194 @@ static bool find_address(const lh_first_page *first, uint64_t file_offset, uint6
 }
 
 /* }=================================================================================== */
+
+/* {=== Registered names ================================================================ */
+
+/* luaL_setfuncs takes an array of pairs, a name and a function, that ends with a pair of nulls.
+** Nearly all programs have theirs as constant data: with addresses in them it is in .data.rel.ro or
+** .data, of a program that is not moved in .rodata. So all of a file's mappings but those of code
+** are read from the target, as the loader has left them, and searched for such arrays: a pointer to
+** an identifier in the same file, a pointer to its code (or null, as luaL_newlib has for what is no
+** function), and so on to the nulls. What else looks like that, the commands of a shell for one,
+** does no harm, since only what Lua has is asked for.
+**
+** What no program changes is taken from the file: cores lack it, and a process whose memory is read
+** there has more of it from then on. Of several names of a function the first by its letters is it,
+** but those of metamethods come last. One pass, some 1 GB a second. */
+enum { MOST_PIECES = 64, MOST_NAME = 64 };
+
+/* A mapping that is no code. */
+typedef struct constants {
+  uint64_t start, end;
+  char *bytes;
+} constants;
+
+typedef struct entry {
+  uint64_t function;
+  const char *name; /* in a piece, ended by a zero */
+} entry;
+
+typedef struct registered {
+  constants pieces[MOST_PIECES];
+  unsigned n_pieces;
+  uint64_t code_start, code_end; /* of all code of the file, and what is between */
+  entry *list;
+  size_t n, capacity;
+  bool failed;
+} registered;
+
+/* What is mapped from a place in the file, by its headers. The file does not have what is in memory
+** of parts that the loader writes to, and may protect then. Code alone has no names, but older
+** linkers put constants beside it, and both behind the headers. */
+typedef struct part {
+  bool is_written, has_names;
+} part;
+
+static part part_at(const first_page *first, uint64_t file_offset) {
+  Elf64_Phdr p;
+  part found = {false, false};
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  for (unsigned i = 0; read_program_header(first, i, &p); i++) {
+    if (p.p_type != PT_LOAD || file_offset < p.p_offset / page * page ||
+        file_offset >= p.p_offset + p.p_filesz)
+      continue;
+    found.is_written |= (p.p_flags & PF_W) != 0;
+    found.has_names |= !(p.p_flags & PF_X) || p.p_offset == 0;
+  }
+  return found;
+}
+
+static bool read_piece(const lh_memory *memory, const lh_memory_region *r, bool is_written, int fd,
+                       char *bytes) {
+  size_t n = (size_t)(r->end - r->start);
+  return fd >= 0 && !is_written ? pread(fd, bytes, n, (off_t)r->file_offset) > 0
+                                : memory->read(memory, r->start, bytes, n);
+}
+
+static void add_piece(registered *of, const lh_memory *memory, const lh_memory_region *r,
+                      const first_page *first, int fd, uint64_t *room) {
+  uint64_t n = r->end - r->start;
+  part found = part_at(first, r->file_offset);
+  if (!found.has_names || of->n_pieces == MOST_PIECES || n > *room) return;
+  char *bytes = lh_alloc_zeroed((size_t)n, 1);
+  if (bytes && read_piece(memory, r, found.is_written, fd, bytes)) {
+    of->pieces[of->n_pieces++] = (constants){r->start, r->end, bytes};
+    *room -= n;
+  } else {
+    lh_free(bytes);
+  }
+}
+
+static void add_pieces(registered *of, const lh_memory *memory, const char *path,
+                       const first_page *first, int fd, uint64_t *room) {
+  for (size_t i = 0; i < memory->n; i++) {
+    const lh_memory_region *r = &memory->regions[i];
+    if (strcmp(r->path, path) != 0) continue;
+    if (r->access & LH_REGION_EXECUTE) {
+      if (of->code_end == 0) of->code_start = r->start;
+      of->code_end = r->end;
+    }
+    if (r->access & LH_REGION_READ) add_piece(of, memory, r, first, fd, room);
+  }
+}
+
+/* NULL: none is there. */
+static const char *identifier_at(const registered *of, uint64_t address) {
+  static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  static const char all[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  for (unsigned i = 0; i < of->n_pieces; i++) {
+    const constants *p = &of->pieces[i];
+    if (address < p->start || address >= p->end) continue;
+    const char *text = p->bytes + (address - p->start);
+    size_t room = (size_t)(p->end - address), most = room < MOST_NAME ? room : MOST_NAME;
+    size_t n = strnlen(text, most);
+    bool is_one = n > 0 && n < most && strchr(letters, text[0]) && strspn(text, all) == n;
+    return is_one ? text : NULL;
+  }
+  return NULL;
+}
+
+static bool is_code(const registered *of, uint64_t address) {
+  return address >= of->code_start && address < of->code_end;
+}
+
+/* Adds what an array has from `at` on; returns where it, or what was no array, ends. */
+static uint64_t add_array(registered *of, const constants *p, uint64_t at) {
+  size_t before = of->n;
+  for (; at + 16 <= p->end - p->start; at += 16) {
+    uint64_t pair[2];
+    memcpy(pair, p->bytes + at, sizeof pair);
+    if (pair[0] == 0 && pair[1] == 0) return at + 16;
+    bool is_function = is_code(of, pair[1]);
+    const char *name = is_function || pair[1] == 0 ? identifier_at(of, pair[0]) : NULL;
+    if (!name) break;
+    if (!is_function) continue;
+    if (!lh_grow(&of->list, of->n, &of->capacity, sizeof(entry))) {
+      of->failed = true;
+      return p->end - p->start;
+    }
+    of->list[of->n++] = (entry){pair[1], name};
+  }
+  of->n = before; /* no nulls ended it */
+  return at + 16;
+}
+
+static void add_arrays(registered *of, const constants *p) {
+  for (uint64_t first = 0; first < 16; first += 8)
+    for (uint64_t at = first; at + 16 <= p->end - p->start && !of->failed;)
+      at = add_array(of, p, at);
+}
+
+static int compare(const void *a, const void *b) {
+  const entry *x = a, *y = b;
+  if (x->function != y->function) return x->function < y->function ? -1 : 1;
+  bool x_last = strncmp(x->name, "__", 2) == 0, y_last = strncmp(y->name, "__", 2) == 0;
+  return x_last != y_last ? x_last - y_last : strcmp(x->name, y->name);
+}
+
+static registered *read_registered(const lh_memory *memory, const char *path,
+                                   const first_page *first, int fd, uint64_t *room) {
+  registered *of = lh_alloc_zeroed(1, sizeof *of);
+  if (!of) return NULL;
+  add_pieces(of, memory, path, first, fd, room);
+  for (unsigned i = 0; i < of->n_pieces; i++) add_arrays(of, &of->pieces[i]);
+  if (of->n > 0) qsort(of->list, of->n, sizeof *of->list, compare);
+  return of;
+}
+
+static const char *registered_at(const registered *of, uint64_t function) {
+  if (!of) return NULL;
+  const entry *list = of->list;
+  size_t at, n = of->n;
+  LH_LOWER_BOUND(at, n, list[at].function < function);
+  return at < n && list[at].function == function ? list[at].name : NULL;
+}
+
+static void free_registered(registered *of) {
+  if (!of) return;
+  for (unsigned i = 0; i < of->n_pieces; i++) lh_free(of->pieces[i].bytes);
+  lh_free(of->list);
+  lh_free(of);
+}
+
+/* }=================================================================================== */
+
+/* A mapped file. */
+typedef struct module {
+  const char *path; /* of its regions */
+  first_page first; /* what is in the file, and the same in memory; n 0: it is no ELF file */
+  lh_symbol_table *table;
+  registered *registered; /* read when a symbol was lacking first */
+  bool has_registered;
+} module;
+
+struct lh_symbols {
+  const lh_target *target;
+  module **modules;
+  size_t n, capacity;
+  uint64_t room; /* for what is kept of files */
+  lh_awaited *reading;
+};
 
 /* {=== Files ========================================================================= */
 
@@ -143,12 +324,12 @@ static const char *registered_name(lh_symbols *symbols, module *m, const lh_memo
     lh_await(symbols->reading, m->path);
     int fd = open_module(symbols->target, m, region);
     m->registered =
-        lh_registered_read(&symbols->target->memory, m->path, &m->first, fd, &symbols->room);
+        read_registered(&symbols->target->memory, m->path, &m->first, fd, &symbols->room);
     m->has_registered = true;
     if (fd >= 0) (void)close(fd);
     lh_await_end(symbols->reading);
   }
-  return lh_registered_at(m->registered, function);
+  return registered_at(m->registered, function);
 }
 
 /* NULL: out of memory. */
@@ -219,7 +400,7 @@ void lh_symbols_close(lh_symbols *symbols) {
   if (!symbols) return;
   for (size_t i = 0; i < symbols->n; i++) {
     lh_symbol_table_free(symbols->modules[i]->table);
-    lh_registered_free(symbols->modules[i]->registered);
+    free_registered(symbols->modules[i]->registered);
     lh_free(symbols->modules[i]);
   }
   lh_free(symbols->modules);

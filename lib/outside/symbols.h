@@ -1,7 +1,7 @@
 /*
 ** symbols.h - what C functions are called, by the files that a target has mapped: symbols.c finds
-** the file and the address in it, symbol_table.c reads its symbols, registered.c finds the tables
-** by which a program registers functions in Lua.
+** the file, the address in it, and the tables by which a program registers functions in Lua;
+** symbol_table.c reads its symbols.
 **
 ** Such a file may be anything: a program's author, or its owner, may have made it to mislead or to
 ** harm. So all that it counts is held against its size, one that is broken is not known, and of all
@@ -17,24 +17,6 @@
 /* What a program has of symbols and constants takes megabytes. */
 #define LH_SYMBOLS_ROOM (256u << 20)
 
-/* {=== symbols.c ===================================================================== */
-
-/* The first page of a mapped ELF file, as far as it is known: its headers. */
-typedef struct lh_first_page {
-  size_t n;
-  union {
-    Elf64_Ehdr header;
-    uint8_t bytes[4096];
-  };
-} lh_first_page;
-
-/* The i-th program header; false: it is not in that page. */
-bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *header);
-
-/* }=================================================================================== */
-
-/* {=== symbol_table.c ================================================================ */
-
 /* The functions of an ELF file, by the addresses that it gives them. */
 typedef struct lh_symbol_table lh_symbol_table;
 
@@ -48,21 +30,5 @@ lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t
 ** but by *n. O(log n). */
 const char *lh_symbol_at(const lh_symbol_table *table, uint64_t address, size_t *n);
 void lh_symbol_table_free(lh_symbol_table *table); /* may be NULL */
-
-/* }=================================================================================== */
-
-/* {=== registered.c ================================================================== */
-
-/* The functions that a mapped file names in luaL_Reg tables, by their addresses in the target. */
-typedef struct lh_registered lh_registered;
-
-/* Of a mapped file with this path and these headers. `fd`: the file itself, for what of it no
-** program changes; -1: it is not known. NULL: memory runs out. What is kept takes of *room. */
-lh_registered *lh_registered_read(const lh_memory *memory, const char *path,
-                                  const lh_first_page *first, int fd, uint64_t *room);
-const char *lh_registered_at(const lh_registered *registered, uint64_t function);
-void lh_registered_free(lh_registered *registered); /* may be NULL */
-
-/* }=================================================================================== */
 
 #endif

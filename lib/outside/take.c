@@ -9,8 +9,8 @@
 ** What a stop finds amid a change is found otherwise a moment later: between two tries there are
 ** some milliseconds, each time more, and not evenly many, so that no rhythm of the program's is
 ** kept. Of a program that makes no system call a child runs on to where Lua is amid no change.
-** A C function that computes for long is known by two tries (computing.c).
-** Where that comes to no such place the stop is not looked at but in the last tries:
+** A C function that computes for long is known by two tries (running.c). Where that comes to no
+** such place the stop is not looked at but in the last tries:
 ** what shows nowhere may be wrong then (one to six of 600 samples of a storm that does nothing but
 ** let tables grow had such a table), and is told to be in doubt. One deadline holds for all states:
 ** the try that begins after it is the last.
@@ -19,7 +19,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "mirrored.h"
 #include "run_on.h"
 
 enum {
@@ -34,10 +33,7 @@ typedef struct taking {
   lh_outside_told *told;
   lh_mirror *mirror;
   lh_outside_request *requests;
-  uint64_t *states;   /* by request */
-  bool *is_quiet;     /* by request: in this try */
-  lh_stance *stances; /* by request: since some try before */
-  bool *done;         /* by request: taken, or never to be had */
+  lh_pending *states; /* by request */
   lh_moment *moment;  /* of this try; NULL */
   size_t n, n_done;
 } taking;
@@ -50,13 +46,9 @@ static void wait_before(unsigned attempt) {
 
 /* Those that are done need not run on. */
 static int run_on(const taking *t, const lh_mirrored *mirrored, lh_error *error) {
-  const lh_states_to_run of = {t->states, t->is_quiet, t->n};
-  for (size_t i = 0; i < t->n; i++) t->is_quiet[i] = t->done[i] || mirrored->is_quiet;
-  return lh_run_on(mirrored, &of, error);
-}
-
-static void show_progress(const taking *t) {
-  if (t->options && t->options->progress) t->options->progress(t->options->payload, t->n_done);
+  for (size_t i = 0; i < t->n; i++)
+    t->states[i].is_quiet = t->states[i].is_done || mirrored->is_quiet;
+  return lh_run_on(mirrored, t->states, t->n, error);
 }
 
 /* The processor time of children that have ended. */
@@ -74,12 +66,14 @@ static bool is_of_one(int code) {
 /* LH_OK too where the state cannot be read, which fails no other. */
 static int shoot_one(taking *t, size_t i, lh_mirrored m) {
   lh_error *failure = &t->requests[i].failure;
-  m.is_quiet = t->is_quiet[i] || lh_has_stood(&m, t->states[i], &t->stances[i]);
+  lh_pending *state = &t->states[i];
+  m.is_quiet = state->is_quiet || lh_has_stood(&m, state->state, &state->stance);
   int rc = lh_shoot_mirrored(&m, &t->requests[i], failure);
   if (rc == LH_OK) *failure = (lh_error){0}; /* of tries before */
-  t->done[i] = rc != LH_EBUSY;
-  t->n_done += t->done[i];
-  if (t->done[i]) show_progress(t);
+  state->is_done = rc != LH_EBUSY;
+  t->n_done += state->is_done;
+  if (state->is_done && t->options && t->options->progress)
+    t->options->progress(t->options->payload, t->n_done);
   return is_of_one(rc) ? LH_OK : rc;
 }
 
@@ -92,7 +86,7 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   for (size_t i = 0; i < t->n && rc == LH_OK; i++) {
     lh_mirrored m = *mirrored;
     uint64_t spent = children_seconds() - before;
-    if (t->done[i]) continue;
+    if (t->states[i].is_done) continue;
     if (spent >= most)
       return lh_fail(error, LH_EBUSY, "its states take longer than a heap of that size can");
     m.most_seconds = most - spent;
@@ -191,7 +185,7 @@ static int tell_failures(const taking *t, int rc, const lh_error *last, lh_error
   const lh_error *first = rc < 0 ? last : NULL;
   for (size_t i = 0; i < t->n; i++) {
     lh_error *failure = &t->requests[i].failure;
-    bool is_left = !t->done || !t->done[i];
+    bool is_left = !t->states || !t->states[i].is_done;
     if (is_left && rc < 0)
       *failure = *last;
     else if (is_left)
@@ -200,23 +194,6 @@ static int tell_failures(const taking *t, int rc, const lh_error *last, lh_error
   }
   if (first && error) *error = *first;
   return first ? first->code : LH_OK;
-}
-
-static bool allocate_taking(taking *t) {
-  t->done = lh_alloc_zeroed(t->n + 1, sizeof *t->done);
-  t->is_quiet = lh_alloc_zeroed(t->n + 1, sizeof *t->is_quiet);
-  t->states = lh_alloc_zeroed(t->n + 1, sizeof *t->states);
-  t->stances = lh_alloc_zeroed(t->n + 1, sizeof *t->stances);
-  for (size_t i = 0; t->states && i < t->n; i++) t->states[i] = t->requests[i].state;
-  return t->done && t->is_quiet && t->states && t->stances;
-}
-
-static void free_taking(taking *t) {
-  lh_mirror_free(t->mirror);
-  lh_free(t->states);
-  lh_free(t->stances);
-  lh_free(t->is_quiet);
-  lh_free(t->done);
 }
 
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
@@ -231,13 +208,18 @@ int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
   lh_error last = {0};
   bool was_silent = *target->silent_file != '\0';
   *t.told = (lh_outside_told){0};
-  for (size_t i = 0; i < n; i++) requests[i].failure = (lh_error){0};
-  if (!allocate_taking(&t)) rc = lh_fail_memory(&last, "preparing a snapshot from outside");
+  t.states = lh_alloc_zeroed(n + 1, sizeof *t.states);
+  if (!t.states) rc = lh_fail_memory(&last, "preparing a snapshot from outside");
+  for (size_t i = 0; i < n; i++) {
+    requests[i].failure = (lh_error){0};
+    if (t.states) t.states[i].state = requests[i].state;
+  }
   if (rc == LH_OK && !target->is_core) rc = lh_process_refresh(target, &last);
   if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, &last);
   if (rc == LH_OK) rc = try_often(&t, &last);
   if (!was_silent && *target->silent_file) t.told->silent_file = target->silent_file;
   rc = tell_failures(&t, rc, &last, error);
-  free_taking(&t);
+  lh_mirror_free(t.mirror);
+  lh_free(t.states);
   return rc;
 }

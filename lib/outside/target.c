@@ -4,7 +4,7 @@
 */
 #include <string.h>
 
-#include "process.h"
+#include "outside.h"
 
 static int open_target(lh_target **out, lh_target **made, lh_error *error) {
   *out = NULL;
@@ -44,7 +44,7 @@ int lh_open_core(const char *path, lh_target **target, lh_error *error) {
 
 void lh_target_free(lh_target *target) {
   if (!target) return;
-  lh_found_texts_free(target->found);
+  lh_free(target->found);
   if (target->is_core)
     lh_core_close(target);
   else

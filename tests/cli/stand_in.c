@@ -73,7 +73,7 @@ static void add_state(lh_target *t, char *at) {
                             .release = "5.4.4"};
   state->gc_bytes = strtoull(next_word(&at), NULL, 10);
   state->has_luaheap = strcmp(next_word(&at), "yes") == 0;
-  state->script = at;
+  (void)snprintf(state->script, sizeof state->script, "%s", at);
   lh_close(snapshot);
 }
 

@@ -74,7 +74,7 @@ static int count_children(pid_t process, bool zombies_too) {
   for (char *p = list, *end; *p; p = end) {
     pid_t child = (pid_t)strtol(p, &end, 10);
     if (end == p) break;
-    char state = lh_thread_state(child, child);
+    char state = lh_thread_state(child);
     n += state != 'X' && (zombies_too || state != 'Z');
   }
   return n;

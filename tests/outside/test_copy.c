@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "outside/copy.h"
-#include "outside/process.h"
+#include "outside/memory.h"
+#include "outside/outside.h"
 #include "subject.h"
 
 enum { PAGE = 4096, BYTES = 64 << 20, N_PAGES = BYTES / PAGE };

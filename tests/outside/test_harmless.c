@@ -254,7 +254,7 @@ static void test_no_descriptor_is_left(void **state) {
 
 static bool is_stopped(const void *process) {
   pid_t id = *(const pid_t *)process;
-  return lh_thread_state(id, id) == 'T';
+  return lh_thread_state(id) == 'T';
 }
 
 static int n_stops; /* that this process, the parent, was told of */
@@ -567,7 +567,7 @@ static void test_idle(void **state) {
                      LH_OK);
     assert_int_equal(a.told.stillness, LH_STILL_IDLE);
     assert_true(a.told.was_in_system_call);
-    assert_int_equal(lh_thread_state(s.id, s.id), 'S');
+    assert_int_equal(lh_thread_state(s.id), 'S');
     if (k % 2) subject_go_on(&s);
     assert_int_equal(lh_still_end(a.still, &a.told), k % 2 == 0);
     assert_int_equal(a.told.stopped_ns, 0);

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "attach.h"
-#include "outside/process.h"
+#include "outside/outside.h"
 #include "subject.h"
 
 /* {=== vfork ========================================================================= */
@@ -32,7 +32,7 @@ static void fork_in_place_for_long(const subject *self) {
 
 static bool sleeps_in_the_kernel(const void *process) {
   pid_t id = *(const pid_t *)process;
-  return lh_thread_state(id, id) == 'D';
+  return lh_thread_state(id) == 'D';
 }
 
 static size_t n_waits, n_deaf; /* for the child; those with Control-C blocked */

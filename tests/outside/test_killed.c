@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "attach.h"
-#include "outside/copy.h"
-#include "outside/process.h"
+#include "outside/memory.h"
+#include "outside/outside.h"
 #include "requests.h"
 #include "soak.h"
 #include "subject.h"

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/process.h"
-#include "outside/room.h"
+#include "outside/outside.h"
+#include "outside/outside.h"
 #include "subject.h"
 
 /* {=== A forged machine ============================================================== */

@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/process.h"
-#include "outside/spans.h"
+#include "outside/outside.h"
+#include "outside/memory.h"
 #include "subject.h"
 
 #define PAGE ((size_t)4096)

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/pages.h"
-#include "outside/process.h"
+#include "outside/memory.h"
+#include "outside/outside.h"
 #include "subject.h"
 
 #define GIB ((uint64_t)1 << 30)

@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/process.h"
+#include "outside/outside.h"
 #include "subject.h"
 
 #define KIB ((size_t)1024)

@@ -28,7 +28,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/process.h"
+#include "outside/outside.h"
 #include "subject.h"
 
 enum { NOBODY = 65534 };

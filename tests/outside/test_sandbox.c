@@ -24,7 +24,7 @@
 #include "attach.h"
 #include "folder.h"
 #include "host_program.h"
-#include "outside/process.h"
+#include "outside/outside.h"
 #include "outside/run_on.h"
 
 #if defined __x86_64__

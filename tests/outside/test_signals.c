@@ -168,7 +168,7 @@ static bool sleeps(pid_t process) {
   long call;
   uint64_t second_argument;
   return lh_call_of_sleeper(process, process, &call, &second_argument) && call >= 0 &&
-         lh_thread_state(process, process) == 'S';
+         lh_thread_state(process) == 'S';
 }
 
 static bool has_come(const void *of) {
@@ -184,7 +184,7 @@ typedef struct sending {
 
 static bool is_held_or_sleeps(const void *of) {
   pid_t process = *(const pid_t *)of;
-  return lh_thread_state(process, process) == 't' || sleeps(process);
+  return lh_thread_state(process) == 't' || sleeps(process);
 }
 
 /* Who was let go and is not yet back in its call would have the signal in front of that: then its

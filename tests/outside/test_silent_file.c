@@ -26,7 +26,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/process.h"
+#include "outside/outside.h"
 
 /* {=== The server ==================================================================== */
 

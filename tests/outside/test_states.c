@@ -408,7 +408,7 @@ static size_t count_states(forged *f) {
   assert_int_equal(rc, n ? LH_OK : LH_EHOST);
   for (size_t i = 0; i < n; i++) assert_string_equal(states[i].release, f->release);
   lh_free_states(states);
-  lh_found_texts_free(f->target.found);
+  lh_free(f->target.found);
   f->target.found = NULL;
   return n;
 }
@@ -501,7 +501,7 @@ static void needs_memory(void **state) {
     (void)lh_test_fail_allocation(i);
     assert_int_equal(lh_find_states(&f.target, &states, &n_states, &error), LH_EMEMORY);
     assert_null(states);
-    lh_found_texts_free(f.target.found);
+    lh_free(f.target.found);
     f.target.found = NULL;
   }
   (void)lh_test_fail_allocation(0);

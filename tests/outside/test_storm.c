@@ -25,7 +25,7 @@
 
 #include "attach.h"
 #include "folder.h"
-#include "outside/process.h"
+#include "outside/outside.h"
 #include "outside/registers.h"
 #include "requests.h"
 #include "soak.h"
