@@ -3,11 +3,9 @@
 **
 **     apart.c     all is done in a child, which is left where a file system does not answer
 **     target.c    what was named: a process or a core, its states, and which of them is meant
-**     started.c   which of the processes that a process has started run Lua
-**     workers.c   --workers: the same of all of them
+**     workers.c   the processes that a process has started, and --workers
 **     take.c      snapshots: files, ages, and what is told of them
 **     tell.c      the words for a snapshot, and the commands to type next
-**     beside.c    an older snapshot to compare with
 **     list.c      --list
 **     series.c    --every
 **     watch.c     --watch
@@ -65,7 +63,7 @@ bool subject_is_process(const char *name);
 char *command_for_number(const char *name);
 
 /* The target of a request. Where there is no Lua, it says so and ends with CLI_NO; and asks, of the
-** processes that it started, for those that run Lua (started.c). */
+** processes that it started, for those that run Lua (workers.c). */
 void subject_open(subject *s, cli *c, const request *r);
 void subject_close(subject *s);
 
@@ -95,7 +93,6 @@ typedef struct workers {
 /* Adds to what is there. A process that cannot be looked at, since a file system does not answer,
 ** is told on stderr, and costs no more than five seconds. */
 void find_workers(cli *c, uint64_t process_id, workers *w);
-void look_for_worker(cli *c, int64_t id, workers *w); /* adds this process, if it runs Lua 5.4 */
 void free_workers(workers *w);
 
 /* On stderr: the command lines that ask the same of its children, those that run Lua 5.4. */
@@ -103,9 +100,6 @@ void tell_started(cli *c, const request *r, uint64_t process_id);
 
 /* On stderr: who was not asked, and the command line that asks all; nothing if there is nobody. */
 void tell_left_out(cli *c, const request *r, const workers *w);
-
-/* On stderr: why some that it has started were not looked at. */
-void tell_not_looked_at(const cli *c, const workers *w);
 
 /* A request without --workers asks the process alone. */
 static inline bool leaves_workers_out(const request *r) {
@@ -153,10 +147,6 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told);
 /* What to ask of a snapshot, and how to take the next one. */
 void tell_next_steps(const subject *s, const request *r, const shot *first);
 void tell_next_snapshot(const request *r);
-
-/* The newest other snapshot of a state in the directory of a file that is older than so. NULL: none
-** was found. Freed by free. */
-char *older_beside(lh_awaited *awaited, const char *path, uint64_t state_id, uint64_t before_ns);
 
 /* A JSON object; compact, it is a line. */
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,

@@ -18,10 +18,9 @@
 typedef struct member {
   uint64_t id, address;
   char **files;
-  size_t n_files, capacity;
+  size_t n_files;
   uint64_t number;   /* of the last file */
   lh_snapshot *last; /* NULL: none yet */
-  char *last_path;
 } member;
 
 typedef struct series {
@@ -46,16 +45,8 @@ static member *member_of(series *s, const lh_found_state *state) {
 /* The older snapshot is the new one now. */
 static void keep_last(member *m, lh_snapshot *snapshot, const char *path) {
   lh_close(m->last);
-  free(m->last_path);
   m->last = snapshot;
-  m->last_path = cli_must(strdup(path));
-}
-
-static void add_file(member *m, const char *path) {
-  if (m->n_files == m->capacity) {
-    m->capacity = m->capacity * 2 + 8;
-    m->files = cli_must(realloc(m->files, m->capacity * sizeof *m->files));
-  }
+  m->files = cli_must(realloc(m->files, (m->n_files + 1) * sizeof *m->files));
   m->files[m->n_files++] = cli_must(strdup(path));
 }
 
@@ -63,7 +54,6 @@ static void free_member(member *m) {
   for (size_t i = 0; i < m->n_files; i++) free(m->files[i]);
   free(m->files);
   lh_close(m->last);
-  free(m->last_path);
 }
 
 /* Of the script that a state runs if that has a name, else of the program; as a part of a file's
@@ -108,7 +98,6 @@ static char *next_file(const series *s, const lh_found_state *state, member *m) 
 static void keep(series *s, const shot *shots, size_t n) {
   for (size_t i = 0; i < n; i++) {
     member *m = member_of(s, &s->subject.states[shots[i].state]);
-    add_file(m, shots[i].path);
     lh_await_output(s->r->awaited, shots[i].path);
     keep_last(m, cli_open(s->c, shots[i].path), shots[i].path);
     lh_await_end(s->r->awaited);
@@ -147,7 +136,7 @@ static int take_round(series *s, size_t chosen, lh_error *error) {
     shots[i] = (shot){.state = state,
                       .path = next_file(s, &of->states[state], m),
                       .after = m->last,
-                      .after_path = m->last_path};
+                      .after_path = m->n_files > 0 ? m->files[m->n_files - 1] : NULL};
   }
   size_t n_taken;
   code = take_all(of, s->r, shots, n, &n_taken, &told, error);
@@ -221,7 +210,6 @@ int take_series(cli *c, const request *r) {
   size_t chosen = is_all(r) ? 0 : subject_choose(&s.subject, r, after);
   if (after != NULL) {
     member *m = member_of(&s, &s.subject.states[chosen]);
-    add_file(m, r->after);
     keep_last(m, after, r->after);
   }
   take_rounds(&s, chosen);

@@ -1,21 +1,159 @@
 /*
-** workers.c - --workers: asks the same of a process and of all processes that it has started, as
-** far as they run Lua 5.4: a master and its workers.
+** workers.c - the processes that a process has started, as far as they run Lua 5.4: a master's
+** workers, a shell's programs. They are named, with the command line to type; with --workers each
+** is asked the same as the process itself.
 **
-** A child of this program asks each of them, so one that ends or refuses does not end the others.
-** The children of a series run side by side, all others one after the other; one whose turn has not
-** come after ten minutes is not asked, and told. Files have the number of their process in their
-** name: FILE-PID. An older file is found by that name, too; a worker that has none is new.
+** A child of this program looks at each, and another one asks it, so one that ends, refuses or does
+** not answer does not end the others (apart.c). The children of a series run side by side, all
+** others one after the other; one whose turn has not come after ten minutes is not asked, and told.
+** Files have the number of their process in their name: FILE-PID. An older file is found by that
+** name, too; a worker that has none is new.
 */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "heapattach/heapattach.h"
+
+/* Each is looked at as long as its memory takes, some 0.3 s for a GB. */
+enum { MOST_LOOKED_AT = 100, MOST_SHOWN = 10 };
+static const uint64_t MOST_TO_LOOK_NS = 120000000000; /* from then on no other is looked at */
+
+/* What a child finds in a process, in memory that it shares with this one. */
+typedef struct finding {
+  lh_awaited awaited;
+  size_t n_states;
+  lh_error refused; /* code LH_OK: it may be looked at */
+  char program[4096];
+} finding;
+
+static _Noreturn void look_at(int64_t id, finding *f, pid_t parent) {
+  lh_target *target;
+  lh_found_state *states;
+  size_t n;
+  lh_error error;
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(CLI_FAILURE);
+  if (lh_open_process_awaited(id, &f->awaited, &target, &error) != LH_OK) {
+    if (!is_over(&error)) f->refused = error;
+    _exit(CLI_DONE);
+  }
+  (void)snprintf(f->program, sizeof f->program, "%s", lh_describe_target(target).program);
+  if (lh_find_states(target, &states, &n, NULL) == LH_OK) f->n_states = n;
+  lh_target_free(target);
+  _exit(CLI_DONE);
+}
+
+static void add_worker(workers *w, int64_t id, const finding *f) {
+  w->of = cli_must(realloc(w->of, (w->n + 1) * sizeof *w->of));
+  w->of[w->n++] = (worker){id, cli_must(strdup(f->program)), f->n_states};
+}
+
+/* How a child ended, as this program's own end. */
+static int end_of(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_FAILURE;
+}
+
+static pid_t start_child(cli *c) {
+  cli_flush(c); /* else a child prints it again */
+  pid_t child = fork();
+  if (child < 0) cli_die(c, NULL, "cannot fork: %s", strerror(errno));
+  return child;
+}
+
+/* Adds this process, if it runs Lua 5.4. */
+static void look_for_worker(cli *c, int64_t id, workers *w) {
+  enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
+  finding *f = mmap(NULL, sizeof *f, ACCESS, KIND, -1, 0);
+  if (f == MAP_FAILED) cli_must(NULL);
+  cli_progress(c, "looking for Lua in %" PRId64, id);
+  pid_t parent = getpid(), child = start_child(c);
+  if (child == 0) look_at(id, f, parent);
+  if (wait_for_child(c, child, &f->awaited)) {
+    (void)end_of(child);
+    if (f->n_states > 0) add_worker(w, id, f);
+    if (w->refused.code == LH_OK) w->refused = f->refused;
+  } else {
+    cli_say(c, "process %" PRId64 " was not looked at: the file system of '%s' does not answer", id,
+            f->awaited.path);
+  }
+  (void)munmap(f, sizeof *f);
+}
+
+void find_workers(cli *c, uint64_t process_id, workers *w) {
+  int64_t *ids;
+  size_t n;
+  lh_error error;
+  cli_check(c, lh_find_started((int64_t)process_id, &ids, &n, &error), NULL, &error);
+  w->n_started = n;
+  w->n_looked_at = 0;
+  for (uint64_t start = clock_ns(); w->n_looked_at < n && w->n_looked_at < MOST_LOOKED_AT &&
+                                    clock_ns() - start < MOST_TO_LOOK_NS;)
+    look_for_worker(c, ids[w->n_looked_at++], w);
+  cli_progress(c, NULL);
+  lh_free(ids);
+}
+
+void free_workers(workers *w) {
+  for (size_t i = 0; i < w->n; i++) free(w->of[i].program);
+  free(w->of);
+}
+
+static void tell_not_looked_at(const cli *c, const workers *w) {
+  if (w->refused.code != LH_OK)
+    cli_say(c, "not all that it has started may be looked at: %s", w->refused.message);
+  if (w->n_started > w->n_looked_at)
+    cli_say(c, "of the %s that it has started only the nearest %zu were looked at",
+            lh_count_text(w->n_started).text, w->n_looked_at);
+}
+
+/* The command line that asks the same of all. */
+static void print_all(const request *r) {
+  request all = *r;
+  all.workers = true;
+  print_choice(&all, r->mode == MODE_LIST ? "all of them" : "all of them, their numbers in names");
+}
+
+void tell_started(cli *c, const request *r, uint64_t process_id) {
+  workers w = {0};
+  find_workers(c, process_id, &w);
+  if (w.n > 0) cli_say(c, "Lua 5.4 runs in what it has started:");
+  for (size_t i = 0; i < w.n && i < MOST_SHOWN; i++) {
+    char number[24], *program = program_text(w.of[i].program);
+    request chosen = *r;
+    (void)snprintf(number, sizeof number, "%" PRId64, w.of[i].id);
+    chosen.target = number;
+    print_choice(&chosen, program);
+    lh_free(program);
+  }
+  if (w.n > MOST_SHOWN) fprintf(stderr, "and %s more\n", lh_count_text(w.n - MOST_SHOWN).text);
+  if (w.n > 1 && r->mode != MODE_WATCH) print_all(r);
+  if (w.n > 0) w.refused.code = LH_OK;
+  tell_not_looked_at(c, &w);
+  free_workers(&w);
+}
+
+void tell_left_out(cli *c, const request *r, const workers *w) {
+  char list[MOST_SHOWN * 24] = "";
+  size_t at = 0;
+  if (w->n == 0) return;
+  for (size_t i = 0; i < w->n && i < MOST_SHOWN; i++)
+    at +=
+        (size_t)snprintf(list + at, sizeof list - at, "%s%" PRId64, i > 0 ? ", " : "", w->of[i].id);
+  cli_say(c, "left out: %s that it has started and that %s Lua 5.4, too: %s%s",
+          lh_count_of(w->n, "process", "processes").text, w->n == 1 ? "runs" : "run", list,
+          w->n > MOST_SHOWN ? ", ..." : "");
+  print_all(r);
+}
+
+/* {=== --workers ====================================================================== */
 
 /* FILE-PID. Freed by free; NULL: there is no file. */
 static char *name_of(const char *file, int64_t id) {
@@ -45,31 +183,21 @@ static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t par
 }
 
 static pid_t start_asking(cli *c, const request *r, int64_t id) {
-  pid_t parent = getpid();
-  cli_flush(c); /* else a child prints it again */
-  pid_t child = fork();
-  if (child < 0) cli_die(c, NULL, "cannot fork: %s", strerror(errno));
+  pid_t parent = getpid(), child = start_child(c);
   if (child == 0) ask_worker(c, r, id, parent);
   return child;
 }
 
-/* How a child ended, as this program's own end. */
-static int end_of(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_FAILURE;
-}
-
-static const uint64_t MOST_NS = 600000000000; /* from then on no other is asked */
+static const uint64_t MOST_TO_ASK_NS = 600000000000; /* from then on no other is asked */
 
 /* One after the other. The worst of their ends. */
 static int ask_in_turn(cli *c, const request *r, const workers *w) {
   int worst = CLI_DONE;
   uint64_t start = clock_ns();
   for (size_t i = 0; i < w->n; i++) {
-    if (clock_ns() - start > MOST_NS) {
+    if (clock_ns() - start > MOST_TO_ASK_NS) {
       cli_say(c, "process %" PRId64 " was not asked: the others took %s", w->of[i].id,
-              lh_duration_text(MOST_NS).text);
+              lh_duration_text(MOST_TO_ASK_NS).text);
       worst = CLI_FAILURE;
       continue;
     }
@@ -118,3 +246,5 @@ int ask_workers(cli *c, const request *r) {
   free_workers(&w);
   return status;
 }
+
+/* }=================================================================================== */

@@ -211,34 +211,18 @@ bool lh_process_read_copy(const lh_memory *memory, uint64_t address, void *out, 
 
 /* {=== What is mapped ================================================================ */
 
-static bool make_room(char **text, size_t n, size_t *capacity) {
-  if (n + 1 < *capacity) return true;
-  size_t wanted = *capacity ? 2 * *capacity : 64 * 1024;
-  char *longer = lh_realloc(*text, wanted, 1);
-  if (!longer) return false;
-  *capacity = wanted;
-  *text = longer;
-  return true;
-}
-
 /* /proc/PID/maps, to be freed. NULL: *reason tells why, 0: it is empty. */
-static char *read_maps(int64_t process_id, size_t *n, int *reason) {
+static char *read_maps(int64_t process_id, int *reason) {
   char *text = NULL;
-  size_t capacity = 0;
+  size_t n = 0, capacity = 0;
   int fd = lh_process_file(process_id, "maps", O_RDONLY);
   ssize_t got = fd < 0 ? -errno : 1;
-  for (*n = 0; got > 0; *n += (size_t)got) {
-    if (!make_room(&text, *n, &capacity)) {
-      got = -ENOMEM;
-      break;
-    }
-    got = read_on(fd, text + *n, capacity - 1 - *n);
-    if (got < 0) break;
-  }
+  for (; got > 0; n += got > 0 ? (size_t)got : 0)
+    got = lh_grow(&text, n, &capacity, 1) ? read_on(fd, text + n, capacity - n) : -ENOMEM;
   if (fd >= 0) (void)close(fd);
-  *reason = got < 0 ? (int)-got : 0;
-  if (got == 0 && *n > 0) {
-    text[*n] = '\0';
+  *reason = (int)-got;
+  if (got == 0 && n > 0) {
+    text[n] = '\0';
     return text;
   }
   lh_free(text);
@@ -277,8 +261,8 @@ static const char *parse_region(const char *line, lh_memory_region *region) {
 }
 
 /* The regions, and their paths behind them, in one block. */
-static lh_memory_region *parse_maps(const char *text, size_t text_bytes, size_t *n_regions) {
-  size_t n_lines = 0, n = 0;
+static lh_memory_region *parse_maps(const char *text, size_t *n_regions) {
+  size_t n_lines = 0, n = 0, text_bytes = strlen(text);
   for (const char *p = text; *p; p++) n_lines += *p == '\n';
   lh_memory_region *regions = lh_alloc(1, n_lines * sizeof *regions + text_bytes + 1);
   if (!regions) return NULL;
@@ -303,12 +287,12 @@ static lh_memory_region *parse_maps(const char *text, size_t text_bytes, size_t 
 }
 
 static int read_regions(lh_target *target, lh_error *error) {
-  size_t bytes, n;
+  size_t n;
   int reason;
-  char *text = read_maps(target->process_id, &bytes, &reason);
-  if (!text && reason == ENOMEM) return lh_fail_memory(error, "reading what a process has mapped");
-  if (!text) return lh_refuse_process(target->process_id, reason ? reason : EACCES, error);
-  lh_memory_region *regions = parse_maps(text, bytes, &n);
+  char *text = read_maps(target->process_id, &reason);
+  if (!text && reason != ENOMEM)
+    return lh_refuse_process(target->process_id, reason ? reason : EACCES, error);
+  lh_memory_region *regions = text ? parse_maps(text, &n) : NULL;
   lh_free(text);
   if (!regions) return lh_fail_memory(error, "reading what a process has mapped");
   lh_free(target->memory.regions);
