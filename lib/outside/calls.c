@@ -168,7 +168,7 @@ static size_t send_runners(lh_stop *stop, uint64_t until_ns) {
 static void free_early(lh_stop *stop) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
-    if (thread->held == LH_HELD && !lh_thread_is_group_stopped(thread)) lh_thread_free(thread);
+    if (thread->held == LH_HELD && !thread->is_stopped) lh_thread_free(thread);
   }
 }
 

@@ -24,17 +24,6 @@
 
 enum { MOST_PATH = 4096, BIGGEST_PAGE = 65536 }; /* of aarch64 with such a kernel */
 
-bool lh_core_pread(int fd, void *out, size_t n, uint64_t offset) {
-  for (size_t done = 0; done < n;) {
-    ssize_t got = pread(fd, (char *)out + done, n - done, (off_t)(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0) errno = EIO;
-    if (got <= 0) return false;
-    done += (size_t)got;
-  }
-  return true;
-}
-
 /* Reads what the core lacks from the file that was mapped. Behind its end the page is zero. */
 static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out, size_t n) {
   struct stat status;
@@ -45,7 +34,7 @@ static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out
   if (at > end || n > end - at) return false;
   size_t in_file = at >= size ? 0 : size - at < n ? (size_t)(size - at) : n;
   memset((char *)out + in_file, 0, n - in_file);
-  return lh_core_pread(region->file, out, in_file, at);
+  return lh_pread_all(region->file, out, in_file, at);
 }
 
 /* Goes on in the next region, where two adjoin. */
@@ -58,7 +47,7 @@ static bool read_memory(const lh_memory *memory, uint64_t address, void *out, si
     bool is_present = skip < region->present_bytes;
     if (is_present) rest = region->present_bytes - skip;
     size_t now = rest < n ? (size_t)rest : n;
-    if (!(is_present ? lh_core_pread(memory->fd, to, now, region->core_offset + skip)
+    if (!(is_present ? lh_pread_all(memory->fd, to, now, region->core_offset + skip)
                      : read_mapped(region, skip, to, now)))
       return false;
     to += now;
@@ -109,7 +98,7 @@ static int count_segments(lh_core *core, const Elf64_Ehdr *header, lh_error *err
                            error);
   if (header->e_shoff > core->size || core->size - header->e_shoff < sizeof section)
     return fail_cut(core, header->e_shoff + sizeof section, error);
-  if (!lh_core_pread(core->fd, &section, sizeof section, header->e_shoff))
+  if (!lh_pread_all(core->fd, &section, sizeof section, header->e_shoff))
     return lh_core_unreadable(core, error);
   core->n_segments = section.sh_info;
   return LH_OK;
@@ -128,7 +117,7 @@ static int read_segments(lh_core *core, const Elf64_Ehdr *header, lh_error *erro
   if (header->e_phoff + bytes > core->size) return fail_cut(core, header->e_phoff + bytes, error);
   core->segments = lh_alloc(n, sizeof *core->segments);
   if (n > 0 && !core->segments) return lh_fail_memory(error, "opening a core");
-  if (!lh_core_pread(core->fd, core->segments, bytes, header->e_phoff))
+  if (!lh_pread_all(core->fd, core->segments, bytes, header->e_phoff))
     return lh_core_unreadable(core, error);
   return LH_OK;
 }
@@ -158,7 +147,7 @@ static int check_segments(const lh_core *core, uint64_t table, lh_error *error) 
 static int read_header(lh_core *core, Elf64_Ehdr *header, lh_error *error) {
   uint8_t head[sizeof *header] = {0};
   size_t n = core->size < sizeof head ? (size_t)core->size : sizeof head;
-  if (!lh_core_pread(core->fd, head, n, 0)) return lh_core_unreadable(core, error);
+  if (!lh_pread_all(core->fd, head, n, 0)) return lh_core_unreadable(core, error);
   if (n < SELFMAG || memcmp(head, ELFMAG, SELFMAG) != 0)
     return lh_refuse_foreign(core->name, head, n, error);
   if (n < sizeof head) return fail_cut(core, sizeof head, error);

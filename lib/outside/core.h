@@ -49,9 +49,6 @@ typedef struct lh_core {
   const char *missing;
 } lh_core;
 
-/* Reads so many bytes of a file; false where it cannot (errno tells), or the file ends before. */
-bool lh_core_pread(int fd, void *out, size_t n, uint64_t offset);
-
 /* The sentences on a byte that makes no sense, and on one that could not be read. */
 int lh_core_damaged(const lh_core *core, uint64_t at, const char *what, lh_error *error);
 int lh_core_unreadable(const lh_core *core, lh_error *error);

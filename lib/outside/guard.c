@@ -48,28 +48,22 @@ static void watch(pid_t process, int pipe) {
   }
 }
 
-/* It has been killed, and waits for its parent. */
-static bool is_zombie_of(const lh_guarded *g, lh_frozen *copy) {
-  lh_process_status status;
-  *copy = g->frozen;
-  bool is_there = lh_process_status_of(copy->id, &status) && status.parent == g->process;
-  copy->own_id = (pid_t)status.own_id;
-  return is_there && status.state == 'Z';
+/* Is the copy there, as a child of the process? */
+static bool is_there(const lh_guarded *g, lh_process_status *status) {
+  return lh_process_status_of(g->frozen.id, status) && status->parent == g->process;
 }
 
-static bool is_there(const lh_guarded *g) {
-  lh_process_status status;
-  return lh_process_status_of(g->frozen.id, &status) && status.parent == g->process;
-}
-
-/* The target may be traced by this process's parent for a moment yet. */
+/* The target may be traced by this process's parent for a moment yet; and it takes a moment until
+** the copy is a zombie. */
 static void take_away(const lh_guarded *g) {
   const uint64_t most_ns = 10000000000;
-  lh_frozen copy;
+  lh_process_status copy;
   lh_stop stop;
-  for (uint64_t start = lh_now_ns(); is_there(g) && lh_now_ns() - start < most_ns; lh_nap()) {
-    if (!is_zombie_of(g, &copy) || lh_stop_begin(&stop, g->process, NULL, NULL) != LH_OK) continue;
-    (void)lh_inject_reap(&stop, g->room, &copy);
+  for (uint64_t start = lh_now_ns(); is_there(g, &copy) && lh_now_ns() - start < most_ns;
+       lh_nap()) {
+    if (copy.state != 'Z' || lh_stop_begin(&stop, g->process, NULL, NULL) != LH_OK) continue;
+    const lh_frozen zombie = {g->frozen.id, (pid_t)copy.own_id};
+    (void)lh_inject_reap(&stop, g->room, &zombie);
     (void)lh_stop_end(&stop);
   }
 }

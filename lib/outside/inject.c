@@ -206,9 +206,7 @@ static bool find_way_back(const lh_stop *stop, const lh_thread *thread, way_back
 static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
-    if (find_way_back(stop, thread, back) &&
-        (may_be_stopped || !lh_thread_is_group_stopped(thread)))
-      return thread;
+    if (find_way_back(stop, thread, back) && (may_be_stopped || !thread->is_stopped)) return thread;
   }
   return NULL;
 }
@@ -350,31 +348,5 @@ bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
 }
 
 /* }=================================================================================== */
-
-#else /* instructions of other machines are not known */
-
-uint64_t lh_inject_find_room(const lh_target *target) {
-  (void)target;
-  return 0;
-}
-
-const char *lh_inject_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen) {
-  (void)stop, (void)room, (void)frozen;
-  return "only x86-64 is known";
-}
-
-bool lh_frozen_settle(const lh_frozen *frozen) {
-  (void)frozen;
-  return false;
-}
-
-void lh_frozen_kill(const lh_frozen *frozen) {
-  (void)frozen;
-}
-
-bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
-  (void)stop, (void)room, (void)frozen;
-  return false;
-}
 
 #endif

@@ -19,30 +19,21 @@
 
 #include "core.h"
 #include "open.h"
+#include "symbols.h"
 
-enum { PAGE = 4096, MOST_FILES = 512 };
+enum { MOST_FILES = 512 };
 
 /* Of regions that are read from files: a core of a few KB may claim that it had mapped a big one a
 ** thousand times. */
 static const uint64_t most_bytes = (uint64_t)4 << 30;
-
-typedef struct page {
-  uint8_t bytes[PAGE];
-  size_t n;
-} page;
 
 typedef struct build_id {
   const uint8_t *bytes; /* in the page */
   size_t n;             /* 0: none */
 } build_id;
 
-static bool is_elf(const page *p) {
-  return p->n >= sizeof(Elf64_Ehdr) && memcmp(p->bytes, ELFMAG, SELFMAG) == 0 &&
-         p->bytes[EI_CLASS] == ELFCLASS64;
-}
-
 /* The build id among notes that lie in the page. */
-static build_id find_among_notes(const page *p, size_t at, size_t end, size_t align) {
+static build_id find_among_notes(const lh_first_page *p, size_t at, size_t end, size_t align) {
   Elf64_Nhdr head;
   while (end - at >= sizeof head) {
     memcpy(&head, p->bytes + at, sizeof head);
@@ -59,14 +50,10 @@ static build_id find_among_notes(const page *p, size_t at, size_t end, size_t al
 }
 
 /* The page is the first one of an ELF file. */
-static build_id find_build_id(const page *p) {
-  Elf64_Ehdr header;
+static build_id find_build_id(const lh_first_page *p) {
+  Elf64_Phdr segment;
   build_id found = {NULL, 0};
-  memcpy(&header, p->bytes, sizeof header);
-  for (size_t i = 0; i < header.e_phnum && found.n == 0; i++) {
-    Elf64_Phdr segment;
-    if (header.e_phoff > p->n || (i + 1) * sizeof segment > p->n - header.e_phoff) break;
-    memcpy(&segment, p->bytes + header.e_phoff + i * sizeof segment, sizeof segment);
+  for (unsigned i = 0; found.n == 0 && lh_program_header(p, i, &segment); i++) {
     if (segment.p_type != PT_NOTE || segment.p_offset > p->n ||
         segment.p_filesz > p->n - segment.p_offset)
       continue;
@@ -76,8 +63,8 @@ static build_id find_build_id(const page *p) {
   return found;
 }
 
-static bool are_same(const page *a, const page *b) {
-  if (!is_elf(a) || !is_elf(b)) return false;
+static bool are_same(const lh_first_page *a, const lh_first_page *b) {
+  if (!lh_is_elf(a) || !lh_is_elf(b)) return false;
   build_id x = find_build_id(a), y = find_build_id(b);
   if (x.n == 0 && y.n == 0) return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
   return x.n == y.n && memcmp(x.bytes, y.bytes, x.n) == 0;
@@ -88,13 +75,14 @@ int lh_open_mapped(const char *path) {
 }
 
 /* Opens the file at `path`, and reads its first page. */
-static int open_first_page(const char *path, page *first) {
+static int open_first_page(const char *path, lh_first_page *first) {
   struct stat status;
   int fd = lh_open_mapped(path);
   if (fd < 0) return -1;
   if (fstat(fd, &status) == 0) {
-    first->n = status.st_size < PAGE ? (size_t)status.st_size : PAGE;
-    if (lh_core_pread(fd, first->bytes, first->n, 0)) return fd;
+    size_t n = sizeof first->bytes;
+    first->n = (uint64_t)status.st_size < n ? (size_t)status.st_size : n;
+    if (lh_pread_all(fd, first->bytes, first->n, 0)) return fd;
   }
   (void)close(fd);
   return -1;
@@ -103,15 +91,17 @@ static int open_first_page(const char *path, page *first) {
 /* The file that was mapped from its beginning at the region; -1: it is another by now, or no ELF
 ** file. */
 static int open_same(lh_core *core, const lh_memory *memory, const lh_memory_region *region) {
-  page in_core = {.n = region->present_bytes < PAGE ? (size_t)region->present_bytes : PAGE};
-  page on_disk = {.n = 0};
+  lh_first_page in_core = {.n = sizeof in_core.bytes};
+  lh_first_page on_disk = {.n = 0};
+  if (region->present_bytes < in_core.n) in_core.n = (size_t)region->present_bytes;
   if (!memory->read(memory, region->start, in_core.bytes, in_core.n)) in_core.n = 0;
-  if (in_core.n > 0 && !is_elf(&in_core)) return -1;
+  if (in_core.n > 0 && !lh_is_elf(&in_core)) return -1;
   int fd = open_first_page(region->path, &on_disk);
   if (fd >= 0 && are_same(&in_core, &on_disk)) return core->files[core->n_files++] = fd;
   if (fd >= 0) (void)close(fd);
   /* Where the core lacks even the first page, only the file itself says what it is. */
-  if ((in_core.n > 0 || is_elf(&on_disk)) && core->n_missing++ == 0) core->missing = region->path;
+  if ((in_core.n > 0 || lh_is_elf(&on_disk)) && core->n_missing++ == 0)
+    core->missing = region->path;
   return -1;
 }
 

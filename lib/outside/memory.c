@@ -81,6 +81,17 @@ void lh_spans_free(lh_spans *spans) {
 
 /* }=================================================================================== */
 
+bool lh_pread_all(int fd, void *out, size_t n, uint64_t offset) {
+  for (size_t done = 0; done < n;) {
+    ssize_t got = pread(fd, (char *)out + done, n - done, (off_t)(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) errno = EIO;
+    if (got <= 0) return false;
+    done += (size_t)got;
+  }
+  return true;
+}
+
 /* {=== Pages ========================================================================= */
 
 /* As in linux/fs.h from 6.7 on. */

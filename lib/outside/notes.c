@@ -45,7 +45,7 @@ static void add_vectors(lh_core *core, uint64_t at, uint64_t n) {
 /* NT_PRSTATUS, of each thread, first the one in which it ended. */
 static void read_status(lh_core *core, uint64_t at, uint64_t n) {
   struct elf_prstatus status;
-  if (core->has_status || n < sizeof status || !lh_core_pread(core->fd, &status, sizeof status, at))
+  if (core->has_status || n < sizeof status || !lh_pread_all(core->fd, &status, sizeof status, at))
     return;
   core->has_status = true;
   core->signal = status.pr_cursig;
@@ -56,7 +56,7 @@ static void read_status(lh_core *core, uint64_t at, uint64_t n) {
 static void read_process(lh_core *core, uint64_t at, uint64_t n) {
   struct elf_prpsinfo process;
   size_t length = sizeof process.pr_psargs;
-  if (n < sizeof process || !lh_core_pread(core->fd, &process, sizeof process, at)) return;
+  if (n < sizeof process || !lh_pread_all(core->fd, &process, sizeof process, at)) return;
   core->process_id = (uint64_t)(uint32_t)process.pr_pid;
   memcpy(core->program, process.pr_psargs, length);
   core->program[length] = '\0';
@@ -68,7 +68,7 @@ static void read_process(lh_core *core, uint64_t at, uint64_t n) {
 static void read_vector(lh_core *core, uint64_t at, uint64_t n) {
   Elf64_auxv_t entry;
   for (uint64_t i = 0; i < MOST_VECTOR && n >= sizeof entry; i++, n -= sizeof entry) {
-    if (!lh_core_pread(core->fd, &entry, sizeof entry, at + i * sizeof entry)) return;
+    if (!lh_pread_all(core->fd, &entry, sizeof entry, at + i * sizeof entry)) return;
     if (entry.a_type == AT_NULL) return;
     if (entry.a_type == AT_RANDOM) core->random_at = entry.a_un.a_val;
     if (entry.a_type == AT_PHDR) core->headers_at = entry.a_un.a_val;
@@ -94,7 +94,7 @@ static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *e
     return lh_core_damaged(core, at, "a list of mapped files of this length", error);
   core->mapped = lh_alloc(bytes, 1);
   if (!core->mapped) return lh_fail_memory(error, "opening a core");
-  if (!lh_core_pread(core->fd, core->mapped, bytes, at)) return lh_core_unreadable(core, error);
+  if (!lh_pread_all(core->fd, core->mapped, bytes, at)) return lh_core_unreadable(core, error);
   const uint8_t *list = (const uint8_t *)core->mapped;
   uint64_t n = lh_load64(list), unit = lh_load64(list + 8);
   if (n > (bytes - HEAD) / EACH || unit > UINT32_MAX)
@@ -140,13 +140,13 @@ static int read_segment(lh_core *core, const Elf64_Phdr *segment, size_t *n_note
   Elf64_Nhdr head;
   while (end - at >= sizeof head) {
     char name[8] = "";
-    if (!lh_core_pread(core->fd, &head, sizeof head, at)) return lh_core_unreadable(core, error);
+    if (!lh_pread_all(core->fd, &head, sizeof head, at)) return lh_core_unreadable(core, error);
     uint64_t content = at + sizeof head + align4(head.n_namesz);
     uint64_t next = content + align4(head.n_descsz);
     if (content > end || head.n_descsz > end - content || ++*n_notes > MOST_NOTES)
       return lh_core_damaged(core, at, "a note that is longer than all of them", error);
     if (head.n_namesz > sizeof name ||
-        !lh_core_pread(core->fd, name, head.n_namesz, at + sizeof head))
+        !lh_pread_all(core->fd, name, head.n_namesz, at + sizeof head))
       name[0] = '\0';
     int code = strncmp(name, "CORE", sizeof name) == 0
                    ? read_note(core, head.n_type, content, head.n_descsz, error)

@@ -48,6 +48,7 @@ typedef struct lh_memory {
   ** reader with the same regions. */
   bool (*read)(const struct lh_memory *memory, uint64_t address, void *out, size_t n);
   int64_t process_id;     /* of whom read() reads */
+  bool is_shared;         /* it has pages in common with others, as a forked copy: they stay so */
   int fd;                 /* a core's file, or /proc/PID/mem; -1 */
   const sigset_t *before; /* signals are held while it is read, and these were before; NULL */
   lh_awaited *awaited;    /* where it is said what is waited for; NULL: nowhere */
@@ -61,6 +62,9 @@ static inline bool lh_region_is_mirrored(const lh_memory_region *r) {
   return (r->access & (LH_REGION_READ | LH_REGION_WRITE | LH_REGION_SHARED)) ==
          (LH_REGION_READ | LH_REGION_WRITE);
 }
+
+/* Reads so many bytes of a file; false where it cannot (errno tells), or the file ends before. */
+bool lh_pread_all(int fd, void *out, size_t n, uint64_t offset);
 
 /* Of all regions that are mirrored, together. */
 uint64_t lh_mirrored_bytes(const lh_memory *memory);
@@ -146,9 +150,8 @@ typedef struct lh_process_status {
 /* Of a process, or a thread. False: there is none. */
 bool lh_process_status_of(int64_t process_id, lh_process_status *status);
 
-/* The lh_memory.read of a process that has pages in common with others, such as a forked copy,
-** whose /proc/PID/mem is memory->fd: so they stay common. */
-bool lh_process_read_copy(const lh_memory *memory, uint64_t address, void *out, size_t n);
+/* The lh_memory.read of a process. */
+bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n);
 
 /* The process's part of lh_target_free, after a failed lh_process_open, too. */
 void lh_process_close(lh_target *target);

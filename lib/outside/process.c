@@ -163,48 +163,24 @@ bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n) 
   return true;
 }
 
-static bool read_through_file(int fd, uint64_t address, void *out, size_t n) {
-  for (char *to = out; n > 0;) {
-    ssize_t got = pread(fd, to, n, (off_t)address);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    to += got;
-    address += (uint64_t)got;
-    n -= (size_t)got;
-  }
-  return true;
-}
-
 static bool read_now(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+  bool has_file = memory->fd >= 0;
+  if (memory->is_shared && has_file) return lh_pread_all(memory->fd, out, n, address);
   if (lh_process_read(memory->process_id, address, out, n)) return true;
   bool is_forbidden = errno == ENOSYS || errno == EPERM;
-  return is_forbidden && memory->fd >= 0 && read_through_file(memory->fd, address, out, n);
-}
-
-static bool read_copy_now(const lh_memory *memory, uint64_t address, void *out, size_t n) {
-  return memory->fd >= 0 ? read_through_file(memory->fd, address, out, n)
-                         : lh_process_read(memory->process_id, address, out, n);
+  return is_forbidden && has_file && lh_pread_all(memory->fd, out, n, address);
 }
 
 /* Of a file that is mapped a page may first have to be read from it. */
-static bool read_awaited(const lh_memory *memory, uint64_t address, void *out, size_t n,
-                         bool (*read)(const lh_memory *, uint64_t, void *, size_t)) {
+bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n) {
   const lh_memory_region *region = memory->awaited ? lh_region_at(memory, address) : NULL;
   lh_awaited *awaited = region && region->path[0] == '/' ? memory->awaited : NULL;
   lh_await(awaited, awaited ? region->path : "");
-  bool is_read = read(memory, address, out, n);
+  bool is_read = read_now(memory, address, out, n);
   int os_errno = errno;
   lh_await_end(awaited);
   errno = os_errno;
   return is_read;
-}
-
-static bool read_process(const lh_memory *memory, uint64_t address, void *out, size_t n) {
-  return read_awaited(memory, address, out, n, read_now);
-}
-
-bool lh_process_read_copy(const lh_memory *memory, uint64_t address, void *out, size_t n) {
-  return read_awaited(memory, address, out, n, read_copy_now);
 }
 
 /* }=================================================================================== */
@@ -372,8 +348,8 @@ static int check_kind(lh_target *target, lh_error *error) {
 
 int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error) {
   target->process_id = process_id;
-  target->memory =
-      (lh_memory){.read = read_process, .process_id = process_id, .fd = -1, .awaited = awaited};
+  target->memory = (lh_memory){
+      .read = lh_process_read_memory, .process_id = process_id, .fd = -1, .awaited = awaited};
   int code = check_kind(target, error);
   if (code < 0) return code;
   target->guard = lh_guard_begin((pid_t)process_id);
@@ -382,7 +358,7 @@ int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, 
   if (!read_names(target)) return lh_fail_memory(error, "looking at a process");
   code = read_regions(target, error);
   if (code == 0) code = read_random(target, target->random, error);
-  if (code == 0 && lh_pages_are_shared(&target->memory)) target->memory.read = lh_process_read_copy;
+  if (code == 0) target->memory.is_shared = lh_pages_are_shared(&target->memory);
   return code;
 }
 

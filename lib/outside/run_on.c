@@ -100,8 +100,8 @@ static bool read_thread(const lh_core *core, const lh_core_thread *thread, lh_al
                         bool *is_quiet) {
   r->vector_bytes = thread->vector_bytes;
   if (r->vector_bytes == 0 || r->vector_bytes > sizeof r->vectors ||
-      !lh_core_pread(core->fd, &r->general, sizeof r->general, thread->registers_at) ||
-      !lh_core_pread(core->fd, r->vectors, r->vector_bytes, thread->vectors_at))
+      !lh_pread_all(core->fd, &r->general, sizeof r->general, thread->registers_at) ||
+      !lh_pread_all(core->fd, r->vectors, r->vector_bytes, thread->vectors_at))
     return false;
   *is_quiet &=
       lh_call_is_quiet(lh_registers_call(&r->general), lh_registers_second_argument(&r->general));
@@ -324,7 +324,8 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_memory memory = *m->memory;
   memory.process_id = r->id;
   memory.fd = -1;
-  memory.read = lh_process_read_copy;
+  memory.read = lh_process_read_memory;
+  memory.is_shared = true;
   lh_cached *cached = lh_cached_open(&memory);
   if (!cached) return false;
   lh_peek peek = lh_peek_cached(cached);
@@ -395,7 +396,8 @@ static bool take_memory(const lh_mirrored *m, pid_t child) {
   lh_memory memory = *m->memory;
   char *piece = lh_alloc(PIECE_BYTES, 1);
   memory.process_id = child;
-  memory.read = lh_process_read_copy;
+  memory.read = lh_process_read_memory;
+  memory.is_shared = true;
   memory.fd = lh_process_file(child, "mem", O_RDONLY);
   bool is_taken = piece && memory.fd >= 0;
   lh_pages_begin(&pages, &memory);
@@ -478,32 +480,5 @@ int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *erro
 }
 
 /* }=================================================================================== */
-
-#else /* it is not known how */
-
-lh_moment *lh_moment_begin(const lh_stop *stop) {
-  (void)stop;
-  return NULL;
-}
-
-lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet) {
-  (void)target;
-  *is_quiet = false;
-  return NULL;
-}
-
-bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory) {
-  (void)moment, (void)memory;
-  return false;
-}
-
-void lh_moment_free(lh_moment *moment) {
-  (void)moment;
-}
-
-int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
-  (void)m, (void)states, (void)n, (void)error;
-  return LH_OK;
-}
 
 #endif

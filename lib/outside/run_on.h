@@ -71,4 +71,12 @@ void lh_moment_free(lh_moment *moment); /* may be NULL */
 ** seconds in all; twenty seconds of waiting for a processor at the most. */
 int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error);
 
+#ifndef __x86_64__ /* it is not known how */
+#define lh_moment_begin(stop) NULL
+#define lh_moment_of_core(target, is_quiet) (*(is_quiet) = false, NULL)
+#define lh_moment_copy_code(moment, memory) ((void)(memory), false)
+#define lh_moment_free(moment) ((void)(moment))
+#define lh_run_on(m, states, n, error) ((void)(error), LH_OK)
+#endif
+
 #endif

@@ -85,7 +85,7 @@ static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
   *memory = s->target->memory;
   memory->process_id = s->guarded->frozen.id;
   memory->fd = s->fd;
-  memory->read = lh_process_read_copy;
+  memory->is_shared = true;
   memory->before = &s->signals;
   return rc;
 }

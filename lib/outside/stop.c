@@ -126,13 +126,6 @@ void lh_thread_free(lh_thread *thread) {
   (void)ptrace(PTRACE_CONT, thread->id, 0, 0);
 }
 
-bool lh_thread_is_group_stopped(const lh_thread *thread) {
-  siginfo_t info = {0};
-  const int changes = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
-  return waitid(P_PID, (id_t)thread->id, &info, changes) == 0 && thread->event == LH_EVENT_STOP &&
-         (info.si_status & 0xff) != SIGTRAP;
-}
-
 /* A child of this process can be waited for although it was replaced by another of its threads, one
 ** that was not traced yet and has started another program. */
 static bool is_still_traced(const lh_thread *thread) {

@@ -101,9 +101,6 @@ bool lh_thread_wait(lh_thread *thread, lh_course course, uint64_t until_ns);
 
 void lh_thread_go_on(lh_thread *thread, lh_course course, int signal_number); /* 0: none */
 
-/* Of a thread that is held: is its group stopped, as by SIGSTOP? Then it must not run. */
-bool lh_thread_is_group_stopped(const lh_thread *thread);
-
 /* Lets a thread that is held go on, still traced. */
 void lh_thread_free(lh_thread *thread);
 
@@ -183,6 +180,14 @@ void lh_frozen_kill(const lh_frozen *frozen);
 
 /* Lets a held thread take away what is left of a copy that was killed. False: not now. */
 bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen);
+
+#ifndef __x86_64__ /* instructions of other machines are not known */
+#define lh_inject_find_room(target) 0
+#define lh_inject_fork(stop, room, frozen) "only x86-64 is known"
+#define lh_frozen_settle(frozen) false
+#define lh_frozen_kill(frozen) ((void)(frozen))
+#define lh_inject_reap(stop, room, frozen) false
+#endif
 
 /* ==== guard.c ===================================================================== */
 

@@ -25,45 +25,36 @@
 
 /* {=== Headers ======================================================================= */
 
-/* The first page of a mapped ELF file, as far as it is known: its headers. */
-typedef struct first_page {
-  size_t n;
-  union {
-    Elf64_Ehdr header;
-    uint8_t bytes[4096];
-  };
-} first_page;
-
-/* The i-th program header; false: it is not in that page. */
-static bool read_program_header(const first_page *first, unsigned i, Elf64_Phdr *header) {
+bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *header) {
   const Elf64_Ehdr *file = &first->header;
   uint64_t at = file->e_phoff + (uint64_t)i * sizeof *header;
-  if (file->e_phoff > sizeof first->bytes || i >= file->e_phnum || at + sizeof *header > first->n)
+  if (file->e_phentsize != sizeof *header || file->e_phoff > sizeof first->bytes ||
+      i >= file->e_phnum || at + sizeof *header > first->n)
     return false;
   memcpy(header, first->bytes + at, sizeof *header);
   return true;
 }
 
-static bool is_elf(const Elf64_Ehdr *header) {
-  return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 &&
-         header->e_phentsize == sizeof(Elf64_Phdr);
+bool lh_is_elf(const lh_first_page *first) {
+  return first->n >= sizeof first->header && memcmp(first->bytes, ELFMAG, SELFMAG) == 0 &&
+         first->bytes[EI_CLASS] == ELFCLASS64;
 }
 
 /* Reads the first page where memory has it. If a program may write to it, so much remains of it as
 ** none does. */
-static void read_first_page(const lh_memory *memory, const char *path, first_page *first) {
+static void read_first_page(const lh_memory *memory, const char *path, lh_first_page *first) {
   const lh_memory_region *region = NULL;
   for (size_t i = 0; i < memory->n && !region; i++) {
     const lh_memory_region *r = &memory->regions[i];
     if (r->file_offset == 0 && strcmp(r->path, path) == 0) region = r;
   }
   if (!region || region->end - region->start < sizeof first->bytes ||
-      !memory->read(memory, region->start, first->bytes, sizeof first->bytes) ||
-      !is_elf(&first->header))
+      !memory->read(memory, region->start, first->bytes, sizeof first->bytes))
     return;
-  Elf64_Phdr p;
   first->n = sizeof first->bytes;
-  for (unsigned i = 0; read_program_header(first, i, &p); i++) {
+  if (!lh_is_elf(first)) first->n = 0;
+  Elf64_Phdr p;
+  for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
     if (p.p_type != PT_LOAD || p.p_offset != 0) continue;
     uint64_t headers = first->header.e_phoff + (uint64_t)first->header.e_phnum * sizeof p;
     uint64_t n = p.p_flags & PF_W ? headers : p.p_filesz;
@@ -72,9 +63,9 @@ static void read_first_page(const lh_memory *memory, const char *path, first_pag
 }
 
 /* The file's own address of what is mapped from a place in it, which is code. */
-static bool find_address(const first_page *first, uint64_t file_offset, uint64_t *address) {
+static bool find_address(const lh_first_page *first, uint64_t file_offset, uint64_t *address) {
   Elf64_Phdr p;
-  for (unsigned i = 0; read_program_header(first, i, &p); i++) {
+  for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
     if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || file_offset < p.p_offset ||
         file_offset - p.p_offset >= p.p_filesz)
       continue;
@@ -128,11 +119,11 @@ typedef struct part {
   bool is_written, has_names;
 } part;
 
-static part part_at(const first_page *first, uint64_t file_offset) {
+static part part_at(const lh_first_page *first, uint64_t file_offset) {
   Elf64_Phdr p;
   part found = {false, false};
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  for (unsigned i = 0; read_program_header(first, i, &p); i++) {
+  for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
     if (p.p_type != PT_LOAD || file_offset < p.p_offset / page * page ||
         file_offset >= p.p_offset + p.p_filesz)
       continue;
@@ -150,7 +141,7 @@ static bool read_piece(const lh_memory *memory, const lh_memory_region *r, bool 
 }
 
 static void add_piece(registered *of, const lh_memory *memory, const lh_memory_region *r,
-                      const first_page *first, int fd, uint64_t *room) {
+                      const lh_first_page *first, int fd, uint64_t *room) {
   uint64_t n = r->end - r->start;
   part found = part_at(first, r->file_offset);
   if (!found.has_names || of->n_pieces == MOST_PIECES || n > *room) return;
@@ -164,7 +155,7 @@ static void add_piece(registered *of, const lh_memory *memory, const lh_memory_r
 }
 
 static void add_pieces(registered *of, const lh_memory *memory, const char *path,
-                       const first_page *first, int fd, uint64_t *room) {
+                       const lh_first_page *first, int fd, uint64_t *room) {
   for (size_t i = 0; i < memory->n; i++) {
     const lh_memory_region *r = &memory->regions[i];
     if (strcmp(r->path, path) != 0) continue;
@@ -231,7 +222,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static registered *read_registered(const lh_memory *memory, const char *path,
-                                   const first_page *first, int fd, uint64_t *room) {
+                                   const lh_first_page *first, int fd, uint64_t *room) {
   registered *of = lh_alloc_zeroed(1, sizeof *of);
   if (!of) return NULL;
   add_pieces(of, memory, path, first, fd, room);
@@ -259,8 +250,8 @@ static void free_registered(registered *of) {
 
 /* A mapped file. */
 typedef struct module {
-  const char *path; /* of its regions */
-  first_page first; /* what is in the file, and the same in memory; n 0: it is no ELF file */
+  const char *path;    /* of its regions */
+  lh_first_page first; /* what is in the file, and the same in memory; n 0: it is no ELF file */
   lh_symbol_table *table;
   registered *registered; /* read when a symbol was lacking first */
   bool has_registered;

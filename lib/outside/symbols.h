@@ -17,6 +17,21 @@
 /* What a program has of symbols and constants takes megabytes. */
 #define LH_SYMBOLS_ROOM (256u << 20)
 
+/* The first page of a mapped ELF file, as far as it is known: its headers. */
+typedef struct lh_first_page {
+  size_t n;
+  union {
+    Elf64_Ehdr header;
+    uint8_t bytes[4096];
+  };
+} lh_first_page;
+
+/* Of 64 bits. */
+bool lh_is_elf(const lh_first_page *first);
+
+/* The i-th program header; false: it is not in that page. */
+bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *header);
+
 /* The functions of an ELF file, by the addresses that it gives them. */
 typedef struct lh_symbol_table lh_symbol_table;
 

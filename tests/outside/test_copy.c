@@ -52,8 +52,12 @@ static void copies_all_that_was_written(void **state) {
                              .end = (uintptr_t)memory + BYTES,
                              .access = LH_REGION_READ | LH_REGION_WRITE,
                              .present_bytes = BYTES};
-  lh_memory its = {
-      .regions = &region, .n = 1, .process_id = s.id, .fd = -1, .read = lh_process_read_copy};
+  lh_memory its = {.regions = &region,
+                   .n = 1,
+                   .process_id = s.id,
+                   .fd = -1,
+                   .read = lh_process_read_memory,
+                   .is_shared = true};
   lh_spans mirrored = {0};
   assert_true(lh_spans_add(&mirrored, region.start, region.end, 0));
   uint64_t n_written = 0;

@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/outside.h"
 #include "outside/memory.h"
+#include "outside/outside.h"
 #include "subject.h"
 
 #define PAGE ((size_t)4096)
@@ -126,7 +126,8 @@ static bool read_directly(const lh_memory *memory, uint64_t address, void *out, 
 static void expect_bytes_at_their_addresses(bool is_direct) {
   subject s = subject_start(write_some, NULL);
   lh_target *target = open_subject(&s);
-  target->memory.read = is_direct ? read_directly : lh_process_read_copy;
+  target->memory.read = is_direct ? read_directly : lh_process_read_memory;
+  target->memory.is_shared = true;
   lh_mirror *mirror = reserve(target);
   assert_int_equal(fill(mirror, target), 3 * MIB + 5 * PAGE + PAGE);
   assert_bytes(PLACE, 3 * MIB, 1);
