@@ -26,7 +26,9 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "luaheap_tracked.h"
 #include "outside/outside.h"
+#include "profile/live_files.h"
 
 /* {=== The server ==================================================================== */
 
@@ -93,7 +95,7 @@ static ssize_t answer_request(const server *s, const struct fuse_in_header *in, 
       return sizeof a->is.init;
     case FUSE_LOOKUP:
       if (strcmp(argument, "forget") == 0) forget_file(s);
-      if (strcmp(argument, "lua") != 0) break;
+      if (strcmp(argument, "lua") != 0 && strncmp(argument, "memfd:", 6) != 0) break;
       a->is.entry = (struct fuse_entry_out){.nodeid = THE_FILE, .attr = attributes_of(s, THE_FILE)};
       return sizeof a->is.entry;
     case FUSE_GETATTR:
@@ -293,6 +295,51 @@ static void the_program_does_not_stand_still_for_it(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== Files that pass for luaheap's ================================================== */
+
+/* Has the silent file open by the names of a tracked program: where a file system has been taken
+** away its files have no folder above them. */
+static _Noreturn void pass_for_tracked(int ready) {
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  bool is_ready =
+      unshare(CLONE_NEWNS) == 0 && open("silent/memfd:" LH_LIVE_REQUEST, O_RDONLY) >= 0 &&
+      open("silent/memfd:" LH_LIVE_PROFILE, O_RDONLY) >= 0 && umount2("silent", MNT_DETACH) == 0;
+  if (write(ready, is_ready ? "y" : "n", 1) == 1) (void)pause();
+  _exit(0);
+}
+
+/* heapprof --live-of asks its server nothing. */
+static void a_file_that_passes_for_a_request(void **state) {
+  (void)state;
+  static const uint32_t requests[] = {FUSE_GETATTR, FUSE_OPEN, FUSE_READ};
+  for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+    scene s;
+    lh_tracked *tracked;
+    lh_profile *profile;
+    int ends[2];
+    char ready = 'n';
+    begin_scene(&s, "lua5.4", WAITS);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t id = fork();
+    if (id == 0) pass_for_tracked(ends[1]);
+    assert_int_equal(read(ends[0], &ready, 1), 1);
+    assert_int_equal(ready, 'y');
+    fall_silent(&s, requests[i]);
+    assert_int_equal(lh_tracked_open((uint64_t)id, &tracked, NULL), LH_OK);
+    assert_int_equal(lh_tracked_ask(tracked, NULL), LH_EIO);
+    assert_int_equal(lh_tracked_look(tracked, &profile, NULL), LH_EIO);
+    assert_false(s.server.shared->is_asked);
+    lh_tracked_close(tracked);
+    (void)kill(id, SIGKILL);
+    (void)waitpid(id, NULL, 0);
+    end_scene(&s);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+  }
+}
+
+/* }=================================================================================== */
+
 /* {=== The command ==================================================================== */
 
 typedef struct command {
@@ -454,6 +501,7 @@ int main(int argc, char **arguments) {
   lh_make_way(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_snapshot_without_names),
                                      cmocka_unit_test(the_program_does_not_stand_still_for_it),
+                                     cmocka_unit_test(a_file_that_passes_for_a_request),
                                      cmocka_unit_test(a_page_that_does_not_come),
                                      cmocka_unit_test(a_signal_ends_it),
                                      cmocka_unit_test(an_output_that_is_not_taken),
