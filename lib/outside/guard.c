@@ -2,15 +2,13 @@
 ** guard.c - a child of this process that cleans up after it should it be killed.
 **
 ** A frozen copy of a process is taken away by a call that a thread of that process makes
-** (inject.c). If this process is killed by SIGKILL before, the kernel kills the copy, but a zombie
-** of it would stay until the process ends. So a guard is started first, which has nothing but a
-** pipe and a page in common with this process. When the pipe is closed and the copy is still there
-** it stops the process once more and has the zombie taken away.
+** (inject.c). If this process is killed before, a zombie of the copy would stay. So a guard, which
+** has nothing but a pipe and a page in common with this process, is started first. When the pipe is
+** closed and the copy is still there, it stops the process once more and has the zombie taken away.
 **
-** A page of the target may be read while signals are held, and the target can have made it so that
-** the read never returns (userfaultfd, a file system of its own). The kernel interrupts that for
-** SIGKILL alone. So the guard looks each second: a signal that would end this process, and waits
-** for five seconds, becomes SIGKILL.
+** The target can make a page so that a read of it never returns (userfaultfd, a file system of its
+** own). The kernel interrupts that for SIGKILL alone. So the guard looks each second: a signal that
+** would end this process, and waits for five seconds, becomes SIGKILL.
 **
 ** Who may profit? The guard does to the target what this process would have done. It asks that the
 ** zombie is the target's child, so that no other child is taken away in its place.

@@ -2,29 +2,25 @@
 ** inject.c - lets a stopped process make one system call: clone(), of which a frozen copy of the
 ** process comes, and later wait4(), by which nothing of that is left.
 **
-** A few instructions are put where the process has none: into the zeros behind the last one of an
-** executable mapping, those of the vdso if they will do. A thread that is held is sent there, makes
-** the call, and is given back the registers that it had; then the zeros are put back, before any
-** thread runs. No stack is touched. Should this process be killed at any instant, the instructions
-** themselves do the rest: they give the thread its registers back and jump to where it was. A copy
-** that nobody holds ends by itself, by the instruction behind clone(), so it never runs one of the
-** program's; and the thread waits for that. If this process is killed later, while it reads the
-** copy, a guard takes away the zombie (guard.c).
+** A few instructions are put into the zeros behind the last one of an executable mapping, those of
+** the vdso if they will do. A held thread makes the call there and is given back its registers;
+** then the zeros are put back, before any thread runs. No stack is touched. Should this process be
+** killed at any instant, the instructions do the rest: they give the thread its registers back and
+** jump to where it was. A copy that nobody holds ends by the instruction behind clone(), so it
+** never runs one of the program's; and the thread waits for that. If this process is killed while
+** it reads the copy, a guard takes away the zombie (guard.c).
 **
 ** The copy shares the table of open files, so what the program closes is closed although the copy
 ** lives. It has no exit signal. Its parent could see it by wait4(__WALL) only, and not once it has
-** been killed, as long as this process has not waited for it: which is done while all of the
-** parent's threads are held, so that only the injected wait4() sees it.
-**
-** 8 stops and 60 requests, 0.1 ms, and the time of the fork: 23 ms for 1 GB.
+** been killed until this process has waited for it: which is done while all of the parent's threads
+** are held. 8 stops and 60 requests, 0.1 ms, and the time of the fork: 23 ms for 1 GB.
 **
 ** Who may profit? The instructions run in the target, with the target's rights: they give its
 ** thread nothing that it does not have, and no address or value of this process is among them. The
 ** target can change them meanwhile, if another process writes to its memory, or forge the result.
 ** So a result is never an address here, and the number of the copy is the one that the kernel tells
 ** (PTRACE_EVENT_CLONE); the number that clone() returns is given back to the target's own wait4()
-** alone. The copy stays the target's: it has the target's user, and executes no instruction of the
-** program. A user can kill the copy, and then the attempt fails.
+** alone. The copy stays the target's user's, who can kill it: then the attempt fails.
 */
 #include <linux/sched.h>
 #include <signal.h>

@@ -2,17 +2,15 @@
 ** mirror.c - the target's memory at its own addresses in this process, so that the walk follows its
 ** pointers as it does inside.
 **
-** What it costs: address space for all that is mirrored, memory for the pages that the target has
-** written (pages.h), no more; and of a core, whose segments are mapped from its file, none but for
-** what is written here. Mappings of this process are few, however many the target has: rooms with
-** small gaps between them become one, and the gaps are never used.
+** It costs address space for all that is mirrored, and memory for the pages that the target has
+** written (memory.h); of a core, whose segments are mapped from its file, for what is written here.
+** Rooms with small gaps between them are one mapping, and the gaps are never used.
 **
 ** A process that was stopped waits for lh_mirror_fill. So the memory is had before: the kernel
 ** clears it when it is asked for, 0.4 s a GB, and then it is only copied. It is also made sure
 ** that there is enough, and that this process and no other is killed should the system run out.
-** Huge pages take a tenth of that, and the walk's child has them with no copy of their table; but
-** around one page that the target has written they would fill two megabytes. So they are used where
-** it has written all of it (get_huge_pages).
+** Huge pages take a tenth of that, and the walk's child has them with no copy of their table. They
+** are used where the target has written all of one.
 **
 ** Where the target's mappings changed between two fills, the mirror follows: what is new gets room,
 ** what is no more loses it, and pages that were given back are zero.

@@ -161,44 +161,16 @@ static inline bool lh_registers_has_failed(const lh_registers *r) {
   return (long)r->regs[0] == -EINTR;
 }
 
-#else /* threads stop and go on where they are, no more */
+#else /* threads stop and go on where they are; calls fail with EINTR, as for a terminal's stop */
 
 enum { LH_CAN_RUN_ON = 0, LH_CAN_INJECT = 0, LH_GOES_BACK = 0, LH_CALL_BYTES = 4 };
-
-static inline long lh_registers_call(const lh_registers *r) {
-  (void)r;
-  return -1;
-}
-
-static inline uint64_t lh_registers_second_argument(const lh_registers *r) {
-  (void)r;
-  return 0;
-}
-
-static inline uint64_t lh_registers_call_address(const lh_registers *r) {
-  (void)r;
-  return 0;
-}
-
-static inline bool lh_registers_is_call(const uint8_t code[LH_CALL_BYTES]) {
-  (void)code;
-  return false;
-}
-
-static inline bool lh_registers_is_in_front(const lh_registers *r) {
-  (void)r;
-  return false;
-}
-
-static inline void lh_registers_step_back(lh_registers *r) {
-  (void)r;
-}
-
-/* Such calls fail with EINTR, as when a process is stopped from a terminal. */
-static inline bool lh_registers_mend(lh_registers *r) {
-  (void)r;
-  return false;
-}
+#define lh_registers_call(r) ((void)(r), -1L)
+#define lh_registers_second_argument(r) ((void)(r), (uint64_t)0)
+#define lh_registers_call_address(r) ((void)(r), (uint64_t)0)
+#define lh_registers_is_call(code) ((void)(code), false)
+#define lh_registers_is_in_front(r) ((void)(r), false)
+#define lh_registers_step_back(r) ((void)(r))
+#define lh_registers_mend(r) ((void)(r), false)
 
 #endif
 #endif

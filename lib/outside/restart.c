@@ -1,8 +1,8 @@
 /*
 ** restart.c - calls that fail with EINTR since their thread was stopped, and would have slept on:
 ** epoll_wait, sigtimedwait, semtimedop, a recv that has a timeout: twelve of the 41 kinds that
-** tests/outside/test_interrupted.c sleeps in. They are made to be restarted by the kernel, which it
-** does unless a handler of a signal runs.
+** tests/outside/test_interrupted.c sleeps in. The kernel is made to restart them, which it does
+** unless a handler of a signal runs.
 **
 ** On x86-64 that is one register, as long as the thread is stopped in the call. On aarch64 the
 ** kernel has decided by then, and overwritten the call's first argument. So the call is made again:
@@ -11,17 +11,14 @@
 **     in front of it      a stop is asked for, with which the call returns at once
 **     behind it           the kernel has not decided yet: the result is what it restarts
 **
-** Each step is one request to the kernel: if this process is killed between two, the call is made,
-** or fails with EINTR, no worse. A handler whose signal comes between two of them finds the call
-** failed, as it would have. What cannot be told from a call that was just interrupted is one that
-** failed since a handler ran, of which the thread has not done the next instruction yet: it is made
-** again, too. That is a moment after each signal, of these twelve only;
-** the longer where one processor is all there is, since the thread may have to wait there.
+** If this process is killed between two of these steps, the call is made, or fails with EINTR, no
+** worse. One of these twelve that has just failed since a handler ran cannot be told from them for
+** the moment until its thread executes the next instruction, and is made again, too.
 **
 ** Who may profit? A thread makes again, with its own rights, a call that it has made itself; the
 ** first argument is the kernel's, and the number is one of the list below. A program that forges
-** its registers so that a call seems to have failed can only make a call that it could make anyway.
-** Nothing that the thread says is used as an address or a size in this process.
+** its registers can only make a call that it could make anyway. Nothing that the thread says is
+** used as an address or a size in this process.
 */
 #include <inttypes.h>
 #include <stdlib.h>

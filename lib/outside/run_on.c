@@ -1,38 +1,29 @@
 /*
 ** run_on.c - lets a program run on to where Lua is amid no change, in a child of this process.
 **
-** A program that makes no system call for a long time is stopped wherever it is: in the middle of
-** an insertion, of a table that grows, of a step of the collector. Not all of that shows in what is
-** left: a table has its new size before its new slots are cleared. But it may run on, without
-** making any system call, until Lua's running call
+** A program that makes no system call is stopped wherever it is, and not all that it leaves half
+** done shows: a table has its new size before its new slots are cleared. But it may run on, without
+** any system call, until Lua's running call stores its place in the code (as it does before all
+** that may change the heap), has returned, or comes to a system call. The first two are writes to
+** two words, of which the processor tells (debug registers): mostly after some microseconds, and no
+** code of Lua needs to be known.
 **
-** - stores its place in the code, as it does before all that may change the heap,
-** - has returned, or
-** - comes to a system call.
-**
-** All states of the program run on in one child, one after the other: each is a thread of the
-** program that goes on while the others wait, as a scheduler may let it. A state that waits for a
-** lock of another one's thread gets another turn, for that thread goes on before. Calls for locks
-** are answered here: a program that waits for one may be told at any time to look again.
-**
-** The first two are writes to two words, of which the processor tells (debug registers): mostly
-** after some microseconds, and no code of Lua needs to be known. The program itself must not run
-** like that: should this process be killed, nobody would answer the processor. A child of this
-** process runs on instead, which has the mirror, so all that the program has written, at the same
-** addresses; code.c gives it the code, and this file the registers of the thread by which the state
-** is run. It is killed with its tracer, and where it comes to none of these places: by a fault, by
-** a call amid a change, or not at all in 300 ms of processor time.
+** The program itself must not run like that: should this process be killed, nobody would answer the
+** processor. A child runs on instead, which has the mirror at the same addresses; code.c gives it
+** the code, and this file the registers of the thread that runs the state: of several the one whose
+** stack has the state's innermost protected call. All states run on in one child, one after the
+** other, as a scheduler may let their threads. Calls for locks are answered here (a waiting thread
+** may always be told to look again), and a state that waits for a lock gets a second turn. The
+** child ends with its tracer, by a fault, by a call amid a change, or after 300 ms of processor
+** time.
 **
 ** Who may profit? The program's code, which is an attacker's, and executes any instruction in that
 ** child. So the child has nothing of this process by then: no memory, descriptor, right or system
 ** call (sandbox.c). Where that cannot be had the program does not run on, and the doubt is told.
-** What the child has changed of the mirror is copied from it, as from the program before, and it is
-** killed. It can forge what stands in its own memory, as the program itself can.
-**
-** The program of a core runs on with the registers that are in the core, if its files are still
-** there. The child is the user's then whose file the core is.
-**
-** Of several threads that one runs a state whose stack has its innermost protected call.
+** What the child has changed of the mirror is copied from it, as from the program before. It can
+** forge what stands in its own memory, as the program itself can. The program of a core runs on
+** with the registers that are in the core, if its files are still there, as the user whose file it
+** is.
 */
 #include "run_on.h"
 

@@ -1,22 +1,18 @@
 /*
 ** shooting.c - one state of a mirror, walked and written, in a child that may change it (shot.c).
 **
-** It looks at the state again, links marks, walks and writes. The file has no name before it is
-** known to be sound (file.h).
-**
-** It is sound when all bytes add up to what the collector counts and every key is found where it
-** hashes to (sound.c). Where Lua may have been amid a change all the same lh_verify reads the file,
-** too: what a change leaves half done looks like an object, but refers to something that is none,
-** or is referred to by something that is freed.
+** The heap is sound when all bytes add up to what the collector counts and every key is found where
+** it hashes to (sound.c). Where Lua may have been amid a change all the same lh_verify reads the
+** file, too: what a change leaves half done refers to something that is no object, or to what is
+** freed. The file has no name before it is known to be sound (file.h).
 **
 ** Bytes that belong to no object are what a parser has while it loads a chunk. They are accepted
 ** where the caller says so and a function is half made, and in cores, where there is no other try.
-** In a core that does not run on they are a doubt: a table that grows or shrinks (luaH_resize) has
-** its new vector while its old one, which belongs to no object, still has the entries.
+** In a core that does not run on they are a doubt: while a table is resized (luaH_resize) its old
+** vector, which belongs to no object, still has the entries.
 **
 ** The walk executes 1.5 times the instructions of a snapshot from inside, for keys and values are
-** looked at twice. It takes longer than that where the mirror has small pages: the first touch of
-** each costs a microsecond after a fork, 70 ms for 286 MB.
+** looked at twice; small pages of the mirror cost a microsecond each after a fork.
 **
 ** Who may profit? No code of the target is executed here, but its pointers are followed, in a child
 ** that has this process's memory and rights. A forged pointer could lead to memory of this process,

@@ -2,17 +2,14 @@
 ** states.c - finds Lua states in memory, by structure.
 **
 ** A main thread is known by two words of its own: a type byte, and a pointer to the global state
-** that follows it. All memory in which one can be, private and written, is read in pieces of 1 MiB,
-** and each word that can be a thread's is looked at: the type byte first, as pointers near
-** themselves are common (363,000 in a GB of lists), and a thread's type byte before one is not.
-** What passes is looked at closely by lh_see_state. Some 0.3 s for a GB.
+** that follows it. All memory that is private and written is read in pieces of 1 MiB, and each word
+** looked at: the type byte first, as pointers near themselves are common (363,000 in a GB of
+** lists). What passes is looked at closely by lh_see_state. Some 0.3 s for a GB.
 **
 ** Nothing is stopped meanwhile. A state that just then moves its counters from one field to another
-** may look closed, so what was nearly one is looked at again, several times.
-**
-** Each look reads the target's pages anew, through a cache (memory.h). The cache also bounds what a
-** false state can cost: the look and all that is told of the state read some thousand pages. All of
-** a search may take a minute, and ten seconds more for each GB that the target has written.
+** may look closed, so what was nearly one is looked at again, several times. Each look reads the
+** target's pages anew, through a cache (memory.h), which also bounds what a false state can cost.
+** All of a search may take a minute, and ten seconds more for each GB that the target has written.
 */
 #include <inttypes.h>
 #include <string.h>

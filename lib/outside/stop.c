@@ -1,17 +1,15 @@
 /*
 ** stop.c - stops all threads of a process, and lets them go on as if nothing had been.
 **
-** PTRACE_SEIZE and PTRACE_INTERRUPT send no signal. All threads that are known are asked to stop,
-** and threads are listed again until there is no new one: one that has stopped makes none.
-** It takes 20 to 50 us for each.
+** PTRACE_SEIZE and PTRACE_INTERRUPT send no signal. All known threads are asked to stop, and
+** threads are listed again until there is no new one: 20 to 50 us for each.
 **
-** This process may be killed at any instant; then the kernel lets all threads go on. So they are
-** looked at by waitid(WNOWAIT), for with that the kernel still knows which signal a thread was
-** about to get, and gives it; and no signal is kept here. A call that would fail with EINTR since
-** its thread was stopped is mended as soon as that is seen (restart.c).
-**
-** A thread that sleeps in the kernel where it cannot be interrupted, for a disk or in vfork(), is
-** taken for stopped: it does so before it goes on in the program.
+** If this process is killed the kernel lets all threads go on. So they are looked at by
+** waitid(WNOWAIT), for with that the kernel still knows which signal a thread was about to get, and
+** gives it; and no signal is kept here. A call that would fail with EINTR since its thread was
+** stopped is mended as soon as that is seen (restart.c). A thread that sleeps in the kernel where
+** it cannot be interrupted, for a disk or in vfork(), is taken for stopped: it does so before it
+** goes on in the program.
 **
 ** Signals are held while requests are made of the kernel, and come again while memory is copied.
 ** What would end this process then does: the kernel lets all threads go on as after SIGKILL. A copy

@@ -186,7 +186,7 @@ bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen);
 #define lh_inject_fork(stop, room, frozen) "only x86-64 is known"
 #define lh_frozen_settle(frozen) false
 #define lh_frozen_kill(frozen) ((void)(frozen))
-#define lh_inject_reap(stop, room, frozen) false
+#define lh_inject_reap(stop, room, frozen) ((void)(frozen), false)
 #endif
 
 /* ==== guard.c ===================================================================== */

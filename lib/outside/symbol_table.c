@@ -1,13 +1,12 @@
 /*
 ** symbol_table.c - the functions of an ELF file (symbols.h).
 **
-** A file has its symbols in .symtab. Where that was stripped they may be in a separate file, which
-** is found by the build id that both have (/usr/lib/debug/.build-id/ab/cdef.debug), or packed by xz
-** in the section .gnu_debugdata, as Fedora does; and what other programs may call is in .dynsym.
-** They are read by elfutils' libelf, but unpacked here: libdw unpacks without a bound, and a
-** megabyte of .gnu_debugdata may have been made to become seven gigabytes. For the same reason no
-** section is read before its size is known to be bearable, and the file is read, not mapped: it
-** could be cut meanwhile.
+** A file has its symbols in .symtab; where that was stripped, in a separate file with the same
+** build id (/usr/lib/debug/.build-id/ab/cdef.debug), or packed by xz in the section .gnu_debugdata,
+** as Fedora does; and what other programs may call is in .dynsym. elfutils' libelf reads them, but
+** they are unpacked here: libdw unpacks without a bound, and a megabyte may have been made to
+** become seven gigabytes. For the same reason no section is read before its size is known to be
+** bearable, and the file is read, not mapped: it could be cut meanwhile.
 **
 ** A function that Lua calls is known by its first instruction, so a symbol has to begin there. If
 ** several do, the one that is visible to most names it, then the first by its letters: that does

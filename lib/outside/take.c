@@ -6,14 +6,12 @@
 **                        all states that are left run on in one child (run_on.c)
 **                        for each request that is left: walk and write in a child (shot.c)
 **
-** What a stop finds amid a change is found otherwise a moment later: between two tries there are
-** some milliseconds, each time more, and not evenly many, so that no rhythm of the program's is
-** kept. Of a program that makes no system call a child runs on to where Lua is amid no change.
-** A C function that computes for long is known by two tries (running.c). Where that comes to no
-** such place the stop is not looked at but in the last tries:
-** what shows nowhere may be wrong then (one to six of 600 samples of a storm that does nothing but
-** let tables grow had such a table), and is told to be in doubt. One deadline holds for all states:
-** the try that begins after it is the last.
+** Between two tries there are some milliseconds, each time more, and not evenly many, so that no
+** rhythm of the program's is kept. A C function that computes for long is known by two tries
+** (running.c). A stop of which nobody knows that Lua was amid no change is not looked at but in the
+** last tries, and told to be in doubt: of a program that does nothing but let tables grow one to
+** six of 600 had a wrong table. One deadline holds for all states: the try that begins after it is
+** the last.
 */
 #include <errno.h>
 #include <sys/resource.h>
