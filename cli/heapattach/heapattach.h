@@ -2,11 +2,10 @@
 ** heapattach.h - what the parts of heapattach share:
 **
 **     apart.c     all is done in a child, which is left where a file system does not answer
-**     target.c    what was named: a process or a core, its states, and which of them is meant
+**     target.c    what was named: a process or a core, its states, which of them is meant; --list
 **     workers.c   the processes that a process has started, and --workers
 **     take.c      snapshots: files, ages, and what is told of them
 **     tell.c      the words for a snapshot, and the commands to type next
-**     list.c      --list
 **     series.c    --every
 **     watch.c     --watch
 **     wait.c      waiting that ends with the process, or by Control-C
@@ -172,6 +171,7 @@ void wait_begin(waiter *w, uint64_t process_id);
 void wait_close(waiter *w);
 
 uint64_t clock_ns(void);
+uint64_t real_time_ns(void); /* since 1970 */
 
 /* Until clock_ns() is `ns`, the process has ended, or somebody does not want any more. */
 wait_end wait_until(const waiter *w, uint64_t ns);

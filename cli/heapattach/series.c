@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "heapattach/heapattach.h"
 
@@ -160,11 +159,8 @@ static bool try_round(series *s, size_t chosen) {
 }
 
 static void show_next(const series *s, uint64_t ns) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  uint64_t time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
   cli_progress(s->c, "the next one at %s; Control-C ends the series",
-               lh_time_text(time_ns + ns - clock_ns()).text);
+               lh_time_text(real_time_ns() + ns - clock_ns()).text);
 }
 
 static void take_rounds(series *s, size_t chosen) {

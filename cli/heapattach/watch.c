@@ -37,12 +37,6 @@ typedef struct watch {
   int failure; /* the code of why they could not be counted, as was said */
 } watch;
 
-static uint64_t real_time_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 /* {=== Looking ======================================================================= */
 
 /* The processor time of this program and of its children that have ended. */

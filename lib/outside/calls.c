@@ -23,24 +23,24 @@ enum { MOST_NS = 200000000, MOST_WHILE_OTHERS_ARE_HELD_NS = 2000000, MOST_TO_STO
 /* A lock of an allocator is a plain FUTEX_WAIT; who waits for work waits otherwise. The calls in
 ** the end are made by allocators and at the end of a signal's handler, which may run amid
 ** anything. */
-bool lh_call_is_quiet(long call, uint64_t second_argument) {
+bool lh_call_is_quiet(lh_call call) {
   static const long loud[] = {SYS_mmap,     SYS_munmap,  SYS_mremap,      SYS_brk,
                               SYS_mprotect, SYS_madvise, SYS_sched_yield, SYS_rt_sigreturn};
   for (size_t i = 0; i < sizeof loud / sizeof *loud; i++) {
-    if (call == loud[i]) return false;
+    if (call.number == loud[i]) return false;
   }
-  uint64_t command = second_argument & (uint64_t)(unsigned)FUTEX_CMD_MASK;
-  return call >= 0 && (call != SYS_futex || command == FUTEX_WAIT_BITSET);
+  uint64_t command = call.second_argument & (uint64_t)(unsigned)FUTEX_CMD_MASK;
+  return call.number >= 0 && (call.number != SYS_futex || command == FUTEX_WAIT_BITSET);
 }
 
-bool lh_call_of_sleeper(pid_t process, pid_t thread, long *call, uint64_t *second_argument) {
+bool lh_call_of_sleeper(pid_t process, pid_t thread, lh_call *call) {
   char name[64], text[256], *end;
   (void)snprintf(name, sizeof name, "task/%d/syscall", (int)thread);
   if (lh_process_text(process, name, text, sizeof text) <= 0) return false;
-  *call = strtol(text, &end, 10);
+  call->number = strtol(text, &end, 10);
   if (end == text) return false; /* "running" */
   (void)strtoull(end, &end, 16);
-  *second_argument = strtoull(end, NULL, 16);
+  call->second_argument = strtoull(end, NULL, 16);
   return true;
 }
 
@@ -48,7 +48,7 @@ bool lh_call_of_sleeper(pid_t process, pid_t thread, long *call, uint64_t *secon
 static bool is_at_quiet_call(const lh_thread *thread) {
   lh_registers r;
   return lh_registers_get(thread->id, &r) && lh_registers_is_in_front(&r) &&
-         lh_call_is_quiet(lh_registers_call(&r), lh_registers_second_argument(&r));
+         lh_call_is_quiet(lh_registers_call(&r));
 }
 
 static bool is_call(pid_t process, uint64_t address) {
@@ -72,17 +72,16 @@ static bool is_at_call(pid_t process, const lh_registers *r) {
 ** a lock, which it would not get while others are held. One that a signal has stopped stays there,
 ** wherever that is: its stop is its user's. */
 static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quiet) {
-  long call = -1;
-  uint64_t second_argument = 0;
+  lh_call call = {-1, 0};
   lh_registers r;
   if (thread->held == LH_HELD_KERNEL) {
-    (void)lh_call_of_sleeper(stop->process, thread->id, &call, &second_argument);
+    (void)lh_call_of_sleeper(stop->process, thread->id, &call);
   } else if (lh_registers_get(thread->id, &r) && is_at_call(stop->process, &r)) {
     call = lh_registers_call(&r);
-    second_argument = lh_registers_second_argument(&r);
   }
-  *is_quiet = lh_call_is_quiet(call, second_argument);
-  return *is_quiet || thread->held == LH_HELD_KERNEL || thread->is_stopped || call == SYS_futex;
+  *is_quiet = lh_call_is_quiet(call);
+  return *is_quiet || thread->held == LH_HELD_KERNEL || thread->is_stopped ||
+         call.number == SYS_futex;
 }
 
 /* Looks at those that run on. How many still do. */
@@ -134,10 +133,8 @@ static bool step_back(const lh_stop *stop, lh_thread *thread) {
 
 /* Does a thread that goes on run? Not one that sleeps in a call or is stopped by a signal. */
 static bool runs(pid_t process, const lh_thread *thread) {
-  long call;
-  uint64_t second_argument;
-  return lh_thread_state(thread->id) == 'R' &&
-         !lh_call_of_sleeper(process, thread->id, &call, &second_argument);
+  lh_call call;
+  return lh_thread_state(thread->id) == 'R' && !lh_call_of_sleeper(process, thread->id, &call);
 }
 
 /* A thread that was asked to stop goes on to its next call, unless it is at one. */

@@ -5,7 +5,7 @@
 ** in memory than in the file: the kernel leaves out pages that can be read from a file again (of a
 ** program or library it writes the first one only); gdb's gcore writes no segment for such at all.
 ** What was mapped there stands in a note, and is read from that file, if it is still the same
-** (mapped.c). The kernel's segments begin at whole pages of the file, those of gcore anywhere.
+** (notes.c). The kernel's segments begin at whole pages of the file, those of gcore anywhere.
 **
 ** Nothing in the file is trusted: a segment is in the file, no two are at one address, and all have
 ** no more bytes together than the file, so that whoever reads all of them is done in time. A core
@@ -13,6 +13,7 @@
 */
 #include "core.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,131 @@ static bool read_memory(const lh_memory *memory, uint64_t address, void *out, si
   }
   return true;
 }
+
+/* {=== What is no core ============================================================ */
+
+typedef struct beginning {
+  const char *bytes;
+  size_t n;
+  const char *told;
+} beginning;
+
+/* told: the tool that unpacks. */
+static const beginning compressed[] = {
+    {"\x28\xb5\x2f\xfd", 4, "zstd"}, {"\x1f\x8b", 2, "gzip"},        {"\xfd\x37zXZ", 5, "xz"},
+    {"\x04\x22\x4d\x18", 4, "lz4"},  {"\x02\x21\x4c\x18", 4, "lz4"}, {"BZh", 3, "bzip2"},
+};
+
+static const beginning other_kinds[] = {
+    {"ProblemType:", 12, "a report of apport: apport-unpack FILE DIR makes the core DIR/CoreDump"},
+    {"MDMP", 4, "a minidump, which has stacks and no heap: a core is needed, as of gcore PID"},
+    {"KDUMP", 5, "a core of a kernel: gcore PID makes one of a process"},
+    {"\xcf\xfa\xed\xfe", 4, "of another system (Mach-O): a core of Linux is needed"},
+    {"\x1bLua", 4, "compiled Lua: give the number of the process that runs it"},
+    {"\x89LPROF", 6, "a profile: heapprof reads it"},
+};
+
+static const beginning *find(const beginning *list, size_t n_list, const uint8_t *head, size_t n) {
+  for (size_t i = 0; i < n_list; i++)
+    if (n >= list[i].n && memcmp(head, list[i].bytes, list[i].n) == 0) return &list[i];
+  return NULL;
+}
+
+/* The name, where a shell takes it as it stands. */
+static const char *typed(const char *name) {
+  static const char harmless[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
+  return *name != '-' && name[strspn(name, harmless)] == '\0' ? name : "FILE";
+}
+
+/* ASCII, or UTF-8 for all that is seen here. */
+static bool is_text(const uint8_t *head, size_t n) {
+  size_t i = 0;
+  while (i < n && (isprint(head[i]) || isspace(head[i]) || head[i] >= 0x80)) i++;
+  return i == n;
+}
+
+static bool is_snapshot(const char *path) {
+  lh_snapshot *snapshot;
+  int code = lh_open(&snapshot, path, NULL);
+  if (code == LH_OK) lh_close(snapshot);
+  return code == LH_OK || code == LH_EVERSION || code == LH_EDAMAGED;
+}
+
+static int refuse_foreign(const char *name, const uint8_t *head, size_t n, lh_error *error) {
+  if (n == 0)
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is empty: the disk was full, or the limit for cores was 0; type ulimit -c "
+                   "unlimited before the program starts, or gcore PID while it runs",
+                   name);
+  const beginning *found = find(compressed, sizeof compressed / sizeof *compressed, head, n);
+  if (found)
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is compressed: %s -dc %s >core unpacks it (one that systemd keeps: "
+                   "coredumpctl dump PID -o core)",
+                   name, found->told, typed(name));
+  found = find(other_kinds, sizeof other_kinds / sizeof *other_kinds, head, n);
+  if (found) return lh_fail(error, LH_EFOREIGN, "'%s' is %s", name, found->told);
+  if (is_snapshot(name))
+    return lh_fail(error, LH_EFOREIGN, "'%s' is a snapshot already: heaptop %s tells what is in it",
+                   name, typed(name));
+  return lh_fail(error, LH_EFOREIGN,
+                 is_text(head, n)
+                     ? "'%s' is a text, and no core file: give the number of the process that runs "
+                       "it, or has written it"
+                     : "'%s' is not a core file: give the number of a process, or what gcore PID "
+                       "makes of it",
+                 name);
+}
+
+#if defined __x86_64__
+enum { HERE = EM_X86_64 };
+#elif defined __aarch64__
+enum { HERE = EM_AARCH64 };
+#else
+enum { HERE = EM_NONE };
+#endif
+
+static const char *machine_name(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64: return "x86-64";
+    case EM_AARCH64: return "aarch64";
+    case EM_386: return "x86 (32 bit)";
+    case EM_ARM: return "ARM (32 bit)";
+    case EM_RISCV: return "RISC-V";
+    case EM_PPC64: return "POWER";
+    case EM_S390: return "S/390";
+    default: return "another machine";
+  }
+}
+
+static int fail_machine(const char *name, const char *of, lh_error *error) {
+  return lh_fail(error, LH_EHOST,
+                 "'%s' is of %s, and this luaheap of %s: take the snapshot on a machine like that",
+                 name, of, machine_name(HERE));
+}
+
+static int check_core_kind(const char *name, const Elf64_Ehdr *header, lh_error *error) {
+  bool is_little = header->e_ident[EI_DATA] == ELFDATA2LSB;
+  if (header->e_ident[EI_CLASS] == ELFCLASS32) return fail_machine(name, "a 32-bit machine", error);
+  if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_VERSION] != EV_CURRENT)
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is not a core file of a known kind: gcore PID makes one", name);
+  if (is_little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
+    return fail_machine(name, "a machine of the other byte order", error);
+  if (header->e_type == ET_EXEC || header->e_type == ET_DYN)
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is a program or a library, not a core: a running one is named by its "
+                   "number, and one that crashes leaves a core after ulimit -c unlimited",
+                   name);
+  if (header->e_type != ET_CORE)
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is an ELF file, but not a core: gcore PID makes one of a process", name);
+  if (header->e_machine != HERE) return fail_machine(name, machine_name(header->e_machine), error);
+  return LH_OK;
+}
+
+/* }=================================================================================== */
 
 /* {=== Segments ====================================================================== */
 
@@ -149,10 +275,10 @@ static int read_header(lh_core *core, Elf64_Ehdr *header, lh_error *error) {
   size_t n = core->size < sizeof head ? (size_t)core->size : sizeof head;
   if (!lh_pread_all(core->fd, head, n, 0)) return lh_core_unreadable(core, error);
   if (n < SELFMAG || memcmp(head, ELFMAG, SELFMAG) != 0)
-    return lh_refuse_foreign(core->name, head, n, error);
+    return refuse_foreign(core->name, head, n, error);
   if (n < sizeof head) return fail_cut(core, sizeof head, error);
   memcpy(header, head, sizeof *header);
-  return lh_check_core_kind(core->name, header, error);
+  return check_core_kind(core->name, header, error);
 }
 
 /* }=================================================================================== */
@@ -266,7 +392,7 @@ static char *find_executable(const lh_core *core, const lh_memory *memory) {
 }
 
 /* What is not known since files are gone. */
-static int tell_doubt(const lh_core *core, lh_target *target, lh_error *error) {
+static int describe_missing(const lh_core *core, lh_target *target, lh_error *error) {
   char text[MOST_PATH + 256], others[48] = "";
   if (core->n_missing == 0) return LH_OK;
   if (core->n_missing > 1)
@@ -302,11 +428,11 @@ static int describe(const lh_core *core, lh_target *target, lh_error *error) {
   target->program = lh_copy_text(has_all ? program : core->program);
   target->executable = find_executable(core, &target->memory);
   if (!target->program || !target->executable) return lh_fail_memory(error, "opening a core");
-  return tell_doubt(core, target, error);
+  return describe_missing(core, target, error);
 }
 
 static int open_core(lh_core *core, lh_target *target, lh_error *error) {
-  Elf64_Ehdr header;
+  Elf64_Ehdr header = {0};
   int code = open_file(core, error);
   if (code == LH_OK) code = read_header(core, &header, error);
   if (code == LH_OK) code = read_segments(core, &header, error);

@@ -56,20 +56,14 @@ int lh_core_unreadable(const lh_core *core, lh_error *error);
 /* notes.c: fills in what the notes tell; what they do not stays zero. */
 int lh_core_read_notes(lh_core *core, lh_error *error);
 
-/* mapped.c: opens a file at a path that a core tells (lib/open.h). */
+/* notes.c: opens a file at a path that a core tells (lib/open.h). */
 int lh_open_mapped(const char *path);
 
-/* mapped.c: opens the files that the regions are of, and counts those that are not there. */
+/* notes.c: opens the files that the regions are of, and counts those that are not there. */
 int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error);
 
 /* notes.c: the command line, with blanks between its words; false: it is not where it should
 ** be. */
 bool lh_core_arguments(const lh_core *core, const lh_memory *memory, char *out, size_t size);
-
-/* foreign.c: what it is, by its first n bytes, and what to do with it. Never LH_OK. */
-int lh_refuse_foreign(const char *name, const uint8_t *head, size_t n, lh_error *error);
-
-/* foreign.c: LH_OK where it is a core of a process of this machine's kind. */
-int lh_check_core_kind(const char *name, const Elf64_Ehdr *header, lh_error *error);
 
 #endif

@@ -115,7 +115,7 @@ enum { MOST_BYTES = 2 << 20 }; /* of pages that are found at once */
 ** passed over are looked at while the process can map nothing: 16 GiB of them take 40 ms.
 ** False: this kernel does not answer. It was seen (6.18) to tell spans behind the end that it says
 ** its walk had. */
-static bool ask(lh_pages *pages, uint64_t end) {
+static bool scan_written(lh_pages *pages, uint64_t end) {
   const uint64_t farthest = (uint64_t)16 << 30;
   page_range ranges[LH_PAGES_AT_ONCE];
   if (end - pages->from > farthest) end = pages->from + farthest;
@@ -200,7 +200,7 @@ static void look_on(lh_pages *pages, const lh_memory_region *region, uint64_t en
     return;
   }
   if (pages->fd >= 0 && pages->is_asked) {
-    if (ask(pages, end)) return;
+    if (scan_written(pages, end)) return;
     pages->is_asked = false;
   }
   if (end - pages->from > MOST_BYTES) end = pages->from + MOST_BYTES;

@@ -3,9 +3,9 @@
 **
 **     target.c, process.c, core.c    a process or a core file, behind the public calls
 **     states.c, ident.c              its Lua states, by structure; which release, which other Luas
-**     still.c, idle.c, stop.c        a process that stands still: idle, a frozen copy, or stopped
+**     still.c, stop.c                a process that stands still: idle, a frozen copy, or stopped
 **     mirror.c, memory.c             its memory at its own addresses in this process
-**     run_on.c, sandbox.c, code.c    runs on in a child to where Lua is amid no change
+**     run_on.c, sandbox.c            runs on in a child to where Lua is amid no change
 **     shot.c, shooting.c             a child that walks the mirror, and the file
 **     sound.c, running.c, marks.c    what that child asks of the heap
 **     symbols.c                      what C functions are called

@@ -29,6 +29,12 @@ static inline bool lh_registers_set(pid_t thread, const lh_registers *registers)
   return ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &all) == 0;
 }
 
+/* A system call; number -1: none. */
+typedef struct lh_call {
+  long number;
+  uint64_t second_argument;
+} lh_call;
+
 /* What a call that was interrupted returns, and no program sees (include/linux/errno.h): it is
 ** restarted, but fails with EINTR where a handler of a signal was called: unless that was installed
 ** with SA_RESTART, never, or always. The last is a call that goes on with the time that is left, as
@@ -80,12 +86,8 @@ static inline bool lh_registers_set_all(pid_t thread, const lh_all_registers *r)
 
 /* The system call that the thread is in, or just behind; -1: it was interrupted elsewhere. A
 ** handler of a signal that is about to run is seen as behind it, too. */
-static inline long lh_registers_call(const lh_registers *r) {
-  return (long)r->orig_rax;
-}
-
-static inline uint64_t lh_registers_second_argument(const lh_registers *r) {
-  return r->rsi;
+static inline lh_call lh_registers_call(const lh_registers *r) {
+  return (lh_call){(long)r->orig_rax, r->rsi};
 }
 
 /* Where its instruction is, if there is one. */
@@ -136,12 +138,8 @@ static inline bool lh_registers_mend(lh_registers *r) {
 enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 0, LH_GOES_BACK = 1, LH_CALL_BYTES = 4 };
 
 /* If it is in a call at all, in front of its instruction or behind it. */
-static inline long lh_registers_call(const lh_registers *r) {
-  return (int)r->regs[8];
-}
-
-static inline uint64_t lh_registers_second_argument(const lh_registers *r) {
-  return r->regs[1];
+static inline lh_call lh_registers_call(const lh_registers *r) {
+  return (lh_call){(int)r->regs[8], r->regs[1]};
 }
 
 static inline uint64_t lh_registers_call_address(const lh_registers *r) {
@@ -164,8 +162,7 @@ static inline bool lh_registers_has_failed(const lh_registers *r) {
 #else /* threads stop and go on where they are; calls fail with EINTR, as for a terminal's stop */
 
 enum { LH_CAN_RUN_ON = 0, LH_CAN_INJECT = 0, LH_GOES_BACK = 0, LH_CALL_BYTES = 4 };
-#define lh_registers_call(r) ((void)(r), -1L)
-#define lh_registers_second_argument(r) ((void)(r), (uint64_t)0)
+#define lh_registers_call(r) ((void)(r), (lh_call){-1, 0})
 #define lh_registers_call_address(r) ((void)(r), (uint64_t)0)
 #define lh_registers_is_call(code) ((void)(code), false)
 #define lh_registers_is_in_front(r) ((void)(r), false)

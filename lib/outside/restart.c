@@ -64,7 +64,7 @@ static bool fails_for_a_stop(long call) {
 /* Is it behind such a call that has failed with EINTR? */
 static bool has_failed(pid_t thread, const lh_registers *r) {
   uint8_t code[LH_CALL_BYTES];
-  return lh_registers_has_failed(r) && fails_for_a_stop(lh_registers_call(r)) &&
+  return lh_registers_has_failed(r) && fails_for_a_stop(lh_registers_call(r).number) &&
          lh_process_read(thread, lh_registers_call_address(r), code, sizeof code) &&
          lh_registers_is_call(code);
 }
@@ -73,7 +73,7 @@ static bool go_back(pid_t thread) {
   lh_registers r;
   uint64_t argument;
   if (!lh_registers_get(thread, &r) || !has_failed(thread, &r) ||
-      !find_first_argument(thread, (int)lh_registers_call(&r), &argument))
+      !find_first_argument(thread, (int)lh_registers_call(&r).number, &argument))
     return false;
   r.regs[0] = argument;
   r.pc -= LH_CALL_BYTES;
@@ -92,7 +92,7 @@ static void fail_again(pid_t thread) {
 static void mend_result(pid_t thread) {
   lh_registers r;
   if (!lh_registers_get(thread, &r) || !lh_registers_has_failed(&r) ||
-      !fails_for_a_stop(lh_registers_call(&r)))
+      !fails_for_a_stop(lh_registers_call(&r).number))
     return;
   r.regs[0] = (uint64_t)-LH_RESTART_UNLESS_HANDLED;
   (void)lh_registers_set(thread, &r);

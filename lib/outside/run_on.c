@@ -9,12 +9,12 @@
 ** code of Lua needs to be known.
 **
 ** The program itself must not run like that: should this process be killed, nobody would answer the
-** processor. A child runs on instead, which has the mirror at the same addresses; code.c gives it
-** the code, and this file the registers of the thread that runs the state: of several the one whose
-** stack has the state's innermost protected call. All states run on in one child, one after the
-** other, as a scheduler may let their threads. Calls for locks are answered here (a waiting thread
-** may always be told to look again), and a state that waits for a lock gets a second turn. The
-** child ends with its tracer, by a fault, by a call amid a change, or after 300 ms of processor
+** processor. A child runs on instead, which has the mirror at the same addresses; sandbox.c gives
+** it the code, and this file the registers of the thread that runs the state: of several the one
+** whose stack has the state's innermost protected call. All states run on in one child, one after
+** the other, as a scheduler may let their threads. Calls for locks are answered here (a waiting
+** thread may always be told to look again), and a state that waits for a lock gets a second turn.
+** The child ends with its tracer, by a fault, by a call amid a change, or after 300 ms of processor
 ** time.
 **
 ** Who may profit? The program's code, which is an attacker's, and executes any instruction in that
@@ -94,8 +94,7 @@ static bool read_thread(const lh_core *core, const lh_core_thread *thread, lh_al
       !lh_pread_all(core->fd, &r->general, sizeof r->general, thread->registers_at) ||
       !lh_pread_all(core->fd, r->vectors, r->vector_bytes, thread->vectors_at))
     return false;
-  *is_quiet &=
-      lh_call_is_quiet(lh_registers_call(&r->general), lh_registers_second_argument(&r->general));
+  *is_quiet &= lh_call_is_quiet(lh_registers_call(&r->general));
   lh_registers_leave_call(&r->general);
   return true;
 }
@@ -211,9 +210,10 @@ static bool has_returned(const runner *r) {
 ** is not given back in this turn. */
 static bool answer_lock(runner *r, lh_registers *registers) {
   enum { MOST_LOOKS = 4, MOST_CALLS = 1000 };
-  uint64_t command = lh_registers_second_argument(registers) & (uint64_t)(unsigned)FUTEX_CMD_MASK;
+  lh_call call = lh_registers_call(registers);
+  uint64_t command = call.second_argument & (uint64_t)(unsigned)FUTEX_CMD_MASK;
   bool waits = command == FUTEX_WAIT;
-  if (lh_registers_call(registers) != SYS_futex || (!waits && command != FUTEX_WAKE)) return false;
+  if (call.number != SYS_futex || (!waits && command != FUTEX_WAKE)) return false;
   if ((waits && ++r->n_looks > MOST_LOOKS) || ++r->n_calls > MOST_CALLS) return false;
   registers->rax = (unsigned long long)(waits ? -EAGAIN : 0);
   return lh_registers_set(r->id, registers);
@@ -228,8 +228,7 @@ static verdict judge(runner *r, int status) {
   if (!lh_registers_get(r->id, &registers)) return LOST;
   if (WSTOPSIG(status) & 0x80) {
     if (answer_lock(r, &registers)) return GO_ON;
-    uint64_t argument = lh_registers_second_argument(&registers);
-    return lh_call_is_quiet(lh_registers_call(&registers), argument) ? SAFE : LOST;
+    return lh_call_is_quiet(lh_registers_call(&registers)) ? SAFE : LOST;
   }
   unsigned written = words_written(r->id);
   if (written & PLACE_WRITTEN) return SAFE;
@@ -305,7 +304,7 @@ static bool stop_child(runner *r) {
 static void keep_registers(const runner *r, lh_all_registers *thread) {
   if (r->id == 0 || !lh_registers_get_all(r->id, thread)) return;
   lh_registers *general = &thread->general;
-  if (lh_registers_call(general) >= 0 && lh_registers_is_in_front(general))
+  if (lh_registers_call(general).number >= 0 && lh_registers_is_in_front(general))
     lh_registers_step_back(general);
   lh_registers_leave_call(general);
 }

@@ -1,6 +1,6 @@
 /*
 ** run_on.h - what a program that was stopped anywhere needs to run on in a child of this process:
-** run_on.c, code.c, still.c and shot.c share it.
+** run_on.c, sandbox.c, still.c and take.c share it.
 */
 #ifndef LUAHEAP_OUTSIDE_RUN_ON_H
 #define LUAHEAP_OUTSIDE_RUN_ON_H
@@ -8,7 +8,7 @@
 #include "mirrored.h"
 #include "stop.h"
 
-/* ==== code.c ====================================================================== */
+/* ==== sandbox.c ================================================================= */
 
 typedef struct lh_copied_code lh_copied_code;
 
@@ -23,8 +23,6 @@ void lh_code_free(lh_copied_code *code); /* may be NULL */
 /* In a child: puts it where it was, and makes all else that is mapped and not mirrored fault.
 ** False: this process has something of its own there. */
 bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh_mirror *mirror);
-
-/* ==== sandbox.c =================================================================== */
 
 /* Real, effective, saved, and of the file system. */
 enum { LH_MOST_OTHER_GROUPS = 512 };

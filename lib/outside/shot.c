@@ -59,7 +59,7 @@ static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, lh_file *file,
   _exit(0);
 }
 
-static int tell_end(const report *r, int status, lh_error *error) {
+static int report_end(const report *r, int status, lh_error *error) {
   if (__atomic_load_n(&r->finished, __ATOMIC_ACQUIRE)) {
     if (r->code < 0 && error) *error = r->error;
     return r->code;
@@ -102,7 +102,7 @@ static int run_child(const lh_mirrored *m, lh_file *file, report *r, lh_error *e
   if (pid < 0) return lh_fail_errno(error, errno, "cannot fork to look at the mirror of a heap");
   if (pid == 0) shoot_and_exit(m, file, r);
   bool ends = !m->silent_file || *m->silent_file || wait_for_answer(pid, &r->reading);
-  int rc = ends ? tell_end(r, wait_for_end(pid), error) : leave_child(m, pid, r, error);
+  int rc = ends ? report_end(r, wait_for_end(pid), error) : leave_child(m, pid, r, error);
   if (path) {
     lh_await_output(m->target->memory.awaited, path);
     lh_file_leave(file);

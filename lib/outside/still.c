@@ -1,24 +1,136 @@
 /*
 ** still.c - makes sure that a process does not change while its memory is copied.
 **
-** Is it idle, it is not touched: whether it ran meanwhile is told in the end (idle.c). Else its
-** threads run on to their next system calls (calls.c), it is stopped (stop.c), and forks a frozen
-** copy of itself, which is read instead (inject.c), or stays stopped. Signals are held as long as
-** requests are made of the kernel: so who presses Ctrl-C waits for that, and nothing of ours is
-** left. A process that stays stopped is let go when this one ends, at once. Ctrl-Z waits until it
+** An idle process is not stopped: afterwards it is checked that it did not run. The threads of any
+** other process run on to their next system calls (calls.c). Then the process is stopped (stop.c),
+** and forks a frozen copy of itself, which is read instead (inject.c), or stays stopped. Signals
+** are held as long as requests are made of the kernel: so Ctrl-C waits for that, and nothing of
+** ours is left. A process that stays stopped is let go when this one ends. Ctrl-Z waits until it
 ** runs.
 */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "run_on.h"
 
+/* {=== Idle ======================================================================= */
+
+/* The kernel counts for each thread how often it was given a processor, and for how long
+** (/proc/PID/task/TID/schedstat). A thread of which the count is read, which then does not run, and
+** whose count is the same in the end, has not run in between. Where the kernel does not count, or a
+** child shares the memory (vfork), no process is idle. A process that was stopped is. */
+typedef struct idle_thread {
+  pid_t id;
+  char counts[80]; /* as the kernel writes them */
+} idle_thread;
+
+/* When each thread of a process ran, as of some moment. */
+typedef struct idle_threads {
+  pid_t process;
+  idle_thread *of;
+  size_t n, capacity;
+  bool in_call; /* each is in a system call at which Lua is amid no change */
+} idle_threads;
+
+static bool read_counts(pid_t process, idle_thread *thread) {
+  char name[64];
+  (void)snprintf(name, sizeof name, "task/%d/schedstat", (int)thread->id);
+  return lh_process_text(process, name, thread->counts, sizeof thread->counts) > 0;
+}
+
+/* A thread in this call may wait for a child that has its memory (vfork). */
+static bool may_share_memory(long call) {
+#ifdef SYS_vfork
+  if (call == SYS_vfork) return true;
+#endif
+  return call == SYS_clone || call == SYS_clone3;
+}
+
+static bool note_thread(void *payload, pid_t id) {
+  idle_threads *idle = payload;
+  lh_call call;
+  if (!lh_grow(&idle->of, idle->n, &idle->capacity, sizeof *idle->of)) return false;
+  idle_thread *thread = &idle->of[idle->n++];
+  thread->id = id;
+  if (!read_counts(idle->process, thread) || strcmp(thread->counts, "0 0 0\n") == 0 ||
+      !lh_call_of_sleeper(idle->process, id, &call))
+    return false;
+  idle->in_call &= lh_call_is_quiet(call);
+  return !may_share_memory(call.number);
+}
+
+static bool is_unchanged(void *payload, pid_t id) {
+  const idle_threads *idle = payload;
+  idle_thread now = {.id = id};
+  if (!read_counts(idle->process, &now)) return false;
+  for (size_t i = 0; i < idle->n; i++) {
+    if (idle->of[i].id == id) return strcmp(idle->of[i].counts, now.counts) == 0;
+  }
+  return false;
+}
+
+/* False: a thread runs, or it cannot be told. end_idle is to be called in any case. */
+static bool begin_idle(idle_threads *idle, pid_t process) {
+  *idle = (idle_threads){.process = process, .in_call = true};
+  return lh_visit_threads(process, note_thread, idle) > 0;
+}
+
+/* Has none run since? */
+static bool end_idle(idle_threads *idle) {
+  bool is_idle = idle->n > 0 && lh_visit_threads(idle->process, is_unchanged, idle) == idle->n;
+  lh_free(idle->of);
+  *idle = (idle_threads){0};
+  return is_idle;
+}
+
+/* The kernel holds a thread that waits for a child that has its memory, where no request of a
+** tracer reaches it. */
+typedef struct vforking {
+  pid_t process;
+  idle_thread thread; /* id 0: no thread waits */
+} vforking;
+
+static bool find_vforking(void *payload, pid_t id) {
+  vforking *v = payload;
+  lh_call call;
+  bool waits = lh_thread_state(id) == 'D' && lh_call_of_sleeper(v->process, id, &call) &&
+               may_share_memory(call.number);
+  if (waits) v->thread.id = id;
+  return !waits;
+}
+
+static bool has_run_since(const vforking *v) {
+  idle_thread now = {.id = v->thread.id};
+  return !read_counts(v->process, &now) || strcmp(v->thread.counts, now.counts) != 0;
+}
+
+/* LH_OK: no thread waits in vfork(), or the one that did has run by now. LH_EIO: one has waited for
+** a second. No signal is blocked meanwhile, and the process is not touched. */
+static int wait_for_vfork(pid_t process, lh_error *error) {
+  const uint64_t most_ns = 1000000000, start_ns = lh_now_ns();
+  vforking v = {.process = process};
+  (void)lh_visit_threads(process, find_vforking, &v);
+  if (v.thread.id == 0 || !read_counts(process, &v.thread)) return LH_OK;
+  while (!has_run_since(&v)) {
+    if (lh_now_ns() - start_ns > most_ns)
+      return lh_fail(error, LH_EIO,
+                     "process %d waits in vfork() for its child, and cannot be stopped: try again "
+                     "when the child has started its own program",
+                     (int)process);
+    (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
 struct lh_still {
   lh_target *target;
   lh_stillness stillness;
-  lh_idle idle;
+  idle_threads idle;
   lh_stop stop;
   lh_guarded own, *guarded; /* a copy that is frozen; its own where there is no guard */
   lh_moment *moment;        /* of a stop anywhere; NULL */
@@ -26,7 +138,7 @@ struct lh_still {
   sigset_t signals;         /* that were blocked before */
 };
 
-static void tell_stop(uint64_t stopped_ns, lh_outside_told *told) {
+static void note_stop(uint64_t stopped_ns, lh_outside_told *told) {
   if (stopped_ns > told->stopped_ns) told->stopped_ns = stopped_ns;
 }
 
@@ -68,7 +180,7 @@ static void end_copy(lh_still *s, lh_outside_told *told) {
     if (rc == LH_EBUSY) continue;
     if (rc != LH_OK) break;
     is_gone = lh_inject_reap(&s->stop, s->guarded->room, &s->guarded->frozen);
-    tell_stop(lh_stop_end(&s->stop), told);
+    note_stop(lh_stop_end(&s->stop), told);
     if (!is_gone) lh_nap();
   }
   s->guarded->frozen.id = 0;
@@ -94,7 +206,7 @@ static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
 static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_error *error) {
   told->no_fork = lh_inject_fork(&s->stop, s->guarded->room, &s->guarded->frozen);
   if (s->guarded->frozen.id == 0) return LH_OK;
-  tell_stop(lh_stop_end(&s->stop), told);
+  note_stop(lh_stop_end(&s->stop), told);
   s->stillness = LH_STILL_FORK;
   if (lh_frozen_settle(&s->guarded->frozen)) return refresh_from_copy(s, memory, error);
   return lh_fail(error, LH_EBUSY, "the copy of process %d was killed", (int)s->target->process_id);
@@ -139,8 +251,8 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
 static bool is_idle(lh_still *s, unsigned attempt) {
   enum { ATTEMPTS = 2 };
   if (attempt >= ATTEMPTS) return false;
-  if (lh_idle_begin(&s->idle, (pid_t)s->target->process_id) && s->idle.in_call) return true;
-  (void)lh_idle_end(&s->idle);
+  if (begin_idle(&s->idle, (pid_t)s->target->process_id) && s->idle.in_call) return true;
+  (void)end_idle(&s->idle);
   return false;
 }
 
@@ -152,7 +264,7 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   s->target = target;
   s->guarded = target->guard ? target->guard->guarded : &s->own;
   s->fd = -1;
-  rc = lh_wait_for_vfork((pid_t)target->process_id, error);
+  rc = wait_for_vfork((pid_t)target->process_id, error);
   if (rc != LH_OK) {
     lh_free(s);
     *still = NULL;
@@ -185,8 +297,8 @@ lh_moment *lh_still_moment(lh_still *s, const lh_memory *memory) {
 bool lh_still_end(lh_still *s, lh_outside_told *told) {
   sigset_t let;
   lh_hold_signals(&let);
-  bool was_still = s->stillness != LH_STILL_IDLE || lh_idle_end(&s->idle);
-  if (s->stop.n > 0) tell_stop(lh_stop_end(&s->stop), told);
+  bool was_still = s->stillness != LH_STILL_IDLE || end_idle(&s->idle);
+  if (s->stop.n > 0) note_stop(lh_stop_end(&s->stop), told);
   if (s->guarded->frozen.id) end_copy(s, told);
   lh_moment_free(s->moment);
   lh_release_signals(&s->signals);

@@ -310,7 +310,7 @@ void lh_thread_ask(lh_thread *thread) {
   (void)ptrace(PTRACE_INTERRUPT, thread->id, 0, 0);
 }
 
-static void ask_free(lh_stop *stop) {
+static void interrupt_free(lh_stop *stop) {
   for (size_t i = 0; i < stop->n; i++) {
     if (stop->threads[i].held == LH_HELD_FREE) lh_thread_ask(&stop->threads[i]);
   }
@@ -347,7 +347,7 @@ int lh_stop_all(lh_stop *stop, lh_error *error) {
   int rc = LH_OK;
   for (size_t n_before = SIZE_MAX; rc == LH_OK && stop->n != n_before;) {
     n_before = stop->n;
-    ask_free(stop);
+    interrupt_free(stop);
     rc = wait_for_all(stop, until_ns, error);
     if (rc == LH_OK) rc = seize_new(stop, error);
   }
@@ -397,7 +397,7 @@ static bool detach_renumbered(void *payload, pid_t id) {
 uint64_t lh_stop_end(lh_stop *stop) {
   uint64_t first_ns = UINT64_MAX;
   bool has_lost = false;
-  ask_free(stop);
+  interrupt_free(stop);
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
     if (thread->held == LH_HELD && thread->held_ns < first_ns) first_ns = thread->held_ns;

@@ -1,6 +1,6 @@
 /*
-** stop.h - the threads of a process that are held, and what is done to them: idle.c, stop.c,
-** restart.c, calls.c, inject.c and still.c share it.
+** stop.h - the threads of a process that are held, and what is done to them: stop.c, restart.c,
+** calls.c, inject.c, guard.c and still.c share it.
 */
 #ifndef LUAHEAP_OUTSIDE_STOP_H
 #define LUAHEAP_OUTSIDE_STOP_H
@@ -128,32 +128,11 @@ void lh_stop_seek_calls(lh_stop *stop);
 ** them at one? False: one does not stop any more. */
 bool lh_stop_run_on(lh_stop *stop, bool *all_quiet);
 
-/* Is Lua amid no change while a thread is in this system call? Of futex the second argument tells.
-** -1: it is in none. */
-bool lh_call_is_quiet(long call, uint64_t second_argument);
+/* Is Lua amid no change while a thread is in this system call? */
+bool lh_call_is_quiet(lh_call call);
 
 /* What /proc/PID/task/TID/syscall tells of a thread that does not run. False: it runs. */
-bool lh_call_of_sleeper(pid_t process, pid_t thread, long *call, uint64_t *second_argument);
-
-/* ==== idle.c ====================================================================== */
-
-/* When each thread of a process ran, as of some moment. */
-typedef struct lh_idle {
-  pid_t process;
-  struct lh_idle_thread *threads;
-  size_t n, capacity;
-  bool in_call; /* each is in a system call at which Lua is amid no change */
-} lh_idle;
-
-/* False: a thread runs, or it cannot be told. lh_idle_end is to be called in any case. */
-bool lh_idle_begin(lh_idle *idle, pid_t process);
-
-/* Has none run since? */
-bool lh_idle_end(lh_idle *idle);
-
-/* LH_OK: no thread waits in vfork(), or the one that did has run by now. LH_EIO: one has waited for
-** a second. No signal is blocked meanwhile, and the process is not touched. */
-int lh_wait_for_vfork(pid_t process, lh_error *error);
+bool lh_call_of_sleeper(pid_t process, pid_t thread, lh_call *call);
 
 /* cgroups.c. LH_EIO: its cgroup is frozen, or one around that; the message says what thaws it. */
 int lh_refuse_frozen(pid_t process, lh_error *error);

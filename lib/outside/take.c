@@ -169,7 +169,7 @@ static int try_often(taking *t, lh_error *last) {
 }
 
 /* Why a state was not taken. */
-static void tell_failure(const taking *t, const lh_error *last, lh_error *failure) {
+static void report_failure(const taking *t, const lh_error *last, lh_error *failure) {
   lh_error why = failure->code != LH_OK ? *failure : *last;
   if (t->target->is_core)
     (void)fail_in_core(t->target, failure);
@@ -179,7 +179,7 @@ static void tell_failure(const taking *t, const lh_error *last, lh_error *failur
 }
 
 /* The first of them is the whole's. */
-static int tell_failures(const taking *t, int rc, const lh_error *last, lh_error *error) {
+static int report_failures(const taking *t, int rc, const lh_error *last, lh_error *error) {
   const lh_error *first = rc < 0 ? last : NULL;
   for (size_t i = 0; i < t->n; i++) {
     lh_error *failure = &t->requests[i].failure;
@@ -187,7 +187,7 @@ static int tell_failures(const taking *t, int rc, const lh_error *last, lh_error
     if (is_left && rc < 0)
       *failure = *last;
     else if (is_left)
-      tell_failure(t, last, failure);
+      report_failure(t, last, failure);
     if (!first && failure->code != LH_OK) first = failure;
   }
   if (first && error) *error = *first;
@@ -216,7 +216,7 @@ int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
   if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, &last);
   if (rc == LH_OK) rc = try_often(&t, &last);
   if (!was_silent && *target->silent_file) t.told->silent_file = target->silent_file;
-  rc = tell_failures(&t, rc, &last, error);
+  rc = report_failures(&t, rc, &last, error);
   lh_mirror_free(t.mirror);
   lh_free(t.states);
   return rc;

@@ -548,10 +548,9 @@ static void wait_for_order(const subject *self) {
 }
 
 static bool is_asleep(const void *process) {
-  long call;
-  uint64_t second_argument;
+  lh_call call;
   pid_t id = *(const pid_t *)process;
-  return lh_call_of_sleeper(id, id, &call, &second_argument) && call == SYS_read;
+  return lh_call_of_sleeper(id, id, &call) && call.number == SYS_read;
 }
 
 static void test_idle(void **state) {

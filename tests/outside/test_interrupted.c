@@ -456,10 +456,9 @@ static void make_call(const subject *self) {
 
 /* Sleeps it, or has it ended? */
 static bool is_asleep(const void *process) {
-  long call;
-  uint64_t second_argument;
+  lh_call call;
   pid_t id = *(const pid_t *)process;
-  return lh_call_of_sleeper(id, id, &call, &second_argument);
+  return lh_call_of_sleeper(id, id, &call);
 }
 
 static void try_call(int which, bool never_fork) {

@@ -165,9 +165,8 @@ typedef struct expected {
 
 /* Until something comes, and not for a lock of the kernel, as in the midst of a fork. */
 static bool sleeps(pid_t process) {
-  long call;
-  uint64_t second_argument;
-  return lh_call_of_sleeper(process, process, &call, &second_argument) && call >= 0 &&
+  lh_call call;
+  return lh_call_of_sleeper(process, process, &call) && call.number >= 0 &&
          lh_thread_state(process) == 'S';
 }
 
