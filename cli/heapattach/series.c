@@ -13,7 +13,6 @@
 
 #include "heapattach/heapattach.h"
 
-/* A state, and its files. */
 typedef struct member {
   uint64_t id, address;
   char **files;
@@ -41,7 +40,6 @@ static member *member_of(series *s, const lh_found_state *state) {
   return m;
 }
 
-/* The older snapshot is the new one now. */
 static void keep_last(member *m, lh_snapshot *snapshot, const char *path) {
   lh_close(m->last);
   m->last = snapshot;
@@ -120,7 +118,6 @@ static void tell(const series *s, const shot *shots, size_t n, const lh_outside_
   free_workers(&left_out);
 }
 
-/* One, or all that there are now. */
 static int take_round(series *s, size_t chosen, lh_error *error) {
   subject *of = &s->subject;
   bool all = is_all(s->r);

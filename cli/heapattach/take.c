@@ -14,7 +14,6 @@ static char *numbered(const char *path, size_t number) {
   return cli_must(asprintf(&text, "%s-%zu", path, number) >= 0 ? text : NULL);
 }
 
-/* Said before anything is done to a process. */
 static void check_output(cli *c, const request *r) {
   char *first = is_all(r) ? numbered(r->file, 1) : NULL;
   const char *path = first != NULL ? first : r->file;
@@ -98,7 +97,6 @@ static size_t put_taken_first(shot *shots, size_t n) {
   return n_taken;
 }
 
-/* Those that were not taken, each with its own failure. */
 static void tell_lacking(const subject *s, const shot *shots, size_t n) {
   for (size_t i = 0; i < n; i++) {
     const lh_error *failure = &shots[i].done.failure;
@@ -107,7 +105,6 @@ static void tell_lacking(const subject *s, const shot *shots, size_t n) {
   }
 }
 
-/* Does it fail for one state, and may others be sound? */
 static bool is_of_one(int code) {
   return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
 }

@@ -117,7 +117,6 @@ static char *state_text(const lh_found_state *state, bool exact) {
   return text;
 }
 
-/* The command line that asks the same of a state. */
 static void print_state(const request *r, const char *state, const char *what) {
   request chosen = *r;
   chosen.state = state;

@@ -121,7 +121,6 @@ static void tell_one(const subject *s, const shot *taken, const lh_outside_told 
   lh_free(program);
 }
 
-/* Of several a line each, below what they have in common. */
 static void tell_several(const subject *s, const shot *shots, size_t n,
                          const lh_outside_told *told) {
   char *program = program_text(s->info.program);

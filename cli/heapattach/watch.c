@@ -15,7 +15,6 @@ enum { SHARE_OF_COUNTING = 5, SHARE_OF_STOPPING = 100, LINES_UNDER_A_HEADING = 2
 
 #define SECOND_NS 1000000000ull
 
-/* What a line shows. */
 typedef struct look {
   uint64_t time_ns; /* since 1970, UTC */
   uint64_t bytes;
@@ -140,7 +139,6 @@ static void print_counts(const watch *w, const lh_counts *counts) {
       printf("%*s", COUNT_WIDTH, lh_count_text(counts->by_type[column->type].objects).text);
 }
 
-/* The first line has no change, and says so. */
 static void print_look(const watch *w, const look *l) {
   bool exact = w->c->exact_bytes, is_first = w->n_lines == 0;
   int width = size_width(w);

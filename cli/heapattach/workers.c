@@ -114,7 +114,6 @@ static void tell_not_looked_at(const cli *c, const workers *w) {
             lh_count_text(w->n_started).text, w->n_looked_at);
 }
 
-/* The command line that asks the same of all. */
 static void print_all(const request *r) {
   request all = *r;
   all.workers = true;
@@ -190,7 +189,6 @@ static pid_t start_asking(cli *c, const request *r, int64_t id) {
 
 static const uint64_t MOST_TO_ASK_NS = 600000000000; /* from then on no other is asked */
 
-/* One after the other. The worst of their ends. */
 static int ask_in_turn(cli *c, const request *r, const workers *w) {
   int worst = CLI_DONE;
   uint64_t start = clock_ns();

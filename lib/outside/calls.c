@@ -101,7 +101,6 @@ static size_t look_at_runners(lh_stop *stop) {
   return n_running;
 }
 
-/* Stops those that still run. False: one did not. */
 static bool stop_runners(lh_stop *stop) {
   bool all = true;
   uint64_t until_ns = lh_now_ns() + MOST_TO_STOP_NS;

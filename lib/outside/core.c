@@ -295,7 +295,6 @@ static int compare_starts(const void *a, const void *b) {
   return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* The segments that have memory, by address. */
 static int take_segments(const lh_core *core, lh_memory *memory, lh_error *error) {
   for (size_t i = 0; i < core->n_segments; i++) {
     const Elf64_Phdr *s = &core->segments[i];
@@ -391,7 +390,6 @@ static char *find_executable(const lh_core *core, const lh_memory *memory) {
   return lh_copy_text(name);
 }
 
-/* What is not known since files are gone. */
 static int describe_missing(const lh_core *core, lh_target *target, lh_error *error) {
   char text[MOST_PATH + 256], others[48] = "";
   if (core->n_missing == 0) return LH_OK;

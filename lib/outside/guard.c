@@ -46,7 +46,6 @@ static void watch(pid_t process, int pipe) {
   }
 }
 
-/* Is the copy there, as a child of the process? */
 static bool is_there(const lh_guarded *g, lh_process_status *status) {
   return lh_process_status_of(g->frozen.id, status) && status->parent == g->process;
 }

@@ -15,7 +15,6 @@
 
 #include "outside.h"
 
-/* A Lua in a file. */
 typedef struct found_lua {
   char name[24];    /* "Lua 5.4.4", "LuaJIT 2.1" */
   const char *path; /* of the region */
@@ -86,7 +85,6 @@ static void add(found_luas *luas, const char *name, const char *path) {
   added->path = path;
 }
 
-/* Looks for names that begin in [from, end). */
 static void search_piece(const char *from, const char *end, const char *path, found_luas *luas) {
   enum { LENGTH = 3 };
   for (const char *at = from; at < end; at += LENGTH) {

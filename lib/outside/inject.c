@@ -72,7 +72,6 @@ static void put_value(uint8_t *code, size_t at, uint64_t value) {
   memcpy(code + at, &value, sizeof value);
 }
 
-/* `back`: what they give back. */
 static void make_code(uint8_t code[ROOM], const lh_registers *back) {
   const uint64_t values[] = {back->rax, back->rcx, back->rdx, back->rsi,
                              back->rdi, back->r10, back->r11};

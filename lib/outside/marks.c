@@ -100,7 +100,6 @@ static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_val
   return u;
 }
 
-/* Where the address of a list's first object is. */
 static const raw_object **head_of(const lh_mirrored_state *state, lh_list list) {
   size_t at = list == LH_LIST_ALLGC ? RAW_GLOBAL_ALLGC : RAW_GLOBAL_FINOBJ;
   return (const raw_object **)(void *)(state->global + at);

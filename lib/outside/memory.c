@@ -145,7 +145,6 @@ static bool is_written(uint64_t entry) {
   return (is_present || is_swapped) && !is_of_file;
 }
 
-/* False: they cannot be read. */
 static bool read_entries(lh_pages *pages, uint64_t end) {
   uint64_t entries[2 * LH_PAGES_AT_ONCE], page = (uint64_t)sysconf(_SC_PAGESIZE);
   uint64_t left = (end - pages->from + page - 1) / page;
@@ -280,7 +279,6 @@ void lh_cached_forget(lh_cached *cached) {
   memset(cached->addresses, 0, sizeof cached->addresses);
 }
 
-/* NULL: the page cannot be read. */
 static const uint8_t *find_page(lh_cached *cached, uint64_t address) {
   size_t place = address / LH_CACHED_PAGE % LH_CACHED_PAGES;
   if (cached->addresses[place] == address + 1) return cached->bytes[place];
@@ -355,7 +353,6 @@ typedef struct copying {
   uint64_t copied;
 } copying;
 
-/* The next pages that were written, and are mirrored. */
 static bool next_span(copying *c, lh_span *span) {
   while (!c->lacks_memory && lh_pages_next(&c->pages, span)) {
     if (!lh_spans_have(c->mirrored, span->start, span->end - span->start)) continue;

@@ -164,7 +164,6 @@ static void become_the_victim(lh_mirror *mirror) {
     lh_process_be_victim(getpid(), "1000");
 }
 
-/* The pages that the target has written. */
 static bool list_written(const lh_mirror *mirror, const lh_memory *memory, lh_spans *written) {
   lh_pages pages;
   lh_span span;
@@ -238,7 +237,6 @@ static int refuse_memory(const lh_memory *memory, uint64_t needed, const lh_room
       (long long)memory->process_id);
 }
 
-/* For what will be copied. */
 static int get_memory(const lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
   lh_spans written = {0};
   bool is_listed = list_written(mirror, memory, &written);

@@ -30,7 +30,6 @@ static uint64_t align4(uint64_t n) {
 
 /* {=== Each note ===================================================================== */
 
-/* False: out of memory. */
 static bool add_thread(lh_core *core, uint64_t at, uint64_t n) {
   if (n < sizeof(struct elf_prstatus)) return true;
   if (!lh_grow(&core->threads, core->n_threads, &core->threads_capacity, sizeof *core->threads))
@@ -236,7 +235,6 @@ static bool pass_pointers(const lh_memory *memory, bool are_counted, uint64_t *a
   return false;
 }
 
-/* The bytes of a text that fit, without its zero. */
 static size_t copy_text(const lh_memory *memory, uint64_t address, char *out, size_t size) {
   size_t n = 0;
   while (n < size && memory->read(memory, address + n, &out[n], 1) && out[n] != '\0') n++;
@@ -300,7 +298,6 @@ static build_id find_among_notes(const lh_first_page *p, size_t at, size_t end, 
   return (build_id){NULL, 0};
 }
 
-/* The page is the first one of an ELF file. */
 static build_id find_build_id(const lh_first_page *p) {
   Elf64_Phdr segment;
   build_id found = {NULL, 0};
@@ -325,7 +322,6 @@ int lh_open_mapped(const char *path) {
   return lh_open_below(path[0] == '/' ? "/" : ".", path);
 }
 
-/* Opens the file at `path`, and reads its first page. */
 static int open_first_page(const char *path, lh_first_page *first) {
   struct stat status;
   int fd = lh_open_mapped(path);

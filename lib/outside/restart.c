@@ -61,7 +61,6 @@ static bool fails_for_a_stop(long call) {
   return false;
 }
 
-/* Is it behind such a call that has failed with EINTR? */
 static bool has_failed(pid_t thread, const lh_registers *r) {
   uint8_t code[LH_CALL_BYTES];
   return lh_registers_has_failed(r) && fails_for_a_stop(lh_registers_call(r).number) &&
@@ -80,7 +79,6 @@ static bool go_back(pid_t thread) {
   return lh_registers_set(thread, &r);
 }
 
-/* As it was before it went back. */
 static void fail_again(pid_t thread) {
   lh_registers r;
   if (!lh_registers_get(thread, &r)) return;
@@ -98,7 +96,6 @@ static void mend_result(pid_t thread) {
   (void)lh_registers_set(thread, &r);
 }
 
-/* Has the process a handler for this signal? */
 static bool is_handled(pid_t thread, int signal_number) {
   lh_process_status status;
   return !lh_process_status_of(thread, &status) || status.handled >> (signal_number - 1) & 1;

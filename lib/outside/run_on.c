@@ -193,8 +193,8 @@ static bool wait_in_limits(runner *r, int *status) {
   const uint64_t MOST_PAGES = 16384, SLICE_NS = 2000000;
   for (;;) {
     if (lh_sandbox_wait(&r->id, status, lh_now_ns() + SLICE_NS)) return true;
-    if (r->id == 0 || lh_processor_ns(r->id) > r->turn_ends_ns || lh_now_ns() > r->until_ns)
-      return false;
+    uint64_t had = r->id != 0 ? lh_processor_ns(r->id) : 0;
+    if (had == 0 || had > r->turn_ends_ns || lh_now_ns() > r->until_ns) return false;
     if (pages_touched(r->id) - r->touched_before > MOST_PAGES) return false;
   }
 }
@@ -219,7 +219,6 @@ static bool answer_lock(runner *r, lh_registers *registers) {
   return lh_registers_set(r->id, registers);
 }
 
-/* Of a child that has stopped. */
 typedef enum verdict { GO_ON, SAFE, LOST } verdict;
 
 static verdict judge(runner *r, int status) {
@@ -237,7 +236,6 @@ static verdict judge(runner *r, int status) {
   return watch_words(r) ? GO_ON : LOST; /* a call begins: it is not complete yet */
 }
 
-/* Wherever it is; it is stopped then. */
 static void stop_anywhere(runner *r) {
   int status;
   if (r->id != 0 && ptrace(PTRACE_INTERRUPT, r->id, 0, 0) == 0)
@@ -290,7 +288,6 @@ static lh_all_registers *find_way_on(const lh_mirrored *m, const lh_peek *peek, 
   return find_thread(m->moment, m->memory, protected_call);
 }
 
-/* It waits meanwhile. */
 static bool stop_child(runner *r) {
   const int options = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
   int status;
@@ -379,7 +376,6 @@ static bool take_span(const lh_mirrored *m, const lh_memory *of_child, lh_span s
   return is_read;
 }
 
-/* All that it has written, into the mirror. */
 static bool take_memory(const lh_mirrored *m, pid_t child) {
   lh_pages pages;
   lh_span span;
@@ -398,7 +394,6 @@ static bool take_memory(const lh_mirrored *m, pid_t child) {
   return is_taken;
 }
 
-/* 0: nothing was sent. */
 static uint64_t hear(int gate) {
   uint64_t heard;
   ssize_t n;
@@ -425,7 +420,6 @@ static void end_child(pid_t child) {
   while (found < 0 ? errno == EINTR : WIFSTOPPED(status));
 }
 
-/* Is there a state that is not quiet and can go on? */
 static bool may_run(const lh_mirrored *m, const lh_pending *states, size_t n) {
   uint64_t call_at;
   lh_peek peek = lh_peek_mirror(m->mirror);

@@ -14,7 +14,6 @@
 /* C calls nest 200 deep. */
 enum { MOST_RESUMES = 256 };
 
-/* Of a thread, what the way goes by. */
 typedef struct stance {
   bool stands; /* in a call */
   raw_call call;

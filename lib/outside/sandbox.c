@@ -346,7 +346,6 @@ static bool is_the_targets(const sandbox *box, uint64_t at, uint64_t end) {
   return true;
 }
 
-/* What the kernel says that is mapped. */
 static bool has_only_the_targets(const sandbox *box) {
   char path[64], line[4352];
   unsigned long long start, end;

@@ -89,7 +89,6 @@ static bool has_panicked(const shooting *s) {
          (stack[1].type & KIND) == RAW_SHORT_STRING;
 }
 
-/* Of a core that is when it was written. */
 static uint64_t time_of_shot(const lh_mirrored *m) {
   struct timespec now;
   if (m->target->is_core) return m->target->written_ns;
@@ -376,7 +375,6 @@ static int64_t find_more_extra_bytes(const shooting *s, uint64_t bytes) {
   return is_certain || more == s->noted_more_bytes ? more : 0;
 }
 
-/* Of what was walked. */
 static int check_sum(shooting *s, lh_error *error) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   s->request->unaccounted_bytes = (int64_t)(s->shot.gc_bytes - bytes);

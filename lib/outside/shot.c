@@ -24,7 +24,6 @@
 #include "mirrored.h"
 #include "stop.h"
 
-/* What the child tells. */
 typedef struct report {
   int finished; /* last, atomically */
   int code;

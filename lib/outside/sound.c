@@ -139,7 +139,6 @@ static bool reaches_integer(lh_doubt *doubt, const raw_table *t, uint64_t slots,
   return doubt->divides_integers || doubt->masks_integers;
 }
 
-/* Is it a key, and found where it hashes to? */
 static bool is_key(lh_doubt *doubt, const raw_table *t, uint64_t slots, uint64_t at) {
   const raw_slot *slot = &t->slots[at];
   uint64_t from;

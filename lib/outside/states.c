@@ -87,7 +87,6 @@ static const char *release_of_library(search *s, uint64_t library) {
   return new->release;
 }
 
-/* For all that was searched by now. */
 static uint64_t deadline_ns(const search *s) {
   enum { NS_EACH_BYTE = 10 };
   const uint64_t for_all_ns = 60000000000;

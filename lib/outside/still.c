@@ -212,7 +212,6 @@ static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_e
   return lh_fail(error, LH_EBUSY, "the copy of process %d was killed", (int)s->target->process_id);
 }
 
-/* Between two steps. */
 static int check_signals(const lh_still *s, lh_error *error) {
   if (!lh_is_told_to_end(&s->signals)) return LH_OK;
   return lh_fail(error, LH_EBUSY, "a signal ends this process");

@@ -190,7 +190,6 @@ static int open_debug(const char *root, const uint8_t *id, size_t n) {
   return lh_open_below(root, path);
 }
 
-/* NULL: it has none. */
 static const uint8_t *build_id(lh_symbol_table *table, Elf *elf, size_t *n) {
   GElf_Nhdr note;
   size_t name, content;

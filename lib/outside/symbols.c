@@ -167,7 +167,6 @@ static void add_pieces(registered *of, const lh_memory *memory, const char *path
   }
 }
 
-/* NULL: none is there. */
 static const char *identifier_at(const registered *of, uint64_t address) {
   static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   static const char all[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -248,7 +247,6 @@ static void free_registered(registered *of) {
 
 /* }=================================================================================== */
 
-/* A mapped file. */
 typedef struct module {
   const char *path;    /* of its regions */
   lh_first_page first; /* what is in the file, and the same in memory; n 0: it is no ELF file */
@@ -292,7 +290,6 @@ static int open_of_process(int64_t process_id, const module *m, const lh_memory_
   return keep_same(m, lh_open_below(path, m->path));
 }
 
-/* -1: it is not to be had. */
 static int open_module(const lh_target *target, const module *m, const lh_memory_region *region) {
   return target->is_core ? keep_same(m, lh_open_mapped(m->path))
                          : open_of_process(target->process_id, m, region);
@@ -323,7 +320,6 @@ static const char *registered_name(lh_symbols *symbols, module *m, const lh_memo
   return registered_at(m->registered, function);
 }
 
-/* NULL: out of memory. */
 static module *module_of(lh_symbols *symbols, const lh_memory_region *region) {
   for (size_t i = 0; i < symbols->n; i++)
     if (strcmp(symbols->modules[i]->path, region->path) == 0) return symbols->modules[i];

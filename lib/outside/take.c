@@ -49,14 +49,12 @@ static int run_on(const taking *t, const lh_mirrored *mirrored, lh_error *error)
   return lh_run_on(mirrored, t->states, t->n, error);
 }
 
-/* The processor time of children that have ended. */
 static uint64_t children_seconds(void) {
   struct rusage is = {0};
   (void)getrusage(RUSAGE_CHILDREN, &is);
   return (uint64_t)(is.ru_utime.tv_sec + is.ru_stime.tv_sec);
 }
 
-/* Such a failure is no other state's. */
 static bool is_of_one(int code) {
   return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
 }
@@ -139,7 +137,6 @@ static int try_once(taking *t, unsigned attempt, bool is_last, lh_error *error) 
   return rc;
 }
 
-/* There is no other try. */
 static int fail_in_core(const lh_target *target, lh_error *error) {
   uint64_t lacks = lh_core_lacks(target);
   if (lacks == 0)
@@ -168,7 +165,6 @@ static int try_often(taking *t, lh_error *last) {
   return LH_OK;
 }
 
-/* Why a state was not taken. */
 static void report_failure(const taking *t, const lh_error *last, lh_error *failure) {
   lh_error why = failure->code != LH_OK ? *failure : *last;
   if (t->target->is_core)
