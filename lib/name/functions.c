@@ -8,6 +8,7 @@
 ** name, so that it is the same in all runs.
 */
 #include "names.h"
+#include "read/decode.h"
 
 #include <string.h>
 

@@ -146,12 +146,9 @@ char *lh_value_text(const lh_snapshot *snapshot, lh_value value) {
 }
 
 void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool brackets) {
-  const char *bytes;
-  size_t n;
-  if (!brackets && key.kind == LH_VALUE_OBJECT &&
-      lh_string_whole(snapshot, key.as.object, &bytes, &n) && lh_is_identifier(bytes, n)) {
+  if (!brackets && key.kind == LH_VALUE_OBJECT && lh_is_name(snapshot, key.as.object)) {
     lh_text_add(text, ".", 1);
-    lh_text_add(text, bytes, n);
+    (void)lh_add_name(text, snapshot, key.as.object);
     return;
   }
   lh_text_add(text, "[", 1);

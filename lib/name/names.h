@@ -166,12 +166,10 @@ typedef struct lh_meta {
 
 /* flags[id] */
 enum {
-  LH_WANTED = 1,    /* a name is looked for: metatables, their __index, functions without */
-  LH_KEY_NAME = 2,  /* a string that is an identifier */
-  LH_KEY_OTHER = 4, /* a string that is none */
-  LH_MODULE = 8,
-  LH_NAMED = 16,  /* a closure that was found under a name */
-  LH_INSIDE = 32, /* a prototype whose code stands inside that of a function with a line */
+  LH_WANTED = 1, /* a name is looked for: metatables, their __index, functions without */
+  LH_MODULE = 2,
+  LH_NAMED = 4,  /* a closure that was found under a name */
+  LH_INSIDE = 8, /* a prototype whose code stands inside that of a function with a line */
 };
 
 /* shapes.c: keys of a table, in the order of its record, and its class. */
@@ -226,15 +224,6 @@ lh_text_id lh_namer_string(lh_namer *namer, const char *bytes, size_t n);
 
 static inline const char *lh_namer_chars(const lh_namer *namer, lh_text_id text) {
   return namer->classes->texts.texts[text];
-}
-
-/* Sets LH_KEY_NAME or LH_KEY_OTHER of a string object. */
-void lh_namer_see_key(lh_namer *namer, lh_id id);
-
-/* Is string object `id` an identifier? */
-static inline bool lh_namer_is_identifier(lh_namer *namer, lh_id id) {
-  if (!(namer->flags[id] & (LH_KEY_NAME | LH_KEY_OTHER))) lh_namer_see_key(namer, id);
-  return namer->flags[id] & LH_KEY_NAME;
 }
 
 /* candidates.c: looks at every reachable table, closure and thread for names of LH_WANTED ones. */

@@ -29,7 +29,7 @@ static void find_keys(lh_namer *namer, lh_id table, keys *k) {
     if (lh_label_kind(s->label[e]) != LH_EDGE_KEY) continue;
     if ((s->kind[key] & LH_KIND_TYPE) != LH_TYPE_STRING) {
       k->has_objects = true;
-    } else if (!lh_namer_is_identifier(namer, key)) {
+    } else if (!(s->key_kinds[key] & LH_IS_NAME)) {
       k->has_strings = true;
     } else {
       if (k->n_names < MAX_KEYS) k->names[k->n_names] = key;

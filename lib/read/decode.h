@@ -20,6 +20,14 @@ typedef struct lh_kept_string {
 
 lh_kept_string lh_string_at(const lh_snapshot *snapshot, lh_id string);
 
+/* Is this a name in Lua, and no reserved word? And of a string that is kept whole, and not long: does
+** it say such a name? O(1). */
+bool lh_is_identifier(const char *bytes, size_t n);
+
+static inline bool lh_is_name(const lh_snapshot *snapshot, lh_id id) {
+  return lh_is_string(snapshot, id) && snapshot->key_kinds[id] & LH_IS_NAME;
+}
+
 /* An entry of a table, and the next ones of lh_entries_begin: at most `most`, which costs less than
 ** one by one; 0 at the end. */
 typedef struct lh_entry {

@@ -34,6 +34,29 @@ lh_value lh_raw_value(const lh_snapshot *s, lh_raw raw) {
   return value;
 }
 
+static bool is_reserved(const char *bytes, size_t n) {
+  static const char *const words[] = {"and",   "break", "do",       "else", "elseif", "end",
+                                      "false", "for",   "function", "goto", "if",     "in",
+                                      "local", "nil",   "not",      "or",   "repeat", "return",
+                                      "then",  "true",  "until",    "while"};
+  if (n > 8) return false;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (words[i][0] == bytes[0] && strlen(words[i]) == n && memcmp(words[i], bytes, n) == 0)
+      return true;
+  }
+  return false;
+}
+
+bool lh_is_identifier(const char *bytes, size_t n) {
+  if (n == 0) return false;
+  for (size_t i = 0; i < n; i++) {
+    char c = bytes[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!letter && (i == 0 || c < '0' || c > '9')) return false;
+  }
+  return !is_reserved(bytes, n);
+}
+
 /* {=== objects ======================================================================= */
 
 /* Where the fields of one record are read. */

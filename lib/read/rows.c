@@ -248,6 +248,7 @@ static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
   s->first_edge[s->n + 1] = first;
   (void)lh_for_each(s->threads, raw->n, resolve_block, &r);
   for (uint32_t i = 0; i < raw->n; i++) loses |= raw->blocks[i].loses;
+  s->has_lost = loses;
   if (loses) drop_lost(s);
 }
 
