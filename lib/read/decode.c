@@ -64,7 +64,7 @@ static void label_slot(const lh_snapshot *s, const scan *c, lh_edge *edge) {
   edge->index = c->frame - 1;
   edge->line = c->line;
   if (c->key_tag == LH_VAL_OBJECT)
-    edge->holder = lh_find_word_or_none(s, c->key_bits);
+    edge->holder = c->key;
   else
     edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
 }
@@ -114,7 +114,7 @@ static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
                       .ordinal = reference.ordinal,
                       .name = lh_find_word_or_none(s, reference.name_word),
                       .holder = LH_NO_OBJECT};
-    if (reference.kind == LH_EDGE_KEY) c->key = edge->target;
+    if (reference.kind == LH_EDGE_KEY || reference.kind == LH_EDGE_FUNCTION) c->key = edge->target;
   } while (edge->target == LH_NO_OBJECT);
   edge->weak = s->label[c->row - 1] & LH_LABEL_ASIDE;
   if (reference.kind == LH_EDGE_VALUE || reference.kind == LH_EDGE_KEY) label_entry(s, c, edge);

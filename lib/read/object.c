@@ -374,14 +374,16 @@ void lh_frames_begin(const lh_snapshot *s, lh_id thread, lh_edges *it) {
 }
 
 bool lh_frames_next(lh_edges *it, lh_frame *frame) {
+  const lh_snapshot *s = it->snapshot;
   scan c;
   found slot;
   memcpy(&c, it->state, sizeof c);
-  while (c.left > 0) (void)step_slot(&c, &slot);
+  while (c.left > 0)
+    if (step_slot(&c, &slot)) (void)find_next(s, &c, slot.word);
   if (c.frames_left == 0) return false;
   (void)next_section(&c);
+  frame->function = next_value(s, &c, (lh_raw){c.key_bits, c.key_tag});
   memcpy(it->state, &c, sizeof c);
-  frame->function = lh_raw_value(it->snapshot, (lh_raw){c.key_bits, c.key_tag});
   frame->line = c.line;
   return true;
 }

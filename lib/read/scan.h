@@ -36,7 +36,7 @@ typedef struct scan {
   uint32_t line;               /* thread */
   uint32_t row;                /* the number of the next edge: find_next */
   lh_id source;
-  lh_id key;                              /* table: the object that is the key of the last entry */
+  lh_id key; /* table: the object that is the key of the last entry; thread: the frame's function */
   uint8_t key_tag, record, section, kind; /* kind: lh_edge_kind in AT_VALUES and AT_REFERENCES */
 } scan;
 

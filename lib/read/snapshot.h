@@ -216,7 +216,8 @@ struct lh_snapshot {
   uint32_t *distance;    /* UINT32_MAX: garbage */
   lh_id *parent;         /* one step back on the shortest path */
   lh_id *named_by;       /* one back on the path that names it, LH_ROOT: `parent`; NULL: of all */
-  uint32_t *parent_edge; /* the reference from there that a person had best be told */
+  uint32_t *parent_edge; /* the reference from there that a person had best be told; UINT32_MAX:
+                            none leads there */
   lh_reach reach;
 
   /* steps.c */
