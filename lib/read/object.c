@@ -290,7 +290,10 @@ size_t lh_entries_some(lh_edges *it, lh_entry *entries, size_t most) {
   lh_raw key, value;
   size_t n = 0;
   memcpy(&c, it->state, sizeof c);
-  for (; c.section == AT_PAIRS && n < most && next_pair(s, &c, &entries[n]);) n++;
+  for (; c.section == AT_PAIRS && n < most && next_pair(s, &c, &entries[n]); n++)
+    __builtin_prefetch(&s->record_low[entries[n].key.as.object]);
+  for (size_t i = 0; c.section == AT_PAIRS && i < n; i++) /* whoever sees a key reads it mostly */
+    __builtin_prefetch(lh_record(s, entries[i].key.as.object));
   for (; c.section != AT_PAIRS && n < most && find_entry(s, &c, &key, &value); n++) {
     entries[n].key = next_value(s, &c, key);
     entries[n].value = next_value(s, &c, value);
