@@ -112,6 +112,14 @@ int lh_find_fail_memory(lh_finder *finder) {
   return lh_fail_memory(finder->error, "looking for an object");
 }
 
+int lh_find_fail_text(lh_finder *finder, lh_text *message) {
+  char *chars = lh_text_finish(message);
+  int code =
+      chars ? lh_fail(finder->error, LH_ENOTFOUND, "%s", chars) : lh_find_fail_memory(finder);
+  lh_free(chars);
+  return code;
+}
+
 /* }=================================================================================== */
 
 /* {=== Addresses ===================================================================== */
@@ -189,10 +197,8 @@ static int closures_of(lh_finder *finder, lh_set *protos, lh_set *out) {
   bool ok = true;
   lh_set_ask(finder, protos, true);
   for (lh_id id = 1; ok && id <= snapshot->n; id++) {
-    lh_object closure;
-    if (lh_type_of(snapshot, id) != LH_TYPE_CLOSURE || lh_is_dead(snapshot, id)) continue;
-    lh_object_at(snapshot, id, &closure);
-    if (!closure.as.closure.is_c && lh_is_asked(finder, closure.as.closure.proto))
+    if (lh_type_of(snapshot, id) == LH_TYPE_CLOSURE &&
+        lh_is_asked(finder, lh_proto_of(snapshot, id)))
       ok = lh_set_add(finder, out, id);
   }
   lh_set_ask(finder, protos, false);
@@ -218,11 +224,7 @@ static int fail_place(lh_finder *finder, lh_range range, lh_id inside, bool has_
     lh_text_escaped(&text, file.at, lh_range_length(file), false);
     lh_text_format(&text, ":%u", proto.as.proto.line);
   }
-  char *message = lh_text_finish(&text);
-  if (!message) return lh_find_fail_memory(finder);
-  int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
-  lh_free(message);
-  return code;
+  return lh_find_fail_text(finder, &text);
 }
 
 static int find_by_place(lh_finder *finder, lh_range range, lh_set *out) {

@@ -12,6 +12,7 @@
 #define LUAHEAP_FIND_H
 
 #include "names.h"
+#include "read/decode.h"
 
 enum { LH_FIND_DEPTH = 50 }; /* of phrases in one another */
 
@@ -104,6 +105,9 @@ bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value valu
 /* Fails, quoting the range where `format` has its %s. */
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range);
 int lh_find_fail_memory(lh_finder *finder);
+
+/* LH_ENOTFOUND with this message, which is freed. */
+int lh_find_fail_text(lh_finder *finder, lh_text *message);
 
 /* {=== suggest.c ===================================================================== */
 

@@ -467,10 +467,10 @@ static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_
 }
 
 static int fail_with_fault(const lh_snapshot *s, const lh_row_block *block, lh_error *error) {
-  uint64_t at = (uint64_t)(block->fault_at - s->data);
-  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: object %u of %u (%s): %s", s->name,
-                    (unsigned long long)at, block->fault_id, s->n,
-                    block->fault_record ? block->fault_record : "unknown", block->fault);
+  char where[64];
+  (void)snprintf(where, sizeof where, "object %u of %u (%s)", block->fault_id, s->n,
+                 block->fault_record ? block->fault_record : "unknown");
+  return lh_fail_damaged(s, block->fault_at, where, block->fault, error);
 }
 
 /* What only all blocks together tell. */

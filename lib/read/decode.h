@@ -48,6 +48,12 @@ lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e)
 ** O(1). */
 bool lh_tell_upvalue(const lh_snapshot *snapshot, uint32_t e, lh_edge *edge);
 
+/* What an upvalue refers to, if that is an object; else LH_NO_OBJECT. Others have none. O(1). */
+static inline lh_id lh_content_of_upvalue(const lh_snapshot *s, lh_id id) {
+  bool has_one = lh_type_of(s, id) == LH_TYPE_UPVALUE && s->first_edge[id] < s->first_edge[id + 1];
+  return has_one ? lh_true_target(s, s->first_edge[id]) : LH_NO_OBJECT;
+}
+
 /* Is this a closure of a C function? O(1). */
 bool lh_is_c_closure(const lh_snapshot *snapshot, lh_id id);
 
