@@ -6,7 +6,7 @@
 ** All work on sets of objects, because a folded path such as _G.list[*].next* or "upvalue bus of
 ** function on_tick @app.lua:31" names many; lh_find takes the one that retains most. In a name, a *
 ** stands for any text, if nothing is called so literally. lh_find_cut wants the references that the
-** last step of a path or phrase follows (find_cut.c).
+** last step of a path or phrase follows.
 */
 #ifndef LUAHEAP_FIND_H
 #define LUAHEAP_FIND_H
@@ -97,7 +97,7 @@ static inline bool lh_find_is_outermost(const lh_finder *finder) {
   return finder->followed && finder->depth == 1;
 }
 
-/* find_cut.c: with finder->is_last a reference or a table's entry that was followed is noted. False
+/* With finder->is_last a reference or a table's entry that was followed is noted. False
 ** when out of memory. */
 bool lh_follow_edge(lh_finder *finder, const lh_edge *edge);
 bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value value);

@@ -1,7 +1,7 @@
 /*
 ** names.h - what the files that name things share: classes.c (the class of every object),
 ** candidates.c (names under which things are found), metatables.c, functions.c, shapes.c, own.c,
-** one_key.c, contents.c and naming.c, and the files that turn objects, edges and paths into text.
+** contents.c and naming.c, and the files that turn objects, edges and paths into text.
 ** Private to the library.
 **
 ** All texts live once in one set of strings (`texts`) and are passed around by their number there.
@@ -249,10 +249,7 @@ lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *spe
 /* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
 
-/* "map[string]"; LH_NO_NUMBER and namer->failed when out of memory. */
-uint32_t lh_map_of_strings(lh_namer *namer);
-
-/* one_key.c: makes maps of one entry, which lh_shape_of took for records, maps. */
+/* Makes maps of one entry, which lh_shape_of took for records, maps. */
 void lh_join_one_key_maps(lh_namer *namer);
 
 /* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */

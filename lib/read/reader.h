@@ -47,7 +47,7 @@ const char *lh_record_name(unsigned head);
 /* addresses.c */
 int lh_index_addresses(lh_snapshot *s, lh_error *error);
 
-/* roots.c */
+/* rows.c */
 int lh_collect_roots(lh_snapshot *s, lh_error *error);
 
 /* epochs.c */
