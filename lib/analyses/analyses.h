@@ -207,7 +207,7 @@ bool lh_divide_retained(lh_step_tree *tree, const lh_snapshot *snapshot, const l
 typedef struct lh_ages {
   const lh_snapshot *snapshot;
   const lh_tree *tree;
-  uint32_t *younger;       /* of each object on allgc: how many reachable ones there are younger */
+  uint32_t *n_before;      /* of each 64 ids: how many reachable objects have smaller ones */
   uint32_t n;              /* reachable ones on allgc */
   double since_first_mark; /* share of the reachable objects */
   uint32_t round;          /* a number for each collection that is looked at */

@@ -38,21 +38,22 @@ static lh_id link_of(const lh_snapshot *snapshot, lh_id id) {
   return LH_NO_OBJECT;
 }
 
-/* Clusters of few objects are no cluster. */
-static bool dissolve(const lh_tree *tree, lh_id *top) {
+/* Leads each object of a cluster to the first one, which comes before it in the tree. Clusters of
+** few objects are no cluster. */
+static bool settle(const lh_tree *tree, lh_id *top) {
   const lh_snapshot *snapshot = tree->snapshot;
-  uint32_t *n_alike = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *n_alike);
-  if (!n_alike) return false;
+  uint32_t *n_others = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *n_others);
+  if (!n_others) return false;
   const uint32_t *of = snapshot->classes->of;
   for (uint32_t p = 1; p < tree->n; p++) {
-    lh_id id = tree->order[p], first = lh_find_first(top, id);
-    n_alike[first] += of[id] == of[first];
+    lh_id id = tree->order[p];
+    if (top[id] == id) continue;
+    top[id] = top[top[id]];
+    n_others[top[id]] += of[id] == of[top[id]];
   }
-  for (uint32_t p = tree->n; p-- > 1;) {
-    lh_id id = tree->order[p], first = lh_find_first(top, id);
-    top[id] = n_alike[first] < LH_LEAST_CLUSTER ? id : first;
-  }
-  lh_free(n_alike);
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    if (n_others[top[id]] + 1 < LH_LEAST_CLUSTER) top[id] = id;
+  lh_free(n_others);
   return true;
 }
 
@@ -69,7 +70,7 @@ static lh_id *find_clusters(const lh_tree *tree) {
     lh_id first = lh_find_first(top, above);
     for (lh_id at = id; at != above; at = snapshot->idom[at]) top[lh_find_first(top, at)] = first;
   }
-  if (dissolve(tree, top)) return top;
+  if (settle(tree, top)) return top;
   lh_free(top);
   return NULL;
 }

@@ -68,12 +68,14 @@ static size_t keep_first_class(const search *s, const lh_gathering *g, lh_id *id
   return n_kept;
 }
 
-/* Are `many` to be told instead of the `few` (at most 64, or but collections) that hold them? */
+/* Are these few, or but collections: may what they hold be told instead? */
+static bool are_few(const lh_snapshot *snapshot, const lh_accumulated *few) {
+  return few->objects <= FEW || !snapshot->classes->list[few->class_index].specific;
+}
+
 static bool tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
                        const lh_accumulated *few) {
-  const lh_class_entry *list = snapshot->classes->list;
-  if (list[many->class_index].visible.type == LH_TYPE_STRING) return false;
-  return (few->objects <= FEW || !list[few->class_index].specific) &&
+  return snapshot->classes->list[many->class_index].visible.type != LH_TYPE_STRING &&
          many->objects >= MANY_MORE * few->objects &&
          (double)many->bytes >= LH_GOES_ON * (double)few->bytes;
 }
@@ -84,6 +86,7 @@ static bool gather(search *s, lh_suspect *suspect) {
   lh_gather(here, here->ids, here->n_ids);
   keep_classes(suspect, here);
   for (unsigned level = 0; here->n_rows > 0 && level < MOST_LEVELS; level++) {
+    if (!are_few(s->snapshot, &suspect->accumulated[0])) break;
     lh_accumulated few = here->rows[0];
     size_t n = keep_first_class(s, here, here->ids, here->n_ids);
     below->n_ids = 0;
