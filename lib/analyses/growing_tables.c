@@ -62,48 +62,21 @@ typedef struct letters {
   size_t digits, hex, inner_capitals, others;
 } letters;
 
-/* Eight characters at once: the highest bit of each byte that is from `low` to `high`, ASCII. */
-static uint64_t find_between(uint64_t x, unsigned char low, unsigned char high) {
-  const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
-  uint64_t rest = x & ~tops;
-  return (rest + ones * (0x80u - low)) & ~(rest + ones * (0x7Fu - high)) & ~x & tops;
-}
-
-static size_t count_tops(uint64_t tops) {
-  return (size_t)((tops >> 7) * 0x0101010101010101u >> 56);
-}
-
-static uint64_t find_digits(uint64_t x) {
-  return find_between(x, '0', '9');
-}
-
-/* Up to 8 characters; behind the last there are zeros. */
-static uint64_t load_characters(const char *bytes, size_t n) {
-  uint64_t x = 0;
-  memcpy(&x, bytes, n < 8 ? n : 8);
-  return x;
-}
-
 static letters count_letters(const char *bytes, size_t n) {
-  letters l = {.others = n};
-  for (size_t i = 0; i < n; i += 8) {
-    uint64_t x = load_characters(bytes + i, n - i), digits = find_digits(x);
-    l.digits += count_tops(digits);
-    l.hex += count_tops(digits | find_between(x | 0x2020202020202020u, 'a', 'f'));
-    l.inner_capitals += count_tops(find_between(x, 'A', 'Z'));
-    l.others -= count_tops(find_between(x, '!', '~'));
+  letters l = {0};
+  for (size_t i = 0; i < n; i++) {
+    l.digits += is_digit(bytes[i]);
+    l.hex += is_hex(bytes[i]);
+    l.inner_capitals += i > 0 && bytes[i] >= 'A' && bytes[i] <= 'Z';
+    l.others += bytes[i] < '!' || bytes[i] > '~';
   }
-  l.inner_capitals -= n > 0 && bytes[0] >= 'A' && bytes[0] <= 'Z';
   return l;
 }
 
 /* Have both digits at the same places, and else the same? */
 static bool have_same_form(const char *a, const char *b, size_t n) {
-  for (size_t i = 0; i < n; i += 8) {
-    uint64_t x = load_characters(a + i, n - i), y = load_characters(b + i, n - i);
-    uint64_t digits = find_digits(x);
-    if (digits != find_digits(y) || ((x ^ y) & ~((digits >> 7) * 0xFF)) != 0) return false;
-  }
+  for (size_t i = 0; i < n; i++)
+    if (is_digit(a[i]) ? !is_digit(b[i]) : a[i] != b[i]) return false;
   return true;
 }
 

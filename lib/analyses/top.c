@@ -58,21 +58,14 @@ static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query,
 
 static int rank(lh_snapshot *snapshot, const lh_top_query *query, bool folds, lh_id **ids,
                 size_t *n_ids, lh_error *error) {
-  int code = LH_EMEMORY;
   lh_ranking best = {.limit = query->limit};
-  lh_id *found = NULL;
   if (!snapshot->retained)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
-  if (!rank_objects(snapshot, query, folds, &best)) goto out;
-  found = lh_alloc(best.n, sizeof *found);
-  if (!found) goto out;
-  for (size_t i = 0; i < best.n; i++) found[i] = best.list[i].what;
-  *ids = found;
+  *ids = rank_objects(snapshot, query, folds, &best) ? lh_alloc(best.n, sizeof **ids) : NULL;
+  for (size_t i = 0; *ids && i < best.n; i++) (*ids)[i] = best.list[i].what;
   *n_ids = best.n;
-  code = LH_OK;
-out:
   lh_ranking_free(&best);
-  return code == LH_OK ? code : lh_fail_memory(error, "ranking objects");
+  return *ids ? LH_OK : lh_fail_memory(error, "ranking objects");
 }
 
 int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
@@ -146,29 +139,18 @@ typedef struct class_ranking {
   lh_ranking best;
 } class_ranking;
 
-typedef struct named {
-  const char *name;
-  uint32_t index;
-} named;
-
-static int compare_class_names(const void *a, const void *b) {
-  const named *x = a, *y = b;
-  int order = strcmp(x->name, y->name);
-  return order ? order : x->index < y->index ? -1 : x->index > y->index;
+static int compare_classes(const void *left, const void *right, void *payload) {
+  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+  return lh_compare_class_names(payload, a, b) ?: LH_LESS(a, b);
 }
 
 static bool sort_by_name(class_ranking *c) {
   uint32_t n = lh_class_count(c->snapshot);
-  named *names = lh_alloc(n, sizeof *names);
   c->by_name = lh_alloc(n, sizeof *c->by_name);
-  bool ok = names && c->by_name;
-  if (ok) {
-    for (uint32_t i = 0; i < n; i++) names[i] = (named){lh_class_at(c->snapshot, i)->name, i};
-    if (n) qsort(names, n, sizeof *names, compare_class_names);
-    for (uint32_t i = 0; i < n; i++) c->by_name[i] = names[i].index;
-  }
-  lh_free(names);
-  return ok;
+  if (!c->by_name) return false;
+  for (uint32_t i = 0; i < n; i++) c->by_name[i] = i;
+  if (n > 1) qsort_r(c->by_name, n, sizeof *c->by_name, compare_classes, c->snapshot);
+  return true;
 }
 
 /* The classes of the instances in the query's interval. */

@@ -1,5 +1,5 @@
 /*
-** joint.c - what holds new objects together (see groups.h). An object that two handlers share is
+** joint.c - what holds new objects together (see groups.c). An object that two handlers share is
 ** retained by neither, so it is a top itself, and so are they; but a person made one thing, which
 ** two places keep: they are one group, with what is shared as its subject and with the places that
 ** hold the handlers as its holders.
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare.h"
 #include "graph/graph.h"
-#include "groups.h"
 
 enum { MOST_HOLDERS = 4, MOST_LED_TO = 2, CLEARLY_MORE = 4 };
 
@@ -272,9 +272,7 @@ typedef struct holder {
 
 static int compare_holders(const void *left, const void *right) {
   const holder *a = left, *b = right;
-  if (a->group != b->group) return a->group < b->group ? -1 : 1;
-  if (a->tops != b->tops) return a->tops > b->tops ? -1 : 1;
-  return strcmp(a->text, b->text);
+  return LH_LESS(a->group, b->group) ?: LH_MORE(a->tops, b->tops) ?: strcmp(a->text, b->text);
 }
 
 /* Is the place one of those that the group's own stands for? */

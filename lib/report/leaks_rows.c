@@ -191,10 +191,8 @@ static int make_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
 
 static int compare_leaks(const void *left, const void *right) {
   const lh_cause *a = left, *b = right;
-  if (a->prospect != b->prospect) return a->prospect > b->prospect ? -1 : 1;
-  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
-  int order = strcmp(a->held_by, b->held_by);
-  return order ? order : strcmp(a->class_name, b->class_name);
+  return LH_MORE(a->prospect, b->prospect) ?: LH_MORE(a->bytes, b->bytes) ?:
+         strcmp(a->held_by, b->held_by) ?: strcmp(a->class_name, b->class_name);
 }
 
 static void sort_rows(lh_causes *found) {
