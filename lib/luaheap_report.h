@@ -29,7 +29,8 @@ extern "C" {
 
 /* ==== 1. Objects as people call them ================================================ */
 
-/* Its address as Lua prints it: 0x55d0c0a3f2e0. */
+/* An address as Lua prints it, 0x55d0c0a3f2e0; and that of an object. */
+lh_number lh_hex_text(uint64_t n);
 lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);
 
 /* From this many steps on a path is folded: what varies in it is written as `*`. */
@@ -425,10 +426,11 @@ typedef struct lh_thing {
 
 extern const lh_table lh_object_facts, lh_string_facts, lh_edge_facts, lh_entry_facts,
     lh_thread_facts, lh_frame_facts, lh_site_facts, lh_stack_facts;
+extern const lh_table lh_row_facts; /* of an object, in the rows of the live calls in Lua */
 
 /* A class, with what all of its instances retain together; a module or global variable; a mark. */
 typedef struct lh_class_fact {
-  lh_class class;
+  lh_class of_class;
   uint64_t retained_bytes;
 } lh_class_fact;
 

@@ -283,8 +283,8 @@ static int begin_classes(hs_cursor *cursor, lh_error *error) {
 /* Classes that were joined into others have no objects. */
 static int next_class(hs_cursor *cursor, lh_error *error) {
   while (next_number(cursor, error)) {
-    cursor->class.class = *lh_class_at(cursor->file->snapshot, cursor->row - 1);
-    if (cursor->class.class.objects + cursor->class.class.garbage_objects > 0) return 1;
+    cursor->class.of_class = *lh_class_at(cursor->file->snapshot, cursor->row - 1);
+    if (cursor->class.of_class.objects + cursor->class.of_class.garbage_objects > 0) return 1;
   }
   return 0;
 }

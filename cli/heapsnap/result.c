@@ -4,7 +4,6 @@
 ** made for people is TEXT. The sqlite3 shell prints what it gets, so for a terminal the controls in
 ** a heap's strings are made visible here.
 */
-#include <stdio.h>
 #include <string.h>
 
 #include "heapsnap.h"
@@ -18,9 +17,7 @@ void hs_result_static(sqlite3_context *context, const char *text) {
 }
 
 static void result_hex(sqlite3_context *context, uint64_t n) {
-  char text[32];
-  snprintf(text, sizeof text, "0x%llx", (unsigned long long)n);
-  sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+  sqlite3_result_text(context, lh_hex_text(n).text, -1, SQLITE_TRANSIENT);
 }
 
 /* Without the zone, as SQLite's functions of dates take it. */

@@ -89,12 +89,18 @@ LH_CELL(weak_mode_of, lh_thing, cell->as.text = lh_weak_mode_name(&it->object))
 
 LH_CELL(file_of, lh_thing, cell->as.object = it->code.as.proto.source)
 LH_CELL(parameters_of, lh_thing, cell->as.n = it->code.as.proto.parameters)
-LH_CELL(status_of, lh_thing, cell->as.text = lh_thread_status_name(it->object.as.thread.status))
 
 #define ROW lh_thing
 #define OF_OBJECT(key, kind, function, ...) \
   LH_OF(key, NULL, LH_COLUMN_##kind, id, function, __VA_ARGS__)
 #define ID(meaning) LH_ID("id", id, meaning)
+#define TYPE(meaning) OF_OBJECT("type", TEXT, type_of, meaning)
+#define ADDRESS \
+  OF_OBJECT("address", HEX, address_of, "as Lua prints it: 0x55d0c0a3f2e0", LH_WHERE(is_no_root))
+#define SITE(...)                                                                     \
+  OF_OBJECT("site", TEXT, site_of,                                                    \
+            "where it was allocated, if that was tracked: @app/bus.lua:31 in Bus:on", \
+            LH_OPTIONAL __VA_ARGS__)
 #define CLASS(meaning) OF_OBJECT("class", TEXT, lh_cell_class, meaning, LH_NEEDS(CLASSES))
 #define SHALLOW(meaning) OF_OBJECT("shallow_bytes", BYTES, lh_cell_shallow, meaning)
 #define RETAINED(meaning) \
@@ -108,10 +114,10 @@ LH_CELL(status_of, lh_thing, cell->as.text = lh_thread_status_name(it->object.as
 #define KEPT                                                                                     \
   LH_COUNT("kept_bytes", NULL, object.as.string.kept, "bytes of a string that the snapshot has", \
            LH_OF_TYPE(STRING))
-#define STATUS                                                                            \
-  LH_COMPUTED("status", NULL, LH_COLUMN_TEXT, status_of,                                  \
-              "of a thread: suspended, running, normal, not started, finished or failed", \
-              LH_OF_TYPE(THREAD))
+#define STATUS                                                                        \
+  LH_WORD("status", NULL, object.as.thread.status, lh_thread_status_name,             \
+          "of a thread: suspended, running, normal, not started, finished or failed", \
+          LH_OF_TYPE(THREAD))
 #define IS_MAIN \
   LH_FLAG("is_main", object.as.thread.is_main, "it is the main thread", LH_OF_TYPE(THREAD))
 #define STACK_SLOTS                                           \
@@ -120,11 +126,9 @@ LH_CELL(status_of, lh_thing, cell->as.text = lh_thread_status_name(it->object.as
 
 const lh_table lh_object_facts = LH_TABLE_OF(
     "heap.object", "object", "objects", ID("its number"),
-    OF_OBJECT("type", TEXT, type_of,
-              "table, string, closure, upvalue, proto, userdata or thread; root, of the root"),
-    CLASS("what people call it, as in heaptop"),
-    OF_OBJECT("address", HEX, address_of, "as Lua prints it: 0x55d0c0a3f2e0", LH_WHERE(is_no_root)),
-    SHALLOW("its own bytes"), RETAINED("the bytes that would be freed if it went; 0 for garbage"),
+    TYPE("table, string, closure, upvalue, proto, userdata or thread; root, of the root"),
+    CLASS("what people call it, as in heaptop"), ADDRESS, SHALLOW("its own bytes"),
+    RETAINED("the bytes that would be freed if it went; 0 for garbage"),
     DOMINATOR("immediate_dominator",
               "of all objects that would free it if they went, the nearest; none for garbage"),
     OF_OBJECT("distance", COUNT, lh_cell_distance,
@@ -139,9 +143,7 @@ const lh_table lh_object_facts = LH_TABLE_OF(
     OF_OBJECT("held_by", TEXT, folded_path_of,
               "the path with all that varies folded: _G.cache[*]; none for garbage",
               LH_NEEDS(CLASSES), LH_HIDDEN, LH_OPTIONAL),
-    OF_OBJECT("site", TEXT, site_of,
-              "where it was allocated, if that was tracked: @app/bus.lua:31 in Bus:on", LH_HIDDEN,
-              LH_OPTIONAL),
+    SITE(, LH_HIDDEN),
     LH_OF(NULL, NULL, LH_COLUMN_ID, id, stack_of, "the same with its callers: a row of stacks",
           LH_SQL_ONLY("stack"), LH_HIDDEN, LH_OPTIONAL),
     OF_OBJECT("list", TEXT, list_of, "of the collector: allgc, finobj, tobefnz or fixedgc",
@@ -180,6 +182,13 @@ const lh_table lh_object_facts = LH_TABLE_OF(
             LH_OF_TYPE(UPVALUE)),
     STATUS, IS_MAIN, STACK_SLOTS);
 
+/* What the live calls tell of each object. */
+const lh_table lh_row_facts = LH_TABLE_OF(
+    "heap.row", "object", NULL, TYPE("table, string, closure and so on"),
+    CLASS("as heaptop calls it"), ADDRESS,
+    OF_OBJECT("shallow_bytes", BYTES, lh_cell_shallow, "its own bytes", LH_WHERE(is_no_root)),
+    SITE());
+
 LH_ITS(bool, is_cut, lh_thing, it->object.as.string.kept < it->object.as.string.length)
 
 const lh_table lh_string_facts = LH_TABLE_OF(
@@ -199,7 +208,7 @@ static void function_of(lh_report *report, const void *row, lh_cell *cell) {
   if (function.kind == LH_VALUE_OBJECT)
     cell->as.text = lh_class_name_of(report->snapshot, function.as.object);
   if (function.kind != LH_VALUE_CFUNCTION) return;
-  lh_text_format(&text, "C function 0x%llx", (unsigned long long)function.as.pointer);
+  lh_text_format(&text, "C function %s", lh_hex_text(function.as.pointer).text);
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
@@ -240,7 +249,6 @@ const lh_table lh_frame_facts =
 LH_ITS(bool, has_key, lh_thing,
        it->edge.kind == LH_EDGE_VALUE || it->edge.kind == LH_EDGE_KEY ||
            it->edge.kind == LH_EDGE_EPHEMERON)
-LH_CELL(kind_of, lh_thing, cell->as.text = lh_edge_kind_name(it->edge.kind))
 LH_MADE_TEXT(label_of, lh_thing, lh_edge_text(report->snapshot, &it->edge))
 LH_CELL(edge_key_id_of, lh_thing, cell->as.object = object_of(it->edge.key))
 LH_CELL(key_id_of, lh_thing, cell->as.object = object_of(it->key))
@@ -252,9 +260,9 @@ LH_CELL(value_id_of, lh_thing, cell->as.object = object_of(it->value))
 const lh_table lh_edge_facts = LH_TABLE_OF(
     "heap.edge", "reference", "edges", LH_EXAMPLE("source", NULL, edge.source, "what refers"),
     LH_EXAMPLE("target", NULL, edge.target, "what is referred to"),
-    LH_COMPUTED("kind", NULL, LH_COLUMN_TEXT, kind_of,
-                "root, value, key, metatable, ephemeron, upvalue, content, proto, local and so on, "
-                "as in the JSON of heappath"),
+    LH_WORD("kind", NULL, edge.kind, lh_edge_kind_name,
+            "root, value, key, metatable, ephemeron, upvalue, content, proto, local and so on, "
+            "as in the JSON of heappath"),
     LH_COMPUTED("label", NULL, LH_COLUMN_TEXT, label_of,
                 "as a path has it: .listeners, [17], upvalue bus", LH_NEEDS(CLASSES)),
     LH_FLAG("weak", edge.weak, "it keeps nothing alive"),
@@ -286,25 +294,33 @@ const lh_table lh_entry_facts =
 /* {=== Where objects were allocated =================================================== */
 
 LH_MADE_TEXT(site_text, lh_thing, lh_site_text(&it->site))
-LH_CELL(maker_of, lh_thing, cell->as.text = lh_maker_name(it->site.maker))
 LH_ITS(bool, has_source, lh_thing, it->site.source != NULL)
 LH_CELL(caller_of, lh_thing,
         cell->as.object = it->stack.parent != 0 ? it->stack.parent : LH_NO_OBJECT)
 LH_MADE_TEXT(stack_site, lh_thing, lh_stack_text(lh_snapshot_sites(report->snapshot), it->id, 0))
 
-enum { MOST_CALLERS = 100 };
+enum { MOST_CALLERS = 100, TOLD_CALLERS = 1 };
+LH_MADE_TEXT(allocated_of, lh_thing,
+             lh_allocated_text(lh_snapshot_sites(report->snapshot), it->id, TOLD_CALLERS))
 LH_MADE_TEXT(stack_calls, lh_thing,
              lh_stack_text(lh_snapshot_sites(report->snapshot), it->id, MOST_CALLERS))
 
-#define COUNTS                                                                                  \
-  LH_COUNT("made_objects", NULL, counts.made_objects,                                           \
+/* Of a site SQL alone has them. */
+#define IN_LUA(key) key
+#define NOT_IN_LUA(key) NULL
+#define COUNTS(lua)                                                                             \
+  LH_COUNT(lua("made_objects"), NULL, counts.made_objects,                                      \
            "objects that were allocated there since tracking began, dead or alive; of samples " \
-           "an estimate"),                                                                      \
-      LH_BYTES("made_bytes", NULL, counts.made_bytes,                                           \
-               "of these, with the blocks that they own, such as the slots of a table"),        \
-      LH_COUNT("freed_objects", NULL, counts.freed_objects,                                     \
-               "those of them that were freed; the others live, or are garbage"),               \
-      LH_BYTES("freed_bytes", NULL, counts.freed_bytes, "of these")
+           "an estimate",                                                                       \
+           LH_JSON_ONLY("made_objects")),                                                       \
+      LH_BYTES(lua("made_bytes"), NULL, counts.made_bytes,                                      \
+               "of these, with the blocks that they own, such as the slots of a table",         \
+               LH_JSON_ONLY("made_bytes")),                                                     \
+      LH_COUNT(lua("freed_objects"), NULL, counts.freed_objects,                                \
+               "those of them that were freed; the others live, or are garbage",                \
+               LH_JSON_ONLY("freed_objects")),                                                  \
+      LH_BYTES(lua("freed_bytes"), NULL, counts.freed_bytes, "of these",                        \
+               LH_JSON_ONLY("freed_bytes"))
 
 const lh_table lh_site_facts = LH_TABLE_OF(
     "heap.site", "site", "sites", LH_ID(NULL, id, "its number", LH_SQL_ONLY("id")),
@@ -312,11 +328,10 @@ const lh_table lh_site_facts = LH_TABLE_OF(
         "text", NULL, LH_COLUMN_TEXT, site_text,
         "as reports have it: @app/bus.lua:31 in Bus:on, string.rep at @fmt.lua:12 in render",
         LH_JSON_ONLY("site")),
-    LH_COMPUTED(
-        "maker", NULL, LH_COLUMN_TEXT, maker_of,
-        "what allocates there: table, function, concatenation, growth, call, C function and "
-        "so on"),
-    COUNTS,
+    LH_WORD("maker", NULL, site.maker, lh_maker_name,
+            "what allocates there: table, function, concatenation, growth, call, C function and "
+            "so on"),
+    COUNTS(NOT_IN_LUA),
     LH_NAME("file", site.source, "@app/bus.lua; none where no Lua function had called", LH_HIDDEN,
             LH_OPTIONAL),
     LH_LINE("line", site.line, "the line there; none in stripped code", LH_HIDDEN),
@@ -335,9 +350,12 @@ const lh_table lh_stack_facts = LH_TABLE_OF(
                 LH_SQL_ONLY("caller"), LH_OPTIONAL),
     LH_ID(NULL, stack.site, "the id of its site", LH_SQL_ONLY("site_id")),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, stack_site, "that as text", LH_SQL_ONLY("site")),
-    COUNTS,
+    COUNTS(IN_LUA),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, stack_calls,
-                "all of it, at most 100 callers, as one text", LH_SQL_ONLY("calls"), LH_HIDDEN));
+                "all of it, at most 100 callers, as one text", LH_SQL_ONLY("calls"), LH_HIDDEN),
+    LH_COMPUTED("allocated", NULL, LH_COLUMN_TEXT, allocated_of,
+                "allocated at @app/bus.lua:31 in Bus:on, from @app.lua:7 in main chunk",
+                LH_LUA_ONLY));
 #undef ROW
 
 #define ROW lh_tracking
@@ -354,18 +372,16 @@ const lh_table lh_tracking_facts = LH_TABLE_OF(
 
 /* {=== The whole ====================================================================== */
 
-LH_CELL(class_type_of, lh_class_fact, cell->as.text = lh_type_name(it->class.type))
-
 #define ROW lh_class_fact
 const lh_table lh_class_facts = LH_TABLE_OF(
-    "heap.class_fact", "class", "classes", LH_TEXT("class", NULL, class.name, "its name"),
-    LH_COMPUTED("type", NULL, LH_COLUMN_TEXT, class_type_of, "of its instances"),
-    LH_COUNT("objects", NULL, class.objects, "reachable instances"),
-    LH_BYTES("shallow_bytes", NULL, class.shallow_bytes, "their own bytes"),
+    "heap.class_fact", "class", "classes", LH_TEXT("class", NULL, of_class.name, "its name"),
+    LH_WORD("type", NULL, of_class.type, lh_type_name, "of its instances"),
+    LH_COUNT("objects", NULL, of_class.objects, "reachable instances"),
+    LH_BYTES("shallow_bytes", NULL, of_class.shallow_bytes, "their own bytes"),
     LH_BYTES("retained_bytes", NULL, retained_bytes,
              "the bytes that would be freed if all of them went together", LH_NEEDS(CLASS_SIZES)),
-    LH_COUNT("garbage_objects", NULL, class.garbage_objects, "instances that are garbage"),
-    LH_BYTES("garbage_bytes", NULL, class.garbage_bytes, "their own bytes"));
+    LH_COUNT("garbage_objects", NULL, of_class.garbage_objects, "instances that are garbage"),
+    LH_BYTES("garbage_bytes", NULL, of_class.garbage_bytes, "their own bytes"));
 #undef ROW
 
 #define ROW lh_module
@@ -437,10 +453,7 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
 
 /* }=================================================================================== */
 
-const lh_table *const lh_facts[] = {&lh_object_facts,   &lh_edge_facts,
-                                    &lh_entry_facts,    &lh_string_facts,
-                                    &lh_class_facts,    &lh_thread_facts,
-                                    &lh_frame_facts,    &lh_site_facts,
-                                    &lh_stack_facts,    &lh_module_facts,
-                                    &lh_mark_facts,     &lh_snapshot_facts,
-                                    &lh_tracking_facts, NULL};
+const lh_table *const lh_facts[] = {
+    &lh_object_facts, &lh_edge_facts,     &lh_entry_facts,    &lh_string_facts, &lh_class_facts,
+    &lh_thread_facts, &lh_frame_facts,    &lh_site_facts,     &lh_stack_facts,  &lh_module_facts,
+    &lh_mark_facts,   &lh_snapshot_facts, &lh_tracking_facts, &lh_row_facts,    NULL};
