@@ -13,7 +13,7 @@ static void choose_subject(const request *r, subject *s) {
     if (id != LH_NO_OBJECT && id != what->edges[i].target) return;
     id = what->edges[i].target;
   }
-  if (r->n_cuts != 1 || id == LH_NO_OBJECT || !lh_is_reachable(s->snapshot, id)) return;
+  if (r->asked.n_cuts != 1 || id == LH_NO_OBJECT || !lh_is_reachable(s->snapshot, id)) return;
   s->id = id;
   s->found = (lh_found){id, 1, UINT32_MAX};
   s->text = describe(s->snapshot, id);
@@ -33,11 +33,8 @@ static void print_what_holds(cli *c, const subject *s) {
 }
 
 void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
-  if (s->id == LH_NO_OBJECT && !r->what_if) choose_subject(r, s);
+  if (s->id == LH_NO_OBJECT && !r->asked.each) choose_subject(r, s);
   lh_request asked = request_about(r, s);
-  asked.cuts = r->cuts;
-  asked.n_cuts = r->n_cuts;
-  asked.each = r->what_if;
   if (c->json && s->id != LH_NO_OBJECT) json_subject(w, s);
   if (c->json) tell_asked(c, w, r, s);
   if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "cutting");

@@ -14,10 +14,10 @@ typedef struct request {
   const char *file;
   char *expression; /* NULL: none, with --set or --cut */
   const char *set;  /* NULL: one object is asked for */
-  size_t n_paths, limit;
-  bool paths_given, limit_given, referrers, dominators, what_if;
-  lh_gone *ignored, *cuts;
-  size_t n_ignored, n_cuts;
+  size_t n_paths;
+  bool referrers, dominators;
+  lh_request asked;        /* the rows, and what is ignored and cut */
+  lh_gone *ignored, *cuts; /* the same lists, to be filled */
   format format;
 } request;
 

@@ -17,17 +17,17 @@ static bool find_gone(cli *c, const request *r, lh_snapshot *snapshot, const cha
 }
 
 void find_cuts(cli *c, const request *r, lh_snapshot *snapshot) {
-  for (size_t i = 0; i < r->n_cuts; i++)
+  for (size_t i = 0; i < r->asked.n_cuts; i++)
     if (!find_gone(c, r, snapshot, "--cut", &r->cuts[i])) exit(cli_finish(c, CLI_NO));
 }
 
 /* Analyses anew, without what is ignored and what is cut. */
 void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts) {
   size_t n = 0;
-  lh_without *without = cli_must(calloc(r->n_ignored + r->n_cuts, sizeof *without));
+  lh_without *without = cli_must(calloc(r->asked.n_ignored + r->asked.n_cuts, sizeof *without));
   lh_error error;
-  for (size_t i = 0; i < r->n_ignored; i++) without[n++] = r->ignored[i].what;
-  for (size_t i = 0; cuts && i < r->n_cuts; i++) without[n++] = r->cuts[i].what;
+  for (size_t i = 0; i < r->asked.n_ignored; i++) without[n++] = r->ignored[i].what;
+  for (size_t i = 0; cuts && i < r->asked.n_cuts; i++) without[n++] = r->cuts[i].what;
   if (lh_object_count(snapshot) > 1000000) cli_progress(c, "finding what is left");
   cli_check(c, lh_analyse_without(snapshot, without, n, &error), r->file, &error);
   cli_progress(c, NULL);
@@ -35,7 +35,7 @@ void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts) {
 }
 
 void ignore(cli *c, const request *r, lh_snapshot *snapshot) {
-  for (size_t i = 0; i < r->n_ignored; i++)
+  for (size_t i = 0; i < r->asked.n_ignored; i++)
     (void)find_gone(c, r, snapshot, "--ignore", &r->ignored[i]);
   leave_out(c, r, snapshot, false);
 }

@@ -11,15 +11,15 @@
 /* What to do stands behind the chain that it is about:
 ** Held by 2 independent paths, so one cut does not free it; the others: ...
 ** Above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
-static void print_others(cli *c, const request *r, const subject *s, const lh_independent *found) {
+static void print_others(cli *c, const subject *s, const lh_independent *found) {
   if (found->n < 2) {
-    print_junction(c, s, !r->paths_given);
+    print_junction(c, s, !cli_is_given(c, "paths"));
     return;
   }
   char *text = independent_text(c, s, found);
   printf("\nHeld by %s, so one cut does not free it%s\n", text,
-         r->paths_given ? "" : "; the others:");
-  if (!r->paths_given) print_independent(c, s, found, 1);
+         cli_is_given(c, "paths") ? "" : "; the others:");
+  if (!cli_is_given(c, "paths")) print_independent(c, s, found, 1);
   free(text);
 }
 
@@ -39,7 +39,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
   }
   if (n_paths < r->n_paths)
     printf("\nNothing else refers to it, but what does may itself be held in several ways.\n");
-  print_others(c, r, s, found);
+  print_others(c, s, found);
 }
 
 /* }=================================================================================== */
@@ -67,7 +67,7 @@ static void draw_paths(cli *c, const subject *s, const lh_path *paths, size_t n)
 
 static void tell_paths(cli *c, const request *r, const subject *s, const lh_path *paths, size_t n,
                        const lh_independent *found, cli_json *w) {
-  bool all = !r->paths_given && r->format == FORMAT_DOT;
+  bool all = !cli_is_given(c, "paths") && r->format == FORMAT_DOT;
   if (r->format == FORMAT_TEXT) print_paths(c, r, s, paths, n, found);
   if (r->format == FORMAT_DOT) draw_paths(c, s, all ? found->paths : paths, all ? found->n : n);
   if (r->format != FORMAT_JSON) return;
@@ -83,7 +83,7 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
   size_t n;
   lh_error error;
   lh_independent found = find_independent(c, s);
-  if (!r->paths_given && found.n > 1) {
+  if (!cli_is_given(c, "paths") && found.n > 1) {
     tell_paths(c, r, s, found.paths, 1, &found, w);
   } else {
     if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for paths");

@@ -18,15 +18,15 @@ static void draw_referrers(cli *c, const request *r, const subject *s) {
   size_t n;
   uint64_t total;
   lh_error error;
-  cli_check(c, lh_some_referrers(s->snapshot, s->id, 0, r->limit, &edges, &n, &total, &error), NULL,
-            &error);
+  cli_check(c, lh_some_referrers(s->snapshot, s->id, 0, r->asked.limit, &edges, &n, &total, &error),
+            NULL, &error);
   draw_edges(c, s, edges, n);
   lh_free(edges);
 }
 
 void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w) {
   lh_request asked = request_about(r, s);
-  if (r->limit_given || r->format != FORMAT_JSON) asked.limit = r->limit;
+  if (r->asked.has_limit || r->format != FORMAT_JSON) asked.limit = r->asked.limit;
   if (r->format == FORMAT_DOT)
     draw_referrers(c, r, s);
   else

@@ -46,8 +46,6 @@ struct request {
   lh_usage_query query;
   const char *since; /* as it was given; NULL: not said */
   lh_request asked;  /* limit, by */
-  bool has_by;
-  unsigned taken; /* of the options that only some modes take, those that were given */
   uint64_t every_ns;
   bool leak_only, once;
 };

@@ -52,7 +52,7 @@ const mode peak_mode = {.name = "peak",
                         .peak = true};
 
 /* Garbage that waits for the collector is never freed either, and no leak. */
-static void tell_unsettled(const request *r, const lh_usage *usage) {
+static void tell_unsettled(const cli *c, const request *r, const lh_usage *usage) {
   static const char *const bys[] = {"site", "function", "type", "file", "stack"};
   uint64_t until;
   bool any = lh_live_bytes(&lh_usage_total(usage)->amounts) > 0;
@@ -63,16 +63,16 @@ static void tell_unsettled(const request *r, const lh_usage *usage) {
     return;
   }
   char *file = cli_shell_word(r->files[0]);
+  bool by = cli_is_given(c, "by");
   printf(". Without that:\n    heapprof --leaks%s%s%s%s --until %" PRIu64 "KB %s%s\n",
-         r->has_by ? " --by " : "", r->has_by ? bys[r->asked.by] : "",
-         r->since != NULL ? " --since " : "", r->since != NULL ? r->since : "", until >> 10,
-         *file == '-' ? "-- " : "", file);
+         by ? " --by " : "", by ? bys[r->asked.by] : "", r->since != NULL ? " --since " : "",
+         r->since != NULL ? r->since : "", until >> 10, *file == '-' ? "-- " : "", file);
   free(file);
 }
 
 static void tell_leaks(cli *c, const request *r, const lh_usage *usage) {
   tell_question(c, r, "allocations", usage);
-  if (!c->json) tell_unsettled(r, usage);
+  if (!c->json) tell_unsettled(c, r, usage);
 }
 
 /* What was allocated in the interval has until the profile's end to be freed. */
