@@ -1,15 +1,10 @@
 /*
 ** heapprof - what a tracked program allocated: who allocates most, what of it lives, and how soon
-** the rest died. Here are its options; what it can tell is in cli/heapprof/, a mode in each file.
+** the rest died. Here are its options; what it can tell is in cli/heapprof/.
 */
 #include <string.h>
 
 #include "heapprof/heapprof.h"
-
-const mode *const modes[] = {&live_mode,    &peak_mode,   &leaks_mode,          &calls_mode,
-                             &folded_mode,  &advice_mode, &diff_mode,           &blueprint_mode,
-                             &memprof_mode, &lmprof_mode, &luamemprofiler_mode, &live_of_mode,
-                             NULL};
 
 /* {=== Options ======================================================================== */
 
@@ -50,7 +45,7 @@ static void take_every(cli *c, request *r, const cli_option *option) {
 }
 
 static void take_mode(cli *c, request *r, const cli_option *option) {
-  const mode *chosen = modes[option->number];
+  const mode *chosen = &modes[option->number];
   if (r->mode != NULL && r->mode != chosen)
     cli_usage_error(c, "one report at a time: --%s or --%s", r->mode->name, chosen->name);
   r->mode = chosen;
@@ -59,9 +54,9 @@ static void take_mode(cli *c, request *r, const cli_option *option) {
 
 /* A mode is an option, so new ones need no line here but in the list above. */
 static void add_modes(cli *c, const cli_option *row) {
-  for (size_t i = 0; modes[i] != NULL; i++)
-    cli_add_option(c, &(cli_option){0, modes[i]->name, modes[i]->argument, modes[i]->help,
-                                    row->kind, .take = row->take, .number = i});
+  for (size_t i = 0; modes[i].name != NULL; i++)
+    cli_add_option(c, &(cli_option){0, modes[i].name, modes[i].argument, modes[i].help, row->kind,
+                                    .take = row->take, .number = i});
 }
 
 static const cli_option options[] = {
@@ -92,25 +87,24 @@ static const cli_tool tool = {
     "Example: heapprof --since 10s --leaks run.prof\n"
     "Exit status: 0 done, 1 no answer of --live-of, 2 wrong usage or failure.\n"};
 
-static void check_special(const cli *c, const mode *m) {
+/* What does not go together. */
+static void check(const cli *c, const request *r, const mode *m) {
   static const struct {
     unsigned takes;
     const char *name, *with;
   } all[] = {{TAKES_EVERY, "every", "--memprof or --live-of"},
              {TAKES_LEAK_ONLY, "leak-only", "--memprof"},
              {TAKES_ONCE, "once", "--live-of"}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if ((m->takes & all[i].takes) == 0 && cli_is_given(c, all[i].name))
-      cli_usage_error(c, "--%s goes with %s only", all[i].name, all[i].with);
-}
-
-/* What does not go together. */
-static void check(const cli *c, const request *r, const mode *m) {
-  if (!m->takes_moments && (cli_is_given(c, "since") || cli_is_given(c, "until")))
+  bool has_moments = cli_is_given(c, "since") || cli_is_given(c, "until");
+  if (has_moments && !(m->takes & TAKES_MOMENTS))
     cli_usage_error(c, "--%s goes with no --since or --until", m->name);
-  if (!m->takes_by && cli_is_given(c, "by")) cli_usage_error(c, "--%s goes with no --by", m->name);
-  if (c->json && m->has_no_json) cli_usage_error(c, "it is either --%s or --json", m->name);
-  check_special(c, m);
+  if (cli_is_given(c, "by") && !(m->takes & TAKES_BY))
+    cli_usage_error(c, "--%s goes with no --by", m->name);
+  if (c->json && !(m->takes & TAKES_JSON))
+    cli_usage_error(c, "it is either --%s or --json", m->name);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!(m->takes & all[i].takes) && cli_is_given(c, all[i].name))
+      cli_usage_error(c, "--%s goes with %s only", all[i].name, all[i].with);
   if (r->n_files < m->n_files)
     cli_usage_error(
         c, m->n_files > 1 ? "it takes the names of two profiles" : "which profile? Name the file");

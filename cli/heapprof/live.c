@@ -443,7 +443,7 @@ static int print_once(view *v) {
 
 /* }=================================================================================== */
 
-static int run(cli *c, const request *r) {
+int watch_live(cli *c, const request *r) {
   uint64_t every_ms = r->every_ns > 0 ? r->every_ns / 1000000 : 1000;
   view v = {.c = c, .process_id = r->argument, .every_ms = every_ms};
   int status = CLI_DONE;
@@ -462,9 +462,3 @@ static int run(cli *c, const request *r) {
   free_page(&v.page);
   return status;
 }
-
-const mode live_of_mode = {.name = "live-of",
-                           .argument = "PID",
-                           .help = "a running program: who allocates, and what lives",
-                           .takes = TAKES_EVERY | TAKES_ONCE,
-                           .run = run};

@@ -321,7 +321,7 @@ static void print_title(const layout *l) {
   putchar('\n');
 }
 
-static void print_lmprof(cli *c, const request *r, const lh_usage *usage) {
+void print_lmprof(cli *c, const request *r, const lh_usage *usage) {
   const lh_profile *profile = lh_usage_profile(usage);
   layout l = {.has_calls = lh_profile_about(profile)->has_calls};
   lh_calls_query query = {.c_functions = true, .growth = true};
@@ -339,9 +339,3 @@ static void print_lmprof(cli *c, const request *r, const lh_usage *usage) {
   end(&l);
   lh_usage_calls_free(&graph);
 }
-
-const mode lmprof_mode = {.name = "lmprof",
-                          .help = "lmprof's flat and call-graph profile",
-                          .n_files = 1,
-                          .has_no_json = true,
-                          .tell_counts = print_lmprof};
