@@ -158,42 +158,6 @@ void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
   if (s->id != LH_NO_OBJECT) (void)cli_answer(c, w, "stack", s->snapshot, r->file, &asked);
 }
 
-/* {=== JSON =========================================================================== */
-
-json_t *json_of_object(const lh_snapshot *snapshot, lh_id id) {
-  if (id == LH_ROOT) return cli_must(json_pack("{ss}", "class", "root"));
-  return cli_must(json_pack("{ss ss ss sI sI}", "address", lh_address_text(snapshot, id).text,
-                            "class", lh_class_name_of(snapshot, id), "type",
-                            lh_type_name(lh_type_of(snapshot, id)), "shallow_bytes",
-                            (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
-                            (json_int_t)lh_retained_bytes(snapshot, id)));
-}
-
-void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge) {
-  char *label = cli_must(lh_edge_text(snapshot, edge));
-  json_object_set_new(row, "edge", json_string(lh_edge_kind_name(edge->kind)));
-  json_object_set_new(row, "label", json_string(label));
-  lh_free(label);
-}
-
-void json_subject(cli_json *w, const subject *s) {
-  char *object = cli_must(lh_object_text(s->snapshot, s->id));
-  bool reachable = lh_is_reachable(s->snapshot, s->id);
-  cli_json_value(w, "object", json_string(object));
-  cli_json_value(w, "address", json_string(lh_address_text(s->snapshot, s->id).text));
-  cli_json_value(w, "class", json_string(lh_class_name_of(s->snapshot, s->id)));
-  cli_json_value(w, "type", json_string(lh_type_name(lh_type_of(s->snapshot, s->id))));
-  cli_json_value(w, "shallow_bytes", cli_json_size(lh_shallow_bytes(s->snapshot, s->id)));
-  cli_json_value(w, "retained_bytes", cli_json_size(lh_retained_bytes(s->snapshot, s->id)));
-  cli_json_value(w, "distance",
-                 reachable ? json_integer(lh_distance(s->snapshot, s->id)) : json_null());
-  cli_json_value(w, "matches", cli_json_size(s->found.matches));
-  cli_json_value(w, "reachable", json_boolean(reachable));
-  lh_free(object);
-}
-
-/* }=================================================================================== */
-
 /* {=== The questions ================================================================== */
 
 /* Text goes where the answer is expected; a graph of nothing is none, so there it is said aside. */
