@@ -92,7 +92,7 @@ static void tell_overview(cli *c, const request *r, const lh_usage *usage) {
 static void tell_unsettled(const cli *c, const request *r, const lh_usage *usage) {
   static const char *const bys[] = {"site", "function", "type", "file", "stack"};
   uint64_t until;
-  bool any = lh_live_bytes(&lh_usage_total(usage)->amounts) > 0;
+  bool any = lh_usage_total(usage)->all.live_bytes > 0;
   if (!any || !lh_usage_is_unsettled(usage, &until)) return;
   printf("\nWhat was allocated last may be garbage that no collection has freed yet");
   if (until == 0) {
@@ -156,7 +156,7 @@ static void print_site(const lh_sites *sites, lh_stack_id stack) {
 }
 
 /* A stack that is deeper begins with dots; what calls itself in circles is folded already. */
-static void print_stack(const lh_sites *sites, lh_stack_id stack, double bytes) {
+static void print_stack(const lh_sites *sites, lh_stack_id stack, uint64_t bytes) {
   lh_stack_id frames[MOST_FRAMES];
   size_t n = 0;
   lh_stack_id at = stack;
@@ -169,7 +169,7 @@ static void print_stack(const lh_sites *sites, lh_stack_id stack, double bytes) 
     print_site(sites, frames[--n]);
     if (n > 0) putchar(';');
   }
-  printf(" %.0f\n", bytes);
+  printf(" %" PRIu64 "\n", bytes);
 }
 
 static void print_stacks(cli *c, const request *r, const lh_usage *usage) {
@@ -181,7 +181,7 @@ static void print_stacks(cli *c, const request *r, const lh_usage *usage) {
   cli_check(c, code, r->files[0], &error);
   if (r->asked.has_limit && r->asked.limit != 0 && n > r->asked.limit) n = r->asked.limit;
   for (size_t i = 0; i < n; i++)
-    if (cli_has_room()) print_stack(sites, groups[i].stack, groups[i].ordered);
+    if (cli_has_room()) print_stack(sites, groups[i].stack, groups[i].ordered_bytes);
   lh_free(groups);
 }
 

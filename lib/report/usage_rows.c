@@ -37,7 +37,7 @@ static void put_file(lh_text *text, const lh_site *site) {
 
 /* What rows are by. */
 static void name_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_usage_told *told = row;
+  const lh_usage_group *told = row;
   lh_text text = {0};
   switch (report->request.by) {
     case LH_BY_TYPE: lh_text_string(&text, lh_types_name(told->type)); break;
@@ -84,19 +84,19 @@ LH_HEADING_OF(type_heading, report->request.by == LH_BY_TYPE ? NULL : "mostly")
 static void callers_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_request *request = &report->request;
   lh_keep_stack(report, request->usages[request->n_usages - 1],
-                ((const lh_usage_told *)row)->stack);
+                ((const lh_usage_group *)row)->stack);
   (void)cell;
 }
 
-LH_ITS(bool, was_freed, lh_usage_told, it->freed > 0)
+LH_ITS(bool, was_freed, lh_usage_group, it->freed > 0)
 
 /* A part of the ages is beyond what is told apart. */
 static bool has_most_age(const void *row) {
-  return was_freed(row) && ((const lh_usage_told *)row)->most_age_bytes != UINT64_MAX;
+  return was_freed(row) && ((const lh_usage_group *)row)->most_age_bytes != UINT64_MAX;
 }
 
 static const lh_site *site_of(const void *row) {
-  return ((const lh_usage_told *)row)->site;
+  return ((const lh_usage_group *)row)->site;
 }
 
 LH_CELL(source_of, void, lh_name_asked(cell, site_of(row)->source))
@@ -107,12 +107,12 @@ LH_CELL(first_line_of, void, cell->as.n = site_of(row)->first_line)
 LH_CELL(maker_of, void, cell->as.text = lh_maker_name(site_of(row)->maker))
 
 static void type_name_of(lh_report *report, const void *row, lh_cell *cell) {
-  uint8_t type = ((const lh_usage_told *)row)->type;
+  uint8_t type = ((const lh_usage_group *)row)->type;
   (void)report;
   cell->as.text = type == LH_EVENT_PART ? "part" : lh_type_name((lh_type)type);
 }
 
-#define ROW lh_usage_told
+#define ROW lh_usage_group
 const lh_column lh_usage_columns[] = {
     LH_BYTES("ordered_bytes", NULL, ordered_bytes, "by which the rows are in order",
              LH_HEADING(ordered_heading)),
@@ -165,43 +165,6 @@ const lh_column lh_usage_columns[] = {
                 LH_HEADING(name_heading)),
     LH_END};
 #undef ROW
-
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
-
-uint64_t lh_whole(double n) {
-  return n > 0 ? (uint64_t)(n + 0.5) : 0;
-}
-
-lh_usage_told lh_tell_group(const lh_usage *usage, const lh_usage_group *group) {
-  const lh_amounts *c = &group->amounts;
-  const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
-  return (lh_usage_told){
-      .stack = group->stack,
-      .type = group->type,
-      .site = lh_site_of_stack(sites, group->stack),
-      .ordered_bytes = lh_whole(group->ordered),
-      .allocated_bytes = lh_whole(lh_allocated_bytes(c)),
-      .error_bytes = lh_whole(lh_error_bytes(c)),
-      .allocations = lh_whole(c->made),
-      .objects = lh_whole(c->objects),
-      .resizes = lh_whole(c->resized),
-      .freed_bytes = lh_whole(c->freed_bytes),
-      .freed = lh_whole(c->freed),
-      .live_bytes = lh_whole(lh_live_bytes(c)),
-      .live = lh_whole(lh_live_blocks(c)),
-      .mean_age_bytes = c->freed > 0 ? lh_whole(c->ages_bytes / c->freed) : 0,
-      .most_age_bytes = lh_age_of_part(c, 0.9),
-      .soon_bytes = lh_whole(lh_freed_by_age(c, lh_first_collection_bytes(usage))),
-      .peak_bytes = lh_whole(c->peak_bytes)};
-}
-
-lh_usage_told *lh_tell_groups(const lh_usage *usage, const lh_usage_group *groups, size_t n) {
-  lh_usage_told *rows = lh_alloc(n + 1, sizeof *rows);
-  for (size_t i = 0; rows && i < n; i++) rows[i] = lh_tell_group(usage, &groups[i]);
-  return rows;
-}
 
 /* }=================================================================================== */
 

@@ -17,7 +17,7 @@ double lh_live_bytes(const lh_amounts *amounts) {
   return bytes > 0 ? bytes : 0;
 }
 
-double lh_live_blocks(const lh_amounts *amounts) {
+static double live_blocks(const lh_amounts *amounts) {
   double blocks = amounts->made + amounts->resized - amounts->replaced - amounts->freed;
   return blocks > 0 ? blocks : 0;
 }
@@ -30,7 +30,7 @@ static double root_of(double square) {
   return root;
 }
 
-double lh_error_bytes(const lh_amounts *amounts) {
+static double error_bytes(const lh_amounts *amounts) {
   return amounts->variance > 0 ? 1.96 * root_of(amounts->variance) : 0;
 }
 
@@ -40,14 +40,14 @@ unsigned lh_age_class(uint64_t age_bytes) {
   return i;
 }
 
-double lh_freed_by_age(const lh_amounts *amounts, uint64_t age_bytes) {
+static double freed_by_age(const lh_amounts *amounts, uint64_t age_bytes) {
   unsigned last = lh_age_class(age_bytes);
   double bytes = 0;
   for (unsigned i = 0; amounts->deaths && i <= last; i++) bytes += amounts->deaths[i];
   return bytes;
 }
 
-uint64_t lh_age_of_part(const lh_amounts *amounts, double part) {
+static uint64_t age_of_part(const lh_amounts *amounts, double part) {
   double bytes = 0;
   if (amounts->freed_bytes <= 0) return 0;
   for (unsigned i = 0; i < LH_PROFILE_AGES - 1; i++) {
@@ -55,6 +55,36 @@ uint64_t lh_age_of_part(const lh_amounts *amounts, double part) {
     if (bytes >= part * amounts->freed_bytes) return (uint64_t)4096 << i;
   }
   return UINT64_MAX;
+}
+
+double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts) {
+  switch (order) {
+    case LH_MOST_LIVE: return lh_live_bytes(amounts);
+    case LH_MOST_AT_PEAK: return amounts->peak_bytes;
+    case LH_MOST_SOON_DEAD: return freed_by_age(amounts, lh_first_collection_bytes(usage));
+    default: return lh_allocated_bytes(amounts);
+  }
+}
+
+static uint64_t whole(double n) {
+  return n > 0 ? (uint64_t)(n + 0.5) : 0;
+}
+
+lh_usage_group lh_rounded_amounts(const lh_usage *usage, const lh_amounts *c) {
+  return (lh_usage_group){.allocated_bytes = whole(lh_allocated_bytes(c)),
+                          .error_bytes = whole(error_bytes(c)),
+                          .allocations = whole(c->made),
+                          .objects = whole(c->objects),
+                          .resizes = whole(c->resized),
+                          .freed_bytes = whole(c->freed_bytes),
+                          .freed = whole(c->freed),
+                          .live_bytes = whole(lh_live_bytes(c)),
+                          .live = whole(live_blocks(c)),
+                          .mean_age_bytes = c->freed > 0 ? whole(c->ages_bytes / c->freed) : 0,
+                          .most_age_bytes = age_of_part(c, 0.9),
+                          .soon_bytes = whole(freed_by_age(c, lh_first_collection_bytes(usage))),
+                          .peak_bytes = whole(c->peak_bytes),
+                          .samples = whole(c->samples)};
 }
 
 /* The fields before the last are numbers of one type. */

@@ -351,15 +351,16 @@ static void finish_rows(lh_usage *usage) {
 static void add_up(lh_usage *usage) {
   const lh_sites *sites = lh_profile_sites(usage->profile);
   lh_usage_totals *totals = &usage->totals;
-  double unattributed = 0;
-  totals->amounts.deaths = usage->deaths;
+  double unattributed = 0, deaths[LH_PROFILE_AGES] = {0};
+  lh_amounts all = {.deaths = deaths};
   for (size_t i = 0; i < usage->n; i++) {
     const lh_usage_row *row = &usage->rows[i];
-    lh_add_amounts(&totals->amounts, &row->amounts);
-    lh_add_deaths(usage->deaths, &row->amounts);
+    lh_add_amounts(&all, &row->amounts);
+    lh_add_deaths(deaths, &row->amounts);
     if (is_unattributed(sites, row->stack)) unattributed += lh_allocated_bytes(&row->amounts);
   }
   totals->unattributed_bytes = (uint64_t)unattributed;
+  totals->all = lh_rounded_amounts(usage, &all);
 }
 
 int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *query,

@@ -18,6 +18,24 @@
 #include "luaheap_usage.h"
 #include "name/map.h"
 
+/* Of a stack and type, or of several. Sampled: estimates, hence no integers. A block that is
+** resized is made anew: it is `replaced` at the stack where it was, and `resized` at the one that
+** did it. */
+typedef struct lh_amounts {
+  double objects;          /* new ones */
+  double made, made_bytes; /* new blocks: objects, and the parts that they own */
+  double resized, resized_bytes;
+  double replaced, replaced_bytes;
+  double freed, freed_bytes;
+  double ages_bytes; /* of all that were freed, added up */
+  double peak_bytes; /* alive when the heap was biggest */
+  double samples;    /* so many events stand behind what was made and resized */
+  double variance;   /* of allocated bytes */
+  const double
+      *deaths; /* LH_PROFILE_AGES: bytes that were freed at an age of 4 KB << i at most; the
+                           last: of any other. NULL: none */
+} lh_amounts;
+
 /* Bytes by age, LH_PROFILE_AGES sums each, of those that have any: most rows of a file that was
 ** made to have many have none. They may move as long as more come. */
 typedef struct lh_ages {
@@ -41,7 +59,6 @@ struct lh_usage {
   lh_usage_row *rows;
   size_t n, capacity;
   lh_ages ages;
-  double deaths[LH_PROFILE_AGES]; /* of all */
   lh_usage_totals totals;
   bool is_begun; /* one of the moments has come */
   /* Bytes that had been allocated when the replay ended, and when the interval began and ended. */
@@ -49,6 +66,13 @@ struct lh_usage {
 };
 
 /* {=== amounts.c ====================================================================== */
+
+double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
+double lh_live_bytes(const lh_amounts *amounts);      /* and neither replaced nor freed */
+double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
+
+/* Rounded, as they are told. */
+lh_usage_group lh_rounded_amounts(const lh_usage *usage, const lh_amounts *amounts);
 
 /* All but deaths. */
 void lh_add_amounts(lh_amounts *to, const lh_amounts *from);
