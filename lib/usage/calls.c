@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "name/site_text.h"
-#include "tally.h"
 #include "usage.h"
 
 typedef struct node {

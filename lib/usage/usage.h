@@ -2,12 +2,14 @@
 ** usage.h - what the files share that tell what is in a profile:
 **
 **     usage.c     counts by stack and type, over an interval; the peak
-**     amounts.c   what follows from them
 **     groups.c    the same by site, function, type, file or stack
 **     calls.c     who called whom
 **     stacks.c    the stacks as a tree, as much of it as there is room for
 **     advice.c    what could be allocated less
 **     changes.c   two profiles compared
+**     tally.c     events counted by type and by size
+**     lines.c     and by line
+**     timeline.c  over time, by site
 **
 ** Private to the library.
 */
@@ -65,7 +67,7 @@ struct lh_usage {
   uint64_t clock_bytes, begin_bytes, end_bytes;
 };
 
-/* {=== amounts.c ====================================================================== */
+/* {=== usage.c ======================================================================== */
 
 double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
 double lh_live_bytes(const lh_amounts *amounts);      /* and neither replaced nor freed */
@@ -105,5 +107,54 @@ typedef struct lh_site_groups {
 /* The group of a stack's site: 0, 1, 2 ... in the order in which they are asked for. */
 uint32_t lh_group_of_site(lh_site_groups *groups, const lh_sites *sites, lh_stack_id stack);
 void lh_site_groups_free(lh_site_groups *groups);
+
+/* {=== Events in their order: lines.c, timeline.c, tally.c ============================ */
+
+/* Whole numbers, which may sink below zero in between, and apart from them what samples stand for:
+** a double has no more than 53 bits. */
+typedef struct lh_sum {
+  uint64_t whole;
+  double part;
+} lh_sum;
+
+static inline void lh_sum_add(lh_sum *sum, uint64_t n, double weight) {
+  if (weight == 1.0)
+    sum->whole += n;
+  else
+    sum->part += (double)n * weight;
+}
+
+static inline void lh_sum_subtract(lh_sum *sum, uint64_t n, double weight) {
+  if (weight == 1.0)
+    sum->whole -= n;
+  else
+    sum->part -= (double)n * weight;
+}
+
+/* Rounded; and what a file makes negative, or more than there can be, at that limit. */
+int64_t lh_sum_signed(const lh_sum *sum);
+uint64_t lh_sum_of(const lh_sum *sum);
+
+/* The lines of all sites, lines[0] being that of what has no Lua function; and the line of each
+** stack, 0 of stack 0. */
+typedef struct lh_line_keys {
+  lh_line *lines;
+  size_t n_lines;
+  uint32_t *of_stack;
+} lh_line_keys;
+
+int lh_line_keys_make(const lh_sites *sites, lh_line_keys *keys, lh_error *error);
+void lh_line_keys_free(lh_line_keys *keys);
+
+/* By source and line. */
+int lh_compare_lines(const lh_line *a, const lh_line *b);
+
+/* Replays `profile`, which is no aggregate, of `what` the caller makes a tally; when `see` stops
+** because memory ran out, *failed is set. */
+int lh_tally_events(lh_profile *profile, const char *what,
+                    bool (*see)(const lh_event *event, void *data), void *data, const bool *failed,
+                    lh_error *error);
+
+/* }=================================================================================== */
 
 #endif
