@@ -15,19 +15,15 @@ typedef struct found {
 /* {=== Columns ======================================================================== */
 
 /* The later one, where it is there. */
-static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_usage_change *c = row;
-  unsigned side = c->stacks[1] != 0;
-  cell->as.text =
-      lh_keep_text(report, lh_site_of_stack_text(report->request.usages[side], c->stacks[side]));
+static unsigned side_of(const lh_usage_change *c) {
+  return c->stacks[1] != 0;
 }
 
-static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_usage_change *c = row;
-  unsigned side = c->stacks[1] != 0;
-  lh_keep_stack(report, report->request.usages[side], c->stacks[side]);
-  (void)cell;
-}
+LH_CELL(stack_of, lh_usage_change,
+        lh_keep_stack(report, report->request.usages[side_of(it)], it->stacks[side_of(it)]))
+LH_MADE_TEXT(site_of, lh_usage_change,
+             lh_stack_text(lh_profile_sites(lh_usage_profile(report->request.usages[side_of(it)])),
+                           it->stacks[side_of(it)], 0))
 
 static double more_in(const lh_usage_change *c) {
   return (double)c->allocated_bytes[1] - (double)c->allocated_bytes[0];

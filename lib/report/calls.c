@@ -3,7 +3,6 @@
 ** and with all that it called, its callers and what it called; and the stacks as a tree, down to
 ** the branches that matter.
 */
-#include "name/site_text.h"
 #include "report/usage_rows.h"
 
 /* A branch is told that has this part of all bytes. */
@@ -16,22 +15,8 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static const lh_sites *sites_of(const lh_report *report) {
-  return lh_profile_sites(lh_usage_profile(report->request.usages[0]));
-}
-
-static void tell_function(lh_report *report, lh_stack_id stack, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_function_text(lh_site_of_stack(sites_of(report), stack)));
-}
-
-LH_CELL(function_of, lh_function_usage, tell_function(report, it->stack, cell))
-LH_CELL(caller_of, lh_call_usage, tell_function(report, it->caller, cell))
-LH_CELL(called_of, lh_call_usage, tell_function(report, it->called, cell))
-LH_MADE_TEXT(branch_site_of, lh_stack_branch,
-             lh_site_text(lh_site_of_stack(sites_of(report), it->stack)))
 LH_HEADING_OF(calls_heading,
-              lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_calls ? "calls"
-                                                                                       : NULL)
+              lh_profile_about(lh_usage_profile(lh_usage_of(report)))->has_calls ? "calls" : NULL)
 LH_HEADING_OF(tail_calls_heading, calls_heading(report) ? "tail calls" : NULL)
 LH_HEADING_OF(per_call_heading, calls_heading(report) ? "per call" : NULL)
 LH_ITS(bool, has_been_called, lh_function_usage, it->calls > 0)
@@ -47,10 +32,12 @@ LH_CELL(per_call_of, lh_function_usage, cell->as.n = it->total_bytes / it->calls
 /* clang-format on */
 static const lh_table caller =
     LH_TABLE_OF("heap.caller", "caller", "callers",
-                LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, caller_of, "as above"), CALL_COLUMNS);
+                LH_OF("function", NULL, LH_COLUMN_TEXT, caller, lh_cell_stack_function, "as above"),
+                CALL_COLUMNS);
 static const lh_table called =
     LH_TABLE_OF("heap.called", "function", "functions",
-                LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, called_of, "as above"), CALL_COLUMNS);
+                LH_OF("function", NULL, LH_COLUMN_TEXT, called, lh_cell_stack_function, "as above"),
+                CALL_COLUMNS);
 #undef ROW
 
 #define ROW lh_function_usage
@@ -72,8 +59,8 @@ static const lh_table function = LH_TABLE_OF(
     LH_FLAG("constant", is_constant, "all calls returned the very same values"),
     LH_ROWS("callers", callers, n_callers, &caller, "who called it"),
     LH_ROWS("called", called, n_called, &called, "what it called"),
-    LH_COMPUTED("function", "function", LH_COLUMN_TEXT, function_of,
-                "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
+    LH_OF("function", "function", LH_COLUMN_TEXT, stack, lh_cell_stack_function,
+          "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
 #undef ROW
 
 LH_ITS(uint32_t, depth_of, lh_stack_branch, it->depth)
@@ -85,7 +72,7 @@ static const lh_table branch = LH_TABLE_WITH(
     LH_SHARE("share", total_bytes),
     LH_BYTES("self_bytes", "self", self_bytes, "that were allocated there"),
     LH_COUNT("depth", NULL, depth, "how many callers it has"),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, branch_site_of, "where it stood"));
+    LH_OF("site", "site", LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where it stood"));
 #undef ROW
 
 #define ROW found
@@ -107,7 +94,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_say(t, LH_BOLD, "Functions, with all that they called%s", gap);
   lh_tell_table(t, report, &function, f->calls.functions, f->calls.n_functions,
                 f->calls.n_functions);
-  if (!lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_stacks) {
+  if (!lh_profile_about(lh_usage_profile(lh_usage_of(report)))->has_stacks) {
     lh_say(t, LH_PLAIN, "\nThe profile has no stacks: heap.track{stacks = true} records them");
     return;
   }
