@@ -7,7 +7,6 @@
 **     open.c      a snapshot, opened and analysed, and what to say about one object of it
 **     text.c      names as a terminal and a shell take them
 **     table.c     aligned columns, printed as the rows come once there are many
-**     tree.c      the lines of a tree beside the text of its rows
 **     report.c    an answer of the library, as text or JSON
 **     json.c      JSON written as it is made, with jansson: a million rows need no memory
 **
@@ -190,10 +189,8 @@ void *cli_must(void *result);
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);
 
-typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_FAINT, CLI_ALARM } cli_style;
-
 /* Escape sequences on stdout, empty without colours. */
-const char *cli_style_on(const cli *c, cli_style style);
+const char *cli_style_on(const cli *c, lh_style style);
 const char *cli_style_off(const cli *c);
 
 /* Shows on a terminal what takes so long, in place of what was shown before; NULL: nothing. */
@@ -257,26 +254,13 @@ typedef struct cli_table cli_table;
 /* Rows are copied. They may be printed as they come, so what stands above the table is printed
 ** before the first. cli_table_print prints what is left and frees the table. */
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
-void cli_table_row(cli_table *table, const char *const *cells, cli_style style);
+void cli_table_row(cli_table *table, const char *const *cells, lh_style style);
 void cli_table_below(cli_table *table, const char *line); /* under the row that was last added */
 void cli_table_print(cli_table *table);
 
 /* Is stdout a terminal on which there is room only for the columns that matter most? */
 bool cli_is_narrow(const cli *c);
 void cli_table_free(cli_table *table); /* in place of printing it */
-
-/* The lines that join the rows of a tree in preorder. */
-typedef struct cli_tree {
-  uint32_t *depths; /* of each row, for the caller to fill after cli_tree_begin */
-  size_t n;
-  bool *more, *follows;
-} cli_tree;
-
-/* cli_tree_line: the text of a row with its lines in front, freed by free; for one row after the
-** other. */
-void cli_tree_begin(cli_tree *tree, size_t n);
-char *cli_tree_line(const cli *c, cli_tree *tree, size_t at, const char *text);
-void cli_tree_end(cli_tree *tree);
 
 /* }=================================================================================== */
 

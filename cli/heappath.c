@@ -169,11 +169,11 @@ static void answer_garbage(cli *c, const request *r, const subject *s) {
             s->text);
   if (r->format != FORMAT_TEXT) return;
   if (s->only_ignored)
-    printf("%sonly what is ignored keeps it alive:%s %s\n", cli_style_on(c, CLI_BOLD),
+    printf("%sonly what is ignored keeps it alive:%s %s\n", cli_style_on(c, LH_BOLD),
            cli_style_off(c), s->text);
   else
     printf("%snothing keeps it alive:%s %s is garbage that was not yet collected\n",
-           cli_style_on(c, CLI_BOLD), cli_style_off(c), s->text);
+           cli_style_on(c, LH_BOLD), cli_style_off(c), s->text);
   subject single = *s;
   single.found.matches = 1;
   tell_asked(c, NULL, r, &single);

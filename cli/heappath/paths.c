@@ -143,7 +143,7 @@ static void print_independent(cli *c, const subject *s, const lh_independent *fo
     const char *cells[] = {n_steps.text, text};
     snprintf(text, size, n_alike > 1 ? "%s (%s that read the same)" : "%s", texts[i],
              lh_count_text(n_alike).text);
-    if (n_alike > 0) cli_table_row(table, cells, CLI_PLAIN);
+    if (n_alike > 0) cli_table_row(table, cells, LH_PLAIN);
     free(text);
   }
   for (size_t i = first; i < found->n; i++) lh_free(texts[i]);
@@ -247,7 +247,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
   for (size_t i = 0; i < n_paths; i++) {
     bool folded = paths[i].n_steps > LH_LONG_PATH;
     char *text = cli_must(lh_whole_path_text(s->snapshot, &paths[i], folded));
-    printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
+    printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, LH_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
     if (i == 0) tell_asked(c, NULL, r, s);

@@ -196,7 +196,7 @@ static void print_rows(cli *c, const page *p, const char *heading, const rows *l
     lh_number freed = size_rate(c, p, now->freed_bytes, before->freed_bytes);
     cli_table_row(
         table, (const char *[]){live.text, share.text, blocks.text, made.text, freed.text, r->name},
-        CLI_PLAIN);
+        LH_PLAIN);
   }
   cli_table_print(table);
 }
@@ -205,7 +205,7 @@ static void print_rows(cli *c, const page *p, const char *heading, const rows *l
 static void print_page(cli *c, const page *p, size_t most, const char *state) {
   const counts *now = &p->all.now, *before = &p->all.before;
   printf("%s%s live in %s, allocated since tracking began; at most %s%s\n",
-         cli_style_on(c, CLI_BOLD), lh_size_text(live_bytes(now), c->exact_bytes).text,
+         cli_style_on(c, LH_BOLD), lh_size_text(live_bytes(now), c->exact_bytes).text,
          lh_count_of(live_blocks(now), "block", "blocks").text,
          lh_size_text(p->peak_bytes, c->exact_bytes).text, cli_style_off(c));
   printf("%s allocated in %s blocks/s, %s freed%s\n",
@@ -213,7 +213,7 @@ static void print_page(cli *c, const page *p, size_t most, const char *state) {
          lh_count_text(rate(p, now->allocated, before->allocated)).text,
          size_rate(c, p, now->freed_bytes, before->freed_bytes).text,
          p->is_first ? ", on average" : "");
-  printf("%s%s, tracked for %" PRIu64 " s%s%s%s\n\n", cli_style_on(c, CLI_FAINT), p->program,
+  printf("%s%s, tracked for %" PRIu64 " s%s%s%s\n\n", cli_style_on(c, LH_FAINT), p->program,
          p->duration_ns / 1000000000, state != NULL ? "; " : "", state != NULL ? state : "",
          cli_style_off(c));
   print_rows(c, p, "type", &p->types, SIZE_MAX);
@@ -374,7 +374,7 @@ static void show(view *v) {
   else
     puts("waiting: a program answers when it allocates");
   printf("\n%sspace: stand still   n: next page   p: make the program wait   q: end%s",
-         cli_style_on(v->c, CLI_FAINT), cli_style_off(v->c));
+         cli_style_on(v->c, LH_FAINT), cli_style_off(v->c));
   fflush(stdout);
 }
 
