@@ -129,10 +129,9 @@ int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
 /* ==== 3. Calls ====================================================================== */
 
 typedef struct lh_calls_query {
-  uint32_t least_part; /* branches: with at least 1 / least_part of all bytes; 0: none */
-  bool c_functions;    /* are functions of their own, which the Lua functions of their sites called;
+  bool c_functions; /* are functions of their own, which the Lua functions of their sites called;
                           else what they allocate is of these */
-  bool growth;         /* of a block that is resized counts by how much it grew; else all of it */
+  bool growth;      /* of a block that is resized counts by how much it grew; else all of it */
 } lh_calls_query;
 
 /* From one function to another; each is told by a stack whose site is in it. */
@@ -158,19 +157,10 @@ typedef struct lh_function_usage {
   size_t n_callers, n_called;
 } lh_function_usage;
 
-/* A stack, as a branch of the tree of all. */
-typedef struct lh_stack_branch {
-  lh_stack_id stack;
-  uint32_t depth;
-  uint64_t self_bytes, total_bytes;
-} lh_stack_branch;
-
 typedef struct lh_usage_calls {
   uint64_t bytes;
   lh_function_usage *functions; /* with most bytes in total first */
   size_t n_functions;
-  lh_stack_branch *branches; /* in preorder, most bytes first; those with at least a part of all */
-  size_t n_branches;
   lh_call_usage *calls[2]; /* private */
 } lh_usage_calls;
 

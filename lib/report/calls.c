@@ -10,6 +10,8 @@ enum { LEAST_PART = 100 };
 
 typedef struct found {
   lh_usage_calls calls;
+  lh_usage_stack *branches;
+  size_t n_branches;
   bool has_calls;
 } found;
 
@@ -63,9 +65,9 @@ static const lh_table function = LH_TABLE_OF(
           "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
 #undef ROW
 
-LH_ITS(uint32_t, depth_of, lh_stack_branch, it->depth)
+LH_ITS(uint32_t, depth_of, lh_usage_stack, it->depth)
 
-#define ROW lh_stack_branch
+#define ROW lh_usage_stack
 static const lh_table branch = LH_TABLE_WITH(
     (.depth = depth_of), "heap.branch", "branch", "branches",
     LH_BYTES("total_bytes", "total", total_bytes, "that were allocated there and below"),
@@ -82,7 +84,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COUNT("total_functions", NULL, calls.n_functions, "how many there are, listed or not"),
     LH_ROWS("functions", calls.functions, calls.n_functions, &function,
             "those with most bytes in total first", LH_LIMITED),
-    LH_ROWS("branches", calls.branches, calls.n_branches, &branch,
+    LH_ROWS("branches", branches, n_branches, &branch,
             "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"));
 #undef ROW
 
@@ -99,19 +101,36 @@ static void tell(lh_teller *t, lh_report *report) {
     return;
   }
   lh_say(t, LH_BOLD, "\nStacks with at least 1%% of all bytes%s", gap);
-  lh_tell_table(t, report, &branch, f->calls.branches, f->calls.n_branches, f->calls.n_branches);
+  lh_tell_table(t, report, &branch, f->branches, f->n_branches, f->n_branches);
 }
 
 LH_ITS(uint64_t, whole_of, found, it->calls.bytes)
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
-  (void)snapshot;
-  f->has_calls = lh_profile_about(lh_usage_profile(request->usages[0]))->has_calls;
-  return lh_usage_calls_find(request->usages[0], &(lh_calls_query){.least_part = LEAST_PART},
-                             &f->calls, error);
+static int find_branches(found *f, const lh_usage *usage, lh_error *error) {
+  lh_usage_stack *all;
+  size_t n;
+  int code = lh_usage_stacks(usage, LH_MOST_ALLOCATED, 0, &all, &n, error);
+  f->branches = all;
+  for (size_t i = 0; code == LH_OK && i < n; i++)
+    if (all[i].stack != 0 && all[i].total_bytes >= f->calls.bytes / LEAST_PART)
+      all[f->n_branches++] = all[i];
+  return code;
 }
 
-LH_FREED_BY(found, lh_usage_calls_free(&it->calls))
+static void let_go(void *out) {
+  lh_usage_calls_free(&((found *)out)->calls);
+  lh_free(((found *)out)->branches);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  const lh_usage *usage = request->usages[0];
+  found *f = out;
+  (void)snapshot;
+  f->has_calls = lh_profile_about(lh_usage_profile(usage))->has_calls;
+  int code = lh_usage_calls_find(usage, &(lh_calls_query){0}, &f->calls, error);
+  if (code == LH_OK) code = find_branches(f, usage, error);
+  if (code != LH_OK) let_go(f);
+  return code;
+}
 
 LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);
