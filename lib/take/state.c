@@ -10,8 +10,6 @@
 
 #include "track/track.h"
 
-extern const char lua_ident[] __attribute__((weak)); /* the host may hide it */
-
 static const char registry_key = 0;
 
 void *lh_test_own(lua_State *L, int index, const void *tag) {

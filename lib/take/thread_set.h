@@ -14,10 +14,10 @@
 #ifndef LUAHEAP_THREAD_SET_H
 #define LUAHEAP_THREAD_SET_H
 
-#include <lua.h>
 #include <stdatomic.h>
 
 #include "base.h"
+#include "weak_lua.h"
 
 typedef struct lh_thread_slots lh_thread_slots;
 

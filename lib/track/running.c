@@ -21,18 +21,6 @@
 ** coroutine.resume, coroutine.close and what coroutine.wrap returns; os.exit may close the state,
 ** and `warn` calls a function of the host. */
 
-#pragma weak luaopen_base
-#pragma weak luaopen_coroutine
-#pragma weak luaopen_debug
-#pragma weak luaopen_io
-#pragma weak luaopen_math
-#pragma weak luaopen_os
-#pragma weak luaopen_package
-#pragma weak luaopen_string
-#pragma weak luaopen_table
-#pragma weak luaopen_utf8
-#include <lualib.h>
-
 static const void **slot_of_function(lh_functions *set, const void *function) {
   size_t place = ((uintptr_t)function >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 54;
   while (set->slots[place] && set->slots[place] != function) {

@@ -90,8 +90,6 @@ static void forget_at_exit(lh_recorder *r) {
 
 /* }=================================================================================== */
 
-#pragma weak luaL_newstate
-
 static const char registry_key = 0;
 
 /* The content of our userdata. */
