@@ -5,7 +5,7 @@
 ** stacks 5.3), in some 5 ns. A full buffer is a block of the file, and so is one of which a part is
 ** older than a second: who is killed loses no more. The time is looked at after each KB of events.
 ** Definitions of sites and stacks are fetched when an event names a stack that was not there before
-** (lh_stacks_define).
+** (lh_definitions_write).
 **
 ** An aggregate (profile_counts.c) has a row of counters for each stack and type instead, which
 ** takes some 15 ns an event, and is written anew each ten seconds and at the end. So it is what a
@@ -29,8 +29,7 @@
 #include "track/calls.h"
 #include "track/stacks.h"
 
-/* `define` is lh_stacks_define, and `counts` is lh_calls_counts: these parts are asked, and know
-** nothing of profiles. */
+/* `counts` is lh_calls_counts. */
 typedef struct lh_profile_options {
   const char *path;  /* NULL: none, for a watcher only */
   bool is_aggregate; /* counts instead of events */
@@ -39,8 +38,7 @@ typedef struct lh_profile_options {
   uint64_t sample_bytes; /* 0: every allocation is recorded */
   uint64_t state_id, start_bytes;
   const char *release;
-  const lh_stacks *stacks;
-  void (*define)(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put, void *payload);
+  const lh_definitions *definitions;
   const lh_calls *calls; /* NULL: no time is taken */
   lh_call_counts (*counts)(const lh_calls *calls, lh_stack_id stack);
 } lh_profile_options;

@@ -86,7 +86,7 @@ static void put_definition(const void *data, uint64_t n, void *payload) {
 
 void lh_profile_blocks_define(lh_profile_blocks *to, const lh_profile_out *out,
                               lh_defined *defined) {
-  out->options.define(out->options.stacks, defined, put_definition, to);
+  lh_definitions_write(out->options.definitions, defined, put_definition, to);
 }
 
 void lh_table_begin(lh_profile_blocks *to, unsigned kind) {

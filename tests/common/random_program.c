@@ -106,18 +106,13 @@ void run(program *p, lh_profile_out *out, size_t n) {
   }
 }
 
-static void define(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put, void *payload) {
-  lh_definitions_write((const lh_definitions *)(const void *)stacks, defined, put, payload);
-}
-
 lh_profile_options options_of(const program *p, const char *path) {
   return (lh_profile_options){.path = path,
                               .has_stacks = true,
                               .state_id = 42,
                               .start_bytes = 20000,
                               .release = "5.4.4",
-                              .stacks = (const lh_stacks *)(const void *)&p->definitions,
-                              .define = define};
+                              .definitions = &p->definitions};
 }
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
