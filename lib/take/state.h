@@ -35,8 +35,8 @@ typedef struct lh_state {
 ** change, the content of userdata is not. */
 void *lh_test_own(lua_State *L, int index, const void *tag);
 
-/* The same of what the registry has under `tag`, which is pushed (one stack slot). NULL, and nothing
-** pushed, when there is none, L has no stack left, or another value was put in the place of ours. */
+/* The same of what the registry has under `tag`, which is pushed (one stack slot). NULL, and
+** nothing pushed: there is none, L has no stack left, or another value was put in its place. */
 void *lh_push_own(lua_State *L, const void *tag);
 
 /* A userdata in the registry that leads to a watcher or a recorder. */

@@ -1,5 +1,5 @@
 /*
-** thread_set.h - a set of threads of one Lua state, by address.
+** thread_set.h - a set of threads of one Lua state, by address; and of C functions.
 **
 ** The API has no way to ask which coroutine runs, and the collector's lists must not be walked from
 ** a signal handler or for each allocation (10 million objects would take a second). But Lua tells

@@ -257,7 +257,7 @@ void lh_watch_reap(lh_watcher *watcher);
 /* Reports those that have not, and forgets all. */
 void lh_watch_leave_jobs(lh_watcher *watcher);
 
-/* Reports that the signal does not come through: the host blocks it, or has set a handler of its own
+/* Reports that the signal does not come through: the host blocks it, or has a handler of its own
 ** for it. */
 void lh_watch_tell_unheard(lh_watcher *watcher, bool is_blocked);
 

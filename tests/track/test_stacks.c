@@ -365,8 +365,8 @@ static void forgets_code_that_is_freed(void **state) {
     tracked_assert(t, expected);
     assert_int_equal(tracked_made(t, expected), 3); /* two tables, and what one has in it */
   }
-  assert_true(t->r.stacks->lookup.n_keys < 100);
-  assert_true(t->r.stacks->lookup.protos.n < 100);
+  assert_true(t->r.stacks->lookup.key_index.n_handed_out < 100);
+  assert_true(t->r.stacks->lookup.protos.index.n_handed_out < 100);
   tracked_free(t);
 }
 
