@@ -211,7 +211,7 @@ static void print_row(cli_table *table, const cli *c, size_t number, const lh_fo
   cli_table_row(table,
                 (const char *[]){n.text, bytes.text, state->release,
                                  state->has_luaheap ? "loaded" : "no", script},
-                CLI_PLAIN);
+                LH_PLAIN);
   lh_free(script);
 }
 
@@ -222,7 +222,7 @@ static void print_states(const subject *s) {
                                        {"luaheap", CLI_LEFT},
                                        {"script", CLI_WRAP}};
   char *program = cli_escape(s->info.program), *file = unused_name("a");
-  printf("%s%s in %s: %s%s\n\n", cli_style_on(s->c, CLI_BOLD),
+  printf("%s%s in %s: %s%s\n\n", cli_style_on(s->c, LH_BOLD),
          lh_count_of(s->n_states, "Lua state", "Lua states").text, s->shown, program,
          cli_style_off(s->c));
   cli_table *table = cli_table_new(s->c, columns, sizeof columns / sizeof *columns);

@@ -49,7 +49,7 @@ static void print_stillness(const subject *s, const lh_outside_told *told) {
 static void print_size(const subject *s, const shot *taken) {
   const lh_taken *is = &taken->done.taken;
   char *path = cli_escape(taken->path);
-  printf("%s%s: %s, %s%s", cli_style_on(s->c, CLI_BOLD), path,
+  printf("%s%s: %s, %s%s", cli_style_on(s->c, LH_BOLD), path,
          lh_count_of(is->objects, "object", "objects").text,
          lh_size_text(is->bytes, s->c->exact_bytes).text, cli_style_off(s->c));
   lh_free(path);
