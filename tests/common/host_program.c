@@ -11,12 +11,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+/* It has the layout of memory that programs have, and not the one by which this process stays out of
+** their way (lh_make_way). */
 static void run(const char *name, const char *argument, int out) {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -24,6 +27,8 @@ static void run(const char *name, const char *argument, int out) {
   char *own = strrchr(path, '/');
   if (!own || own + 1 + strlen(name) >= path + sizeof path) _exit(1);
   memcpy(own + 1, name, strlen(name) + 1);
+  int layout = personality(0xffffffff);
+  if (layout != -1) (void)personality((unsigned long)layout & ~(unsigned long)ADDR_COMPAT_LAYOUT);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   (void)dup2(out, STDOUT_FILENO);
