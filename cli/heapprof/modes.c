@@ -90,7 +90,6 @@ static void tell_overview(cli *c, const request *r, const lh_usage *usage) {
 
 /* Garbage that waits for the collector is never freed either, and no leak. */
 static void tell_unsettled(const cli *c, const request *r, const lh_usage *usage) {
-  static const char *const bys[] = {"site", "function", "type", "file", "stack"};
   uint64_t until;
   bool any = lh_usage_total(usage)->all.live_bytes > 0;
   if (!any || !lh_usage_is_unsettled(usage, &until)) return;
@@ -102,8 +101,9 @@ static void tell_unsettled(const cli *c, const request *r, const lh_usage *usage
   char *file = cli_shell_word(r->files[0]);
   bool by = cli_is_given(c, "by");
   printf(". Without that:\n    heapprof --leaks%s%s%s%s --until %" PRIu64 "KB %s%s\n",
-         by ? " --by " : "", by ? bys[r->asked.by] : "", r->since != NULL ? " --since " : "",
-         r->since != NULL ? r->since : "", until >> 10, *file == '-' ? "-- " : "", file);
+         by ? " --by " : "", by ? lh_usage_by_name(r->asked.by) : "",
+         r->since != NULL ? " --since " : "", r->since != NULL ? r->since : "", until >> 10,
+         *file == '-' ? "-- " : "", file);
   free(file);
 }
 

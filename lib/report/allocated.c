@@ -10,13 +10,11 @@
 LH_MADE_TEXT(site_of, lh_allocated,
              lh_stack_text(lh_snapshot_sites(report->snapshot), it->stack, 0))
 
-/* The site, then its callers. */
-static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_sites *sites = lh_snapshot_sites(report->snapshot);
-  const lh_allocated *a = row;
-  lh_stack_id stack = a->stack;
-  (void)cell;
-  for (uint32_t i = 0; stack != 0 && i <= a->callers; i++) {
+LH_CELL(stack_of, lh_allocated,
+        lh_keep_stack(report, lh_snapshot_sites(report->snapshot), it->stack, it->callers))
+
+void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers) {
+  for (uint32_t i = 0; stack != 0 && stack <= lh_n_stacks(sites) && i <= callers; i++) {
     (void)lh_keep_text(report, lh_stack_text(sites, stack, 0));
     stack = lh_stack_of(sites, stack)->parent;
   }

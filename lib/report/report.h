@@ -136,6 +136,9 @@
 #define LH_BARE(...) __VA_ARGS__
 /* clang-format on */
 
+/* Adds the sites of a stack to a cell of LH_COLUMN_TEXTS: its own, and so many callers at most. */
+void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
+
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
 ** has failed, where memory ran out. A cell of LH_COLUMN_TEXTS has all that were kept. */
 const char *lh_keep_text(lh_report *report, char *text);

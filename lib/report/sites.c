@@ -16,13 +16,8 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static void share_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = report->answer;
-  const lh_site_row *r = row;
-  cell->as.n = f->garbage ? r->shallow_bytes : r->retained_bytes;
-  cell->whole = f->all_bytes;
-}
-
+LH_CELL(share_of, lh_site_row,
+        cell->as.n = report->request.garbage ? it->shallow_bytes : it->retained_bytes)
 LH_CELL(ages_of, void, cell->as.series.n = ((const found *)report->answer)->n_spans)
 
 /* Eighths of the order of allocation are no times that somebody knows. */
@@ -117,4 +112,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-LH_QUESTION(sites, .main = "sites", .free = let_go);
+LH_ITS(uint64_t, whole_of, found, it->all_bytes)
+
+LH_QUESTION(sites, .main = "sites", .whole = whole_of, .free = let_go);

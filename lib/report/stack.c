@@ -14,22 +14,12 @@ typedef struct found {
   bool is_tracked, is_sampled;
 } found;
 
-static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = row;
-  cell->is_absent = !f->is_tracked;
-  if (f->stack != 0)
-    cell->as.text =
-        lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot), f->stack, 0));
-}
-
-static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = row;
-  const lh_sites *sites = lh_snapshot_sites(report->snapshot);
-  cell->is_absent = f->stack == 0;
-  lh_stack_id at = f->stack;
-  for (int i = 0; i <= MOST_CALLERS && at != 0; i++, at = lh_stack_of(sites, at)->parent)
-    (void)lh_keep_text(report, lh_stack_text(sites, at, 0));
-}
+LH_CELL(site_of, found, cell->is_absent = !it->is_tracked;
+        if (it->stack != 0)
+            cell->as.text = lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot),
+                                                               it->stack, 0)))
+LH_CELL(stack_of, found, cell->is_absent = it->stack == 0,
+        lh_keep_stack(report, lh_snapshot_sites(report->snapshot), it->stack, MOST_CALLERS))
 
 #define ROW found
 static const lh_table answer = LH_TABLE_OF(

@@ -28,8 +28,8 @@ void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell)
 void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell);
 void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell);
 
-/* Adds the sites of a stack to a cell of LH_COLUMN_TEXTS. */
-void lh_keep_stack(lh_report *report, const lh_usage *usage, lh_stack_id stack);
+/* Of a stack so many callers are told. */
+enum { LH_MOST_CALLERS = 64 };
 
 /* The first callers of a stack, a line each. */
 void lh_tell_callers(lh_teller *teller, const lh_usage *usage, lh_stack_id stack);
