@@ -1,7 +1,7 @@
 /*
 ** heapdiff - what was allocated and stays. Three snapshots: allocated between a and b, alive in c;
-** two: what appeared and what went; one with marks: the same from inside one file. The reports are the
-** library's (luaheap_report.h).
+** two: what appeared and what went; one with marks: the same from inside one file. The reports are
+** the library's (luaheap_report.h).
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -267,7 +267,6 @@ static int gate(cli *c, const request *r, const lh_report *report) {
   return too_many_bytes || too_many_objects ? CLI_NO : CLI_DONE;
 }
 
-/* Returns the exit status. */
 static int answer(cli *c, request *r, const char *question, lh_snapshot *snapshot,
                   const lh_request *asked) {
   const char *last = r->files[r->n_files - 1];

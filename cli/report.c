@@ -45,9 +45,9 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
 /* {=== Trees ========================================================================== */
 
 /* Rows come in preorder. A row is the last of its level if none of that depth follows before a row
-** that is less deep; where it is not, the line of that depth goes on beside all rows below it. Lines
-** are drawn for the upper levels only, as many as LH_MOST_INDENTED: a row that is deeper says by how
-** much, so a tree takes no more than its rows. */
+** that is less deep; where it is not, the line of that depth goes on beside all rows below it.
+** Lines are drawn for the upper levels only, as many as LH_MOST_INDENTED: a row that is deeper says
+** by how much, so a tree takes no more than its rows. */
 typedef struct tree_lines {
   uint32_t *depths; /* of each row */
   bool *follows;    /* of each row: does another row of that depth follow under the same row? */
@@ -120,7 +120,6 @@ static char *command_of(lh_teller *teller, const char *why, lh_next next, const 
   return cli_next_command(next, ((const terminal *)teller)->file, subject, other);
 }
 
-/* Those that there is room for. */
 static size_t choose_columns(const cli *c, const lh_report *report, const lh_table *table,
                              const lh_column *shown[LH_MOST_HEADINGS],
                              cli_column columns[LH_MOST_HEADINGS]) {

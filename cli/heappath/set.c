@@ -20,8 +20,8 @@ typedef struct object_set {
   size_t n;
 } object_set;
 
-/* The objects that an SQL query names in its first column. The snapshot that is open is the one that
-** is asked, so nothing is computed twice. */
+/* The objects that an SQL query names in its first column. The snapshot that is open is the one
+** that is asked, so nothing is computed twice. */
 
 static bool begins_with(const char *text, const char *word) {
   size_t n = strlen(word);

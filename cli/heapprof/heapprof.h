@@ -1,6 +1,6 @@
 /*
-** heapprof.h - what the files of heapprof share. A mode is an option that says what is told; without
-** one heapprof tells what is in a profile.
+** heapprof.h - what the files of heapprof share. A mode is an option that says what is told;
+** without one heapprof tells what is in a profile.
 **
 **     modes.c        the modes, and those that ask the library; Memory Blueprint, and stacks
 **     memprof.c      the reports of LuaJIT's memprof (luajit-parse-memprof) and luamemprofiler

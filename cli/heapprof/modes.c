@@ -1,7 +1,7 @@
 /*
-** modes.c - the modes of heapprof: opens a profile, counts what is in it, and asks the library about
-** that; and says meanwhile what is being done if that takes longer than a person notices (a million
-** events: a tenth of a second).
+** modes.c - the modes of heapprof: opens a profile, counts what is in it, and asks the library
+** about that; and says meanwhile what is being done if that takes longer than a person notices (a
+** million events: a tenth of a second).
 */
 #include <inttypes.h>
 #include <string.h>

@@ -105,7 +105,6 @@ static const lh_table site = LH_TABLE_OF(
 
 LH_CELL(absent_unless_tracked, void, cell->is_absent = !lh_snapshot_sites(report->snapshot))
 
-/* One of the counts by epoch. */
 typedef struct epoch {
   uint64_t objects;
 } epoch;

@@ -81,7 +81,6 @@ static const lh_table ignored_answer =
                 LH_ROWS("ignored", ignored, n_ignored, &gone_table, "one for each pattern"));
 #undef ROW
 
-/* The answer is what was asked. */
 static int ask_ignored(lh_snapshot *snapshot, const lh_request *request, void *out,
                        lh_error *error) {
   (void)snapshot, (void)error;

@@ -28,7 +28,6 @@ static void put_file(lh_text *text, const lh_site *site) {
     put_function(text, site);
 }
 
-/* What rows are by. */
 static void name_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_usage_group *told = row;
   lh_text text = {0};
@@ -49,7 +48,6 @@ static const char *error_heading(const lh_report *report) {
   return lh_profile_about(lh_usage_profile(lh_usage_of(report)))->sample_bytes > 0 ? "+-" : NULL;
 }
 
-/* What the rows are ordered by stands first. */
 static const char *ordered_heading(const lh_report *report) {
   static const char *const headings[] = {[LH_MOST_ALLOCATED] = "allocated",
                                          [LH_MOST_LIVE] = "live",

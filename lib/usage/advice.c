@@ -36,7 +36,6 @@ enum {
 
 enum { N_SIZES = 40 };
 
-/* What happens at a site. */
 typedef struct watch {
   lh_advice_kind kind;
   lh_stack_id stack; /* the first that was seen */
@@ -78,7 +77,6 @@ static bool is_concatenation(const lh_event *event, const lh_site *site) {
          site->maker == LH_MADE_CONCATENATION;
 }
 
-/* NULL: out of memory. */
 static watch *watch_of(watcher *w, lh_stack_id stack, lh_advice_kind kind) {
   uint32_t *number = &w->of_site[lh_stack_of(w->sites, stack)->site];
   if (*number != 0) return &w->watches[*number - 1];

@@ -296,7 +296,6 @@ static size_t keep_real_calls(graph *g) {
   return n;
 }
 
-/* Each function gets its part of both lists. */
 static void share_calls(graph *g) {
   size_t n = keep_real_calls(g);
   lh_call_usage *callers = g->out->calls[0], *called = g->out->calls[1];

@@ -96,7 +96,6 @@ static uint32_t number_in(lh_map *map, uint64_t key, size_t n) {
   return *number;
 }
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t number_of_row(grouper *g, const lh_usage_row *row) {
   switch (g->by) {
     case LH_BY_TYPE: return number_in(&g->others, row->type, g->n);

@@ -70,7 +70,6 @@ struct lh_usage {
 /* {=== usage.c ======================================================================== */
 
 double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
-double lh_live_bytes(const lh_amounts *amounts);      /* and neither replaced nor freed */
 double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
 
 /* Rounded, as they are told. */
@@ -83,9 +82,6 @@ void lh_add_deaths(double *to, const lh_amounts *from);
 /* The sums of *number, which is as in lh_usage_row: made where there are none. NULL: out of memory.
 */
 double *lh_ages_at(lh_ages *ages, uint32_t *number);
-
-/* The class of an age: the first i with age <= 4 KB << i, or the last. */
-unsigned lh_age_class(uint64_t age_bytes);
 
 /* }=================================================================================== */
 
@@ -132,7 +128,6 @@ static inline void lh_sum_subtract(lh_sum *sum, uint64_t n, double weight) {
 }
 
 /* Rounded; and what a file makes negative, or more than there can be, at that limit. */
-int64_t lh_sum_signed(const lh_sum *sum);
 uint64_t lh_sum_of(const lh_sum *sum);
 
 /* The lines of all sites, lines[0] being that of what has no Lua function; and the line of each
