@@ -145,6 +145,6 @@ int main(int argc, char **argv) {
   if (r.mode == MODE_TAKE && r.every_ns > 0) r.mode = MODE_SERIES;
   check_target(&c, &r, argc - optind, argv + optind);
   check(&c, &r);
-  r.awaited = stand_apart(&c);
+  r.awaited = stand_apart(&c, &r);
   return cli_finish(&c, r.workers ? ask_workers(&c, &r) : run_request(&c, &r));
 }

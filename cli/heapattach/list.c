@@ -60,7 +60,7 @@ static void print_json(const subject *s, const workers *left_out, bool is_compac
 }
 
 static void list_as_json(const subject *s, const request *r) {
-  workers left_out = {.awaited = r->awaited};
+  workers left_out = {0};
   bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
   if (leaves_out) find_workers(s->c, s->process_id, &left_out);
   print_json(s, leaves_out ? &left_out : NULL, r->workers);
