@@ -303,27 +303,18 @@ static json_t *row_json(lh_report *report, const lh_table *table, const void *ro
 }
 
 /* Rows of the answer itself are written one after another: a million need no memory. */
-static void print_rows(cli_json *w, lh_report *report, const lh_cell *cell) {
-  const lh_table *table = cell->as.rows.table;
-  const char *row = cell->as.rows.list;
-  for (size_t i = 0; i < cell->as.rows.n && !w->is_full; i++, row += table->row_bytes)
-    if (w->out != NULL || cli_has_room()) cli_json_value(w, NULL, row_json(report, table, row));
-}
-
-static void print_names(cli_json *w, const lh_cell *cell) {
-  for (size_t i = 0; i < cell->as.texts.n && !w->is_full; i++)
-    if (w->out != NULL || cli_has_room())
-      cli_json_value(w, NULL, cli_json_text(cell->as.texts.list[i]));
-}
-
 static void print_list(cli_json *w, lh_report *report, const lh_column *column) {
   lh_cell cell;
   lh_cell_of(report, column, report->answer, &cell);
+  const lh_table *table = column->kind == LH_COLUMN_ROWS ? cell.as.rows.table : NULL;
+  const char *rows = table != NULL ? cell.as.rows.list : NULL;
+  size_t n = table != NULL ? cell.as.rows.n : cell.as.texts.n;
   cli_json_open(w, lh_json_key(column), '[');
-  if (column->kind == LH_COLUMN_ROWS)
-    print_rows(w, report, &cell);
-  else
-    print_names(w, &cell);
+  for (size_t i = 0; i < n && !w->is_full; i++)
+    if (w->out != NULL || cli_has_room())
+      cli_json_value(w, NULL,
+                     table != NULL ? row_json(report, table, rows + i * table->row_bytes)
+                                   : cli_json_text(cell.as.texts.list[i]));
   cli_json_close(w, ']');
 }
 

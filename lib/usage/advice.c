@@ -190,7 +190,7 @@ static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t 
 static int compare_advice(const void *a, const void *b) {
   const lh_advice *left = a, *right = b;
   if (left->bytes != right->bytes) return left->bytes > right->bytes ? -1 : 1;
-  return (left->stack > right->stack) - (left->stack < right->stack);
+  return lh_compare_numbers(left->stack, right->stack);
 }
 
 int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *error) {

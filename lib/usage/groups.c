@@ -182,7 +182,7 @@ static int compare_drafts(const void *a, const void *b) {
   const draft *left = a, *right = b;
   if (left->ordered != right->ordered) return left->ordered > right->ordered ? -1 : 1;
   if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
-  return (left->type > right->type) - (left->type < right->type);
+  return lh_compare_numbers(left->type, right->type);
 }
 
 /* Those that have none of what is asked for go. */

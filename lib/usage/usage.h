@@ -85,6 +85,10 @@ double *lh_ages_at(lh_ages *ages, uint32_t *number);
 
 /* }=================================================================================== */
 
+static inline int lh_compare_numbers(uint64_t a, uint64_t b) {
+  return (a > b) - (a < b);
+}
+
 static inline bool lh_stack_is_in(const lh_sites *sites, lh_stack_id stack) {
   return stack != 0 && stack <= lh_n_stacks(sites);
 }
