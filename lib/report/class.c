@@ -96,11 +96,11 @@ static const lh_table site = LH_TABLE_OF(
     "heap.class_site", "site", "sites", LH_COUNT("objects", "instances", objects, "how many"),
     LH_SHARE("share", objects, .compute = of_instances),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of these"),
-    LH_OF("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
-          "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
-    LH_OF("site", NULL, LH_COLUMN_TEXT, site, lh_cell_site, "null where it is not known",
-          LH_OPTIONAL),
-    LH_OF(NULL, "site", LH_COLUMN_TEXT, site, lh_cell_site_or_why, NULL));
+    LH_OF_SITE("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
+               "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
+    LH_OF_SITE("site", NULL, LH_COLUMN_TEXT, site, lh_cell_site, "null where it is not known",
+               LH_OPTIONAL),
+    LH_OF_SITE(NULL, "site", LH_COLUMN_TEXT, site, lh_cell_site_or_why, NULL));
 #undef ROW
 
 LH_CELL(absent_unless_tracked, void, cell->is_absent = !lh_snapshot_sites(report->snapshot))

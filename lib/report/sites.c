@@ -44,9 +44,10 @@ static const lh_table row_table = LH_TABLE_OF(
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
                     "the order of allocation",
                     LH_WIDE, LH_HEADING(ages_heading), .compute = ages_of),
-    LH_OF("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
-          "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
-    LH_OF("site", "site", LH_COLUMN_TEXT, site, lh_cell_site_or_why, "where they were allocated"));
+    LH_OF_SITE("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
+               "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
+    LH_OF_SITE("site", "site", LH_COLUMN_TEXT, site, lh_cell_site_or_why,
+               "where they were allocated"));
 #undef ROW
 
 #define ROW found

@@ -132,8 +132,8 @@ const lh_column lh_usage_columns[] = {
     LH_COMPUTED("first_line", NULL, LH_COLUMN_COUNT, first_line_of, "of the function"),
     LH_COMPUTED("c_function", NULL, LH_COLUMN_NAME, c_function_of,
                 "that allocates there; null: Lua itself does", LH_OPTIONAL),
-    LH_OF("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
-          "of the stack with most of it: the sites, the innermost first"),
+    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
+               "of the stack with most of it: the sites, the innermost first"),
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, name_of, "in one text, or what the rows are by",
                 LH_HEADING(name_heading)),
     LH_END};
