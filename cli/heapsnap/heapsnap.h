@@ -55,12 +55,10 @@ typedef struct hs_targets {
   size_t n_checkpoints;
 } hs_targets;
 
-/* What the bytes of a string are. */
+/* What the bytes of a string are: lh_utf8_bytes. */
 typedef struct hs_looked {
   const char *bytes;
-  size_t n, whole; /* bytes of whole characters */
-  bool is_text;    /* UTF-8 */
-  bool shows;      /* without controls */
+  size_t n, whole;
 } hs_looked;
 
 typedef struct hs_file {

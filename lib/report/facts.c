@@ -31,34 +31,18 @@ bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thi
 
 LH_ITS(bool, is_no_root, lh_thing, it->id != LH_ROOT)
 
-static void type_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_type_name(lh_type_of(report->snapshot, id));
-}
-
-static void address_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.n = lh_pointer_of(report->snapshot, id);
-}
-
-static void dominator_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.object = lh_immediate_dominator(report->snapshot, id);
-}
-
-static void epoch_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.n = id == LH_ROOT ? 0 : lh_epoch(report->snapshot, id);
-}
-
-static void reachable_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.flag = lh_is_reachable(report->snapshot, id);
-}
-
-static void dead_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.flag = lh_is_dead(report->snapshot, id);
-}
-
-static void own_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.flag = lh_is_own(report->snapshot, id);
-}
-
+/* Functions for LH_OF. */
+#define OBJECT_CELL(name, ...)                                   \
+  static void name(lh_report *report, lh_id id, lh_cell *cell) { \
+    __VA_ARGS__;                                                 \
+  }
+OBJECT_CELL(type_of, cell->as.text = lh_type_name(lh_type_of(report->snapshot, id)))
+OBJECT_CELL(address_of, cell->as.n = lh_pointer_of(report->snapshot, id))
+OBJECT_CELL(dominator_of, cell->as.object = lh_immediate_dominator(report->snapshot, id))
+OBJECT_CELL(epoch_of, cell->as.n = id == LH_ROOT ? 0 : lh_epoch(report->snapshot, id))
+OBJECT_CELL(reachable_of, cell->as.flag = lh_is_reachable(report->snapshot, id))
+OBJECT_CELL(dead_of, cell->as.flag = lh_is_dead(report->snapshot, id))
+OBJECT_CELL(own_of, cell->as.flag = lh_is_own(report->snapshot, id))
 static void folded_path_of(lh_report *report, lh_id id, lh_cell *cell) {
   char *path = NULL;
   if (id == LH_ROOT || !lh_is_reachable(report->snapshot, id)) return;
@@ -78,10 +62,7 @@ static void stack_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.object = stack != 0 ? stack : LH_NO_OBJECT;
 }
 
-static void list_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_list_name(lh_list_of(report->snapshot, id));
-}
-
+OBJECT_CELL(list_of, cell->as.text = lh_list_name(lh_list_of(report->snapshot, id)))
 LH_CELL(metatable_of, lh_thing,
         cell->as.object = it->object.type == LH_TYPE_TABLE ? it->object.as.table.metatable
                                                            : it->object.as.userdata.metatable)
