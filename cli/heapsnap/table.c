@@ -211,6 +211,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **out) {
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base) {
+  hs_referrers_free(&((hs_cursor *)base)->referrers);
   sqlite3_free(((hs_cursor *)base)->text);
   sqlite3_free(base);
   return SQLITE_OK;
@@ -322,8 +323,8 @@ static int get_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int n
   } else if (column->needs > file->has && hs_need(file, column->needs, &error) != LH_OK) {
     hs_result_error(context, &error);
   } else if (column->of_types == 0 || lh_read_object(file->snapshot, column, &cursor->thing)) {
-    lh_cell_of(&file->report, column, kind->row != NULL ? kind->row(cursor) : &cursor->thing,
-               &cell);
+    lh_cell_of(&file->report, column,
+               kind->row != NULL ? kind->row(cursor, column) : &cursor->thing, &cell);
     if (cell.kind <= LH_COLUMN_COUNT && !cell.is_null)
       sqlite3_result_int64(context, (sqlite3_int64)cell.as.n);
     else
