@@ -239,7 +239,12 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
 
 extern const lh_table lh_allocated_table;
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell);
-const char *lh_no_site_name(const lh_snapshot *snapshot); /* of those of which it is not known */
+
+/* For LH_OF, of a field that is an lh_site_id: its text, null of site 0, or why that is not known;
+** and what allocates there. */
+void lh_cell_site(lh_report *report, lh_site_id site, lh_cell *cell);
+void lh_cell_site_or_why(lh_report *report, lh_site_id site, lh_cell *cell);
+void lh_cell_maker(lh_report *report, lh_site_id site, lh_cell *cell);
 const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated); /* NULL: none */
 
 /* }=================================================================================== */
