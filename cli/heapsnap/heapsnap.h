@@ -127,10 +127,12 @@ typedef struct hs_kind {
   } lookups[6];
   /* What the column is a fact of; NULL: cursor->thing */
   const void *(*row)(hs_cursor *cursor, const lh_column *column);
-  uint32_t (*last_id)(const lh_snapshot *snapshot); /* of its rows; NULL: they are objects */
+  uint32_t (*count)(const lh_snapshot *snapshot); /* of its rows, or the greatest of their ids */
+  lh_needs needs;                                 /* before it begins */
   const char *key;        /* the primary key: an id, which is the rowid too; or two columns */
   double rows_per_object; /* about; for plans */
-  /* Goes in front of the first row of cursor->file that fits cursor->lookup. LH_OK or an error */
+  /* Goes in front of the first row of cursor->file that fits cursor->lookup. LH_OK or an error.
+  ** NULL: the rows have numbers, from 1 to their count */
   int (*begin)(hs_cursor *cursor, lh_error *error);
   /* 1: there is another row, 0: no more, negative: an error */
   int (*next)(hs_cursor *cursor, lh_error *error);
@@ -170,6 +172,9 @@ struct hs_cursor {
   lh_class_fact class;
   lh_mark_fact mark;
 };
+
+/* Goes in front of the first row of cursor->file. */
+int hs_begin(hs_cursor *cursor, lh_error *error);
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the shelf goes with the connection */
 

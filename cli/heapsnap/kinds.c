@@ -154,10 +154,7 @@ static int find_referrers(hs_cursor *cursor, lh_error *error) {
 }
 
 static int begin_edges(hs_cursor *cursor, lh_error *error) {
-  int code = hs_need(cursor->file, LH_NEEDS_ANALYSIS, error); /* it finds the ephemerons */
-  (void)begin_any(cursor, error);
-  if (code != LH_OK || cursor->lookup != HS_FEW_IDS) return code;
-  return find_referrers(cursor, error);
+  return cursor->lookup == HS_FEW_IDS ? find_referrers(cursor, error) : begin_any(cursor, error);
 }
 
 static bool is_same_edge(const lh_edge *a, const lh_edge *b) {
@@ -318,23 +315,11 @@ static int next_site(hs_cursor *cursor, lh_error *error) {
   return 1;
 }
 
-static int begin_stacks(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  begin_numbers(cursor, count_stacks(cursor->file->snapshot));
-  return LH_OK;
-}
-
 static int next_stack(hs_cursor *cursor, lh_error *error) {
   if (!next_number(cursor, error)) return 0;
   cursor->thing.stack = *lh_stack_of(sites_of(cursor), cursor->row);
   cursor->thing.counts = lh_stack_counts_of(cursor->file->snapshot, cursor->row);
   return 1;
-}
-
-static int begin_classes(hs_cursor *cursor, lh_error *error) {
-  int code = hs_need(cursor->file, LH_NEEDS_CLASSES, error);
-  begin_numbers(cursor, lh_class_count(cursor->file->snapshot));
-  return code;
 }
 
 /* Classes that were joined into others have no objects. */
@@ -356,9 +341,8 @@ static const void *class_row(hs_cursor *cursor, const lh_column *column) {
 /* The rows of heaptop --modules. */
 static int begin_modules(hs_cursor *cursor, lh_error *error) {
   hs_file *file = cursor->file;
-  int code = hs_need(file, LH_NEEDS_CLASSES, error);
-  if (code == LH_OK && !file->modules.list)
-    code = lh_list_modules(file->snapshot, &file->modules, error);
+  int code = LH_OK;
+  if (!file->modules.list) code = lh_list_modules(file->snapshot, &file->modules, error);
   begin_numbers(cursor, file->modules.n);
   return code;
 }
@@ -366,12 +350,6 @@ static int begin_modules(hs_cursor *cursor, lh_error *error) {
 static const void *module_row(hs_cursor *cursor, const lh_column *column) {
   (void)column;
   return &cursor->file->modules.list[cursor->row - 1];
-}
-
-static int begin_marks(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  begin_numbers(cursor, lh_mark_count(cursor->file->snapshot));
-  return LH_OK;
 }
 
 static const void *mark_row(hs_cursor *cursor, const lh_column *column) {
@@ -402,37 +380,50 @@ static const void *info_row(hs_cursor *cursor, const lh_column *column) {
 
 /* }=================================================================================== */
 
+int hs_begin(hs_cursor *cursor, lh_error *error) {
+  const hs_kind *kind = cursor->kind;
+  int code = hs_need(cursor->file, kind->needs, error);
+  if (code != LH_OK) return code;
+  if (kind->begin != NULL) return kind->begin(cursor, error);
+  begin_numbers(cursor, kind->count(cursor->file->snapshot));
+  return LH_OK;
+}
+
 #define KIND(...)    \
   &(const hs_kind) { \
     __VA_ARGS__      \
   }
+/* Edges: the analysis finds the ephemerons. */
 const hs_kind *const hs_kinds[] = {
-    KIND(.facts = &lh_object_facts, .key = "id", .rows_per_object = 1, .begin = begin_objects,
-         .next = next_object,
+    KIND(.facts = &lh_object_facts, .key = "id", .rows_per_object = 1, .count = lh_object_count,
+         .begin = begin_objects, .next = next_object,
          .lookups = {{"id", HS_ONE_ID},
                      {"type", HS_BY_TYPE},
                      {"class", HS_BY_CLASS},
                      {"address", HS_ADDRESS},
                      {"immediate_dominator", HS_FEW_IDS}}),
     KIND(.facts = &lh_edge_facts, .key = "source, position", .rows_per_object = 3,
-         .begin = begin_edges, .next = next_edge, .row = edge_row,
+         .count = lh_object_count, .needs = LH_NEEDS_ANALYSIS, .begin = begin_edges,
+         .next = next_edge, .row = edge_row,
          .lookups = {{"source", HS_ONE_ID}, {"target", HS_FEW_IDS}}),
-    KIND(.facts = &lh_entry_facts, .key = "id, position", .rows_per_object = 3, .begin = begin_any,
-         .next = next_entry, .lookups = {{"id", HS_ONE_ID}}),
-    KIND(.facts = &lh_string_facts, .key = "id", .rows_per_object = 0.5, .begin = begin_any,
-         .next = next_string, .lookups = {{"id", HS_ONE_ID}}),
-    KIND(.facts = &lh_class_facts, .rows_per_object = 0.01, .begin = begin_classes,
-         .next = next_class, .row = class_row),
-    KIND(.facts = &lh_thread_facts, .key = "id", .rows_per_object = 0.001, .begin = begin_any,
-         .next = next_thread, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_entry_facts, .key = "id, position", .rows_per_object = 3,
+         .count = lh_object_count, .begin = begin_any, .next = next_entry,
+         .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_string_facts, .key = "id", .rows_per_object = 0.5, .count = lh_object_count,
+         .begin = begin_any, .next = next_string, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_class_facts, .rows_per_object = 0.01, .count = lh_class_count,
+         .needs = LH_NEEDS_CLASSES, .next = next_class, .row = class_row),
+    KIND(.facts = &lh_thread_facts, .key = "id", .rows_per_object = 0.001, .count = lh_object_count,
+         .begin = begin_any, .next = next_thread, .lookups = {{"id", HS_ONE_ID}}),
     KIND(.facts = &lh_frame_facts, .key = "thread, frame", .rows_per_object = 0.005,
-         .begin = begin_any, .next = next_frame, .lookups = {{"thread", HS_ONE_ID}}),
-    KIND(.facts = &lh_site_facts, .key = "id", .rows_per_object = 0.001, .begin = begin_sites,
-         .next = next_site, .last_id = count_sites, .lookups = {{"id", HS_ONE_ID}}),
-    KIND(.facts = &lh_stack_facts, .key = "id", .rows_per_object = 0.01, .begin = begin_stacks,
-         .next = next_stack, .last_id = count_stacks, .lookups = {{"id", HS_ONE_ID}}),
-    KIND(.facts = &lh_module_facts, .rows_per_object = 0.001, .begin = begin_modules,
-         .next = next_number, .row = module_row),
-    KIND(.facts = &lh_mark_facts, .begin = begin_marks, .next = next_number, .row = mark_row),
+         .count = lh_object_count, .begin = begin_any, .next = next_frame,
+         .lookups = {{"thread", HS_ONE_ID}}),
+    KIND(.facts = &lh_site_facts, .key = "id", .rows_per_object = 0.001, .count = count_sites,
+         .begin = begin_sites, .next = next_site, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_stack_facts, .key = "id", .rows_per_object = 0.01, .count = count_stacks,
+         .next = next_stack, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_module_facts, .rows_per_object = 0.001, .needs = LH_NEEDS_CLASSES,
+         .begin = begin_modules, .next = next_number, .row = module_row),
+    KIND(.facts = &lh_mark_facts, .count = lh_mark_count, .next = next_number, .row = mark_row),
     KIND(.facts = &lh_snapshot_facts, .begin = begin_info, .next = next_number, .row = info_row),
     NULL};

@@ -238,7 +238,7 @@ static int advance(sqlite3_vtab_cursor *base) {
     cursor->row = 0;
     cursor->thing.object.id = LH_NO_OBJECT;
     cursor->thing.code.id = LH_NO_OBJECT;
-    if (cursor->kind->begin(cursor, &error) != LH_OK) return fail_query(cursor, &error);
+    if (hs_begin(cursor, &error) != LH_OK) return fail_query(cursor, &error);
   }
 }
 
@@ -267,13 +267,13 @@ static bool value_id(sqlite3_value *value, int64_t *id) {
 }
 
 static int set_lookup(hs_cursor *cursor, hs_lookup lookup, sqlite3_value *value) {
-  uint32_t (*last)(const lh_snapshot *) = cursor->kind->last_id;
   int64_t id;
   cursor->lookup = lookup;
   if (lookup == HS_ONE_ID || lookup == HS_FEW_IDS) {
-    if (last == NULL) last = lh_object_count;
     bool is_id = value_id(value, &id);
-    only_file(cursor, is_id ? hs_shelf_resolve_to(cursor->shelf, id, last, &cursor->object) : NULL);
+    only_file(cursor,
+              is_id ? hs_shelf_resolve_to(cursor->shelf, id, cursor->kind->count, &cursor->object)
+                    : NULL);
     return SQLITE_OK;
   }
   if (sqlite3_value_type(value) == SQLITE_NULL) {
