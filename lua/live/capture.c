@@ -162,6 +162,12 @@ int hl_argument(lua_State *L, int i) {
   return is_fresh(L) ? i : i + 1;
 }
 
+int hl_no(lua_State *L, const char *message) {
+  lua_pushnil(L);
+  lua_pushstring(L, message);
+  return 2;
+}
+
 /* Index 1: the task; index 2: the capture. */
 static int answer(lua_State *L) {
   hl_task *t = lua_touserdata(L, 1);

@@ -108,6 +108,8 @@ int hl_ask(lua_State *L, hl_task *task, hl_body body);
 int hl_ask_about(lua_State *L, hl_task *task, hl_body body);
 bool hl_find_subject(lua_State *L, hl_task *task);
 
+int hl_no(lua_State *L, const char *message); /* pushes nil and it, and returns 2 */
+
 /* The snapshot, analysed and classified when that is first needed (of a fresh capture anew, for
 ** another scope); and as it is, for what needs no analysis. */
 lh_snapshot *hl_analysed(lua_State *L, hl_task *task, hl_scope scope);

@@ -122,18 +122,11 @@ static int object_body(lua_State *L, hl_task *t) {
   lh_found found;
   if (lua_type(L, 2) == LUA_TSTRING) {
     int code = lh_find(hl_analysed(L, t, HL_WHOLE), lua_tostring(L, 2), &found, &error);
-    if (code < 0) {
-      lua_pushnil(L);
-      lua_pushstring(L, error.message);
-      return 2;
-    }
+    if (code < 0) return hl_no(L, error.message);
     t->id = found.id;
   }
-  if (t->id == LH_ROOT || t->id > lh_object_count(s)) {
-    lua_pushnil(L);
-    lua_pushliteral(L, "the capture has no object of this number");
-    return 2;
-  }
+  if (t->id == LH_ROOT || t->id > lh_object_count(s))
+    return hl_no(L, "the capture has no object of this number");
   if (push_value(L, s, t->id)) return 1;
   lua_pushfstring(L, "this %s is no value, is gone, or was given a finalizer since",
                   lh_type_name(lh_type_of(s, t->id)));
@@ -363,12 +356,10 @@ static bool push_drawing(lua_State *L) {
   lua_pushliteral(L, "heap.dot");
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) return true;
   const char *why = lua_tostring(L, -1);
-  lua_pushnil(L);
-  if (why && strstr(why, "libcgraph")) {
-    lua_pushliteral(L, "heap.dot needs libcgraph, of Graphviz: apt install libcgraph6");
-  } else {
-    lua_pushliteral(L, "heap.dot is not installed: `make install` puts heap/dot.so beside heap.so");
-  }
+  bool lacks_cgraph = why && strstr(why, "libcgraph");
+  (void)hl_no(L, lacks_cgraph
+                     ? "heap.dot needs libcgraph, of Graphviz: apt install libcgraph6"
+                     : "heap.dot is not installed: `make install` puts heap/dot.so beside heap.so");
   return false;
 }
 
