@@ -151,7 +151,6 @@ static void free_task(hl_task *t) {
   lh_free(t->paths);
   free(t->edges);
   free(t->ids);
-  free(t->taken);
 }
 
 static bool is_fresh(lua_State *L) {

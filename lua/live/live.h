@@ -83,7 +83,6 @@ struct hl_task {
   bool by_class;
   const char *class_name;
   uint32_t type_mask; /* 0: all types */
-  uint8_t *taken;     /* by class: does the filter take it? */
   lh_path path;
   lh_path *paths;
   size_t n_paths;

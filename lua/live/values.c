@@ -177,23 +177,20 @@ static void check_filter(lua_State *L, int index, hl_task *t) {
   t->class_name = lua_tostring(L, -1);
 }
 
+static bool takes(const hl_task *t, const lh_snapshot *s, lh_id id) {
+  uint32_t class_index = lh_class_of(s, id);
+  if (class_index == UINT32_MAX || !lh_is_reachable(s, id)) return false; /* or it is our own */
+  const lh_class *class = lh_class_at(s, class_index);
+  return (t->type_mask >> class->type & 1) &&
+         (!t->class_name || strcmp(t->class_name, class->name) == 0);
+}
+
 /* t->ids: the living objects that the filter takes. */
 static void find_objects(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
-  uint32_t n = lh_object_count(s), n_classes = lh_class_count(s);
-  t->ids = malloc(((size_t)n + 1) * sizeof *t->ids);
-  t->taken = malloc((size_t)n_classes + 1);
-  if (!t->ids || !t->taken) luaL_error(L, "not enough memory");
-  for (uint32_t i = 0; i < n_classes; i++) {
-    const lh_class *class = lh_class_at(s, i);
-    t->taken[i] = (t->type_mask >> class->type & 1) &&
-                  (!t->class_name || strcmp(t->class_name, class->name) == 0);
-  }
-  for (lh_id id = 1; id <= n; id++) {
-    if (lh_is_own(s, id) || !lh_is_reachable(s, id)) continue;
-    uint32_t class_index = lh_class_of(s, id);
-    if (class_index < n_classes && t->taken[class_index]) t->ids[t->n_ids++] = id;
-  }
+  lh_id *ids = hl_new_ids(L, t, lh_object_count(s));
+  for (lh_id id = 1; id <= lh_object_count(s); id++)
+    if (takes(t, s, id)) ids[t->n_ids++] = id;
 }
 
 /* }=================================================================================== */
