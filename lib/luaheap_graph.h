@@ -257,6 +257,10 @@ char *lh_frame_text(const lh_snapshot *snapshot,
                     const lh_frame *frame);    /* app.lua:31 in function on_tick */
 char *lh_escaped(const char *bytes, size_t n); /* any bytes, such as a mark's name */
 
+/* How many of the bytes are whole characters of UTF-8: n, less an incomplete one at the end where
+** the text is cut. SIZE_MAX: they are no UTF-8, or have a zero byte. */
+size_t lh_utf8_bytes(const char *bytes, size_t n, bool is_cut);
+
 /* One word each, as in --json. Of other enums they stand beside these. */
 const char *lh_type_name(lh_type type);                     /* "table", "closure", ... */
 const char *lh_list_name(lh_list list);                     /* "allgc", "finobj", ... */

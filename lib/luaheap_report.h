@@ -408,8 +408,8 @@ char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, s
 ** What is known of each kind of thing in a snapshot: a table of columns, whose rows the caller
 ** fills. heapsql's tables, the fields of heap.reader's objects and edges, annotations and the manual
 ** page of heapsql are views of them. A column's `key` is its name in Lua, its lh_json_key that in
-** SQL, where columns that are `is_wide` are hidden; what only Lua has comes last. The `name` of a
-** table is its class in annotations, and `many` its name in SQL. */
+** SQL, where columns that are `is_wide` are hidden; from the first column that SQL has not on, all
+** are Lua's alone. The `name` of a table is its class in annotations, and `many` its name in SQL. */
 
 /* An object, a reference, an entry, a call, a site or a stack. */
 typedef struct lh_thing {

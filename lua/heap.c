@@ -173,7 +173,8 @@ static int heap_sizeof(lua_State *L) {
 
 /* {=== Statistics ===================================================================== */
 
-static void set_count(lua_State *L, const lh_count *count) {
+static void push_count(lua_State *L, const lh_count *count) {
+  lua_createtable(L, 0, 4);
   hr_set_integer(L, "objects", count->objects);
   hr_set_integer(L, "bytes", count->bytes);
 }
@@ -185,25 +186,20 @@ static void push_gc_stats(lua_State *L, const lh_gc_stats *gc) {
   lua_createtable(L, 0, 10);
   hr_set_integer(L, "bytes", gc->bytes);
   hr_set_integer(L, "debt", (uint64_t)gc->debt_bytes);
-  lua_pushstring(L, states[gc->gc_state]);
-  lua_setfield(L, -2, "state");
-  lua_pushstring(L, gc->gc_generational ? "generational" : "incremental");
-  lua_setfield(L, -2, "kind");
-  lua_pushboolean(L, gc->gc_stopped);
-  lua_setfield(L, -2, "stopped");
+  hr_set_string(L, "state", states[gc->gc_state]);
+  hr_set_string(L, "kind", gc->gc_generational ? "generational" : "incremental");
+  hr_set_boolean(L, "stopped", gc->gc_stopped);
   lua_createtable(L, 0, 3);
   hr_set_integer(L, "strings", gc->table_strings);
   hr_set_integer(L, "slots", gc->table_slots);
-  lua_pushnumber(L, (lua_Number)gc->table_strings / (lua_Number)gc->table_slots);
-  lua_setfield(L, -2, "load");
+  hr_set_number(L, "load", (double)gc->table_strings / (double)gc->table_slots);
   lua_setfield(L, -2, "string_table");
 }
 
 static void set_types(lua_State *L, const lh_counts *counts) {
   lua_createtable(L, 0, LH_TYPE_COUNT - 1);
   for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++) {
-    lua_createtable(L, 0, 2);
-    set_count(L, &counts->by_type[type]);
+    push_count(L, &counts->by_type[type]);
     lua_setfield(L, -2, lh_type_name(type));
   }
   lua_setfield(L, -2, "types");
@@ -213,8 +209,7 @@ static void set_epochs(lua_State *L, const lh_epoch_count *epochs, size_t n) {
   lua_createtable(L, (int)n, 0);
   for (size_t i = 0; i < n; i++) {
     const lh_epoch_count *epoch = &epochs[i];
-    lua_createtable(L, 0, 4);
-    set_count(L, &epoch->allocated);
+    push_count(L, &epoch->allocated);
     if (epoch->name) {
       lua_pushlstring(L, epoch->name, epoch->name_length);
       lua_setfield(L, -2, "name");
@@ -257,8 +252,7 @@ static int heap_stats(lua_State *L) {
   if (wants.entries) hr_set_integer(L, "entries", entries);
   if (!wants.objects) return 1;
   hr_set_integer(L, "objects", counts.all.objects);
-  lua_createtable(L, 0, 2);
-  set_count(L, &counts.dead);
+  push_count(L, &counts.dead);
   lua_setfield(L, -2, "dead");
   set_types(L, &counts);
   set_epochs(L, epochs, gc.marks < MOST_EPOCHS ? gc.marks + 1 : MOST_EPOCHS);

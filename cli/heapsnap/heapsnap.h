@@ -7,7 +7,7 @@
 **
 **     heapsnap.c    the entry; the SQL functions, such as heap_open and path_of
 **     shelf.c       the snapshots of one connection: opened, analysed when needed, closed
-**     index.c       objects by class and by dominator, edges by target: made when needed
+**     index.c       objects by class and by dominator: made when needed
 **     table.c       one SQLite module for all tables: plans and cursors
 **     kinds.c       the tables, each with its rows; its columns are facts (luaheap_report.h)
 **     result.c      what a column hands to SQLite
@@ -34,33 +34,10 @@ typedef struct hs_index {
   uint32_t *first, *item;
 } hs_index;
 
-/* An edge: the number `position`, from 1, of those of its source. */
-typedef struct hs_edge_id {
-  lh_id source;
-  uint32_t position;
-} hs_edge_id;
-
-/* Behind edge `position` of the source, so that those of a big object can be found quickly. */
-typedef struct hs_checkpoint {
-  lh_id source;
-  uint32_t position;
-  lh_edges iterator;
-} hs_checkpoint;
-
-/* Edges by target, like hs_index; and the checkpoints in the order of source and position. */
-typedef struct hs_targets {
-  uint32_t *first;
-  hs_edge_id *item;
-  hs_checkpoint *checkpoints;
-  size_t n_checkpoints;
-} hs_targets;
-
-/* What the bytes of a string are. */
+/* What the bytes of a string are: lh_utf8_bytes. */
 typedef struct hs_looked {
   const char *bytes;
-  size_t n, whole; /* bytes of whole characters */
-  bool is_text;    /* UTF-8 */
-  bool shows;      /* without controls */
+  size_t n, whole;
 } hs_looked;
 
 typedef struct hs_file {
@@ -74,12 +51,11 @@ typedef struct hs_file {
   bool for_terminal;               /* control characters in the heap's strings are made visible */
   uint32_t *class_at;              /* classes in the order of their names; the key of by_class */
   hs_index by_class, by_dominator; /* without luaheap's own objects */
-  hs_targets by_target;
-  uint64_t *class_retained;     /* by class index */
-  lh_modules modules;           /* once they are asked for */
-  lh_stack_counts *site_counts; /* by site */
-  hs_looked looked;             /* the last */
-  const char *word;             /* the last of the library's texts that stay */
+  uint64_t *class_retained;        /* by class index */
+  lh_modules modules;              /* once they are asked for */
+  lh_stack_counts *site_counts;    /* by site */
+  hs_looked looked;                /* the last */
+  const char *word;                /* the last of the library's texts that stay */
   int word_bytes;
 } hs_file;
 
@@ -118,14 +94,9 @@ int hs_no_memory(lh_error *error, const char *doing);
 
 /* {=== index.c ======================================================================== */
 
-/* Make by_class (and class_at), by_dominator, by_target; harmless again. */
+/* Make by_class (and class_at), by_dominator; harmless again. */
 int hs_index_classes(hs_file *file, lh_error *error);
 int hs_index_dominators(hs_file *file, lh_error *error);
-int hs_index_targets(hs_file *file, lh_error *error);
-void hs_targets_free(hs_targets *targets);
-
-/* The edge of an item of by_target. */
-void hs_edge_at(const hs_file *file, hs_edge_id id, lh_edge *edge);
 
 /* Where the items of by_class are that have a class of that name. */
 void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint32_t *end);
@@ -154,11 +125,14 @@ typedef struct hs_kind {
     const char *column;
     hs_lookup lookup;
   } lookups[6];
-  const void *(*row)(hs_cursor *cursor);            /* of the facts; NULL: cursor->thing */
-  uint32_t (*last_id)(const lh_snapshot *snapshot); /* of its rows; NULL: they are objects */
+  /* What the column is a fact of; NULL: cursor->thing */
+  const void *(*row)(hs_cursor *cursor, const lh_column *column);
+  uint32_t (*count)(const lh_snapshot *snapshot); /* of its rows, or the greatest of their ids */
+  lh_needs needs;                                 /* before it begins */
   const char *key;        /* the primary key: an id, which is the rowid too; or two columns */
   double rows_per_object; /* about; for plans */
-  /* Goes in front of the first row of cursor->file that fits cursor->lookup. LH_OK or an error */
+  /* Goes in front of the first row of cursor->file that fits cursor->lookup. LH_OK or an error.
+  ** NULL: the rows have numbers, from 1 to their count */
   int (*begin)(hs_cursor *cursor, lh_error *error);
   /* 1: there is another row, 0: no more, negative: an error */
   int (*next)(hs_cursor *cursor, lh_error *error);
@@ -166,6 +140,14 @@ typedef struct hs_kind {
 
 /* All kinds; NULL behind the last. */
 extern const hs_kind *const hs_kinds[];
+
+/* All edges to an object, and their numbers in the order of their sources. */
+typedef struct hs_referrers {
+  lh_edge *edges;
+  uint32_t *order;
+} hs_referrers;
+
+void hs_referrers_free(hs_referrers *referrers);
 
 struct hs_cursor {
   sqlite3_vtab_cursor base;
@@ -183,10 +165,16 @@ struct hs_cursor {
   const uint32_t *list; /* of ids, or NULL: all numbers */
   uint32_t at, end;     /* the next in it, and behind the last */
   lh_edges iterator;
-  lh_thing thing; /* the row; its position 0: the iterator is not begun */
+  lh_thing thing; /* the row; its position 0: the iterator is not begun, or it is not known yet */
+  hs_referrers referrers;
+  lh_id walked; /* of an edge found by its target: the iterator is behind so many of this source */
+  uint32_t n_walked;
   lh_class_fact class;
   lh_mark_fact mark;
 };
+
+/* Goes in front of the first row of cursor->file. */
+int hs_begin(hs_cursor *cursor, lh_error *error);
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the shelf goes with the connection */
 

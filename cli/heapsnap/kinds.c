@@ -123,23 +123,77 @@ static int next_string(hs_cursor *cursor, lh_error *error) {
 
 /* {=== edges and entries ============================================================== */
 
-static int begin_edges(hs_cursor *cursor, lh_error *error) {
-  int code = hs_need(cursor->file, LH_NEEDS_ANALYSIS, error); /* it finds the ephemerons */
-  (void)begin_any(cursor, error);
-  if (code != LH_OK || cursor->lookup != HS_FEW_IDS) return code;
-  code = hs_index_targets(cursor->file, error);
+void hs_referrers_free(hs_referrers *referrers) {
+  lh_free(referrers->edges);
+  sqlite3_free(referrers->order);
+  *referrers = (hs_referrers){0};
+}
+
+/* Those of one source stay in their order, which is that of their positions. */
+static int by_source(const void *a, const void *b, void *edges) {
+  uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+  lh_id x = ((const lh_edge *)edges)[left].source, y = ((const lh_edge *)edges)[right].source;
+  return x != y ? (x < y ? -1 : 1) : left < right ? -1 : 1;
+}
+
+static int find_referrers(hs_cursor *cursor, lh_error *error) {
+  hs_referrers *r = &cursor->referrers;
+  size_t n = 0;
+  hs_referrers_free(r);
+  cursor->at = cursor->end = 0;
+  cursor->walked = LH_NO_OBJECT;
+  if (cursor->object == LH_ROOT || lh_is_own(cursor->file->snapshot, cursor->object)) return LH_OK;
+  int code = lh_referrers(cursor->file->snapshot, cursor->object, &r->edges, &n, error);
   if (code != LH_OK) return code;
-  cursor->at = cursor->file->by_target.first[cursor->object];
-  cursor->end = cursor->file->by_target.first[cursor->object + 1];
+  r->order = sqlite3_malloc64((n + 1) * sizeof *r->order);
+  if (r->order == NULL) return hs_no_memory(error, "looking for references");
+  for (uint32_t i = 0; i < n; i++) r->order[i] = i;
+  if (n > 1) qsort_r(r->order, n, sizeof *r->order, by_source, r->edges);
+  cursor->end = (uint32_t)n;
   return LH_OK;
+}
+
+static int begin_edges(hs_cursor *cursor, lh_error *error) {
+  return cursor->lookup == HS_FEW_IDS ? find_referrers(cursor, error) : begin_any(cursor, error);
+}
+
+static bool is_same_edge(const lh_edge *a, const lh_edge *b) {
+  return a->target == b->target && a->kind == b->kind && a->ordinal == b->ordinal &&
+         a->index == b->index && a->key.kind == b->key.kind &&
+         (a->key.kind == LH_VALUE_OBJECT ? a->key.as.object == b->key.as.object
+                                         : a->key.as.integer == b->key.as.integer);
+}
+
+/* The position of an edge that was found by its target. The iterator goes on from where it found
+** the last one, so that those of a big table cost one walk through it, if they come in order. */
+static void find_position(hs_cursor *cursor) {
+  lh_thing *thing = &cursor->thing;
+  bool is_new = cursor->walked != thing->edge.source;
+  lh_edge edge;
+  while (thing->position == 0) {
+    if (is_new) lh_edges_begin(cursor->file->snapshot, thing->edge.source, &cursor->iterator);
+    if (is_new) cursor->n_walked = 0;
+    cursor->walked = thing->edge.source;
+    while (thing->position == 0 && lh_edges_next(&cursor->iterator, &edge)) {
+      cursor->n_walked++;
+      if (is_same_edge(&edge, &thing->edge)) thing->position = cursor->n_walked;
+    }
+    if (is_new) return;
+    is_new = true;
+  }
+}
+
+static const void *edge_row(hs_cursor *cursor, const lh_column *column) {
+  bool is_position = column->offset == offsetof(lh_thing, position) && column->bytes > 0;
+  if (is_position && cursor->thing.position == 0) find_position(cursor);
+  return &cursor->thing;
 }
 
 /* The next that ends in the object asked for. */
 static int next_to_target(hs_cursor *cursor) {
-  if (cursor->at == cursor->end || lh_is_own(cursor->file->snapshot, cursor->object)) return 0;
-  hs_edge_id id = cursor->file->by_target.item[cursor->at++];
-  hs_edge_at(cursor->file, id, &cursor->thing.edge);
-  cursor->thing.position = id.position;
+  if (cursor->at == cursor->end) return 0;
+  cursor->thing.edge = cursor->referrers.edges[cursor->referrers.order[cursor->at++]];
+  cursor->thing.position = 0;
   return 1;
 }
 
@@ -261,23 +315,11 @@ static int next_site(hs_cursor *cursor, lh_error *error) {
   return 1;
 }
 
-static int begin_stacks(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  begin_numbers(cursor, count_stacks(cursor->file->snapshot));
-  return LH_OK;
-}
-
 static int next_stack(hs_cursor *cursor, lh_error *error) {
   if (!next_number(cursor, error)) return 0;
   cursor->thing.stack = *lh_stack_of(sites_of(cursor), cursor->row);
   cursor->thing.counts = lh_stack_counts_of(cursor->file->snapshot, cursor->row);
   return 1;
-}
-
-static int begin_classes(hs_cursor *cursor, lh_error *error) {
-  int code = hs_need(cursor->file, LH_NEEDS_CLASSES, error);
-  begin_numbers(cursor, lh_class_count(cursor->file->snapshot));
-  return code;
 }
 
 /* Classes that were joined into others have no objects. */
@@ -289,7 +331,8 @@ static int next_class(hs_cursor *cursor, lh_error *error) {
   return 0;
 }
 
-static const void *class_row(hs_cursor *cursor) {
+static const void *class_row(hs_cursor *cursor, const lh_column *column) {
+  (void)column;
   const uint64_t *retained = cursor->file->class_retained;
   if (retained != NULL) cursor->class.retained_bytes = retained[cursor->row - 1];
   return &cursor->class;
@@ -298,24 +341,19 @@ static const void *class_row(hs_cursor *cursor) {
 /* The rows of heaptop --modules. */
 static int begin_modules(hs_cursor *cursor, lh_error *error) {
   hs_file *file = cursor->file;
-  int code = hs_need(file, LH_NEEDS_CLASSES, error);
-  if (code == LH_OK && !file->modules.list)
-    code = lh_list_modules(file->snapshot, &file->modules, error);
+  int code = LH_OK;
+  if (!file->modules.list) code = lh_list_modules(file->snapshot, &file->modules, error);
   begin_numbers(cursor, file->modules.n);
   return code;
 }
 
-static const void *module_row(hs_cursor *cursor) {
+static const void *module_row(hs_cursor *cursor, const lh_column *column) {
+  (void)column;
   return &cursor->file->modules.list[cursor->row - 1];
 }
 
-static int begin_marks(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  begin_numbers(cursor, lh_mark_count(cursor->file->snapshot));
-  return LH_OK;
-}
-
-static const void *mark_row(hs_cursor *cursor) {
+static const void *mark_row(hs_cursor *cursor, const lh_column *column) {
+  (void)column;
   cursor->mark = (lh_mark_fact){*lh_mark_at(cursor->file->snapshot, cursor->row - 1), cursor->row};
   return &cursor->mark;
 }
@@ -335,43 +373,57 @@ static int begin_info(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-static const void *info_row(hs_cursor *cursor) {
+static const void *info_row(hs_cursor *cursor, const lh_column *column) {
+  (void)column;
   return &cursor->file->fact;
 }
 
 /* }=================================================================================== */
 
+int hs_begin(hs_cursor *cursor, lh_error *error) {
+  const hs_kind *kind = cursor->kind;
+  int code = hs_need(cursor->file, kind->needs, error);
+  if (code != LH_OK) return code;
+  if (kind->begin != NULL) return kind->begin(cursor, error);
+  begin_numbers(cursor, kind->count(cursor->file->snapshot));
+  return LH_OK;
+}
+
 #define KIND(...)    \
   &(const hs_kind) { \
     __VA_ARGS__      \
   }
+/* Edges: the analysis finds the ephemerons. */
 const hs_kind *const hs_kinds[] = {
-    KIND(.facts = &lh_object_facts, .key = "id", .rows_per_object = 1, .begin = begin_objects,
-         .next = next_object,
+    KIND(.facts = &lh_object_facts, .key = "id", .rows_per_object = 1, .count = lh_object_count,
+         .begin = begin_objects, .next = next_object,
          .lookups = {{"id", HS_ONE_ID},
                      {"type", HS_BY_TYPE},
                      {"class", HS_BY_CLASS},
                      {"address", HS_ADDRESS},
                      {"immediate_dominator", HS_FEW_IDS}}),
     KIND(.facts = &lh_edge_facts, .key = "source, position", .rows_per_object = 3,
-         .begin = begin_edges, .next = next_edge,
+         .count = lh_object_count, .needs = LH_NEEDS_ANALYSIS, .begin = begin_edges,
+         .next = next_edge, .row = edge_row,
          .lookups = {{"source", HS_ONE_ID}, {"target", HS_FEW_IDS}}),
-    KIND(.facts = &lh_entry_facts, .key = "id, position", .rows_per_object = 3, .begin = begin_any,
-         .next = next_entry, .lookups = {{"id", HS_ONE_ID}}),
-    KIND(.facts = &lh_string_facts, .key = "id", .rows_per_object = 0.5, .begin = begin_any,
-         .next = next_string, .lookups = {{"id", HS_ONE_ID}}),
-    KIND(.facts = &lh_class_facts, .rows_per_object = 0.01, .begin = begin_classes,
-         .next = next_class, .row = class_row),
-    KIND(.facts = &lh_thread_facts, .key = "id", .rows_per_object = 0.001, .begin = begin_any,
-         .next = next_thread, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_entry_facts, .key = "id, position", .rows_per_object = 3,
+         .count = lh_object_count, .begin = begin_any, .next = next_entry,
+         .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_string_facts, .key = "id", .rows_per_object = 0.5, .count = lh_object_count,
+         .begin = begin_any, .next = next_string, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_class_facts, .rows_per_object = 0.01, .count = lh_class_count,
+         .needs = LH_NEEDS_CLASSES, .next = next_class, .row = class_row),
+    KIND(.facts = &lh_thread_facts, .key = "id", .rows_per_object = 0.001, .count = lh_object_count,
+         .begin = begin_any, .next = next_thread, .lookups = {{"id", HS_ONE_ID}}),
     KIND(.facts = &lh_frame_facts, .key = "thread, frame", .rows_per_object = 0.005,
-         .begin = begin_any, .next = next_frame, .lookups = {{"thread", HS_ONE_ID}}),
-    KIND(.facts = &lh_site_facts, .key = "id", .rows_per_object = 0.001, .begin = begin_sites,
-         .next = next_site, .last_id = count_sites, .lookups = {{"id", HS_ONE_ID}}),
-    KIND(.facts = &lh_stack_facts, .key = "id", .rows_per_object = 0.01, .begin = begin_stacks,
-         .next = next_stack, .last_id = count_stacks, .lookups = {{"id", HS_ONE_ID}}),
-    KIND(.facts = &lh_module_facts, .rows_per_object = 0.001, .begin = begin_modules,
-         .next = next_number, .row = module_row),
-    KIND(.facts = &lh_mark_facts, .begin = begin_marks, .next = next_number, .row = mark_row),
+         .count = lh_object_count, .begin = begin_any, .next = next_frame,
+         .lookups = {{"thread", HS_ONE_ID}}),
+    KIND(.facts = &lh_site_facts, .key = "id", .rows_per_object = 0.001, .count = count_sites,
+         .begin = begin_sites, .next = next_site, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_stack_facts, .key = "id", .rows_per_object = 0.01, .count = count_stacks,
+         .next = next_stack, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_module_facts, .rows_per_object = 0.001, .needs = LH_NEEDS_CLASSES,
+         .begin = begin_modules, .next = next_number, .row = module_row),
+    KIND(.facts = &lh_mark_facts, .count = lh_mark_count, .next = next_number, .row = mark_row),
     KIND(.facts = &lh_snapshot_facts, .begin = begin_info, .next = next_number, .row = info_row),
     NULL};

@@ -16,6 +16,14 @@ void hs_result_static(sqlite3_context *context, const char *text) {
   sqlite3_result_text(context, text, -1, SQLITE_STATIC);
 }
 
+/* A text of the library's; NULL: out of memory. */
+static void result_text(sqlite3_context *context, char *text) {
+  if (text == NULL)
+    sqlite3_result_error_nomem(context);
+  else
+    sqlite3_result_text(context, text, -1, lh_free);
+}
+
 static void result_hex(sqlite3_context *context, uint64_t n) {
   sqlite3_result_text(context, lh_hex_text(n).text, -1, SQLITE_TRANSIENT);
 }
@@ -31,86 +39,21 @@ void hs_result_error(sqlite3_context *context, const lh_error *error) {
   if (error->code == LH_EMEMORY) sqlite3_result_error_nomem(context);
 }
 
-/* {=== Text of the heap =============================================================== */
-
-/* The UTF-8 character at p: its bytes, of which no more than `left` are there; 0: none. With `cut`,
-** more than left where its end is missing. */
-static size_t read_character(const unsigned char *p, size_t left, bool cut, uint32_t *character) {
-  static const uint32_t least[] = {0, 1, 0x80, 0x800, 0x10000};
-  size_t n = *p < 0x80 ? 1 : *p >= 0xF0 && *p < 0xF8 ? 4 : *p >= 0xE0 ? 3 : *p >= 0xC0 ? 2 : 0;
-  *character = n == 1 ? *p : n == 0 ? 0 : *p & (0x7Fu >> n);
-  if (*p >= 0xF8 || n == 0) return 0;
-  for (size_t i = 1; i < n; i++) {
-    if (i == left) return cut ? n : 0;
-    if ((p[i] & 0xC0) != 0x80) return 0;
-    *character = *character << 6 | (p[i] & 0x3Fu);
-  }
-  bool valid = *character >= least[n] && *character <= 0x10FFFF &&
-               (*character < 0xD800 || *character > 0xDFFF);
-  return valid ? n : 0;
-}
-
-/* Controls, and marks that turn the direction of text. */
-static bool is_control(uint32_t character) {
-  return character < 0x20 || (character >= 0x7F && character < 0xA0) ||
-         (character >= 0x2028 && character <= 0x202E) ||
-         (character >= 0x2066 && character <= 0x2069);
-}
-
-/* What cannot be shown becomes \x1B. */
-static void result_escaped(sqlite3_context *context, const char *bytes, size_t n) {
-  sqlite3_str *text = sqlite3_str_new(sqlite3_context_db_handle(context));
-  for (size_t at = 0; at < n;) {
-    uint32_t character;
-    size_t width = read_character((const unsigned char *)bytes + at, n - at, false, &character);
-    if (width == 0 || is_control(character))
-      sqlite3_str_appendf(text, "\\x%02X", (unsigned char)bytes[at++]);
-    else
-      sqlite3_str_append(text, bytes + at, (int)width);
-    at += width == 0 || is_control(character) ? 0 : width;
-  }
-  int length = sqlite3_str_length(text);
-  char *visible = sqlite3_str_finish(text);
-  if (visible != NULL)
-    sqlite3_result_text(context, visible, length, sqlite3_free);
-  else
-    sqlite3_result_error_nomem(context);
-}
-
-/* One string may be the value of each of a million rows: what was found is kept for the next
-** row. */
-static const hs_looked *look_up_text(hs_file *file, const char *bytes, size_t n, bool cut) {
-  hs_looked *found = &file->looked;
-  if (found->bytes == bytes && found->n == n) return found;
-  *found = (hs_looked){.bytes = bytes, .n = n, .is_text = true, .shows = true};
-  while (found->whole < n) {
-    uint32_t character;
-    const unsigned char *at = (const unsigned char *)bytes + found->whole;
-    size_t width = read_character(at, n - found->whole, cut, &character);
-    if (width > n - found->whole) break;
-    found->is_text = width > 0;
-    if (width == 0) break;
-    found->shows = found->shows && !is_control(character);
-    found->whole += width;
-  }
-  return found;
-}
-
-/* Bytes as the program had them, which live as long as the snapshot; `cut`: it has no more of
-** them. */
+/* Bytes as the program had them, which live as long as the snapshot; `cut`: it has no more of them.
+** One string may be the value of each of a million rows: what was found is kept for the next. */
 static void result_heap_text(sqlite3_context *context, hs_file *file, const char *bytes, size_t n,
                              bool cut) {
-  const hs_looked *found = look_up_text(file, bytes, n, cut);
-  size_t shown = found->is_text ? found->whole : n;
-  if (file->for_terminal && !(found->is_text && found->shows))
-    result_escaped(context, bytes, shown);
-  else if (found->is_text)
-    sqlite3_result_text64(context, bytes, shown, SQLITE_STATIC, SQLITE_UTF8);
+  hs_looked *found = &file->looked;
+  if (found->bytes != bytes || found->n != n)
+    *found = (hs_looked){bytes, n, lh_utf8_bytes(bytes, n, cut)};
+  bool is_text = found->whole != SIZE_MAX;
+  if (file->for_terminal)
+    result_text(context, lh_escaped(bytes, is_text ? found->whole : n));
+  else if (is_text)
+    sqlite3_result_text64(context, bytes, found->whole, SQLITE_STATIC, SQLITE_UTF8);
   else
     sqlite3_result_blob64(context, bytes, n, SQLITE_STATIC);
 }
-
-/* }=================================================================================== */
 
 static void result_string(sqlite3_context *context, hs_file *file, lh_id id) {
   lh_object object;
@@ -153,7 +96,7 @@ void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id) {
   if (code != LH_OK)
     hs_result_error(context, &error);
   else if (text != NULL)
-    sqlite3_result_text(context, text, -1, lh_free);
+    result_text(context, text);
 }
 
 /* A class may be the value of each of a million rows: its length is kept for the next row. */

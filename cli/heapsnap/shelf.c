@@ -22,7 +22,6 @@ static void free_file(hs_file *file) {
   if (file == NULL) return;
   free_index(&file->by_class);
   free_index(&file->by_dominator);
-  hs_targets_free(&file->by_target);
   sqlite3_free(file->class_at);
   sqlite3_free(file->class_retained);
   lh_modules_free(&file->modules);

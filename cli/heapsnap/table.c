@@ -211,6 +211,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **out) {
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base) {
+  hs_referrers_free(&((hs_cursor *)base)->referrers);
   sqlite3_free(((hs_cursor *)base)->text);
   sqlite3_free(base);
   return SQLITE_OK;
@@ -237,7 +238,7 @@ static int advance(sqlite3_vtab_cursor *base) {
     cursor->row = 0;
     cursor->thing.object.id = LH_NO_OBJECT;
     cursor->thing.code.id = LH_NO_OBJECT;
-    if (cursor->kind->begin(cursor, &error) != LH_OK) return fail_query(cursor, &error);
+    if (hs_begin(cursor, &error) != LH_OK) return fail_query(cursor, &error);
   }
 }
 
@@ -266,13 +267,13 @@ static bool value_id(sqlite3_value *value, int64_t *id) {
 }
 
 static int set_lookup(hs_cursor *cursor, hs_lookup lookup, sqlite3_value *value) {
-  uint32_t (*last)(const lh_snapshot *) = cursor->kind->last_id;
   int64_t id;
   cursor->lookup = lookup;
   if (lookup == HS_ONE_ID || lookup == HS_FEW_IDS) {
-    if (last == NULL) last = lh_object_count;
     bool is_id = value_id(value, &id);
-    only_file(cursor, is_id ? hs_shelf_resolve_to(cursor->shelf, id, last, &cursor->object) : NULL);
+    only_file(cursor,
+              is_id ? hs_shelf_resolve_to(cursor->shelf, id, cursor->kind->count, &cursor->object)
+                    : NULL);
     return SQLITE_OK;
   }
   if (sqlite3_value_type(value) == SQLITE_NULL) {
@@ -322,8 +323,8 @@ static int get_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int n
   } else if (column->needs > file->has && hs_need(file, column->needs, &error) != LH_OK) {
     hs_result_error(context, &error);
   } else if (column->of_types == 0 || lh_read_object(file->snapshot, column, &cursor->thing)) {
-    lh_cell_of(&file->report, column, kind->row != NULL ? kind->row(cursor) : &cursor->thing,
-               &cell);
+    lh_cell_of(&file->report, column,
+               kind->row != NULL ? kind->row(cursor, column) : &cursor->thing, &cell);
     if (cell.kind <= LH_COLUMN_COUNT && !cell.is_null)
       sqlite3_result_int64(context, (sqlite3_int64)cell.as.n);
     else

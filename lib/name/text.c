@@ -157,6 +157,17 @@ void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted) {
   lh_text_add(text, bytes + plain, n - plain);
 }
 
+size_t lh_utf8_bytes(const char *bytes, size_t n, bool is_cut) {
+  const unsigned char *s = (const unsigned char *)bytes;
+  size_t whole = is_cut ? lh_text_cut(bytes, n) : n, length;
+  uint32_t c;
+  for (size_t i = 0; i < whole; i += length) {
+    length = decode_utf8(s + i, whole - i, &c);
+    if (length == 0 || c == 0) return SIZE_MAX;
+  }
+  return whole;
+}
+
 char *lh_escaped(const char *bytes, size_t n) {
   lh_text text = {0};
   lh_text_escaped(&text, bytes, n, false);

@@ -2,10 +2,8 @@
 ** facts.c - the tables of facts: each fact about objects, references, sites and so on, once.
 **
 ** SQL, Lua, annotations and a manual page show them (luaheap_report.h, part 5). The order of a table
-** is that of its columns in SQL.
+** is that of its columns in SQL, which end before the first column that Lua alone has.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 /* {=== Objects ======================================================================== */
@@ -31,33 +29,19 @@ bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thi
 
 LH_ITS(bool, is_no_root, lh_thing, it->id != LH_ROOT)
 
-static void type_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_type_name(lh_type_of(report->snapshot, id));
-}
-
-static void address_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.n = lh_pointer_of(report->snapshot, id);
-}
-
-static void dominator_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.object = lh_immediate_dominator(report->snapshot, id);
-}
-
-static void epoch_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.n = id == LH_ROOT ? 0 : lh_epoch(report->snapshot, id);
-}
-
-static void reachable_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.flag = lh_is_reachable(report->snapshot, id);
-}
-
-static void dead_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.flag = lh_is_dead(report->snapshot, id);
-}
-
-static void own_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.flag = lh_is_own(report->snapshot, id);
-}
+/* Functions for LH_OF. */
+#define OBJECT_CELL(name, ...)                                   \
+  static void name(lh_report *report, lh_id id, lh_cell *cell) { \
+    __VA_ARGS__;                                                 \
+  }
+OBJECT_CELL(type_of, cell->as.text = lh_type_name(lh_type_of(report->snapshot, id)))
+OBJECT_CELL(address_of, cell->as.n = lh_pointer_of(report->snapshot, id))
+OBJECT_CELL(dominator_of, cell->as.object = lh_immediate_dominator(report->snapshot, id))
+OBJECT_CELL(epoch_of, cell->as.n = id == LH_ROOT ? 0 : lh_epoch(report->snapshot, id))
+OBJECT_CELL(reachable_of, cell->as.flag = lh_is_reachable(report->snapshot, id))
+OBJECT_CELL(dead_of, cell->as.flag = lh_is_dead(report->snapshot, id))
+OBJECT_CELL(own_of, cell->as.flag = lh_is_own(report->snapshot, id))
+OBJECT_CELL(list_of, cell->as.text = lh_list_name(lh_list_of(report->snapshot, id)))
 
 static void folded_path_of(lh_report *report, lh_id id, lh_cell *cell) {
   char *path = NULL;
@@ -78,15 +62,10 @@ static void stack_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.object = stack != 0 ? stack : LH_NO_OBJECT;
 }
 
-static void list_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_list_name(lh_list_of(report->snapshot, id));
-}
-
 LH_CELL(metatable_of, lh_thing,
         cell->as.object = it->object.type == LH_TYPE_TABLE ? it->object.as.table.metatable
                                                            : it->object.as.userdata.metatable)
 LH_CELL(weak_mode_of, lh_thing, cell->as.text = lh_weak_mode_name(&it->object))
-
 LH_CELL(file_of, lh_thing, cell->as.object = it->code.as.proto.source)
 LH_CELL(parameters_of, lh_thing, cell->as.n = it->code.as.proto.parameters)
 
@@ -97,10 +76,9 @@ LH_CELL(parameters_of, lh_thing, cell->as.n = it->code.as.proto.parameters)
 #define TYPE(meaning) OF_OBJECT("type", TEXT, type_of, meaning)
 #define ADDRESS \
   OF_OBJECT("address", HEX, address_of, "as Lua prints it: 0x55d0c0a3f2e0", LH_WHERE(is_no_root))
-#define SITE(...)                                                                     \
-  OF_OBJECT("site", TEXT, site_of,                                                    \
-            "where it was allocated, if that was tracked: @app/bus.lua:31 in Bus:on", \
-            LH_OPTIONAL __VA_ARGS__)
+#define SITE(...)                  \
+  OF_OBJECT("site", TEXT, site_of, \
+            "where it was allocated, if that was tracked: @app/bus.lua:31 in Bus:on", __VA_ARGS__)
 #define CLASS(meaning) OF_OBJECT("class", TEXT, lh_cell_class, meaning, LH_NEEDS(CLASSES))
 #define SHALLOW(meaning) OF_OBJECT("shallow_bytes", BYTES, lh_cell_shallow, meaning)
 #define RETAINED(meaning) \
@@ -143,7 +121,7 @@ const lh_table lh_object_facts = LH_TABLE_OF(
     OF_OBJECT("held_by", TEXT, folded_path_of,
               "the path with all that varies folded: _G.cache[*]; none for garbage",
               LH_NEEDS(CLASSES), LH_HIDDEN, LH_OPTIONAL),
-    SITE(, LH_HIDDEN),
+    SITE(LH_OPTIONAL, LH_HIDDEN),
     LH_OF(NULL, NULL, LH_COLUMN_ID, id, stack_of, "the same with its callers: a row of stacks",
           LH_SQL_ONLY("stack"), LH_HIDDEN, LH_OPTIONAL),
     OF_OBJECT("list", TEXT, list_of, "of the collector: allgc, finobj, tobefnz or fixedgc",
@@ -187,7 +165,7 @@ const lh_table lh_row_facts = LH_TABLE_OF(
     "heap.row", "object", NULL, TYPE("table, string, closure and so on"),
     CLASS("as heaptop calls it"), ADDRESS,
     OF_OBJECT("shallow_bytes", BYTES, lh_cell_shallow, "its own bytes", LH_WHERE(is_no_root)),
-    SITE());
+    SITE(LH_OPTIONAL));
 
 LH_ITS(bool, is_cut, lh_thing, it->object.as.string.kept < it->object.as.string.length)
 

@@ -151,7 +151,6 @@ static void free_task(hl_task *t) {
   lh_free(t->paths);
   free(t->edges);
   free(t->ids);
-  free(t->taken);
 }
 
 static bool is_fresh(lua_State *L) {
@@ -160,6 +159,12 @@ static bool is_fresh(lua_State *L) {
 
 int hl_argument(lua_State *L, int i) {
   return is_fresh(L) ? i : i + 1;
+}
+
+int hl_no(lua_State *L, const char *message) {
+  lua_pushnil(L);
+  lua_pushstring(L, message);
+  return 2;
 }
 
 /* Index 1: the task; index 2: the capture. */

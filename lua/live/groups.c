@@ -62,11 +62,7 @@ static lh_count *push_site_counts(lua_State *L, const lh_snapshot *s, const lh_s
 static int count_sites_body(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   const lh_sites *sites = lh_snapshot_sites(s);
-  if (!sites) {
-    lua_pushnil(L);
-    lua_pushliteral(L, "nothing was tracked: say heap.track() first");
-    return 2;
-  }
+  if (!sites) return hl_no(L, "nothing was tracked: say heap.track() first");
   const lh_count *counts = push_site_counts(L, s, sites);
   hr_push_list(L, "heap.live_counts", 0);
   for (lh_site_id site = 1; site <= lh_n_sites(sites); site++) {

@@ -83,7 +83,6 @@ struct hl_task {
   bool by_class;
   const char *class_name;
   uint32_t type_mask; /* 0: all types */
-  uint8_t *taken;     /* by class: does the filter take it? */
   lh_path path;
   lh_path *paths;
   size_t n_paths;
@@ -94,7 +93,7 @@ struct hl_task {
 };
 
 /* A question's function stands in two places: heap.path(v), which takes a capture for itself, and
-** s:path(v); upvalue 1 tells. This is the index of its i-th argument, the capture not counted. */
+** s:path(v); upvalue 1 tells which. This is the index of its i-th argument, without the capture. */
 int hl_argument(lua_State *L, int i);
 
 /* Answers by `body`, in protected mode: there index 1 is the snapshot of heap.reader, as in a
@@ -102,8 +101,16 @@ int hl_argument(lua_State *L, int i);
 ** or raises the error. */
 int hl_ask(lua_State *L, hl_task *task, hl_body body);
 
-/* The snapshot, analysed and classified when that is first asked for: of a fresh capture one that
-** is analysed anew if need be; and as it is, for what needs no analysis. */
+/* The same about argument 1: nil and a message, if it is no object. hl_find_subject finds it in the
+** capture, in the body; it may be one of heap.reader's objects. False, and nil and a message
+** pushed: it is not there. */
+int hl_ask_about(lua_State *L, hl_task *task, hl_body body);
+bool hl_find_subject(lua_State *L, hl_task *task);
+
+int hl_no(lua_State *L, const char *message); /* pushes nil and it, and returns 2 */
+
+/* The snapshot, analysed and classified when that is first needed (of a fresh capture anew, for
+** another scope); and as it is, for what needs no analysis. */
 lh_snapshot *hl_analysed(lua_State *L, hl_task *task, hl_scope scope);
 lh_snapshot *hl_opened(const hl_task *task);
 
@@ -117,51 +124,43 @@ uint32_t hl_newest_mark(lua_State *L);
 
 /* {=== Values and rows: values.c ===================================================== */
 
-/* What a value is in the snapshot of a capture; LH_ENOTFOUND: nothing, and `error` says why. And
-** heap.reader's way to that. */
+/* What a value is in the snapshot of a capture; LH_ENOTFOUND: nothing, and `error` says why. */
 int hl_find_value(lua_State *L, int index, const lh_snapshot *snapshot, bool is_fresh, lh_id *id,
                   lh_error *error);
 extern const hr_values hl_values;
 
-/* Pushes a table with weak values, for rows: so looking at objects does not keep them alive, nor
-** does it show in the next answer. */
+/* Pushes a table with weak values, for rows: looking at objects does not keep them alive, and does
+** not show in the next answer. */
 void hl_push_row(lua_State *L, int n_array, int n_fields);
 void hl_register_rows(lua_State *L); /* needed before */
 
-/* Pushes a table with the values of task->ids, which it sorts, each once; and sets `object` of the
-** row on top to one of them, if it is there. */
+/* Makes task->ids, with room for n and none in it. hl_push_values sorts them, each once, and pushes
+** a table with their values. hl_set_value sets `object` of the row on top to that of `id`, if it is
+** there. */
+lh_id *hl_new_ids(lua_State *L, hl_task *task, size_t n);
+int hl_compare_ids(const void *a, const void *b);
 void hl_push_values(lua_State *L, hl_task *task);
 void hl_set_value(lua_State *L, const hl_task *task, int values, lh_id id);
 
-/* Makes task->ids, with room for n and none in it. How to sort them. */
-lh_id *hl_new_ids(lua_State *L, hl_task *task, size_t n);
-int hl_compare_ids(const void *a, const void *b);
-
-/* Sets type, class, address, shallow_bytes and, if that is known, site of the row on top. */
+/* Sets the fields of the row on top that lh_row_facts tell. */
 void hl_set_object_fields(lua_State *L, const hl_task *task, lh_snapshot *snapshot, lh_id id);
 
 /* }=================================================================================== */
 
-/* {=== Questions ====================================================================== */
+/* {=== Questions: ways.c, groups.c, values.c ========================================== */
 
-int hl_path(lua_State *L); /* ways.c */
+int hl_path(lua_State *L);
 int hl_paths(lua_State *L);
 int hl_referrers(lua_State *L);
 int hl_retained(lua_State *L);
 
-/* Answers about argument 1: with nil and a message, if it is no object. And then, in the body,
-** finds it in the capture, where it may also be one of heap.reader's objects; false, and nil and a
-** message pushed: it is not there. */
-int hl_ask_about(lua_State *L, hl_task *task, hl_body body);
-bool hl_find_subject(lua_State *L, hl_task *task);
-
-int hl_count(lua_State *L); /* groups.c */
+int hl_count(lua_State *L);
 int hl_classes(lua_State *L);
 int hl_top(lua_State *L);
 int hl_since(lua_State *L);
 int hl_diff(lua_State *L);
 
-int hl_object(lua_State *L); /* values.c */
+int hl_object(lua_State *L);
 int hl_objects(lua_State *L);
 int hl_each(lua_State *L);
 int hl_dot(lua_State *L);

@@ -122,18 +122,11 @@ static int object_body(lua_State *L, hl_task *t) {
   lh_found found;
   if (lua_type(L, 2) == LUA_TSTRING) {
     int code = lh_find(hl_analysed(L, t, HL_WHOLE), lua_tostring(L, 2), &found, &error);
-    if (code < 0) {
-      lua_pushnil(L);
-      lua_pushstring(L, error.message);
-      return 2;
-    }
+    if (code < 0) return hl_no(L, error.message);
     t->id = found.id;
   }
-  if (t->id == LH_ROOT || t->id > lh_object_count(s)) {
-    lua_pushnil(L);
-    lua_pushliteral(L, "the capture has no object of this number");
-    return 2;
-  }
+  if (t->id == LH_ROOT || t->id > lh_object_count(s))
+    return hl_no(L, "the capture has no object of this number");
   if (push_value(L, s, t->id)) return 1;
   lua_pushfstring(L, "this %s is no value, is gone, or was given a finalizer since",
                   lh_type_name(lh_type_of(s, t->id)));
@@ -184,23 +177,20 @@ static void check_filter(lua_State *L, int index, hl_task *t) {
   t->class_name = lua_tostring(L, -1);
 }
 
+static bool takes(const hl_task *t, const lh_snapshot *s, lh_id id) {
+  uint32_t class_index = lh_class_of(s, id);
+  if (class_index == UINT32_MAX || !lh_is_reachable(s, id)) return false; /* or it is our own */
+  const lh_class *class = lh_class_at(s, class_index);
+  return (t->type_mask >> class->type & 1) &&
+         (!t->class_name || strcmp(t->class_name, class->name) == 0);
+}
+
 /* t->ids: the living objects that the filter takes. */
 static void find_objects(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
-  uint32_t n = lh_object_count(s), n_classes = lh_class_count(s);
-  t->ids = malloc(((size_t)n + 1) * sizeof *t->ids);
-  t->taken = malloc((size_t)n_classes + 1);
-  if (!t->ids || !t->taken) luaL_error(L, "not enough memory");
-  for (uint32_t i = 0; i < n_classes; i++) {
-    const lh_class *class = lh_class_at(s, i);
-    t->taken[i] = (t->type_mask >> class->type & 1) &&
-                  (!t->class_name || strcmp(t->class_name, class->name) == 0);
-  }
-  for (lh_id id = 1; id <= n; id++) {
-    if (lh_is_own(s, id) || !lh_is_reachable(s, id)) continue;
-    uint32_t class_index = lh_class_of(s, id);
-    if (class_index < n_classes && t->taken[class_index]) t->ids[t->n_ids++] = id;
-  }
+  lh_id *ids = hl_new_ids(L, t, lh_object_count(s));
+  for (lh_id id = 1; id <= lh_object_count(s); id++)
+    if (takes(t, s, id)) ids[t->n_ids++] = id;
 }
 
 /* }=================================================================================== */
@@ -363,12 +353,10 @@ static bool push_drawing(lua_State *L) {
   lua_pushliteral(L, "heap.dot");
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) return true;
   const char *why = lua_tostring(L, -1);
-  lua_pushnil(L);
-  if (why && strstr(why, "libcgraph")) {
-    lua_pushliteral(L, "heap.dot needs libcgraph, of Graphviz: apt install libcgraph6");
-  } else {
-    lua_pushliteral(L, "heap.dot is not installed: `make install` puts heap/dot.so beside heap.so");
-  }
+  bool lacks_cgraph = why && strstr(why, "libcgraph");
+  (void)hl_no(L, lacks_cgraph
+                     ? "heap.dot needs libcgraph, of Graphviz: apt install libcgraph6"
+                     : "heap.dot is not installed: `make install` puts heap/dot.so beside heap.so");
   return false;
 }
 

@@ -36,8 +36,7 @@ bool hl_find_subject(lua_State *L, hl_task *t) {
   }
   int code = hl_find_value(L, SUBJECT, hl_opened(t), t->is_fresh, &t->id, &error);
   if (code == LH_OK) return true;
-  lua_pushnil(L);
-  lua_pushstring(L, error.message);
+  (void)hl_no(L, error.message);
   return false;
 }
 
@@ -58,12 +57,6 @@ static void set_edge_fields(lua_State *L, hl_task *t, const lh_snapshot *s, cons
   hr_set_string(L, "edge", lh_edge_kind_name(edge->kind));
   hr_push_text(L, t->capture->reader, lh_edge_text(s, edge));
   lua_setfield(L, -2, "label");
-}
-
-static void set_flag(lua_State *L, const char *key, bool value) {
-  if (!value) return;
-  lua_pushboolean(L, 1);
-  lua_setfield(L, -2, key);
 }
 
 /* }=================================================================================== */
@@ -164,7 +157,7 @@ static void add_paths(lua_State *L, hl_task *t, lh_snapshot *s, bool asker) {
     push_steps(L, t, s, path, values);
     push_path_text(L, t, s, path);
     lua_setfield(L, -2, "path");
-    set_flag(L, "asker", asker);
+    if (asker) hr_set_boolean(L, "asker", true);
     lua_rawseti(L, values - 1, (lua_Integer)++n);
   }
   lua_pop(L, 1);
@@ -270,8 +263,8 @@ static int referrers_body(lua_State *L, hl_task *t) {
       set_edge_fields(L, t, s, edge);
       hl_set_object_fields(L, t, s, edge->source);
       hl_set_value(L, t, values, edge->source);
-      set_flag(L, "weak", edge->weak);
-      set_flag(L, "asker", askers);
+      if (edge->weak) hr_set_boolean(L, "weak", true);
+      if (askers) hr_set_boolean(L, "asker", true);
       lua_rawseti(L, -2, ++row);
     }
   }

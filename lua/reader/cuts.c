@@ -184,12 +184,7 @@ int hr_independent(lua_State *L) {
   int code = lh_find_independent(snapshot, id, (size_t)limit, found, &error);
   if (hr_filled(L, hold, code) == LH_ENOTFOUND) return hr_fail(L, &error);
   hr_check(L, code, &error);
-  hr_push_list(L, "heap.independent", found->n);
-  for (size_t i = 0; i < found->n; i++) {
-    hr_push_path(L, 1, hr_path_kind, &found->paths[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_set_object(L, "object", 1, id);
+  hr_push_paths(L, "heap.independent", found->paths, found->n, id);
   hr_set_object(L, "from", 1, found->from);
   hr_set_boolean(L, "limited", found->is_limited);
   hr_let_go(L, hold);

@@ -56,7 +56,8 @@ typedef struct list {
   lh_path path;
 } list;
 
-void hr_push_path(lua_State *L, int index, const char *kind, lh_path *path) {
+/* Takes the steps over, and clears *path. */
+static void push_path(lua_State *L, int index, const char *kind, lh_path *path) {
   list *l = hr_new(L, kind, sizeof *l, 1);
   l->of = lua_touserdata(L, index);
   lua_pushvalue(L, index);
@@ -64,6 +65,15 @@ void hr_push_path(lua_State *L, int index, const char *kind, lh_path *path) {
   hr_set_kind(L, kind);
   l->path = *path;
   *path = (lh_path){0};
+}
+
+void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_id object) {
+  hr_push_list(L, kind, n);
+  for (size_t i = 0; i < n; i++) {
+    push_path(L, 1, hr_path_kind, &paths[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_object(L, "object", 1, object);
 }
 
 /* Of either kind. */
@@ -172,12 +182,7 @@ int hr_paths(lua_State *L) {
     *p = (paths){0};
   else
     hr_check(L, code, &error);
-  hr_push_list(L, "heap.paths", p->n);
-  for (size_t i = 0; i < p->n; i++) {
-    hr_push_path(L, 1, hr_path_kind, &p->list[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_set_object(L, "object", 1, id);
+  hr_push_paths(L, "heap.paths", p->list, p->n, id);
   hr_set_integer(L, "asked", (uint64_t)k);
   hr_let_go(L, hold);
   return 1;
@@ -192,7 +197,7 @@ int hr_referrers(lua_State *L) {
   lh_error error;
   int code = lh_referrers(snapshot, id, &path->steps, &path->n_steps, &error);
   hr_check(L, hr_filled(L, -1, code), &error);
-  hr_push_path(L, 1, hr_referrers_kind, path);
+  push_path(L, 1, hr_referrers_kind, path);
   hr_let_go(L, -2);
   return 1;
 }

@@ -31,8 +31,8 @@
 
 typedef struct hr_snapshot hr_snapshot;
 
-/* Of a snapshot of the heap that asks: what a value is in it, LH_ENOTFOUND: nothing; and pushes the
-** value that an object is, nil: none, or it is gone. */
+/* Of a snapshot of the heap that asks: what a value is in it (LH_ENOTFOUND: nothing), and the value
+** that an object is (nil: it is none, or was collected). */
 typedef struct hr_values {
   int (*find)(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error);
   void (*push)(lua_State *L, const hr_snapshot *of, lh_id id);
@@ -55,41 +55,37 @@ struct hr_snapshot {
 /* Pushes a userdata without a metatable, whose content is an hr_snapshot. */
 hr_snapshot *hr_new_snapshot(lua_State *L);
 
-/* Makes the one at a positive index a snapshot; an error unless it is one of those. It is closed by
-** close(), by the end of a variable that is <close>, or when it is collected. Its first user value
-** may be the file's name, its second what is to live as long as it does. */
+/* Makes the hr_snapshot at a positive index a snapshot for Lua. It is closed by close(), by the end
+** of a <close> variable, or when it is collected. Its first user value may be the file's name, its
+** second is what lives as long as it does. */
 void hr_set_snapshot_kind(lua_State *L, int index);
 
 /* Pushes a snapshot of the file whose name is at `index`, which is closed after a failure. */
 int hr_open_file(lua_State *L, int index, lh_error *error);
 
-/* The snapshot at this index; raises an error unless it is one, and open. */
+/* The open snapshot at `index`, or an error. */
 hr_snapshot *hr_check_snapshot(lua_State *L, int index);
 
 /* Raises an error unless the value at `index` still keeps its snapshot alive, as its first user
 ** value: debug.setuservalue can take it away. */
 void hr_check_kept(lua_State *L, int index, const hr_snapshot *of);
 
-/* What is in it; raises an error if it is closed. And the same, analysed and classified. */
+/* The library's snapshot, or an error if it is closed; and analysed and classified. */
 lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of);
 lh_snapshot *hr_analysed(lua_State *L, hr_snapshot *of);
 
-/* Closes it, as soon as nobody holds it; ends a use that began with holds++. */
-void hr_close(hr_snapshot *of);
-void hr_unhold(hr_snapshot *of);
-
-/* Closes it at once, for who knows that nobody uses it any more: errors may have left holds, which
-** go when they are collected. */
-void hr_end(hr_snapshot *of);
+void hr_close(hr_snapshot *of);  /* as soon as nobody holds it */
+void hr_unhold(hr_snapshot *of); /* ends a use that began with holds++ */
+void hr_end(hr_snapshot *of);    /* closes it at once: errors may have left holds */
 
 /* Pushes a cleared userdata of `size` bytes and returns it. Until hr_let_go, or until it is
-** collected, the snapshot at `index` stays what it is (0: it is about none); then
-** release(content), which must be harmless for cleared content; NULL: nothing to release. */
+** collected, the snapshot at `index` (0: none) stays open; then release(content) is called, unless
+** it is NULL. It must be harmless for cleared content. */
 void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content));
 void hr_let_go(lua_State *L, int index);
 
-/* Returns `code`: of a function that was to fill the content of the userdata at `index`. If it
-** failed there is nothing to release, whatever it has left there. */
+/* Returns `code`, of a function that was to fill the content of the userdata at `index`. If it
+** failed nothing is released. */
 int hr_filled(lua_State *L, int index, int code);
 
 /* Lets go all that is held on the stack, and pushes nil, message and a word for the code. */
@@ -108,22 +104,21 @@ void hr_push_text(lua_State *L, hr_snapshot *of, char *text);
 extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_edge_kind[],
     hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
 
-/* A metatable on the top of the stack is that of a kind of value when its field [kind] says so,
-** with this very pointer as its key. hr_name_kind sets that and __name; hr_is_kind asks for it and
-** allocates nothing, not even a string, since a background snapshot must not wake the collector. */
+/* A metatable on the top of the stack is that of a kind if its field [kind] says so, with this very
+** pointer as its key. hr_name_kind sets that and __name. hr_is_kind allocates nothing: a background
+** snapshot must not wake the collector. */
 void hr_name_kind(lua_State *L, const char *kind);
 bool hr_is_kind(lua_State *L, const char *kind);
 
-/* Pushes the metatable of a kind of value, if it was made. Pushes a new one, with its name and a
-** __tostring that calls the function of that name in heap/print.lua. And keeps it, when it is
-** complete, for all values to come. */
+/* Pushes the metatable of a kind, if it was made. Pushes a new one, whose __tostring calls the
+** function of that name in heap/print.lua. Keeps it, when it is complete. */
 bool hr_has_kind(lua_State *L, const char *kind);
 void hr_new_kind(lua_State *L, const char *kind);
 void hr_keep_kind(lua_State *L, const char *kind);
 
-/* Our userdata are known by their content, which begins with its kind (this very pointer), and
-** which no Lua program can write: the registry and metatables may be anything. Pushes a new one, of
-** `size` bytes, cleared but for that. hr_set_kind gives it its metatable, when it is complete. */
+/* Our userdata are known by their content, which begins with its kind (this very pointer): the
+** registry and metatables may be anything. Pushes a new one, cleared but for that. hr_set_kind
+** gives it its metatable, when it is complete. */
 void *hr_new(lua_State *L, const char *kind, size_t size, int n_user_values);
 void hr_set_kind(lua_State *L, const char *kind);
 
@@ -145,17 +140,15 @@ void hr_set_index(lua_State *L, const luaL_Reg *methods, const luaL_Reg *fields,
 /* Raises an error unless `code` is LH_OK. */
 void hr_check(lua_State *L, int code, const lh_error *error);
 
-/* Pushes a table of a kind, with room for n rows. */
+/* Pushes a table of a kind, with room for n rows; and sets fields of the table on the top. */
 void hr_push_list(lua_State *L, const char *kind, size_t n);
-
-/* Fields of the table on the top. */
 void hr_set_integer(lua_State *L, const char *key, uint64_t n);
 void hr_set_number(lua_State *L, const char *key, double n);
 void hr_set_boolean(lua_State *L, const char *key, bool value);
 void hr_set_string(lua_State *L, const char *key, const char *value); /* NULL: no such field */
 
 /* Raises an error if the table at `index` has a field that is not in `names`, which ends with NULL.
-** Nothing in place of the table is put right to an empty one. */
+** Puts an empty table in place of nothing. */
 void hr_check_options(lua_State *L, int index, const char *const *names);
 
 /* Options of the table at `index`, which was checked; no metamethods are called. The first pushes
@@ -167,7 +160,7 @@ uint32_t hr_types_option(lua_State *L, int index); /* type = "table,string" as a
 
 /* }=================================================================================== */
 
-/* {=== Objects: objects.c ============================================================= */
+/* {=== Objects and edges: objects.c, edges.c ========================================== */
 
 typedef struct hr_object {
   const char *kind;
@@ -175,10 +168,7 @@ typedef struct hr_object {
   lh_id id;
 } hr_object;
 
-/* The object at index 1, of which a field is asked for. */
-const hr_object *hr_check_object(lua_State *L);
-
-/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. */
+/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. Or sets it as a field. */
 void hr_push_object(lua_State *L, int index, lh_id id);
 void hr_set_object(lua_State *L, const char *key, int index, lh_id id);
 
@@ -187,8 +177,7 @@ void hr_set_object(lua_State *L, const char *key, int index, lh_id id);
 void hr_push_value(lua_State *L, int index, lh_value value);
 
 /* What the value at `index` stands for in the snapshot `of`: an object, its number, or an
-** expression as lh_find takes it. LH_ENOTFOUND: there is none, and `error` says so. Raises an error
-** for what is none of these. */
+** expression as lh_find takes it. LH_ENOTFOUND: there is none. Raises an error for other values. */
 int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error);
 
 /* The object that a method is about: of object:method(...) or of snapshot:method(object, ...).
@@ -200,71 +189,43 @@ lh_id hr_subject(lua_State *L, hr_snapshot **of);
 ** the ids. What else it has as fields is in the table at `about`; 0: nothing. */
 void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about);
 
-/* rankings.c: the objects that the value at `index` stands for, in the order of their ids: one of
-** them, a list of them, a stream, a fingerprint, or all that an expression may mean. *ids is in a
-** userdata that it pushes. LH_ENOTFOUND: there are none, and `error` says so. */
+/* rankings.c: the objects that the value at `index` stands for, in the order of their ids: one, a
+** list, a stream, a fingerprint, or all that an expression may mean. *ids is in a userdata that it
+** pushes. LH_ENOTFOUND: there are none. */
 int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
                  lh_error *error);
 
-/* The same of the snapshot of what is at index 1: to be returned by who calls it. */
-int hr_return_object(lua_State *L, lh_id id);
-
-int hr_frames(lua_State *L);   /* object:frames() */
-int hr_tracking(lua_State *L); /* a field: snapshot.tracking */
-
-void hr_open_objects(lua_State *L); /* makes the metatables */
-
-/* }=================================================================================== */
-
-/* {=== Edges: edges.c ================================================================= */
-
-/* Pushes an edge. */
 void hr_push_edge(lua_State *L, int index, const lh_edge *edge);
 
 /* The edge at `index` and its snapshot; NULL: it is none. */
 const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of);
 
-/* Pushes a list of edges, each made when it is asked for. It takes the steps over, and clears
-** *path. */
-void hr_push_path(lua_State *L, int index, const char *kind, lh_path *path);
+/* Pushes a list of paths of the object, which takes their steps over and clears them. */
+void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_id object);
 
-/* object:path(), :paths(k), :referrers() */
-int hr_path(lua_State *L);
-int hr_paths(lua_State *L);
-int hr_referrers(lua_State *L);
-
+void hr_open_objects(lua_State *L); /* make the metatables */
 void hr_open_edges(lua_State *L);
+void hr_open_streams(lua_State *L);
 
 /* }=================================================================================== */
 
-/* {=== What can be asked of snapshots and objects ===================================== */
+/* {=== Answers and facts: report.c ==================================================== */
 
-/* streams.c */
-int hr_each_object(lua_State *L); /* snapshot:objects(filter) */
-int hr_each_edge(lua_State *L);   /* object:edges() */
-int hr_each_entry(lua_State *L);  /* object:entries() */
-void hr_open_streams(lua_State *L);
-
-/* rankings.c */
-/* Takes n and the order, or a table of options, which are at `index`; n 0: all. */
-lh_request hr_check_ranking(lua_State *L, int index, size_t limit);
-
-int hr_classes(lua_State *L);      /* snapshot:classes(n, order) */
-int hr_top(lua_State *L);          /* snapshot:top(n, order) */
-int hr_marks(lua_State *L);        /* snapshot:marks() */
-int hr_epochs(lua_State *L);       /* snapshot:epochs(options) */
-int hr_retained(lua_State *L);     /* snapshot:retained(objects) */
-int hr_objects_with(lua_State *L); /* snapshot:objects_with(fingerprint) */
-int hr_dominators(lua_State *L);   /* object:dominators() */
-
-/* report.c: the answer to a question of the library; nil, message, code where nothing is as asked.
-** The same about the snapshot at `index`, as far as it must be analysed, or 0: about none. The same
-** as a list of another kind, which may outlive the snapshot: with addresses in place of objects.
-** And the answer with at most as many rows as argument 2 says. */
+/* The answer to a question of the library about the snapshot at index 1; nil, message, code where
+** there is nothing. The same about the analysed snapshot at `index`; 0: about none. The same as a
+** list of another kind, which may outlive the snapshot: with addresses in place of objects. And
+** with at most as many rows as argument 2 says. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
+
+/* The biggest objects of the snapshot at index 1: pushes what owns their ids, which is a hold, and
+** a list of that kind with all that is known of them, and their text. */
+const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, size_t *n);
+
+/* Takes n and the order, or a table of options, which are at `index`; n 0: all. */
+lh_request hr_check_ranking(lua_State *L, int index, size_t limit);
 
 /* A fact of a row, as the value of a field of what is at index 1, whose snapshot `of` is: to be
 ** returned. And all facts of a row without objects, as fields of the table on the top; it is of
@@ -273,27 +234,42 @@ int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const
 void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh_table *facts,
                   const void *row);
 
-/* The biggest objects of the snapshot at index 1: pushes what owns their ids, which is a hold, and
-** a list of that kind with all that is known of them, and their text. */
-const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, size_t *n);
-int hr_under(lua_State *L); /* object:under(options) */
+/* }=================================================================================== */
 
-/* cuts.c */
-int hr_ways(lua_State *L);        /* snapshot:ways(set, n) */
-int hr_ignore(lua_State *L);      /* snapshot:ignore(list) */
-int hr_what_if(lua_State *L);     /* snapshot:what_if(list, object) */
-int hr_independent(lua_State *L); /* object:independent(limit) */
+/* {=== Methods and functions of the module, by their names in Lua ===================== */
 
-/* compare.c */
-int hr_diff(lua_State *L);    /* snapshot:diff(other, another) */
-int hr_since(lua_State *L);   /* snapshot:since(mark, until) */
-int hr_strings(lua_State *L); /* snapshot:strings(older) */
-int hr_growth(lua_State *L);  /* growth(list) */
-int hr_compare(lua_State *L); /* compare(before, after) */
-int hr_owners(lua_State *L);  /* owners(list) */
+/* Of objects, and of snapshots with an object as argument. */
+int hr_path(lua_State *L);
+int hr_paths(lua_State *L);
+int hr_referrers(lua_State *L);
+int hr_each_edge(lua_State *L);
+int hr_each_entry(lua_State *L);
+int hr_frames(lua_State *L);
+int hr_dominators(lua_State *L);
+int hr_under(lua_State *L);
+int hr_independent(lua_State *L);
 
-int hr_profile(lua_State *L);          /* profile(file, options) */
-int hr_compare_profiles(lua_State *L); /* compare_profiles(old, new) */
+/* Of snapshots; hr_tracking is a field. */
+int hr_tracking(lua_State *L);
+int hr_each_object(lua_State *L);
+int hr_classes(lua_State *L);
+int hr_top(lua_State *L);
+int hr_marks(lua_State *L);
+int hr_epochs(lua_State *L);
+int hr_retained(lua_State *L);
+int hr_objects_with(lua_State *L);
+int hr_ways(lua_State *L);
+int hr_ignore(lua_State *L);
+int hr_what_if(lua_State *L);
+int hr_diff(lua_State *L);
+int hr_since(lua_State *L);
+int hr_strings(lua_State *L);
+
+int hr_growth(lua_State *L);
+int hr_compare(lua_State *L);
+int hr_owners(lua_State *L);
+int hr_profile(lua_State *L);
+int hr_compare_profiles(lua_State *L);
 
 /* }=================================================================================== */
 

@@ -108,13 +108,14 @@ static int index_kind(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_gettable(L, lua_upvalueindex(METHODS)) != LUA_TNIL) return 1;
   lua_pushvalue(L, 2);
-  (void)lua_gettable(L, lua_upvalueindex(FIELDS));
-  const lh_column *column = lua_touserdata(L, -1);
+  if (lua_gettable(L, lua_upvalueindex(FIELDS)) == LUA_TLIGHTUSERDATA) {
+    const lh_column *column = lua_touserdata(L, -1);
+    const hr_facts *facts = lua_touserdata(L, lua_upvalueindex(FACTS));
+    return facts->push(L, column);
+  }
   get = lua_tocfunction(L, -1);
   if (!get) get = lua_tocfunction(L, lua_upvalueindex(OTHER));
   lua_settop(L, 2);
-  if (column)
-    return ((const hr_facts *)lua_touserdata(L, lua_upvalueindex(FACTS)))->push(L, column);
   return get ? get(L) : 0;
 }
 

@@ -6,6 +6,13 @@
 
 #include "handles.h"
 
+/* Of which a field is asked for. */
+static const hr_object *check_object(lua_State *L) {
+  const hr_object *o = hr_check_is(L, 1, hr_object_kind);
+  hr_check_kept(L, 1, o->of);
+  return o;
+}
+
 /* {=== Where objects were allocated ================================================= */
 
 /* A stack that is deeper was made up: Lua's own have at most 200 calls of C and fold recursion. */
@@ -14,7 +21,7 @@ enum { MOST_CALLS = 1000 };
 /* object.stack: a list of sites, which print as their text, the object's first and the outermost
 ** caller's last, with what was made and freed there; nil where it is not known. */
 static int get_stack(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
+  const hr_object *o = check_object(L);
   lh_snapshot *snapshot = hr_opened(L, o->of);
   const lh_sites *sites = lh_snapshot_sites(snapshot);
   lh_stack_id stack = lh_object_stack(snapshot, o->id);
@@ -70,12 +77,6 @@ void hr_push_object(lua_State *L, int index, lh_id id) {
 void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
   hr_push_object(L, index, id);
   lua_setfield(L, -2, key);
-}
-
-const hr_object *hr_check_object(lua_State *L) {
-  const hr_object *o = hr_check_is(L, 1, hr_object_kind);
-  hr_check_kept(L, 1, o->of);
-  return o;
 }
 
 static int find_expression(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error) {
@@ -165,12 +166,12 @@ void hr_push_value(lua_State *L, int index, lh_value value) {
 /* {=== Fields ========================================================================= */
 
 static int get_snapshot(lua_State *L) {
-  (void)hr_check_object(L);
+  (void)check_object(L);
   (void)lua_getiuservalue(L, 1, 1);
   return 1;
 }
 
-int hr_return_object(lua_State *L, lh_id id) {
+static int return_object(lua_State *L, lh_id id) {
   (void)lua_getiuservalue(L, 1, 1);
   hr_push_object(L, lua_gettop(L), id);
   return 1;
@@ -178,7 +179,7 @@ int hr_return_object(lua_State *L, lh_id id) {
 
 /* object.value: what was kept of a string, what is in an upvalue; of the heap that asks, itself. */
 static int get_value(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
+  const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   lh_object object;
   if (o->id == LH_ROOT || lh_is_dead(snapshot, o->id)) return 0;
@@ -197,7 +198,7 @@ static int get_value(lua_State *L) {
 }
 
 static int push_object_fact(lua_State *L, const lh_column *column) {
-  const hr_object *o = hr_check_object(L);
+  const hr_object *o = check_object(L);
   lh_thing thing;
   thing.id = o->id;
   thing.object.id = thing.code.id = LH_NO_OBJECT;
@@ -218,7 +219,7 @@ static int equal(lua_State *L) {
 
 /* text([most_bytes]): as Lua prints it; a string in quotes, and at most so many bytes of it. */
 static int text(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
+  const hr_object *o = check_object(L);
   lua_Integer most = luaL_optinteger(L, 2, 64);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   luaL_argcheck(L, most >= 0, 2, "a number of bytes, 0 or more");
@@ -319,7 +320,7 @@ static int at(lua_State *L) {
   }
   if (i < 1 || (lua_Unsigned)i > l->n) return 0;
   hr_check_kept(L, 1, l->of);
-  return hr_return_object(L, l->ids[i - 1]);
+  return return_object(L, l->ids[i - 1]);
 }
 
 /* }=================================================================================== */

@@ -6,24 +6,28 @@
 
 #include "handles.h"
 
-/* What cells are told of. */
-typedef struct asked {
+/* What cells are of. */
+typedef struct shown {
   lh_report *report;
   int index;     /* of the snapshot whose objects are in it; 0: there is none */
   bool is_plain; /* objects are told by their addresses, as in JSON: the snapshot will be closed */
   bool is_fact;  /* strings are told as values, not as objects */
-  lh_report answer;
-  char *text; /* on its way to Lua */
+  char *text;    /* on its way to Lua */
+} shown;
+
+typedef struct asked {
+  shown shown;
+  lh_report report;
 } asked;
 
 static void free_asked(void *content) {
   asked *a = content;
-  lh_free(a->text);
-  if (a->answer.answer) lh_report_free(&a->answer);
+  lh_free(a->shown.text);
+  if (a->report.answer) lh_report_free(&a->report);
 }
 
 /* Sets the field `text` of the table on the top. */
-static void set_text(lua_State *L, asked *a, char *text) {
+static void set_text(lua_State *L, shown *a, char *text) {
   a->text = text;
   if (!text) luaL_error(L, "not enough memory");
   lua_pushstring(L, text);
@@ -45,14 +49,14 @@ static void set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_
   hr_set_string(L, "type", lh_type_name(class->type));
 }
 
-static void push_object(lua_State *L, const asked *a, lh_id id) {
+static void push_object(lua_State *L, const shown *a, lh_id id) {
   if (a->is_plain)
     lua_pushstring(L, lh_address_text(a->report->snapshot, id).text);
   else
     hr_push_object(L, a->index, id);
 }
 
-static void set_what(lua_State *L, const asked *a, const lh_column *column, lh_id id) {
+static void set_what(lua_State *L, const shown *a, const lh_column *column, lh_id id) {
   const lh_snapshot *snapshot = a->report->snapshot;
   push_object(L, a, id);
   lua_setfield(L, -2, a->is_plain ? lh_json_key(column) : column->key);
@@ -62,9 +66,9 @@ static void set_what(lua_State *L, const asked *a, const lh_column *column, lh_i
 
 /* {=== Rows =========================================================================== */
 
-static void push_row(lua_State *L, asked *a, const lh_table *table, const void *row);
+static void push_row(lua_State *L, shown *a, const lh_table *table, const void *row);
 
-static void push_rows(lua_State *L, asked *a, const lh_cell *cell) {
+static void push_rows(lua_State *L, shown *a, const lh_cell *cell) {
   const char *row = cell->as.rows.list;
   for (size_t i = 0; i < cell->as.rows.n; i++, row += cell->as.rows.table->row_bytes) {
     push_row(L, a, cell->as.rows.table, row);
@@ -73,7 +77,7 @@ static void push_rows(lua_State *L, asked *a, const lh_cell *cell) {
 }
 
 /* A list, which has text of its own where its rows are a table of the text. */
-static void push_list(lua_State *L, asked *a, const lh_cell *cell) {
+static void push_list(lua_State *L, shown *a, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   if (lh_has_text(table)) {
     hr_push_list(L, "heap.rows", cell->as.rows.n);
@@ -85,7 +89,7 @@ static void push_list(lua_State *L, asked *a, const lh_cell *cell) {
 }
 
 /* A table with the rows under what their first column says. */
-static void push_by_name(lua_State *L, asked *a, const lh_cell *cell) {
+static void push_by_name(lua_State *L, shown *a, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   const char *row = cell->as.rows.list;
   lua_newtable(L);
@@ -114,7 +118,7 @@ static void push_texts(lua_State *L, const lh_cell *cell) {
   }
 }
 
-static void push_list_or_one(lua_State *L, asked *a, const lh_column *column, const lh_cell *cell) {
+static void push_list_or_one(lua_State *L, shown *a, const lh_column *column, const lh_cell *cell) {
   if (column->is_one)
     push_row(L, a, cell->as.rows.table, cell->as.rows.list);
   else
@@ -122,7 +126,7 @@ static void push_list_or_one(lua_State *L, asked *a, const lh_column *column, co
 }
 
 /* Pushes what is in a cell that is not null. */
-static void push_cell(lua_State *L, asked *a, const lh_column *column, const lh_cell *cell) {
+static void push_cell(lua_State *L, shown *a, const lh_column *column, const lh_cell *cell) {
   lh_id id = cell->as.object;
   switch (cell->kind) {
     case LH_COLUMN_BYTES_SERIES:
@@ -150,7 +154,7 @@ static void push_cell(lua_State *L, asked *a, const lh_column *column, const lh_
 }
 
 /* Sets the fields of the table on the top; nothing where the cell is null. */
-static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_cell *cell) {
+static void set_cell(lua_State *L, shown *a, const lh_column *column, const lh_cell *cell) {
   if (cell->is_null) return;
   if (cell->kind == LH_COLUMN_OBJECT) {
     set_what(L, a, column, cell->as.object);
@@ -162,7 +166,7 @@ static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_c
   }
 }
 
-static void set_row(lua_State *L, asked *a, const lh_table *table, const void *row) {
+static void set_row(lua_State *L, shown *a, const lh_table *table, const void *row) {
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
     lh_cell cell;
     if (!column->key) continue;
@@ -171,7 +175,7 @@ static void set_row(lua_State *L, asked *a, const lh_table *table, const void *r
   }
 }
 
-static void push_row(lua_State *L, asked *a, const lh_table *table, const void *row) {
+static void push_row(lua_State *L, shown *a, const lh_table *table, const void *row) {
   lua_newtable(L);
   set_row(L, a, table, row);
 }
@@ -197,16 +201,19 @@ int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const
   lh_cell_of(&of->facts, column, row, &cell);
   check_memory(L, &of->facts);
   if (cell.is_null) return 0;
-  (void)lua_getiuservalue(L, 1, 1);
-  push_cell(L, &(asked){.report = &of->facts, .index = lua_gettop(L), .is_fact = true}, column,
-            &cell);
+  shown a = {.report = &of->facts, .is_fact = true};
+  if (cell.kind >= LH_COLUMN_OBJECT) { /* it may be one */
+    (void)lua_getiuservalue(L, 1, 1);
+    a.index = lua_gettop(L);
+  }
+  push_cell(L, &a, column, &cell);
   return 1;
 }
 
 void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh_table *facts,
                   const void *row) {
   of->facts.snapshot = snapshot;
-  set_row(L, &(asked){.report = &of->facts, .is_fact = true}, facts, row);
+  set_row(L, &(shown){.report = &of->facts, .is_fact = true}, facts, row);
   check_memory(L, &of->facts);
 }
 
@@ -215,18 +222,18 @@ void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh
 /* The fields of the list on the top; returns the rows that the question is about, of which it is a
 ** list. */
 static lh_cell fill(lua_State *L, asked *a) {
-  const lh_question *question = a->report->question;
+  const lh_question *question = a->report.question;
   lh_cell rows = {.is_null = true};
   for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
     lh_cell cell;
     if (!c->key) continue;
-    lh_cell_of(a->report, c, a->report->answer, &cell);
+    lh_cell_of(&a->report, c, a->report.answer, &cell);
     if (question->main && strcmp(c->key, question->main) == 0)
       rows = cell;
     else
-      set_cell(L, a, c, &cell);
+      set_cell(L, &a->shown, c, &cell);
   }
-  if (a->report->snapshot) set_reachable(L, a->report->snapshot);
+  if (a->report.snapshot) set_reachable(L, a->report.snapshot);
   return rows;
 }
 
@@ -235,9 +242,8 @@ static asked *ask(lua_State *L, int index, const char *name, const lh_request *r
                   lh_error *error) {
   lh_snapshot *snapshot = index != 0 ? hr_check_snapshot(L, index)->snapshot : NULL;
   asked *a = hr_hold(L, index, sizeof *a, free_asked);
-  a->report = &a->answer;
-  a->index = index;
-  error->code = lh_ask(a->report, lh_find_question(name), snapshot, request, error);
+  a->shown = (shown){.report = &a->report, .index = index};
+  error->code = lh_ask(&a->report, lh_find_question(name), snapshot, request, error);
   if (hr_filled(L, -1, error->code) != LH_ENOTFOUND) hr_check(L, error->code, error);
   return a;
 }
@@ -249,12 +255,12 @@ static int answer(lua_State *L, int index, const char *name, const lh_request *r
   asked *a = ask(L, index, name, request, &error);
   int hold = lua_gettop(L);
   if (error.code == LH_ENOTFOUND) return hr_fail(L, &error);
-  a->is_plain = plain_kind;
-  hr_push_list(L, plain_kind ? plain_kind : a->report->question->answer->name, 0);
+  a->shown.is_plain = plain_kind;
+  hr_push_list(L, plain_kind ? plain_kind : a->report.question->answer->name, 0);
   lh_cell rows = fill(L, a);
-  if (!rows.is_null) push_rows(L, a, &rows);
-  check_memory(L, a->report);
-  if (!plain_kind) set_text(L, a, lh_report_text(a->report, "SNAPSHOT"));
+  if (!rows.is_null) push_rows(L, &a->shown, &rows);
+  check_memory(L, &a->report);
+  if (!plain_kind) set_text(L, &a->shown, lh_report_text(&a->report, "SNAPSHOT"));
   hr_let_go(L, hold);
   return 1;
 }
@@ -265,7 +271,7 @@ const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, 
   asked *a = ask(L, 1, "objects", request, &error);
   hr_push_list(L, kind, request->limit);
   lh_cell rows = fill(L, a);
-  set_text(L, a, lh_report_text(a->report, "SNAPSHOT"));
+  set_text(L, &a->shown, lh_report_text(&a->report, "SNAPSHOT"));
   *n = rows.as.rows.n;
   return rows.as.rows.list;
 }
