@@ -161,6 +161,7 @@ size_t lh_utf8_bytes(const char *bytes, size_t n, bool is_cut) {
   const unsigned char *s = (const unsigned char *)bytes;
   size_t whole = is_cut ? lh_text_cut(bytes, n) : n, length;
   uint32_t c;
+  if (whole < n && (s[whole] < 0xC2 || s[whole] > 0xF4)) return SIZE_MAX; /* begins no character */
   for (size_t i = 0; i < whole; i += length) {
     length = decode_utf8(s + i, whole - i, &c);
     if (length == 0 || c == 0) return SIZE_MAX;
