@@ -346,10 +346,7 @@ static bool find_linked(lh_grower *grower) {
     for (end = i + 1; end < n_members && set[members[end]] == set[members[i]];) end++;
     ok = tell_set(grower, set, held, members + i, end - i);
   }
-  lh_free(held);
-  lh_free(first);
-  lh_free(members);
-  lh_free(set);
+  LH_FREE_ALL(held, first, members, set);
   return ok;
 }
 
@@ -375,9 +372,7 @@ int lh_find_growing(lh_snapshot *snapshot, const lh_history *history, lh_growing
             find_what_grows(&grower, history ? history : &own) && group_by_path(&f, out);
   lh_history_free(&own);
   lh_ages_free(&grower.ages);
-  lh_free(grower.found);
-  lh_free(grower.tops);
-  lh_free(grower.marks);
+  LH_FREE_ALL(grower.found, grower.tops, grower.marks);
   lh_places_free(&f.places);
   lh_map_free(&f.row_of);
   if (ok) return LH_OK;

@@ -58,9 +58,7 @@ bool lh_ages_make(lh_ages *ages, const lh_tree *tree, const lh_history *history)
 }
 
 void lh_ages_free(lh_ages *ages) {
-  lh_free(ages->n_before);
-  lh_free(ages->counted);
-  lh_free(ages->epochs);
+  LH_FREE_ALL(ages->n_before, ages->counted, ages->epochs);
 }
 
 lh_youth lh_ages_begin(lh_ages *ages) {

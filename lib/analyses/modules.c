@@ -113,9 +113,7 @@ static bool reach(finder *f, size_t limit) {
     out->list[i].shared_bytes = sums[i].bytes - out->list[i].retained_bytes;
   }
   if (ok) out->reached_bytes = together.bytes;
-  lh_free(weight);
-  lh_free(sources);
-  lh_free(sums);
+  LH_FREE_ALL(weight, sources, sums);
   return ok;
 }
 

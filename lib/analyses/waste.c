@@ -539,9 +539,7 @@ int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error) {
     f.places.texts = (lh_strings){0};
   }
   lh_places_free(&f.places);
-  lh_free(f.w.kinds);
-  lh_free(f.w.original);
-  lh_free(f.ids);
+  LH_FREE_ALL(f.w.kinds, f.w.original, f.ids);
   if (ok) {
     *out = &f.out->visible;
     return LH_OK;

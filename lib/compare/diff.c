@@ -16,9 +16,7 @@ void lh_diff_free(lh_diff *diff) {
     lh_free((void *)diff->grown[i].held_by);
     lh_free((void *)diff->grown[i].place);
   }
-  lh_free(diff->groups);
-  lh_free(diff->grown);
-  lh_free(diff->classes);
+  LH_FREE_ALL(diff->groups, diff->grown, diff->classes);
   lh_strings_free(&((lh_whole_diff *)diff)->paths);
   lh_strings_free(&((lh_whole_diff *)diff)->names);
   lh_free(((lh_whole_diff *)diff)->places);

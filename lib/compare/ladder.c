@@ -353,11 +353,7 @@ static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error
     ok = list_path_rows(&b) && list_class_rows(&b);
   }
   lh_view_free(&b.view);
-  lh_free(b.verdict);
-  lh_free(b.changes);
-  lh_free(b.head);
-  lh_free(b.owner);
-  lh_free(b.series);
+  LH_FREE_ALL(b.verdict, b.changes, b.head, b.owner, b.series);
   if (!ok) {
     lh_growth_free(b.growth);
     return lh_fail_memory(error, "comparing snapshots");
@@ -414,11 +410,6 @@ void lh_growth_free(lh_growth *growth) {
     lh_free(growth->memory->by_path);
     lh_free(growth->memory->by_class);
   }
-  lh_free(growth->memory);
-  lh_free(growth->whole);
-  lh_free(growth->level);
-  lh_free(growth->at_seconds);
-  lh_free(growth->paths);
-  lh_free(growth->classes);
-  lh_free(growth);
+  LH_FREE_ALL(growth->memory, growth->whole, growth->level, growth->at_seconds, growth->paths,
+              growth->classes, growth);
 }

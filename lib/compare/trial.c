@@ -17,9 +17,7 @@ void lh_trial_free(lh_trial *trial) {
   lh_strings_free(&trial->texts);
   lh_place_tree_free(&trial->tree);
   lh_map_free(&trial->by_kind);
-  lh_free(trial->rows);
-  lh_free(trial->row_of);
-  lh_free(trial);
+  LH_FREE_ALL(trial->rows, trial->row_of, trial);
 }
 
 uint8_t *lh_trial_parts(const lh_trial_step *step, const lh_snapshot *snapshot) {

@@ -251,9 +251,7 @@ bool lh_trial_find(const lh_trial *trial, lh_trial_found *found) {
 }
 
 void lh_trial_found_free(lh_trial_found *found) {
-  lh_free(found->way);
-  lh_free(found->is_certain);
-  lh_free(found->entries_grow);
+  LH_FREE_ALL(found->way, found->is_certain, found->entries_grow);
 }
 
 int lh_trial_next(const lh_trial *trial, lh_trial_verdict *verdict, lh_error *error) {

@@ -405,10 +405,7 @@ int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all,
   lh_trial_found_free(&t.found);
   lh_map_free(&t.by_key);
   lh_map_free(&t.of_class);
-  lh_free(t.parts);
-  lh_free(t.leaks);
-  lh_free(t.most);
-  lh_free(t.held_at);
+  LH_FREE_ALL(t.parts, t.leaks, t.most, t.held_at);
   if (code != LH_OK) {
     lh_free(leaks->rows);
     lh_free(leaks->classes);

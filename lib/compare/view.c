@@ -113,10 +113,7 @@ bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view) {
 }
 
 void lh_view_free(lh_view *view) {
-  lh_free(view->row_of);
-  lh_free(view->paths);
-  lh_free(view->names);
-  lh_free(view->has_numbers);
+  LH_FREE_ALL(view->row_of, view->paths, view->names, view->has_numbers);
   lh_trie_free(&view->trie);
   lh_free(view->vertex_of);
   lh_free(view->counts);

@@ -208,9 +208,7 @@ bool lh_unite_lists(lh_snapshot *snapshot, lh_causes *found) {
     ok = unite_class(&w, found, links, i, to);
   }
   if (ok) drop_united(found);
-  lh_free(links);
-  lh_free(w.seen_by);
-  lh_free(w.stack);
+  LH_FREE_ALL(links, w.seen_by, w.stack);
   return ok;
 }
 

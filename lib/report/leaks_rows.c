@@ -39,9 +39,7 @@ static int find_limits(lh_causes *found, lh_snapshot *snapshot, lh_error *error)
   if (!code && n > 0) code = lh_find_bounds(snapshot, ids, counts, n, bounds, error);
   for (size_t i = found->n_leaks; i-- > 0 && !code;)
     if (!has_own_limit(&found->leaks[i])) found->leaks[i].bound = bounds[--n];
-  lh_free(ids);
-  lh_free(counts);
-  lh_free(bounds);
+  LH_FREE_ALL(ids, counts, bounds);
   return code;
 }
 

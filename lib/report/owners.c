@@ -309,10 +309,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 static void let_go(void *out) {
   found *f = out;
-  lh_free(f->order);
-  lh_free(f->first);
-  lh_free(f->chosen);
-  lh_free(f->parts);
+  LH_FREE_ALL(f->order, f->first, f->chosen, f->parts);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
