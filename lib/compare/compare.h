@@ -86,6 +86,9 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
 
 /* }=================================================================================== */
 
+/* "snapshots must be given in the order of time ...". LH_EARGUMENT. */
+int lh_fail_order(lh_error *error, const char *earlier, const char *later);
+
 /* {=== The parts of a diff: each fills its fields of *diff ============================ */
 
 /* What the caller sees, and the texts in it. */
@@ -260,12 +263,10 @@ static inline const char *lh_ladder_text(const lh_ladder *ladder, uint32_t place
   return ladder->texts.texts[lh_map_get(&ladder->text_of, place)];
 }
 
-/* The name of a class as the fingerprint of a row has it; and what a person is told that it is
-** called. */
-const char *lh_view_printed_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                                 uint32_t class_row);
-const char *lh_view_stable_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                                uint32_t class_row);
+/* The name of a class with * for its numbers, if the row has such; `is_stable`: as the fingerprint
+** of the row has it. And what a person is told that it is called. */
+const char *lh_view_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                         uint32_t class_row, bool is_stable);
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                                uint32_t class_row);
 

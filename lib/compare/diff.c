@@ -39,11 +39,15 @@ static int fail_named(lh_error *error, int code, const char *format, const char 
   return code;
 }
 
-static int check_order(const lh_snapshot *earlier, const lh_snapshot *later, lh_error *error) {
-  if (lh_is_earlier(earlier, later)) return LH_OK;
+int lh_fail_order(lh_error *error, const char *earlier, const char *later) {
   return fail_named(error, LH_EARGUMENT,
                     "snapshots must be given in the order of time: '%s' was not taken before '%s'",
-                    earlier->info.name, later->info.name);
+                    earlier, later);
+}
+
+static int check_order(const lh_snapshot *earlier, const lh_snapshot *later, lh_error *error) {
+  return lh_is_earlier(earlier, later) ? LH_OK
+                                       : lh_fail_order(error, earlier->info.name, later->info.name);
 }
 
 /* By its name, or by the text that a message shows of it. */

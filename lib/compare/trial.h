@@ -1,6 +1,6 @@
 /*
-** trial.h - what a function leaves that is called again and again: trial.c counts, trial_find.c
-** finds what of it leaks, trial_leaks.c tells that. Private to the library.
+** trial.h - what a function leaves that is called again and again: trial.c counts it and finds what
+** of it leaks, trial_leaks.c tells that. Private to the library.
 **
 ** Each object has a row, by its class and folded path, with * for numbers in both: generated code
 ** and generated names are as many classes and paths as there are of them. Rows are judged alone,
@@ -73,8 +73,6 @@ static inline uint64_t lh_trial_runs(const lh_trial_step *step) {
   return step->runs[THIRD] - step->runs[EARLY];
 }
 
-/* {=== trial_find.c ================================================================== */
-
 typedef struct lh_trial_found {
   lh_trial_verdict verdict;
   uint8_t *way;       /* of each row: in which it leaks; N_WAYS: in none */
@@ -85,7 +83,5 @@ typedef struct lh_trial_found {
 /* False: out of memory. To be followed by lh_trial_found_free, whatever it returns. */
 bool lh_trial_find(const lh_trial *trial, lh_trial_found *found);
 void lh_trial_found_free(lh_trial_found *found);
-
-/* }=================================================================================== */
 
 #endif

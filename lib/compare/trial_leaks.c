@@ -11,17 +11,22 @@
 
 #include "trial.h"
 
+/* The biggest group of a leak. */
+typedef struct group_told {
+  uint64_t objects;
+  uint32_t held_at; /* its place */
+} group_told;
+
 typedef struct telling {
   lh_trial *trial;
   lh_snapshot *snapshot;
   bool again, all;
   lh_trial_found found;
   uint8_t *parts;
-  uint8_t *leaks;    /* of each object: 0, or that it is told, or retained by what is */
-  lh_map by_key;     /* leak -> its number */
-  uint64_t *most;    /* of each leak: objects of its biggest group */
-  uint32_t *held_at; /* of each leak: its place */
-  size_t capacity, most_capacity, held_capacity;
+  uint8_t *leaks;   /* of each object: 0, or that it is told, or retained by what is */
+  lh_map by_key;    /* leak -> its number */
+  group_told *told; /* of each leak */
+  size_t capacity, told_capacity;
   lh_map of_class; /* leak, class -> objects */
   lh_leaks *out;
 } telling;
@@ -164,27 +169,26 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   if (!known) return false;
   if (*known == LH_NO_NUMBER) {
     if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
-        !lh_grow(&t->most, out->n_rows, &t->most_capacity, sizeof *t->most) ||
-        !lh_grow(&t->held_at, out->n_rows, &t->held_capacity, sizeof *t->held_at))
+        !lh_grow(&t->told, out->n_rows, &t->told_capacity, sizeof *t->told))
       return false;
     out->rows[out->n_rows] = (lh_leak){.type = row->type, .runs = lh_trial_runs(&t->trial->step)};
-    t->most[out->n_rows] = 0;
+    t->told[out->n_rows] = (group_told){0};
     *known = (uint32_t)out->n_rows++;
   }
   lh_leak *leak = &out->rows[*known];
   leak->new_objects += group->new_objects;
   leak->new_bytes += group->new_bytes;
   if (other != LH_NO_OBJECT) return true;
-  if (group->objects > t->most[*known]) {
+  group_told *told = &t->told[*known];
+  if (group->objects > told->objects) {
     memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
     leak->allocated = group->allocated;
     leak->held_by = told_path(t->trial, group);
-    t->held_at[*known] = group->held_at;
-    t->most[*known] = group->objects;
-  } else if (group->objects == 1 && t->most[*known] == 1) {
-    return tell_in_common(t, leak, &t->held_at[*known], group->held_at);
+    *told = (group_told){group->objects, group->held_at};
+  } else if (group->objects == 1 && told->objects == 1) {
+    return tell_in_common(t, leak, &told->held_at, group->held_at);
   }
-  return t->most[*known] == 0 || leak->held_by != NULL;
+  return told->objects == 0 || leak->held_by != NULL;
 }
 
 /* Counts an object with the leak whose path it has. */
@@ -405,7 +409,7 @@ int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all,
   lh_trial_found_free(&t.found);
   lh_map_free(&t.by_key);
   lh_map_free(&t.of_class);
-  LH_FREE_ALL(t.parts, t.leaks, t.most, t.held_at);
+  LH_FREE_ALL(t.parts, t.leaks, t.told);
   if (code != LH_OK) {
     lh_free(leaks->rows);
     lh_free(leaks->classes);

@@ -120,18 +120,13 @@ void lh_view_free(lh_view *view) {
   *view = (lh_view){0};
 }
 
-const char *lh_view_stable_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                                uint32_t class_row) {
+const char *lh_view_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                         uint32_t class_row, bool is_stable) {
   const lh_known_class *class = &ladder->known.list[class_row];
   bool has_numbers = view->has_numbers[row] && class->numbers != LH_NO_NUMBER;
-  return ladder->texts.texts[has_numbers ? class->numbers : class->entry.stable];
-}
-
-const char *lh_view_printed_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                                 uint32_t class_row) {
-  const lh_known_class *class = &ladder->known.list[class_row];
-  bool has_numbers = view->has_numbers[row] && class->numbers != LH_NO_NUMBER;
-  return ladder->texts.texts[has_numbers ? class->numbers : class->entry.name];
+  return ladder->texts.texts[has_numbers ? class->numbers
+                             : is_stable ? class->entry.stable
+                                         : class->entry.name];
 }
 
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
