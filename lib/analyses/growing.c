@@ -415,12 +415,15 @@ static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
 ** objects are in no set. first[] is for all objects, cleared. NULL: out of memory. */
 static lh_id *sort_members(const lh_snapshot *snapshot, lh_id *set, uint32_t *first, uint32_t *n) {
   const uint32_t *of = snapshot->classes->of;
+  uint32_t most = 0;
   *n = 0;
   for (lh_id id = 1; id <= snapshot->n; id++) {
     if (set[id] == id) continue;
     set[id] = lh_find_first(set, id);
     first[set[id]] += of[id] == of[set[id]];
+    if (first[set[id]] > most) most = first[set[id]];
   }
+  if (most + 1 < LH_LEAST_ELEMENTS) return lh_alloc(0, sizeof *set); /* none is big */
   for (lh_id id = 0; id <= snapshot->n; id++) {
     bool is_big = first[id] + 1 >= LH_LEAST_ELEMENTS;
     uint32_t n_members = is_big ? first[id] + 1 : 0;

@@ -334,14 +334,21 @@ int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **
   return finish(code ? code : compare(a, b, c, *out, error), out);
 }
 
-int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out, lh_error *error) {
-  lh_window window = {.c = snapshot};
+/* Begins a diff of one snapshot. */
+static int begin_one(lh_snapshot *snapshot, lh_window *window, lh_diff **out, lh_error *error) {
   *out = NULL;
-  lh_objects_in(snapshot, interval, window.allocated);
+  window->c = snapshot;
   int code = prepare(snapshot, error);
-  if (!code) lh_find_call(snapshot, window.call);
+  if (!code) lh_find_call(snapshot, window->call);
   if (!code) code = make(out, error);
   if (!code) (*out)->same_state = true;
+  return code;
+}
+
+int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out, lh_error *error) {
+  lh_window window = {0};
+  lh_objects_in(snapshot, interval, window.allocated);
+  int code = begin_one(snapshot, &window, out, error);
   if (!code) code = add_groups(snapshot, &window, *out, error);
   return finish(code ? code : number_causes(snapshot, *out, error), out);
 }
@@ -399,15 +406,12 @@ static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_di
 
 int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **out,
                     lh_error *error) {
-  lh_window window = {.c = snapshot};
-  *out = NULL;
-  int code = prepare(snapshot, error);
-  if (code) return code;
+  lh_window window = {0};
+  int code = begin_one(snapshot, &window, out, error);
+  if (code) return finish(code, out);
   uint8_t *new_ones = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  lh_find_call(snapshot, window.call);
-  code = new_ones ? make(out, error) : lh_fail_memory(error, "looking for what stays");
+  if (!new_ones) code = lh_fail_memory(error, "looking for what stays");
   if (!code) flag_stayed(&window, history, new_ones);
-  if (!code) (*out)->same_state = true;
   if (!code) code = lh_diff_groups(snapshot, new_ones, false, (lh_whole_diff *)*out, error);
   if (!code) code = lh_diff_made(&window, new_ones, *out, error);
   if (!code && (*out)->n_groups > 0)

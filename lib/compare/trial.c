@@ -199,7 +199,7 @@ static bool begin_step(lh_trial *trial, const lh_snapshot *snapshot) {
     *counts = (lh_trial_counts){0};
     for (uint8_t part = BEFORE; part <= LAST; part++) {
       counts->before += before.made[part];
-      if (lh_trial_is_old(part)) counts->old += before.made[part];
+      if (part < LAST) counts->old += before.made[part];
       if (lh_trial_is_new(part)) counts->gain_before += before.made[part];
     }
     memcpy(&counts->entries[1], before.entries, sizeof before.entries - sizeof *before.entries);

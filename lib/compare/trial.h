@@ -59,12 +59,8 @@ uint8_t *lh_trial_parts(const lh_trial_step *step, const lh_snapshot *snapshot);
 /* A text with * for each number in it; LH_NO_NUMBER: out of memory. */
 lh_text_id lh_trial_fold(lh_trial *trial, const char *text);
 
-/* An object that was made in the last quarter of the latest runs may be there for a while only. */
-static inline bool lh_trial_is_old(uint8_t part) {
-  return part < LAST;
-}
-
-/* The others were made in so many runs, since those of the snapshot before. */
+/* Was it made in the runs since the snapshot before? What was made in the last quarter of them may
+** be there for a while only. */
 static inline bool lh_trial_is_new(uint8_t part) {
   return part > EARLY && part < LAST;
 }

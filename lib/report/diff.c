@@ -21,11 +21,8 @@ LH_CELL(type_of, lh_diff_group,
 LH_CELL(flagged, void, cell->is_absent = report->request.factor == 0,
         cell->as.flag = is_flagged(&report->request, row))
 
-static void multiple_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_diff_group *group = row;
-  cell->is_null = !is_flagged(&report->request, group);
-  if (!cell->is_null) cell->as.n = group->objects / report->request.factor;
-}
+LH_CELL(multiple_of, lh_diff_group, cell->is_null = !is_flagged(&report->request, it),
+        cell->as.n = cell->is_null ? 0 : it->objects / report->request.factor)
 
 static bool is_of_three(const lh_report *report) {
   return ((const lh_diff_found *)report->answer)->n_snapshots == 3;
@@ -48,9 +45,7 @@ static const char *multiple_heading(const lh_report *report) {
   return report->request.factor != 0 ? f->multiple : NULL;
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  return is_flagged(&report->request, row) ? LH_ALARM : LH_PLAIN;
-}
+LH_STYLE(style_of, lh_diff_group, is_flagged(&report->request, it) ? LH_ALARM : LH_PLAIN)
 
 static const char *line_below(lh_report *report, const void *row) {
   return lh_allocated_line(report, &((const lh_diff_group *)row)->allocated);

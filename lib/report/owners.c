@@ -34,11 +34,8 @@ static bool is_whole(const lh_report *report, const lh_part *part) {
 }
 
 /* Counted from 0, as lists in JSON are; and from 1. */
-static void above_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_part *part = row;
-  cell->as.n = is_whole(report, part) ? UINT64_MAX : part->above; /* JSON has it as -1 */
-}
-
+LH_CELL(above_of, lh_part,
+        cell->as.n = is_whole(report, it) ? UINT64_MAX : it->above) /* JSON: -1 */
 LH_CELL(above_in_lua, lh_part, cell->is_null = is_whole(report, it), cell->as.n = it->above + 1)
 
 #define ROW lh_part
