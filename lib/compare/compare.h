@@ -240,12 +240,17 @@ struct lh_ladder {
 
 /* {=== view.c ======================================================================== */
 
-/* The ladder's tree with other labels, rows: places that are told as one. */
+/* Places that are told as one. */
+typedef struct lh_view_row {
+  uint32_t path;    /* what its places have in common */
+  uint32_t name;    /* what a person is told, more exact where all places agree */
+  bool has_numbers; /* it is told with * for them */
+} lh_view_row;
+
+/* The ladder's tree with rows as labels. */
 typedef struct lh_view {
-  uint32_t *row_of;  /* of each place */
-  uint32_t *paths;   /* of each row: what its places have in common */
-  uint32_t *names;   /* of each row: what a person is told, more exact where all places agree */
-  bool *has_numbers; /* of each row: is it told with * for them? */
+  uint32_t *row_of; /* of each place */
+  lh_view_row *rows;
   size_t n_rows;
   lh_trie trie;
   uint32_t *vertex_of;     /* of each vertex of the ladder's tree */

@@ -214,14 +214,14 @@ static bool list_path_rows(builder *b) {
     *row = (lh_growth_row){
         .class_name = lh_view_class_name(ladder, &b->view, (uint32_t)i, main_class[i]),
         .type = class->visible.type,
-        .held_by = lh_ladder_text(ladder, b->view.names[i]),
+        .held_by = lh_ladder_text(ladder, b->view.rows[i].name),
         .verdict = verdict,
         .at = at,
-        .printed_at = b->view.paths[i],
+        .printed_at = b->view.rows[i].path,
         .printed_class = main_class[i],
         .printed_name = lh_view_name(ladder, &b->view, (uint32_t)i, main_class[i], false)};
     ok = lh_fingerprint(class, lh_view_name(ladder, &b->view, (uint32_t)i, main_class[i], true),
-                        ladder->tree.list[b->view.paths[i]].identity, row->fingerprint);
+                        ladder->tree.list[b->view.rows[i].path].identity, row->fingerprint);
     growth->n_paths++;
   }
   lh_free(main_class);
