@@ -126,11 +126,12 @@ int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *coun
     number[ids[i]] = (uint32_t)i + 1;
     bounds[i] = (lh_bound){.name = LH_NO_OBJECT};
   }
+  const lh_id *edge = snapshot->edge;
   uint32_t end = snapshot->first_edge[snapshot->n + 1];
   for (uint32_t e = snapshot->first_edge[1]; e < end && !code; e++) {
-    uint32_t i = number[snapshot->edge[e]] - 1;
-    if (i == UINT32_MAX || snapshot->label[e] & LH_LABEL_ASIDE || bounds[i].limit > 0 ||
-        n_seen[i] == MOST_REFERRERS)
+    if (number[edge[e]] == 0) continue;
+    uint32_t i = number[edge[e]] - 1;
+    if (snapshot->label[e] & LH_LABEL_ASIDE || bounds[i].limit > 0 || n_seen[i] == MOST_REFERRERS)
       continue;
     LH_LOWER_BOUND(source, snapshot->n + 1, snapshot->first_edge[source + 1] <= e);
     if (!lh_is_reachable(snapshot, source) || lh_is_own(snapshot, source)) continue;

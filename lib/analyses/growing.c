@@ -381,12 +381,11 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   set[a_is_nearer ? b : a] = a_is_nearer ? a : b;
 }
 
-/* Does the class of an object say what it is for, and may there be links between objects of it? */
-static bool can_be_linked(const lh_snapshot *snapshot, lh_id id) {
-  unsigned type = snapshot->kind[id] & LH_KIND_TYPE;
-  uint32_t class_index = snapshot->classes->of[id];
-  return (type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA) && class_index != UINT32_MAX &&
-         snapshot->classes->list[class_index].specific && lh_is_reachable(snapshot, id);
+/* Does a class say what its objects are for, and may there be links between as many as are told? */
+static bool can_be_linked(const lh_class_entry *class) {
+  const lh_class *c = &class->visible;
+  return class->specific && c->objects >= LH_LEAST_ELEMENTS &&
+         (c->type == LH_TYPE_TABLE || c->type == LH_TYPE_USERDATA);
 }
 
 /* A union-find in which the member nearest to the root represents each set. held[id]: another one
@@ -400,7 +399,9 @@ static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
   if (!set) return NULL;
   memcpy(set, clusters, n * sizeof *set);
   for (lh_id id = 1; id <= snapshot->n; id++) {
-    if (!can_be_linked(snapshot, id)) continue;
+    if (of[id] == UINT32_MAX || !can_be_linked(&snapshot->classes->list[of[id]]) ||
+        !lh_is_reachable(snapshot, id))
+      continue;
     for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1]; e++) {
       lh_id target = graph.edge[e];
       if (of[target] != of[id] || target == id) continue;

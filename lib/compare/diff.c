@@ -201,15 +201,13 @@ static int find_marks(lh_three *t, lh_error *error) {
   return LH_OK;
 }
 
-static void add_counts(lh_at_place *to, const lh_at_place *from) {
-  for (size_t k = 0; k < LH_SPANS; k++) to->objects[k] += from->objects[k];
-  to->bytes += from->bytes;
-}
-
 /* What is at places is counted for the groups. */
 static void add_up_alike(const lh_whole_diff *whole, lh_at_place *at) {
-  for (uint32_t i = 0; i < whole->n_places; i++)
-    if (whole->alike[i] != i) add_counts(&at[whole->alike[i]], &at[i]);
+  for (uint32_t i = 0; i < whole->n_places; i++) {
+    lh_at_place *to = &at[whole->alike[i]];
+    for (size_t k = 0; k < LH_SPANS && to != &at[i]; k++) to->objects[k] += at[i].objects[k];
+    if (to != &at[i]) to->bytes += at[i].bytes;
+  }
 }
 
 static uint64_t weight_of(const lh_diff_group *group) {
