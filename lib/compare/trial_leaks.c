@@ -213,15 +213,9 @@ static int compare_leaks(const void *left, const void *right) {
 typedef struct part_of_leak {
   uint32_t leak;
   lh_type type;
-  lh_text_id folded; /* its class without numbers: classes that differ in these are one */
   const char *name;
   uint64_t objects;
 } part_of_leak;
-
-static int compare_classes(const void *left, const void *right) {
-  const part_of_leak *a = left, *b = right;
-  return LH_LESS(a->leak, b->leak) ?: LH_LESS(a->folded, b->folded) ?: strcmp(a->name, b->name);
-}
 
 /* The most frequent first, strings behind the others. */
 static int compare_parts(const void *left, const void *right) {
@@ -231,37 +225,35 @@ static int compare_parts(const void *left, const void *right) {
          LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
-/* The classes of each leak, those that differ in numbers as one. Returns how many there are. */
-static size_t merge_classes(lh_trial *trial, part_of_leak *parts, size_t n) {
-  size_t n_merged = 0;
-  if (n > 1) qsort(parts, n, sizeof *parts, compare_classes);
-  for (size_t i = 0; i < n; i++) {
-    part_of_leak *last = n_merged > 0 ? &parts[n_merged - 1] : NULL;
-    if (!last || last->leak != parts[i].leak || last->folded != parts[i].folded) {
-      parts[n_merged++] = parts[i];
-      continue;
+/* Lists the classes of each leak, those that differ in numbers alone as one. Returns how many there
+** are; 0: out of memory, or there are none. */
+static size_t list_classes(telling *t, part_of_leak *parts) {
+  lh_map part_of = {0}; /* leak, class without numbers -> part */
+  size_t n = 0;
+  bool ok = true;
+  for (size_t i = 0; ok && i < t->of_class.n; i++) {
+    const lh_class *class = lh_class_at(t->snapshot, (uint32_t)t->of_class.keys[i]);
+    uint32_t leak = (uint32_t)(t->of_class.keys[i] >> 32);
+    lh_text_id folded = lh_trial_fold(t->trial, class->name);
+    uint32_t *part = lh_map_at(&part_of, (uint64_t)leak << 32 | folded);
+    ok = part && folded != LH_NO_NUMBER;
+    if (ok && *part == LH_NO_NUMBER) {
+      *part = (uint32_t)n;
+      parts[n++] = (part_of_leak){leak, class->type, class->name, t->of_class.values[i]};
+    } else if (ok) {
+      parts[*part].objects += t->of_class.values[i];
+      parts[*part].name = t->trial->texts.texts[folded];
     }
-    last->objects += parts[i].objects;
-    last->name = trial->texts.texts[last->folded];
   }
-  if (n_merged > 1) qsort(parts, n_merged, sizeof *parts, compare_parts);
-  return n_merged;
+  lh_map_free(&part_of);
+  if (n > 1) qsort(parts, n, sizeof *parts, compare_parts);
+  return ok ? n : 0;
 }
 
 static bool name_classes(telling *t) {
-  size_t n = t->of_class.n;
-  part_of_leak *parts = lh_alloc(n, sizeof *parts);
-  bool ok = parts != NULL;
-  for (size_t i = 0; ok && i < n; i++) {
-    const lh_class *class = lh_class_at(t->snapshot, (uint32_t)t->of_class.keys[i]);
-    parts[i] = (part_of_leak){.leak = (uint32_t)(t->of_class.keys[i] >> 32),
-                              .type = class->type,
-                              .folded = lh_trial_fold(t->trial, class->name),
-                              .name = class->name,
-                              .objects = t->of_class.values[i]};
-    ok = parts[i].folded != LH_NO_NUMBER;
-  }
-  if (ok) n = merge_classes(t->trial, parts, n);
+  part_of_leak *parts = lh_alloc(t->of_class.n, sizeof *parts);
+  size_t n = parts ? list_classes(t, parts) : 0;
+  bool ok = parts && (n > 0 || t->of_class.n == 0);
   for (size_t from = 0, to; ok && from < n; from = to) {
     for (to = from; to < n && parts[to].leak == parts[from].leak;) to++;
     lh_leak *leak = &t->out->rows[parts[from].leak];
