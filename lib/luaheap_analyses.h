@@ -330,6 +330,7 @@ typedef struct lh_waste_row {
                            does not keep all of their bytes */
   lh_id example;        /* the one with most bytes to give back */
   lh_id original;       /* what the example is equal to; else LH_NO_OBJECT */
+  uint64_t most;        /* private: bytes of the example */
 } lh_waste_row;
 
 typedef struct lh_waste_sum {

@@ -207,7 +207,7 @@ typedef struct lh_growth {
   size_t n_paths;
   lh_growth_row *classes; /* bytes are shallow here, and all_objects are objects */
   size_t n_classes;
-  struct lh_growth_memory *memory; /* private */
+  lh_figures *by_path, *by_class; /* private: what rows have */
 } lh_growth;
 
 /* The rows of a ladder of at least two snapshots that are not level. Of a path and what it retains

@@ -11,7 +11,17 @@ enum {
   LH_LEAST_ELEMENTS = 16, /* of a table, or of linked objects, that are told as a collection */
   LH_LEAST_CLUSTER = 8,   /* objects of one class that are told as a list or a tree */
   LH_MOST_LEAKS = 5,      /* leaks that are told before classes and objects */
+  LH_LEAST_PART = 100,    /* of a tree of owners what changed by a hundredth of the most is told */
+  LH_MOST_SHARES = 10,    /* and no share of a whole that changed by a tenth of the part or less */
+  LH_LEAST_UNTOLD = 16384 /* bytes by which a heap grew without a reason in the answer */
 };
+
+/* What is near a limit: half of it. Where what it bounds is counted beside it a sixteenth is, since
+** who counts and has a limit looks at it. A tenth over it is still within: things are often added
+** before another one goes. */
+#define LH_NEAR_LIMIT 0.5
+#define LH_NEAR_COUNTED_LIMIT 0.0625
+#define LH_OVER_LIMIT 1.1
 
 /* The largest part of its dominator that goes on: the place where less does is where many small
 ** things hang. */

@@ -258,7 +258,7 @@ lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's fo
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them
-lib/report/leaks_causes.c|bool b = strstr(a, "b");|places decide what belongs together
+lib/report/leaks_rows.c|bool b = strstr(a, "b");|places decide what belongs together
 lib/compare/joint.c|bool b = strcmp(a, "b") == 0;|places decide what belongs together
 lib/compare/age.c|bool b = strstr(a, "b");|places decide what belongs together
 lib/report/set.c|bool b = strstr(a, "b");|places decide what belongs together

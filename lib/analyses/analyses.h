@@ -9,8 +9,8 @@
 **     modules.c        what each module and global keeps alive and reaches
 **     thread_groups.c  where threads stand
 **     bound.c          a limit in sight of some objects
-**     growing.c        collections without a limit: linked objects, and tables and what their keys
-**                      are (growing_tables.c), and how old their elements are (growing_ages.c)
+**     growing.c        collections without a limit, by how old their elements are: linked objects,
+**                      and tables and what their keys are (growing_tables.c)
 **     describe.c       the instances of one class: who refers to them, and where they were
 **                      allocated; what is in them: describe_fields.c
 **     merged_paths.c   why many objects are alive: their paths as one tree (merged_steps.c), the
@@ -166,7 +166,7 @@ bool lh_divide_retained(lh_step_tree *tree, const lh_snapshot *snapshot, const l
 
 /* }=================================================================================== */
 
-/* {=== growing_ages.c ================================================================ */
+/* {=== growing*.c ==================================================================== */
 
 /* How old objects are among all, by the order of their allocation. Fixed ones, and those with a
 ** finalizer, have no place in it, but the latter have their epoch. */
@@ -185,9 +185,6 @@ typedef struct lh_ages {
   uint64_t content_seed; /* secret, so that no two contents are made to be the same number */
 } lh_ages;
 
-bool lh_ages_make(lh_ages *ages, const lh_tree *tree, const lh_history *history);
-void lh_ages_free(lh_ages *ages);
-
 /* The youngest element; how many objects elements are, with what they dominate. */
 typedef struct lh_youth {
   lh_id youngest;
@@ -201,12 +198,6 @@ void lh_age_element(lh_ages *ages, lh_growing *g, lh_youth *youth, lh_id id, boo
 
 /* Fills in `younger`, and in_one_go from the allocation of `first` on. */
 void lh_ages_end(const lh_ages *ages, lh_growing *g, const lh_youth *youth, lh_id first);
-
-lh_prospect lh_prospect_of(const lh_ages *ages, const lh_growing *g);
-
-/* }=================================================================================== */
-
-/* {=== growing*.c ==================================================================== */
 
 typedef struct lh_top {
   uint32_t of; /* index of what was found, or of its row */

@@ -11,11 +11,6 @@
 
 enum { MOST_TABLES = 4, MOST_REFERRERS = 4 };
 
-/* Less than so much of it is not near; where what it holds is counted beside it so much less, since
-** who counts and has a limit looks at it. */
-#define LEAST_SHARE 0.5
-#define LEAST_COUNTED_SHARE 0.0625
-
 static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -38,9 +33,8 @@ static bool has_word(const lh_snapshot *snapshot, lh_id name, const char *const 
   return *words != NULL;
 }
 
-/* A tenth over it is still full: things are often added before another one goes. */
 static bool is_within(double limit, uint64_t count, double least_share) {
-  return (double)count >= least_share * limit && (double)count <= 1.1 * limit;
+  return (double)count >= least_share * limit && (double)count <= LH_OVER_LIMIT * limit;
 }
 
 static bool is_about(double number, uint64_t count) {
@@ -90,12 +84,12 @@ static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, 
   lh_value key, value;
   for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
     lh_id name = name_of(snapshot, key, value);
-    double number = number_of(value), least = is_counted ? LEAST_COUNTED_SHARE : LEAST_SHARE;
+    double number = number_of(value), least = is_counted ? LH_NEAR_COUNTED_LIMIT : LH_NEAR_LIMIT;
     if (name == LH_NO_OBJECT || !is_within(number, count, least)) continue;
     bool is_limit = has_word(snapshot, name, limits);
     if (!is_limit && !has_word(snapshot, name, sizes)) continue;
     is_limit |= is_counted && !is_about(number, count);
-    bool sure = is_limit && is_within(number, count, LEAST_SHARE);
+    bool sure = is_limit && is_within(number, count, LH_NEAR_LIMIT);
     bool better =
         out->limit == 0 || (sure && !out->is_sure) || (sure == out->is_sure && number < out->limit);
     if (better) *out = (lh_bound){.limit = number, .name = name, .is_sure = sure};
@@ -121,48 +115,30 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
   return LH_OK;
 }
 
-/* A search for several objects. */
-typedef struct search {
-  lh_snapshot *snapshot;
-  const uint64_t *counts; /* of each, as all below */
-  lh_bound *bounds;
-  uint8_t *n_seen;  /* referrers */
-  uint32_t *number; /* of each object of the snapshot: from 1 on; 0: it is none of them */
-} search;
-
 /* Few edges lead to them, or not all are looked at: so the source of an edge is searched for. */
-static int look_at_referrers(search *s) {
-  const lh_snapshot *snapshot = s->snapshot;
-  int code = LH_OK;
-  lh_id source = 0;
-  const lh_id *edge = snapshot->edge;
-  const uint32_t *number_of = s->number;
-  uint32_t end = snapshot->first_edge[snapshot->n + 1];
-  for (uint32_t e = snapshot->first_edge[1]; e < end && !code; e++) {
-    uint32_t number = number_of[edge[e]];
-    if (number == 0 || snapshot->label[e] & LH_LABEL_ASIDE) continue;
-    uint32_t i = number - 1;
-    if (s->bounds[i].limit > 0 || s->n_seen[i] == MOST_REFERRERS) continue;
-    LH_LOWER_BOUND(source, snapshot->n + 1, snapshot->first_edge[source + 1] <= e);
-    if (!lh_is_reachable(snapshot, source) || lh_is_own(snapshot, source)) continue;
-    s->n_seen[i]++;
-    code = lh_find_bound(s->snapshot, source, s->counts[i], &s->bounds[i], NULL);
-  }
-  return code;
-}
-
 int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *counts, size_t n,
                    lh_bound *bounds, lh_error *error) {
-  search s = {.snapshot = snapshot, .counts = counts, .bounds = bounds};
-  s.number = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *s.number);
-  s.n_seen = lh_alloc_zeroed(n, 1);
-  int code = s.number && s.n_seen ? LH_OK : LH_EMEMORY;
+  uint32_t *number = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *number); /* from 1 on */
+  uint8_t *n_seen = lh_alloc_zeroed(n, 1);                                     /* referrers */
+  int code = number && n_seen ? LH_OK : LH_EMEMORY;
+  lh_id source = 0;
   for (size_t i = 0; i < n && !code; i++) {
-    s.number[ids[i]] = (uint32_t)i + 1;
+    number[ids[i]] = (uint32_t)i + 1;
     bounds[i] = (lh_bound){.name = LH_NO_OBJECT};
   }
-  if (!code) code = look_at_referrers(&s);
-  lh_free(s.number);
-  lh_free(s.n_seen);
+  const lh_id *edge = snapshot->edge;
+  uint32_t end = snapshot->first_edge[snapshot->n + 1];
+  for (uint32_t e = snapshot->first_edge[1]; e < end && !code; e++) {
+    if (number[edge[e]] == 0) continue;
+    uint32_t i = number[edge[e]] - 1;
+    if (snapshot->label[e] & LH_LABEL_ASIDE || bounds[i].limit > 0 || n_seen[i] == MOST_REFERRERS)
+      continue;
+    LH_LOWER_BOUND(source, snapshot->n + 1, snapshot->first_edge[source + 1] <= e);
+    if (!lh_is_reachable(snapshot, source) || lh_is_own(snapshot, source)) continue;
+    n_seen[i]++;
+    code = lh_find_bound(snapshot, source, counts[i], &bounds[i], NULL);
+  }
+  lh_free(number);
+  lh_free(n_seen);
   return code ? lh_fail_memory(error, "looking for limits") : LH_OK;
 }

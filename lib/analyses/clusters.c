@@ -100,9 +100,7 @@ bool lh_gathering_make(lh_gathering *g, const lh_tree *tree, const lh_id *top) {
 }
 
 void lh_gathering_free(lh_gathering *g) {
-  lh_free(g->row_of);
-  lh_free(g->rows);
-  lh_free(g->ids);
+  LH_FREE_ALL(g->row_of, g->rows, g->ids);
 }
 
 static bool append_cluster(lh_gathering *g, lh_id id) {

@@ -444,10 +444,7 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
          count_epochs(&of, out) && describe_sites(&of, out) && lh_describe_fields(&of, out) &&
          describe_referrers(&of, out);
   }
-  lh_free(matches);
-  lh_free(of.ids);
-  lh_free(of.is_one);
-  lh_free(of.inside);
+  LH_FREE_ALL(matches, of.ids, of.is_one, of.inside);
   if (ok) return LH_OK;
   lh_description_free(out);
   return lh_fail_memory(error, "describing a class");
@@ -457,9 +454,6 @@ void lh_description_free(lh_description *description) {
   for (size_t i = 0; i < description->n_fields; i++) lh_free((void *)description->fields[i].name);
   for (size_t i = 0; i < description->n_referrers; i++)
     lh_free((void *)description->referrers[i].label);
-  lh_free(description->fields);
-  lh_free(description->referrers);
-  lh_free(description->epochs);
-  lh_free(description->sites);
+  LH_FREE_ALL(description->fields, description->referrers, description->epochs, description->sites);
   *description = (lh_description){0};
 }

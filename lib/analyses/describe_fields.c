@@ -269,9 +269,7 @@ bool lh_describe_fields(const lh_instances *of, lh_description *out) {
   }
   ok = ok && finish_fields(&c, out);
   for (size_t i = 0; i < c.n; i++) lh_free((void *)c.fields[i].visible.name);
-  lh_free(c.fields);
-  lh_free(c.kinds);
-  lh_free(c.counted);
+  LH_FREE_ALL(c.fields, c.kinds, c.counted);
   lh_map_free(&c.by_id);
   lh_map_free(&c.by_kind);
   return ok;

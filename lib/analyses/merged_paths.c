@@ -213,11 +213,7 @@ static bool find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
   ok = ok && (n_ids == 0 || tell_elsewhere(&without, ids, n_ids, merged));
 out:
   lh_steps_free(without.steps);
-  lh_free(is_last);
-  lh_free(without.distance);
-  lh_free(without.parent);
-  lh_free(without.parent_edge);
-  lh_free(without.named_by);
+  LH_FREE_ALL(is_last, without.distance, without.parent, without.parent_edge, without.named_by);
   if (snapshot->named_by) lh_free(cut_from);
   lh_free(ids);
   return ok;
@@ -519,10 +515,7 @@ int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t
   if (!code && out->objects > 0 && !merge_all(&w, reachable, limit))
     code = lh_fail_memory(error, "merging paths");
   lh_free_step_tree(&w.tree);
-  lh_free(w.first_below);
-  lh_free(w.below);
-  lh_free(w.drafts);
-  lh_free(reachable);
+  LH_FREE_ALL(w.first_below, w.below, w.drafts, reachable);
   if (code) lh_merged_paths_free(out);
   return code;
 }

@@ -142,9 +142,7 @@ bool lh_make_step_tree(lh_step_tree *t, const lh_snapshot *snapshot, const lh_id
 }
 
 void lh_free_step_tree(lh_step_tree *t) {
-  lh_free(t->list);
-  lh_free(t->of);
-  lh_free(t->is_member);
+  LH_FREE_ALL(t->list, t->of, t->is_member);
 }
 
 /* {=== Bytes ========================================================================== */

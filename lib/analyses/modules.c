@@ -113,9 +113,7 @@ static bool reach(finder *f, size_t limit) {
     out->list[i].shared_bytes = sums[i].bytes - out->list[i].retained_bytes;
   }
   if (ok) out->reached_bytes = together.bytes;
-  lh_free(weight);
-  lh_free(sources);
-  lh_free(sums);
+  LH_FREE_ALL(weight, sources, sums);
   return ok;
 }
 
@@ -126,37 +124,29 @@ static void finish_modules(lh_modules *out, size_t limit) {
   while (limit > 0 && out->n > limit) lh_free((void *)out->list[--out->n].name);
 }
 
-/* All of them, with the finder that reach() needs. */
-static int find(finder *f, lh_snapshot *snapshot, lh_modules *out, lh_error *error) {
+static int find_modules(lh_snapshot *snapshot, bool reaches, size_t limit, lh_modules *out,
+                        lh_error *error) {
+  finder f = {.snapshot = snapshot, .out = out};
   *out = (lh_modules){0};
-  *f = (finder){.snapshot = snapshot, .out = out};
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
-  bool ok = avoid(f) && add_module_table(f, snapshot->classes->loaded, "package.loaded", true) &&
-            add_module_table(f, snapshot->classes->globals, "_G", false);
+  bool ok = avoid(&f) && add_module_table(&f, snapshot->classes->loaded, "package.loaded", true) &&
+            add_module_table(&f, snapshot->classes->globals, "_G", false);
   if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_modules);
-  return ok ? LH_OK : lh_fail_memory(error, "finding modules");
-}
-
-static void end(finder *f, int code) {
-  lh_free(f->avoided);
-  lh_map_free(&f->row_of);
-  if (code != LH_OK) lh_modules_free(f->out);
+  ok = ok && (!reaches || reach(&f, limit));
+  lh_free(f.avoided);
+  lh_map_free(&f.row_of);
+  if (ok) return LH_OK;
+  lh_modules_free(out);
+  return lh_fail_memory(error, "finding modules");
 }
 
 int lh_list_modules(lh_snapshot *snapshot, lh_modules *out, lh_error *error) {
-  finder f;
-  int code = find(&f, snapshot, out, error);
-  end(&f, code);
-  return code;
+  return find_modules(snapshot, false, 0, out, error);
 }
 
 int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_error *error) {
-  finder f;
-  int code = find(&f, snapshot, out, error);
-  if (code == LH_OK && !reach(&f, limit))
-    code = lh_fail_memory(error, "finding what modules reach");
-  end(&f, code);
+  int code = find_modules(snapshot, true, limit, out, error);
   if (code == LH_OK) finish_modules(out, limit);
   return code;
 }

@@ -132,9 +132,7 @@ int lh_top_sites(lh_snapshot *snapshot, const lh_top_query *query, lh_site_row *
   if (ok) *rows = c.rows;
   if (ok) *n = c.n_rows;
   if (!ok) lh_free(c.rows);
-  lh_free(c.row_of);
-  lh_free(c.set_of);
-  lh_free(c.scaled);
+  LH_FREE_ALL(c.row_of, c.set_of, c.scaled);
   lh_history_free(&c.history);
   return ok ? LH_OK : code ? code : lh_fail_memory(error, "ranking sites");
 }

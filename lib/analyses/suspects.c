@@ -188,9 +188,7 @@ int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
   if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_suspects);
   lh_gathering_free(&s.here);
   lh_gathering_free(&s.below);
-  lh_free(s.heads);
-  lh_free(s.luaheap);
-  lh_free(s.stack);
+  LH_FREE_ALL(s.heads, s.luaheap, s.stack);
   if (ok) return LH_OK;
   lh_suspects_free(out);
   return lh_fail_memory(error, "looking for suspects");

@@ -263,9 +263,7 @@ int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_ro
             rank_classes(&c) && make_class_rows(&c, rows);
   if (ok) *n_rows = c.best.n;
   lh_free_unions(&c.unions);
-  lh_free(c.set_of);
-  lh_free(c.by_name);
-  lh_free(c.counts);
+  LH_FREE_ALL(c.set_of, c.by_name, c.counts);
   lh_ranking_free(&c.best);
   return ok ? LH_OK : lh_fail_memory(error, "ranking classes");
 }

@@ -246,11 +246,7 @@ int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_br
   bool ok = (d.tree = lh_dominator_tree(snapshot)) && find_tops(&d, snapshot, id) &&
             lh_gathering_make(&d.below, d.tree, d.top) && descend(&d, id);
   lh_gathering_free(&d.below);
-  lh_free(d.top);
-  lh_free(d.first);
-  lh_free(d.pool);
-  lh_free(d.stack);
-  lh_free(d.level);
+  LH_FREE_ALL(d.top, d.first, d.pool, d.stack, d.level);
   if (!ok) {
     lh_free(d.rows);
     return lh_fail_memory(error, "walking down the tree of dominators");

@@ -258,8 +258,7 @@ static bool find_twins(wasted *w) {
 typedef struct waste_rows {
   lh_places *places;
   lh_waste_sum *sum;
-  uint64_t *most; /* of each row: the bytes of the example */
-  size_t capacity, most_capacity;
+  size_t capacity;
 } waste_rows;
 
 /* What one object adds to its row. */
@@ -273,11 +272,8 @@ typedef struct waste_part {
 static bool make_room_for_place(waste_rows *rows, uint32_t place) {
   lh_waste_sum *sum = rows->sum;
   while (sum->n_rows <= place) {
-    if (!lh_grow(&sum->rows, sum->n_rows, &rows->capacity, sizeof *sum->rows) ||
-        !lh_grow(&rows->most, sum->n_rows, &rows->most_capacity, sizeof *rows->most))
-      return false;
-    sum->rows[sum->n_rows] = (lh_waste_row){.example = LH_NO_OBJECT};
-    rows->most[sum->n_rows++] = 0;
+    if (!lh_grow(&sum->rows, sum->n_rows, &rows->capacity, sizeof *sum->rows)) return false;
+    sum->rows[sum->n_rows++] = (lh_waste_row){.example = LH_NO_OBJECT};
   }
   return true;
 }
@@ -285,10 +281,10 @@ static bool make_room_for_place(waste_rows *rows, uint32_t place) {
 static bool add_waste(waste_rows *rows, uint32_t place, const waste_part *part) {
   if (!make_room_for_place(rows, place)) return false;
   lh_waste_row *to = &rows->sum->rows[place];
-  if (to->example == LH_NO_OBJECT || part->bytes > rows->most[place]) {
+  if (to->example == LH_NO_OBJECT || part->bytes > to->most) {
     to->example = part->id;
     to->original = part->original;
-    rows->most[place] = part->bytes;
+    to->most = part->bytes;
   }
   to->objects++;
   to->bytes += part->bytes;
@@ -308,7 +304,7 @@ static int compare_waste(const void *left, const void *right, void *payload) {
          LH_LESS(a->class_index, b->class_index);
 }
 
-/* Sorts the rows of places with any waste, and frees all but the sum. */
+/* Sorts the rows of places with any waste. */
 static void end_waste_rows(waste_rows *rows, const lh_snapshot *snapshot) {
   lh_waste_sum *sum = rows->sum;
   size_t n = 0;
@@ -321,7 +317,6 @@ static void end_waste_rows(waste_rows *rows, const lh_snapshot *snapshot) {
   }
   sum->n_rows = n;
   if (n > 1) qsort_r(sum->rows, n, sizeof *sum->rows, compare_waste, (void *)snapshot);
-  lh_free(rows->most);
 }
 
 /* }=================================================================================== */
@@ -539,9 +534,7 @@ int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error) {
     f.places.texts = (lh_strings){0};
   }
   lh_places_free(&f.places);
-  lh_free(f.w.kinds);
-  lh_free(f.w.original);
-  lh_free(f.ids);
+  LH_FREE_ALL(f.w.kinds, f.w.original, f.ids);
   if (ok) {
     *out = &f.out->visible;
     return LH_OK;

@@ -210,10 +210,7 @@ static bool take_census(census *c) {
   bool ok = c->vertex && c->place && map_classes(c);
   for (size_t i = 1; ok && i < c->folds->n; i++) ok = add_to_vertex(c, c->folds->order[i]);
   ok = ok && lh_meet_keys(&met, c->folds, NULL) && name_places(c, &met);
-  lh_free(met.list);
-  lh_free(c->vertex);
-  lh_free(c->place);
-  lh_free(c->row_of);
+  LH_FREE_ALL(met.list, c->vertex, c->place, c->row_of);
   return ok;
 }
 

@@ -86,6 +86,9 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
 
 /* }=================================================================================== */
 
+/* "snapshots must be given in the order of time ...". LH_EARGUMENT. */
+int lh_fail_order(lh_error *error, const char *earlier, const char *later);
+
 /* {=== The parts of a diff: each fills its fields of *diff ============================ */
 
 /* What the caller sees, and the texts in it. */
@@ -237,12 +240,17 @@ struct lh_ladder {
 
 /* {=== view.c ======================================================================== */
 
-/* The ladder's tree with other labels, rows: places that are told as one. */
+/* Places that are told as one. */
+typedef struct lh_view_row {
+  uint32_t path;    /* what its places have in common */
+  uint32_t name;    /* what a person is told, more exact where all places agree */
+  bool has_numbers; /* it is told with * for them */
+} lh_view_row;
+
+/* The ladder's tree with rows as labels. */
 typedef struct lh_view {
-  uint32_t *row_of;  /* of each place */
-  uint32_t *paths;   /* of each row: what its places have in common */
-  uint32_t *names;   /* of each row: what a person is told, more exact where all places agree */
-  bool *has_numbers; /* of each row: is it told with * for them? */
+  uint32_t *row_of; /* of each place */
+  lh_view_row *rows;
   size_t n_rows;
   lh_trie trie;
   uint32_t *vertex_of;     /* of each vertex of the ladder's tree */
@@ -260,12 +268,10 @@ static inline const char *lh_ladder_text(const lh_ladder *ladder, uint32_t place
   return ladder->texts.texts[lh_map_get(&ladder->text_of, place)];
 }
 
-/* The name of a class as the fingerprint of a row has it; and what a person is told that it is
-** called. */
-const char *lh_view_printed_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                                 uint32_t class_row);
-const char *lh_view_stable_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                                uint32_t class_row);
+/* The name of a class with * for its numbers, if the row has such; `is_stable`: as the fingerprint
+** of the row has it. And what a person is told that it is called. */
+const char *lh_view_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                         uint32_t class_row, bool is_stable);
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                                uint32_t class_row);
 

@@ -16,9 +16,7 @@ void lh_diff_free(lh_diff *diff) {
     lh_free((void *)diff->grown[i].held_by);
     lh_free((void *)diff->grown[i].place);
   }
-  lh_free(diff->groups);
-  lh_free(diff->grown);
-  lh_free(diff->classes);
+  LH_FREE_ALL(diff->groups, diff->grown, diff->classes);
   lh_strings_free(&((lh_whole_diff *)diff)->paths);
   lh_strings_free(&((lh_whole_diff *)diff)->names);
   lh_free(((lh_whole_diff *)diff)->places);
@@ -41,11 +39,15 @@ static int fail_named(lh_error *error, int code, const char *format, const char 
   return code;
 }
 
-static int check_order(const lh_snapshot *earlier, const lh_snapshot *later, lh_error *error) {
-  if (lh_is_earlier(earlier, later)) return LH_OK;
+int lh_fail_order(lh_error *error, const char *earlier, const char *later) {
   return fail_named(error, LH_EARGUMENT,
                     "snapshots must be given in the order of time: '%s' was not taken before '%s'",
-                    earlier->info.name, later->info.name);
+                    earlier, later);
+}
+
+static int check_order(const lh_snapshot *earlier, const lh_snapshot *later, lh_error *error) {
+  return lh_is_earlier(earlier, later) ? LH_OK
+                                       : lh_fail_order(error, earlier->info.name, later->info.name);
 }
 
 /* By its name, or by the text that a message shows of it. */
@@ -199,15 +201,13 @@ static int find_marks(lh_three *t, lh_error *error) {
   return LH_OK;
 }
 
-static void add_counts(lh_at_place *to, const lh_at_place *from) {
-  for (size_t k = 0; k < LH_SPANS; k++) to->objects[k] += from->objects[k];
-  to->bytes += from->bytes;
-}
-
 /* What is at places is counted for the groups. */
 static void add_up_alike(const lh_whole_diff *whole, lh_at_place *at) {
-  for (uint32_t i = 0; i < whole->n_places; i++)
-    if (whole->alike[i] != i) add_counts(&at[whole->alike[i]], &at[i]);
+  for (uint32_t i = 0; i < whole->n_places; i++) {
+    lh_at_place *to = &at[whole->alike[i]];
+    for (size_t k = 0; k < LH_SPANS && to != &at[i]; k++) to->objects[k] += at[i].objects[k];
+    if (to != &at[i]) to->bytes += at[i].bytes;
+  }
 }
 
 static uint64_t weight_of(const lh_diff_group *group) {
@@ -332,14 +332,21 @@ int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **
   return finish(code ? code : compare(a, b, c, *out, error), out);
 }
 
-int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out, lh_error *error) {
-  lh_window window = {.c = snapshot};
+/* Begins a diff of one snapshot. */
+static int begin_one(lh_snapshot *snapshot, lh_window *window, lh_diff **out, lh_error *error) {
   *out = NULL;
-  lh_objects_in(snapshot, interval, window.allocated);
+  window->c = snapshot;
   int code = prepare(snapshot, error);
-  if (!code) lh_find_call(snapshot, window.call);
+  if (!code) lh_find_call(snapshot, window->call);
   if (!code) code = make(out, error);
   if (!code) (*out)->same_state = true;
+  return code;
+}
+
+int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out, lh_error *error) {
+  lh_window window = {0};
+  lh_objects_in(snapshot, interval, window.allocated);
+  int code = begin_one(snapshot, &window, out, error);
   if (!code) code = add_groups(snapshot, &window, *out, error);
   return finish(code ? code : number_causes(snapshot, *out, error), out);
 }
@@ -397,15 +404,12 @@ static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_di
 
 int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **out,
                     lh_error *error) {
-  lh_window window = {.c = snapshot};
-  *out = NULL;
-  int code = prepare(snapshot, error);
-  if (code) return code;
+  lh_window window = {0};
+  int code = begin_one(snapshot, &window, out, error);
+  if (code) return finish(code, out);
   uint8_t *new_ones = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  lh_find_call(snapshot, window.call);
-  code = new_ones ? make(out, error) : lh_fail_memory(error, "looking for what stays");
+  if (!new_ones) code = lh_fail_memory(error, "looking for what stays");
   if (!code) flag_stayed(&window, history, new_ones);
-  if (!code) (*out)->same_state = true;
   if (!code) code = lh_diff_groups(snapshot, new_ones, false, (lh_whole_diff *)*out, error);
   if (!code) code = lh_diff_made(&window, new_ones, *out, error);
   if (!code && (*out)->n_groups > 0)

@@ -291,14 +291,7 @@ int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_wh
   int code = g.top && ids && make_groups(&g, ids, diff->objects, whole) ? LH_OK : LH_EMEMORY;
   if (!code && together && diff->objects > 0)
     code = lh_retained_together(c, ids, diff->objects, &diff->retained_bytes, NULL, error);
-  lh_free(ids);
-  lh_free(g.top);
-  lh_free(g.tops);
-  lh_free(g.holders);
-  lh_free(g.groups);
-  lh_free(g.n_tops_at);
-  lh_free(g.into);
-  lh_free(g.alike);
+  LH_FREE_ALL(ids, g.top, g.tops, g.holders, g.groups, g.n_tops_at, g.into, g.alike);
   lh_places_free(&g.places);
   return code == LH_EMEMORY ? lh_fail_memory(error, "grouping the new objects") : code;
 }

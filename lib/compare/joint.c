@@ -363,10 +363,7 @@ bool lh_join_holders(lh_grouping *g) {
   bool ok = j.ordinal && j.bonds && find_bonds(&j);
   j.n_older = ok ? lh_alloc_zeroed(g->n_groups, sizeof *j.n_older) : NULL;
   ok = ok && j.n_older && count_links(&j) && join_groups(&j) && tell_all(&j);
-  lh_free(j.ordinal);
-  lh_free(j.bonds);
-  lh_free(j.n_older);
-  lh_free(j.links);
+  LH_FREE_ALL(j.ordinal, j.bonds, j.n_older, j.links);
   lh_map_free(&j.link_of);
   return ok;
 }

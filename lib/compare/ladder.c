@@ -15,10 +15,6 @@
 
 #define NOBODY LH_NO_NUMBER
 
-struct lh_growth_memory {
-  lh_figures *by_path, *by_class;
-};
-
 typedef struct builder {
   const lh_ladder *ladder;
   bool halves; /* the first half was before, the second after */
@@ -34,18 +30,10 @@ typedef struct builder {
 
 /* {=== Verdicts ====================================================================== */
 
-typedef uint64_t (*lh_figure)(const lh_figures *figures);
-
-static uint64_t figure_objects(const lh_figures *figures) {
-  return figures->objects;
-}
-
-static uint64_t figure_entries(const lh_figures *figures) {
-  return figures->entries;
-}
-
-static uint64_t figure_bytes(const lh_figures *figures) {
-  return figures->bytes;
+/* Takes down a figure of a row in each snapshot, given the first. */
+static void take_series(const builder *b, const uint64_t *first) {
+  for (size_t k = 0; k < b->ladder->n_snapshots; k++)
+    b->series[k] = *(const uint64_t *)((const char *)first + k * sizeof(lh_figures));
 }
 
 /* By how much a figure grew among the first and among the last half of the snapshots; of one before
@@ -56,12 +44,11 @@ static void find_growths(const uint64_t *series, size_t n, int64_t growth[2]) {
   growth[1] = n > 2 ? (int64_t)(series[n - 1] - series[n / 2]) : change;
 }
 
-static lh_verdict judge(const builder *b, const lh_figures *at, lh_figure figure) {
-  size_t n = b->ladder->n_snapshots;
+static lh_verdict judge(const builder *b, const uint64_t *first) {
   int64_t growth[2];
-  for (size_t k = 0; k < n; k++) b->series[k] = figure(&at[k]);
-  if (!b->halves) return lh_verdict_of(b->series, n);
-  find_growths(b->series, n, growth);
+  take_series(b, first);
+  if (!b->halves) return lh_verdict_of(b->series, b->ladder->n_snapshots);
+  find_growths(b->series, b->ladder->n_snapshots, growth);
   return lh_verdict_of_two(growth[0], growth[1]);
 }
 
@@ -72,8 +59,8 @@ static lh_verdict join_verdicts(const builder *b, lh_verdict x, lh_verdict y) {
 }
 
 static lh_verdict judge_row(const builder *b, const lh_figures *at) {
-  lh_verdict joined = join_verdicts(b, judge(b, at, figure_objects), judge(b, at, figure_entries));
-  return join_verdicts(b, joined, judge(b, at, figure_bytes));
+  lh_verdict joined = join_verdicts(b, judge(b, &at->objects), judge(b, &at->entries));
+  return join_verdicts(b, joined, judge(b, &at->bytes));
 }
 
 /* }=================================================================================== */
@@ -98,9 +85,8 @@ static void judge_rows_alone(builder *b) {
                 &b->view.counts[k * n + v], true);
   for (size_t row = 0; row < b->view.n_rows; row++) {
     const lh_figures *at = &b->figures[row * n_snapshots];
-    b->verdict[row] = (uint8_t)judge(b, at, figure_objects);
-    b->changes[row] =
-        judge(b, at, figure_bytes) != LH_LEVEL || judge(b, at, figure_entries) != LH_LEVEL;
+    b->verdict[row] = (uint8_t)judge(b, &at->objects);
+    b->changes[row] = judge(b, &at->bytes) != LH_LEVEL || judge(b, &at->entries) != LH_LEVEL;
   }
 }
 
@@ -134,15 +120,10 @@ static void fill_rows(builder *b) {
 
 /* {=== Rows ========================================================================== */
 
-static uint64_t figure_all_objects(const lh_figures *figures) {
-  return figures->all_objects;
-}
-
 /* In a ladder the first step is the one before: it warms up. */
-static void find_growth(const builder *b, const lh_figures *at, lh_figure figure,
-                        int64_t growth[2]) {
+static void find_growth(const builder *b, const uint64_t *first, int64_t growth[2]) {
   size_t n = b->ladder->n_snapshots, second = n > 2;
-  for (size_t k = 0; k < n; k++) b->series[k] = figure(&at[k]);
+  take_series(b, first);
   find_growths(b->series, n, growth);
   if (b->halves) return;
   growth[0] = (int64_t)(b->series[second] - b->series[0]);
@@ -152,8 +133,8 @@ static void find_growth(const builder *b, const lh_figures *at, lh_figure figure
 static void set_growth(const builder *b, lh_growth_row *row) {
   const lh_growth *growth = b->growth;
   size_t n = growth->n_snapshots, n_steps = b->halves ? 1 : n - 1 - (n > 2);
-  find_growth(b, row->at, figure_bytes, row->grew_bytes);
-  find_growth(b, row->at, figure_all_objects, row->grew_objects);
+  find_growth(b, &row->at->bytes, row->grew_bytes);
+  find_growth(b, &row->at->all_objects, row->grew_objects);
   row->bytes_per_step = (double)row->grew_bytes[1] / (double)n_steps;
   row->bytes_per_second = growth->seconds > 0 ? (double)row->grew_bytes[1] / growth->seconds : 0;
 }
@@ -233,14 +214,14 @@ static bool list_path_rows(builder *b) {
     *row = (lh_growth_row){
         .class_name = lh_view_class_name(ladder, &b->view, (uint32_t)i, main_class[i]),
         .type = class->visible.type,
-        .held_by = lh_ladder_text(ladder, b->view.names[i]),
+        .held_by = lh_ladder_text(ladder, b->view.rows[i].name),
         .verdict = verdict,
         .at = at,
-        .printed_at = b->view.paths[i],
+        .printed_at = b->view.rows[i].path,
         .printed_class = main_class[i],
-        .printed_name = lh_view_printed_name(ladder, &b->view, (uint32_t)i, main_class[i])};
-    ok = lh_fingerprint(class, lh_view_stable_name(ladder, &b->view, (uint32_t)i, main_class[i]),
-                        ladder->tree.list[b->view.paths[i]].identity, row->fingerprint);
+        .printed_name = lh_view_name(ladder, &b->view, (uint32_t)i, main_class[i], false)};
+    ok = lh_fingerprint(class, lh_view_name(ladder, &b->view, (uint32_t)i, main_class[i], true),
+                        ladder->tree.list[b->view.rows[i].path].identity, row->fingerprint);
     growth->n_paths++;
   }
   lh_free(main_class);
@@ -258,7 +239,7 @@ static bool list_class_rows(builder *b) {
   size_t n_rows = 0, n = ladder->known.n, n_snapshots = ladder->n_snapshots;
   uint32_t *row_of = lh_alloc(n, sizeof *row_of);
   lh_figures *figures = lh_alloc_zeroed(n, n_snapshots * sizeof *figures);
-  growth->memory->by_class = figures;
+  growth->by_class = figures;
   growth->classes = lh_alloc_zeroed(n, sizeof *growth->classes);
   bool ok = row_of && figures && growth->classes &&
             lh_label_classes(&ladder->known, growth->same_state, row_of, &n_rows);
@@ -293,10 +274,8 @@ static bool begin_growth(builder *b) {
   growth->whole = lh_alloc_zeroed(n, sizeof *growth->whole);
   growth->level = lh_alloc_zeroed(n, sizeof *growth->level);
   growth->at_seconds = lh_alloc_zeroed(n, sizeof *growth->at_seconds);
-  growth->memory = lh_alloc_zeroed(1, sizeof *growth->memory);
   b->series = lh_alloc(n, sizeof *b->series);
-  if (!growth->whole || !growth->level || !growth->at_seconds || !growth->memory || !b->series)
-    return false;
+  if (!growth->whole || !growth->level || !growth->at_seconds || !b->series) return false;
   for (size_t k = 0; k < n; k++) {
     add_tally(&growth->whole[k], &ladder->snapshots[k].whole, true);
     growth->at_seconds[k] =
@@ -305,8 +284,7 @@ static bool begin_growth(builder *b) {
   double seconds = growth->at_seconds[n - 1] - growth->at_seconds[n > 2];
   if (seconds > 0) growth->seconds = seconds;
   if (!lh_view_make(ladder, false, &b->view)) return false;
-  growth->memory->by_path = lh_alloc_zeroed(b->view.n_rows, n * sizeof *b->figures);
-  b->figures = growth->memory->by_path;
+  b->figures = growth->by_path = lh_alloc_zeroed(b->view.n_rows, n * sizeof *b->figures);
   b->verdict = lh_alloc(b->view.n_rows, sizeof *b->verdict);
   b->changes = lh_alloc(b->view.n_rows, sizeof *b->changes);
   b->head = lh_alloc(b->view.trie.n, sizeof *b->head);
@@ -324,18 +302,7 @@ static int check_order(const lh_ladder *ladder, bool halves, lh_error *error) {
     bool is_change = halves && k == n / 2; /* from before to after: in any order */
     if (is_change || a->state_id != b->state_id || a->serial < b->serial) continue;
     if (a->time_ns < b->time_ns) continue; /* numbers from outside are not those inside */
-    lh_text text = {0};
-    const char *names[2] = {ladder->texts.texts[a->name], ladder->texts.texts[b->name]};
-    lh_text_string(&text, "snapshots must be given in the order of time: '");
-    lh_text_escaped(&text, names[0], strlen(names[0]), false);
-    lh_text_string(&text, "' was not taken before '");
-    lh_text_escaped(&text, names[1], strlen(names[1]), false);
-    lh_text_string(&text, "'");
-    char *message = lh_text_finish(&text);
-    if (!message) return lh_fail_memory(error, "comparing snapshots");
-    int code = lh_fail(error, LH_EARGUMENT, "%s", message);
-    lh_free(message);
-    return code;
+    return lh_fail_order(error, ladder->texts.texts[a->name], ladder->texts.texts[b->name]);
   }
   return 0;
 }
@@ -353,11 +320,7 @@ static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error
     ok = list_path_rows(&b) && list_class_rows(&b);
   }
   lh_view_free(&b.view);
-  lh_free(b.verdict);
-  lh_free(b.changes);
-  lh_free(b.head);
-  lh_free(b.owner);
-  lh_free(b.series);
+  LH_FREE_ALL(b.verdict, b.changes, b.head, b.owner, b.series);
   if (!ok) {
     lh_growth_free(b.growth);
     return lh_fail_memory(error, "comparing snapshots");
@@ -410,15 +373,6 @@ void lh_answer_of(const lh_growth *growth, lh_answer *answer) {
 
 void lh_growth_free(lh_growth *growth) {
   if (!growth) return;
-  if (growth->memory) {
-    lh_free(growth->memory->by_path);
-    lh_free(growth->memory->by_class);
-  }
-  lh_free(growth->memory);
-  lh_free(growth->whole);
-  lh_free(growth->level);
-  lh_free(growth->at_seconds);
-  lh_free(growth->paths);
-  lh_free(growth->classes);
-  lh_free(growth);
+  LH_FREE_ALL(growth->by_path, growth->by_class, growth->whole, growth->level, growth->at_seconds,
+              growth->paths, growth->classes, growth);
 }

@@ -1,6 +1,18 @@
 /*
 ** trial.c - counts what there is at each snapshot of a trial, by row and by the part of the runs in
-** which it was made (see trial.h).
+** which it was made, and finds which rows leak (see trial.h).
+**
+** What leaks does three things, for a while as short as it can be told in:
+**
+**     it is made all the time     of each of the first three quarters of the latest runs there is
+**                                 something left
+**     it goes on as it began      of the second half of these runs as much is left as of the first,
+**                                 and of all of them as much as of those before
+**     it never goes               what was old enough at the snapshot before is still there
+**
+** The last quarter does not count where too much would be a leak, for what is made in it may be
+** there for a while only. What fills a cache does not go on, and of a full one as much goes as
+** comes. Where objects come by chance, their number varies by its square root.
 */
 #include "trial.h"
 
@@ -17,9 +29,7 @@ void lh_trial_free(lh_trial *trial) {
   lh_strings_free(&trial->texts);
   lh_place_tree_free(&trial->tree);
   lh_map_free(&trial->by_kind);
-  lh_free(trial->rows);
-  lh_free(trial->row_of);
-  lh_free(trial);
+  LH_FREE_ALL(trial->rows, trial->row_of, trial);
 }
 
 uint8_t *lh_trial_parts(const lh_trial_step *step, const lh_snapshot *snapshot) {
@@ -189,7 +199,7 @@ static bool begin_step(lh_trial *trial, const lh_snapshot *snapshot) {
     *counts = (lh_trial_counts){0};
     for (uint8_t part = BEFORE; part <= LAST; part++) {
       counts->before += before.made[part];
-      if (lh_trial_is_old(part)) counts->old += before.made[part];
+      if (part < LAST) counts->old += before.made[part];
       if (lh_trial_is_new(part)) counts->gain_before += before.made[part];
     }
     memcpy(&counts->entries[1], before.entries, sizeof before.entries - sizeof *before.entries);
@@ -213,6 +223,255 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
   if (ok && left && !*left) keep_left(trial);
   lh_free(parts);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is in the snapshot");
+}
+
+/* }=================================================================================== */
+
+/* So many objects tell, or one in each run; so many are more than what has a bound. */
+enum { LEAST_OBJECTS = 8, SOME_OBJECTS = 64, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };
+
+static const double HARDLY_ANY = 0.25, HALF = 0.5, NEARLY_ALL = 0.8, CHANCE = 2;
+
+typedef struct judge {
+  const lh_trial *trial;
+  lh_trial_found *found;
+  lh_map sums_by_key;
+  lh_trial_counts *sums; /* of what is put together */
+  size_t n_sums, capacity;
+} judge;
+
+/* {=== Objects ======================================================================== */
+
+static uint64_t sum_of(const uint64_t *counts, int first, int last) {
+  uint64_t sum = 0;
+  for (int part = first; part <= last; part++) sum += counts[part];
+  return sum;
+}
+
+static uint64_t lost(const lh_trial_counts *counts) {
+  uint64_t stayed = sum_of(counts->made, BEFORE, EARLY);
+  return counts->old > stayed ? counts->old - stayed : 0;
+}
+
+static uint64_t gained(const lh_trial_counts *counts) {
+  return sum_of(counts->made, LATE, THIRD);
+}
+
+/* What is only ever made inside of something else tells nothing that this does not tell. */
+static bool is_open(const lh_trial_counts *counts) {
+  uint64_t gain = gained(counts);
+  return gain > 0 && sum_of(counts->tops, LATE, THIRD) > 0 &&
+         (double)lost(counts) <= (1 - HARDLY_ANY) * (double)gain;
+}
+
+/* What was made in all these runs may stand in place of what went, at another age. */
+static bool is_more(const lh_trial_counts *counts) {
+  return sum_of(counts->made, BEFORE, LAST) >= counts->before + gained(counts) / 2;
+}
+
+static bool hardly_goes(const lh_trial_counts *counts) {
+  return (double)lost(counts) <= HARDLY_ANY * (double)gained(counts);
+}
+
+/* Is `n` of so many runs as much as `of` of these, but for chance? */
+static bool goes_on(uint64_t n, uint64_t runs, uint64_t of, uint64_t of_runs, double share) {
+  double expected = (double)of * (double)runs / (double)of_runs;
+  double missing = share * expected - (double)n;
+  return missing <= 0 || missing * missing <= CHANCE * CHANCE * expected;
+}
+
+static uint64_t runs_of(const lh_trial_step *step, int first, int last) {
+  return step->runs[last] - step->runs[first - 1];
+}
+
+/* Are they enough to tell? */
+static bool are_enough(uint64_t n, uint64_t runs) {
+  return n >= (runs < LEAST_OBJECTS ? runs : LEAST_OBJECTS);
+}
+
+/* Keys that are met for the first time are ever fewer. Are there as many new ones as in the runs
+** before these, and where they are but some, as in all runs that there were? */
+static bool is_as_before(const lh_trial *trial, const lh_trial_counts *counts) {
+  uint64_t gain = gained(counts), runs = lh_trial_runs(&trial->step);
+  uint64_t runs_before = trial->gain_runs_before, early = runs_of(&trial->step, EARLY, EARLY);
+  if (runs_before > 0 && !goes_on(gain, runs, counts->gain_before, runs_before, NEARLY_ALL))
+    return false;
+  return gain >= SOME_OBJECTS || early == 0 ||
+         goes_on(gain, runs, counts->made[EARLY], early, NEARLY_ALL);
+}
+
+static bool leaks(const lh_trial *trial, const lh_trial_counts *counts) {
+  const lh_trial_step *step = &trial->step;
+  const uint64_t *made = counts->made;
+  if (!are_enough(gained(counts), lh_trial_runs(step))) return false;
+  for (int part = FIRST; part <= THIRD; part++)
+    if (counts->tops[part] == 0) return false;
+  return hardly_goes(counts) && is_more(counts) &&
+         goes_on(sum_of(made, THIRD, LAST), runs_of(step, THIRD, LAST), sum_of(made, FIRST, SECOND),
+                 runs_of(step, FIRST, SECOND), NEARLY_ALL) &&
+         goes_on(made[FIRST], runs_of(step, FIRST, FIRST), made[THIRD], runs_of(step, THIRD, THIRD),
+                 HALF) &&
+         is_as_before(trial, counts);
+}
+
+static bool is_more_than_bounded(const lh_trial_counts *counts) {
+  return sum_of(counts->made, EARLY, THIRD) >= MANY_OBJECTS ||
+         counts->n_finalized >= MANY_FINALIZED;
+}
+
+/* }=================================================================================== */
+
+/* {=== Entries ======================================================================== */
+
+static bool has_more_entries(const lh_trial *trial, const lh_trial_counts *counts) {
+  const uint64_t *entries = counts->entries;
+  return trial->n_steps > 1 && entries[0] > entries[1] &&
+         are_enough(entries[0] - entries[1], trial->runs_at[0] - trial->runs_at[1]);
+}
+
+/* Of tables that were there before the first run: are they as many more as there were runs, from
+** each snapshot to the next? Of two snapshots alone nobody can tell. A list that is cut to half of
+** its length when it is full may be met ever later in that: it is never twice as long. */
+static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
+  const uint64_t *entries = counts->entries, *runs = trial->runs_at;
+  if (trial->n_steps < 3 || !has_more_entries(trial, counts)) return false;
+  size_t first = (trial->n_steps < N_ENTRIES ? trial->n_steps : N_ENTRIES) - 1;
+  if (entries[0] < 2 * entries[first]) return false;
+  for (size_t i = 1; i < first; i++) {
+    if (entries[i] <= entries[i + 1]) return false;
+    uint64_t gain[2] = {entries[0] - entries[1], entries[i] - entries[i + 1]};
+    uint64_t in[2] = {runs[0] - runs[1], runs[i] - runs[i + 1]};
+    if (!goes_on(gain[0], in[0], gain[1], in[1], NEARLY_ALL) ||
+        !goes_on(gain[1], in[1], gain[0], in[0], NEARLY_ALL))
+      return false;
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== What is put together =========================================================== */
+
+static void add_up(lh_trial_counts *sum, const lh_trial_counts *counts) {
+  sum->old += counts->old;
+  sum->before += counts->before;
+  sum->gain_before += counts->gain_before;
+  sum->n_finalized += counts->n_finalized;
+  for (int part = 0; part < LH_TRIAL_PARTS; part++) {
+    sum->made[part] += counts->made[part];
+    sum->tops[part] += counts->tops[part];
+  }
+  for (int i = 0; i < N_ENTRIES; i++) sum->entries[i] += counts->entries[i];
+}
+
+static uint32_t *sum_at(judge *j, const lh_trial_row *row, lh_trial_way way) {
+  return lh_map_at(&j->sums_by_key, (uint64_t)row->key[way] << 8 | (uint64_t)row->type);
+}
+
+/* Is the row to be put together with others? Strings are of one class, and may be anybody's. */
+static bool is_asked(const judge *j, size_t i, lh_trial_way way) {
+  return j->found->way[i] == N_WAYS && (way < BY_CLASS || j->trial->rows[i].type != LH_TYPE_STRING);
+}
+
+/* Adds up the rows that no way found yet; for entries all. */
+static bool put_together(judge *j, lh_trial_way way, bool all) {
+  const lh_trial *trial = j->trial;
+  lh_map_free(&j->sums_by_key);
+  j->n_sums = 0;
+  for (size_t i = 0; i < trial->n_rows; i++) {
+    if (!all && !is_asked(j, i, way)) continue;
+    uint32_t *sum = sum_at(j, &trial->rows[i], way);
+    if (!sum || !lh_grow(&j->sums, j->n_sums, &j->capacity, sizeof *j->sums)) return false;
+    if (*sum == LH_NO_NUMBER) {
+      j->sums[j->n_sums] = (lh_trial_counts){0};
+      *sum = (uint32_t)j->n_sums++;
+    }
+    add_up(&j->sums[*sum], &trial->rows[i].counts);
+  }
+  return true;
+}
+
+static lh_trial_counts *sum_at_row(judge *j, size_t i, lh_trial_way way) {
+  return &j->sums[*sum_at(j, &j->trial->rows[i], way)];
+}
+
+/* Of rows that leak together those are meant from which hardly anything goes, unless that is the
+** smaller part: then objects go from one to the other. */
+static bool find_objects(judge *j, lh_trial_way way) {
+  const lh_trial *trial = j->trial;
+  lh_trial_found *found = j->found;
+  if (!put_together(j, way, false)) return false;
+  for (size_t i = 0; i < trial->n_rows; i++)
+    if (is_asked(j, i, way) && gained(&trial->rows[i].counts) > 0 &&
+        hardly_goes(&trial->rows[i].counts))
+      sum_at_row(j, i, way)->staying += gained(&trial->rows[i].counts);
+  for (size_t i = 0; i < trial->n_rows; i++) {
+    if (!is_asked(j, i, way)) continue;
+    const lh_trial_counts *sum = sum_at_row(j, i, way), *counts = &trial->rows[i].counts;
+    if (!leaks(trial, sum) || gained(counts) == 0) continue;
+    if (!hardly_goes(counts) && sum->staying > (gained(sum) - lost(sum)) / 2) continue;
+    found->way[i] = (uint8_t)way;
+    found->is_certain[i] = is_more_than_bounded(sum);
+  }
+  return true;
+}
+
+static bool find_entries(judge *j) {
+  const lh_trial *trial = j->trial;
+  if (!put_together(j, BY_PATH, true)) return false;
+  for (size_t i = 0; i < trial->n_rows; i++)
+    j->found->entries_grow[i] = entries_grow(trial, sum_at_row(j, i, BY_PATH));
+  return true;
+}
+
+/* Objects speak for the tables that they are in. */
+static bool find_verdict(judge *j) {
+  lh_trial_found *found = j->found;
+  bool grows = false, is_certain = false, entries_are = false, is_finalized = false;
+  found->verdict = LH_TRIAL_NOTHING;
+  for (lh_trial_way way = BY_ROW; way < N_WAYS; way++) {
+    if (!put_together(j, way, false)) return false;
+    for (size_t i = 0; i < j->n_sums; i++) grows = grows || is_open(&j->sums[i]);
+  }
+  for (size_t i = 0; i < j->trial->n_rows; i++) {
+    const lh_trial_counts *counts = &j->trial->rows[i].counts;
+    bool is_leak = found->way[i] != N_WAYS;
+    is_certain = is_certain || found->is_certain[i];
+    grows = grows || (is_leak && !found->is_certain[i]);
+    is_finalized = is_finalized || (found->is_certain[i] && counts->n_finalized > 0);
+    entries_are = entries_are || has_more_entries(j->trial, counts);
+  }
+  if (is_certain && (!grows || is_finalized))
+    found->verdict = LH_TRIAL_CERTAIN;
+  else if (is_certain || grows || entries_are)
+    found->verdict = LH_TRIAL_OPEN;
+  return true;
+}
+
+bool lh_trial_find(const lh_trial *trial, lh_trial_found *found) {
+  judge j = {.trial = trial, .found = found};
+  *found = (lh_trial_found){.way = lh_alloc(trial->n_rows, sizeof *found->way),
+                            .is_certain = lh_alloc_zeroed(trial->n_rows, sizeof(bool)),
+                            .entries_grow = lh_alloc_zeroed(trial->n_rows, sizeof(bool))};
+  bool ok = found->way && found->is_certain && found->entries_grow;
+  for (size_t i = 0; ok && i < trial->n_rows; i++) found->way[i] = N_WAYS;
+  for (lh_trial_way way = BY_ROW; ok && way < N_WAYS; way++) ok = find_objects(&j, way);
+  ok = ok && find_verdict(&j) && find_entries(&j);
+  lh_map_free(&j.sums_by_key);
+  lh_free(j.sums);
+  return ok;
+}
+
+void lh_trial_found_free(lh_trial_found *found) {
+  LH_FREE_ALL(found->way, found->is_certain, found->entries_grow);
+}
+
+int lh_trial_next(const lh_trial *trial, lh_trial_verdict *verdict, lh_error *error) {
+  lh_trial_found found;
+  bool ok = lh_trial_find(trial, &found);
+  *verdict = found.verdict;
+  lh_trial_found_free(&found);
+  return ok ? LH_OK : lh_fail_memory(error, "looking for what grows");
 }
 
 /* }=================================================================================== */

@@ -1,6 +1,6 @@
 /*
-** trial.h - what a function leaves that is called again and again: trial.c counts, trial_find.c
-** finds what of it leaks, trial_leaks.c tells that. Private to the library.
+** trial.h - what a function leaves that is called again and again: trial.c counts it and finds what
+** of it leaks, trial_leaks.c tells that. Private to the library.
 **
 ** Each object has a row, by its class and folded path, with * for numbers in both: generated code
 ** and generated names are as many classes and paths as there are of them. Rows are judged alone,
@@ -59,12 +59,8 @@ uint8_t *lh_trial_parts(const lh_trial_step *step, const lh_snapshot *snapshot);
 /* A text with * for each number in it; LH_NO_NUMBER: out of memory. */
 lh_text_id lh_trial_fold(lh_trial *trial, const char *text);
 
-/* An object that was made in the last quarter of the latest runs may be there for a while only. */
-static inline bool lh_trial_is_old(uint8_t part) {
-  return part < LAST;
-}
-
-/* The others were made in so many runs, since those of the snapshot before. */
+/* Was it made in the runs since the snapshot before? What was made in the last quarter of them may
+** be there for a while only. */
 static inline bool lh_trial_is_new(uint8_t part) {
   return part > EARLY && part < LAST;
 }
@@ -72,8 +68,6 @@ static inline bool lh_trial_is_new(uint8_t part) {
 static inline uint64_t lh_trial_runs(const lh_trial_step *step) {
   return step->runs[THIRD] - step->runs[EARLY];
 }
-
-/* {=== trial_find.c ================================================================== */
 
 typedef struct lh_trial_found {
   lh_trial_verdict verdict;
@@ -85,7 +79,5 @@ typedef struct lh_trial_found {
 /* False: out of memory. To be followed by lh_trial_found_free, whatever it returns. */
 bool lh_trial_find(const lh_trial *trial, lh_trial_found *found);
 void lh_trial_found_free(lh_trial_found *found);
-
-/* }=================================================================================== */
 
 #endif

@@ -11,17 +11,22 @@
 
 #include "trial.h"
 
+/* The biggest group of a leak. */
+typedef struct group_told {
+  uint64_t objects;
+  uint32_t held_at; /* its place */
+} group_told;
+
 typedef struct telling {
   lh_trial *trial;
   lh_snapshot *snapshot;
   bool again, all;
   lh_trial_found found;
   uint8_t *parts;
-  uint8_t *leaks;    /* of each object: 0, or that it is told, or retained by what is */
-  lh_map by_key;     /* leak -> its number */
-  uint64_t *most;    /* of each leak: objects of its biggest group */
-  uint32_t *held_at; /* of each leak: its place */
-  size_t capacity, most_capacity, held_capacity;
+  uint8_t *leaks;   /* of each object: 0, or that it is told, or retained by what is */
+  lh_map by_key;    /* leak -> its number */
+  group_told *told; /* of each leak */
+  size_t capacity, told_capacity;
   lh_map of_class; /* leak, class -> objects */
   lh_leaks *out;
 } telling;
@@ -164,27 +169,26 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   if (!known) return false;
   if (*known == LH_NO_NUMBER) {
     if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
-        !lh_grow(&t->most, out->n_rows, &t->most_capacity, sizeof *t->most) ||
-        !lh_grow(&t->held_at, out->n_rows, &t->held_capacity, sizeof *t->held_at))
+        !lh_grow(&t->told, out->n_rows, &t->told_capacity, sizeof *t->told))
       return false;
     out->rows[out->n_rows] = (lh_leak){.type = row->type, .runs = lh_trial_runs(&t->trial->step)};
-    t->most[out->n_rows] = 0;
+    t->told[out->n_rows] = (group_told){0};
     *known = (uint32_t)out->n_rows++;
   }
   lh_leak *leak = &out->rows[*known];
   leak->new_objects += group->new_objects;
   leak->new_bytes += group->new_bytes;
   if (other != LH_NO_OBJECT) return true;
-  if (group->objects > t->most[*known]) {
+  group_told *told = &t->told[*known];
+  if (group->objects > told->objects) {
     memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
     leak->allocated = group->allocated;
     leak->held_by = told_path(t->trial, group);
-    t->held_at[*known] = group->held_at;
-    t->most[*known] = group->objects;
-  } else if (group->objects == 1 && t->most[*known] == 1) {
-    return tell_in_common(t, leak, &t->held_at[*known], group->held_at);
+    *told = (group_told){group->objects, group->held_at};
+  } else if (group->objects == 1 && told->objects == 1) {
+    return tell_in_common(t, leak, &told->held_at, group->held_at);
   }
-  return t->most[*known] == 0 || leak->held_by != NULL;
+  return told->objects == 0 || leak->held_by != NULL;
 }
 
 /* Counts an object with the leak whose path it has. */
@@ -209,15 +213,9 @@ static int compare_leaks(const void *left, const void *right) {
 typedef struct part_of_leak {
   uint32_t leak;
   lh_type type;
-  lh_text_id folded; /* its class without numbers: classes that differ in these are one */
   const char *name;
   uint64_t objects;
 } part_of_leak;
-
-static int compare_classes(const void *left, const void *right) {
-  const part_of_leak *a = left, *b = right;
-  return LH_LESS(a->leak, b->leak) ?: LH_LESS(a->folded, b->folded) ?: strcmp(a->name, b->name);
-}
 
 /* The most frequent first, strings behind the others. */
 static int compare_parts(const void *left, const void *right) {
@@ -227,37 +225,35 @@ static int compare_parts(const void *left, const void *right) {
          LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
-/* The classes of each leak, those that differ in numbers as one. Returns how many there are. */
-static size_t merge_classes(lh_trial *trial, part_of_leak *parts, size_t n) {
-  size_t n_merged = 0;
-  if (n > 1) qsort(parts, n, sizeof *parts, compare_classes);
-  for (size_t i = 0; i < n; i++) {
-    part_of_leak *last = n_merged > 0 ? &parts[n_merged - 1] : NULL;
-    if (!last || last->leak != parts[i].leak || last->folded != parts[i].folded) {
-      parts[n_merged++] = parts[i];
-      continue;
+/* Lists the classes of each leak, those that differ in numbers alone as one. Returns how many there
+** are; 0: out of memory, or there are none. */
+static size_t list_classes(telling *t, part_of_leak *parts) {
+  lh_map part_of = {0}; /* leak, class without numbers -> part */
+  size_t n = 0;
+  bool ok = true;
+  for (size_t i = 0; ok && i < t->of_class.n; i++) {
+    const lh_class *class = lh_class_at(t->snapshot, (uint32_t)t->of_class.keys[i]);
+    uint32_t leak = (uint32_t)(t->of_class.keys[i] >> 32);
+    lh_text_id folded = lh_trial_fold(t->trial, class->name);
+    uint32_t *part = lh_map_at(&part_of, (uint64_t)leak << 32 | folded);
+    ok = part && folded != LH_NO_NUMBER;
+    if (ok && *part == LH_NO_NUMBER) {
+      *part = (uint32_t)n;
+      parts[n++] = (part_of_leak){leak, class->type, class->name, t->of_class.values[i]};
+    } else if (ok) {
+      parts[*part].objects += t->of_class.values[i];
+      parts[*part].name = t->trial->texts.texts[folded];
     }
-    last->objects += parts[i].objects;
-    last->name = trial->texts.texts[last->folded];
   }
-  if (n_merged > 1) qsort(parts, n_merged, sizeof *parts, compare_parts);
-  return n_merged;
+  lh_map_free(&part_of);
+  if (n > 1) qsort(parts, n, sizeof *parts, compare_parts);
+  return ok ? n : 0;
 }
 
 static bool name_classes(telling *t) {
-  size_t n = t->of_class.n;
-  part_of_leak *parts = lh_alloc(n, sizeof *parts);
-  bool ok = parts != NULL;
-  for (size_t i = 0; ok && i < n; i++) {
-    const lh_class *class = lh_class_at(t->snapshot, (uint32_t)t->of_class.keys[i]);
-    parts[i] = (part_of_leak){.leak = (uint32_t)(t->of_class.keys[i] >> 32),
-                              .type = class->type,
-                              .folded = lh_trial_fold(t->trial, class->name),
-                              .name = class->name,
-                              .objects = t->of_class.values[i]};
-    ok = parts[i].folded != LH_NO_NUMBER;
-  }
-  if (ok) n = merge_classes(t->trial, parts, n);
+  part_of_leak *parts = lh_alloc(t->of_class.n, sizeof *parts);
+  size_t n = parts ? list_classes(t, parts) : 0;
+  bool ok = parts && (n > 0 || t->of_class.n == 0);
   for (size_t from = 0, to; ok && from < n; from = to) {
     for (to = from; to < n && parts[to].leak == parts[from].leak;) to++;
     lh_leak *leak = &t->out->rows[parts[from].leak];
@@ -405,10 +401,7 @@ int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all,
   lh_trial_found_free(&t.found);
   lh_map_free(&t.by_key);
   lh_map_free(&t.of_class);
-  lh_free(t.parts);
-  lh_free(t.leaks);
-  lh_free(t.most);
-  lh_free(t.held_at);
+  LH_FREE_ALL(t.parts, t.leaks, t.told);
   if (code != LH_OK) {
     lh_free(leaks->rows);
     lh_free(leaks->classes);

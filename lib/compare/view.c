@@ -37,23 +37,21 @@ static uint32_t place_of_row(const lh_ladder *ladder, const lh_known_place *plac
 /* The first place of a row names it, and the others that are called differently unname it. Where a
 ** row differs in numbers these alone are * in its name. */
 static void name_row(const lh_ladder *ladder, const lh_known_place *place, uint32_t at,
-                     lh_view *view, uint32_t row) {
-  if (view->names[row] == LH_NO_PLACE) {
-    view->paths[row] = at;
-    view->has_numbers[row] = at == place->numbers;
-    view->names[row] = view->has_numbers[row] ? lh_map_get(&ladder->differing, at) : place->name;
-  } else if (view->names[row] != place->name && !view->has_numbers[row]) {
-    view->names[row] = view->paths[row];
+                     lh_view_row *row) {
+  if (row->name == LH_NO_PLACE) {
+    row->path = at;
+    row->has_numbers = at == place->numbers;
+    row->name = row->has_numbers ? lh_map_get(&ladder->differing, at) : place->name;
+  } else if (row->name != place->name && !row->has_numbers) {
+    row->name = row->path;
   }
 }
 
 static bool label_places(const lh_ladder *ladder, lh_view *view) {
   lh_map rows = {0}, n_alike = {0};
   view->row_of = lh_alloc(ladder->n_places, sizeof *view->row_of);
-  view->paths = lh_alloc(ladder->n_places, sizeof *view->paths);
-  view->names = lh_alloc(ladder->n_places, sizeof *view->names);
-  view->has_numbers = lh_alloc(ladder->n_places, sizeof *view->has_numbers);
-  if (!view->row_of || !view->paths || !view->names || !view->has_numbers) return false;
+  view->rows = lh_alloc(ladder->n_places, sizeof *view->rows);
+  if (!view->row_of || !view->rows) return false;
   bool ok = count_alike(ladder, &n_alike);
   for (size_t i = 0; ok && i < ladder->n_places; i++) {
     uint32_t at = place_of_row(ladder, &ladder->places[i], &n_alike);
@@ -61,11 +59,11 @@ static bool label_places(const lh_ladder *ladder, lh_view *view) {
     ok = row != NULL;
     if (!ok) break;
     if (*row == LH_NO_NUMBER) {
-      view->names[view->n_rows] = LH_NO_PLACE;
+      view->rows[view->n_rows].name = LH_NO_PLACE;
       *row = (uint32_t)view->n_rows++;
     }
     view->row_of[i] = *row;
-    name_row(ladder, &ladder->places[i], at, view, *row);
+    name_row(ladder, &ladder->places[i], at, &view->rows[*row]);
   }
   lh_map_free(&n_alike);
   lh_map_free(&rows);
@@ -113,34 +111,27 @@ bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view) {
 }
 
 void lh_view_free(lh_view *view) {
-  lh_free(view->row_of);
-  lh_free(view->paths);
-  lh_free(view->names);
-  lh_free(view->has_numbers);
+  LH_FREE_ALL(view->row_of, view->rows);
   lh_trie_free(&view->trie);
   lh_free(view->vertex_of);
   lh_free(view->counts);
   *view = (lh_view){0};
 }
 
-const char *lh_view_stable_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                                uint32_t class_row) {
+const char *lh_view_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                         uint32_t class_row, bool is_stable) {
   const lh_known_class *class = &ladder->known.list[class_row];
-  bool has_numbers = view->has_numbers[row] && class->numbers != LH_NO_NUMBER;
-  return ladder->texts.texts[has_numbers ? class->numbers : class->entry.stable];
-}
-
-const char *lh_view_printed_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
-                                 uint32_t class_row) {
-  const lh_known_class *class = &ladder->known.list[class_row];
-  bool has_numbers = view->has_numbers[row] && class->numbers != LH_NO_NUMBER;
-  return ladder->texts.texts[has_numbers ? class->numbers : class->entry.name];
+  bool has_numbers = view->rows[row].has_numbers && class->numbers != LH_NO_NUMBER;
+  return ladder->texts.texts[has_numbers ? class->numbers
+                             : is_stable ? class->entry.stable
+                                         : class->entry.name];
 }
 
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                                uint32_t class_row) {
   const lh_known_class *class = &ladder->known.list[class_row];
-  if (!view->has_numbers[row] || class->numbers == LH_NO_NUMBER) return class->entry.visible.name;
+  if (!view->rows[row].has_numbers || class->numbers == LH_NO_NUMBER)
+    return class->entry.visible.name;
   return ladder->texts.texts[lh_map_get(&ladder->known.differing, class->numbers)];
 }
 
@@ -149,42 +140,25 @@ const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uin
 /* Of what class the objects of a path are: of that which most of them have, in the last snapshot in
 ** which there are any. */
 
-typedef struct poll {
-  uint64_t *objects; /* of each pair of a row and a class */
-  size_t n, capacity;
-  lh_map pairs;
-} poll;
-
-static bool count_pair(poll *t, uint32_t row, uint32_t class_row, uint64_t objects, uint64_t *sum) {
-  uint32_t *index = lh_map_at(&t->pairs, (uint64_t)row << 32 | class_row);
-  if (!index) return false;
-  if (*index == LH_NO_NUMBER) {
-    if (!lh_grow(&t->objects, t->n, &t->capacity, sizeof *t->objects)) return false;
-    t->objects[t->n] = 0;
-    *index = (uint32_t)t->n++;
-  }
-  *sum = t->objects[*index] += objects;
-  return true;
-}
-
 /* Fills in the rows that have objects in this snapshot and no class yet. */
 static bool look_at_snapshot(const lh_ladder *ladder, const lh_view *view,
                              const lh_snapshot_counts *counts, uint64_t *most, uint32_t *main_class,
                              const uint8_t *done) {
-  poll t = {0};
+  lh_map objects = {0}; /* of each pair of a row and a class */
   bool ok = true;
   for (size_t v = 1; ok && v < counts->n_vertices; v++) {
     uint32_t place = ladder->trie.vertices[v].label, row = view->row_of[place];
     uint32_t class_row = ladder->places[place].class_row;
-    uint64_t sum = 0;
     if (done[row] || counts->of_vertex[v].objects == 0) continue;
-    ok = count_pair(&t, row, class_row, counts->of_vertex[v].objects, &sum);
-    if (sum < most[row] || (sum == most[row] && class_row > main_class[row])) continue;
-    most[row] = sum;
+    uint32_t *sum = lh_map_at(&objects, (uint64_t)row << 32 | class_row);
+    ok = sum != NULL;
+    if (!ok) break;
+    *sum = (*sum == LH_NO_NUMBER ? 0 : *sum) + (uint32_t)counts->of_vertex[v].objects;
+    if (*sum < most[row] || (*sum == most[row] && class_row > main_class[row])) continue;
+    most[row] = *sum;
     main_class[row] = class_row;
   }
-  lh_free(t.objects);
-  lh_map_free(&t.pairs);
+  lh_map_free(&objects);
   return ok;
 }
 
@@ -230,9 +204,9 @@ static void name_parts(const lh_ladder *ladder, const lh_view *view, const uint3
     parts[v].shared = row >= view->n_rows;
     parts[v].held_by = parts[v].path = "";
     if (parts[v].shared) continue;
-    parts[v].held_by = lh_ladder_text(ladder, view->names[row]);
-    parts[v].path = lh_ladder_text(ladder, view->paths[row]);
-    parts[v].at = view->names[row];
+    parts[v].held_by = lh_ladder_text(ladder, view->rows[row].name);
+    parts[v].path = lh_ladder_text(ladder, view->rows[row].path);
+    parts[v].at = view->rows[row].name;
     parts[v].class_name = lh_view_class_name(ladder, view, row, main_class[row]);
     parts[v].type = ladder->known.list[main_class[row]].entry.visible.type;
   }

@@ -285,17 +285,12 @@ bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t
 /* What goes when a whole set of vertices goes: more than what its members dominate, as they may
 ** hold a vertex together. For many disjoint sets over one graph: see union.c. */
 typedef struct lh_unions {
-  lh_graph graph;
-  const uint32_t *distance; /* these five as after lh_analyse */
-  const lh_id *parent;
-  const lh_id *idom;
-  const uint64_t *retained;
+  const lh_snapshot *snapshot; /* analysed */
   const lh_tree *dominators;
-  const uint32_t *shallow; /* bytes; UINT32_MAX: as many or more */
-  const uint32_t *set_of;  /* of each vertex; n_sets or more: in none, as the root must be */
+  const uint32_t *set_of; /* of each vertex; n_sets or more: in none, as the root must be */
   uint32_t n_sets;
 
-  /* filled by lh_bound_unions: the bytes that go with each set lie between these */
+  /* the bytes that go with each set lie between these */
   uint64_t *lower, *upper;
 
   /* private */
@@ -311,10 +306,8 @@ typedef struct lh_unions {
   uint64_t work; /* of lh_exact_union so far */
 } lh_unions;
 
-/* All to be followed by lh_free_unions, whatever they return; false: out of memory. lh_bound_sets
-** fills the first part of an analysed snapshot's, and bounds them. lh_exact_union sets lower and
-** upper of the set to the exact figure. */
-bool lh_bound_unions(lh_unions *unions);
+/* Both to be followed by lh_free_unions, whatever they return; false: out of memory. lh_exact_union
+** sets lower and upper of the set to the exact figure. */
 bool lh_bound_sets(lh_unions *unions, lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets);
 bool lh_exact_union(lh_unions *unions, uint32_t set);
 void lh_free_unions(lh_unions *unions);

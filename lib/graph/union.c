@@ -26,14 +26,15 @@
 /* More bytes than the column has are what a vertex retains beside its children. */
 static uint64_t shallow_of_big(const lh_unions *u, lh_id v) {
   const lh_tree *tree = u->dominators;
-  uint64_t bytes = u->retained[v];
+  uint64_t bytes = u->snapshot->retained[v];
   for (uint32_t p = lh_first_child(tree, v); p < lh_end_of(tree, v); p = tree->end[p])
-    bytes -= u->retained[tree->order[p]];
+    bytes -= u->snapshot->retained[tree->order[p]];
   return bytes;
 }
 
 static inline uint64_t shallow_of(const lh_unions *u, lh_id v) {
-  return __builtin_expect(u->shallow[v] < UINT32_MAX, 1) ? u->shallow[v] : shallow_of_big(u, v);
+  return __builtin_expect(u->snapshot->shallow[v] < UINT32_MAX, 1) ? u->snapshot->shallow[v]
+                                                                   : shallow_of_big(u, v);
 }
 
 /* Adds up, for each set, the subtrees of its members that are below no other member: by bytes
@@ -49,7 +50,7 @@ static bool sum_subtrees(const lh_unions *u, const lh_tree *tree, const uint64_t
     if (set >= n_sets || p < covered[set]) continue;
     is_many[set] = covered[set] > 0;
     covered[set] = end[p];
-    sum[set] += before ? before[end[p]] - before[p] : u->retained[order[p]];
+    sum[set] += before ? before[end[p]] - before[p] : u->snapshot->retained[order[p]];
   }
   lh_free(covered);
   return true;
@@ -67,33 +68,21 @@ static bool bound_above(lh_unions *u, uint8_t *is_many) {
   return ok;
 }
 
-bool lh_bound_unions(lh_unions *u) {
-  uint8_t *is_many = lh_alloc_zeroed(u->n_sets, 1);
-  u->lower = lh_alloc_zeroed(u->n_sets, sizeof *u->lower);
-  u->upper = lh_alloc_zeroed(u->n_sets, sizeof *u->upper);
-  bool ok = is_many && u->lower && u->upper &&
-            lh_make_tree(&u->paths, u->graph.n, u->distance, u->parent);
+bool lh_bound_sets(lh_unions *u, lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets) {
+  *u = (lh_unions){.snapshot = snapshot, .set_of = set_of, .n_sets = (uint32_t)n_sets};
+  u->dominators = lh_dominator_tree(snapshot);
+  uint8_t *is_many = lh_alloc_zeroed(n_sets, 1);
+  u->lower = lh_alloc_zeroed(n_sets, sizeof *u->lower);
+  u->upper = lh_alloc_zeroed(n_sets, sizeof *u->upper);
+  bool ok = u->dominators && is_many && u->lower && u->upper &&
+            lh_make_tree(&u->paths, snapshot->n, snapshot->distance, snapshot->parent);
   lh_free(u->paths.position); /* nobody asks for it */
   u->paths.position = NULL;
   ok = ok && bound_above(u, is_many) && sum_subtrees(u, u->dominators, NULL, u->lower, is_many);
-  for (uint32_t set = 0; ok && set < u->n_sets; set++)
+  for (uint32_t set = 0; ok && set < n_sets; set++)
     if (!is_many[set]) u->upper[set] = u->lower[set]; /* one member dominates all others */
   lh_free(is_many);
   return ok;
-}
-
-bool lh_bound_sets(lh_unions *u, lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets) {
-  const lh_tree *dominators = lh_dominator_tree(snapshot);
-  *u = (lh_unions){.graph = lh_graph_of(snapshot),
-                   .distance = snapshot->distance,
-                   .parent = snapshot->parent,
-                   .idom = snapshot->idom,
-                   .retained = snapshot->retained,
-                   .dominators = dominators,
-                   .shallow = snapshot->shallow,
-                   .set_of = set_of,
-                   .n_sets = (uint32_t)n_sets};
-  return dominators && lh_bound_unions(u);
 }
 
 /* {=== exact ========================================================================= */
@@ -109,18 +98,21 @@ static inline bool is_bounded(const lh_unions *u, uint32_t set) {
 /* Counts the members of each set whose bounds differ, and finds the joints: in preorder the steps
 ** before a vertex are the last at each distance. */
 static bool find_joints(lh_unions *u) {
-  uint32_t *nearest = lh_alloc((size_t)u->graph.n + 1, sizeof *nearest); /* member, by distance */
+  uint32_t *nearest =
+      lh_alloc((size_t)u->snapshot->n + 1, sizeof *nearest); /* member, by distance */
   uint32_t *count = u->first_member = lh_alloc_zeroed((size_t)u->n_sets + 2, sizeof *count);
-  u->joints = lh_alloc_zeroed((size_t)u->graph.n / 64 + 1, sizeof *u->joints);
+  u->joints = lh_alloc_zeroed((size_t)u->snapshot->n / 64 + 1, sizeof *u->joints);
   bool ok = nearest && count && u->joints;
   if (ok) nearest[0] = 0;
   for (uint32_t p = 1; ok && p < u->paths.n; p++) {
     lh_id v = u->paths.order[p];
-    uint32_t distance = u->distance[v], before = nearest[distance - 1], set = u->set_of[v];
+    uint32_t distance = u->snapshot->distance[v], before = nearest[distance - 1],
+             set = u->set_of[v];
     bool counts = is_bounded(u, set);
     nearest[distance] = counts ? distance : before;
     if (counts) count[set + 2]++;
-    if (before > u->distance[u->idom[v]]) u->joints[v / 64] |= UINT64_C(1) << v % 64;
+    if (before > u->snapshot->distance[u->snapshot->idom[v]])
+      u->joints[v / 64] |= UINT64_C(1) << v % 64;
   }
   lh_free(nearest);
   return ok;
@@ -140,10 +132,10 @@ static bool list_members(lh_unions *u) {
 
 /* The sources of the edges to each joint, garbage too. */
 static bool index_sources(lh_unions *u) {
-  const uint32_t *first_edge = u->graph.first_edge;
-  const lh_id *edge = u->graph.edge;
+  const uint32_t *first_edge = u->snapshot->first_edge;
+  const lh_id *edge = u->snapshot->edge;
   const uint64_t *joints = u->joints;
-  uint32_t n = u->graph.n, n_edges = first_edge[n + 1];
+  uint32_t n = u->snapshot->n, n_edges = first_edge[n + 1];
   uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first), *to = NULL;
   size_t n_to = 0, capacity = 0; /* edges to joints */
   bool ok = first != NULL;
@@ -168,7 +160,7 @@ static bool index_sources(lh_unions *u) {
 static bool prepare_exact(lh_unions *u) {
   if (u->stamp) return true;
   if (!find_joints(u) || !list_members(u) || !index_sources(u)) return false;
-  u->stamp = lh_alloc_zeroed((size_t)u->graph.n + 1, sizeof *u->stamp);
+  u->stamp = lh_alloc_zeroed((size_t)u->snapshot->n + 1, sizeof *u->stamp);
   return u->stamp != NULL;
 }
 
@@ -193,7 +185,7 @@ static bool find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint32_t
     u->work += covered - p;
     for (; p < covered; p++) {
       lh_id v = u->paths.order[p];
-      bool goes = u->set_of[v] == set || u->stamp[u->idom[v]] == maybe + 1;
+      bool goes = u->set_of[v] == set || u->stamp[u->snapshot->idom[v]] == maybe + 1;
       u->stamp[v] = goes ? maybe + 1 : maybe;
       *bytes += shallow_of(u, v);
       if (!goes && is_joint(u->joints, v) && !add_candidate(u, (*n_candidates)++, v)) return false;
@@ -205,14 +197,15 @@ static bool find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint32_t
 static bool has_source_that_stays(lh_unions *u, lh_id v, uint32_t maybe) {
   u->work += u->first_source[v + 1] - u->first_source[v];
   for (uint32_t i = u->first_source[v]; i < u->first_source[v + 1]; i++)
-    if (u->stamp[u->source[i]] < maybe && u->distance[u->source[i]] <= u->graph.n) return true;
+    if (u->stamp[u->source[i]] < maybe && u->snapshot->distance[u->source[i]] <= u->snapshot->n)
+      return true;
   return false;
 }
 
 /* The work that all sets together may cost, in objects and edges: so many times the graph, and some
 ** more for a small one. */
 static uint64_t most_work(const lh_unions *u) {
-  return 4000000u + 64 * ((uint64_t)u->graph.n + u->graph.first_edge[u->graph.n + 1]);
+  return 4000000u + 64 * ((uint64_t)u->snapshot->n + u->snapshot->first_edge[u->snapshot->n + 1]);
 }
 
 bool lh_exact_union(lh_unions *u, uint32_t set) {
@@ -232,8 +225,8 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
   while (n_stay) {
     lh_id v = u->candidate[--n_stay];
     bytes -= shallow_of(u, v);
-    for (uint32_t e = u->graph.first_edge[v]; e < u->graph.first_edge[v + 1]; e++) {
-      lh_id target = u->graph.edge[e];
+    for (uint32_t e = u->snapshot->first_edge[v]; e < u->snapshot->first_edge[v + 1]; e++) {
+      lh_id target = u->snapshot->edge[e];
       if (u->stamp[target] != maybe) continue;
       u->stamp[target] = 0;
       if (!add_candidate(u, n_stay++, target)) return false;
@@ -256,10 +249,9 @@ bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n
 }
 
 void lh_free_unions(lh_unions *u) {
-  void *owned[] = {u->lower,        u->upper,  u->joints, u->first_member, u->member,
-                   u->first_source, u->source, u->stamp,  u->candidate};
   lh_free_tree(&u->paths);
-  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
+  LH_FREE_ALL(u->lower, u->upper, u->joints, u->first_member, u->member, u->first_source, u->source,
+              u->stamp, u->candidate);
 }
 
 /* }=================================================================================== */

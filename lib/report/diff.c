@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/diff.h"
+#include "thresholds.h"
 
 /* {=== Columns ======================================================================== */
 
@@ -20,11 +21,8 @@ LH_CELL(type_of, lh_diff_group,
 LH_CELL(flagged, void, cell->is_absent = report->request.factor == 0,
         cell->as.flag = is_flagged(&report->request, row))
 
-static void multiple_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_diff_group *group = row;
-  cell->is_null = !is_flagged(&report->request, group);
-  if (!cell->is_null) cell->as.n = group->objects / report->request.factor;
-}
+LH_CELL(multiple_of, lh_diff_group, cell->is_null = !is_flagged(&report->request, it),
+        cell->as.n = cell->is_null ? 0 : it->objects / report->request.factor)
 
 static bool is_of_three(const lh_report *report) {
   return ((const lh_diff_found *)report->answer)->n_snapshots == 3;
@@ -47,9 +45,7 @@ static const char *multiple_heading(const lh_report *report) {
   return report->request.factor != 0 ? f->multiple : NULL;
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  return is_flagged(&report->request, row) ? LH_ALARM : LH_PLAIN;
-}
+LH_STYLE(style_of, lh_diff_group, is_flagged(&report->request, it) ? LH_ALARM : LH_PLAIN)
 
 static const char *line_below(lh_report *report, const void *row) {
   return lh_allocated_line(report, &((const lh_diff_group *)row)->allocated);
@@ -109,7 +105,7 @@ LH_ITS(bool, has_doubt, lh_diff_found, it->may_be_newer[0] + it->may_be_newer[1]
 #define ROW lh_diff_found
 static const lh_table answer = LH_TABLE_OF(
     "heap.diff", NULL, NULL,
-    LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
+    LH_FLAG("same_state", diff.same_state, "the snapshots are of one Lua state"),
     LH_COUNT("objects", NULL, new.objects, "how many are new and still reachable"),
     LH_BYTES("shallow_bytes", NULL, new.shallow_bytes, "of these"),
     LH_BYTES("retained_bytes", NULL, new.retained_bytes, "that would go if all of them went"),
@@ -122,18 +118,18 @@ static const lh_table answer = LH_TABLE_OF(
                     LH_ONLY_WHERE(has_doubt)),
     LH_INLINE_ROW("known", known, &sums_table, "what was left out; absent without a list of that",
                   LH_OPTIONAL, .compute = absent_unless_known),
-    LH_COUNT("gone_objects", NULL, gone_objects,
+    LH_COUNT("gone_objects", NULL, diff.gone_objects,
              "of two snapshots: how many were reachable in the first and are not in the second"),
-    LH_BYTES("gone_bytes", NULL, gone_bytes, "of these"),
+    LH_BYTES("gone_bytes", NULL, diff.gone_bytes, "of these"),
     LH_COUNT("total_groups", NULL, new.groups, "how many there are, listed or not"),
-    LH_ROWS("groups", groups, new.groups, &lh_group_table,
+    LH_ROWS("groups", diff.groups, new.groups, &lh_group_table,
             "those that retain most first, of three snapshots those of which there are ever more",
             LH_LIMITED),
     LH_COUNT("total_grown", NULL, new.containers, "how many there are, listed or not"),
-    LH_ROWS("grown", grown, new.containers, &lh_grown_table,
+    LH_ROWS("grown", diff.grown, new.containers, &lh_grown_table,
             "the containers that grew; of three snapshots", LH_LIMITED),
-    LH_COUNT("total_classes", NULL, n_classes, "how many there are, listed or not"),
-    LH_ROWS("classes", classes, n_classes, &lh_class_change_table,
+    LH_COUNT("total_classes", NULL, diff.n_classes, "how many there are, listed or not"),
+    LH_ROWS("classes", diff.classes, diff.n_classes, &lh_class_change_table,
             "the change of each class, of two snapshots", LH_LIMITED),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called",
                 LH_LUA_ONLY),
@@ -292,8 +288,8 @@ static void tell_if_full(lh_teller *t, const lh_report *report) {
   bool since_a = true, since_b = true;
   if (!is_of_three(report)) return;
   for (size_t i = 0; i < f->new.groups; i++) {
-    since_a = since_a && f->groups[i].at[2] <= f->groups[i].at[0];
-    since_b = since_b && f->groups[i].at[2] <= f->groups[i].at[1];
+    since_a = since_a && f->diff.groups[i].at[2] <= f->diff.groups[i].at[0];
+    since_b = since_b && f->diff.groups[i].at[2] <= f->diff.groups[i].at[1];
   }
   if (since_a || since_b)
     lh_say(t, LH_PLAIN,
@@ -307,17 +303,17 @@ static void tell_groups(lh_teller *t, lh_report *report) {
   uint64_t n_flagged = 0, n_heads = 0;
   if (f->new.groups == 0) return;
   for (size_t i = 0; i < f->new.groups; i++) {
-    n_flagged += is_flagged(&report->request, &f->groups[i]);
-    n_heads += f->groups[i].objects;
+    n_flagged += is_flagged(&report->request, &f->diff.groups[i]);
+    n_heads += f->diff.groups[i].objects;
   }
   if (n_heads < f->new.objects)
     lh_say(t, LH_PLAIN, "%s of them %s the others; by class and by what holds them:",
            lh_count_text(n_heads).text, n_heads == 1 ? "retains" : "retain");
   tell_multiples(t, report, n_flagged);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_table(t, report, &lh_group_table, f->groups, f->new.groups, f->new.groups);
+  lh_tell_table(t, report, &lh_group_table, f->diff.groups, f->new.groups, f->new.groups);
   tell_if_full(t, report);
-  if (t->thorough) tell_how_held(t, report, f->groups[0].example);
+  if (t->thorough) tell_how_held(t, report, f->diff.groups[0].example);
 }
 
 static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
@@ -331,15 +327,16 @@ static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
 /* Says so where the heap got bigger, and neither new objects nor containers tell why: a table that
 ** got bigger once, or was emptied, which does not make it smaller. */
 static void tell_untold(lh_teller *t, const lh_report *report) {
-  enum { TENTH = 10, LEAST_BYTES = 16 * 1024 };
+  enum { TENTH = 10 };
   const lh_diff_found *f = report->answer;
   const lh_request *r = &report->request;
-  uint64_t told = f->diff->retained_bytes + f->new.grown_bytes + f->known.grown_bytes;
+  uint64_t told = f->diff.retained_bytes + f->new.grown_bytes + f->known.grown_bytes;
   if (!is_of_three(report)) return;
   uint64_t to = live_bytes(t, r->snapshots[2]);
   if (told >= to / TENTH) return;
   uint64_t from = live_bytes(t, r->snapshots[0]);
-  if (to < from + LEAST_BYTES || to < from + from / TENTH || told >= (to - from) / TENTH) return;
+  if (to < from + LH_LEAST_UNTOLD || to < from + from / TENTH || told >= (to - from) / TENTH)
+    return;
   lh_text text = {0};
   lh_text_format(&text, "\nThe heap grew by %s all the same: ", lh_told_size(t, to - from).text);
   lh_put_freed(&text, t->next(t, NULL, LH_NEXT_OWNERS, r->names[0], r->names[2]));
@@ -352,12 +349,12 @@ static void tell_untold(lh_teller *t, const lh_report *report) {
 static void tell_gone(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   if (f->n_snapshots != 2) return;
-  if (f->gone_objects == 0)
+  if (f->diff.gone_objects == 0)
     lh_say(t, LH_PLAIN, "\nNothing of %s is gone", report->names[0]);
   else
     lh_say(t, LH_PLAIN, "\n%s of %s %s gone: %s",
-           lh_count_of(f->gone_objects, "object", "objects").text, report->names[0],
-           f->gone_objects == 1 ? "is" : "are", lh_told_size(t, f->gone_bytes).text);
+           lh_count_of(f->diff.gone_objects, "object", "objects").text, report->names[0],
+           f->diff.gone_objects == 1 ? "is" : "are", lh_told_size(t, f->diff.gone_bytes).text);
 }
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -366,13 +363,14 @@ static void tell(lh_teller *t, lh_report *report) {
   tell_doubt(t, report);
   lh_tell_finalized(t, report->snapshot);
   tell_groups(t, report);
-  lh_grown_table.tell(t, report, f->grown, f->new.containers);
+  lh_grown_table.tell(t, report, f->diff.grown, f->new.containers);
   if (t->thorough) tell_untold(t, report);
   tell_gone(t, report);
-  if (f->n_classes > 0) lh_class_change_table.tell(t, report, f->classes, f->n_classes);
+  if (f->diff.n_classes > 0)
+    lh_class_change_table.tell(t, report, f->diff.classes, f->diff.n_classes);
   if (f->new.groups > 0)
     lh_tell_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
-                    lh_address_text(report->snapshot, f->groups[0].example).text, NULL);
+                    lh_address_text(report->snapshot, f->diff.groups[0].example).text, NULL);
 }
 
 /* }=================================================================================== */
@@ -396,7 +394,7 @@ static int compare_groups(const void *left, const void *right, void *payload) {
 
 /* Counts what is known apart from what is not. */
 static void split_groups(lh_diff_found *f, const lh_request *request) {
-  const lh_diff *d = f->diff;
+  const lh_diff *d = &f->diff;
   if (d->n_groups > 1)
     qsort_r(d->groups, d->n_groups, sizeof *d->groups, compare_groups, (void *)request);
   for (size_t i = 0; i < d->n_groups; i++) {
@@ -417,7 +415,7 @@ static void split_groups(lh_diff_found *f, const lh_request *request) {
 
 /* The same with the containers, of which those that are not known keep their order. */
 static void split_grown(lh_diff_found *f, const lh_request *request) {
-  lh_diff *d = f->diff;
+  lh_diff *d = &f->diff;
   for (size_t i = 0; i < d->n_grown; i++) {
     lh_grown grown = d->grown[i];
     bool is_known = lh_is_known(request, grown.fingerprint);
@@ -438,17 +436,11 @@ static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_
     lh_diff_free(diff);
     return lh_fail_memory(error, "looking for what is known");
   }
-  f->diff = diff;
+  f->whole = diff;
+  f->diff = *diff;
   f->n_snapshots = n_snapshots;
   split_groups(f, r);
   split_grown(f, r);
-  f->same_state = diff->same_state;
-  f->groups = diff->groups;
-  f->grown = diff->grown;
-  f->classes = diff->classes;
-  f->n_classes = diff->n_classes;
-  f->gone_objects = diff->gone_objects;
-  f->gone_bytes = diff->gone_bytes;
   for (int i = 0; i < 2; i++) {
     f->may_be_newer[i] = diff->passed_as_old[i].objects;
     f->may_be_newer_bytes[i] = diff->passed_as_old[i].bytes;
@@ -459,7 +451,7 @@ static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_
 
 /* The timeline, and the bar over each page, count it. */
 static void tell_interval(lh_teller *t, lh_report *report) {
-  const lh_diff *diff = ((const lh_diff_found *)report->answer)->diff;
+  const lh_diff *diff = &((const lh_diff_found *)report->answer)->diff;
   tell(t, report);
   if (diff->left_objects > 0)
     lh_say(t, LH_FAINT,
@@ -486,7 +478,7 @@ static int ask_interval(lh_snapshot *snapshot, const lh_request *r, void *out, l
   return code == LH_OK ? tell_apart(out, snapshot, diff, 0, r, error) : code;
 }
 
-LH_FREED_BY(lh_diff_found, lh_diff_free(it->diff))
+LH_FREED_BY(lh_diff_found, lh_diff_free(it->whole))
 
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_diff_sums *new = &((const lh_diff_found *)report->answer)->new;

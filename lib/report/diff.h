@@ -15,15 +15,10 @@ typedef struct lh_diff_sums {
 
 /* In the lists of the diff what is known stands behind what is not. */
 typedef struct lh_diff_found {
-  lh_diff *diff;
+  lh_diff diff;
+  lh_diff *whole;     /* which owns what `diff` has */
   size_t n_snapshots; /* that were compared; 0: it is about an interval in one */
-  bool same_state;
   lh_diff_sums new, known;
-  lh_diff_group *groups; /* of the diff */
-  lh_grown *grown;
-  lh_class_change *classes;
-  size_t n_classes;
-  uint64_t gone_objects, gone_bytes;
   uint64_t may_be_newer[2], may_be_newer_bytes[2]; /* lh_diff.passed_as_old */
   char multiple[2 + LH_NUMBER_BYTES];              /* the heading of multiples */
   bool is_folded;                                  /* a row that is shown has several containers */

@@ -172,9 +172,7 @@ static void tell_epochs(lh_teller *t, const lh_snapshot *snapshot, const lh_grow
   else
     lh_say(t, LH_PLAIN, "    allocated in %s of %s intervals between marks, from %s to %s",
            lh_count_text(g->epochs).text, lh_count_text(n).text, oldest, youngest);
-  lh_free(first);
-  lh_free(oldest);
-  lh_free(youngest);
+  LH_FREE_ALL(first, oldest, youngest);
 }
 
 /* What is known without marks. */

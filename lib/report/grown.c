@@ -4,6 +4,7 @@
 */
 #include <stdlib.h>
 
+#include "name/map.h"
 #include "report/diff.h"
 
 /* {=== By place ======================================================================= */
@@ -40,47 +41,41 @@ static const lh_table place_table =
                 LH_COMPUTED(NULL, "path", LH_COLUMN_TEXT, path_of, NULL));
 #undef ROW
 
-/* The containers of a place stay in their order, that of what they grew by. */
-static int compare_places(const void *left, const void *right) {
-  const place *a = left, *b = right;
-  return LH_LESS(a->sum.class_index, b->sum.class_index) ?: LH_LESS(a->sum.at, b->sum.at) ?:
-         LH_LESS(a->first, b->first);
-}
-
 static int compare_sums(const void *left, const void *right) {
   const place *a = left, *b = right;
   uint64_t x = lh_grown_by(a->sum.shallow_bytes), y = lh_grown_by(b->sum.shallow_bytes);
   return LH_MORE(x, y) ?: LH_LESS(a->first, b->first);
 }
 
-static bool is_at(const place *p, const place *other) {
-  return p->sum.class_index == other->sum.class_index && p->sum.at == other->sum.at;
-}
-
-static void add(place *p, const place *other) {
-  p->n += other->n;
+static void add(place *p, const lh_grown *other) {
+  p->n++;
   for (int k = 0; k < 3; k++) {
-    p->sum.shallow_bytes[k] += other->sum.shallow_bytes[k];
-    p->sum.entries[k] += other->sum.entries[k];
+    p->sum.shallow_bytes[k] += other->shallow_bytes[k];
+    p->sum.entries[k] += other->entries[k];
   }
 }
 
-/* The rows, in the order of what they grew by; NULL: out of memory. */
+/* The rows, in the order of what they grew by, as the containers are; NULL: out of memory. */
 static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
   place *places = lh_alloc_zeroed(n + 1, sizeof *places);
-  size_t m = 0;
-  if (!places) return NULL;
-  for (size_t i = 0; i < n; i++) places[i] = (place){grown[i], &grown[i], 1};
-  qsort(places, n, sizeof *places, compare_places);
-  for (size_t i = 0; i < n; i++) {
-    if (m > 0 && is_at(&places[m - 1], &places[i]))
-      add(&places[m - 1], &places[i]);
-    else
-      places[m++] = places[i];
+  lh_map row_of = {0};
+  bool ok = places != NULL;
+  *n_places = 0;
+  for (size_t i = 0; ok && i < n; i++) {
+    uint32_t *row = lh_map_at(&row_of, (uint64_t)grown[i].class_index << 32 | grown[i].at);
+    ok = row != NULL;
+    if (ok && *row != LH_NO_NUMBER) {
+      add(&places[*row], &grown[i]);
+    } else if (ok) {
+      *row = (uint32_t)*n_places;
+      places[(*n_places)++] = (place){grown[i], &grown[i], 1};
+    }
   }
-  qsort(places, m, sizeof *places, compare_sums);
-  *n_places = m;
-  return places;
+  lh_map_free(&row_of);
+  if (ok) qsort(places, *n_places, sizeof *places, compare_sums);
+  if (ok) return places;
+  lh_free(places);
+  return NULL;
 }
 
 /* }=================================================================================== */

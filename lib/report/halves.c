@@ -16,12 +16,10 @@ static bool is_of_levels(const lh_report *report) {
 
 /* {=== Columns ======================================================================== */
 
-static void verdict_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_verdict verdict = ((const lh_growth_row *)row)->verdict;
-  cell->as.text = !is_of_levels(report)     ? lh_verdict_name(verdict)
-                  : verdict == LH_GROWS_NOW ? "more"
-                                            : "less";
-}
+LH_CELL(verdict_of, lh_growth_row,
+        cell->as.text = !is_of_levels(report)         ? lh_verdict_name(it->verdict)
+                        : it->verdict == LH_GROWS_NOW ? "more"
+                                                      : "less")
 
 /* By what a row grew, or what it has, in one half. */
 static void set_amount(const lh_report *report, const lh_growth_row *row, int half, lh_cell *cell) {

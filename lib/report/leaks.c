@@ -8,29 +8,15 @@
 
 /* {=== Columns ======================================================================== */
 
-static void type_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_type type = ((const lh_cause *)row)->type;
-  (void)report;
-  cell->as.text = type == LH_TYPE_ROOT ? NULL : lh_type_name(type);
-}
-
-static bool has_limit(const void *row) {
-  return ((const lh_cause *)row)->bound.limit > 0;
-}
-
-static void ages_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->as.series.n = ((const lh_causes *)report->answer)->history.n;
-}
-
-static void keys_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_cause *leak = row;
-  (void)report;
-  cell->as.text = leak->collection ? lh_keying_name(leak->collection->keying) : NULL;
-}
+LH_CELL(type_of, lh_cause, cell->as.text = it->type == LH_TYPE_ROOT ? NULL : lh_type_name(it->type))
+LH_ITS(bool, has_limit, lh_cause, it->bound.limit > 0)
+LH_CELL(ages_of, void, cell->as.series.n = ((const lh_causes *)report->answer)->history.n)
+LH_CELL(keys_of, lh_cause,
+        cell->as.text = it->collection ? lh_keying_name(it->collection->keying) : NULL)
 
 #define ROW lh_cause
-static const lh_column leak_columns[] = {
+static const lh_table leak_table = LH_TABLE_OF(
+    "heap.cause", "place", "places",
     LH_WORD("prospect", NULL, prospect, lh_prospect_name,
             "\"grows\", which is certain; \"may grow\"; \"bounded\""),
     LH_TEXT("class", NULL, class_name, "of several the most frequent ones"),
@@ -51,25 +37,18 @@ static const lh_column leak_columns[] = {
                 "of the table that holds them, as of a collection (growing)", LH_OPTIONAL),
     LH_EXAMPLE("example", NULL, example, "one of them, or the table that has them"),
     LH_ALLOCATED(allocated,
-                 "where those were that came in the middle of its life, if it was tracked"),
-    LH_END};
+                 "where those were that came in the middle of its life, if it was tracked"));
 #undef ROW
 
-static const lh_table leak_table =
-    LH_TABLE("heap.cause", "place", "places", lh_cause, leak_columns);
-
 #define ROW lh_causes
-static const lh_column answer_columns[] = {
-    LH_COUNT("total_leaks", NULL, n_leaks, "how many there are"),
+static const lh_table answer = LH_TABLE_OF(
+    "heap.causes", NULL, NULL, LH_COUNT("total_leaks", NULL, n_leaks, "how many there are"),
     LH_COUNT("total_certain", NULL, n_certain, "how many of them grow"),
     LH_COUNT("total_likely", NULL, n_likely, "how many may grow"),
     LH_ROWS("leaks", leaks, n_leaks, &leak_table, "the most certain first", LH_LIMITED),
     LH_ROWS("big", big, n_big, &lh_suspect_table, "the suspects that none of these is in",
-            LH_LIMITED),
-    LH_END};
+            LH_LIMITED));
 #undef ROW
-
-static const lh_table answer = LH_TABLE("heap.causes", NULL, NULL, lh_causes, answer_columns);
 
 /* }=================================================================================== */
 
@@ -132,10 +111,5 @@ static void tell(lh_teller *t, lh_report *report) {
 LH_ANSWERED_BY(lh_causes, lh_find_causes(snapshot, it, error))
 LH_FREED_BY(lh_causes, lh_causes_free(it))
 
-const lh_question lh_leaks_question = {.name = "leaks",
-                                       .help = "what leaks, or is likely to, and how certain it is",
-                                       .answer = &answer,
-                                       .main = "leaks",
-                                       .ask = ask,
-                                       .free = let_go,
-                                       .tell = tell};
+LH_QUESTION(leaks, .help = "what leaks, or is likely to, and how certain it is", .main = "leaks",
+            .free = let_go);

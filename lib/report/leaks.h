@@ -1,6 +1,6 @@
 /*
-** leaks.h - the rows of the answer to "what leaks?" (leaks.c): leaks_rows.c makes them of
-** what the analyses say, leaks_causes.c says which of them are about one cause.
+** leaks.h - the rows of the answer to "what leaks?" (leaks.c), which leaks_rows.c makes of what the
+** analyses say.
 */
 #ifndef LUAHEAP_REPORT_LEAKS_H
 #define LUAHEAP_REPORT_LEAKS_H
@@ -38,13 +38,5 @@ typedef struct lh_causes {
 
 int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error);
 void lh_causes_free(lh_causes *found);
-
-/* leaks_causes.c: of the rows, which are in order, one is kept of each list, with what the others
-** have. And one of each table, and of what is in its objects.
-** Between these, what is in the elements of a full cache is bounded as they are: strings that it
-** shares with others may be of any age. False: out of memory. */
-bool lh_unite_lists(lh_snapshot *snapshot, lh_causes *found);
-bool lh_bound_parts(const lh_place_tree *tree, lh_causes *found);
-bool lh_unite_parts(const lh_place_tree *tree, lh_causes *found);
 
 #endif

@@ -8,11 +8,7 @@
 
 #include "ranking.h"
 #include "report/report.h"
-
-enum {
-  LEAST_SHARE = 100, /* told is what changed by a hundredth of the greatest change */
-  MOST_SHARES = 10   /* a part of what changed by less is told no share of it */
-};
+#include "thresholds.h"
 
 typedef struct found {
   const lh_ladder *ladder;
@@ -38,11 +34,8 @@ static bool is_whole(const lh_report *report, const lh_part *part) {
 }
 
 /* Counted from 0, as lists in JSON are; and from 1. */
-static void above_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_part *part = row;
-  cell->as.n = is_whole(report, part) ? UINT64_MAX : part->above; /* JSON has it as -1 */
-}
-
+LH_CELL(above_of, lh_part,
+        cell->as.n = is_whole(report, it) ? UINT64_MAX : it->above) /* JSON: -1 */
 LH_CELL(above_in_lua, lh_part, cell->is_null = is_whole(report, it), cell->as.n = it->above + 1)
 
 #define ROW lh_part
@@ -87,7 +80,7 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   bool against = change > 0 && (bytes[1] > bytes[0]) != (whole[1] > whole[0]);
   lh_number positive = lh_share_text(change, f->total);
   lh_text text = {0};
-  if (change > 0 && change / MOST_SHARES >= f->total)
+  if (change > 0 && change / LH_MOST_SHARES >= f->total)
     lh_text_string(&text, "-");
   else
     lh_text_format(&text, "%s%s", against && !lh_is_least_share(change, f->total) ? "-" : "",
@@ -294,8 +287,8 @@ static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   uint64_t least = 0;
   for (size_t i = 0; i < f->n && t->limit != 0; i++)
-    if (change_of(&f->parts[i]) / LEAST_SHARE > least)
-      least = change_of(&f->parts[i]) / LEAST_SHARE;
+    if (change_of(&f->parts[i]) / LH_LEAST_PART > least)
+      least = change_of(&f->parts[i]) / LH_LEAST_PART;
   bool *is_told = choose(f, t->limit, least > 0 ? least : 1);
   t->failed |= !is_told;
   tell_sentence(t, report);
@@ -309,10 +302,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 static void let_go(void *out) {
   found *f = out;
-  lh_free(f->order);
-  lh_free(f->first);
-  lh_free(f->chosen);
-  lh_free(f->parts);
+  LH_FREE_ALL(f->order, f->first, f->chosen, f->parts);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {

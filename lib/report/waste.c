@@ -68,13 +68,8 @@ static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
                                   [LH_WASTE_USER_VALUES] = PLACES(userdata_columns),
                                   [LH_WASTE_DEBUG] = SOURCES(debug_columns)};
 
-static void places_of(lh_report *report, const void *row, lh_cell *cell) {
-  const kind *k = row;
-  (void)report;
-  cell->as.rows.table = &places[k->kind];
-  cell->as.rows.list = k->sum.rows;
-  cell->as.rows.n = k->sum.n_rows;
-}
+LH_CELL(places_of, kind, cell->as.rows.table = &places[it->kind], cell->as.rows.list = it->sum.rows,
+        cell->as.rows.n = it->sum.n_rows)
 
 /* }=================================================================================== */
 

@@ -9,7 +9,7 @@
 -- snapshots in memory tell, place by place, whether anything grows. As long as it does f runs on,
 -- twice as often each time, for a cache that fills up looks like a leak until it is full. A leak is
 -- what each quarter of the latest runs leaves, as much in the second half of them as in the first,
--- while nothing goes of what is older (lib/compare/trial_find.c). It comes to an end
+-- while nothing goes of what is older (lib/compare/trial.c). It comes to an end
 --
 --     when nothing grows any more
 --     when so much of all that grows was made that it is no cache: 3,000 objects at one place

@@ -340,18 +340,16 @@ static void check_unions(const sample *s) {
   }
   lh_sum_retained(order, n_order, idom, retained);
   free(order);
-  lh_tree tree;
-  check(s, lh_make_tree(&tree, s->n, distance, idom));
-  lh_unions unions = {.graph = graph,
-                      .distance = distance,
-                      .parent = parent,
-                      .idom = idom,
-                      .retained = retained,
-                      .dominators = &tree,
-                      .shallow = shallow,
-                      .set_of = s->set_of,
-                      .n_sets = N_SETS};
-  check(s, lh_bound_unions(&unions));
+  lh_snapshot snapshot = {.n = s->n,
+                          .first_edge = (uint32_t *)graph.first_edge,
+                          .edge = (lh_id *)graph.edge,
+                          .distance = distance,
+                          .parent = parent,
+                          .idom = idom,
+                          .retained = retained,
+                          .shallow = shallow};
+  lh_unions unions;
+  check(s, lh_bound_sets(&unions, &snapshot, s->set_of, N_SETS));
   for (uint32_t set = 0; set < N_SETS; set++) {
     bool taken[MOST_VERTICES] = {false};
     for (lh_id v = 1; v <= s->n; v++) taken[v] = s->set_of[v] == set;
@@ -361,7 +359,7 @@ static void check_unions(const sample *s) {
     check(s, unions.lower[set] == bytes && unions.upper[set] == bytes);
   }
   lh_free_unions(&unions);
-  lh_free_tree(&tree);
+  lh_drop_dominator_tree(&snapshot);
 }
 
 /* Adds to the oracle's edges what the definition of an ephemeron says, until nothing changes. */
