@@ -19,7 +19,6 @@
 
 #include "luaheap_compare.h"
 #include "luaheap_usage.h"
-#include "luaheap_view.h"
 
 #ifdef __cplusplus
 extern "C" {

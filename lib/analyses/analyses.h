@@ -23,8 +23,8 @@
 #ifndef LUAHEAP_ANALYSES_H
 #define LUAHEAP_ANALYSES_H
 
+#include "analyses/answers.h"
 #include "graph/graph.h"
-#include "luaheap_analyses.h"
 #include "name/place.h"
 #include "thresholds.h"
 

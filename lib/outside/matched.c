@@ -3,8 +3,8 @@
 ** the heap itself, at the places that a comparison of the objects gives them
 ** (lib/compare/matched.c tells how, and how exactly).
 */
+#include "compare/answers.h"
 #include "compare/matched.h"
-#include "luaheap_compare.h"
 #include "mirrored.h"
 
 static int check(const lh_snapshot *after, const lh_snapshot *now, lh_error *error) {

@@ -3,10 +3,10 @@
 **
 ** Only layout.c, structure.c, the walk_*.c files and the recorder (lib/track) include this. The
 ** object structures below are the same in 5.4.0 to 5.4.8 on LP64 platforms; so many offsets are
-** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ between releases: for these
-** there is a table of offsets, chosen by lh_layout_probe, and the accessors at the end. Everything
-** is read in place and never written, but for one field (mark.c), slots on top of a stack
-** (values.c) and a bit of a call (stacks.h).
+** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ
+** between releases: for these there is a table of offsets, chosen by lh_layout_probe, and the
+** accessors at the end. Everything is read in place and never written, but for one field (mark.c),
+** slots on top of a stack (values.c) and a bit of a call (stacks.h).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H

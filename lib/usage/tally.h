@@ -9,8 +9,8 @@
 #define LUAHEAP_TALLY_PRIVATE_H
 
 #include "base.h"
-#include "luaheap_usage.h"
 #include "name/map.h"
+#include "usage/answers.h"
 
 /* {=== Sums ========================================================================== */
 

@@ -15,8 +15,8 @@
 #define LUAHEAP_USAGE_H
 
 #include "base.h"
-#include "luaheap_usage.h"
 #include "name/map.h"
+#include "usage/answers.h"
 
 /* Bytes by age, LH_PROFILE_AGES sums each, of those that have any: most rows of a file that was
 ** made to have many have none. They may move as long as more come. */

@@ -6,7 +6,7 @@
 #ifndef LUAHEAP_FIELDS_H
 #define LUAHEAP_FIELDS_H
 
-#include "luaheap_view.h"
+#include "view/answers.h"
 #include "read/snapshot.h"
 
 /* {=== field_scan.c =================================================================== */
