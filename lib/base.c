@@ -2,6 +2,7 @@
 ** base.c - errors and allocation (see base.h).
 */
 #include "base.h"
+#include "luaheap.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -198,4 +199,8 @@ bool lh_fit(void *array_pointer, size_t used, size_t *capacity, size_t size) {
 void lh_free(void *result) {
   (void)count_bytes(block_bytes(result), NULL);
   free(result);
+}
+
+const char *lh_version(void) {
+  return LH_VERSION;
 }

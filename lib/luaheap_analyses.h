@@ -10,11 +10,7 @@
 
 #include "luaheap_graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Analyses =================================================================== */
 
@@ -110,10 +106,6 @@ int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, 
 int lh_dot_merged_paths(const lh_snapshot *snapshot, const lh_merged_paths *merged, FILE *out,
                         lh_error *error);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

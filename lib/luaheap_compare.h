@@ -7,11 +7,7 @@
 
 #include "luaheap_graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Two and three snapshots ==================================================== */
 
@@ -111,10 +107,6 @@ typedef struct lh_leaks {
 int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all, lh_leaks *leaks,
                    lh_error *error);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

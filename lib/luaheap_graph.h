@@ -6,11 +6,7 @@
 
 #include "luaheap_read.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Retained sizes, dominators, distance ======================================= */
 
@@ -360,10 +356,6 @@ bool lh_is_fingerprint(const char *text);
 int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
                     lh_error *error);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

@@ -20,11 +20,7 @@
 #include "luaheap_compare.h"
 #include "luaheap_usage.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Objects as people call them ================================================ */
 
@@ -380,10 +376,6 @@ char *lh_report_text(lh_report *report, const char *subject);
 /* The same of rows alone. */
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

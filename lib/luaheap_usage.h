@@ -18,11 +18,7 @@
 
 #include "luaheap_profile.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Counts by stack ============================================================ */
 
@@ -254,10 +250,6 @@ typedef struct lh_type_tally {
 
 int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif
