@@ -347,6 +347,13 @@ static inline bool raw_is_open(const raw_upvalue *u) {
   return u->value != &u->u.own_value;
 }
 
+/* The C function that a value is; NULL: another one. */
+static inline const void *raw_c_function(raw_payload payload, uint8_t type) {
+  if (type == RAW_LIGHT_C_FUNCTION) return payload.pointer;
+  if (type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;
+  return ((const raw_c_closure *)(const void *)payload.object)->function;
+}
+
 static inline const raw_value *raw_stack(const lh_layout *layout, const void *thread) {
   return RAW_FIELD(thread, layout->stack, const raw_value *);
 }

@@ -156,8 +156,7 @@ static void restore(lh_watcher *w, lh_armed *armed) {
 /* Those that had no hook, and still have ours. */
 static void restore_plain(const lh_watcher *w) {
   size_t slot = 0;
-  for (lua_State *t = lh_thread_set_next(&w->threads, &slot); t;
-       t = lh_thread_set_next(&w->threads, &slot)) {
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
     if (lua_gethook(t) == on_hook) lua_sethook(t, NULL, 0, lua_gethookcount(t));
   }
 }

@@ -90,9 +90,6 @@ int lh_profile_begin(lh_profile_out **out, const lh_profile_options *options, lh
 ** sentence says how much was lost. In a forked child it only frees. */
 int lh_profile_end(lh_profile_out *out, lh_error *error);
 
-/* The sentence about what could not be written so far; NULL: nothing. Until lh_profile_end. */
-const char *lh_profile_trouble(const lh_profile_out *out);
-
 /* Not for callers: what happens rarely (a new stack, a KB was filled). */
 uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack);
 

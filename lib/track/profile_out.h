@@ -13,7 +13,7 @@
 
 #include "track/profile.h"
 
-/* {=== profile.c ===================================================================== */
+/* ==== profile.c =================================================================== */
 
 /* The time has gone on: is something to be shown or written? */
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns);
@@ -23,9 +23,7 @@ lh_live *lh_live_new(void);
 void lh_live_free(lh_live *live);
 void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer);
 
-/* }=================================================================================== */
-
-/* {=== profile_blocks.c ============================================================== */
+/* ==== profile_blocks.c ============================================================ */
 
 enum { LH_PROFILE_BUFFER = (int)LH_PROFILE_BLOCK_HEAD + (int)LH_PROFILE_BLOCK_BYTES };
 
@@ -55,9 +53,7 @@ void lh_table_end(lh_profile_blocks *to);
 void lh_profile_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
                            bool is_final);
 
-/* }=================================================================================== */
-
-/* {=== profile_counts.c ============================================================== */
+/* ==== profile_counts.c ============================================================ */
 
 /* NULL: out of memory. */
 lh_counting *lh_counting_new(bool has_weights);
@@ -65,7 +61,5 @@ void lh_counting_free(lh_counting *counting);
 
 /* The whole profile as it is now. */
 void lh_counting_write(const lh_profile_out *out, lh_profile_blocks *to, bool is_final);
-
-/* }=================================================================================== */
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "luaheap_graph.h"
 
-/* {=== ages.c: the timeline ========================================================== */
+/* ==== ages.c: the timeline ======================================================== */
 
 /* The bytes of a heap by when they were allocated. The axis, which is that of lh_position_of, is
 ** cut into bins of about as many objects each. In each of them layers lie one on another, the
@@ -60,9 +60,7 @@ int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out
 
 const char *lh_age_chart_by_name(lh_age_chart_by by); /* "class", "type", "place" */
 
-/* }=================================================================================== */
-
-/* {=== tree*.c: what retains what =================================================== */
+/* ==== tree*.c: what retains what ================================================== */
 
 typedef enum lh_tile_kind {
   LH_TILE_OBJECT,
@@ -132,9 +130,7 @@ char *lh_tile_steps(const lh_snapshot *snapshot, const lh_tile *tile);
 const char *lh_tile_kind_name(lh_tile_kind kind); /* "object", "group", ... */
 const char *lh_tree_by_name(lh_tree_by by);       /* "object", "class", "place", "module" */
 
-/* }=================================================================================== */
-
-/* {=== map.c: addresses ============================================================== */
+/* ==== map.c: addresses ============================================================ */
 
 /* Where objects lie. What is known of an object's memory is the block at its address: of a string,
 ** a function, an upvalue, a userdata that is all of it. The arrays of a table, the code of a
@@ -196,9 +192,7 @@ void lh_memory_map_free(lh_memory_map *map);
 /* Of the object's memory, so many bytes at its address are known; then others may begin. */
 uint64_t lh_mapped_bytes(const lh_snapshot *snapshot, lh_id id);
 
-/* }=================================================================================== */
-
-/* {=== fields.c: one object, page by page ============================================ */
+/* ==== fields.c: one object, page by page ========================================== */
 
 /* What an object has in it, references and others: an entry of a table, a variable of a function or
 ** of a frame, a user value, a constant, a metatable. What a function shares as an upvalue is told
@@ -242,7 +236,5 @@ typedef struct lh_object_fields {
 int lh_find_object_fields(lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
                           lh_object_fields *out, lh_error *error);
 void lh_object_fields_free(lh_object_fields *fields);
-
-/* }=================================================================================== */
 
 #endif
