@@ -84,7 +84,8 @@ static void note_hook(const lh_watcher *w, lh_armed *armed) {
 static void arm_thread(lh_watcher *w, lua_State *thread) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   bool is_being_made = !call;
-  if (is_being_made || raw_call_hook_yielded(&w->layout, call) || has_our_hook(thread)) return;
+  if (is_being_made || raw_call_is(&w->layout, call, RAW_CALL_HOOK_YIELDED) || has_our_hook(thread))
+    return;
   int mask = LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT | OUR_BIT;
   if (lua_gethook(thread) || lua_gethookmask(thread)) {
     lh_armed *armed = find_or_add(w, thread);

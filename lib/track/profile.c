@@ -18,7 +18,6 @@
 
 #include "file.h"
 #include "profile/live_files.h"
-#include "profile_out.h"
 
 /* {=== The file, and how the program comes to no harm by it ========================= */
 
@@ -36,16 +35,12 @@ struct lh_profile_file {
 };
 
 static int make_absolute(lh_profile_file *f, const char *path, lh_error *error) {
-  size_t used = 0;
-  if (path[0] != '/') {
-    if (!getcwd(f->path, sizeof f->path))
-      return lh_fail_errno(error, errno, "cannot write '%s'", path);
-    used = strlen(f->path);
-    f->path[used++] = '/';
-  }
-  if (strlen(path) >= sizeof f->path - used)
+  char folder[PATH_MAX] = "";
+  if (path[0] != '/' && !getcwd(folder, sizeof folder))
+    return lh_fail_errno(error, errno, "cannot write '%s'", path);
+  int n = snprintf(f->path, sizeof f->path, "%s%s%s", folder, *folder ? "/" : "", path);
+  if (n < 0 || (size_t)n >= sizeof f->path)
     return lh_fail_errno(error, ENAMETOOLONG, "cannot write '%s'", path);
-  strcpy(f->path + used, path);
   return LH_OK;
 }
 

@@ -121,6 +121,11 @@ static inline size_t lh_extra_bytes(const lh_layout *layout) {
   return layout->thread_bytes - layout->global_from_main;
 }
 
+/* sample.c: the next distance, 1 or more; *random is any number but 0, and changes. And how many
+** blocks of this size one sample stands for. */
+int64_t lh_sample_distance(uint64_t *random, uint64_t mean_bytes);
+double lh_sample_weight(uint64_t bytes, uint64_t mean_bytes);
+
 /* track.c: the main thread's block goes, the last of all; and then the recorder. */
 void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes);
 

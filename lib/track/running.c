@@ -255,7 +255,7 @@ static bool is_plain(const lh_running *r, const void *function) {
 
 static standing ask_thread(const lh_running *r, const void *thread, const void **resumed) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
-  if (raw_call_is_hooked(r->layout, call)) return IN_C;
+  if (raw_call_is(r->layout, call, RAW_CALL_HOOKED)) return IN_C;
   if (!(call->status & RAW_CALL_IS_C)) return RUNS;
   const raw_value *slot = raw_call_slot(r->layout, thread, call);
   const void *function = raw_c_function(slot->as, slot->type);

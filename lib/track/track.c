@@ -22,7 +22,6 @@
 #include "pool.h"
 #include "profile.h"
 #include "running.h"
-#include "sample.h"
 #include "take/watch.h"
 
 /* {=== Profiles of states that nobody closes ======================================== */

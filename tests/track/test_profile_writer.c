@@ -20,7 +20,7 @@
 #include "faults.h"
 #include "random_program.h"
 #include "scene.h"
-#include "track/profile_out.h"
+#include "track/profile.h"
 
 /* {=== Reading it again ============================================================== */
 
