@@ -55,6 +55,10 @@ bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size);
 /* Gives back what the array has room for and does not use. On failure, a false, nothing changes. */
 bool lh_fit(void *array_pointer, size_t used, size_t *capacity, size_t size);
 
+/* For what compares two rows, a ?: between its reasons: the smaller comes first, or the greater. */
+#define LH_LESS(a, b) (((a) > (b)) - ((a) < (b)))
+#define LH_MORE(a, b) LH_LESS(b, a)
+
 /* Binary search among n things in order: `at`, a variable, becomes the number of the first of which
 ** `is_before`, said of `at`, is false; n where it is true of all. */
 #define LH_LOWER_BOUND(at, n, is_before)  \

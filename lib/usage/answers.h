@@ -6,22 +6,8 @@
 
 #include "luaheap_usage.h"
 
-double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
-double lh_live_blocks(const lh_amounts *amounts);
-
-/* So far from it, up or down, is the truth in 19 of 20 cases; 0 where every event is known. */
-double lh_error_bytes(const lh_amounts *amounts);
-
-/* Of the bytes that were freed, those that had at most this age, to the next power of 2; and the
-** age that this part (0.9) of them had at most: UINT64_MAX for more than is told apart, 0 where
-** nothing was freed. */
-double lh_freed_by_age(const lh_amounts *amounts, uint64_t age_bytes);
-uint64_t lh_age_of_part(const lh_amounts *amounts, double part);
-
 /* Below this age an object was dead at the first collection: half of the mean heap. */
 uint64_t lh_first_collection_bytes(const lh_usage *usage);
-
-double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
 
 /* A row of the tree of stacks. `stack` called what follows it, one level deeper: the stacks that
 ** are shown, and then a row for the others, if there are any. So the bytes of a row are its own and
@@ -63,7 +49,7 @@ int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *
 
 typedef struct lh_usage_change {
   lh_stack_id stacks[2]; /* in each; 0: there it is not */
-  double allocated_bytes[2], allocations[2], live_bytes[2];
+  uint64_t allocated_bytes[2], allocations[2], live_bytes[2];
 } lh_usage_change;
 
 /* The sites of both, those first that allocate more than before. A site is the same where source,
