@@ -22,8 +22,7 @@ typedef struct lh_history {
 int lh_find_history(const lh_snapshot *snapshot, lh_history *out, lh_error *error);
 void lh_history_free(lh_history *history);
 
-/* How a collection looks in a single snapshot: certain is only LH_GROWS. The rule, which is the
-** same for every report, is lh_prospect_of_ages and what a reader of it must know stands there. */
+/* How a collection looks in a single snapshot: certain is only LH_GROWS. */
 typedef enum lh_prospect {
   LH_FILLED_ONCE, /* in one go, or before the first mark, and nothing was added since */
   LH_BOUNDED,  /* as full as a limit in sight says (lh_find_bound); or what goes in goes out again,
@@ -32,29 +31,27 @@ typedef enum lh_prospect {
   LH_GROWS     /* about as many were added in each part of its history, and all stay */
 } lh_prospect;
 
-/* What these numbers of objects say, allocated in each span of the history (lh_find_history),
-** which `holder` holds: what leaks is of every age, and of one rate. LH_GROWS takes two intervals
-** since the first mark and something from before it, or three intervals, each with something; of
-** the younger half of the time as much as of the older half, but for two fifths and what may be
-** chance; and LH_LEAST_AGED objects since the first mark. What is in a full cache, a ring or a
-** store of sessions is young: four times as many or more of the younger half, by intervals and by
-** the clock, though what holds them had others before. And where four times as many are of the
-** older half, of which the whole heap has not as much more, and some from before the first mark, it
-** has filled up.
+/* What these numbers of objects say, allocated in each span of the history, which `holder` holds:
+** what leaks is of every age, and of one rate. LH_GROWS takes two intervals since the first mark
+** and something from before it, or three intervals, each with something; of the younger half of the
+** time as much as of the older half, but for two fifths and what may be chance; and LH_LEAST_AGED
+** objects since the first mark. A full cache, a ring or a store of sessions is young: four times as
+** many or more of the younger half, by intervals and by the clock, though its holder had others
+** before. It has filled up where four times as many are of the older half, of which the whole heap
+** has not as much more, and some from before the first mark.
 **
-** It cannot know how much was done between two marks: what leaks is LH_MAY_GROW where more was
-** done in one interval than in the next, and intervals of which nothing lives say nothing. It
-** cannot tell a leak from a cache that is still filling, nor from one whose elements live longer
-** than the history: of these lh_find_bound may see the limit. And a leak whose rate went up four
-** times looks young. */
+** Not known is how much was done between two marks: what leaks is LH_MAY_GROW where more was done
+** in one interval than in the next. A cache that is still filling, or whose elements live longer
+** than the history, looks like a leak: lh_find_bound may see the limit. A leak whose rate went up
+** four times looks young. */
 enum { LH_LEAST_AGED = 16 };
 lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
                                 const uint64_t ages[LH_SPANS], lh_id holder);
 
-/* A limit in sight of `count` things that `holder` holds: a number that they do not pass by more
-** than a tenth, under a name such as max, limit, capacity or size, in the holder or in a table
-** that holds this: four are looked at, and none that every program has. They reach it to half or
-** more; or to a sixteenth, if beside it stands how many there are. */
+/* A limit in sight of `count` things that `holder` holds: a number that they reach to half or more
+** (to a sixteenth, if beside it stands how many there are), and pass by a tenth at most, under a
+** name such as max, limit, capacity or size, in the holder or in one of four tables that hold it.
+*/
 typedef struct lh_bound {
   double limit; /* 0: none is in sight */
   lh_id name;   /* the key that it has, a string */
