@@ -24,10 +24,6 @@ lh_position *lh_position_new(lh_recorder *r) {
   return p;
 }
 
-void lh_position_free(lh_position *p) {
-  lh_free(p);
-}
-
 lh_maker lh_position_maker(uint32_t instruction) {
   switch (raw_opcode(instruction)) {
     case RAW_OP_NEWTABLE:

@@ -55,8 +55,7 @@ struct lh_position {
 
 #define LH_ANY_BYTES UINT64_MAX
 
-lh_position *lh_position_new(lh_recorder *r);
-void lh_position_free(lh_position *position); /* NULL is fine */
+lh_position *lh_position_new(lh_recorder *r); /* freed by lh_free */
 
 /* Learns where the interpreter's place is, with a state of its own that has L's allocation
 ** function, which is ours by now. Tables that are made meanwhile must come to lh_position_learns.

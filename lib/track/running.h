@@ -107,16 +107,6 @@ static inline const void *lh_running_thread(lh_running *running) {
   return __builtin_expect(runs, 1) ? thread : lh_running_find(running);
 }
 
-/* From now on luaheap itself allocates, by a thread of its own in which no function runs; and with
-** NULL the program does again, in the thread that the first call returned: `before`. */
-static inline const char *lh_running_set_own(lh_running *running, const char *own,
-                                             const char *before) {
-  const char *thread = running->thread;
-  running->own = own;
-  running->thread = own ? own : before;
-  return thread;
-}
-
 /* Its innermost frame of a Lua function; NULL: it has none. */
 static inline const raw_call *lh_running_call(const void *thread) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);

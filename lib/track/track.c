@@ -119,7 +119,7 @@ static bool is_in_front(const lh_recorder *r) {
 static void free_parts(lh_recorder *r) {
   lh_calls_free(r->calls);
   lh_running_free(r->running);
-  lh_position_free(r->position);
+  lh_free(r->position);
   r->calls = NULL;
   r->running = NULL;
   r->position = NULL;
@@ -395,12 +395,16 @@ void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
 const void *lh_recorder_begin_own(lua_State *L) {
   lh_recorder *r = lh_recorder_of(L);
   if (!r || !r->records) return NULL;
-  return lh_running_set_own(r->running, (const char *)L, NULL);
+  const char *before = r->running->thread;
+  r->running->own = r->running->thread = (const char *)L;
+  return before;
 }
 
 void lh_recorder_end_own(lua_State *L, const void *before) {
   lh_recorder *r = lh_recorder_of(L);
-  if (before && r && r->records) (void)lh_running_set_own(r->running, NULL, before);
+  if (!before || !r || !r->records) return;
+  r->running->own = NULL;
+  r->running->thread = before;
 }
 
 /* }=================================================================================== */
