@@ -1,8 +1,8 @@
 /*
 ** ask.c - see ask.h.
 */
-#include "analyses/answers.h"
 #include "ask.h"
+#include "analyses/answers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
