@@ -2,6 +2,7 @@
 ** base.c - errors and allocation (see base.h).
 */
 #include "base.h"
+#include "luaheap.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -202,4 +203,8 @@ void lh_free(void *result) {
 
 void lh_free_all(void *const *blocks, size_t n) {
   for (size_t i = 0; i < n; i++) lh_free(blocks[i]);
+}
+
+const char *lh_version(void) {
+  return LH_VERSION;
 }

@@ -6,6 +6,7 @@
 #ifndef LUAHEAP_BASE_H
 #define LUAHEAP_BASE_H
 
+#include <endian.h>
 #include <locale.h>
 #include <stdio.h>
 #include <time.h>
@@ -118,32 +119,22 @@ uint64_t lh_random_seed(void);
 static inline uint64_t lh_load64(const uint8_t *p) {
   uint64_t n;
   __builtin_memcpy(&n, p, sizeof n);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  n = __builtin_bswap64(n);
-#endif
-  return n;
+  return le64toh(n);
 }
 
 static inline uint32_t lh_load32(const uint8_t *p) {
   uint32_t n;
   __builtin_memcpy(&n, p, sizeof n);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  n = __builtin_bswap32(n);
-#endif
-  return n;
+  return le32toh(n);
 }
 
 static inline void lh_store64(uint8_t *p, uint64_t n) {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  n = __builtin_bswap64(n);
-#endif
+  n = htole64(n);
   __builtin_memcpy(p, &n, sizeof n);
 }
 
 static inline void lh_store32(uint8_t *p, uint32_t n) {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  n = __builtin_bswap32(n);
-#endif
+  n = htole32(n);
   __builtin_memcpy(p, &n, sizeof n);
 }
 

@@ -343,11 +343,16 @@ static int flush_sink(void *channel) {
   return to->os_errno ? EOF : checked(to, fflush(to->out) == 0);
 }
 
-static int write_graph(const drawing *d, FILE *out) {
+/* Writes what was drawn, unless `code` says that it could not be. */
+static int close_graph(const drawing *d, int code, FILE *out) {
   sink to = {out, 0};
-  (void)agwrite(d->graph, &to);
-  (void)flush_sink(&to);
-  return to.os_errno ? lh_fail_errno(d->error, to.os_errno, "writing a DOT graph") : 0;
+  if (code == 0) {
+    (void)agwrite(d->graph, &to);
+    (void)flush_sink(&to);
+    if (to.os_errno) code = lh_fail_errno(d->error, to.os_errno, "writing a DOT graph");
+  }
+  (void)agclose(d->graph);
+  return code;
 }
 
 /* }=================================================================================== */
@@ -509,9 +514,7 @@ int lh_dot_merged_paths(const lh_snapshot *snapshot, const lh_merged_paths *merg
   set_default(d.graph, AGEDGE, "penwidth", "1");
   set_default(d.graph, AGEDGE, "arrowsize", "0.5");
   code = draw_merged(&d, merged);
-  if (code == 0) code = write_graph(&d, out);
-  (void)agclose(d.graph);
-  return code;
+  return close_graph(&d, code, out);
 }
 
 int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, lh_error *error) {
@@ -523,9 +526,7 @@ int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, 
   if (code < 0) return code;
   set(d.graph, "rankdir", "LR");
   code = draw_below(&d, below);
-  if (code == 0) code = write_graph(&d, out);
-  (void)agclose(d.graph);
-  return code;
+  return close_graph(&d, code, out);
 }
 
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
@@ -546,7 +547,5 @@ int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_pat
     code = draw_path(&d, &paths[i]);
   }
   if (flat) set(d.graph, "rankdir", "LR");
-  if (code == 0) code = write_graph(&d, out);
-  (void)agclose(d.graph);
-  return code;
+  return close_graph(&d, code, out);
 }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 /* {=== Opening ======================================================================= */
@@ -101,11 +100,8 @@ static bool make_temporary(lh_file *file) {
   static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
   enum { TRIES = 100 };
   char *letters = file->temporary + strlen(file->temporary) - LETTERS;
-  struct timespec now;
-  (void)clock_gettime(CLOCK_REALTIME, &now);
-  uint64_t number = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
   for (int i = 0; i < TRIES && !file->made; i++) {
-    uint64_t rest = lh_hash(&number, sizeof number, (uint64_t)getpid());
+    uint64_t rest = lh_random_seed();
     for (int k = 0; k < LETTERS; k++, rest /= sizeof alphabet - 1) {
       letters[k] = alphabet[rest % (sizeof alphabet - 1)];
     }
@@ -116,7 +112,6 @@ static bool make_temporary(lh_file *file) {
       file->made = file->fd >= 0;
     }
     if (!file->made && errno != EEXIST) return false;
-    number++;
   }
   return file->made;
 }

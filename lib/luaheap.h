@@ -20,7 +20,6 @@
 **     luaheap_tracked.h   the same of a program that is running
 **     luaheap_usage.h     what a profile tells: who allocated how much, and what became of it; its
 **                         sums by line, by type and over time
-**     luaheap_view.h      a snapshot as pictures show it: trees, the axis of time, addresses
 **     luaheap_report.h    the answers as data, and the words for them
 **
 ** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
@@ -46,7 +45,6 @@
 #include "luaheap_track.h"
 #include "luaheap_tracked.h"
 #include "luaheap_usage.h"
-#include "luaheap_view.h"
 
 #define LH_VERSION "0.1.0"
 

@@ -6,11 +6,7 @@
 
 #include "luaheap_read.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Retained sizes, dominators, distance ======================================= */
 
@@ -41,90 +37,6 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
 
 bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id);
 
-/* The history of a heap in at most eight spans: the first is what is older than the first mark,
-** the others are intervals between marks, or several of these where there are more. A snapshot
-** without a mark but its own has eighths of its reachable objects, by the order of allocation. */
-enum { LH_SPANS = 8 };
-typedef struct lh_history {
-  bool by_marks;
-  unsigned n;                 /* spans */
-  uint64_t objects[LH_SPANS]; /* reachable ones of each, without luaheap's own */
-  double seconds[LH_SPANS];   /* that it took; 0: not known, as of the first */
-  uint8_t *span_of;           /* of each object: its number; 0 for what has no age */
-} lh_history;
-
-/* LH_EMEMORY. Freed by lh_history_free. O(n). */
-int lh_find_history(const lh_snapshot *snapshot, lh_history *out, lh_error *error);
-void lh_history_free(lh_history *history);
-
-/* How a collection looks in a single snapshot: certain is only LH_GROWS. The rule, which is the
-** same for every report, is lh_prospect_of_ages and what a reader of it must know stands there. */
-typedef enum lh_prospect {
-  LH_FILLED_ONCE, /* in one go, or before the first mark, and nothing was added since */
-  LH_BOUNDED,  /* as full as a limit in sight says (lh_find_bound); or what goes in goes out again,
-                     or it has filled up */
-  LH_MAY_GROW, /* nothing speaks for that */
-  LH_GROWS     /* about as many were added in each part of its history, and all stay */
-} lh_prospect;
-
-/* What these numbers of objects say, allocated in each span of the history (lh_find_history),
-** which `holder` holds: what leaks is of every age, and of one rate. LH_GROWS takes two intervals
-** since the first mark and something from before it, or three intervals, each with something; of
-** the younger half of the time as much as of the older half, but for two fifths and what may be
-** chance; and LH_LEAST_AGED objects since the first mark. What is in a full cache, a ring or a
-** store of sessions is young: four times as many or more of the younger half, by intervals and by
-** the clock, though what holds them had others before. And where four times as many are of the
-** older half, of which the whole heap has not as much more, and some from before the first mark, it
-** has filled up.
-**
-** It cannot know how much was done between two marks: what leaks is LH_MAY_GROW where more was
-** done in one interval than in the next, and intervals of which nothing lives say nothing. It
-** cannot tell a leak from a cache that is still filling, nor from one whose elements live longer
-** than the history: of these lh_find_bound may see the limit. And a leak whose rate went up four
-** times looks young. */
-enum { LH_LEAST_AGED = 16 };
-lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
-                                const uint64_t ages[LH_SPANS], lh_id holder);
-
-/* A limit in sight of `count` things that `holder` holds: a number that they do not pass by more
-** than a tenth, under a name such as max, limit, capacity or size, in the holder or in a table
-** that holds this: four are looked at, and none that every program has. They reach it to half or
-** more; or to a sixteenth, if beside it stands how many there are. */
-typedef struct lh_bound {
-  double limit; /* 0: none is in sight */
-  lh_id name;   /* the key that it has, a string */
-  bool is_sure; /* it is near, and no size, which may also say how many there are */
-} lh_bound;
-
-/* What the limit makes of a prospect: LH_BOUNDED, unless it was filled once; or it grows for
-** certain, and the limit is not sure. */
-lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound);
-
-/* All of it for what hangs at a place. Strings may be older than their place: so for certain they
-** never grow. */
-lh_prospect lh_prospect_of_place(const lh_snapshot *snapshot, const lh_history *history,
-                                 const uint64_t ages[LH_SPANS], lh_id holder, bool are_strings,
-                                 const lh_bound *bound);
-
-/* What became of a row. A figure that goes up and down counts as going up if the way down is at
-** most a tenth of the way up, and as going down if it is the other way round. */
-typedef enum lh_verdict {
-  LH_LEVEL,           /* never changed */
-  LH_SHRINKS,         /* went down */
-  LH_SAW_TOOTH,       /* went up and down */
-  LH_GREW_ONCE,       /* went up, but not steadily: the program has warmed up */
-  LH_GROWS_STEADILY,  /* went up in each third of the time after the first step (in each step, where
-                         those are fewer than three; of three snapshots in the first step, too); or
-                         in each of the last three steps */
-  LH_NO_LONGER_GROWS, /* lh_ladder_halves: grew before, and after at most a tenth of that */
-  LH_STILL_GROWS,     /* grew before, and after more than a tenth of that */
-  LH_GROWS_NOW        /* grew after, and not before */
-} lh_verdict;
-
-/* The entries of a table that the next full collection leaves: all, but of a weak table without
-** those whose weak key or value is garbage. 0 for other types. O(1); of a weak table O(entries). */
-uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id);
-
 /* Bytes that would go if the object went: its own and those of all that it dominates. LH_ROOT: all
 ** reachable bytes. Garbage: 0. */
 uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id);
@@ -150,18 +62,6 @@ void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out);
 ** counted once, whatever they share. O(n + m). */
 int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, uint64_t *bytes,
                          uint64_t *objects, lh_error *error);
-
-/* What a cut frees. */
-typedef struct lh_freed {
-  uint64_t objects, bytes;
-  bool frees_it; /* the object asked for, too */
-} lh_freed;
-
-/* What of the reachable would be garbage if each of the cuts were made alone, if all of them were,
-** and of that what no one of them frees. `id`: an object that is asked for, or LH_NO_OBJECT. Exact,
-** with ephemerons: a value goes with its weak table, and with its key. O(n + m) for each cut. */
-int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_id id,
-               lh_freed *alone, lh_freed *together, lh_freed *only_together, lh_error *error);
 
 /* ==== 2. Classes and names ========================================================== */
 
@@ -195,6 +95,20 @@ int lh_find_naming(lh_snapshot *snapshot, lh_id string, lh_id *protos, size_t mo
 /* Is it one of the tables that stay as long as the program: _G, the registry, package.loaded, and
 ** the modules in it? Nobody takes these away to free something. Needs lh_classify. */
 bool lh_is_for_good(const lh_snapshot *snapshot, lh_id id);
+
+/* What the groups of a treemap are, and the layers of a timeline. */
+typedef enum lh_tree_by {
+  LH_TREE_OF_OBJECTS, /* the tree of dominators as it is */
+  LH_TREE_OF_CLASSES, /* of what the objects of a group dominate, those of a class are a group */
+  LH_TREE_OF_PLACES,  /* the same of those of a type with one folded path */
+  LH_TREE_OF_MODULES  /* of objects, with modules and globals on top */
+} lh_tree_by;
+
+typedef enum lh_age_chart_by {
+  LH_AGES_OF_CLASSES,
+  LH_AGES_OF_TYPES,
+  LH_AGES_OF_PLACES /* objects of one type with one folded path; of garbage there is none */
+} lh_age_chart_by;
 
 typedef enum lh_sort { LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT } lh_sort;
 
@@ -446,10 +360,6 @@ bool lh_is_fingerprint(const char *text);
 int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
                     lh_error *error);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

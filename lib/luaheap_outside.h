@@ -20,11 +20,7 @@
 #include "luaheap_read.h"
 #include "luaheap_take.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Targets ==================================================================== */
 
@@ -189,10 +185,6 @@ typedef struct lh_outside_told {
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
                     const lh_outside_options *options, lh_outside_told *told, lh_error *error);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

@@ -15,11 +15,7 @@
 #include "luaheap_read.h"
 #include "luaheap_sites.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 typedef struct lh_profile lh_profile;
 
@@ -108,10 +104,6 @@ typedef struct lh_profile_call {
 } lh_profile_call;
 const lh_profile_call *lh_profile_calls(const lh_profile *profile, size_t *n);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

@@ -11,12 +11,7 @@
 
 #include "luaheap_sites.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* What the shared library shows; so in each of these headers. */
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Errors, and memory ========================================================= */
 
@@ -43,6 +38,9 @@ typedef struct lh_error {
 
 /* Frees what a function gave; NULL is harmless. */
 void lh_free(void *result);
+
+/* Of the library that is loaded: "0.1.0" (LH_VERSION is that of the header). */
+const char *lh_version(void);
 
 /* ==== 2. Opening ==================================================================== */
 
@@ -484,10 +482,6 @@ typedef struct lh_bar {
 } lh_bar;
 lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

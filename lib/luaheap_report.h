@@ -19,13 +19,8 @@
 
 #include "luaheap_compare.h"
 #include "luaheap_usage.h"
-#include "luaheap_view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Objects as people call them ================================================ */
 
@@ -406,10 +401,11 @@ char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, s
 /* ==== 5. Facts ======================================================================
 **
 ** What is known of each kind of thing in a snapshot: a table of columns, whose rows the caller
-** fills. heapsql's tables, the fields of heap.reader's objects and edges, annotations and the manual
-** page of heapsql are views of them. A column's `key` is its name in Lua, its lh_json_key that in
-** SQL, where columns that are `is_wide` are hidden; from the first column that SQL has not on, all
-** are Lua's alone. The `name` of a table is its class in annotations, and `many` its name in SQL. */
+** fills. heapsql's tables, the fields of heap.reader's objects and edges, annotations and the
+** manual page of heapsql are views of them. A column's `key` is its name in Lua, its lh_json_key
+** that in SQL, where columns that are `is_wide` are hidden; from the first column that SQL has not
+** on, all are Lua's alone. The `name` of a table is its class in annotations, and `many` its name
+** in SQL. */
 
 /* An object, a reference, an entry, a call, a site or a stack. */
 typedef struct lh_thing {
@@ -457,13 +453,10 @@ extern const lh_table lh_snapshot_facts;
 
 extern const lh_table *const lh_facts[]; /* all of these, in the order of the manual page; NULL */
 
-/* Decodes what a column with `of_types` needs of the object thing->id. False: it has no such fact. */
+/* Decodes what a column with `of_types` needs of the object thing->id. False: it has no such
+** fact. */
 bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thing *thing);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

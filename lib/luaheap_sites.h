@@ -13,11 +13,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Around the declarations of each of these headers: their names are C's, and the shared library
+** shows them. */
 #ifdef __cplusplus
-extern "C" {
+#define LH_API_BEGIN \
+  extern "C" {       \
+  _Pragma("GCC visibility push(default)")
+#define LH_API_END              \
+  _Pragma("GCC visibility pop") \
+  }
+#else
+#define LH_API_BEGIN _Pragma("GCC visibility push(default)")
+#define LH_API_END _Pragma("GCC visibility pop")
 #endif
 
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* What allocated, by the instruction at which the function stood. */
 typedef enum lh_maker {
@@ -91,10 +101,6 @@ char *lh_allocated_text(const lh_sites *sites, lh_stack_id stack, uint32_t calle
 /* "table", "function", "concatenation"; what allocates, in one word or two. */
 const char *lh_maker_name(lh_maker maker);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

@@ -9,11 +9,7 @@
 
 #include "luaheap_read.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* ==== 1. Snapshots and marks ======================================================== */
 
@@ -303,10 +299,6 @@ ssize_t lh_write_unharmed(int fd, const struct iovec *parts, int n);
 ** another number, and closes the given one. -1 and errno on failure, and for -1. */
 int lh_move_up(int fd);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

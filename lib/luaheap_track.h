@@ -10,11 +10,7 @@
 
 #include "luaheap_take.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 /* Where small blocks come from. The pool is faster than malloc by more than what recording costs.
 ** But its blocks can be freed by our allocation function only. */
@@ -68,10 +64,6 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error);
 ** LH_EIO: it has stopped, but not all of the profile could be written. */
 int lh_untrack(lua_State *L, lh_error *error);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

@@ -14,11 +14,7 @@
 
 #include "luaheap_profile.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
+LH_API_BEGIN
 
 typedef struct lh_tracked lh_tracked;
 
@@ -42,10 +38,6 @@ int lh_tracked_look(lh_tracked *tracked, lh_profile **out, lh_error *error);
 ** signal a process that cannot meet another one of the same number. */
 int lh_tracked_pause(lh_tracked *tracked, bool wait, lh_error *error);
 
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
+LH_API_END
 
 #endif

@@ -10,41 +10,29 @@
 
 enum { COUNT_BYTES = sizeof "18,446,744,073,709,551,615" };
 
-/* Writes the digits from the end, a comma between groups of three; returns how many bytes. */
-static size_t put_count(lh_number *number, uint64_t n) {
+lh_number lh_count_text(uint64_t n) {
   char digits[COUNT_BYTES], *end = digits + sizeof digits;
-  unsigned written = 0;
-  do {
+  lh_number number;
+  *--end = '\0';
+  for (unsigned written = 0; written == 0 || n > 0; written++, n /= 10) {
     if (written != 0 && written % 3 == 0) *--end = ',';
     *--end = (char)('0' + n % 10);
-    written++;
-  } while ((n /= 10) != 0);
-  size_t length = (size_t)(digits + sizeof digits - end);
-  memcpy(number->text, end, length);
-  number->text[length] = '\0';
-  return length;
+  }
+  strcpy(number.text, end);
+  return number;
 }
 
-/* Puts text behind the first `at` bytes; what is too long is cut. */
-static void put_behind(lh_number *number, size_t at, const char *text) {
-  size_t room = sizeof number->text - at - 1, n = strlen(text);
-  if (n > room) n = room;
-  memcpy(number->text + at, text, n);
-  number->text[at + n] = '\0';
-}
-
-lh_number lh_count_text(uint64_t n) {
-  lh_number number;
-  (void)put_count(&number, n);
+/* A count with a digit behind the point, if there is to be one, and a word; what is too long is
+** cut. */
+static lh_number with_word(uint64_t n, const char *tenth, const char *word) {
+  lh_number number = lh_count_text(n);
+  size_t room = sizeof number.text - strlen(strcat(number.text, tenth)) - 1;
+  (void)strncat(number.text, word, room);
   return number;
 }
 
 lh_number lh_count_of(uint64_t n, const char *one, const char *many) {
-  lh_number number;
-  size_t at = put_count(&number, n);
-  number.text[at++] = ' ';
-  put_behind(&number, at, n == 1 ? one : many);
-  return number;
+  return with_word(n, " ", n == 1 ? one : many);
 }
 
 /* 10 * n / unit, rounded to the nearest, halves to the even one: what printf makes of n / unit with
@@ -73,14 +61,8 @@ static rounded round_size(uint64_t bytes, bool exact) {
 lh_number lh_size_text(uint64_t bytes, bool exact) {
   static const char *const units[] = {" B", " KB", " MB", " GB", " TB", " PB", " EB"};
   rounded r = round_size(bytes, exact);
-  lh_number number;
-  size_t at = put_count(&number, r.unit == 0 ? r.n : r.n / 10);
-  if (r.unit > 0) {
-    number.text[at++] = '.';
-    number.text[at++] = (char)('0' + r.n % 10);
-  }
-  put_behind(&number, at, units[r.unit]);
-  return number;
+  char tenth[] = {'.', (char)('0' + r.n % 10), '\0'};
+  return r.unit == 0 ? with_word(r.n, "", units[0]) : with_word(r.n / 10, tenth, units[r.unit]);
 }
 
 bool lh_sizes_read_alike(uint64_t a, uint64_t b, bool exact) {
@@ -89,10 +71,11 @@ bool lh_sizes_read_alike(uint64_t a, uint64_t b, bool exact) {
 }
 
 static lh_number change(uint64_t from, uint64_t to, lh_number absolute) {
-  lh_number number = {""};
-  if (from != to) put_behind(&number, 0, to > from ? "+" : "-");
-  put_behind(&number, from != to, absolute.text);
-  return number;
+  if (from == to) return absolute;
+  memmove(absolute.text + 1, absolute.text, sizeof absolute.text - 2);
+  absolute.text[0] = to > from ? '+' : '-';
+  absolute.text[sizeof absolute.text - 1] = '\0';
+  return absolute;
 }
 
 lh_number lh_count_change(uint64_t from, uint64_t to) {
@@ -158,14 +141,10 @@ lh_number lh_duration_text(uint64_t ns) {
     const char *name;
   } units[] = {{1000ull * MS, 600, " s"}, {60000ull * MS, 120, " min"}, {3600000ull * MS, 0, " h"}};
   const struct unit *unit = units;
-  lh_number number;
   if (ns < 1000ull * MS) return lh_count_of(ns / MS, "ms", "ms");
   while (unit->until != 0 && ns / unit->ns >= unit->until) unit++;
-  size_t at = put_count(&number, ns / unit->ns);
   char tenth[] = {'.', (char)('0' + ns % unit->ns / (unit->ns / 10)), '\0'};
-  put_behind(&number, at, tenth);
-  put_behind(&number, at + 2, unit->name);
-  return number;
+  return with_word(ns / unit->ns, tenth, unit->name);
 }
 
 lh_number lh_plain_number(double n) {

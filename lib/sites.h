@@ -26,7 +26,7 @@ enum { LH_DEFINE_NAME = 1, LH_DEFINE_FUNCTION = 2, LH_DEFINE_SITE = 3, LH_DEFINE
 
 enum { LH_MOST_SITE_NAME_BYTES = 4096, LH_MOST_DEFINITIONS = 1 << 24, LH_LONGEST_DEFINITION = 32 };
 
-/* {=== Writing ======================================================================= */
+/* ==== Writing ===================================================================== */
 
 /* Each stores at p, at most LH_LONGEST_DEFINITION bytes, and returns its end. */
 
@@ -36,9 +36,7 @@ uint8_t *lh_put_site(uint8_t *p, uint32_t function, uint32_t line, lh_maker make
                      uint32_t c_function);
 uint8_t *lh_put_stack(uint8_t *p, lh_stack_id parent, lh_site_id site);
 
-/* }=================================================================================== */
-
-/* {=== Reading ======================================================================= */
+/* ==== Reading ===================================================================== */
 
 /* An empty table; NULL when out of memory. */
 lh_sites *lh_sites_new(void);
@@ -51,7 +49,5 @@ bool lh_sites_define(lh_sites *sites, lh_cursor *c);
 
 /* Reads over it. */
 void lh_sites_skip(lh_cursor *c);
-
-/* }=================================================================================== */
 
 #endif

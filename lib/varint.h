@@ -12,7 +12,7 @@
 
 #include "base.h"
 
-/* {=== Storing ======================================================================= */
+/* ==== Storing ===================================================================== */
 
 /* The longest encoding, for the writer's reservations. */
 #define LH_MAX_VARINT 10u
@@ -41,9 +41,7 @@ static inline int64_t lh_unzigzag(uint64_t n) {
   return (int64_t)((n >> 1) ^ (0 - (n & 1)));
 }
 
-/* }=================================================================================== */
-
-/* {=== Reading: what was verified ==================================================== */
+/* ==== Reading: what was verified ================================================== */
 
 /* Closes up the 7-bit groups of eight bytes. */
 static inline uint64_t lh_squeeze(uint64_t x) {
@@ -96,9 +94,7 @@ static inline uint64_t lh_get_uvarint(const uint8_t **at) {
   return lh_get_long(at);
 }
 
-/* }=================================================================================== */
-
-/* {=== Reading: what may be wrong ==================================================== */
+/* ==== Reading: what may be wrong ================================================== */
 
 typedef struct lh_cursor {
   const uint8_t *at, *end; /* at least 10 readable bytes follow the end */
@@ -234,7 +230,5 @@ static inline uint32_t lh_read_count(lh_cursor *c) {
   return (uint32_t)lh_read_upto(c, rest < UINT32_MAX ? rest : UINT32_MAX,
                                 "a count is greater than the bytes that are left");
 }
-
-/* }=================================================================================== */
 
 #endif

@@ -25,8 +25,8 @@
 
 #include <string.h>
 
+#include "analyses/answers.h"
 #include "graph/graph.h"
-#include "luaheap_analyses.h"
 #include "name/place.h"
 #include "ranking.h"
 #include "thresholds.h"

@@ -22,7 +22,7 @@
 #ifndef LUAHEAP_COMPARE_H
 #define LUAHEAP_COMPARE_H
 
-#include "luaheap_compare.h"
+#include "compare/answers.h"
 #include "matched.h"
 #include "name/place.h"
 #include "read/snapshot.h"

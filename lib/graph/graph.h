@@ -11,6 +11,7 @@
 #ifndef LUAHEAP_GRAPH_H
 #define LUAHEAP_GRAPH_H
 
+#include "graph/answers.h"
 #include "read/snapshot.h"
 
 typedef struct lh_graph {

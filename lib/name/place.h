@@ -9,6 +9,7 @@
 #ifndef LUAHEAP_PLACE_H
 #define LUAHEAP_PLACE_H
 
+#include "graph/answers.h"
 #include "name/fold.h"
 
 /* {=== place.c ======================================================================= */

@@ -12,8 +12,8 @@
 ** Where luaheap was loaded into the program its userdata of the state is the one that is used, and
 ** its marks are on the lists already.
 */
+#include "compare/answers.h"
 #include "compare/matched.h"
-#include "luaheap_compare.h"
 #include "mirrored.h"
 #include "take/state.h"
 

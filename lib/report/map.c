@@ -10,7 +10,6 @@
 */
 #include <stdlib.h>
 
-#include "luaheap_view.h"
 #include "report/report.h"
 
 enum { USUAL_CELLS = 4096, MOST_CELLS = 65536, FEW_OBJECTS = 512, MOST_OBJECTS = 4096 };

@@ -2,7 +2,6 @@
 ** memory.c - the heap of a tracked program over time, and which lines held it: at 200 moments, each
 ** the one at which the heap was biggest in its part of the time, so no peak is too short.
 */
-#include "luaheap_usage.h"
 #include "report/usage_rows.h"
 
 enum { MOMENTS = 200, USUAL_LINES = 8, MOST_LINES = 1000 };

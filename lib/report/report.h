@@ -16,10 +16,12 @@
 #define LUAHEAP_REPORT_PRIVATE_H
 
 #include "base.h"
-#include "luaheap_analyses.h"
-#include "luaheap_compare.h"
+#include "analyses/answers.h"
+#include "compare/answers.h"
 #include "luaheap_report.h"
 #include "name/text.h"
+#include "usage/answers.h"
+#include "view/answers.h"
 
 /* {=== Columns ======================================================================== */
 

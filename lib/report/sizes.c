@@ -2,7 +2,6 @@
 ** sizes.c - how big the blocks were that a program asked for, of what is tracked: many small ones
 ** cost time, a few big ones memory.
 */
-#include "luaheap_usage.h"
 #include "report/usage_rows.h"
 
 typedef struct of_size {

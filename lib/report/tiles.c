@@ -1,7 +1,7 @@
 /*
 ** tiles.c - what retains what, as areas (a tree of dominators by object, class, place or module)
 ** and as a flame graph of references: from the root along folded paths, as wide as what hangs there
-** retains. Both are tiles (luaheap_view.h) as rows: what each is called from the one above, and how
+** retains. Both are tiles (view/answers.h) as rows: what each is called from the one above, and how
 ** much it is.
 */
 #include "report/report.h"

@@ -3,7 +3,6 @@
 ** layers of classes, types or places in each of them, and the marks that lie among them. (epochs.c
 ** tells the same as text, from mark to mark.)
 */
-#include "luaheap_view.h"
 #include "report/report.h"
 
 /* Of several marks in one bin the youngest is told. */

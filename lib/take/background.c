@@ -1,37 +1,30 @@
 /*
-** background.c - a snapshot that a forked child writes, so that the program pauses for the fork
-** alone.
+** background.c - a snapshot that a forked child writes: the program pauses for the fork alone.
 **
-** The child is made by a bare clone() with no exit signal. So the host's wait() does not see it
-** and gets no SIGCHLD, no handler of pthread_atfork or atexit runs, and no stdio buffer is
-** flushed. It has a frozen copy of the whole heap, the buffers that were made ready before, and
-** all signals blocked: a handler of the host must not run twice. It calls nothing but what is
-** async-signal-safe, since other threads of the host may have held any lock at the fork.
+** The child is made by a bare clone() with no exit signal. So the host's wait() does not see it and
+** gets no SIGCHLD, no handler of pthread_atfork or atexit runs, and no stdio buffer is flushed. The
+** child has a frozen copy of the heap, buffers that were made before, and all signals blocked: a
+** handler of the host must not run twice. It calls only what is async-signal-safe, since other
+** threads of the host may have held any lock at the fork.
 **
-** First of all it closes all descriptors of the host's, but stderr where it tells its end. Else who
-** reads the host's output would wait for the file, the peer of a connection that the host closes
-** would hear of that when the file is written, a lock would be held as long, and epoll would tell
-** of what is closed. It has a table of descriptors of its own, so the
-** host keeps its own, and its locks. To share the host's (CLONE_FILES) is no way: ours would be in
-** it, and a host that closes what it does not know, and opens something else under that number,
-** would find our bytes there.
+** First the child closes all descriptors of the host's, but stderr where it tells its end. Else the
+** reader of the host's output would wait for the file, the peer of a connection that the host
+** closes would not hear of that, and locks would be held as long. The child has its own table of
+** descriptors. To share the host's (CLONE_FILES) is no way: a host that closes what it does not
+** know, and opens something else under that number, would find our bytes there.
 **
-** The pause is the kernel's: 67 to 240 ns for each page of 4 KB that the host uses, as in a program
-** that does nothing but hold them, so 4 to 14 ms for 219 MB, 0.01 to 0.03 times a full collection.
-** What is done here before and after, the look at the disk and the mark included, takes 0.2 ms,
-** however big the heap is. Nothing of ours that the kernel need not copy is worth hiding from it:
-** 3 MiB. Huge pages are worth it: with GLIBC_TUNABLES=glibc.malloc.hugetlb=1 (where they are
-** allowed, see /sys/kernel/mm/transparent_hugepage/enabled) malloc asks for them, and 219 MB take
-** 1 ms. That is for the host to choose.
+** The pause is the kernel's: 67 to 240 ns for each page of 4 KB that the host uses, so 4 to 14 ms
+** for 219 MB, 0.01 to 0.03 times a full collection; what is done here takes 0.2 ms. With huge
+** pages, as of GLIBC_TUNABLES=glibc.malloc.hugetlb=1, 219 MB take 1 ms. That is for the host to
+** choose.
 **
-** Nothing is asked of libc's malloc before the fork, but what Lua asks for the mark and the job's
-** handle: in a program that has just freed much, each small block makes malloc sort up to 10,000
-** free chunks, on pages that the last fork made copy-on-write. So the job has pages of its own.
+** Before the fork libc's malloc is asked only for the mark: in a program that has just freed much,
+** each small block makes malloc sort up to 10,000 free chunks, on pages that the last fork made
+** copy-on-write. So the job has pages of its own.
 **
-** Host and child share one page, in which the child leaves its result. If the host exits first,
-** the child goes on and the file is completed. If the child is killed a nameless file goes with it;
-** one that has a temporary name (see file.h) is removed by the host as soon as it asks for the job,
-** and left when both are killed.
+** Host and child share one page, in which the child leaves its result. If the host exits first, the
+** child completes the file. If the child is killed a nameless file goes with it; one that has a
+** temporary name (see file.h) is removed by the host as soon as it asks for the job.
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -106,25 +106,14 @@ static raw_value value_of(const raw_slot *slot) {
   return (raw_value){.as = slot->value, .type = slot->value_type};
 }
 
-/* Under a text; false: there is none. */
-static bool find_text(const lh_peek *p, const raw_table *table, const char *key, raw_value *value) {
+/* Under a text, or with NULL under 0, which is never in an array; false: there is none. */
+static bool find_key(const lh_peek *p, const raw_table *table, const char *key, raw_value *value) {
+  uint8_t type = key ? RAW_SHORT_STRING | RAW_COLLECTABLE : RAW_INTEGER;
   slots it;
   slots_begin(&it, p, table);
   for (const raw_slot *s; (s = slots_next(&it));) {
-    if (s->key_type != (RAW_SHORT_STRING | RAW_COLLECTABLE)) continue;
-    if (!is_text(p, address_of(s->key.object), key)) continue;
-    *value = value_of(s);
-    return true;
-  }
-  return false;
-}
-
-/* Under 0, which is never in an array. */
-static bool find_zero(const lh_peek *p, const raw_table *table, raw_value *value) {
-  slots it;
-  slots_begin(&it, p, table);
-  for (const raw_slot *s; (s = slots_next(&it));) {
-    if (s->key_type != RAW_INTEGER || s->key.integer != 0) continue;
+    if (s->key_type != type) continue;
+    if (key ? !is_text(p, address_of(s->key.object), key) : s->key.integer != 0) continue;
     *value = value_of(s);
     return true;
   }
@@ -161,8 +150,8 @@ static bool read_globals(const lh_peek *p, const lh_seen_state *seen, raw_table 
 bool lh_glance_argument(const lh_peek *p, const lh_seen_state *seen, char *out, size_t size) {
   raw_table table;
   raw_value value;
-  return read_globals(p, seen, &table) && find_text(p, &table, "arg", &value) &&
-         read_table(p, &value, &table) && find_zero(p, &table, &value) &&
+  return read_globals(p, seen, &table) && find_key(p, &table, "arg", &value) &&
+         read_table(p, &value, &table) && find_key(p, &table, NULL, &value) &&
          (value.type & RAW_BASIC_TYPE) == RAW_SHORT_STRING &&
          read_text(p, address_of(value.as.object), out, size);
 }
@@ -239,19 +228,14 @@ static bool read_newest_source(const lh_peek *p, const lh_seen_state *seen, char
 
 bool lh_glance_source(const lh_peek *p, const lh_seen_state *seen, lh_glance_at at, char *out,
                       size_t size) {
+  static size_t (*const readers[])(const lh_peek *, const lh_seen_state *, raw_value *) = {
+      [LH_GLANCE_RUNNING] = read_running,
+      [LH_GLANCE_ON_STACK] = read_stack,
+      [LH_GLANCE_REGISTERED] = read_registered,
+      [LH_GLANCE_GLOBAL] = read_global_functions};
   raw_value values[MOST_VALUES];
-  switch (at) {
-    case LH_GLANCE_RUNNING:
-      return read_first_source(p, values, read_running(p, seen, values), out, size);
-    case LH_GLANCE_ON_STACK:
-      return read_first_source(p, values, read_stack(p, seen, values), out, size);
-    case LH_GLANCE_REGISTERED:
-      return read_first_source(p, values, read_registered(p, seen, values), out, size);
-    case LH_GLANCE_GLOBAL:
-      return read_first_source(p, values, read_global_functions(p, seen, values), out, size);
-    case LH_GLANCE_NEWEST: return read_newest_source(p, seen, out, size);
-    default: return false;
-  }
+  if (at == LH_GLANCE_NEWEST) return read_newest_source(p, seen, out, size);
+  return read_first_source(p, values, readers[at](p, seen, values), out, size);
 }
 
 /* }=================================================================================== */
@@ -312,13 +296,13 @@ bool lh_glance_numbers(const lh_peek *p, const lh_seen_state *seen) {
   static const double pi = 3.141592653589793;
   raw_table table;
   raw_value value;
-  if (!read_registry(p, seen, &table) || !find_text(p, &table, "_LOADED", &value) ||
-      !read_table(p, &value, &table) || !find_text(p, &table, "math", &value) ||
+  if (!read_registry(p, seen, &table) || !find_key(p, &table, "_LOADED", &value) ||
+      !read_table(p, &value, &table) || !find_key(p, &table, "math", &value) ||
       !read_table(p, &value, &table))
     return true;
-  if (find_text(p, &table, "pi", &value) && value.type == RAW_FLOAT && value.as.number != pi)
+  if (find_key(p, &table, "pi", &value) && value.type == RAW_FLOAT && value.as.number != pi)
     return false;
-  return !find_text(p, &table, "maxinteger", &value) || value.type != RAW_INTEGER ||
+  return !find_key(p, &table, "maxinteger", &value) || value.type != RAW_INTEGER ||
          value.as.integer == INT64_MAX;
 }
 

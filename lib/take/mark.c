@@ -151,20 +151,7 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
 void lh_void_mark(lua_State *L, const lh_planted *planted) {
   if (planted->serial == 0) return;
   for (int i = 0; i < 2; i++) planted->contents[i]->kind = LH_MARK_VOID;
-  int top = lua_gettop(L);
-  if (lh_push_state(
-          L)) { /* state, newest, the other of its serial, older: lh_plant made the room */
-    bool newest = true;
-    for (int i = 1; i >= 0 && newest; i--) {
-      (void)lua_getiuservalue(L, -1, LH_STATE_NEWEST_MARK);
-      newest = lua_touserdata(L, -1) == planted->contents[i];
-    }
-    if (newest) {
-      (void)lua_getiuservalue(L, -1, LH_STATE_NEWEST_MARK);
-      (void)lua_setiuservalue(L, top + 1, LH_STATE_NEWEST_MARK);
-    }
-  }
-  lua_settop(L, top);
+  lh_drop_mark(L, planted->serial);
 }
 
 void *lh_push_userdata(lua_State *L, const void *tag, size_t bytes, lh_error *error) {

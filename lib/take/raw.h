@@ -3,10 +3,10 @@
 **
 ** Only layout.c, structure.c, the walk_*.c files and the recorder (lib/track) include this. The
 ** object structures below are the same in 5.4.0 to 5.4.8 on LP64 platforms; so many offsets are
-** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ between releases: for these
-** there is a table of offsets, chosen by lh_layout_probe, and the accessors at the end. Everything
-** is read in place and never written, but for one field (mark.c), slots on top of a stack
-** (values.c) and a bit of a call (stacks.h).
+** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ
+** between releases: for these there is a table of offsets, chosen by lh_layout_probe, and the
+** accessors at the end. Everything is read in place and never written, but for one field (mark.c),
+** slots on top of a stack (values.c) and a bit of a call (stacks.h).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
@@ -170,7 +170,7 @@ typedef struct raw_call {
   uint16_t status;
 } raw_call;
 
-/* Bits of raw_call.status; see raw_call_is_hooked for others. */
+/* Bits of raw_call.status; see raw_call_is for others. */
 enum { RAW_CALL_IS_C = 2, RAW_CALL_OURS = 0x8000 };
 enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
 
@@ -347,6 +347,13 @@ static inline bool raw_is_open(const raw_upvalue *u) {
   return u->value != &u->u.own_value;
 }
 
+/* The C function that a value is; NULL: another one. */
+static inline const void *raw_c_function(raw_payload payload, uint8_t type) {
+  if (type == RAW_LIGHT_C_FUNCTION) return payload.pointer;
+  if (type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;
+  return ((const raw_c_closure *)(const void *)payload.object)->function;
+}
+
 static inline const raw_value *raw_stack(const lh_layout *layout, const void *thread) {
   return RAW_FIELD(thread, layout->stack, const raw_value *);
 }
@@ -371,22 +378,17 @@ static inline const raw_value *raw_call_slot(const lh_layout *layout, const void
   return (const raw_value *)(is_distance ? stack + slot : slot);
 }
 
-/* In a debug hook; tail called; the last debug hook yielded; the collector has called a finalizer
-** from there. */
-static inline bool raw_call_is_hooked(const lh_layout *layout, const raw_call *call) {
-  return (call->status & layout->call_hooked) != 0;
-}
+/* Bits of raw_call.status that follow the hook's in each release: in a debug hook; tail called; the
+** last debug hook yielded; the collector has called a finalizer from there. */
+typedef enum raw_call_bit {
+  RAW_CALL_HOOKED = 0,
+  RAW_CALL_TAIL = 2,
+  RAW_CALL_HOOK_YIELDED = 3,
+  RAW_CALL_FINALIZES = 4
+} raw_call_bit;
 
-static inline bool raw_call_is_tail(const lh_layout *layout, const raw_call *call) {
-  return (call->status & layout->call_hooked << 2) != 0;
-}
-
-static inline bool raw_call_hook_yielded(const lh_layout *layout, const raw_call *call) {
-  return (call->status & layout->call_hooked << 3) != 0;
-}
-
-static inline bool raw_call_finalizes(const lh_layout *layout, const raw_call *call) {
-  return (call->status & layout->call_hooked << 4) != 0;
+static inline bool raw_call_is(const lh_layout *layout, const raw_call *call, raw_call_bit bit) {
+  return (call->status & layout->call_hooked << bit) != 0;
 }
 
 /* Its innermost protected call: a place on the C stack; NULL when it runs none. */

@@ -85,9 +85,8 @@ typedef struct lh_planted {
 int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, lh_planted *planted,
              lh_error *error);
 
-/* Takes a planted mark out of all reports, and leaves it to the collector if it is the newest: the
-** snapshot that it stands for was not written. Nothing is done for a mark that was never planted
-** (all fields 0). */
+/* Takes a planted mark out of all reports, and leaves it to the collector: the snapshot that it
+** stands for was not written. Nothing is done for a mark that was never planted (all fields 0). */
 void lh_void_mark(lua_State *L, const lh_planted *planted);
 
 /* chain.c: the marks of a state, youngest first. */

@@ -32,12 +32,17 @@ static void await_mark(position *p) {
   p->awaited = NULL;
 }
 
+static const uint8_t types[RAW_BASIC_TYPE + 1] = {
+    [RAW_SHORT_STRING] = LH_TYPE_STRING, [RAW_TABLE] = LH_TYPE_TABLE,
+    [RAW_LUA_CLOSURE] = LH_TYPE_CLOSURE, [RAW_USERDATA] = LH_TYPE_USERDATA,
+    [RAW_THREAD] = LH_TYPE_THREAD,       [RAW_UPVALUE] = LH_TYPE_UPVALUE,
+    [RAW_PROTO] = LH_TYPE_PROTO};
+
 typedef struct pass {
   const lh_layout *layout;
   const void *main_thread;
   uint8_t dead_white;
-  lh_count by_type[64]; /* by the type byte */
-  lh_count dead;
+  lh_counts *counts;
   lh_epoch_count *epochs;
   uint32_t merged; /* so many of the oldest epochs are in epochs[0] */
 } pass;
@@ -65,8 +70,9 @@ static void count_list(pass *p, const raw_object *o, position *at) {
       await_mark(at);
     }
     add_object(&passed, bytes);
-    add_object(&p->by_type[o->type & 0x3F], bytes);
-    if (o->marked & p->dead_white) add_object(&p->dead, bytes);
+    add_object(&p->counts->all, bytes);
+    add_object(&p->counts->by_type[types[o->type & RAW_BASIC_TYPE]], bytes);
+    if (o->marked & p->dead_white) add_object(&p->counts->dead, bytes);
   }
   add_to_epoch(p, at->awaited ? 0 : at->older, &passed);
 }
@@ -97,25 +103,6 @@ static void name_epochs(const pass *p, const lh_state *state, uint32_t n_marks) 
   }
 }
 
-static void sum_counts_of(const pass *p, lh_counts *counts) {
-  static const struct {
-    uint8_t raw, type;
-  } types[] = {{RAW_SHORT_STRING, LH_TYPE_STRING}, {RAW_LONG_STRING, LH_TYPE_STRING},
-               {RAW_TABLE, LH_TYPE_TABLE},         {RAW_LUA_CLOSURE, LH_TYPE_CLOSURE},
-               {RAW_C_CLOSURE, LH_TYPE_CLOSURE},   {RAW_USERDATA, LH_TYPE_USERDATA},
-               {RAW_THREAD, LH_TYPE_THREAD},       {RAW_UPVALUE, LH_TYPE_UPVALUE},
-               {RAW_PROTO, LH_TYPE_PROTO}};
-  *counts = (lh_counts){.dead = p->dead};
-  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    const lh_count *from = &p->by_type[types[i].raw];
-    lh_count *to = &counts->by_type[types[i].type];
-    to->objects += from->objects;
-    to->bytes += from->bytes;
-    counts->all.objects += from->objects;
-    counts->all.bytes += from->bytes;
-  }
-}
-
 /* }=================================================================================== */
 
 int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
@@ -125,7 +112,9 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
   if (!state) return LH_EARGUMENT;
   const char *global = lh_global_state(L);
   uint32_t n_marks = lh_chain_marks(state);
+  *counts = (lh_counts){0};
   pass p = {.layout = &state->layout,
+            .counts = counts,
             .main_thread = RAW_FIELD(global, state->layout.main_thread, const void *),
             .dead_white = raw_dead_white(global),
             .epochs = n_epochs ? epochs : &all};
@@ -133,7 +122,6 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
   for (uint32_t i = p.merged; i <= n_marks; i++) p.epochs[i - p.merged] = (lh_epoch_count){0};
   name_epochs(&p, state, n_marks);
   count_lists(&p, state, global, n_marks);
-  sum_counts_of(&p, counts);
   return LH_OK;
 }
 

@@ -341,7 +341,6 @@ void lh_walk_lists(lh_walk *walk) {
 
 /* The table package.loaded: registry._LOADED. NULL when the host has none. */
 static const void *loaded_modules(const raw_table *registry) {
-  static const char name[] = "_LOADED";
   uint64_t slots = raw_hash_slots(registry);
   for (uint64_t i = 0; i < slots; i++) {
     const raw_slot *s = &registry->slots[i];
@@ -349,10 +348,7 @@ static const void *loaded_modules(const raw_table *registry) {
         s->key_type != (RAW_SHORT_STRING | RAW_COLLECTABLE)) {
       continue;
     }
-    const raw_string *key = (const raw_string *)s->key.object;
-    if (key->short_length == sizeof name - 1 && memcmp(key->contents, name, sizeof name - 1) == 0) {
-      return s->value.object;
-    }
+    if (lh_is_text((const raw_string *)s->key.object, "_LOADED")) return s->value.object;
   }
   return NULL;
 }

@@ -1,8 +1,8 @@
 /*
 ** walk.h - one pass over the collector's lists, every object once, each written as a record.
 **
-** walk.c holds the pass and the small objects; walk_proto.c prototypes, walk_names.c the names of
-** the functions inside them, walk_thread.c coroutines (frames, local variables), and
+** walk.c holds the pass and the small objects; walk_proto.c prototypes and the names of the
+** functions inside them, walk_thread.c coroutines (frames, local variables), and
 ** track/walk_sites.c what the recorder of a tracked program knows of all of them.
 ** Nothing follows an edge: only the lists' `next` are followed, and memory that the object itself
 ** owns is read; the exceptions are what is on a stack or reached from there, which the collector
@@ -164,7 +164,7 @@ void lh_walk_thread(lh_walk *walk, const raw_object *thread);
 uint32_t lh_walk_line(const raw_proto *proto, int64_t pc);
 
 /* The functions inside another, in the order of their numbers, and what it calls them
-** (walk_names.c):
+** (walk_proto.c):
 **
 **     lh_nested it;
 **     for (lh_nested_begin(&it, proto); lh_nested_next(&it);) use(it.proto, it.table, it.name);

@@ -1,8 +1,132 @@
 /*
-** walk_proto.c - the record of a prototype, and lines (walk.h). The names of the functions inside
-** it are from walk_names.c.
+** walk_proto.c - the record of a prototype, lines, and what a function calls the functions in it.
+**
+** A closure does not know its name: `local function f`, `function M.f` and `{f = function` all
+** leave it in what the enclosing function does right behind the OP_CLOSURE that made it: the debug
+** information opens a local variable there, or the next instruction stores the value under a
+** constant key. Each nested prototype is made by one OP_CLOSURE, whose Bx is its number. The table
+** that it is stored in has a name of its own if it is a local variable or an upvalue, or was
+** fetched by the instruction in front. The opcode numbers and the instruction format are those of
+** all 5.4 releases (they share one bytecode version). A name that is read wrong in a patched Lua is
+** only a wrong name: every index is checked.
+**
+** While a chunk is being loaded its prototypes are half built: arrays may be longer than what is
+** filled in, and hold nulls.
 */
+#include "raw_code.h"
 #include "walk.h"
+
+/* {=== Names in the debug information ================================================ */
+
+/* Locals are listed in the order in which they begin, and scopes nest. So all positions of a
+** function that are asked in the order of its code take one pass. */
+static void move_scope(lh_scope *s, const raw_proto *p, int32_t pc) {
+  for (; s->next < p->n_locals; s->next++) {
+    const raw_local *l = &p->locals[s->next];
+    if (!l->name || l->start_pc > pc) break;
+    while (s->n > 0 && s->alive[s->n - 1]->end_pc <= l->start_pc) s->n--;
+    if (s->n < LH_REGISTERS) s->alive[s->n++] = l;
+  }
+  while (s->n > 0 && s->alive[s->n - 1]->end_pc <= pc) s->n--;
+}
+
+static const raw_string *local_name(const lh_scope *s, unsigned reg) {
+  return reg < s->n ? s->alive[reg]->name : NULL;
+}
+
+/* The local variable in register `reg` that comes alive at `pc`. */
+static const raw_string *local_born_at(const lh_scope *s, int32_t pc, unsigned reg) {
+  return reg < s->n && s->alive[reg]->start_pc == pc ? s->alive[reg]->name : NULL;
+}
+
+const raw_string *lh_constant_string(const raw_proto *p, uint32_t index) {
+  if (index >= (uint32_t)p->n_constants) return NULL;
+  const raw_value *k = &p->constants[index];
+  bool is_string = (k->type & ~0x10) == (RAW_SHORT_STRING | RAW_COLLECTABLE);
+  return is_string ? (const raw_string *)k->as.object : NULL;
+}
+
+const raw_string *lh_upvalue_name(const raw_proto *p, uint32_t index) {
+  return index < (uint32_t)p->n_upvalues ? p->upvalues[index].name : NULL;
+}
+
+bool lh_is_text(const raw_string *s, const char *text) {
+  size_t n = strlen(text);
+  return s && raw_string_length(s) == n && memcmp(s->contents, text, n) == 0;
+}
+
+/* }=================================================================================== */
+
+/* The name of what instruction `i` puts into register `reg`; NULL: it does not, or there is none.
+*/
+static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint32_t i,
+                                     unsigned reg) {
+  if (raw_operand_a(i) != reg) return NULL;
+  switch (raw_opcode(i)) {
+    case RAW_OP_MOVE: return local_name(s, raw_operand_b(i));
+    case RAW_OP_GETUPVAL: return lh_upvalue_name(p, raw_operand_b(i));
+    case RAW_OP_GETTABUP:
+    case RAW_OP_GETFIELD: return lh_constant_string(p, raw_operand_c(i));
+    default: return NULL;
+  }
+}
+
+/* The name of the table into which instruction `at` stores the closure that the one before made. */
+static const raw_string *table_name(const lh_scope *s, const raw_proto *p, int32_t at) {
+  uint32_t i = p->code[at];
+  unsigned table = raw_operand_a(i);
+  if (raw_opcode(i) == RAW_OP_SETTABUP) {
+    const raw_string *name = lh_upvalue_name(p, table);
+    return lh_is_text(name, "_ENV") ? NULL : name;
+  }
+  const raw_string *local = local_name(s, table);
+  return local || at < 2 ? local : loaded_name(s, p, p->code[at - 2], table);
+}
+
+static void find_name(lh_nested *it, int32_t pc) {
+  const raw_proto *p = it->around;
+  unsigned reg = raw_operand_a(p->code[pc]);
+  move_scope(&it->scope, p, pc + 1);
+  it->name = local_born_at(&it->scope, pc + 1, reg);
+  if (it->name || pc + 1 >= p->n_code) return;
+  uint32_t next = p->code[pc + 1];
+  bool stores = raw_opcode(next) == RAW_OP_SETFIELD || raw_opcode(next) == RAW_OP_SETTABUP;
+  if (!stores || raw_operand_k(next) || raw_operand_c(next) != reg) return;
+  it->name = lh_constant_string(p, raw_operand_b(next));
+  if (it->name) it->table = table_name(&it->scope, p, pc + 1);
+}
+
+/* The OP_CLOSURE of nested prototype `i`, not before `pc`; n_code when there is none. */
+static int32_t find_closure(const raw_proto *p, int32_t pc, int32_t i) {
+  while (pc < p->n_code && (raw_opcode(p->code[pc]) != RAW_OP_CLOSURE ||
+                            raw_operand_bx(p->code[pc]) != (uint32_t)i)) {
+    pc++;
+  }
+  return pc;
+}
+
+void lh_nested_begin(lh_nested *it, const raw_proto *around) {
+  it->around = around;
+  it->next = it->next_pc = 0;
+  it->scope.n = 0;
+  it->scope.next = 0;
+}
+
+bool lh_nested_next(lh_nested *it) {
+  const raw_proto *p = it->around;
+  if (it->next >= p->n_nested) return false;
+  it->proto = p->nested[it->next];
+  it->name = it->table = NULL;
+  if (it->proto) {
+    int32_t pc = find_closure(p, it->next_pc, it->next);
+    it->next_pc = pc;
+    if (pc < p->n_code) find_name(it, it->next_pc++);
+  }
+  it->next++;
+  return true;
+}
+
+/* {=== The record ==================================================================== */
 
 static void walk_nested(lh_walk *walk, const raw_proto *p) {
   lh_nested it;
@@ -61,3 +185,5 @@ uint32_t lh_walk_line(const raw_proto *p, int64_t pc) {
   }
   return line > 0 ? (uint32_t)line : 0;
 }
+
+/* }=================================================================================== */

@@ -115,7 +115,7 @@ typedef struct lh_watcher {
   char directory[PATH_MAX], program[NAME_MAX + 1], path[PATH_MAX + NAME_MAX + 128];
 } lh_watcher;
 
-/* {=== watch.c ======================================================================= */
+/* ==== watch.c ===================================================================== */
 
 /* exit() was called by the thread that runs the state: takes what is still to be taken. */
 void lh_watch_exit(lh_watcher *watcher);
@@ -128,9 +128,7 @@ bool lh_watch_push(lua_State *L);
 /* The block of the main thread goes, the last of all. Frees the watcher. */
 void lh_watch_end(lh_watcher *watcher);
 
-/* }=================================================================================== */
-
-/* {=== watch_alloc.c ================================================================= */
+/* ==== watch_alloc.c =============================================================== */
 
 void lh_watch_install(lh_watcher *watcher);
 void lh_watch_uninstall(lh_watcher *watcher);
@@ -148,9 +146,7 @@ void lh_watch_begin(lh_watcher *watcher);
 */
 uint64_t lh_watch_now_ns(void);
 
-/* }=================================================================================== */
-
-/* {=== watch_close.c ================================================================= */
+/* ==== watch_close.c =============================================================== */
 
 /* Makes a new sentry if another object got its finalizer since. While Lua asks for memory, before
 ** it has any. */
@@ -162,9 +158,7 @@ bool lh_is_sentry(lh_watcher *watcher, lua_State *L);
 /* The state closes: what is taken now says so. */
 void lh_begin_closing(lh_watcher *watcher);
 
-/* }=================================================================================== */
-
-/* {=== watch_threads.c =============================================================== */
+/* ==== watch_threads.c ============================================================= */
 
 /* All threads that exist now; later ones are added one by one. */
 bool lh_threads_init(lh_watcher *watcher);
@@ -181,9 +175,7 @@ const void *lh_threads_running(const lh_watcher *watcher);
 /* Is this the block of a stack? */
 bool lh_threads_has_stack(const lh_watcher *watcher, const void *block);
 
-/* }=================================================================================== */
-
-/* {=== watch_signal.c ================================================================ */
+/* ==== watch_signal.c ============================================================== */
 
 /* LH_OK, LH_EARGUMENT for a signal that nobody should catch, LH_EMEMORY. */
 int lh_watchers_add(lh_watcher *watcher, lh_error *error);
@@ -214,9 +206,7 @@ typedef struct lh_signal_text {
 } lh_signal_text;
 lh_signal_text lh_text_of_signal(int number);
 
-/* }=================================================================================== */
-
-/* {=== watch_hook.c ================================================================== */
+/* ==== watch_hook.c ================================================================ */
 
 /* All do nothing where there is nothing to do. */
 void lh_arm(lh_watcher *watcher);
@@ -231,9 +221,7 @@ unsigned lh_end_wait(lh_watcher *watcher);
 /* Does our hook work with this Lua? */
 bool lh_hook_fits(lh_watcher *watcher);
 
-/* }=================================================================================== */
-
-/* {=== watch_ticks.c ================================================================= */
+/* ==== watch_ticks.c =============================================================== */
 
 /* In the thread that runs the state; nothing where there are timers already, or no signal to watch
 ** for. Async-signal-safe, both. */
@@ -244,9 +232,7 @@ void lh_ticks_end(lh_watcher *watcher);
 ** long. */
 bool lh_is_tick(const siginfo_t *info, bool *late);
 
-/* }=================================================================================== */
-
-/* {=== watch_take.c ================================================================== */
+/* ==== watch_take.c ================================================================ */
 
 /* Takes what is wanted, with L: the running thread, or our own in its place. */
 void lh_watch_serve(lh_watcher *watcher, lua_State *L, unsigned wanted, bool background);
@@ -267,7 +253,5 @@ void lh_watch_tell_late(lh_watcher *watcher, bool in_handler);
 
 /* Gives back what is kept for the moment when memory runs out. */
 void lh_watch_free_reserve(lh_watcher *watcher);
-
-/* }=================================================================================== */
 
 #endif

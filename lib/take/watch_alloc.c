@@ -1,21 +1,19 @@
 /*
 ** watch_alloc.c - our allocation function, in front of the one that the state had. It changes
-** nothing of what that one is asked and answers; it looks on, to know four things.
+** nothing of what that one is asked and answers; it looks on, to know four things:
 **
-** - Which threads there are: see watch_threads.c. While Lua makes a thread no hook of ours is set,
+** - Which threads there are (watch_threads.c). While Lua makes a thread no hook of ours is set,
 **   since the new one inherits what it finds.
 ** - How big the heap is, and what time it is: after each 4 KiB of growth, or at the exact byte
-**   where a size is waited for. A program that does not grow is not looked at: its heap is what it
-**   was.
+**   where a size is waited for.
 ** - That something is wanted and no hook has fired: the program may have made a thread since, or
 **   set its own hook over ours. Then threads are armed again after each growth. A thread that runs
 **   Lua code for the first time grows: it gets its list of calls.
-** - That memory has run out. Lua reacts to a failure with an emergency collection and asks again
-**   for the very same. So nothing is sure at the first failure: the threads are armed, for C code
-**   that does not ask again (luaL_Buffer). If the second fails, Lua will raise its error as soon as
-**   it has our answer, and this is the moment: the collector has just seen the whole heap, so it is
-**   consistent, and the stack is still there. Not so where a stack grows: some releases then have
-**   offsets in place of its pointers. That waits for the hook.
+** - That memory has run out. Lua reacts to a failure with an emergency collection and asks again.
+**   So at the first failure the threads are armed, for C code that does not ask again
+**   (luaL_Buffer). The second is the moment: the collector has just seen the whole heap, which is
+**   consistent, and the stack is still there. Where a stack grows some releases then have offsets
+**   in place of its pointers: that waits for the hook.
 **
 ** Cost: some 2 ns a call, where malloc and Lua's own work take 50 (make bench).
 */

@@ -1,37 +1,34 @@
 /*
 ** watch_hook.c - a debug hook that fires at the next safe point, and leaves no trace.
 **
-** All threads are armed, not only the one that runs: it may end or yield first, and a host in C may
-** resume any of them next, or call Lua code in the main thread. lua_sethook may be called by a
-** signal handler; lua.c does so itself. An armed thread stops at the first of
+** All threads are armed: the running one may end or yield first, and a host in C may resume any of
+** them next, or call Lua code in the main thread. lua_sethook may be called by a signal handler;
+** lua.c does so itself. An armed thread stops at the first of
 **
 **     the next instruction of Lua code          (1 is left of the count)
 **     the call or return of a C function        (where C code has called it)
 **
 ** and, where the program has a hook for lines, at lines: not else, since Lua would call the
-** program's hook for the line of the very instruction at which ours has fired.
-**
-** What runs all the same, a thread that was made since or one in which the host has just set a hook
-** of its own over ours, is armed when the heap grows, and by a timer (watch_ticks.c). A thread
-** whose hook has yielded is passed over: when it is resumed Lua forgets one event.
+** program's hook for the line of the very instruction at which ours has fired. A thread that was
+** made since, or in which the host has just set its own hook over ours, is armed when the heap
+** grows, and by a timer (watch_ticks.c). A thread whose hook has yielded is passed over: when it is
+** resumed Lua forgets one event.
 **
 ** The program's hook is put back before the snapshot is taken, and then called for the event that
-** it was waiting for, too. For counts that is exact: what was left of its count is put back, less
+** it was waiting for, too. Counts are exact: what was left of the program's count is put back, less
 ** the instruction at which ours fired. It is the third number of Lua's that luaheap writes.
 **
-** The handler may interrupt the program's own lua_sethook at any of its instructions. That writes
-** the hook, then the mask; the count and what is left of it, which compilers may move, stand
-** between them. What is written after us belongs to the program, so each of these fields tells by
-** itself whose it is:
+** The handler may interrupt the program's own lua_sethook, which writes the hook, then the mask,
+** and between them the count and what is left of it. So each of these fields tells whose it is:
 **
 **     hook     ours is on_hook
 **     mask     ours has OUR_BIT, which means nothing to Lua
 **     count    is the program's, always: ours fires by what is left, which is 1
 **     left     1 is ours, unless neither hook nor mask are
 **
-** If it was the hook that we had written before the program did, its lua_sethook goes on to write
-** the rest, too, and the signal waits for the next look of our allocation function. In the worst
-** case Lua comes to the program's count one time early or late, by less than the count.
+** If the handler wrote its hook first, lua_sethook goes on to write the rest, and the signal waits
+** for the next look of our allocation function. In the worst case Lua comes to the program's count
+** one time early or late, by less than the count.
 */
 #include <errno.h>
 
@@ -84,7 +81,8 @@ static void note_hook(const lh_watcher *w, lh_armed *armed) {
 static void arm_thread(lh_watcher *w, lua_State *thread) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   bool is_being_made = !call;
-  if (is_being_made || raw_call_hook_yielded(&w->layout, call) || has_our_hook(thread)) return;
+  if (is_being_made || raw_call_is(&w->layout, call, RAW_CALL_HOOK_YIELDED) || has_our_hook(thread))
+    return;
   int mask = LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT | OUR_BIT;
   if (lua_gethook(thread) || lua_gethookmask(thread)) {
     lh_armed *armed = find_or_add(w, thread);
@@ -156,8 +154,7 @@ static void restore(lh_watcher *w, lh_armed *armed) {
 /* Those that had no hook, and still have ours. */
 static void restore_plain(const lh_watcher *w) {
   size_t slot = 0;
-  for (lua_State *t = lh_thread_set_next(&w->threads, &slot); t;
-       t = lh_thread_set_next(&w->threads, &slot)) {
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
     if (lua_gethook(t) == on_hook) lua_sethook(t, NULL, 0, lua_gethookcount(t));
   }
 }

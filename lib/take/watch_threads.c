@@ -45,8 +45,7 @@ const void *lh_threads_running(const lh_watcher *w) {
   const void *running = NULL;
   uintptr_t deepest = UINTPTR_MAX;
   size_t slot = 0;
-  for (lua_State *t = lh_thread_set_next(&w->threads, &slot); t;
-       t = lh_thread_set_next(&w->threads, &slot)) {
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
     uintptr_t depth = raw_protected_call(layout, t);
     if (depth == 0 && t == w->main_thread) depth = UINTPTR_MAX - 1;
     if (!raw_stands_in_call(layout, t) || depth == 0 || depth >= deepest) continue;
@@ -58,8 +57,7 @@ const void *lh_threads_running(const lh_watcher *w) {
 
 bool lh_threads_has_stack(const lh_watcher *w, const void *block) {
   size_t slot = 0;
-  for (lua_State *t = lh_thread_set_next(&w->threads, &slot); t;
-       t = lh_thread_set_next(&w->threads, &slot)) {
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
     if (raw_stack(&w->layout, t) == block) return true;
   }
   return false;

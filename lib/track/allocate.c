@@ -7,7 +7,6 @@
 
 #include "calls.h"
 #include "profile.h"
-#include "sample.h"
 
 /* {=== Taking note =================================================================== */
 

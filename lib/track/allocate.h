@@ -45,7 +45,7 @@ static inline unsigned lh_type_of_tag(size_t tag) {
   return tag >= LUA_TSTRING && tag <= RAW_PROTO ? (unsigned)tag : LH_LIFE_PART;
 }
 
-/* {=== What is recorded ============================================================== */
+/* ==== What is recorded ============================================================ */
 
 /* A program may ask for any number of bytes, as f:read(math.maxinteger) does: so this wraps around
 ** where the sum is too big, and what fails moves the clock back. */
@@ -85,9 +85,7 @@ static inline lh_stack_id lh_here_of_part(lh_recorder *r, const void *block, siz
   return lh_stacks_find(r->stacks, thread, call, pc);
 }
 
-/* }=================================================================================== */
-
-/* {=== Taking note =================================================================== */
+/* ==== Taking note ================================================================= */
 
 /* What is more than a tally: samples, a file, threads and prototypes. */
 void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes);
@@ -157,9 +155,7 @@ static inline lh_life lh_note_resize(lh_recorder *r, lh_life life, lh_stack_id s
   return lh_life_moved(life, stack);
 }
 
-/* }=================================================================================== */
-
-/* {=== Special requests ============================================================== */
+/* ==== Special requests ============================================================ */
 
 /* Threads, prototypes, and what a state asks for that was just made with our function. */
 static inline bool lh_is_special(lh_recorder *r, size_t tag) {
@@ -206,7 +202,5 @@ static inline void *lh_new_special(lh_recorder *r, size_t tag, size_t bytes,
   if (block) lh_note_special(r, block, tag);
   return block;
 }
-
-/* }=================================================================================== */
 
 #endif

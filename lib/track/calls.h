@@ -3,21 +3,17 @@
 **
 ** All threads of the state get a hook for calls and returns. A call has the number of a stack
 ** (stacks.h): of its callers, and of the function at its first line. Its time is what the clock
-** says between the two, without the functions that it called (self) and with them (total). A C
-** function's time is that of its caller, as its bytes are. Of a function that is its own caller the
-** outermost call alone counts for the total. While a coroutine is suspended the clocks of its
-** functions stand; what runs in another that it has resumed is a part of its total. Threads that
-** the operating system lets wait are timed while they do. What the hooks themselves take is not
-** counted.
+** says between the two, without the functions that it called (self) and with them (total); of
+** recursive calls the outermost alone counts for the total. A C function's time is its caller's.
+** While a coroutine is suspended its clocks stand; what another thread does that it has resumed is
+** a part of its total. What the hooks take is not counted.
 **
-** A function is constant that has returned values, and each time the very same: numbers, booleans,
-** nil and strings. Of others it could not be told whether they are the same after the first is
-** gone.
+** A function is constant that has returned the very same values each time: numbers, booleans, nil
+** and strings.
 **
-** It costs some 0.3 us a call, and its bytes: 32 for each stack, 40 for each frame. It is for
-** finding where time goes, not for a server under load. A program that has a hook of its own keeps
-** it: where one is there at the start nothing is begun; a thread that gets one later is timed no
-** more.
+** It costs some 0.3 us a call, and its bytes: 32 for each stack, 40 for each frame. A program that
+** has a hook of its own keeps it: where one is there at the start nothing is begun; a thread that
+** gets one later is timed no more.
 */
 #ifndef LUAHEAP_CALLS_H
 #define LUAHEAP_CALLS_H

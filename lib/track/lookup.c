@@ -95,9 +95,9 @@ static size_t name_by_caller(const lh_lookup *lookup, lh_call_frame frame, char 
   lh_call_frame caller = {frame.thread, frame.call->previous};
   const lh_layout *layout = lookup->layout;
   bool is_called = caller.call && !(caller.call->status & RAW_CALL_IS_C) &&
-                   !raw_call_is_tail(layout, frame.call) &&
-                   !raw_call_is_hooked(layout, caller.call) &&
-                   !raw_call_finalizes(layout, caller.call);
+                   !raw_call_is(layout, frame.call, RAW_CALL_TAIL) &&
+                   !raw_call_is(layout, caller.call, RAW_CALL_HOOKED) &&
+                   !raw_call_is(layout, caller.call, RAW_CALL_FINALIZES);
   const raw_proto *proto = is_called ? lh_frame_proto(lookup, caller) : NULL;
   return proto ? lh_name_called(proto, caller.call->saved_pc - 1, name) : 0;
 }

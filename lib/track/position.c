@@ -24,10 +24,6 @@ lh_position *lh_position_new(lh_recorder *r) {
   return p;
 }
 
-void lh_position_free(lh_position *p) {
-  lh_free(p);
-}
-
 lh_maker lh_position_maker(uint32_t instruction) {
   switch (raw_opcode(instruction)) {
     case RAW_OP_NEWTABLE:
@@ -295,7 +291,7 @@ const uint32_t *lh_position_of_part(lh_position *p, const void *thread, const ra
 const uint32_t *lh_position_in_540(const lh_position *p, const void *thread, const raw_call *call) {
   const uint32_t *found, *saved = call->saved_pc;
   code c = code_of(p, thread, call);
-  if (raw_call_finalizes(p->layout, call)) {
+  if (raw_call_is(p->layout, call, RAW_CALL_FINALIZES)) {
     if (is_at_table(p, call)) return p->table.pc;
     const raw_call *finalizer = call->next; /* its function is above the last register in use */
     const raw_value *slot = finalizer ? raw_call_slot(p->layout, thread, finalizer) : NULL;

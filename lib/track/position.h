@@ -2,28 +2,25 @@
 ** position.h - the exact instruction at which a thread's innermost Lua function stands.
 **
 ** The interpreter keeps its place in a register, and writes it to the frame (savedpc) only before
-** what may raise an error. So for all that allocates but two instructions the place in the frame is
-** right. The two, alike in all releases:
+** what may raise an error. So the place in the frame is right for all that allocates but two
+** instructions, alike in all releases:
 **
-** - OP_NEWTABLE. The frame still has the place of an earlier instruction, on another line for
-**   every third table. But the register is saved by who is called, or spilled, always at the same
-**   distance from the frame of the allocation function, since the functions between are always the
-**   same. That distance is learnt once (lh_position_calibrate): a Lua state of our own, with the
-**   same allocation function, makes tables at known instructions. What is read there is checked: an
-**   OP_NEWTABLE of the running function, whose register is the one below the stack's top. Where
-**   nothing was learnt, or what is there is none, the instructions that may follow the saved place
-**   without saving theirs are searched: if all such OP_NEWTABLE are of one line, it is it. Else it
-**   is not told.
-**   The array and the slots of the new table are asked for next, of known sizes. Where that was not
-**   seen, as among samples, it is searched by their sizes.
+** - OP_NEWTABLE. The frame still has the place of an earlier instruction, on another line for every
+**   third table. But the register is saved by the called function, or spilled, always at the same
+**   distance from the frame of the allocation function. That distance is learnt once, by a Lua
+**   state of our own that makes tables at known instructions (lh_position_calibrate). What is read
+**   there is checked. Where nothing was learnt, or what is there is no OP_NEWTABLE, the
+**   instructions that may follow the saved place without saving theirs are searched: if all such
+**   OP_NEWTABLE are of one line, it is it. Else it is not told. The array and the slots of the new
+**   table are asked for next, of known sizes; where the table was not seen, as among samples, they
+**   are searched by these.
 ** - OP_SETLIST, which may make an array bigger when the last items of a constructor are the results
 **   of a call or varargs: then the saved place is the instruction just before.
 **
 ** 5.4.0 alone does not save the place either when the collector runs behind OP_NEWTABLE, nor when
-** the stack grows for varargs at the beginning of a function: there a finalizer's caller, and who
-** wants a frame for it, stand at the last table, and the place in front of the code is its
-** beginning. And up to 5.4.4 the message of an integer's division by zero is made without saving:
-** it is told to be of the line that the message names, which may be an earlier one.
+** the stack grows for varargs at the beginning of a function. And up to 5.4.4 the message of an
+** integer's division by zero is made without saving: it is told to be of the line that the message
+** names, which may be an earlier one.
 */
 #ifndef LUAHEAP_POSITION_H
 #define LUAHEAP_POSITION_H
@@ -58,8 +55,7 @@ struct lh_position {
 
 #define LH_ANY_BYTES UINT64_MAX
 
-lh_position *lh_position_new(lh_recorder *r);
-void lh_position_free(lh_position *position); /* NULL is fine */
+lh_position *lh_position_new(lh_recorder *r); /* freed by lh_free */
 
 /* Learns where the interpreter's place is, with a state of its own that has L's allocation
 ** function, which is ours by now. Tables that are made meanwhile must come to lh_position_learns.

@@ -18,7 +18,6 @@
 
 #include "file.h"
 #include "profile/live_files.h"
-#include "profile_out.h"
 
 /* {=== The file, and how the program comes to no harm by it ========================= */
 
@@ -36,16 +35,12 @@ struct lh_profile_file {
 };
 
 static int make_absolute(lh_profile_file *f, const char *path, lh_error *error) {
-  size_t used = 0;
-  if (path[0] != '/') {
-    if (!getcwd(f->path, sizeof f->path))
-      return lh_fail_errno(error, errno, "cannot write '%s'", path);
-    used = strlen(f->path);
-    f->path[used++] = '/';
-  }
-  if (strlen(path) >= sizeof f->path - used)
+  char folder[PATH_MAX] = "";
+  if (path[0] != '/' && !getcwd(folder, sizeof folder))
+    return lh_fail_errno(error, errno, "cannot write '%s'", path);
+  int n = snprintf(f->path, sizeof f->path, "%s%s%s", folder, *folder ? "/" : "", path);
+  if (n < 0 || (size_t)n >= sizeof f->path)
     return lh_fail_errno(error, ENAMETOOLONG, "cannot write '%s'", path);
-  strcpy(f->path + used, path);
   return LH_OK;
 }
 
@@ -129,44 +124,25 @@ static int file_name(lh_profile_file *f, lh_error *error) {
   return fd < 0 ? LH_EIO : LH_OK;
 }
 
-/* An error number, or 0: then a write may be tried. */
-static int what_forbids(const lh_profile_file *f) {
-  if (f->error.code != LH_OK) return f->error.os_errno;
-  return is_ours(f->file.fd, &f->status) ? 0 : EBADF;
-}
-
-static int write_all(lh_profile_file *f, const void *bytes, size_t n) {
-  f->file.failure.os_errno = 0;
-  return lh_file_write(bytes, n, &f->file) == n ? 0 : f->file.failure.os_errno;
-}
-
 /* An lh_writer: all of it or nothing. After the first failure nothing more. */
 static size_t file_write(const void *data, size_t n, void *payload) {
   lh_profile_file *f = payload;
-  int os_errno = what_forbids(f);
-  if (os_errno == 0) {
-    os_errno = write_all(f, data, n);
+  int os_errno = EBADF;
+  if (f->error.code != LH_OK) return 0;
+  if (is_ours(f->file.fd, &f->status)) {
+    f->file.failure.os_errno = 0;
+    if (lh_file_write(data, n, &f->file) == n) {
+      f->bytes += n;
+      return n;
+    }
+    os_errno = f->file.failure.os_errno;
     /* The half of a block would be read as a cut: so it is, at a place that was chosen. */
-    if (os_errno != 0 && (ftruncate(f->file.fd, (off_t)f->bytes) != 0 ||
-                          lseek(f->file.fd, (off_t)f->bytes, SEEK_SET) < 0))
+    if (ftruncate(f->file.fd, (off_t)f->bytes) != 0 ||
+        lseek(f->file.fd, (off_t)f->bytes, SEEK_SET) < 0)
       f->status.st_ino = 0; /* and no more is written behind it */
   }
-  if (os_errno != 0) {
-    if (f->error.code == LH_OK)
-      (void)lh_fail_errno(&f->error, os_errno, "cannot write '%s'", f->path);
-    return 0;
-  }
-  f->bytes += n;
-  return n;
-}
-
-/* Tries once more after a failure: the end of the file. */
-static void file_retry(lh_profile_file *f) {
-  f->error.code = LH_OK;
-}
-
-static const lh_error *file_error(const lh_profile_file *f) {
-  return f->error.code == LH_OK ? NULL : &f->error;
+  (void)lh_fail_errno(&f->error, os_errno, "cannot write '%s'", f->path);
+  return 0;
 }
 
 /* }=================================================================================== */
@@ -449,12 +425,6 @@ int lh_profile_begin(lh_profile_out **result, const lh_profile_options *options,
   return LH_OK;
 }
 
-const char *lh_profile_trouble(const lh_profile_out *out) {
-  const lh_error *error = out->file && out->has_events ? file_error(out->file) : NULL;
-  if (error) return error->message;
-  return out->trouble.code == LH_OK ? NULL : out->trouble.message;
-}
-
 static int tell_trouble(const lh_profile_out *out, lh_error *error) {
   if (out->trouble.code == LH_OK || !error) return out->trouble.code;
   *error = out->trouble;
@@ -473,8 +443,8 @@ static int end_events(lh_profile_out *out, lh_error *error) {
   end_block(out);
   lh_profile_blocks_end(&out->to, out, out->n_events, true);
   if (!out->is_open) {
-    out->trouble = *file_error(out->file);
-    file_retry(out->file);
+    out->trouble = out->file->error;
+    out->file->error.code = LH_OK;
     out->is_open = true;
     lh_profile_blocks_end(&out->to, out, out->n_events, true);
   }

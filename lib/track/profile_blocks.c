@@ -1,9 +1,9 @@
 /*
-** profile_blocks.c - blocks, and what all files have (see profile_out.h).
+** profile_blocks.c - blocks, and what all files have (see profile.h).
 */
 #include <string.h>
 
-#include "profile_out.h"
+#include "profile.h"
 #include "take/take.h"
 
 /* {=== Blocks ======================================================================== */

@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "profile_out.h"
+#include "profile.h"
 
 /* What most events touch comes first. */
 typedef struct row {

@@ -158,12 +158,6 @@ static const raw_table *table_value(const raw_slot *slot) {
   return is_table ? (const void *)slot->value.object : NULL;
 }
 
-static const void *c_function_value(const raw_slot *slot) {
-  if (slot->value_type == RAW_LIGHT_C_FUNCTION) return slot->value.pointer;
-  if (slot->value_type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;
-  return ((const raw_c_closure *)(const void *)slot->value.object)->function;
-}
-
 static const raw_table *find_table(const raw_table *table, const char *key) {
   for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
     if (lh_is_text(string_key(&table->slots[i]), key)) return table_value(&table->slots[i]);
@@ -188,7 +182,8 @@ static void search_table(search *s, const raw_table *table, const raw_string *ho
   char bytes[LH_NAME_BYTES];
   for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
     const raw_string *key = string_key(&table->slots[i]);
-    if (!key || c_function_value(&table->slots[i]) != s->function) continue;
+    const raw_slot *slot = &table->slots[i];
+    if (!key || raw_c_function(slot->value, slot->value_type) != s->function) continue;
     text t = {.bytes = bytes};
     add_string(&t, holder);
     add_field(&t, separator, key);

@@ -47,7 +47,7 @@ void lh_protos_remove(lh_protos *protos, uint32_t number);
 ** inside them. */
 void lh_protos_search(lh_protos *protos, const char *global);
 
-/* {=== Names ========================================================================= */
+/* ==== Names ======================================================================= */
 
 /* What the recorder calls functions: as the house does (lib/name/functions.c), but from what can be
 ** read in the middle of an allocation.
@@ -65,7 +65,5 @@ size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out);
 
 /* O(entries of all modules and metatables). */
 size_t lh_name_c_function(const char *global, const void *function, char *out);
-
-/* }=================================================================================== */
 
 #endif

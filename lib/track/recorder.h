@@ -121,25 +121,17 @@ static inline size_t lh_extra_bytes(const lh_layout *layout) {
   return layout->thread_bytes - layout->global_from_main;
 }
 
+/* sample.c: the next distance, 1 or more; *random is any number but 0, and changes. And how many
+** blocks of this size one sample stands for. */
+int64_t lh_sample_distance(uint64_t *random, uint64_t mean_bytes);
+double lh_sample_weight(uint64_t bytes, uint64_t mean_bytes);
+
 /* track.c: the main thread's block goes, the last of all; and then the recorder. */
 void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes);
 
-/* {=== Who calls what ================================================================ */
-
-/* Each part is made when tracking begins and freed with the recorder; what is kept of the Lua
-** state (threads, prototypes) is forgotten when tracking stops, since it then sees no deaths.
-**
-** Where something is allocated, allocate.h asks running.h for the thread and its innermost frame of
-** a Lua function, position.h for the instruction, and stacks.h for the number of the stack, before
-** a block that grows has moved. Of a table it gives position.h the frame of our function.
-**
-** Threads and prototypes: allocate.c tells running.c and stacks.c of blocks that are about to
-** become one (Lua fills them in after we return), and of any block of their size that goes, also
-** one that we do not know: the address may become another one's.
-**
-** Events go to profile.h, where there is a file.
-*/
-
-/* }=================================================================================== */
+/* Each part is made when tracking begins and freed with the recorder. What is kept of threads and
+** of prototypes is forgotten when tracking stops, since it then sees no deaths. The parts are told
+** when one is made (Lua fills it in after we return), and when any block of its size goes: the
+** address may become another one's. */
 
 #endif

@@ -21,35 +21,27 @@
 ** coroutine.resume, coroutine.close and what coroutine.wrap returns; os.exit may close the state,
 ** and `warn` calls a function of the host. */
 
-/* The C function that a value is; NULL: another one. */
-static const void *c_function_of(const raw_value *v) {
-  if (v->type == RAW_LIGHT_C_FUNCTION) return v->as.pointer;
-  if (v->type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;
-  return ((const raw_c_closure *)v->as.object)->function;
-}
-
-static void add_value(lh_running *r, const raw_value *v) {
-  const void *function = c_function_of(v);
+static void add_value(lh_running *r, raw_payload payload, uint8_t type) {
+  const void *function = raw_c_function(payload, type);
   if (!function || lh_thread_set_has(&r->plain, function)) return;
   (void)lh_thread_set_add(&r->plain, (lua_State *)(uintptr_t)function);
 }
 
 static void add_table(lh_running *r, const raw_table *t) {
   uint64_t n = raw_array_slots(r->layout, t);
-  for (uint64_t i = 0; i < n; i++) add_value(r, &t->array[i]);
+  for (uint64_t i = 0; i < n; i++) add_value(r, t->array[i].as, t->array[i].type);
   n = raw_hash_slots(t);
   for (uint64_t i = 0; i < n; i++) {
     const raw_slot *s = &t->slots[i];
-    if (!raw_is_empty(s->value_type)) add_value(r, &(raw_value){s->value, s->value_type});
+    if (!raw_is_empty(s->value_type)) add_value(r, s->value, s->value_type);
   }
 }
 
 static void add_all_functions(lh_running *r, const char *global) {
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     for (const raw_object *o = raw_list(global, list); o; o = o->next) {
-      raw_value v = {.as.object = o, .type = o->type | RAW_COLLECTABLE};
       if (o->type == RAW_TABLE) add_table(r, (const raw_table *)o);
-      if (o->type == RAW_C_CLOSURE) add_value(r, &v);
+      if (o->type == RAW_C_CLOSURE) add_value(r, (raw_payload){o}, o->type | RAW_COLLECTABLE);
     }
   }
 }
@@ -101,31 +93,30 @@ static const void *make_iterators(lua_State *L) {
   return pop_function(L);
 }
 
-static void open_library(lua_State *L, lua_CFunction open, const char *name) {
-  lua_pushcfunction(L, open);
-  lua_pushstring(L, name);
-  lua_call(L, 1, 1);
-  lua_setglobal(L, name);
-}
+static const struct library {
+  lua_CFunction open;
+  const char *name;
+} libraries[] = {
+    {luaopen_base, "_G"},       {luaopen_package, "package"}, {luaopen_coroutine, "coroutine"},
+    {luaopen_table, "table"},   {luaopen_io, "io"},           {luaopen_os, "os"},
+    {luaopen_string, "string"}, {luaopen_math, "math"},       {luaopen_utf8, "utf8"},
+    {luaopen_debug, "debug"}};
+enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
 
 /* Argument: the lh_running. Nothing is learnt of a host that hides its libraries. */
 static int learn_protected(lua_State *L) {
   lh_running *r = lua_touserdata(L, 1);
-  open_library(L, luaopen_base, "_G");
-  open_library(L, luaopen_package, "package");
-  open_library(L, luaopen_coroutine, "coroutine");
-  open_library(L, luaopen_table, "table");
-  open_library(L, luaopen_io, "io");
-  open_library(L, luaopen_os, "os");
-  open_library(L, luaopen_string, "string");
-  open_library(L, luaopen_math, "math");
-  open_library(L, luaopen_utf8, "utf8");
-  open_library(L, luaopen_debug, "debug");
+  for (size_t i = 0; i < N_LIBRARIES; i++) {
+    lua_pushcfunction(L, libraries[i].open);
+    lua_pushstring(L, libraries[i].name);
+    lua_call(L, 1, 1);
+    lua_setglobal(L, libraries[i].name);
+  }
   r->wrapped = make_iterators(L);
   r->resume = function_of(L, "coroutine", "resume");
   r->close = function_of(L, "coroutine", "close");
   const raw_value *slots = lh_stack_slot(L, 1);
-  for (int i = 0; i < lua_gettop(L); i++) add_value(r, &slots[i]);
+  for (int i = 0; i < lua_gettop(L); i++) add_value(r, slots[i].as, slots[i].type);
   add_all_functions(r, lh_global_state(L));
   r->exit = function_of(L, "os", "exit");
   r->warn = function_of(L, "_G", "warn");
@@ -141,9 +132,8 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
 
 /* Fills in what is known of C functions; nothing where the host hides them. */
 static void learn_functions(lh_running *r) {
-  bool shows_all = lua_newstate && lua_close && lua_pcallk && luaopen_base && luaopen_package &&
-                   luaopen_coroutine && luaopen_table && luaopen_io && luaopen_os &&
-                   luaopen_string && luaopen_math && luaopen_utf8 && luaopen_debug;
+  bool shows_all = lua_newstate && lua_close && lua_pcallk;
+  for (size_t i = 0; i < N_LIBRARIES; i++) shows_all = shows_all && libraries[i].open;
   bool has_room = shows_all && lh_thread_set_init(&r->plain);
   lua_State *L = has_room ? lua_newstate(allocate, NULL) : NULL;
   if (!L) return;
@@ -265,10 +255,10 @@ static bool is_plain(const lh_running *r, const void *function) {
 
 static standing ask_thread(const lh_running *r, const void *thread, const void **resumed) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
-  if (raw_call_is_hooked(r->layout, call)) return IN_C;
+  if (raw_call_is(r->layout, call, RAW_CALL_HOOKED)) return IN_C;
   if (!(call->status & RAW_CALL_IS_C)) return RUNS;
   const raw_value *slot = raw_call_slot(r->layout, thread, call);
-  const void *function = c_function_of(slot);
+  const void *function = raw_c_function(slot->as, slot->type);
   bool resumes = function == r->resume || function == r->close;
   if (!function || (!resumes && function != r->wrapped)) {
     return function && is_plain(r, function) ? RUNS : IN_C;
@@ -420,8 +410,7 @@ NO_SANITIZE bool lh_running_moved(lh_running *r) {
 static const void *tell_from_all(const lh_running *r) {
   const void *one = NULL, *resumed;
   size_t place = 0, n = 0;
-  for (lua_State *t = lh_thread_set_next(&r->threads, &place); t;
-       t = lh_thread_set_next(&r->threads, &place)) {
+  for (lua_State *t; (t = lh_thread_set_next(&r->threads, &place)) != NULL;) {
     if (!is_in_call(r, t, 0)) continue;
     if (ask_thread(r, t, &resumed) == RUNS) return t;
     one = t;

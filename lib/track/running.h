@@ -1,28 +1,24 @@
 /*
 ** running.h - which coroutine runs, asked while Lua waits for memory.
 **
-** Lua does not keep it: an allocation function is told a block and two sizes. But the thread that
-** ran a moment ago nearly always runs still, and shows it: one whose innermost frame is a Lua
-** function, that has not yielded and whose hook is not at work, is the one that runs; who resumes
-** another has a C function on top. So the last answer is kept, and tested by two loads. Where the
-** test fails (running.c):
+** Lua does not keep it. But the thread that ran a moment ago nearly always runs still, and shows
+** it: its innermost frame is a Lua function, it has not yielded and its hook is not at work; a
+** thread that resumes another has a C function on top. So the last answer is kept, and tested by
+** two loads. Where the test fails (running.c):
 **
 ** 1. From the kept thread and from the main thread along coroutine.resume, close and wrap, whose
 **    frames tell whom they run. On top of the one that runs is a Lua function, or a C function of
 **    the standard library that is known never to run another thread.
-** 2. Each thread that runs, or waits for one that it has resumed, has its address on the C stack,
-**    in the frames of those who run it. Of the threads with a call that are found there the one
-**    whose protected call (errorJmp) lies deepest was resumed last. The words are compared with the
-**    range of all threads, and then looked up in a hash set.
+** 2. The C stack has the address of each thread that runs, or waits for one that it has resumed. Of
+**    the threads with a call that are found there the one whose protected call (errorJmp) lies
+**    deepest was resumed last.
 ** 3. Off the stack of the operating system's thread (a C library that switches stacks) no order is
 **    known: then it is told only if no more than one thread is in a call.
 **
-** What none of them can tell is NULL, and counted as such by who asks. Known to be wrong: a warning
-** function, or an allocation function, that itself resumes a coroutine, with the Lua function on
-** top that caused the warning; a host that leaves running Lua code by a longjmp of its own; and C
-** functions of others (up to 0.3 % of what they allocate, in a program that does nothing else)
-** after an error has left a thread that was called and never resumed, since the threads between it
-** and the main thread are left as they stood.
+** NULL is what none of them can tell. Known to be wrong: a warning function, or an allocation
+** function, that itself resumes a coroutine; a host that leaves running Lua code by a longjmp of
+** its own; and C functions of others (up to 0.3 % of what they allocate, in a program that does
+** nothing else) after an error has left a thread that was called and never resumed.
 **
 ** The set of threads is exact: Lua names the type of a block that it asks for, and a thread's block
 ** is freed with its size.
@@ -109,16 +105,6 @@ static inline const void *lh_running_thread(lh_running *running) {
   bool runs =
       RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0 && !(call->status & running->not_lua);
   return __builtin_expect(runs, 1) ? thread : lh_running_find(running);
-}
-
-/* From now on luaheap itself allocates, by a thread of its own in which no function runs; and with
-** NULL the program does again, in the thread that the first call returned: `before`. */
-static inline const char *lh_running_set_own(lh_running *running, const char *own,
-                                             const char *before) {
-  const char *thread = running->thread;
-  running->own = own;
-  running->thread = own ? own : before;
-  return thread;
 }
 
 /* Its innermost frame of a Lua function; NULL: it has none. */

@@ -1,9 +1,15 @@
 /*
-** sample.c - distances and weights (sample.h). The module depends on libc alone, so the two
-** functions that it needs of libm are written here; both are right to 1e-12 and called once for a
-** sample.
+** sample.c - which allocations are recorded where not all are: by bytes, without bias.
+**
+** Each byte that is asked for is the end of a distance with the same small chance, so that the
+** distances are exponential, and a block with such a byte is a sample. Of blocks of s bytes a share
+** of 1 - e^(-s / mean) are samples, and so each stands for the inverse of that many: big blocks for
+** one, small ones for mean / s. Sums of these are right on average, whatever the program does.
+**
+** The module depends on libc alone, so the two functions that it needs of libm are written here;
+** both are right to 1e-12 and called once for a sample.
 */
-#include "sample.h"
+#include "recorder.h"
 
 #include <string.h>
 

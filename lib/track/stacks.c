@@ -88,7 +88,7 @@ static bool is_known(lh_stacks *s, const raw_call *call, lh_stack_id *callers) {
 /* The Lua function that is the nearest caller; NULL: there is none, or the collector called. */
 static const raw_call *lua_caller(const lh_stacks *s, const raw_call *call) {
   for (call = call->previous; call; call = call->previous) {
-    if (raw_call_finalizes(s->lookup.layout, call)) return NULL;
+    if (raw_call_is(s->lookup.layout, call, RAW_CALL_FINALIZES)) return NULL;
     if (!(call->status & RAW_CALL_IS_C)) return call;
   }
   return NULL;
@@ -127,7 +127,7 @@ static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame
   lh_recent wanted = {.pc = frame.call->saved_pc - 1, .callers = callers};
   if (called.call->status & RAW_CALL_IS_C) {
     wanted.c_function = lh_frame_c_function(&s->lookup, called);
-  } else if (raw_call_is_hooked(s->lookup.layout, frame.call)) {
+  } else if (raw_call_is(s->lookup.layout, frame.call, RAW_CALL_HOOKED)) {
     wanted.c_function = &lh_hook_function;
   }
   return find_stack(s, frame, wanted);
@@ -163,7 +163,7 @@ static inline lh_stack_id find_callers(lh_stacks *s, lh_call_frame frame) {
 /* The C function that runs on top of the thread's innermost Lua function. */
 static const void *function_on_top(const lh_stacks *s, lh_call_frame frame) {
   const raw_call *top = RAW_FIELD(frame.thread, RAW_THREAD_CALL, const raw_call *);
-  if (raw_call_is_hooked(s->lookup.layout, top)) return &lh_hook_function;
+  if (raw_call_is(s->lookup.layout, top, RAW_CALL_HOOKED)) return &lh_hook_function;
   if (top == frame.call) return NULL;
   return lh_frame_c_function(&s->lookup, (lh_call_frame){frame.thread, top});
 }

@@ -2,8 +2,8 @@
 ** stacks.h - from where a thread stands to a number: the stacks of the recorder (track.h).
 **
 ** A number (lh_stack_id) stands for a site and the stack that called it, or, where callers are not
-** asked for, for the site alone. Who allocates asks with the thread that runs, its innermost frame
-** of a Lua function, and the instruction at which that stands (position.h).
+** asked for, for the site alone. The caller gives the thread that runs, its innermost frame of a
+** Lua function, and the instruction at which that stands (position.h).
 **
 **     frames of the thread                         its stack
 **       main chunk          at OP_CALL     -->     1 @app.lua:90
@@ -13,23 +13,18 @@
 **
 ** Of C functions in a row the innermost frame of Lua names the one on top, which allocates; frames
 ** below name the one that their own instruction called. A hook in C is "(hook)". A thread has its
-** own frames only: who resumed it is not among them, since a coroutine may be resumed by many.
-** A finalizer has no callers either: where the collector happened to run did not call it. A
-** function that is its own caller, by any number of others, is one entry: a site that is among
-** its own callers folds back to it.
+** own frames only, since a coroutine may be resumed by many; and a finalizer has no callers. A site
+** that is among its own callers folds back to it: recursion is one entry.
 **
 ** Cost: a line of memory for the callers and one for the stack where both were found lately, as
 ** nearly always, else some probes of hash tables; no matter how deep the thread is. The callers of
-** a frame stand still as long as it is active, so they are looked up once: bit 15 of its CallInfo's
-** callstatus is set, and the number of its callers is kept in a table by its address. Lua writes
-** the whole of callstatus when it uses a CallInfo again, before anything is allocated from there,
-** so a frame with the bit is the one that was looked up. The releases use bits 0 to 8 (5.4.0,
-** 5.4.1), 0 to 9 (5.4.2) and 0 to 13 (5.4.3 to 5.4.8), always by single masks; bits 14 and 15 are
-** free in all.
+** an active frame stand still, so they are looked up once: bit 15 of its CallInfo's callstatus is
+** set, and the number of its callers is kept in a table by its address. Lua writes the whole of
+** callstatus when it uses a CallInfo again, before anything is allocated from there. The releases
+** use bits 0 to 13 at most, always by single masks.
 **
 ** A key is the address of an instruction. So the recorder tells when a prototype is made and freed:
-** with it go its keys, and code that is loaded at the same address has its own lines. It is also
-** when it is made that a prototype is noted, as one to be searched for the names of functions.
+** with it go its keys, and code that is loaded at the same address has its own lines.
 **
 ** Out of memory or of numbers: the site is unattributed, and nothing else happens.
 */

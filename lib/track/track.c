@@ -22,7 +22,6 @@
 #include "pool.h"
 #include "profile.h"
 #include "running.h"
-#include "sample.h"
 #include "take/watch.h"
 
 /* {=== Profiles of states that nobody closes ======================================== */
@@ -44,10 +43,9 @@ static struct {
 /* Completes the profile where nobody asked for that, and reports what could not be written. */
 static void complete_profile(lh_recorder *r) {
   lh_error error;
-  if (lh_profile_end(r->profile, &error) < 0 && r->report) {
-    r->report(error.message, r->log ? r->log : "");
-  }
+  int rc = lh_profile_end(r->profile, &error);
   r->profile = NULL;
+  if (rc < 0 && r->report) r->report(error.message, r->log ? r->log : "");
 }
 
 static void on_exit_of_process(void) {
@@ -117,9 +115,18 @@ static bool is_in_front(const lh_recorder *r) {
 
 /* {=== Making one ==================================================================== */
 
-static void free_recorder(lh_recorder *r) {
+/* After the profile, which asks for calls. */
+static void free_parts(lh_recorder *r) {
+  lh_calls_free(r->calls);
   lh_running_free(r->running);
-  lh_position_free(r->position);
+  lh_free(r->position);
+  r->calls = NULL;
+  r->running = NULL;
+  r->position = NULL;
+}
+
+static void free_recorder(lh_recorder *r) {
+  free_parts(r);
   lh_stacks_free(r->stacks);
   lh_pool_free(r->pool);
   lh_blocks_free(r->blocks);
@@ -241,16 +248,6 @@ static void stop(lua_State *L, lh_recorder *r) {
   forget_at_exit(r);
 }
 
-/* After that, and after the profile, which asks for calls. */
-static void free_parts(lh_recorder *r) {
-  lh_calls_free(r->calls);
-  r->calls = NULL;
-  lh_running_free(r->running);
-  lh_position_free(r->position);
-  r->running = NULL;
-  r->position = NULL;
-}
-
 /* LH_EIO: of the profile. */
 static int stop_as_asked(lua_State *L, lh_recorder *r, lh_error *error) {
   stop(L, r);
@@ -307,8 +304,7 @@ static int begin_profile(lh_recorder *r, const lh_track_options *options, lh_err
 static bool keep_report(lh_recorder *r, const lh_track_options *options) {
   r->report = options->report;
   lh_free(r->log);
-  r->log = options->log ? lh_alloc(strlen(options->log) + 1, 1) : NULL;
-  if (r->log) strcpy(r->log, options->log);
+  r->log = options->log ? lh_copy_text(options->log) : NULL;
   return r->log || !options->log;
 }
 
@@ -399,12 +395,16 @@ void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
 const void *lh_recorder_begin_own(lua_State *L) {
   lh_recorder *r = lh_recorder_of(L);
   if (!r || !r->records) return NULL;
-  return lh_running_set_own(r->running, (const char *)L, NULL);
+  const char *before = r->running->thread;
+  r->running->own = r->running->thread = (const char *)L;
+  return before;
 }
 
 void lh_recorder_end_own(lua_State *L, const void *before) {
   lh_recorder *r = lh_recorder_of(L);
-  if (before && r && r->records) (void)lh_running_set_own(r->running, NULL, before);
+  if (!before || !r || !r->records) return;
+  r->running->own = NULL;
+  r->running->thread = before;
 }
 
 /* }=================================================================================== */

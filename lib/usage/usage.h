@@ -17,8 +17,8 @@
 #define LUAHEAP_USAGE_H
 
 #include "base.h"
-#include "luaheap_usage.h"
 #include "name/map.h"
+#include "usage/answers.h"
 
 /* Of a stack and type, or of several. Sampled: estimates, hence no integers. A block that is
 ** resized is made anew: it is `replaced` at the stack where it was, and `resized` at the one that

@@ -11,7 +11,7 @@
 ** interval, so that somebody who looks closer sees what matters there; all others are the last
 ** layer, so that each bin adds up to the byte.
 */
-#include "luaheap_view.h"
+#include "view/answers.h"
 
 #include <stdlib.h>
 #include <string.h>

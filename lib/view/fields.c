@@ -11,7 +11,7 @@
 ** number; where those are bytes of strings, and the same, by the strings. Pivots are chosen by
 ** chance, and no two rows are equal.
 */
-#include "luaheap_view.h"
+#include "view/answers.h"
 
 #include <string.h>
 

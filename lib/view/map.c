@@ -14,7 +14,7 @@
 ** first, 11 bits each, and only by those in which they differ: three or four passes in a program of
 ** today.
 */
-#include "luaheap_view.h"
+#include "view/answers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 #define LUAHEAP_TREE_H
 
 #include "analyses/analyses.h"
-#include "luaheap_view.h"
+#include "view/answers.h"
 
 /* A linked list, or tree, as one thing: a cluster (analyses/clusters.c). */
 typedef struct lh_linked {

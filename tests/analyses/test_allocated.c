@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "analyses/answers.h"
 #include "base.h"
 #include "luaheap.h"
 #include "name/allocated.h"

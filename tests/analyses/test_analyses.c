@@ -19,6 +19,7 @@
 #include <lualib.h>
 
 #include "analyses/analyses.h"
+#include "analyses/answers.h"
 #include "forged_file.h"
 #include "steps.h"
 

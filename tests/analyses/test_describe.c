@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "analyses/answers.h"
 #include "luaheap.h"
 #include "name/names.h"
 #include "steps.h"

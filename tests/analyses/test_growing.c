@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "analyses/answers.h"
+#include "graph/answers.h"
 #include "luaheap.h"
 #include "name/names.h"
 #include "steps.h"

@@ -16,6 +16,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "analyses/answers.h"
 #include "base.h"
 #include "luaheap.h"
 #include "steps.h"

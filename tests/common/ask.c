@@ -2,13 +2,17 @@
 ** ask.c - see ask.h.
 */
 #include "ask.h"
+#include "analyses/answers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/answers.h"
+#include "graph/answers.h"
 #include "read/snapshot.h"
 #include "read_all.h"
+#include "view/answers.h"
 
 static void drop_text(char *text) {
   if (text) claim(strlen(text) < SIZE_MAX); /* reads all of it */

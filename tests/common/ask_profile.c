@@ -7,6 +7,7 @@
 
 #include "ask.h"
 #include "luaheap_usage.h"
+#include "usage/answers.h"
 
 static bool is_type(uint8_t type) {
   return (type > LH_TYPE_ROOT && type < LH_TYPE_COUNT) || type == LH_EVENT_PART;

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyses/answers.h"
 #include "ask.h"
+#include "compare/answers.h"
 #include "forged_file.h"
+#include "graph/answers.h"
 #include "luaheap.h"
 #include "luaheap_report.h"
 #include "read/snapshot.h"

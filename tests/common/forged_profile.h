@@ -19,7 +19,7 @@
 
 #include "forged_file.h"
 #include "profile/format.h"
-#include "track/profile_out.h"
+#include "track/profile.h"
 
 enum { MOST_FORGED_SITES = 256 };
 

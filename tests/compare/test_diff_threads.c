@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "compare/answers.h"
 #include "graph/graph.h"
 #include "luaheap.h"
 #include "steps.h"

@@ -13,7 +13,9 @@
 #include <cmocka.h>
 #include <lauxlib.h>
 
+#include "compare/answers.h"
 #include "compare/compare.h"
+#include "graph/answers.h"
 #include "graph/graph.h"
 #include "steps.h"
 

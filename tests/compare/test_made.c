@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base.h"
+#include "compare/answers.h"
 #include "forged_file.h"
 #include "luaheap.h"
 #include "sites.h"

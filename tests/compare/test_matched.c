@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "compare/answers.h"
 #include "compare/compare.h"
 #include "forged_file.h"
 #include "luaheap.h"

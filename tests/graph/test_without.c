@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "graph/answers.h"
 #include "random_heap.h"
 #include "read/decode.h"
 

@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "analyses/answers.h"
 #include "ask.h"
+#include "compare/answers.h"
 #include "forged_file.h"
 #include "luaheap.h"
 #include "read/snapshot.h"

@@ -11,6 +11,7 @@
 
 #include "ask.h"
 #include "forged_file.h"
+#include "graph/answers.h"
 #include "read/snapshot.h"
 
 static lh_snapshot *open_named(const forge *f) {

@@ -13,8 +13,12 @@
 
 #include <cmocka.h>
 
+#include "analyses/answers.h"
+#include "compare/answers.h"
 #include "families.h"
+#include "graph/answers.h"
 #include "luaheap.h"
+#include "view/answers.h"
 #include "work.h"
 
 /* {=== The questions ================================================================= */

@@ -14,6 +14,7 @@
 #include "ask_profile.h"
 #include "families_profiles.h"
 #include "luaheap_usage.h"
+#include "usage/answers.h"
 #include "work.h"
 
 /* {=== The questions ================================================================= */

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "compare/answers.h"
 #include "forged_file.h"
 #include "luaheap_compare.h"
 

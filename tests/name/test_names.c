@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "compare/answers.h"
 #include "graph/graph.h"
 #include "luaheap.h"
 #include "read/snapshot.h"

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "compare/answers.h"
 #include "folder.h"
 #include "luaheap_compare.h"
 #include "own_mirror.h"

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base.h"
+#include "compare/answers.h"
 #include "forged_file.h"
 #include "luaheap.h"
 

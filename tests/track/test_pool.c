@@ -15,7 +15,7 @@
 #include "base.h"
 #include "track/blocks.h"
 #include "track/pool.h"
-#include "track/sample.h"
+#include "track/recorder.h"
 
 static uint64_t random_state;
 

@@ -55,7 +55,7 @@ static void open_stage(stage *s, const char *source) {
 }
 
 static void close_stage(stage *s) {
-  lh_position_free(s->position);
+  lh_free(s->position);
   lua_close(s->L);
 }
 

@@ -42,7 +42,7 @@ static lh_site_id site_of(const tracked *t, const raw_call *call, const raw_call
   const lh_layout *layout = &t->r.layout;
   const raw_call *c = above ? above : top;
   const void *function = NULL;
-  bool hooked = raw_call_is_hooked(layout, above ? call : top);
+  bool hooked = raw_call_is(layout, above ? call : top, RAW_CALL_HOOKED);
   if (c->status & RAW_CALL_IS_C) {
     function = lh_frame_c_function(lookup, (lh_call_frame){t->running, c});
     if (!above && hooked) function = &lh_hook_function;
@@ -67,7 +67,7 @@ static size_t walk_sites(const tracked *t, const raw_call *call, lh_site_id *sit
     }
     above = call;
     call = call->previous;
-    if (call && raw_call_finalizes(&t->r.layout, call)) break;
+    if (call && raw_call_is(&t->r.layout, call, RAW_CALL_FINALIZES)) break;
   }
   return n;
 }

@@ -13,6 +13,7 @@
 
 #include "base.h"
 #include "luaheap_usage.h"
+#include "usage/answers.h"
 
 /* {=== Profiles ====================================================================== */
 

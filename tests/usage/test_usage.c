@@ -12,6 +12,7 @@
 #include "forged_profile.h"
 #include "luaheap.h"
 #include "name/site_text.h"
+#include "usage/answers.h"
 #include "usage/usage.h"
 
 static const lh_profile_info facts = {.program = "lua5.4 app.lua",

@@ -13,6 +13,7 @@
 
 #include "forged_profile.h"
 #include "luaheap.h"
+#include "usage/answers.h"
 
 static unsigned long seed, only_seed;
 

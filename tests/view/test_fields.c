@@ -19,6 +19,7 @@
 #include "base.h"
 #include "forged_file.h"
 #include "luaheap.h"
+#include "view/answers.h"
 
 static const char program[] =
     "local weak = setmetatable({}, {__mode = 'k'})\n"

@@ -10,8 +10,10 @@
 #include <cmocka.h>
 #include <lauxlib.h>
 
+#include "compare/answers.h"
 #include "random_heap.h"
 #include "steps.h"
+#include "view/answers.h"
 
 static const char leaks[] =
     "bus, cache = bus or {}, cache or {}\n"

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "luaheap_view.h"
 #include "random_heap.h"
 #include "steps.h"
+#include "view/answers.h"
 
 /* {=== The oracle ===================================================================== */
 

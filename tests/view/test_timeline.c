@@ -11,9 +11,9 @@
 #include <lauxlib.h>
 
 #include "graph/graph.h"
-#include "luaheap_view.h"
 #include "random_heap.h"
 #include "steps.h"
+#include "view/answers.h"
 
 static const char random_step[] =
     "math.randomseed(SEED + (n or 0))\n"

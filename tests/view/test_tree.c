@@ -23,6 +23,7 @@
 #include "graph/graph.h"
 #include "luaheap.h"
 #include "random_heap.h"
+#include "view/answers.h"
 #include "view/tree.h"
 
 static unsigned long only_seed;

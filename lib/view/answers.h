@@ -1,34 +1,22 @@
 /*
-** luaheap_view.h - a snapshot as pictures show it: data to draw from, of any part of a heap, in as
-** many pieces as there is room for. What is left out of a picture is a piece of its own, so that
-** each adds up to the byte.
+** answers.h - a snapshot as pictures show it: data to draw from, of any part of a heap, in as many
+** pieces as there is room for. What is left out of a picture is a piece of its own, so that each
+** adds up to the byte.
 **
 ** All of it is asked again and again while somebody looks around, of heaps of forty million
-** objects: so what costs a pass over the heap is kept in the snapshot when it was first asked for,
-** and a piece of it is then found without one.
+** objects. So what costs a pass over the heap is kept in the snapshot, and the next piece is found
+** without one.
 */
-#ifndef LUAHEAP_PUBLIC_VIEW_H
-#define LUAHEAP_PUBLIC_VIEW_H
+#ifndef LUAHEAP_VIEW_ANSWERS_H
+#define LUAHEAP_VIEW_ANSWERS_H
 
 #include "luaheap_graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#pragma GCC visibility push(default)
-
-/* ==== 1. The timeline =============================================================== */
+/* ==== ages.c: the timeline ======================================================== */
 
 /* The bytes of a heap by when they were allocated. The axis, which is that of lh_position_of, is
 ** cut into bins of about as many objects each. In each of them layers lie one on another, the
 ** biggest first, and on top of them all that is in no layer of its own. */
-typedef enum lh_age_chart_by {
-  LH_AGES_OF_CLASSES,
-  LH_AGES_OF_TYPES,
-  LH_AGES_OF_PLACES /* objects of one type with one folded path; of garbage there is none */
-} lh_age_chart_by;
-
 enum { LH_MOST_BINS = 1000, LH_MOST_LAYERS = 100 };
 
 typedef struct lh_age_chart_query {
@@ -45,7 +33,7 @@ typedef struct lh_layer {
   const char *path;     /* of a place; else NULL. Owned by the snapshot */
   uint64_t n_others;    /* of all others: how many classes, types or places that are */
   lh_count all;
-  lh_count *bins; /* of each */
+  lh_count *bins;
 } lh_layer;
 
 typedef struct lh_age_chart {
@@ -60,10 +48,9 @@ typedef struct lh_age_chart {
   lh_count *layer_bins;   /* private: of all layers */
 } lh_age_chart;
 
-/* Cuts an interval into bins. Without luaheap's own objects. Needs lh_classify. LH_EMEMORY. Freed
-** by lh_age_chart_free. The first chart of each kind takes a pass over the heap, and that of places
-** as long as folding all paths; some MB at most (and 2 bytes an object for places) are kept. Any
-** other is O(bins * objects / 4,096). */
+/* Without luaheap's own objects. Needs lh_classify. LH_EMEMORY. The first chart of each kind takes
+** a pass over the heap, and that of places as long as folding all paths; some MB at most (and 2
+** bytes an object for places) are kept. Any other is O(bins * objects / 4,096). */
 int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh_age_chart *out,
                       lh_error *error);
 void lh_age_chart_free(lh_age_chart *ages);
@@ -73,17 +60,7 @@ int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out
 
 const char *lh_age_chart_by_name(lh_age_chart_by by); /* "class", "type", "place" */
 
-/* ==== 2. Trees: what retains what, by object, class, place or module ================ */
-
-/* Trees in which each reachable byte has one place: that of dominators, as it is, or with objects
-** in groups that are the same to people. Any part of one can be asked for, by the key of its
-** top. */
-typedef enum lh_tree_by {
-  LH_TREE_OF_OBJECTS,
-  LH_TREE_OF_CLASSES, /* of what the objects of a group dominate, those of a class are a group */
-  LH_TREE_OF_PLACES,  /* the same of those of a type with one folded path */
-  LH_TREE_OF_MODULES  /* of objects, with modules and globals on top (lh_find_modules) */
-} lh_tree_by;
+/* ==== tree*.c: what retains what ================================================== */
 
 typedef enum lh_tile_kind {
   LH_TILE_OBJECT,
@@ -102,8 +79,8 @@ enum { LH_TILE_KEY_BYTES = 20 };
 typedef struct lh_tile {
   lh_tile_kind kind;
   uint32_t depth;              /* 0: what was asked for */
-  char key[LH_TILE_KEY_BYTES]; /* to ask for it, the same in any process: "root", an address, a
-                                  fingerprint; "" of OWN, REST and SHARED */
+  char key[LH_TILE_KEY_BYTES]; /* the same in any process: "root", an address, a fingerprint; "" of
+                                  OWN, REST and SHARED */
   lh_id id;                    /* LH_NO_OBJECT: none */
   uint32_t class_index;        /* UINT32_MAX: none, or several */
   const char *path;            /* of a place, folded; of a module its name; else NULL */
@@ -140,10 +117,9 @@ typedef struct lh_tiles {
   uint64_t n_positions;  /* of the axis of time */
 } lh_tiles;
 
-/* The tiles of a picture. LH_ENOTFOUND: there is no such key; LH_EARGUMENT: it is none. Needs
-** lh_classify. Freed by lh_tiles_free; paths are the snapshot's. What takes a pass over the heap is
-** kept in the snapshot: at most 24 bytes an object in all, and 8 for each of `interval` and
-** `first`. After that O(children of the objects shown). */
+/* LH_ENOTFOUND: there is no such key; LH_EARGUMENT: it is none. Needs lh_classify. Paths are the
+** snapshot's. What takes a pass over the heap is kept: at most 24 bytes an object in all, and 8 for
+** each of `interval` and `first`. After that O(children of the objects shown). */
 int lh_find_tiles(lh_snapshot *snapshot, const lh_tiles_query *query, lh_tiles *out,
                   lh_error *error);
 void lh_tiles_free(lh_tiles *tiles);
@@ -154,14 +130,13 @@ char *lh_tile_steps(const lh_snapshot *snapshot, const lh_tile *tile);
 const char *lh_tile_kind_name(lh_tile_kind kind); /* "object", "group", ... */
 const char *lh_tree_by_name(lh_tree_by by);       /* "object", "class", "place", "module" */
 
-/* ==== 3. The map of addresses ======================================================= */
+/* ==== map.c: addresses ============================================================ */
 
 /* Where objects lie. What is known of an object's memory is the block at its address: of a string,
 ** a function, an upvalue, a userdata that is all of it. The arrays of a table, the code of a
 ** prototype and the stack of a thread are blocks of their own, at addresses that no snapshot has,
-** so they are on no map; nor are marks that were put in from outside, which are in no memory of the
-** program. Where blocks overlap, as in a file that lies, the one that begins last has what both
-** claim. So no byte is counted twice. */
+** so they are on no map; nor are marks that were put in from outside. Where blocks overlap, as in a
+** file that lies, the one that begins last has what both claim. So no byte is counted twice. */
 typedef struct lh_mapped {
   uint64_t objects, shallow_bytes;
   uint64_t bytes; /* of these, on the map */
@@ -186,8 +161,8 @@ typedef struct lh_map_query {
   uint32_t most_cells;           /* at least 1 */
   size_t most_objects;           /* to be listed */
   lh_snapshot *const *snapshots; /* the maps of all of them, asked for the same addresses, have the
-                                    same cells: one lies over the other. Those of other states are
-                                    passed over, and they need not be analysed */
+                                    same cells. Those of other states are passed over, and they need
+                                    not be analysed */
   size_t n_snapshots;
   bool has_interval;
   lh_interval interval;
@@ -208,9 +183,8 @@ typedef struct lh_memory_map {
   uint64_t in_cells; /* of so many */
 } lh_memory_map;
 
-/* Fails with LH_EARGUMENT, LH_EMEMORY. Freed by lh_memory_map_free. The first time it sorts the
-** objects, O(n), and keeps 6 bytes for each; so for each interval in turn. From then on it takes
-** O(cells log n). */
+/* LH_EARGUMENT, LH_EMEMORY. The first time it sorts the objects, O(n), and keeps 6 bytes for each;
+** so for each interval in turn. From then on it takes O(cells log n). */
 int lh_find_memory_map(lh_snapshot *snapshot, const lh_map_query *query, lh_memory_map *out,
                        lh_error *error);
 void lh_memory_map_free(lh_memory_map *map);
@@ -218,15 +192,14 @@ void lh_memory_map_free(lh_memory_map *map);
 /* Of the object's memory, so many bytes at its address are known; then others may begin. */
 uint64_t lh_mapped_bytes(const lh_snapshot *snapshot, lh_id id);
 
-/* ==== 4. One object, page by page =================================================== */
+/* ==== fields.c: one object, page by page ========================================== */
 
 /* What an object has in it, references and others: an entry of a table, a variable of a function or
 ** of a frame, a user value, a constant, a metatable. What a function shares as an upvalue is told
 ** in place of the upvalue. */
 typedef struct lh_object_field {
   uint64_t number; /* in the order of the record, from 0 on */
-  lh_edge edge;    /* how it is called (lh_edge_text). Its target is LH_NO_OBJECT where the value is
-                      no object */
+  lh_edge edge;    /* its target is LH_NO_OBJECT where the value is no object */
   lh_value value;
   lh_id upvalue; /* that the value is in; LH_NO_OBJECT: none */
 } lh_object_field;
@@ -243,9 +216,8 @@ typedef struct lh_field_query {
   size_t from, limit; /* so many (0: all) from number `from` of the order on */
   lh_field_order order;
   bool is_descending;
-  const char
-      *filter; /* a text that is in what calls the field or in its value, whatever the case of
-                         its letters; NULL: all fields */
+  const char *filter; /* a text in the name or the value of a field, whatever the case of its
+                         letters; NULL: all fields */
 } lh_field_query;
 
 typedef struct lh_object_fields {
@@ -254,8 +226,8 @@ typedef struct lh_object_fields {
   uint64_t total, matching; /* fields of the object, and those that the filter leaves */
 } lh_object_fields;
 
-/* A page of the fields of an object, or of LH_ROOT. Needs lh_classify. Freed by
-** lh_object_fields_free. LH_ELIMIT: there are 2^32 of them, and they are to be in an order.
+/* A page of the fields of an object, or of LH_ROOT. Needs lh_classify. LH_ELIMIT: there are 2^32 of
+** them, and they are to be in an order.
 **
 ** As they are O(fields in front of the page) the first time, some 20 ns each, and then O(1) a row.
 ** In an order, or with a filter, O(fields) for the first page, some 0.5 us each, and then for each
@@ -264,11 +236,5 @@ typedef struct lh_object_fields {
 int lh_find_object_fields(lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
                           lh_object_fields *out, lh_error *error);
 void lh_object_fields_free(lh_object_fields *fields);
-
-#pragma GCC visibility pop
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
