@@ -227,3 +227,7 @@ void lh_free(void *result) {
   (void)count_bytes(block_bytes(result), NULL);
   free(result);
 }
+
+void lh_free_all(void *const *blocks, size_t n) {
+  for (size_t i = 0; i < n; i++) lh_free(blocks[i]);
+}

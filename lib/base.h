@@ -28,7 +28,12 @@ void *lh_alloc(size_t n, size_t size);
 void *lh_alloc_zeroed(size_t n, size_t size);
 void *lh_realloc(void *block, size_t n, size_t size);
 
-/* The same from the system, in whole pages, cleared, and given back to it at once: libc's malloc
+/* lh_free of each of several. */
+void lh_free_all(void *const *blocks, size_t n);
+#define LH_FREE_ALL(...) \
+  lh_free_all((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+
+/* Blocks from the system, in whole pages, cleared, and given back to it at once: libc's malloc
 ** puts all free chunks of the host together before it looks for room for a big block, which takes
 ** as long as there are many. */
 void *lh_alloc_pages(size_t bytes);

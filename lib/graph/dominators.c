@@ -306,10 +306,7 @@ static bool find_those_of_leaves(flowgraph *flow, lh_id *idom) {
     ok = index_blocks(&tree);
   }
   if (ok) tell_vertices(flow, &tree, ranges, idom);
-  lh_free(tree.above);
-  lh_free(tree.vertex);
-  lh_free(tree.least[0]);
-  lh_free(ranges);
+  LH_FREE_ALL(tree.above, tree.vertex, tree.least[0], ranges);
   return ok;
 }
 
@@ -336,9 +333,7 @@ bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint3
   flow.vertex = NULL;
   ok = true;
 out:
-  lh_free(flow.vertex);
-  lh_free(flow.state);
-  lh_free(flow.higher);
+  LH_FREE_ALL(flow.vertex, flow.state, flow.higher);
   return ok;
 }
 

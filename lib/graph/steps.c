@@ -34,8 +34,7 @@ bool lh_steps_new(lh_steps **out) {
 }
 
 static void drop_index(lh_steps *steps) {
-  lh_free(steps->sources);
-  lh_free(steps->saved);
+  LH_FREE_ALL(steps->sources, steps->saved);
   *steps = (lh_steps){.tried = true};
 }
 
@@ -281,9 +280,7 @@ int lh_shortest_paths(lh_snapshot *snapshot, lh_id id, size_t k, lh_path **paths
   if (code == LH_OK && !trace_all(snapshot, &search, paths)) code = LH_EMEMORY;
   if (code == LH_OK) *n_paths = search.n_found;
 out:
-  lh_free(distance);
-  lh_free(parent);
-  lh_free(found);
+  LH_FREE_ALL(distance, parent, found);
   return code == LH_EMEMORY ? lh_fail_memory(error, "searching paths") : code;
 }
 

@@ -244,10 +244,9 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
 }
 
 void lh_free_unions(lh_unions *u) {
-  void *owned[] = {u->lower,        u->upper,  u->joints, u->first_member, u->member,
-                   u->first_source, u->source, u->stamp,  u->candidate};
   lh_free_tree(&u->paths);
-  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
+  LH_FREE_ALL(u->lower, u->upper, u->joints, u->first_member, u->member, u->first_source, u->source,
+              u->stamp, u->candidate);
 }
 
 /* }=================================================================================== */

@@ -9,7 +9,6 @@
 */
 #include "graph.h"
 #include "read/decode.h"
-#include "read/left_out.h"
 
 #include <string.h>
 
@@ -141,10 +140,6 @@ int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_
     code = answer_question(&q, &cuts[i], 1, id, &alone[i], NULL, error);
   if (code == LH_OK) code = answer_question(&q, cuts, n_cuts, id, together, only_together, error);
   straighten(&q, &q.of_ephemerons);
-  lh_free(q.of_ephemerons.list);
-  lh_free(q.of_cut.list);
-  lh_free(q.ephemerons);
-  lh_free(q.seen);
-  lh_free(q.freed_alone);
+  LH_FREE_ALL(q.of_ephemerons.list, q.of_cut.list, q.ephemerons, q.seen, q.freed_alone);
   return code;
 }

@@ -362,33 +362,17 @@ static void assign(lh_namer *namer) {
 /* }=================================================================================== */
 
 static void namer_free(lh_namer *namer) {
-  lh_free(namer->flags);
-  lh_free(namer->candidates);
-  lh_free(namer->metas);
-  lh_map_free(&namer->candidate_of);
-  lh_map_free(&namer->meta_of);
-  lh_map_free(&namer->sources);
-  lh_map_free(&namer->given);
-  lh_free(namer->module_names);
-  lh_map_free(&namer->nested);
-  lh_map_free(&namer->around);
+  LH_FREE_ALL(namer->flags, namer->candidates, namer->metas, namer->module_names);
   lh_strings_free(&namer->key_sets);
-  lh_map_free(&namer->shapes);
-  lh_map_free(&namer->closures);
-  lh_map_free(&namer->threads);
+  LH_FREE_MAPS(&namer->candidate_of, &namer->meta_of, &namer->sources, &namer->given,
+               &namer->nested, &namer->around, &namer->shapes, &namer->closures, &namer->threads);
 }
 
 static void free_classes(lh_classes *classes) {
   if (!classes) return;
-  lh_free(classes->list);
-  lh_free(classes->of);
-  lh_free(classes->inside);
-  lh_map_free(&classes->by_identity);
-  lh_map_free(&classes->functions);
-  lh_map_free(&classes->c_functions);
-  lh_map_free(&classes->named);
-  lh_map_free(&classes->modules);
-  lh_map_free(&classes->varying);
+  LH_FREE_ALL(classes->list, classes->of, classes->inside);
+  LH_FREE_MAPS(&classes->by_identity, &classes->functions, &classes->c_functions, &classes->named,
+               &classes->modules, &classes->varying);
   lh_free_naming(&classes->naming);
   lh_drop_folds(classes);
   if (classes->places) classes->free_places(classes->places);

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "left_out.h"
 #include "scan.h"
 
 /* {=== labelled edges ================================================================ */
