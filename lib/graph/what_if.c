@@ -12,14 +12,9 @@
 
 #include <string.h>
 
-/* An edge of the graph that leads back to its source for a while. */
-typedef struct bent {
-  uint32_t at;
-  lh_id target;
-} bent;
-
+/* Edges of the graph that lead back to their sources for a while. */
 typedef struct bent_list {
-  bent *list;
+  lh_aside *list;
   size_t n, capacity;
 } bent_list;
 
@@ -34,14 +29,14 @@ typedef struct question {
 
 static bool bend(question *q, bent_list *bents, uint32_t at, lh_id source) {
   if (!lh_grow(&bents->list, bents->n, &bents->capacity, sizeof *bents->list)) return false;
-  bents->list[bents->n++] = (bent){at, q->snapshot->edge[at]};
+  bents->list[bents->n++] = (lh_aside){at, q->snapshot->edge[at]};
   q->snapshot->edge[at] = source;
   return true;
 }
 
 static void straighten(question *q, bent_list *bents) {
   for (size_t i = 0; i < bents->n; i++)
-    q->snapshot->edge[bents->list[i].at] = bents->list[i].target;
+    q->snapshot->edge[bents->list[i].edge] = bents->list[i].target;
   bents->n = 0;
 }
 

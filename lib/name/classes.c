@@ -141,10 +141,7 @@ static void find_modules(lh_namer *namer) {
     }
     lh_text_id name = lh_namer_text(namer, &text);
     uint32_t *known = lh_map_at(&classes->modules, edge.target);
-    if (!known || namer->failed) {
-      namer->failed = true;
-      return;
-    }
+    if (lh_namer_fails(namer, !known || namer->failed)) return;
     namer->flags[edge.target] |= LH_MODULE;
     namer->snapshot->kind[edge.target] |= LH_KIND_PLUMBING;
     const char *chars = lh_namer_chars(namer, name);
@@ -242,10 +239,7 @@ static uint32_t class_of_module(lh_namer *namer, lh_text_id module) {
   lh_text_id name = lh_namer_text(namer, &text), kind = lh_namer_string(namer, "module", 6);
   if (namer->failed) return LH_NO_NUMBER;
   uint32_t made = lh_class_intern(namer->classes, name, kind, LH_TYPE_TABLE, true);
-  if (made == LH_NO_NUMBER)
-    namer->failed = true;
-  else
-    namer->classes->list[made].is_module = true;
+  if (!lh_namer_fails(namer, made == LH_NO_NUMBER)) namer->classes->list[made].is_module = true;
   return made;
 }
 
@@ -352,9 +346,7 @@ static void assign(lh_namer *namer) {
     uint32_t class_index = is_string ? of_strings : class_of_object(namer, id);
     of[id] = class_index;
     lh_class_entry *class = class_index != LH_NO_NUMBER ? &namer->classes->list[class_index] : NULL;
-    if (!class)
-      namer->failed = true;
-    else if (!namer->for_places && class->plain == LH_NO_NUMBER)
+    if (!lh_namer_fails(namer, !class) && !namer->for_places && class->plain == LH_NO_NUMBER)
       count_in(snapshot, &class->visible, id);
   }
 }
