@@ -7,34 +7,49 @@
 
 #include "heapdiff/heapdiff.h"
 
-enum {
-  KEY_SORT = CLI_FIRST_KEY,
-  KEY_SINCE,
-  KEY_UNTIL,
-  KEY_FACTOR,
-  KEY_BEFORE,
-  KEY_AFTER,
-  KEY_KNOWN,
-  KEY_FINGERPRINTS,
-  KEY_FAIL_OVER,
-  KEY_FAIL_OBJECTS,
-  KEY_QUESTION /* from here on they are the questions of the library */
-};
+/* The argument of --before or --after, and a second one if there is: not an option. */
+static void take_files(cli *c, request *r, const cli_option *option) {
+  bool is_after = strcmp(option->name, "after") == 0;
+  const char **files = r->halves[is_after];
+  size_t *n = is_after ? &r->n_after : &r->n_before;
+  const char *next = cli_next_operand(c);
+  files[0] = optarg;
+  files[1] = next;
+  *n = next != NULL ? 2 : 1;
+}
+
+static void take_question(cli *c, request *r, const cli_option *option) {
+  const lh_question *chosen = lh_questions[option->number];
+  (void)c;
+  r->is_asked_twice |= r->question != NULL && r->question != chosen;
+  r->question = chosen;
+}
+
+static void take_known(cli *c, request *r, const cli_option *option) {
+  (void)option;
+  known_read(c, &r->known, optarg);
+}
 
 static const cli_option options[] = {
-    {'n', "top", "N", "rows in each table (default 20; 0: all)"},
-    {KEY_SORT, "sort", "ORDER=retained|shallow|count",
-     "groups by retained (default), shallow or count"},
-    {KEY_SINCE, "since", "MARK", "what was allocated after this mark of the snapshot"},
-    {KEY_UNTIL, "until", "MARK", "with --since: and before this one"},
-    {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"},
-    CLI_QUESTIONS(KEY_QUESTION),
-    {KEY_BEFORE, "before", "A [B]", "with --after: one or two snapshots before a change"},
-    {KEY_AFTER, "after", "A [B]", "and as many after it: is it fixed?"},
-    {KEY_FINGERPRINTS, "fingerprints", NULL, "show what --known takes, for each group"},
-    {KEY_KNOWN, "known", "FILE", "leave out what has a fingerprint listed in FILE, one a line"},
-    {KEY_FAIL_OVER, "fail-over", "SIZE", "exit with 1 if more is retained: 512, 100KB, 2MB"},
-    {KEY_FAIL_OBJECTS, "fail-objects", "N", "exit with 1 if more new objects stay"},
+    CLI_TOP_OPTION("rows in each table (default 20; 0: all)"),
+    {0, "sort", "ORDER=retained|shallow|count", "groups by retained (default), shallow or count",
+     CLI_WORD(asked.sort)},
+    {0, "since", "MARK", "what was allocated after this mark of the snapshot",
+     CLI_TEXT(asked.since)},
+    {0, "until", "MARK", "with --since: and before this one", CLI_TEXT(asked.until)},
+    {0, "factor", "N", "flag groups whose object count is a multiple of N",
+     CLI_NUMBER(asked.factor), .least = 2},
+    CLI_QUESTIONS(take_question),
+    {0, "before", "A [B]", "with --after: one or two snapshots before a change",
+     CLI_TAKEN(take_files)},
+    {0, "after", "A [B]", "and as many after it: is it fixed?", CLI_TAKEN(take_files)},
+    {0, "fingerprints", NULL, "show what --known takes, for each group",
+     CLI_FLAG(asked.fingerprints)},
+    {0, "known", "FILE", "leave out what has a fingerprint listed in FILE, one a line",
+     CLI_TAKEN(take_known)},
+    {0, "fail-over", "SIZE", "exit with 1 if more is retained: 512, 100KB, 2MB",
+     CLI_SIZE(fail_over_bytes)},
+    {0, "fail-objects", "N", "exit with 1 if more new objects stay", CLI_NUMBER(fail_objects)},
     CLI_COMMON_OPTIONS};
 
 static const char *const removed[] = {
@@ -50,58 +65,16 @@ static const cli_tool tool = {
      "[options] --owners A ... B who owns the growth",
      "[options] --before A [B] --after A [B]    is it fixed?"},
     options,
-    sizeof options / sizeof *options,
     "Example: heapdiff --factor 100 a b c     the suspicious work ran 100 times\n"
     "Exit status: 0 done, 1 more stays than --fail-over or --fail-objects allows,\n"
     "2 wrong usage or failure.\n"};
 
-/* The argument of --before or --after, and a second one if there is: not an option. */
-static size_t take_files(const char *files[2], int argc, char **argv) {
-  files[0] = optarg;
-  if (optind >= argc || argv[optind][0] == '-') return 1;
-  files[1] = argv[optind++];
-  return 2;
-}
-
-static void choose_question(request *r, const lh_question *chosen) {
-  r->is_asked_twice |= r->question != NULL && r->question != chosen;
-  r->question = chosen;
-}
-
-static void parse_options(cli *c, request *r, int argc, char **argv) {
-  int key;
-  while ((key = cli_next_option(c, argc, argv)) != -1) {
-    switch (key) {
-      case 'n': cli_take_top(c, &r->asked); break;
-      case KEY_SORT:
-        r->asked.sort = (lh_sort)cli_word_argument(c, KEY_SORT);
-        r->sorted = true;
-        break;
-      case KEY_SINCE: r->asked.since = optarg; break;
-      case KEY_UNTIL: r->asked.until = optarg; break;
-      case KEY_FACTOR:
-        r->asked.factor = cli_number_argument(c, "--factor");
-        if (r->asked.factor < 2) cli_usage_error(c, "--factor needs a number of at least 2");
-        break;
-      case KEY_FAIL_OVER:
-        r->fail_over_bytes = cli_size_argument(c, "--fail-over");
-        r->has_fail_over = true;
-        break;
-      case KEY_FAIL_OBJECTS:
-        r->fail_objects = cli_number_argument(c, "--fail-objects");
-        r->has_fail_objects = true;
-        break;
-      case KEY_KNOWN: known_read(c, &r->known, optarg); break;
-      case KEY_FINGERPRINTS: r->asked.fingerprints = true; break;
-      case KEY_BEFORE: r->n_before = take_files(r->halves[0], argc, argv); break;
-      case KEY_AFTER: r->n_after = take_files(r->halves[1], argc, argv); break;
-      default: choose_question(r, lh_questions[key - KEY_QUESTION]); break;
-    }
-  }
-}
-
 static bool asks_for(const request *r, const char *question) {
   return r->question != NULL && strcmp(r->question->name, question) == 0;
+}
+
+static bool is_sorted(const cli *c) {
+  return cli_is_given(c, "sort");
 }
 
 static bool is_ladder(const request *r) {
@@ -118,21 +91,21 @@ static void check(cli *c, const request *r) {
     cli_usage_error(c, "one snapshot alone needs --since MARK");
   if (r->n_files == 0) cli_usage_error(c, "it takes the names of snapshots");
   bool owners = r->is_asked_twice || asks_for(r, "owners");
-  if (owners && (r->n_files < 2 || r->is_asked_twice || r->asked.factor != 0 || r->sorted ||
+  if (owners && (r->n_files < 2 || r->is_asked_twice || r->asked.factor != 0 || is_sorted(c) ||
                  r->asked.fingerprints || r->known.name != NULL))
     cli_usage_error(c,
                     "--owners takes two snapshots or more, and no --ladder, --factor,"
                     " --sort, --fingerprints or --known");
-  if (is_ladder(r) && (r->asked.factor != 0 || r->sorted))
+  if (is_ladder(r) && (r->asked.factor != 0 || is_sorted(c)))
     cli_usage_error(c, "%s does not go with a ladder of snapshots",
-                    r->sorted ? "--sort" : "--factor");
+                    is_sorted(c) ? "--sort" : "--factor");
 }
 
 static void check_halves(cli *c, const request *r) {
   if (r->n_before != r->n_after)
     cli_usage_error(c, "it needs as many snapshots --after as --before: one or two of each");
   if (r->n_files > 0 || r->asked.since != NULL || r->asked.until != NULL || r->question != NULL ||
-      r->asked.factor != 0 || r->sorted)
+      r->asked.factor != 0 || is_sorted(c))
     cli_usage_error(c,
                     "--before A [B] --after A [B] takes no other snapshots, and no --since,"
                     " --ladder, --factor or --sort");
@@ -140,7 +113,7 @@ static void check_halves(cli *c, const request *r) {
 
 static void parse(cli *c, request *r, int argc, char **argv) {
   *r = (request){.asked.limit = 20};
-  parse_options(c, r, argc, argv);
+  cli_parse(c, r, argc, argv);
   r->n_files = (size_t)(argc - optind);
   r->files = cli_must(calloc(r->n_files + 4, sizeof *r->files));
   for (size_t i = 0; i < r->n_files; i++) r->files[i] = argv[optind + (int)i];

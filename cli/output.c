@@ -116,7 +116,7 @@ void cli_check(cli *c, int code, const char *file, const lh_error *error) {
   exit(CLI_FAILURE);
 }
 
-const char *cli_style_on(const cli *c, cli_style style) {
+const char *cli_style_on(const cli *c, lh_style style) {
   static const char *const sequences[] = {"", "\033[1m", "\033[2m", "\033[1;31m"};
   return c->color ? sequences[style] : "";
 }

@@ -124,7 +124,7 @@ check_sources() {
   looks='(strn(case)?cmp|strcasecmp|str(str|r?chr|c?spn|pbrk|casestr)|memmem) *\('
   deciding='name/(fold[a-z_]*|held_by|place[a-z_]*|own|steps|merged[a-z_]*|path_text)'
   deciding="lib/($deciding|(compare|analyses|usage|view|report)/[a-z_]+)\.[ch]"
-  requests='compare/diff|analyses/describe|view/(fields|tree_tile)'
+  requests='compare/diff|analyses/describe|view/(fields|tree)'
   requests="$requests|report/(epochs|fields|report|site_objects|tell)"
   words='compare/known_classes|usage/(advice|keys)|report/(growing|things)'
   rule "places decide what belongs together" \

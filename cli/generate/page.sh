@@ -6,7 +6,7 @@
 #
 # FOLDER/page.html names the others, each on a line of its own; D3 is what it calls d3.min.js. The
 # policy allows each script and each style by its hash, so that nothing else runs, whatever stands
-# in a heap; and no text becomes markup but where the policy named picture lets it (page/paths.js).
+# in a heap; and no text becomes markup but where the policy named picture lets it (page/object.js).
 # It is told to the browser by the server, or at the line <!-- policy --> of a report.
 set -eu
 folder=$1
@@ -30,12 +30,20 @@ refuse() {
   fi
 }
 
-# Each file is put in as it is, with nothing around it, since it is hashed to the byte.
+# A file, with nothing around it, since it is hashed to the byte.
 put() { # tag, file
   refuse "$2"
   printf '<%s>' "$1"
   cat "$2"
   printf '</%s>\n' "$1"
+}
+
+# Each of our scripts has a scope of its own; what others may use it puts into heapview.
+scope() { # file
+  echo '(function (heapview) {'
+  echo '"use strict";'
+  cat "$1"
+  echo '})(window.heapview = window.heapview || {});'
 }
 
 part="head"
@@ -52,8 +60,10 @@ while IFS= read -r line; do
       styles="$styles $(hash_of "$folder/${name%%\"*}")" ;;
     '<script src="'*)
       name=${line#*src=\"}
-      file=$folder/${name%%\"*}
-      [ "$name" != "${name#d3.min.js}" ] && file=$d3
+      case $name in
+        d3.min.js*) file=$d3 ;;
+        *) file=$made/own && scope "$folder/${name%%\"*}" >"$file" ;;
+      esac
       put script "$file" >>"$made/$part"
       scripts="$scripts $(hash_of "$file")" ;;
     *) printf '%s\n' "$line" >>"$made/$part" ;;

@@ -85,8 +85,9 @@ void known_renewed(cli *c, const lh_known *k) {
 int gate(cli *c, const request *r, const lh_report *report) {
   lh_excess e;
   report->question->excess(report, &e);
-  bool too_many_bytes = r->has_fail_over && e.bytes + e.grown_bytes > r->fail_over_bytes;
-  bool too_many_objects = r->has_fail_objects && e.objects > r->fail_objects;
+  bool too_many_bytes =
+      cli_is_given(c, "fail-over") && e.bytes + e.grown_bytes > r->fail_over_bytes;
+  bool too_many_objects = cli_is_given(c, "fail-objects") && e.objects > r->fail_objects;
   lh_number bytes = lh_size_text(e.bytes, c->exact_bytes),
             grown = lh_size_text(e.grown_bytes, c->exact_bytes),
             limit = lh_size_text(r->fail_over_bytes, c->exact_bytes);

@@ -14,7 +14,6 @@ typedef struct request {
   const char *halves[2][2]; /* --before and --after: one or two files each */
   size_t n_before, n_after;
   lh_request asked;
-  bool sorted, has_fail_over, has_fail_objects;
   const lh_question *question; /* what an option asks for; NULL: none does */
   bool is_asked_twice;         /* for two questions */
   uint64_t fail_over_bytes, fail_objects;

@@ -319,6 +319,10 @@ bool lh_bound_sets(lh_unions *unions, lh_snapshot *snapshot, const uint32_t *set
 bool lh_exact_union(lh_unions *unions, uint32_t set);
 void lh_free_unions(lh_unions *unions);
 
+/* The bytes that go with each set, in a field of rows of `stride` bytes. False: out of memory. */
+bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets,
+                         uint64_t *retained, size_t stride);
+
 /* }=================================================================================== */
 
 /* {=== verdict.c ===================================================================== */

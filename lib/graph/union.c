@@ -243,6 +243,18 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
   return true;
 }
 
+bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets,
+                         uint64_t *retained, size_t stride) {
+  lh_unions u;
+  bool ok = lh_bound_sets(&u, snapshot, set_of, n_sets);
+  for (uint32_t set = 0; ok && set < n_sets; set++) {
+    ok = lh_exact_union(&u, set);
+    *(uint64_t *)((char *)retained + set * stride) = u.upper[set];
+  }
+  lh_free_unions(&u);
+  return ok;
+}
+
 void lh_free_unions(lh_unions *u) {
   lh_free_tree(&u->paths);
   LH_FREE_ALL(u->lower, u->upper, u->joints, u->first_member, u->member, u->first_source, u->source,

@@ -44,8 +44,20 @@ void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cel
   cell->is_absent = ((const lh_allocated *)cell->as.rows.list)->stack == 0;
 }
 
-const char *lh_no_site_name(const lh_snapshot *snapshot) {
-  return lh_snapshot_tracking(snapshot)->sample_bytes > 0 ? "not sampled" : "before tracking began";
+void lh_cell_site(lh_report *report, lh_site_id id, lh_cell *cell) {
+  const lh_site *site = id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
+  cell->as.text = site ? lh_keep_text(report, lh_site_text(site)) : NULL;
+}
+
+void lh_cell_site_or_why(lh_report *report, lh_site_id id, lh_cell *cell) {
+  bool is_sampled = lh_snapshot_tracking(report->snapshot)->sample_bytes > 0;
+  lh_cell_site(report, id, cell);
+  if (id == 0) cell->as.text = is_sampled ? "not sampled" : "before tracking began";
+}
+
+void lh_cell_maker(lh_report *report, lh_site_id id, lh_cell *cell) {
+  const lh_site *site = id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
+  cell->as.text = site ? lh_maker_name(site->maker) : NULL;
 }
 
 /* All that a site makes may be more than what the row is about. */

@@ -95,35 +95,16 @@ static const lh_table referrer = LH_TABLE_WITH(
     LH_FLAG("weak", weak, "keeps nothing alive"));
 #undef ROW
 
-static const lh_site *site_of(const lh_report *report, const void *row) {
-  lh_site_id id = ((const lh_class_site *)row)->site;
-  return id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
-}
-
-static void site_text(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = site_of(report, row);
-  cell->as.text = site ? lh_keep_text(report, lh_site_text(site)) : NULL;
-}
-
-static void site_maker(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = site_of(report, row);
-  cell->as.text = site ? lh_maker_name(site->maker) : NULL;
-}
-
-static void site_told(lh_report *report, const void *row, lh_cell *cell) {
-  site_text(report, row, cell);
-  if (!site_of(report, row)) cell->as.text = lh_no_site_name(report->snapshot);
-}
-
 #define ROW lh_class_site
 static const lh_table site = LH_TABLE_OF(
     "heap.class_site", "site", "sites", LH_COUNT("objects", "instances", objects, "how many"),
     LH_SHARE("share", objects, .compute = of_instances),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of these"),
-    LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, site_maker,
-                "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
-    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_text, "null where it is not known", LH_OPTIONAL),
-    LH_COMPUTED(NULL, "site", LH_COLUMN_TEXT, site_told, NULL));
+    LH_OF("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
+          "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
+    LH_OF("site", NULL, LH_COLUMN_TEXT, site, lh_cell_site, "null where it is not known",
+          LH_OPTIONAL),
+    LH_OF(NULL, "site", LH_COLUMN_TEXT, site, lh_cell_site_or_why, NULL));
 #undef ROW
 
 LH_CELL(absent_unless_tracked, void, cell->is_absent = !lh_snapshot_sites(report->snapshot))

@@ -6,6 +6,7 @@
 **     report.c      asking, and what stands under a column
 **     tell.c        the words: lines, numbers and names in them, tables and hints
 **     text.c        a report as plain text
+**     facts.c       what is known of each kind of thing in a snapshot
 **     allocated.c   where the objects of a row were allocated
 **     growth.c      rows that ladder.c, halves.c and apart.c have in common; grown.c and
 **                   class_changes.c: tables of diff.c
@@ -97,6 +98,24 @@
   LH_COUNT("objects", NULL, at what.n_objects, "how many it matched")
 /* The meaning of a column that has SQL's name now, and for one release its older one, too. */
 #define LH_OLDER_NAME "the older name of the same, which the next release drops"
+
+/* Of facts. */
+#define LH_LINE(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_LINE, __VA_ARGS__, LH_FIELD(field, uint32_t: 1), LH_OPTIONAL)
+#define LH_HEX(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_HEX, __VA_ARGS__, LH_FIELD(field, uint64_t: 1))
+#define LH_TIME(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_TIME, __VA_ARGS__, LH_FIELD(field, uint64_t: 1))
+#define LH_ID(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_ID, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
+#define LH_VALUE(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_VALUE, __VA_ARGS__, LH_FIELD(field, lh_value: 1), LH_OPTIONAL)
+#define LH_OF_TYPE(type) .of_types = 1u << LH_TYPE_##type, LH_OPTIONAL
+#define LH_OF_CODE .of_types = 1u << LH_TYPE_CLOSURE | 1u << LH_TYPE_PROTO, LH_OPTIONAL, \
+  .is_of_code = true
+#define LH_HIDDEN .is_wide = true
+#define LH_NEEDS(what) .needs = LH_NEEDS_##what
+#define LH_SQL_ONLY(its_key) LH_JSON_ONLY(its_key)
 
 /* What is no field: function fills the cell, whose kind is set, and which is not null. Behind the
 ** meaning of a field .compute may stand, too, which then changes what was read of it. */
@@ -220,7 +239,12 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
 
 extern const lh_table lh_allocated_table;
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell);
-const char *lh_no_site_name(const lh_snapshot *snapshot); /* of those of which it is not known */
+
+/* For LH_OF, of a field that is an lh_site_id: its text, null of site 0, or why that is not known;
+** and what allocates there. */
+void lh_cell_site(lh_report *report, lh_site_id site, lh_cell *cell);
+void lh_cell_site_or_why(lh_report *report, lh_site_id site, lh_cell *cell);
+void lh_cell_maker(lh_report *report, lh_site_id site, lh_cell *cell);
 const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated); /* NULL: none */
 
 /* }=================================================================================== */

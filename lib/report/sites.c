@@ -1,7 +1,6 @@
 /*
 ** sites.c - what was allocated where, of a program that was tracked: heaptop --by site.
 */
-#include "name/site_text.h"
 #include "report/report.h"
 
 typedef struct found {
@@ -16,22 +15,6 @@ typedef struct found {
 } found;
 
 /* {=== Columns ======================================================================== */
-
-static const lh_site *site_of(const lh_report *report, const void *row) {
-  lh_site_id id = ((const lh_site_row *)row)->site;
-  return id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
-}
-
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = site_of(report, row);
-  cell->as.text =
-      site ? lh_keep_text(report, lh_site_text(site)) : lh_no_site_name(report->snapshot);
-}
-
-static void maker_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = site_of(report, row);
-  cell->as.text = site ? lh_maker_name(site->maker) : NULL;
-}
 
 static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = report->answer;
@@ -66,9 +49,9 @@ static const lh_table row_table = LH_TABLE_OF(
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
                     "the order of allocation",
                     LH_WIDE, LH_HEADING(ages_heading), .compute = ages_of),
-    LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, maker_of, "what allocates there, such as \"table\"",
-                LH_OPTIONAL, LH_UNBROKEN),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where they were allocated"));
+    LH_OF("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
+          "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
+    LH_OF("site", "site", LH_COLUMN_TEXT, site, lh_cell_site_or_why, "where they were allocated"));
 #undef ROW
 
 #define ROW found

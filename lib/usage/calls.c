@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "name/site_text.h"
-#include "tally.h"
 #include "usage.h"
 
 typedef struct node {
@@ -336,46 +335,6 @@ static void keep_real_functions(graph *g) {
 
 /* }=================================================================================== */
 
-/* {=== Branches ======================================================================= */
-
-static int compare_branches(const void *a, const void *b) {
-  const lh_stack_branch *left = a, *right = b;
-  int order = compare(left->total_bytes, right->total_bytes);
-  return order != 0 ? order : compare(right->stack, left->stack);
-}
-
-/* Those at which a stack's branches begin are put on a pile, the one with most bytes on top. */
-static bool push(graph *g, lh_stack_branch **pile, size_t *n, size_t *capacity, lh_stack_id stack,
-                 uint32_t depth, uint64_t least_bytes) {
-  size_t before = *n;
-  for (uint32_t at = g->nodes[stack].first; at != 0; at = g->nodes[at].next) {
-    uint64_t bytes = (uint64_t)g->nodes[at].below;
-    if (bytes == 0 || bytes < least_bytes) continue;
-    if (!lh_grow(pile, *n, capacity, sizeof **pile)) return false;
-    (*pile)[(*n)++] = (lh_stack_branch){at, depth, (uint64_t)g->nodes[at].self, bytes};
-  }
-  if (*n > before) qsort(*pile + before, *n - before, sizeof **pile, compare_branches);
-  return true;
-}
-
-static bool find_branches(graph *g, uint32_t least_part) {
-  uint64_t least_bytes = g->out->bytes / least_part;
-  lh_stack_branch *pile = NULL;
-  size_t n = 0, capacity = 0, room = 0;
-  bool fine = push(g, &pile, &n, &capacity, 0, 0, least_bytes);
-  while (fine && n > 0) {
-    lh_stack_branch branch = pile[--n];
-    fine = lh_grow(&g->out->branches, g->out->n_branches, &room, sizeof branch);
-    if (!fine) break;
-    g->out->branches[g->out->n_branches++] = branch;
-    fine = push(g, &pile, &n, &capacity, branch.stack, branch.depth + 1, least_bytes);
-  }
-  lh_free(pile);
-  return fine;
-}
-
-/* }=================================================================================== */
-
 /* {=== Growth ======================================================================== */
 
 static bool see_growth(const lh_event *event, void *data) {
@@ -405,7 +364,7 @@ static bool make(graph *g) {
   add_calls(g);
   share_calls(g);
   keep_real_functions(g);
-  return g->query->least_part == 0 || find_branches(g, g->query->least_part);
+  return true;
 }
 
 int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_usage_calls *out,
@@ -435,7 +394,6 @@ int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_u
 
 void lh_usage_calls_free(lh_usage_calls *calls) {
   lh_free(calls->functions);
-  lh_free(calls->branches);
   lh_free(calls->calls[0]);
   lh_free(calls->calls[1]);
   *calls = (lh_usage_calls){0};

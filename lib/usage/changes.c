@@ -69,9 +69,9 @@ static int compare_entries(const void *a, const void *b) {
 
 static void put(lh_usage_change *change, const entry *e) {
   change->stacks[e->side] = e->group->stack;
-  change->allocated_bytes[e->side] = lh_allocated_bytes(&e->group->amounts);
-  change->allocations[e->side] = e->group->amounts.made;
-  change->live_bytes[e->side] = lh_live_bytes(&e->group->amounts);
+  change->allocated_bytes[e->side] = e->group->allocated_bytes;
+  change->allocations[e->side] = e->group->allocations;
+  change->live_bytes[e->side] = e->group->live_bytes;
 }
 
 static void join(joiner *j, entry *a, entry *b) {
@@ -110,7 +110,7 @@ static void join_all(joiner *j) {
 }
 
 static double more_in(const lh_usage_change *change) {
-  return change->allocated_bytes[1] - change->allocated_bytes[0];
+  return (double)change->allocated_bytes[1] - (double)change->allocated_bytes[0];
 }
 
 /* Most more first, most less last. */

@@ -1,46 +1,499 @@
 /*
-** fields.c - the fields of an object, page by page.
+** fields.c - the fields of an object, page by page, in any order and with a filter.
 **
 ** A table may have ten million entries, whose places in the record nobody knows. So what was
 ** learned on the way through it is kept, for the object that was last asked about: where each 512th
 ** field is, up to the last that was wanted, and, where another order or a filter was, which fields
-** these are. A field is then found in 512 steps.
+** these are, in 16 bytes each. A field is then found in 512 steps.
+**
+** Fields are never sorted as a whole, but as Quicksort would, in the part alone that has the page:
+** about two passes over the rows, which stay as sorted as they have become. Rows are compared by a
+** number; where those are bytes of strings, and the same, by the strings. Pivots are chosen by
+** chance, and no two rows are equal.
 */
-#include "fields.h"
+#include "luaheap_view.h"
 
 #include <string.h>
 
+#include "graph/graph.h"
 #include "name/names.h"
+#include "read/decode.h"
+#include "read/snapshot.h"
+
+/* {=== One field after the other ======================================================= */
+
+/* A place between two fields; a copy of it goes on from there. Fields are scalars, too, as far as a
+** snapshot has them: of the frames of a coroutine, and of constants, it has objects only. */
+typedef struct field_scan {
+  const lh_snapshot *snapshot;
+  lh_id id;
+  unsigned part; /* of the record */
+  uint64_t number;
+  lh_id metatable; /* LH_NO_OBJECT: none, or it was told */
+  size_t ephemeron;
+  lh_weak_sides weak;
+  lh_edges it;
+} field_scan;
+
+/* What follows upon a metatable. Edges have the ephemerons at their end. */
+enum { AT_EDGES, AT_ENTRIES, AT_VALUES, AT_CONTENT, AT_EPHEMERONS, AT_END };
+
+static unsigned part_of(const lh_snapshot *snapshot, lh_id id) {
+  if (lh_is_dead(snapshot, id)) return AT_END;
+  switch (lh_type_of(snapshot, id)) {
+    case LH_TYPE_TABLE: return AT_ENTRIES;
+    case LH_TYPE_USERDATA: return AT_VALUES;
+    case LH_TYPE_UPVALUE: return AT_CONTENT;
+    case LH_TYPE_CLOSURE: return lh_is_c_closure(snapshot, id) ? AT_VALUES : AT_EDGES;
+    default: return AT_EDGES;
+  }
+}
+
+/* Those with the object as key stand together: where they begin. */
+static size_t first_ephemeron(const lh_snapshot *s, lh_id key) {
+  size_t first;
+  LH_LOWER_BOUND(first, s->n_ephemerons, s->ephemerons[first].key < key);
+  return first;
+}
+
+static void begin_scan(const lh_snapshot *snapshot, lh_id id, field_scan *scan) {
+  *scan = (field_scan){.snapshot = snapshot,
+                       .id = id,
+                       .part = part_of(snapshot, id),
+                       .weak = lh_weak_sides_of(snapshot, id),
+                       .metatable = lh_metatable_of(snapshot, id)};
+  if (scan->part == AT_ENTRIES) lh_entries_begin(snapshot, id, &scan->it);
+  if (scan->part == AT_VALUES) lh_values_begin(snapshot, id, &scan->it);
+  if (scan->part == AT_EDGES) lh_edges_begin(snapshot, id, &scan->it);
+  if (scan->part != AT_EDGES) scan->ephemeron = first_ephemeron(snapshot, id);
+}
+
+static lh_value object_value(lh_id id) {
+  lh_value value = {.kind = LH_VALUE_OBJECT, .as.pointer = 0};
+  value.as.object = id;
+  return value;
+}
+
+static bool is_lost_by(bool weak, const lh_snapshot *s, lh_value value) {
+  return weak && value.kind == LH_VALUE_OBJECT && lh_type_of(s, value.as.object) != LH_TYPE_STRING;
+}
+
+static bool next_entry(field_scan *c, lh_object_field *f) {
+  f->edge.kind = LH_EDGE_VALUE;
+  if (!lh_entries_next(&c->it, &f->edge.key, &f->value)) return false;
+  f->edge.weak = is_lost_by(c->weak.keys, c->snapshot, f->edge.key) ||
+                 is_lost_by(c->weak.values, c->snapshot, f->value);
+  return true;
+}
+
+static bool next_value(field_scan *c, lh_object_field *f) {
+  bool is_userdata = lh_type_of(c->snapshot, c->id) == LH_TYPE_USERDATA;
+  f->edge.kind = is_userdata ? LH_EDGE_USER_VALUE : LH_EDGE_C_UPVALUE;
+  return lh_values_next(&c->it, &f->edge.ordinal, &f->value);
+}
+
+/* An upvalue holds one value, and functions look through it. */
+static void look_into_upvalue(const lh_snapshot *s, lh_object_field *f) {
+  lh_object upvalue;
+  if (lh_type_of(s, f->edge.target) != LH_TYPE_UPVALUE || lh_is_dead(s, f->edge.target)) return;
+  lh_object_at(s, f->edge.target, &upvalue);
+  f->upvalue = f->edge.target;
+  f->value = upvalue.as.upvalue.value;
+}
+
+static bool next_edge(field_scan *c, lh_object_field *f) {
+  if (!lh_edges_next(&c->it, &f->edge)) return false;
+  f->value = object_value(f->edge.target);
+  if (f->edge.kind == LH_EDGE_UPVALUE) look_into_upvalue(c->snapshot, f);
+  return true;
+}
+
+static bool next_content(field_scan *c, lh_object_field *f) {
+  lh_object upvalue;
+  lh_object_at(c->snapshot, c->id, &upvalue);
+  f->edge.kind = LH_EDGE_CONTENT;
+  f->value = upvalue.as.upvalue.value;
+  c->part = AT_EPHEMERONS;
+  return true;
+}
+
+static bool next_ephemeron(field_scan *c, lh_object_field *f) {
+  const lh_snapshot *s = c->snapshot;
+  if (c->ephemeron >= s->n_ephemerons || s->ephemerons[c->ephemeron].key != c->id) return false;
+  const lh_ephemeron *e = &s->ephemerons[c->ephemeron++];
+  f->edge.kind = LH_EDGE_EPHEMERON;
+  f->edge.holder = e->table;
+  f->edge.key = object_value(e->key);
+  f->value = object_value(e->value);
+  return true;
+}
+
+static bool next_of_part(field_scan *c, lh_object_field *f) {
+  switch (c->part) {
+    case AT_EDGES: return next_edge(c, f);
+    case AT_ENTRIES: return next_entry(c, f);
+    case AT_VALUES: return next_value(c, f);
+    case AT_CONTENT: return next_content(c, f);
+    case AT_EPHEMERONS: return next_ephemeron(c, f);
+    default: return false;
+  }
+}
+
+static bool next_field(field_scan *c, lh_object_field *f) {
+  if (c->metatable != LH_NO_OBJECT) {
+    f->edge.kind = LH_EDGE_METATABLE;
+    f->value = object_value(c->metatable);
+    c->metatable = LH_NO_OBJECT;
+    return true;
+  }
+  while (!next_of_part(c, f)) {
+    if (c->part == AT_END) return false;
+    c->part = c->part == AT_EDGES || c->part == AT_EPHEMERONS ? AT_END : AT_EPHEMERONS;
+  }
+  return true;
+}
+
+static bool scan_next(field_scan *scan, lh_object_field *field) {
+  *field =
+      (lh_object_field){.number = scan->number,
+                        .edge = {.source = scan->id, .name = LH_NO_OBJECT, .holder = LH_NO_OBJECT},
+                        .upvalue = LH_NO_OBJECT};
+  if (!next_field(scan, field)) return false;
+  scan->number++;
+  if (field->upvalue == LH_NO_OBJECT)
+    field->edge.target =
+        field->value.kind == LH_VALUE_OBJECT ? field->value.as.object : LH_NO_OBJECT;
+  return true;
+}
+
+static void skip_fields(field_scan *scan, uint64_t n) {
+  lh_object_field field;
+  while (n > 0 && scan_next(scan, &field)) n--;
+}
+
+static uint64_t count_fields(const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  field_scan scan;
+  uint64_t n = 0;
+  lh_object_at(snapshot, id, &object);
+  begin_scan(snapshot, id, &scan);
+  if (scan.part == AT_ENTRIES) {
+    n = (scan.metatable != LH_NO_OBJECT) + object.as.table.array_used + object.as.table.hash_used;
+    scan.metatable = LH_NO_OBJECT;
+    scan.part = AT_EPHEMERONS;
+  }
+  skip_fields(&scan, UINT64_MAX);
+  return n + scan.number;
+}
+
+/* }=================================================================================== */
+
+/* A field in an order: rows are told apart by their numbers at the latest. */
+typedef struct field_row {
+  uint64_t rank;
+  uint32_t what; /* what it is, or the string that the rank is some bytes of */
+  uint32_t number;
+} field_row;
+
+typedef struct field_rows {
+  lh_field_order order;
+  bool is_descending;
+  char *filter; /* NULL: none */
+  field_row *rows;
+  size_t n;
+} field_rows;
+
+/* What rows are in order by first. In `what` a string is its own number, and all else ROW_LEAST and
+** its kind. */
+enum { ROW_BOOLEAN, ROW_INTEGER, ROW_FLOAT, ROW_STRING, ROW_POINTER, ROW_OBJECT, ROW_NOTHING };
+#define ROW_LEAST (UINT32_MAX - ROW_NOTHING)
+
+static unsigned kind_of(const field_row *row) {
+  return row->what < ROW_LEAST ? ROW_STRING : row->what - ROW_LEAST;
+}
+
+static field_row row_with(unsigned kind, uint64_t rank) {
+  return (field_row){rank, ROW_LEAST + kind, 0};
+}
+
+/* {=== What a field ranks by ========================================================== */
+
+/* The bits of a float, turned so that they are in the order of the numbers. */
+static uint64_t order_of_float(double number) {
+  uint64_t bits, sign = UINT64_C(1) << 63;
+  memcpy(&bits, &number, sizeof bits);
+  return bits & sign ? ~bits : bits | sign;
+}
+
+static field_row rank_value(const lh_snapshot *s, lh_value value) {
+  switch (value.kind) {
+    case LH_VALUE_BOOLEAN: return row_with(ROW_BOOLEAN, value.as.boolean);
+    case LH_VALUE_INTEGER:
+      return row_with(ROW_INTEGER, (uint64_t)value.as.integer ^ UINT64_C(1) << 63);
+    case LH_VALUE_FLOAT: return row_with(ROW_FLOAT, order_of_float(value.as.number));
+    case LH_VALUE_POINTER:
+    case LH_VALUE_CFUNCTION: return row_with(ROW_POINTER, value.as.pointer);
+    case LH_VALUE_OBJECT:
+      if (!lh_is_string(s, value.as.object)) return row_with(ROW_OBJECT, value.as.object);
+      return (field_row){0, value.as.object, 0}; /* until rank_strings */
+    default: return row_with(ROW_NOTHING, 0);
+  }
+}
+
+/* What has no key is in order by its kind, and by which of its kind it is. */
+static field_row rank_key(const lh_snapshot *s, const lh_edge *edge) {
+  if (edge->kind == LH_EDGE_VALUE) return rank_value(s, edge->key);
+  if (edge->name != LH_NO_OBJECT) return rank_value(s, object_value(edge->name));
+  return row_with(ROW_NOTHING, (uint64_t)edge->kind << 32 | edge->ordinal);
+}
+
+static field_row row_of(const lh_snapshot *s, lh_field_order order, const lh_object_field *f) {
+  field_row row = row_with(ROW_INTEGER, f->number);
+  lh_id id = f->value.kind == LH_VALUE_OBJECT ? f->value.as.object : LH_NO_OBJECT;
+  switch (order) {
+    case LH_FIELDS_BY_KEY: row = rank_key(s, &f->edge); break;
+    case LH_FIELDS_BY_VALUE: row = rank_value(s, f->value); break;
+    case LH_FIELDS_BY_RETAINED: row.rank = lh_retained_bytes(s, id); break;
+    case LH_FIELDS_BY_SHALLOW: row.rank = lh_shallow_bytes(s, id); break;
+    case LH_FIELDS_AS_THEY_ARE: break;
+  }
+  row.number = (uint32_t)f->number;
+  return row;
+}
+
+/* The bytes from number `from` on, so that numbers compare as strings do. */
+static uint64_t bytes_of(const lh_snapshot *s, lh_id string, size_t from) {
+  const char *bytes;
+  size_t n;
+  uint64_t rank = 0;
+  (void)lh_string_whole(s, string, &bytes, &n);
+  for (size_t i = from; i < from + sizeof rank; i++)
+    rank = rank << 8 | (i < n ? (unsigned char)bytes[i] : 0);
+  return rank;
+}
+
+static size_t common_bytes(const char *a, size_t n_a, const char *b, size_t n_b) {
+  size_t n = 0;
+  while (n < n_a && n < n_b && a[n] == b[n]) n++;
+  return n;
+}
+
+/* A string ranks by what follows on the beginning that all have: session_1, session_2. */
+static void rank_strings(const lh_snapshot *s, field_rows *rows) {
+  const char *first = NULL, *bytes;
+  size_t n = 0, n_bytes;
+  for (size_t i = 0; i < rows->n && (!first || n > 0); i++) {
+    if (kind_of(&rows->rows[i]) != ROW_STRING) continue;
+    (void)lh_string_whole(s, rows->rows[i].what, &bytes, &n_bytes);
+    n = first ? common_bytes(first, n, bytes, n_bytes) : n_bytes;
+    if (!first) first = bytes;
+  }
+  for (size_t i = 0; first && i < rows->n; i++)
+    if (kind_of(&rows->rows[i]) == ROW_STRING)
+      rows->rows[i].rank = bytes_of(s, rows->rows[i].what, n);
+}
+
+/* }=================================================================================== */
+
+/* {=== The filter ===================================================================== */
+
+/* NULL: none. */
+static const char *filter_of(const lh_field_query *query) {
+  return query->filter && *query->filter ? query->filter : NULL;
+}
+
+/* A class is compared once, however many of its objects there are. */
+typedef struct filtering {
+  const lh_snapshot *snapshot;
+  const char *filter;
+  size_t n;
+  uint8_t *class_has; /* 0: not known yet, 1: no, 2: yes */
+  lh_text text;
+} filtering;
+
+static bool text_has(filtering *c) {
+  bool has = lh_text_contains(c->text.bytes, c->text.n, c->filter, c->n);
+  lh_text_clear(&c->text);
+  return has;
+}
+
+static bool class_has(filtering *c, lh_id id) {
+  uint32_t class_index = lh_class_of(c->snapshot, id);
+  if (class_index == UINT32_MAX) return false;
+  uint8_t *known = &c->class_has[class_index];
+  const char *name = lh_class_at(c->snapshot, class_index)->name;
+  if (*known == 0) *known = lh_text_contains(name, strlen(name), c->filter, c->n) ? 2 : 1;
+  return *known == 2;
+}
+
+static bool value_has(filtering *c, lh_value value) {
+  bool is_object = value.kind == LH_VALUE_OBJECT;
+  if (is_object && !lh_is_string(c->snapshot, value.as.object) && class_has(c, value.as.object))
+    return true;
+  lh_add_value(&c->text, c->snapshot, value);
+  return text_has(c);
+}
+
+static bool is_left(filtering *c, const lh_object_field *f) {
+  if (f->edge.kind == LH_EDGE_VALUE) {
+    lh_add_key(&c->text, c->snapshot, f->edge.key, false);
+  } else {
+    char *label = lh_edge_text(c->snapshot, &f->edge);
+    c->text.failed |= !label;
+    if (label) lh_text_string(&c->text, label);
+    lh_free(label);
+  }
+  return text_has(c) || value_has(c, f->value);
+}
+
+/* }=================================================================================== */
+
+static void free_rows(field_rows *rows) {
+  lh_free(rows->filter);
+  lh_free(rows->rows);
+  *rows = (field_rows){0};
+}
+
+/* All fields that the filter leaves, in no order yet; false when out of memory, then there are
+** none. */
+static bool make_rows(const lh_snapshot *snapshot, lh_id id, uint64_t n,
+                      const lh_field_query *query, field_rows *out) {
+  const char *filter = filter_of(query);
+  filtering c = {snapshot, filter, filter ? strlen(filter) : 0, NULL, {0}};
+  field_scan scan;
+  lh_object_field field;
+  *out = (field_rows){.order = query->order, .is_descending = query->is_descending};
+  out->rows = lh_alloc((size_t)n, sizeof *out->rows);
+  c.class_has = filter ? lh_alloc_zeroed((size_t)lh_class_count(snapshot) + 1, 1) : NULL;
+  out->filter = filter ? lh_copy_text(filter) : NULL;
+  bool ok = out->rows && (!filter || (c.class_has && out->filter));
+  begin_scan(snapshot, id, &scan);
+  while (ok && scan_next(&scan, &field)) {
+    if (!filter || is_left(&c, &field)) out->rows[out->n++] = row_of(snapshot, out->order, &field);
+    ok = !c.text.failed;
+  }
+  lh_free(c.class_has);
+  lh_text_free(&c.text);
+  if (ok) rank_strings(snapshot, out);
+  if (!ok) free_rows(out);
+  return ok;
+}
+
+/* {=== The order ====================================================================== */
+
+typedef struct sorting {
+  const lh_snapshot *snapshot;
+  bool is_descending;
+  uint64_t random;
+} sorting;
+
+static int compare_strings(const lh_snapshot *s, lh_id a, lh_id b) {
+  const char *x, *y;
+  size_t n_x, n_y;
+  if (a == b) return 0;
+  (void)lh_string_whole(s, a, &x, &n_x);
+  (void)lh_string_whole(s, b, &y, &n_y);
+  size_t n = n_x < n_y ? n_x : n_y;
+  int order = n > 0 ? memcmp(x, y, n) : 0;
+  return order ? order : (n_x > n_y) - (n_x < n_y);
+}
+
+static const char *class_name(const lh_snapshot *s, uint64_t id) {
+  uint32_t class_index = lh_class_of(s, (lh_id)id);
+  return class_index == UINT32_MAX ? "" : lh_class_at(s, class_index)->name;
+}
+
+static int compare_values(const lh_snapshot *s, const field_row *a, const field_row *b) {
+  unsigned kind = kind_of(a), other = kind_of(b);
+  int order = 0;
+  if (kind != other) return kind < other ? -1 : 1;
+  if (kind == ROW_OBJECT) order = strcmp(class_name(s, a->rank), class_name(s, b->rank));
+  if (order == 0) order = (a->rank > b->rank) - (a->rank < b->rank);
+  return order == 0 && kind == ROW_STRING ? compare_strings(s, a->what, b->what) : order;
+}
+
+static bool is_before(const sorting *c, const field_row *a, const field_row *b) {
+  int order = compare_values(c->snapshot, a, b);
+  if (order == 0) return a->number < b->number;
+  return c->is_descending ? order > 0 : order < 0;
+}
+
+/* Splits at a row that is chosen by chance, and returns where that is then. */
+static size_t split(sorting *c, field_row *rows, size_t first, size_t end) {
+  c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  size_t chosen = first + (size_t)(c->random >> 11) % (end - first), to = first;
+  field_row pivot = rows[chosen];
+  rows[chosen] = rows[end - 1];
+  for (size_t i = first; i < end - 1; i++) {
+    if (!is_before(c, &rows[i], &pivot)) continue;
+    field_row row = rows[i];
+    rows[i] = rows[to];
+    rows[to++] = row;
+  }
+  rows[end - 1] = rows[to];
+  rows[to] = pivot;
+  return to;
+}
+
+/* The parts that are still to be done are at most as many as the number has digits, since the
+** smaller one is always done first. */
+static void sort_rows(const lh_snapshot *snapshot, field_rows *rows, size_t from, size_t to) {
+  enum { MOST_PARTS = 64 };
+  struct {
+    size_t first, end;
+  } parts[MOST_PARTS];
+  sorting c = {snapshot, rows->is_descending, lh_random_seed()};
+  size_t n = 0, first = 0, end = rows->n;
+  for (;;) {
+    while (end - first > 1 && end > from && first < to) {
+      size_t at = split(&c, rows->rows, first, end);
+      bool is_left_smaller = at - first < end - at;
+      parts[n].first = is_left_smaller ? at + 1 : first;
+      parts[n++].end = is_left_smaller ? end : at;
+      if (is_left_smaller)
+        end = at;
+      else
+        first = at + 1;
+    }
+    if (n == 0) return;
+    first = parts[--n].first;
+    end = parts[n].end;
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Pages ========================================================================== */
 
 enum { STRIDE = 512 };
 
 struct lh_field_list {
   lh_id id;
   uint64_t n;
-  lh_field_scan *saved; /* room for all of them */
+  field_scan *saved; /* room for all of them */
   size_t n_saved;
   bool has_rows;
-  lh_field_rows rows;
+  field_rows rows;
 };
 
 static void free_list(lh_field_list *list) {
   lh_free(list->saved);
-  lh_field_rows_free(&list->rows);
+  free_rows(&list->rows);
   lh_free(list);
 }
 
 static lh_field_list *make_list(const lh_snapshot *snapshot, lh_id id) {
   lh_field_list *list = lh_alloc_zeroed(1, sizeof *list);
-  lh_field_scan scan;
+  field_scan scan;
   if (!list) return NULL;
   list->id = id;
-  list->n = lh_count_object_fields(snapshot, id);
+  list->n = count_fields(snapshot, id);
   list->saved = lh_alloc((size_t)(list->n / STRIDE) + 1, sizeof scan);
   if (!list->saved) {
     free_list(list);
     return NULL;
   }
-  lh_field_scan_begin(snapshot, id, &scan);
+  begin_scan(snapshot, id, &scan);
   list->saved[list->n_saved++] = scan;
   return list;
 }
@@ -48,8 +501,8 @@ static lh_field_list *make_list(const lh_snapshot *snapshot, lh_id id) {
 /* Learns where fields are, up to one. */
 static void learn(lh_field_list *list, uint64_t number) {
   while (list->n_saved <= number / STRIDE) {
-    lh_field_scan scan = list->saved[list->n_saved - 1];
-    lh_field_scan_skip(&scan, STRIDE);
+    field_scan scan = list->saved[list->n_saved - 1];
+    skip_fields(&scan, STRIDE);
     list->saved[list->n_saved++] = scan;
   }
 }
@@ -68,26 +521,25 @@ static bool is_filter(const char *a, const char *b) {
 
 static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
                       const lh_field_query *query) {
-  const char *filter = query->filter && *query->filter ? query->filter : NULL;
-  lh_field_rows *rows = &list->rows;
+  const char *filter = filter_of(query);
+  field_rows *rows = &list->rows;
   bool is_same_order = rows->order == query->order && rows->is_descending == query->is_descending;
   if (list->has_rows && is_same_order && is_filter(rows->filter, filter)) return true;
-  lh_field_rows_free(rows);
-  list->has_rows = lh_field_rows_make(snapshot, list->id, list->n, query, rows);
+  free_rows(rows);
+  list->has_rows = make_rows(snapshot, list->id, list->n, query, rows);
   return list->has_rows;
 }
 
 /* The place before a field. */
-static lh_field_scan find_field(lh_field_list *list, uint64_t number) {
+static field_scan find_field(lh_field_list *list, uint64_t number) {
   learn(list, number);
-  lh_field_scan scan = list->saved[number / STRIDE];
-  lh_field_scan_skip(&scan, number % STRIDE);
+  field_scan scan = list->saved[number / STRIDE];
+  skip_fields(&scan, number % STRIDE);
   return scan;
 }
 
 static bool is_as_it_is(const lh_field_query *query) {
-  return query->order == LH_FIELDS_AS_THEY_ARE && !query->is_descending &&
-         (!query->filter || !*query->filter);
+  return query->order == LH_FIELDS_AS_THEY_ARE && !query->is_descending && !filter_of(query);
 }
 
 static bool read_page(lh_field_list *list, const lh_field_query *query, bool as_it_is,
@@ -97,12 +549,12 @@ static bool read_page(lh_field_list *list, const lh_field_query *query, bool as_
   size_t n = query->limit == 0 || query->limit > most ? most : query->limit;
   out->list = lh_alloc(n, sizeof *out->list);
   if (!out->list) return false;
-  if (!as_it_is) lh_field_rows_sort(list->saved->snapshot, &list->rows, from, from + n);
-  lh_field_scan scan;
+  if (!as_it_is) sort_rows(list->saved->snapshot, &list->rows, from, from + n);
+  field_scan scan;
   for (; out->n < n; out->n++) {
     if (!as_it_is || out->n == 0)
       scan = find_field(list, as_it_is ? from : list->rows.rows[from + out->n].number);
-    (void)lh_field_scan_next(&scan, &out->list[out->n]);
+    (void)scan_next(&scan, &out->list[out->n]);
   }
   return true;
 }
@@ -131,3 +583,5 @@ void lh_object_fields_free(lh_object_fields *fields) {
   lh_free(fields->list);
   *fields = (lh_object_fields){0};
 }
+
+/* }=================================================================================== */

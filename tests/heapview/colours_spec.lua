@@ -18,7 +18,7 @@ local function variables(block, before)
 end
 
 local style = read "cli/heapview/page/colours.css"
-local printed = read "cli/heapview/page/print.css"
+local printed = read "cli/heapview/page/pages.css"
 local light = variables(assert(style:match ":root (%b{})"))
 local dark = variables(assert(style:match "prefers%-color%-scheme: dark%) {%s*:root (%b{})"), light)
 local paper = variables(assert(printed:match "@media print {%s*:root (%b{})"), light)

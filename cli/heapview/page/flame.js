@@ -4,212 +4,440 @@
 ** before, and blue where there is less. What is searched for is marked, and summed up. Saved as
 ** text it is a line for each way down, "root;_G;.bus 12345", which other flame graphs read, too.
 */
-(function (heapview) {
-  "use strict";
+const {make, bytes, tiles} = heapview;
+/* {=== Against another snapshot ====================================================== */
 
-  const {make, bytes, tiles} = heapview;
+/* From -1, all of it is gone, to 1, all of it is new. */
+function changeOf(node) {
+  const before = node.before || 0;
+  const most = Math.max(before, node.bytes);
+  return most === 0 ? 0 : (node.bytes - before) / most;
+}
 
-  /* {=== Against another snapshot ====================================================== */
+const STEPS = [
+  {least: 0.5, letter: "+++", text: "more than doubled, or new"},
+  {least: 0.1, letter: "++", text: "more"},
+  {least: 0.005, letter: "+", text: "a little more"},
+  {least: -0.005, letter: "=", text: "the same"},
+  {least: -0.1, letter: "\u2212", text: "a little less"},
+  {least: -1, letter: "\u2212\u2212", text: "less"}
+];
 
-  /* From -1, all of it is gone, to 1, all of it is new. */
-  function changeOf(node) {
-    const before = node.before || 0;
-    const most = Math.max(before, node.bytes);
-    return most === 0 ? 0 : (node.bytes - before) / most;
-  }
+function stepOf(node) {
+  const change = changeOf(node);
+  return STEPS.find((step) => change >= step.least);
+}
 
-  const STEPS = [
-    {least: 0.5, letter: "+++", text: "more than doubled, or new"},
-    {least: 0.1, letter: "++", text: "more"},
-    {least: 0.005, letter: "+", text: "a little more"},
-    {least: -0.005, letter: "=", text: "the same"},
-    {least: -0.1, letter: "\u2212", text: "a little less"},
-    {least: -1, letter: "\u2212\u2212", text: "less"}
-  ];
+function changeColour(step) {
+  const at = STEPS.indexOf(step);
+  const [to, part] = at < 3 ? ["--more", (3 - at) / 3] : ["--less", (at - 3) / 2];
+  return d3.interpolateLab(heapview.colour("--same"), heapview.colour(to))(part);
+}
 
-  function stepOf(node) {
-    const change = changeOf(node);
-    return STEPS.find((step) => change >= step.least);
-  }
+function changeLegend() {
+  return heapview.legend("Change", STEPS.map((step) =>
+    ({letter: step.letter, colour: changeColour(step), text: step.text})));
+}
 
-  function changeColour(step) {
-    const at = STEPS.indexOf(step);
-    const [to, part] = at < 3 ? ["--more", (3 - at) / 3] : ["--less", (at - 3) / 2];
-    return d3.interpolateLab(heapview.colour("--same"), heapview.colour(to))(part);
-  }
+/* }=================================================================================== */
 
-  function changeLegend() {
-    return heapview.legend("Change", STEPS.map((step) =>
-      ({letter: step.letter, colour: changeColour(step), text: step.text})));
-  }
+/* {=== Folded text =================================================================== */
 
-  /* }=================================================================================== */
+/* A name in a line: ";" joins names, and what follows the last blank is the number. */
+function folded(node) {
+  return (node.row.steps || node.row.path || node.label).replace(/;/g, ",")
+    .replace(/\s+/g, " ");
+}
 
-  /* {=== Folded text =================================================================== */
-
-  /* A name in a line: ";" joins names, and what follows the last blank is the number. */
-  function folded(node) {
-    return (node.row.steps || node.row.path || node.label).replace(/;/g, ",")
-      .replace(/\s+/g, " ");
-  }
-
-  /* A line for each part that is itself and no more. The bytes of all add up to the whole. */
-  function foldedText(tree) {
-    const lines = [];
-    const waiting = [{node: tree, way: "root"}];
-    while (waiting.length > 0) {
-      const {node, way} = waiting.pop();
-      if (node.children.length === 0 && node.bytes > 0) lines.push(`${way} ${node.bytes}`);
-      for (let i = node.children.length - 1; i >= 0; i--) {
-        const child = node.children[i];
-        waiting.push({node: child,
-          way: child.isOwn ? way : `${way};${child.isRest ? `(${child.label})` : folded(child)}`});
-      }
-    }
-    return `${lines.join("\n")}\n`;
-  }
-
-  /* }=================================================================================== */
-
-  /* {=== The page ====================================================================== */
-
-  function treeOf(answer) {
-    const tree = tiles.treeOf(answer.rows);
-    tiles.eachNode(tree, (node) => {
-      node.isOwn = node.row.kind === "own";
-      node.isRest = node.row.kind === "rest";
-      node.type = tiles.typeOf(node.row);
-      node.path = node.row.path;
-    });
-    return tree;
-  }
-
-  function parametersWith(parameters, changes) {
-    const {of, against, search} = parameters;
-    const all = Object.assign({of, against, search}, changes);
-    if (all.of === "root") all.of = null;
-    return all;
-  }
-
-  /* Several snapshots: the others, of which one may be what this one is compared with. */
-  function againstChoice(parameters) {
-    const {snapshots} = heapview.overview;
-    const here = heapview.snapshotNumber(parameters);
-    if (snapshots.length < 2) return null;
-    const options = [{value: "", text: "nothing"}].concat(snapshots.map((snapshot, i) =>
-      ({value: String(i), text: snapshot.name || snapshot.file})).filter((_, i) => i !== here));
-    return heapview.choice("Compared with", options, parameters.against || "", (value) =>
-      heapview.go("flame", parametersWith(parameters, {against: value || null})));
-  }
-
-  /* The field whose text is searched for while it is typed, and what was found. */
-  function searchField(view) {
-    const found = make("output", {class: "faint"});
-    const input = make("input", {type: "search", class: "flame-search", "data-key": "search",
-      placeholder: "a name or a path", value: view.parameters.search});
-    const run = () => {
-      const text = input.value.trim();
-      const sum = view.flame.search(text);
-      found.textContent = text === "" ? ""
-        : `${heapview.countOf(sum.frames, "frame", "frames")}, ${bytes(sum.bytes)}, ` +
-          `${heapview.share(sum.bytes, view.answer.whole_bytes)} of the heap`;
-    };
-    input.addEventListener("input", run);
-    input.addEventListener("change", () => { /* also when the page is left, which goes elsewhere */
-      if (view.isLeft) return;
-      heapview.go("flame", parametersWith(view.parameters, {search: input.value.trim() || null}),
-        {replace: true});
-    });
-    return {run, element: make("label", {class: "control"}, make("span", {}, "Search"), input,
-      found)};
-  }
-
-  function look(view, svg, node) {
-    if (view.isCompared) {
-      const step = stepOf(node);
-      return {fill: changeColour(step), letter: step.letter};
-    }
-    return {fill: heapview.typePattern(svg, node.type),
-      letter: node.isRest ? "" : heapview.typeLetter(node.type)};
-  }
-
-  function describe(view, node) {
-    const words = [tiles.describe(node, view.answer.whole_bytes)];
-    if (view.isCompared) {
-      words.push(`${heapview.bytesChange(node.before || 0, node.bytes)} than before`);
-    }
-    if (node.path && node.path !== node.label) words.push(node.path);
-    return words.join(", ");
-  }
-
-  function openOf(view, node) {
-    const {row} = node;
-    const isTop = node === view.tree;
-    if (!row.key || isTop) return true;
-    if (row.opens) heapview.go("flame", parametersWith(view.parameters, {of: row.key}));
-    else if (row.example) heapview.go("object", {at: row.example});
-    return true;
-  }
-
-  function zoomOut(view) {
-    const {above} = view.answer;
-    if (above.length > 0) {
-      heapview.go("flame", parametersWith(view.parameters, {of: above[above.length - 1].key}));
+/* A line for each part that is itself and no more. The bytes of all add up to the whole. */
+function foldedText(tree) {
+  const lines = [];
+  const waiting = [{node: tree, way: "root"}];
+  while (waiting.length > 0) {
+    const {node, way} = waiting.pop();
+    if (node.children.length === 0 && node.bytes > 0) lines.push(`${way} ${node.bytes}`);
+    for (let i = node.children.length - 1; i >= 0; i--) {
+      const child = node.children[i];
+      waiting.push({node: child,
+        way: child.isOwn ? way : `${way};${child.isRest ? `(${child.label})` : folded(child)}`});
     }
   }
+  return `${lines.join("\n")}\n`;
+}
 
-  function choose(view, node) {
-    const zoom = node.row.opens && node !== view.tree
-      ? heapview.link("flame", parametersWith(view.parameters, {of: node.key})) : null;
-    view.details.replaceChildren(...tiles.details(node, view.answer, zoom));
+/* }=================================================================================== */
+
+/* {=== The page ====================================================================== */
+
+function treeOf(answer) {
+  const tree = tiles.treeOf(answer.rows);
+  tiles.eachNode(tree, (node) => {
+    node.isOwn = node.row.kind === "own";
+    node.isRest = node.row.kind === "rest";
+    node.type = tiles.typeOf(node.row);
+    node.path = node.row.path;
+  });
+  return tree;
+}
+
+function parametersWith(parameters, changes) {
+  const {of, against, search} = parameters;
+  const all = Object.assign({of, against, search}, changes);
+  if (all.of === "root") all.of = null;
+  return all;
+}
+
+/* Several snapshots: the others, of which one may be what this one is compared with. */
+function againstChoice(parameters) {
+  const {snapshots} = heapview.overview;
+  const here = heapview.snapshotNumber(parameters);
+  if (snapshots.length < 2) return null;
+  const options = [{value: "", text: "nothing"}].concat(snapshots.map((snapshot, i) =>
+    ({value: String(i), text: snapshot.name || snapshot.file})).filter((_, i) => i !== here));
+  return heapview.choice("Compared with", options, parameters.against || "", (value) =>
+    heapview.go("flame", parametersWith(parameters, {against: value || null})));
+}
+
+/* The field whose text is searched for while it is typed, and what was found. */
+function searchField(view) {
+  const found = make("output", {class: "faint"});
+  const input = make("input", {type: "search", class: "flame-search", "data-key": "search",
+    placeholder: "a name or a path", value: view.parameters.search});
+  const run = () => {
+    const text = input.value.trim();
+    const sum = view.flame.search(text);
+    found.textContent = text === "" ? ""
+      : `${heapview.countOf(sum.frames, "frame", "frames")}, ${bytes(sum.bytes)}, ` +
+        `${heapview.share(sum.bytes, view.answer.whole_bytes)} of the heap`;
+  };
+  input.addEventListener("input", run);
+  input.addEventListener("change", () => { /* also when the page is left, which goes elsewhere */
+    if (view.isLeft) return;
+    heapview.go("flame", parametersWith(view.parameters, {search: input.value.trim() || null}),
+      {replace: true});
+  });
+  return {run, element: make("label", {class: "control"}, make("span", {}, "Search"), input,
+    found)};
+}
+
+function look(view, svg, node) {
+  if (view.isCompared) {
+    const step = stepOf(node);
+    return {fill: changeColour(step), letter: step.letter};
   }
+  return {fill: heapview.typePattern(svg, node.type),
+    letter: node.isRest ? "" : heapview.typeLetter(node.type)};
+}
 
-  function drawFlame(view, box) {
-    return heapview.drawFlame(box, view.tree, {
-      label: "Flame graph: arrows move, Enter zooms in, Escape zooms out",
-      describe: (node) => describe(view, node), look: (svg, node) => look(view, svg, node),
-      choose: (node) => choose(view, node), open: (node) => openOf(view, node),
-      leave: () => zoomOut(view)
-    });
+function describe(view, node) {
+  const words = [tiles.describe(node, view.answer.whole_bytes)];
+  if (view.isCompared) {
+    words.push(`${heapview.bytesChange(node.before || 0, node.bytes)} than before`);
   }
+  if (node.path && node.path !== node.label) words.push(node.path);
+  return words.join(", ");
+}
 
-  function pathTo(parameters, row) {
-    if (row.opens) return `/${heapview.keyOf("flame", parametersWith(parameters, {of: row.key}))}`;
-    return row.example ? `/${heapview.keyOf("object", {at: row.example})}` : null;
+function openOf(view, node) {
+  const {row} = node;
+  const isTop = node === view.tree;
+  if (!row.key || isTop) return true;
+  if (row.opens) heapview.go("flame", parametersWith(view.parameters, {of: row.key}));
+  else if (row.example) heapview.go("object", {at: row.example});
+  return true;
+}
+
+function zoomOut(view) {
+  const {above} = view.answer;
+  if (above.length > 0) {
+    heapview.go("flame", parametersWith(view.parameters, {of: above[above.length - 1].key}));
   }
+}
 
-  async function show(root, state) {
-    const {parameters} = state;
-    const question = {of: parameters.of, against: parameters.against};
-    const answer = await tiles.askFor("flame", question);
-    const isCompared = answer.rows[0].before_bytes !== undefined;
-    const view = {answer, parameters, isCompared, tree: treeOf(answer),
-      details: make("div", {class: "details"})};
-    const box = make("div");
-    const linkOf = (key) => heapview.link("flame", parametersWith(parameters, {of: key}));
-    const field = searchField(view);
-    heapview.toolbar(root, field.element, againstChoice(parameters),
-      heapview.saveButton(() => view.flame.svg(), "flame"),
-      make("button", {type: "button", class: "save-folded", onclick: () =>
-        heapview.save(foldedText(view.tree), "text/plain", "flame.folded")}, "Save as text"));
-    root.append(tiles.crumbs(answer, linkOf), box,
-      view.isCompared ? changeLegend() : tiles.legendOf(view.tree), view.details,
-      tiles.asTable(answer, (row) => pathTo(parameters, row)));
-    tiles.tellPart(root, answer);
-    view.flame = drawFlame(view, box);
-    field.run();
-    choose(view, view.tree);
-    const listenNoMore = tiles.onEscape(() => zoomOut(view));
-    return () => {
-      view.isLeft = true;
-      view.flame.leave();
-      listenNoMore();
-    };
+function choose(view, node) {
+  const zoom = node.row.opens && node !== view.tree
+    ? heapview.link("flame", parametersWith(view.parameters, {of: node.key})) : null;
+  view.details.replaceChildren(...tiles.details(node, view.answer, zoom));
+}
+
+function drawPage(view, box) {
+  return drawFlame(box, view.tree, {
+    label: "Flame graph: arrows move, Enter zooms in, Escape zooms out",
+    describe: (node) => describe(view, node), look: (svg, node) => look(view, svg, node),
+    choose: (node) => choose(view, node), open: (node) => openOf(view, node),
+    leave: () => zoomOut(view)
+  });
+}
+
+function pathTo(parameters, row) {
+  if (row.opens) return `/${heapview.keyOf("flame", parametersWith(parameters, {of: row.key}))}`;
+  return row.example ? `/${heapview.keyOf("object", {at: row.example})}` : null;
+}
+
+async function show(root, state) {
+  const {parameters} = state;
+  const question = {of: parameters.of, against: parameters.against};
+  const answer = await tiles.askFor("flame", question);
+  const isCompared = answer.rows[0].before_bytes !== undefined;
+  const view = {answer, parameters, isCompared, tree: treeOf(answer),
+    details: make("div", {class: "details"})};
+  const box = make("div");
+  const linkOf = (key) => heapview.link("flame", parametersWith(parameters, {of: key}));
+  const field = searchField(view);
+  heapview.toolbar(root, field.element, againstChoice(parameters),
+    heapview.saveButton(() => view.flame.svg(), "flame"),
+    make("button", {type: "button", class: "save-folded", onclick: () =>
+      heapview.save(foldedText(view.tree), "text/plain", "flame.folded")}, "Save as text"));
+  root.append(tiles.crumbs(answer, linkOf), box,
+    view.isCompared ? changeLegend() : tiles.legendOf(view.tree), view.details,
+    tiles.asTable(answer, (row) => pathTo(parameters, row)));
+  tiles.tellPart(root, answer);
+  view.flame = drawPage(view, box);
+  field.run();
+  choose(view, view.tree);
+  const listenNoMore = tiles.onEscape(() => zoomOut(view));
+  return () => {
+    view.isLeft = true;
+    view.flame.leave();
+    listenNoMore();
+  };
+}
+
+/* }=================================================================================== */
+
+heapview.tellKeys("flame", "Enter, Escape", "zooms in, zooms out");
+heapview.define({name: "flame", title: "Flame graph", show,
+  lead: "From the root along references: each frame is as wide as what hangs there retains."});
+
+/* DrawFlame: a tree as frames, of references or of stacks. The root is on
+** top, and each frame below the one that it hangs at, as wide as its bytes; what is left free below
+** a frame are its own. A click makes a frame as wide as the picture, with those above it.
+**
+**     const flame = heapview.drawFlame(box, tree, {describe: (node) => ...});
+**     flame.search("session")     -> {bytes, frames}: marks what has the text in its name
+**     flame.svg()                 the picture
+**     flame.leave()               ends it
+**
+** A tree is {key, label, bytes, before, children}, the biggest child first. Of the options all may
+** be missing: `label` of the whole picture for those who hear it; name(node) is what stands in a
+** frame; describe(node) what the pointer and those who hear are told; look(svg, node) gives {fill,
+** letter}; choose(node) is called when a frame is chosen; open(node) when it is clicked, and where
+** it returns true the frame does not become wide; leave() when Escape leads above the root. */
+const ROW = 20; /* pixels, of a frame */
+const LEAST = 1.5; /* a narrower one is not drawn, nor what is below it */
+
+/* {=== Frames ======================================================================== */
+
+function parents(tree) {
+  const above = new Map([[tree, null]]);
+  const waiting = [tree];
+  while (waiting.length > 0) {
+    const node = waiting.pop();
+    for (const child of node.children) {
+      above.set(child, node);
+      waiting.push(child);
+    }
   }
+  return above;
+}
 
-  /* }=================================================================================== */
+/* Those that are drawn where `top` is as wide as the picture: {node, x, width, depth}. */
+function layOut(flame, width) {
+  const frames = [];
+  const way = [];
+  for (let at = flame.above.get(flame.top); at; at = flame.above.get(at)) way.unshift(at);
+  way.forEach((node, depth) => frames.push({node, x: 0, width, depth, isAbove: true}));
+  const waiting = [{node: flame.top, x: 0, width, depth: way.length}];
+  while (waiting.length > 0) {
+    const frame = waiting.pop();
+    const {node} = frame;
+    frames.push(frame);
+    let {x} = frame;
+    const below = [];
+    for (const child of node.children) {
+      if (child.isOwn) continue;
+      const wide = node.bytes > 0 ? (frame.width * child.bytes) / node.bytes : 0;
+      if (wide >= LEAST) below.push({node: child, x, width: wide, depth: frame.depth + 1});
+      x += wide;
+    }
+    waiting.push(...below.reverse());
+  }
+  return frames;
+}
 
-  heapview.tellKeys("flame", "Enter, Escape", "zooms in, zooms out");
-  heapview.define({name: "flame", title: "Flame graph", show,
-    lead: "From the root along references: each frame is as wide as what hangs there retains."});
-})(window.heapview = window.heapview || {});
+function defaultLook(svg, node) {
+  return {fill: heapview.typePattern(svg, node.type || "other"), letter: ""};
+}
+
+function drawFrame(svg, frame, flame) {
+  const {node} = frame;
+  const {options} = flame;
+  const look = (options.look || defaultLook)(svg.node(), node);
+  const name = options.name ? options.name(node) : node.label;
+  const cell = svg.append("g").datum(frame)
+    .attr("class", `tile frame${frame.isAbove ? " above" : ""}${node.isRest ? " rest" : ""}`)
+    .attr("role", "treeitem").attr("tabindex", -1).attr("aria-level", frame.depth + 1)
+    .attr("aria-label", flame.describe(node)).attr("data-bytes", node.bytes);
+  if (node.key) cell.attr("data-key", node.key);
+  cell.append("rect").attr("x", frame.x).attr("y", frame.depth * ROW)
+    .attr("width", Math.max(frame.width - 0.5, 0.5)).attr("height", ROW - 1)
+    .attr("fill", look.fill);
+  const prefix = look.letter ? `${look.letter} ` : "";
+  const text = frame.width > 24
+    ? heapview.tiles.fitted(`${prefix}${name}  ${bytes(node.bytes)}`, frame.width - 8) : "";
+  if (text === "") return;
+  cell.append("text").attr("x", frame.x + 4).attr("y", frame.depth * ROW + 14).text(text);
+}
+
+/* }=================================================================================== */
+
+/* {=== Moving ======================================================================== */
+
+function frameOf(event) {
+  const cell = event.target.closest("g.frame");
+  return cell ? d3.select(cell).datum() : null;
+}
+
+function focusOn(flame, node) {
+  const cells = d3.select(flame.svg).selectAll("g.frame");
+  const found = cells.filter((frame) => frame.node === node);
+  if (found.empty()) return;
+  cells.attr("tabindex", -1);
+  found.attr("tabindex", 0);
+  found.node().focus({preventScroll: true});
+  found.node().scrollIntoView({block: "nearest", inline: "nearest"});
+}
+
+/* The frame before or behind it in its row. */
+function beside(flame, frame, step) {
+  const row = flame.frames.filter((other) => other.depth === frame.depth)
+    .sort((a, b) => a.x - b.x);
+  const next = row[row.indexOf(frame) + step];
+  return next ? next.node : null;
+}
+
+function below(flame, frame) {
+  const next = flame.frames.find((other) => flame.above.get(other.node) === frame.node);
+  return next ? next.node : null;
+}
+
+function target(flame, frame, key) {
+  switch (key) {
+    case "ArrowUp": return flame.above.get(frame.node);
+    case "ArrowDown": return below(flame, frame);
+    case "ArrowLeft": return beside(flame, frame, -1);
+    case "ArrowRight": return beside(flame, frame, 1);
+    default: return undefined;
+  }
+}
+
+function zoom(flame, node) {
+  if (flame.options.open && flame.options.open(node)) return;
+  flame.top = node;
+  fill(flame);
+  focusOn(flame, node);
+}
+
+function leaveFrame(flame) {
+  const node = flame.above.get(flame.top);
+  if (node) zoom(flame, node);
+  else if (flame.options.leave) flame.options.leave();
+}
+
+function press(flame, event) {
+  const frame = frameOf(event);
+  if (!frame) return;
+  const to = target(flame, frame, event.key);
+  if (to) focusOn(flame, to);
+  else if (event.key === "Enter" || event.key === " ") zoom(flame, frame.node);
+  else if (event.key === "Escape" || event.key === "Backspace") leaveFrame(flame);
+  else if (to === undefined) return;
+  event.preventDefault();
+}
+
+/* }=================================================================================== */
+
+function fill(flame) {
+  const width = Math.max(flame.box.clientWidth, 280);
+  flame.frames = layOut(flame, width);
+  const height = ROW * (1 + d3.max(flame.frames, (frame) => frame.depth));
+  const svg = d3.create("svg").attr("class", "flame").attr("role", "tree")
+    .attr("aria-label", flame.options.label || "Flame graph")
+    .attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
+  for (const frame of flame.frames) drawFrame(svg, frame, flame);
+  svg.select("g.frame").attr("tabindex", 0);
+  if (flame.svg) flame.svg.replaceWith(svg.node());
+  else flame.box.prepend(svg.node());
+  flame.svg = svg.node();
+  mark(flame);
+}
+
+/* {=== Search ======================================================================== */
+
+/* What has the text in its name, and the bytes of all: none is counted twice that lies below
+** another one. */
+function search(flame, text) {
+  flame.found = new Set();
+  const wanted = text.toLowerCase();
+  let sum = 0;
+  const waiting = wanted === "" ? [] : [{node: flame.tree, isBelow: false}];
+  while (waiting.length > 0) {
+    const {node, isBelow} = waiting.pop();
+    const isFound = !node.isRest && !node.isOwn && node.label.toLowerCase().includes(wanted);
+    if (isFound) flame.found.add(node);
+    if (isFound && !isBelow) sum += node.bytes;
+    for (const child of node.children) waiting.push({node: child, isBelow: isBelow || isFound});
+  }
+  flame.isSearched = wanted !== "";
+  mark(flame);
+  return {bytes: sum, frames: flame.found.size};
+}
+
+function mark(flame) {
+  d3.select(flame.svg).selectAll("g.frame")
+    .classed("found", (frame) => flame.isSearched && flame.found.has(frame.node))
+    .classed("faded", (frame) => flame.isSearched && !flame.found.has(frame.node));
+}
+
+/* }=================================================================================== */
+
+function chooseFrame(flame, frame) {
+  d3.select(flame.svg).selectAll("g.frame").classed("chosen", (other) => other === frame);
+  if (flame.options.choose) flame.options.choose(frame.node);
+}
+
+function listen(flame) {
+  const {box} = flame;
+  const act = (event, what) => {
+    const frame = frameOf(event);
+    if (frame) what(frame);
+  };
+  box.addEventListener("keydown", (event) => press(flame, event));
+  box.addEventListener("focusin", (event) => act(event, (frame) => chooseFrame(flame, frame)));
+  box.addEventListener("click", (event) => act(event, (frame) => zoom(flame, frame.node)));
+  heapview.tiles.tooltip(box, (event) => {
+    const frame = frameOf(event);
+    return frame ? flame.describe(frame.node) : null;
+  });
+}
+
+/* Draws into `element`, and again when its width is another one. */
+function drawFlame(element, tree, options) {
+  const box = make("div", {class: "picture framed"});
+  element.append(box);
+  const flame = {
+    box, tree, top: tree, options: options || {}, above: parents(tree), found: new Set(),
+    isSearched: false, svg: null,
+    describe: (node) => (flame.options.describe ? flame.options.describe(node)
+      : `${node.label}, ${bytes(node.bytes)}, ${heapview.share(node.bytes, tree.bytes)}`)
+  };
+  fill(flame);
+  listen(flame);
+  return {
+    search: (text) => search(flame, text),
+    svg: () => flame.svg,
+    leave: heapview.onWidth(box, () => fill(flame))
+  };
+}
+
+heapview.drawFlame = drawFlame;

@@ -7,227 +7,393 @@
 ** In the page's address: since, until (the interval), by, garbage, left, right (what is looked at
 ** closely), off (letters of the layers that are hidden), height (whole: no bin is cut).
 */
-(function (heapview) {
-  "use strict";
+const {make, bytes, count} = heapview;
+const ALL = {since: null, until: null};
+const MOST_ROWS = 50; /* of the table: bins are taken together */
+const MOST_MARKS = 400;
 
-  const {make, bytes, count} = heapview;
-  const ALL = {since: null, until: null};
-  const MOST_ROWS = 50; /* of the table: bins are taken together */
-  const MOST_MARKS = 400;
+function goTo(state, changes, options) {
+  heapview.go("timeline", Object.assign({}, state.parameters, changes), options);
+}
 
-  function goTo(state, changes, options) {
-    heapview.go("timeline", Object.assign({}, state.parameters, changes), options);
+function numberOf(text) {
+  return /^\d+$/.test(text || "") ? Number(text) : null;
+}
+
+/* {=== What is asked ================================================================== */
+
+/* What stands for all is left out: so a written report has the answer. */
+function askedOf(state) {
+  const {by, garbage, left, right} = state.parameters;
+  return {by: by === "class" ? null : by, garbage: garbage === "1" ? 1 : null,
+    since: numberOf(left), until: numberOf(right)};
+}
+
+/* The brushed interval, within the axis. */
+function endsOf(state, answer) {
+  const {since, until} = state.parameters;
+  const ends = [numberOf(since) || 0, numberOf(until) === null ? answer.positions
+    : Math.min(numberOf(until), answer.positions)];
+  return ends[0] <= ends[1] ? ends : [0, answer.positions];
+}
+
+function isWhole(ends, answer) {
+  return ends[0] === 0 && ends[1] === answer.positions;
+}
+
+function choose(state, answer, ends) {
+  goTo(state, isWhole(ends, answer) ? ALL
+    : {since: ends[0] === 0 ? null : ends[0],
+      until: ends[1] === answer.positions ? null : ends[1]});
+}
+
+/* }=================================================================================== */
+
+/* {=== Controls ====================================================================== */
+
+/* From mark to mark, for those who neither drag nor count. */
+function markChoice(label, key, ends, at, answer, marks, chosen) {
+  const ends_ = [{value: 0, text: "the start"}].concat(
+    marks.map((mark) => ({value: mark.position, text: mark.name})),
+    [{value: answer.positions, text: "the end"}]);
+  const seen = new Set();
+  const options = ends_.filter((one) => !seen.has(one.value) && seen.add(one.value));
+  if (!seen.has(ends[at])) {
+    options.push({value: ends[at], text: `object ${count(ends[at])}`});
   }
+  options.sort((a, b) => a.value - b.value);
+  const control = heapview.choice(label, options, ends[at], (value) => {
+    const next = ends.slice();
+    next[at] = Number(value);
+    chosen(next.sort((a, b) => a - b));
+  });
+  control.querySelector("select").dataset.key = key;
+  return control;
+}
 
-  function numberOf(text) {
-    return /^\d+$/.test(text || "") ? Number(text) : null;
+function zoomButtons(state, answer, ends) {
+  const isClose = answer.since > 0 || answer.until < answer.positions;
+  const closer = make("button", {type: "button", "data-key": "zoom",
+    disabled: isWhole(ends, answer), title: "the brushed interval fills the chart",
+    onclick: () => goTo(state, {left: ends[0], right: ends[1]})}, "Look closer");
+  const whole = make("button", {type: "button", "data-key": "whole", disabled: !isClose,
+    onclick: () => goTo(state, {left: null, right: null})}, "Whole axis");
+  return [closer, whole];
+}
+
+function addControls(view, root) {
+  const {state, answer, ends} = view;
+  const kinds = ["class", "type", "place"].map((value) => ({value, text: value}));
+  const by = heapview.choice("Layers by", kinds, answer.by,
+    (value) => goTo(state, {by: value === "class" ? null : value, off: null}));
+  const what = heapview.choice("Of",
+    [{value: "", text: "what lives"}, {value: "1", text: "garbage"}], answer.garbage ? "1" : "",
+    (value) => goTo(state, {garbage: value || null, off: null}));
+  by.querySelector("select").dataset.key = "by";
+  what.querySelector("select").dataset.key = "of";
+  const chosen = (next) => choose(state, answer, next);
+  const isWholeHeight = state.parameters.height === "whole";
+  view.height = make("button", {type: "button", "data-key": "height",
+    "aria-pressed": isWholeHeight, onclick: () => goTo(state,
+      {height: isWholeHeight ? null : "whole"}, {replace: true})}, "Whole height");
+  heapview.toolbar(root, by, what,
+    markChoice("From", "from", ends, 0, answer, view.marks, chosen),
+    markChoice("to", "to", ends, 1, answer, view.marks, chosen),
+    zoomButtons(state, answer, ends), view.height,
+    heapview.saveButton(() => view.chart.svg.node(), "timeline"));
+}
+
+/* All of the snapshot that is looked at, as the overview has them of the last; if they are not
+** too many for a list. */
+function marksOf(state, answer) {
+  const {snapshots, marks} = heapview.overview;
+  const isLast = heapview.snapshotNumber(state.parameters) === snapshots.length - 1;
+  if (isLast && marks.length <= MOST_MARKS) return marks;
+  return answer.marks.map((mark) => ({name: mark.text, position: mark.position}));
+}
+
+/* }=================================================================================== */
+
+/* {=== The chart ===================================================================== */
+
+function draw(view) {
+  const {state, answer, ends} = view;
+  const focused = document.activeElement && view.box.contains(document.activeElement)
+    ? document.activeElement.dataset.key : null;
+  view.chart = heapview.drawTimeline(view.box, answer, view.layers, view.off,
+    state.parameters.height === "whole");
+  view.height.hidden = view.chart.cut.length === 0 && state.parameters.height !== "whole";
+  const within = ends.map((end) => Math.max(answer.since, Math.min(answer.until, end)));
+  heapview.addBrush(view.chart, view.marks, within, (now) => tellBrush(view, now), (now) => {
+    const next = now.map((end, i) => (end === within[i] ? ends[i] : end));
+    choose(state, answer, next);
+    heapview.announce(view.brushed.textContent);
+  });
+  const again = focused && view.box.querySelector(`[data-key="${focused}"]`);
+  if (again) again.focus({preventScroll: true});
+}
+
+/* As the brush moves; what is in it is added up from the bins that it has. */
+function tellBrush(view, ends) {
+  const {answer} = view;
+  if (isWhole(ends, answer)) {
+    view.brushed.textContent = "Brush an interval: then all pages show what was allocated in it.";
+    return;
   }
+  const text = (at) => heapview.positionText(view.marks, at);
+  view.brushed.textContent = `Brushed: from ${text(ends[0])} to ${text(ends[1])}`;
+}
 
-  /* {=== What is asked ================================================================== */
+function addChart(view, root) {
+  const {state, answer} = view;
+  view.box = make("div", {class: "picture timeline"});
+  view.brushed = make("p", {class: "brushed", id: "brushed"});
+  const note = (layer) => `${bytes(layer.bytes)}, ${heapview.share(layer.bytes, answer.bytes)}`;
+  const toggle = (letter) => {
+    const off = view.off.includes(letter) ? view.off.replace(letter, "") : view.off + letter;
+    goTo(state, {off: off || null}, {replace: true});
+  };
+  root.append(view.box, view.brushed, heapview.layerLegend(view.layers, view.off, toggle, note));
+  draw(view);
+  return heapview.onWidth(view.box, () => draw(view));
+}
 
-  /* What stands for all is left out: so a written report has the answer. */
-  function askedOf(state) {
-    const {by, garbage, left, right} = state.parameters;
-    return {by: by === "class" ? null : by, garbage: garbage === "1" ? 1 : null,
-      since: numberOf(left), until: numberOf(right)};
+/* }=================================================================================== */
+
+/* {=== The same as a table =========================================================== */
+
+function sum(list, from, until) {
+  return list.slice(from, until).reduce((all, n) => all + n, 0);
+}
+
+function tableOf(view) {
+  const {answer, layers} = view;
+  const n = answer.bins.length - 1;
+  const width = Math.ceil(n / MOST_ROWS) || 1;
+  const named = layers.map((layer) =>
+    ({heading: `${layer.letter} ${layer.label}`, kind: "bytes"}));
+  const columns = [{heading: "objects allocated before", kind: "count"},
+    {heading: "bytes", kind: "bytes"}, ...named, {heading: "marks", kind: "text"}];
+  const rows = d3.range(0, n, width).map((from) => {
+    const until = Math.min(n, from + width);
+    const sums = [answer.bin_bytes].concat(layers.map((layer) => layer.bin_bytes))
+      .map((list) => sum(list, from, until));
+    const inside = view.marks.filter((mark) => mark.position >= answer.bins[from] &&
+      (mark.position < answer.bins[until] || until === n));
+    return {cells: [{text: count(answer.bins[from]), value: answer.bins[from]}].concat(
+      sums.map((value) => ({text: bytes(value), value})),
+      {text: inside.map((mark) => mark.name).join(", ")})};
+  });
+  return heapview.table({caption: "Bytes by when they were allocated", columns, rows});
+}
+
+/* }=================================================================================== */
+
+/* An answer in a part of the page of its own: where it cannot be had, the others can. */
+async function addAnswer(root, id, title, ask) {
+  const section = make("section", {class: "answer", id}, make("h3", {}, title));
+  root.append(section);
+  try {
+    section.append(heapview.told((await ask()).told));
+  } catch (error) {
+    if (error.aborted) throw error;
+    section.append(heapview.problem(error));
   }
+}
 
-  /* The brushed interval, within the axis. */
-  function endsOf(state, answer) {
-    const {since, until} = state.parameters;
-    const ends = [numberOf(since) || 0, numberOf(until) === null ? answer.positions
-      : Math.min(numberOf(until), answer.positions)];
-    return ends[0] <= ends[1] ? ends : [0, answer.positions];
-  }
-
-  function isWhole(ends, answer) {
-    return ends[0] === 0 && ends[1] === answer.positions;
-  }
-
-  function choose(state, answer, ends) {
-    goTo(state, isWhole(ends, answer) ? ALL
-      : {since: ends[0] === 0 ? null : ends[0],
-        until: ends[1] === answer.positions ? null : ends[1]});
-  }
-
-  /* }=================================================================================== */
-
-  /* {=== Controls ====================================================================== */
-
-  /* From mark to mark, for those who neither drag nor count. */
-  function markChoice(label, key, ends, at, answer, marks, chosen) {
-    const ends_ = [{value: 0, text: "the start"}].concat(
-      marks.map((mark) => ({value: mark.position, text: mark.name})),
-      [{value: answer.positions, text: "the end"}]);
-    const seen = new Set();
-    const options = ends_.filter((one) => !seen.has(one.value) && seen.add(one.value));
-    if (!seen.has(ends[at])) {
-      options.push({value: ends[at], text: `object ${count(ends[at])}`});
+async function show(root, state) {
+  const {answer, told} = await heapview.ask("timeline", askedOf(state));
+  const view = {state, answer, ends: endsOf(state, answer), marks: marksOf(state, answer),
+    layers: heapview.dress(answer.layers), off: state.parameters.off || ""};
+  addControls(view, root);
+  const leave = addChart(view, root);
+  try {
+    if (!isWhole(view.ends, answer)) {
+      await addAnswer(root, "interval", "Allocated there, and still alive",
+        () => heapview.ask("interval", {limit: 20}));
     }
-    options.sort((a, b) => a.value - b.value);
-    const control = heapview.choice(label, options, ends[at], (value) => {
-      const next = ends.slice();
-      next[at] = Number(value);
-      chosen(next.sort((a, b) => a - b));
-    });
-    control.querySelector("select").dataset.key = key;
-    return control;
+    root.append(make("section", {class: "answer", id: "layers"}, heapview.told(told)));
+    root.append(heapview.asTable(() => tableOf(view)));
+    if (heapview.overview.snapshots.length > 1) await addSeries(root);
+  } catch (error) {
+    leave();
+    throw error;
   }
+  return leave;
+}
 
-  function zoomButtons(state, answer, ends) {
-    const isClose = answer.since > 0 || answer.until < answer.positions;
-    const closer = make("button", {type: "button", "data-key": "zoom",
-      disabled: isWhole(ends, answer), title: "the brushed interval fills the chart",
-      onclick: () => goTo(state, {left: ends[0], right: ends[1]})}, "Look closer");
-    const whole = make("button", {type: "button", "data-key": "whole", disabled: !isClose,
-      onclick: () => goTo(state, {left: null, right: null})}, "Whole axis");
-    return [closer, whole];
+heapview.tellKeys("timeline", "Left, Right", "from bin to bin, or a handle of the brush");
+heapview.tellKeys("timeline", "Shift+Left, Shift+Right", "a handle from mark to mark");
+heapview.tellKeys("timeline", "Up, Down", "through the layers of a bin");
+heapview.define({name: "timeline", title: "Timeline", show,
+  lead: "What lives, by when it was allocated: the order of allocation is the axis."});
+
+/* Bytes by place over the snapshots, stacked: what never changed at the bottom, what
+** grows most steadily on top, with the verdict of each. The rows are the ladder's of heapdiff, and
+** each snapshot adds up to its whole. */
+const LEFT = 68;
+const TOP = 12;
+const BOTTOM = 44;
+const LETTER_PIXELS = 15;
+
+/* {=== Layers ======================================================================== */
+
+function changeOf(series) {
+  return heapview.bytesChange(series[0], series[series.length - 1]);
+}
+
+/* From the top down: rows, their rest, and what is level. */
+function layersOf(answer) {
+  const rows = answer.paths.map((row) => ({label: row.held_by, type: row.type,
+    verdict: row.verdict, series: row.bytes, class: row.class}));
+  const n = answer.total_paths - rows.length;
+  const layers = heapview.dress(rows);
+  if (n > 0) {
+    layers.push({label: heapview.countOf(n, "other place", "other places"), letter: "+",
+      verdict: "smaller changes", series: answer.others.bytes,
+      fill: heapview.typeColour("other")});
   }
+  layers.push({label: "all else", letter: "=", verdict: "level", series: answer.level.bytes,
+    fill: heapview.colour("--same")});
+  return layers;
+}
 
-  function addControls(view, root) {
-    const {state, answer, ends} = view;
-    const kinds = ["class", "type", "place"].map((value) => ({value, text: value}));
-    const by = heapview.choice("Layers by", kinds, answer.by,
-      (value) => goTo(state, {by: value === "class" ? null : value, off: null}));
-    const what = heapview.choice("Of",
-      [{value: "", text: "what lives"}, {value: "1", text: "garbage"}], answer.garbage ? "1" : "",
-      (value) => goTo(state, {garbage: value || null, off: null}));
-    by.querySelector("select").dataset.key = "by";
-    what.querySelector("select").dataset.key = "of";
-    const chosen = (next) => choose(state, answer, next);
-    const isWholeHeight = state.parameters.height === "whole";
-    view.height = make("button", {type: "button", "data-key": "height",
-      "aria-pressed": isWholeHeight, onclick: () => goTo(state,
-        {height: isWholeHeight ? null : "whole"}, {replace: true})}, "Whole height");
-    heapview.toolbar(root, by, what,
-      markChoice("From", "from", ends, 0, answer, view.marks, chosen),
-      markChoice("to", "to", ends, 1, answer, view.marks, chosen),
-      zoomButtons(state, answer, ends), view.height,
-      heapview.saveButton(() => view.chart.svg.node(), "timeline"));
+/* From the bottom up. */
+function stack(layers) {
+  const n = layers[0].series.length;
+  const below = new Array(n).fill(0);
+  return layers.slice().reverse().map((layer) => {
+    const from = below.slice();
+    layer.series.forEach((value, k) => { below[k] += value; });
+    return {layer, from, to: below.slice()};
+  });
+}
+
+/* }=================================================================================== */
+
+/* {=== The chart ===================================================================== */
+
+/* The snapshot in which there is most room for a letter; -1: in none. */
+function thickest(part, y) {
+  let best = -1;
+  let most = LETTER_PIXELS;
+  for (let k = 0; k < part.from.length; k++) {
+    const pixels = y(part.from[k]) - y(part.to[k]);
+    if (pixels > most) [best, most] = [k, pixels];
   }
+  return best;
+}
 
-  /* All of the snapshot that is looked at, as the overview has them of the last; if they are not
-  ** too many for a list. */
-  function marksOf(state, answer) {
-    const {snapshots, marks} = heapview.overview;
-    const isLast = heapview.snapshotNumber(state.parameters) === snapshots.length - 1;
-    if (isLast && marks.length <= MOST_MARKS) return marks;
-    return answer.marks.map((mark) => ({name: mark.text, position: mark.position}));
+function drawAreas(svg, parts, x, y) {
+  const area = (part) => d3.area().x((_, k) => x(k)).y0((_, k) => y(part.from[k]))
+    .y1((_, k) => y(part.to[k]))(part.from);
+  const group = svg.append("g").attr("class", "layers").attr("aria-hidden", "true");
+  for (const part of parts) {
+    group.append("path").attr("class", "layer").attr("data-letter", part.layer.letter)
+      .attr("fill", part.layer.fill).attr("d", area(part)).append("title")
+      .text(`${part.layer.label}: ${part.layer.verdict}`);
   }
-
-  /* }=================================================================================== */
-
-  /* {=== The chart ===================================================================== */
-
-  function draw(view) {
-    const {state, answer, ends} = view;
-    const focused = document.activeElement && view.box.contains(document.activeElement)
-      ? document.activeElement.dataset.key : null;
-    view.chart = heapview.drawTimeline(view.box, answer, view.layers, view.off,
-      state.parameters.height === "whole");
-    view.height.hidden = view.chart.cut.length === 0 && state.parameters.height !== "whole";
-    const within = ends.map((end) => Math.max(answer.since, Math.min(answer.until, end)));
-    heapview.addBrush(view.chart, view.marks, within, (now) => tellBrush(view, now), (now) => {
-      const next = now.map((end, i) => (end === within[i] ? ends[i] : end));
-      choose(state, answer, next);
-      heapview.announce(view.brushed.textContent);
-    });
-    const again = focused && view.box.querySelector(`[data-key="${focused}"]`);
-    if (again) again.focus({preventScroll: true});
+  for (const part of parts) {
+    const last = part.from.length - 1;
+    const at = thickest(part, y);
+    if (at < 0) continue;
+    group.append("text").attr("class", "letter").attr("dy", "0.35em")
+      .attr("x", x(at) + (at === 0 ? 10 : at === last ? -10 : 0))
+      .attr("y", y((part.from[at] + part.to[at]) / 2)).attr("text-anchor", "middle")
+      .text(part.layer.letter);
   }
+}
 
-  /* As the brush moves; what is in it is added up from the bins that it has. */
-  function tellBrush(view, ends) {
-    const {answer} = view;
-    if (isWhole(ends, answer)) {
-      view.brushed.textContent = "Brush an interval: then all pages show what was allocated in it.";
-      return;
-    }
-    const text = (at) => heapview.positionText(view.marks, at);
-    view.brushed.textContent = `Brushed: from ${text(ends[0])} to ${text(ends[1])}`;
+function shortened(name, pixels) {
+  const room = Math.max(4, Math.floor(pixels / 7));
+  return name.length > room ? `\u2026${heapview.tail(name, room - 1)}` : name;
+}
+
+function timeText(seconds) {
+  if (seconds < 120) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
+function drawSnapshots(svg, answer, x, width, height) {
+  const n = answer.snapshots.length;
+  const room = (width - LEFT) / n;
+  const every = Math.ceil(34 / room);
+  const group = svg.append("g").attr("class", "scale").attr("aria-hidden", "true");
+  answer.snapshots.forEach((snapshot, k) => {
+    const anchor = k === 0 ? "start" : k === n - 1 ? "end" : "middle";
+    const place = group.append("g").attr("transform", `translate(${x(k)},0)`);
+    place.append("line").attr("class", "snapshot").attr("y1", TOP)
+      .attr("y2", height - BOTTOM + 5);
+    if (k % every !== 0 && k !== n - 1) return;
+    place.append("text").attr("y", height - BOTTOM + 18).attr("text-anchor", anchor)
+      .text(shortened(snapshot.name, room));
+    if (snapshot.seconds === null || k === 0) return;
+    place.append("text").attr("class", "faint").attr("y", height - BOTTOM + 34)
+      .attr("text-anchor", anchor).text(`+${timeText(snapshot.seconds)}`);
+  });
+}
+
+function drawSeries(box, answer, layers) {
+  const width = Math.max(300, box.clientWidth);
+  const height = width < 600 ? 260 : 340;
+  const n = answer.snapshots.length;
+  const parts = stack(layers);
+  const x = d3.scaleLinear([0, n - 1], [LEFT, width - 12]);
+  const y = d3.scaleLinear([0, d3.max(answer.whole.bytes) || 1], [height - BOTTOM, TOP]);
+  const svg = d3.create("svg").attr("class", "chart").attr("width", width)
+    .attr("height", height).attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img")
+    .attr("aria-label", `Bytes by place in ${n} snapshots; the table below has the figures`);
+  heapview.drawByteScale(svg, y, LEFT, width - 12);
+  drawAreas(svg, parts, x, y);
+  drawSnapshots(svg, answer, x, width, height);
+  box.replaceChildren(svg.node());
+}
+
+/* }=================================================================================== */
+
+function seriesTable(answer, layers) {
+  const columns = [{heading: "verdict", kind: "text"}].concat(
+    answer.snapshots.map((snapshot) => ({heading: snapshot.name, kind: "bytes"})),
+    {heading: "change", kind: "change"}, {heading: "place", kind: "text"});
+  const row = (verdict, series, place) => ({
+    style: verdict === "grows steadily" ? "alarm" : "plain",
+    cells: [{text: verdict}].concat(series.map((value) => ({text: bytes(value), value})),
+      {text: changeOf(series), value: series[series.length - 1] - series[0]}, {text: place})});
+  const rows = layers.map((layer) =>
+    row(layer.verdict, layer.series, `${layer.letter} ${layer.label}`));
+  rows.push(row("", answer.whole.bytes, "all that is reachable"));
+  return heapview.table({caption: "Bytes by place, with what each retains", columns, rows});
+}
+
+function legend(layers) {
+  const list = make("ul", {class: "legend verdicts", "aria-label": "Places, from the top"});
+  for (const layer of layers) {
+    list.append(make("li", {}, heapview.chip(layer.letter, layer.fill, true),
+      make("span", {class: "label"}, layer.label), " ",
+      make("span", {class: layer.verdict === "grows steadily" ? "alarm" : "faint"},
+        `${layer.verdict}, ${changeOf(layer.series)}`)));
   }
+  return list;
+}
 
-  function addChart(view, root) {
-    const {state, answer} = view;
-    view.box = make("div", {class: "picture timeline"});
-    view.brushed = make("p", {class: "brushed", id: "brushed"});
-    const note = (layer) => `${bytes(layer.bytes)}, ${heapview.share(layer.bytes, answer.bytes)}`;
-    const toggle = (letter) => {
-      const off = view.off.includes(letter) ? view.off.replace(letter, "") : view.off + letter;
-      goTo(state, {off: off || null}, {replace: true});
-    };
-    root.append(view.box, view.brushed, heapview.layerLegend(view.layers, view.off, toggle, note));
-    draw(view);
-    return heapview.onWidth(view.box, () => draw(view));
+/* Adds the chart of all snapshots to `root`. */
+async function addSeries(root) {
+  const section = make("section", {class: "answer", id: "series"},
+    make("h3", {}, "Over the snapshots"));
+  root.append(section);
+  let answer, told;
+  try {
+    ({answer, told} = await heapview.ask("series", {in: null, since: null, until: null}));
+  } catch (error) {
+    if (error.aborted) throw error;
+    section.append(heapview.problem(error));
+    return;
   }
+  const layers = layersOf(answer);
+  const box = make("div", {class: "picture series"});
+  section.append(heapview.told(told.slice(0, 2)), box, legend(layers),
+    heapview.asTable(() => seriesTable(answer, layers)));
+  drawSeries(box, answer, layers);
+  heapview.onWidth(box, () => drawSeries(box, answer, layers));
+}
 
-  /* }=================================================================================== */
-
-  /* {=== The same as a table =========================================================== */
-
-  function sum(list, from, until) {
-    return list.slice(from, until).reduce((all, n) => all + n, 0);
-  }
-
-  function tableOf(view) {
-    const {answer, layers} = view;
-    const n = answer.bins.length - 1;
-    const width = Math.ceil(n / MOST_ROWS) || 1;
-    const named = layers.map((layer) =>
-      ({heading: `${layer.letter} ${layer.label}`, kind: "bytes"}));
-    const columns = [{heading: "objects allocated before", kind: "count"},
-      {heading: "bytes", kind: "bytes"}, ...named, {heading: "marks", kind: "text"}];
-    const rows = d3.range(0, n, width).map((from) => {
-      const until = Math.min(n, from + width);
-      const sums = [answer.bin_bytes].concat(layers.map((layer) => layer.bin_bytes))
-        .map((list) => sum(list, from, until));
-      const inside = view.marks.filter((mark) => mark.position >= answer.bins[from] &&
-        (mark.position < answer.bins[until] || until === n));
-      return {cells: [{text: count(answer.bins[from]), value: answer.bins[from]}].concat(
-        sums.map((value) => ({text: bytes(value), value})),
-        {text: inside.map((mark) => mark.name).join(", ")})};
-    });
-    return heapview.table({caption: "Bytes by when they were allocated", columns, rows});
-  }
-
-  /* }=================================================================================== */
-
-  /* An answer in a part of the page of its own: where it cannot be had, the others can. */
-  async function addAnswer(root, id, title, ask) {
-    const section = make("section", {class: "answer", id}, make("h3", {}, title));
-    root.append(section);
-    try {
-      section.append(heapview.told((await ask()).told));
-    } catch (error) {
-      if (error.aborted) throw error;
-      section.append(heapview.problem(error));
-    }
-  }
-
-  async function show(root, state) {
-    const {answer, told} = await heapview.ask("timeline", askedOf(state));
-    const view = {state, answer, ends: endsOf(state, answer), marks: marksOf(state, answer),
-      layers: heapview.dress(answer.layers), off: state.parameters.off || ""};
-    addControls(view, root);
-    const leave = addChart(view, root);
-    try {
-      if (!isWhole(view.ends, answer)) {
-        await addAnswer(root, "interval", "Allocated there, and still alive",
-          () => heapview.ask("interval", {limit: 20}));
-      }
-      root.append(make("section", {class: "answer", id: "layers"}, heapview.told(told)));
-      root.append(heapview.asTable(() => tableOf(view)));
-      if (heapview.overview.snapshots.length > 1) await heapview.addSeries(root);
-    } catch (error) {
-      leave();
-      throw error;
-    }
-    return leave;
-  }
-
-  heapview.tellKeys("timeline", "Left, Right", "from bin to bin, or a handle of the brush");
-  heapview.tellKeys("timeline", "Shift+Left, Shift+Right", "a handle from mark to mark");
-  heapview.tellKeys("timeline", "Up, Down", "through the layers of a bin");
-  heapview.define({name: "timeline", title: "Timeline", show,
-    lead: "What lives, by when it was allocated: the order of allocation is the axis."});
-})(window.heapview = window.heapview || {});

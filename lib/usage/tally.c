@@ -1,11 +1,13 @@
 /*
-** keys.c - numbers for lines: a table of sites has each as often as something allocates there.
-** Sources are compared by their names, since code that was loaded twice has them twice. And sums,
-** and the replay of what has events.
+** tally.c - events counted as other tools count them. What lines.c and timeline.c share: sums,
+** numbers for lines, of which a table of sites has each as often as something allocates there, and
+** the replay. And two counts: by type, as luamemprofiler has them, and by size.
+**
+** Sources are compared by their names, since code that was loaded twice has them twice.
 */
 #include <string.h>
 
-#include "tally.h"
+#include "usage.h"
 
 /* {=== Sums ========================================================================== */
 
@@ -114,3 +116,98 @@ int lh_tally_events(lh_profile *profile, const char *what,
   int code = lh_profile_replay(profile, see, data, error);
   return code == 0 && *failed ? lh_fail_memory(error, "counting events") : code;
 }
+
+/* {=== By type ======================================================================== */
+
+/* Only blocks count that were made since tracking began, so that all figures are of the same ones. */
+
+typedef struct type_counter {
+  lh_sum made, made_bytes, resized, resized_bytes, freed, freed_bytes, live_bytes;
+  lh_sum made_of[LH_TYPE_COUNT], made_parts;
+  uint64_t peak_bytes;
+} type_counter;
+
+static void see_live(type_counter *c, uint64_t more, uint64_t less, double weight) {
+  lh_sum_add(&c->live_bytes, more, weight);
+  lh_sum_subtract(&c->live_bytes, less, weight);
+  uint64_t live = lh_sum_of(&c->live_bytes);
+  if (live > c->peak_bytes) c->peak_bytes = live;
+}
+
+static bool see_type(const lh_event *event, void *data) {
+  type_counter *c = data;
+  double weight = event->weight;
+  if (event->kind == LH_EVENT_NEW) {
+    lh_sum_add(&c->made, 1, weight);
+    lh_sum_add(&c->made_bytes, event->bytes, weight);
+    lh_sum_add(event->type < LH_TYPE_COUNT ? &c->made_of[event->type] : &c->made_parts, 1, weight);
+    see_live(c, event->bytes, 0, weight);
+  } else if (event->old_stack == 0) {
+    return true;
+  } else if (event->kind == LH_EVENT_RESIZE) {
+    lh_sum_add(&c->resized, 1, weight);
+    lh_sum_add(&c->resized_bytes, event->bytes, weight);
+    lh_sum_subtract(&c->resized_bytes, event->old_bytes, weight);
+    see_live(c, event->bytes, event->old_bytes, weight);
+  } else {
+    lh_sum_add(&c->freed, 1, weight);
+    lh_sum_add(&c->freed_bytes, event->old_bytes, weight);
+    see_live(c, 0, event->old_bytes, weight);
+  }
+  return true;
+}
+
+static void put(const type_counter *c, lh_type_tally *out) {
+  *out = (lh_type_tally){.made = lh_sum_of(&c->made),
+                         .made_bytes = lh_sum_of(&c->made_bytes),
+                         .resized = lh_sum_of(&c->resized),
+                         .resized_bytes = lh_sum_signed(&c->resized_bytes),
+                         .freed = lh_sum_of(&c->freed),
+                         .freed_bytes = lh_sum_of(&c->freed_bytes),
+                         .made_parts = lh_sum_of(&c->made_parts),
+                         .peak_bytes = c->peak_bytes};
+  for (unsigned i = 0; i < LH_TYPE_COUNT; i++) out->made_of[i] = lh_sum_of(&c->made_of[i]);
+}
+
+int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error) {
+  type_counter c = {0};
+  bool failed = false;
+  int code = lh_tally_events(profile, "report by type", see_type, &c, &failed, error);
+  put(&c, out);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== By size ======================================================================== */
+
+typedef struct size_counter {
+  lh_sum blocks[LH_SIZES], bytes[LH_SIZES];
+} size_counter;
+
+/* The first power of two that is not less. */
+static unsigned size_of(uint64_t bytes) {
+  return bytes <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(bytes - 1);
+}
+
+static bool see_size(const lh_event *event, void *data) {
+  size_counter *c = data;
+  if (event->kind == LH_EVENT_FREE) return true;
+  unsigned size = size_of(event->bytes);
+  lh_sum_add(&c->blocks[size], 1, event->weight);
+  lh_sum_add(&c->bytes[size], event->bytes, event->weight);
+  return true;
+}
+
+int lh_tally_sizes(lh_profile *profile, lh_size_tally *out, lh_error *error) {
+  size_counter c = {0};
+  bool failed = false;
+  int code = lh_tally_events(profile, "table of sizes", see_size, &c, &failed, error);
+  for (unsigned i = 0; i < LH_SIZES; i++) {
+    out->blocks[i] = lh_sum_of(&c.blocks[i]);
+    out->bytes[i] = lh_sum_of(&c.bytes[i]);
+  }
+  return code;
+}
+
+/* }=================================================================================== */
