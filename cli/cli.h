@@ -3,9 +3,9 @@
 ** lib/luaheap.h, and prints; it needs from here:
 **
 **     options.c   one table of options for each command, from which --help is printed too
-**     output.c    errors on stderr, colours, the progress line, the exit with all output written
+**     output.c    errors on stderr, colours, the progress line, the exit with all output written;
+**                 names as a terminal and a shell take them
 **     open.c      a snapshot, opened and analysed, and what to say about one object of it
-**     text.c      names as a terminal and a shell take them
 **     table.c     aligned columns, printed as the rows come once there are many
 **     report.c    an answer of the library, as text or JSON
 **     json.c      JSON written as it is made, with jansson: a million rows need no memory
@@ -139,8 +139,8 @@ void cli_parse(cli *c, struct request *r, int argc, char **argv);
 /* Did the user give the option with that name? */
 bool cli_is_given(const cli *c, const char *name);
 
-/* For `take`: optarg as a size, or as one of the option's words; and the next argument where that is
-** no option, NULL where it is one. */
+/* For `take`: optarg as a size, or as one of the option's words; and the next argument where that
+** is no option, NULL where it is one. */
 uint64_t cli_size_argument(const cli *c, const cli_option *option);
 unsigned cli_word_argument(const cli *c, const cli_option *option);
 const char *cli_next_operand(const cli *c);

@@ -17,7 +17,6 @@ static const cli_tool tool = {
     "Example: heapcheck /var/tmp/*.heap && echo all are sound\n"
     "Exit status: 0 all are sound, 2 at least one is not; wrong usage or failure.\n"};
 
-/* What a file is, and what is wrong with it. */
 typedef struct finding {
   lh_snapshot *snapshot; /* one of the two, or none */
   lh_profile *profile;

@@ -93,7 +93,6 @@ static void parse(cli *c, request *r, int argc, char **argv) {
 
 /* {=== Questions of the library ======================================================= */
 
-/* Finds the object that --under names. */
 static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_request *asked) {
   lh_found found;
   lh_error error;

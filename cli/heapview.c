@@ -39,7 +39,6 @@ static const cli_tool tool = {
     "Example: heapview a b c\n"
     "Exit status: 0 done, or ended by a signal, 2 wrong usage or failure.\n"};
 
-/* What is opened. */
 typedef struct opening {
   cli *c;
   server *server;

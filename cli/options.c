@@ -1,6 +1,7 @@
 /*
 ** options.c - a command's options: getopt_long fed from the command's table, the request filled and
-** the help printed from the same table. An option that is not in the table, or a wrong argument, is a usage error.
+** the help printed from the same table. An option that is not in the table, or a wrong argument, is
+** a usage error.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -180,7 +181,6 @@ static void take(cli *c, struct request *r, const cli_option *option) {
 
 /* }=================================================================================== */
 
-/* The option may be one of the last release. */
 static void refuse_removed(const cli *c, const char *word) {
   for (const char *const *option = c->removed; option != NULL && *option != NULL; option += 2) {
     size_t n = strlen(*option);

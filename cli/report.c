@@ -45,9 +45,9 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
 /* {=== Trees ========================================================================== */
 
 /* Rows come in preorder. A row is the last of its level if none of that depth follows before a row
-** that is less deep; where it is not, the line of that depth goes on beside all rows below it. Lines
-** are drawn for the upper levels only, as many as LH_MOST_INDENTED: a row that is deeper says by how
-** much, so a tree takes no more than its rows. */
+** that is less deep; where it is not, the line of that depth goes on beside all rows below it.
+** Lines are drawn for the upper levels only, as many as LH_MOST_INDENTED: a row that is deeper says
+** by how much, so a tree takes no more than its rows. */
 typedef struct tree_lines {
   uint32_t *depths; /* of each row */
   bool *follows;    /* of each row: does another row of that depth follow under the same row? */
@@ -120,7 +120,6 @@ static char *command_of(lh_teller *teller, const char *why, lh_next next, const 
   return cli_next_command(next, ((const terminal *)teller)->file, subject, other);
 }
 
-/* Those that there is room for. */
 static size_t choose_columns(const cli *c, const lh_report *report, const lh_table *table,
                              const lh_column *shown[LH_MOST_HEADINGS],
                              cli_column columns[LH_MOST_HEADINGS]) {
@@ -304,27 +303,18 @@ static json_t *row_json(lh_report *report, const lh_table *table, const void *ro
 }
 
 /* Rows of the answer itself are written one after another: a million need no memory. */
-static void print_rows(cli_json *w, lh_report *report, const lh_cell *cell) {
-  const lh_table *table = cell->as.rows.table;
-  const char *row = cell->as.rows.list;
-  for (size_t i = 0; i < cell->as.rows.n && !w->is_full; i++, row += table->row_bytes)
-    if (w->out != NULL || cli_has_room()) cli_json_value(w, NULL, row_json(report, table, row));
-}
-
-static void print_names(cli_json *w, const lh_cell *cell) {
-  for (size_t i = 0; i < cell->as.texts.n && !w->is_full; i++)
-    if (w->out != NULL || cli_has_room())
-      cli_json_value(w, NULL, cli_json_text(cell->as.texts.list[i]));
-}
-
 static void print_list(cli_json *w, lh_report *report, const lh_column *column) {
   lh_cell cell;
   lh_cell_of(report, column, report->answer, &cell);
+  const lh_table *table = column->kind == LH_COLUMN_ROWS ? cell.as.rows.table : NULL;
+  const char *rows = table != NULL ? cell.as.rows.list : NULL;
+  size_t n = table != NULL ? cell.as.rows.n : cell.as.texts.n;
   cli_json_open(w, lh_json_key(column), '[');
-  if (column->kind == LH_COLUMN_ROWS)
-    print_rows(w, report, &cell);
-  else
-    print_names(w, &cell);
+  for (size_t i = 0; i < n && !w->is_full; i++)
+    if (w->out != NULL || cli_has_room())
+      cli_json_value(w, NULL,
+                     table != NULL ? row_json(report, table, rows + i * table->row_bytes)
+                                   : cli_json_text(cell.as.texts.list[i]));
   cli_json_close(w, ']');
 }
 

@@ -125,7 +125,6 @@ bool cli_is_narrow(const cli *c) {
   return c->stdout_terminal && terminal_width() < WIDE;
 }
 
-/* That the heading and the lines of the rows kept need. */
 static size_t column_width(const cli_table *table, size_t column) {
   const char *heading = table->columns[column].heading;
   size_t width = text_width(heading, strlen(heading));

@@ -140,6 +140,7 @@ typedef struct lh_column {
                                                                          the field, or none */
   bool (*has)(const void *row); /* has the row this? Others have null. NULL: each has it */
   bool is_only_there;           /* rows without it have no such key, rather than null */
+  bool is_of_site;              /* `of` is given the id of a site or stack, and not of an object */
   void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* what is told of the object that stands
                                                              in the field, an lh_id */
   /* Of facts (part 5): */

@@ -113,6 +113,8 @@ typedef enum lh_usage_by {
   LH_BY_STACK
 } lh_usage_by;
 
+const char *lh_usage_by_name(lh_usage_by by); /* "site" */
+
 /* What comes first. */
 typedef enum lh_usage_order {
   LH_MOST_ALLOCATED,

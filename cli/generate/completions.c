@@ -31,7 +31,6 @@ static bool is_directory(const cli_option *option) {
   return strcmp(option->argument, "DIR") == 0;
 }
 
-/* The words that the argument may be, with blanks between them. */
 static void put_words(const cli_option *option) {
   const char *words = strchr(option->argument, '=') + 1;
   for (; *words != '\0'; words++) putchar(*words == '|' ? ' ' : *words);
@@ -115,7 +114,6 @@ static void put_bash(const cli *c) {
 
 /* {=== zsh ============================================================================ */
 
-/* A line of help inside of brackets and quotes. */
 static void put_zsh_help(const char *help) {
   putchar('[');
   for (; *help != '\0'; help++) {

@@ -1,6 +1,7 @@
 /*
 ** heappath.h - what the files of heappath share: what was asked for and of which object
-** (cli/heappath.c), the answers about one object (paths.c) and about a set of them (set.c).
+** (cli/heappath.c), the answers about one object (paths.c) and about a set of them (set.c), which
+** a query may name (query.c).
 */
 #ifndef LUAHEAP_HEAPPATH_H
 #define LUAHEAP_HEAPPATH_H
@@ -52,5 +53,15 @@ void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
 
 /* The answer about a set of objects. False: none of them is alive. */
 bool answer_set(cli *c, const request *r, lh_snapshot *snapshot);
+
+typedef struct object_set {
+  lh_id *ids;
+  size_t n;
+} object_set;
+
+/* query.c: is this SQL, and the objects that it names; set->ids is freed by free. */
+bool is_query(const char *text);
+void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *query,
+                   object_set *set);
 
 #endif

@@ -1,7 +1,7 @@
 /*
 ** paths.c - why one object is alive: the shortest chains of references that keep it, and how many
-** cuts free it, as tables, in JSON, as a picture; what --cut would give back, and what then holds it
-** still; and all references to it, those that keep nothing alive included.
+** cuts free it, as tables, in JSON, as a picture; what --cut would give back, and what then holds
+** it still; and all references to it, those that keep nothing alive included.
 */
 #include <string.h>
 
@@ -28,7 +28,6 @@ void find_cuts(cli *c, const request *r, lh_snapshot *snapshot) {
     if (!find_gone(c, r, snapshot, "--cut", &r->cuts[i])) exit(cli_finish(c, CLI_NO));
 }
 
-/* Analyses anew, without what is ignored and what is cut. */
 static void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts) {
   size_t n = 0;
   lh_without *without = cli_must(calloc(r->asked.n_ignored + r->asked.n_cuts, sizeof *without));
@@ -151,7 +150,6 @@ static void print_independent(cli *c, const subject *s, const lh_independent *fo
   cli_table_print(table);
 }
 
-/* Where on the one path that holds the object several come together. */
 typedef struct junction {
   lh_id id;
   lh_independent found; /* what holds that, to be freed by lh_independent_free */
@@ -188,7 +186,6 @@ static json_t *json_through(const subject *s, const lh_path *path) {
   return json;
 }
 
-/* The keys of what is found, in the object that is open. */
 static void json_found(cli_json *w, const subject *s, const lh_independent *found) {
   cli_json_value(w, "count", cli_json_size(found->n));
   cli_json_value(w, "or_more", json_boolean(found->is_limited));

@@ -1,6 +1,6 @@
 /*
-** heapprof.h - what the files of heapprof share. A mode is an option that says what is told; without
-** one heapprof tells what is in a profile.
+** heapprof.h - what the files of heapprof share. A mode is an option that says what is told;
+** without one heapprof tells what is in a profile.
 **
 **     modes.c        the modes, and those that ask the library; Memory Blueprint, and stacks
 **     memprof.c      the reports of LuaJIT's memprof (luajit-parse-memprof) and luamemprofiler
@@ -36,8 +36,8 @@ typedef struct mode {
   /* One of these. Of one profile: what the library is asked of its counts; what is told of them,
   ** and of the profile as such. Else all that is done, which returns the exit status. */
   const char *question;
-  void (*tell_counts)(cli *c, const request *r, const lh_usage *usage);
-  void (*tell_profile)(cli *c, const request *r, lh_profile *profile);
+  void (*print_counts)(cli *c, const request *r, const lh_usage *usage);
+  void (*print_profile)(cli *c, const request *r, lh_profile *profile);
   int (*run)(cli *c, const request *r);
 } mode;
 

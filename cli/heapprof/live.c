@@ -28,7 +28,6 @@
 
 #include "luaheap_tracked.h"
 
-/* What events add up to. */
 typedef struct counts {
   uint64_t allocated, allocated_bytes, freed, freed_bytes; /* a resized block is both */
 } counts;
@@ -44,7 +43,6 @@ typedef struct rows {
   size_t n;
 } rows;
 
-/* What the program told at one time. */
 typedef struct page {
   char *program; /* printable; NULL: nothing yet */
   bool is_first;
@@ -314,7 +312,6 @@ static void begin_terminal(view *v) {
   printf("\033[?1049h\033[?25l"); /* a screen of its own, without a cursor */
 }
 
-/* Rows of sites for which the screen has room. */
 static size_t rows_that_fit(const view *v) {
   struct winsize size;
   size_t types = v->page.types.n;

@@ -81,7 +81,6 @@ static void put_per_call(FILE *out, unsigned column_digits, uint64_t bytes, uint
     fprintf(out, "%*s", MEMORY_WIDTH, "-");
 }
 
-/* Of bytes of all functions. */
 static void put_percent(FILE *out, const layout *l, uint64_t bytes) {
   uint64_t all = l->graph->bytes > 0 ? l->graph->bytes : 1;
   unsigned __int128 hundred = (unsigned __int128)bytes * 10000 + all / 2;
@@ -263,7 +262,6 @@ static int by_bytes(const void *a, const void *b) {
   return order != 0 ? order : (one > other) - (one < other);
 }
 
-/* Those who called function i, or whom it called. */
 static void print_relatives(const layout *l, uint32_t i, const lh_call_usage *calls, size_t n) {
   const lh_call_usage **sorted = cli_must(calloc(n + 1, sizeof(lh_call_usage *)));
   size_t n_sorted = 0;

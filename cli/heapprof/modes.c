@@ -1,7 +1,7 @@
 /*
-** modes.c - the modes of heapprof: opens a profile, counts what is in it, and asks the library about
-** that; and says meanwhile what is being done if that takes longer than a person notices (a million
-** events: a tenth of a second).
+** modes.c - the modes of heapprof: opens a profile, counts what is in it, and asks the library
+** about that; and says meanwhile what is being done if that takes longer than a person notices (a
+** million events: a tenth of a second).
 */
 #include <inttypes.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void begin_json(cli *c, cli_json *w, const request *r, const lh_usage *us
   cli_json_close(w, '}');
 }
 
-static void tell_question(cli *c, const request *r, const char *question, const lh_usage *usage) {
+static void print_answer(cli *c, const request *r, const char *question, const lh_usage *usage) {
   cli_json w = {0};
   begin_json(c, &w, r, usage);
   answer(c, &w, r, question, &usage, 1);
@@ -71,7 +71,7 @@ static void tell_question(cli *c, const request *r, const char *question, const 
 
 enum { FIRST_ADVICE = 3 };
 
-static void tell_overview(cli *c, const request *r, const lh_usage *usage) {
+static void print_overview(cli *c, const request *r, const lh_usage *usage) {
   request few = *r;
   if (!few.asked.has_limit) few.asked.limit = FIRST_ADVICE;
   cli_json w = {0};
@@ -89,8 +89,7 @@ static void tell_overview(cli *c, const request *r, const lh_usage *usage) {
 }
 
 /* Garbage that waits for the collector is never freed either, and no leak. */
-static void tell_unsettled(const cli *c, const request *r, const lh_usage *usage) {
-  static const char *const bys[] = {"site", "function", "type", "file", "stack"};
+static void print_unsettled(const cli *c, const request *r, const lh_usage *usage) {
   uint64_t until;
   bool any = lh_usage_total(usage)->all.live_bytes > 0;
   if (!any || !lh_usage_is_unsettled(usage, &until)) return;
@@ -102,17 +101,18 @@ static void tell_unsettled(const cli *c, const request *r, const lh_usage *usage
   char *file = cli_shell_word(r->files[0]);
   bool by = cli_is_given(c, "by");
   printf(". Without that:\n    heapprof --leaks%s%s%s%s --until %" PRIu64 "KB %s%s\n",
-         by ? " --by " : "", by ? bys[r->asked.by] : "", r->since != NULL ? " --since " : "",
-         r->since != NULL ? r->since : "", until >> 10, *file == '-' ? "-- " : "", file);
+         by ? " --by " : "", by ? lh_usage_by_name(r->asked.by) : "",
+         r->since != NULL ? " --since " : "", r->since != NULL ? r->since : "", until >> 10,
+         *file == '-' ? "-- " : "", file);
   free(file);
 }
 
-static void tell_leaks(cli *c, const request *r, const lh_usage *usage) {
-  tell_question(c, r, "allocations", usage);
-  if (!c->json) tell_unsettled(c, r, usage);
+static void print_leaks(cli *c, const request *r, const lh_usage *usage) {
+  print_answer(c, r, "allocations", usage);
+  if (!c->json) print_unsettled(c, r, usage);
 }
 
-static int tell_diff(cli *c, const request *r) {
+static int print_diff(cli *c, const request *r) {
   lh_usage *usages[2];
   cli_json w = {0};
   for (size_t i = 0; i < 2; i++) usages[i] = count_profile(c, r, r->files[i]);
@@ -190,7 +190,7 @@ static void print_stacks(cli *c, const request *r, const lh_usage *usage) {
 enum { COUNTS = TAKES_MOMENTS | TAKES_JSON };
 
 const mode overview_mode = {
-    NULL, NULL, NULL, 1, COUNTS | TAKES_BY, .peak = true, .tell_counts = tell_overview};
+    NULL, NULL, NULL, 1, COUNTS | TAKES_BY, .peak = true, .print_counts = print_overview};
 
 /* Of --leaks, what was allocated in the interval has until the profile's end to be freed. */
 const mode modes[] = {
@@ -199,20 +199,20 @@ const mode modes[] = {
     {"peak", NULL, "what lived when the heap was biggest", 1, COUNTS | TAKES_BY,
      .question = "allocations", .order = LH_MOST_AT_PEAK, .peak = true},
     {"leaks", NULL, "what was allocated in the interval and never freed", 1, COUNTS | TAKES_BY,
-     .tell_counts = tell_leaks, .order = LH_MOST_LIVE, .to_the_end = true},
+     .print_counts = print_leaks, .order = LH_MOST_LIVE, .to_the_end = true},
     {"calls", NULL, "who called whom for what was allocated", 1, COUNTS, .question = "calls"},
     {"folded", NULL, "all stacks, a line each with bytes, as for flame graphs", 1, TAKES_MOMENTS,
-     .tell_counts = print_stacks},
+     .print_counts = print_stacks},
     {"advice", NULL, "what could be allocated less, and how", 1, TAKES_JSON, .question = "advice"},
     {"diff", NULL, "which sites allocate more in NEW than in OLD, which less", 2, COUNTS,
-     .run = tell_diff},
+     .run = print_diff},
     {"blueprint", NULL, "Memory Blueprint: functions and calls, as DOT for Graphviz", 1,
-     TAKES_MOMENTS, .tell_counts = print_blueprint},
+     TAKES_MOMENTS, .print_counts = print_blueprint},
     {"memprof", NULL, "the report of LuaJIT's memprof", 1, TAKES_EVERY | TAKES_LEAK_ONLY,
-     .tell_profile = print_memprof},
-    {"lmprof", NULL, "lmprof's flat and call-graph profile", 1, 0, .tell_counts = print_lmprof},
+     .print_profile = print_memprof},
+    {"lmprof", NULL, "lmprof's flat and call-graph profile", 1, 0, .print_counts = print_lmprof},
     {"luamemprofiler", NULL, "the final report of luamemprofiler", 1, 0,
-     .tell_profile = print_luamemprofiler},
+     .print_profile = print_luamemprofiler},
     {"live-of", "PID", "a running program: who allocates, and what lives", 0,
      TAKES_EVERY | TAKES_ONCE | TAKES_JSON, .run = watch_live},
     {0}};
@@ -220,16 +220,16 @@ const mode modes[] = {
 int run_mode(cli *c, const request *r) {
   const mode *m = r->mode;
   if (m->run != NULL) return m->run(c, r);
-  if (m->tell_profile != NULL) {
+  if (m->print_profile != NULL) {
     lh_profile *profile = open_profile(c, r->files[0]);
-    m->tell_profile(c, r, profile);
+    m->print_profile(c, r, profile);
     lh_profile_close(profile);
   } else {
     lh_usage *usage = count_profile(c, r, r->files[0]);
     if (m->question != NULL)
-      tell_question(c, r, m->question, usage);
+      print_answer(c, r, m->question, usage);
     else
-      m->tell_counts(c, r, usage);
+      m->print_counts(c, r, usage);
     free_usage(usage);
   }
   return CLI_DONE;

@@ -38,7 +38,6 @@ struct lh_profile {
   uint8_t *buffer; /* the content of a block, and what a cursor may look at behind it */
 };
 
-/* One way through all blocks. */
 typedef struct lh_pass {
   lh_profile *profile;
   bool (*see)(const lh_event *event, void *data); /* NULL: it is opened */
@@ -389,7 +388,6 @@ static void read_end(lh_pass *pass) {
   info->is_whole = is_final == 1;
 }
 
-/* Is it the turn of such a block? */
 static const char *misplaced(const lh_pass *pass, unsigned kind) {
   const lh_profile *p = pass->profile;
   bool is_first = pass->offset == LH_PROFILE_HEADER_BYTES;

@@ -29,9 +29,9 @@ static const lh_table advice_table = LH_TABLE_OF(
              "how many tables that were, or how many strings were complete; else 0"),
     LH_COUNT("most", NULL, most, "slots of the biggest table, bytes of the longest string; else 0"),
     LH_BYTES("bytes", NULL, bytes, "that all of it allocated"),
-    LH_OF("site", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where"),
-    LH_OF("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
-          "one of its stacks, the innermost first"));
+    LH_OF_SITE("site", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where"),
+    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
+               "one of its stacks, the innermost first"));
 #undef ROW
 
 #define ROW found

@@ -19,11 +19,14 @@ static unsigned side_of(const lh_usage_change *c) {
   return c->stacks[1] != 0;
 }
 
+static const lh_sites *sites_of(const lh_report *report, const lh_usage_change *c) {
+  return lh_profile_sites(lh_usage_profile(report->request.usages[side_of(c)]));
+}
+
 LH_CELL(stack_of, lh_usage_change,
-        lh_keep_stack(report, report->request.usages[side_of(it)], it->stacks[side_of(it)]))
+        lh_keep_stack(report, sites_of(report, it), it->stacks[side_of(it)], LH_MOST_CALLERS))
 LH_MADE_TEXT(site_of, lh_usage_change,
-             lh_stack_text(lh_profile_sites(lh_usage_profile(report->request.usages[side_of(it)])),
-                           it->stacks[side_of(it)], 0))
+             lh_stack_text(sites_of(report, it), it->stacks[side_of(it)], 0))
 
 static double more_in(const lh_usage_change *c) {
   return (double)c->allocated_bytes[1] - (double)c->allocated_bytes[0];

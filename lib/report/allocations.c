@@ -34,7 +34,6 @@ static void put_interval(lh_text *text, const lh_usage *usage) {
 
 /* "Allocated since 500 ms, live at the end, by site: 1.2 MB". */
 static void tell(lh_teller *t, lh_report *report) {
-  static const char *const bys[] = {"site", "function", "type", "file", "stack"};
   static const char *const what[] = {[LH_MOST_ALLOCATED] = "",
                                      [LH_MOST_LIVE] = ", live at the end",
                                      [LH_MOST_AT_PEAK] = ", live when the heap was biggest",
@@ -47,7 +46,8 @@ static void tell(lh_teller *t, lh_report *report) {
   put_interval(&text, usage);
   lh_text_format(&text, "%s, by %s: %s%s",
                  never_freed ? ", never freed" : what[report->request.order],
-                 bys[report->request.by], lh_told_size(t, f->whole_bytes).text, t->all ? "" : "\n");
+                 lh_usage_by_name(report->request.by), lh_told_size(t, f->whole_bytes).text,
+                 t->all ? "" : "\n");
   lh_say_text(t, LH_BOLD, &text);
   lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
 }

@@ -32,14 +32,14 @@ LH_CELL(per_call_of, lh_function_usage, cell->as.n = it->total_bytes / it->calls
   LH_COUNT("calls", NULL, calls, "how many; 0 where the profile has no calls"), \
   LH_COUNT("tail_calls", NULL, tail_calls, "the tail calls among them")
 /* clang-format on */
-static const lh_table caller =
-    LH_TABLE_OF("heap.caller", "caller", "callers",
-                LH_OF("function", NULL, LH_COLUMN_TEXT, caller, lh_cell_stack_function, "as above"),
-                CALL_COLUMNS);
-static const lh_table called =
-    LH_TABLE_OF("heap.called", "function", "functions",
-                LH_OF("function", NULL, LH_COLUMN_TEXT, called, lh_cell_stack_function, "as above"),
-                CALL_COLUMNS);
+static const lh_table caller = LH_TABLE_OF(
+    "heap.caller", "caller", "callers",
+    LH_OF_SITE("function", NULL, LH_COLUMN_TEXT, caller, lh_cell_stack_function, "as above"),
+    CALL_COLUMNS);
+static const lh_table called = LH_TABLE_OF(
+    "heap.called", "function", "functions",
+    LH_OF_SITE("function", NULL, LH_COLUMN_TEXT, called, lh_cell_stack_function, "as above"),
+    CALL_COLUMNS);
 #undef ROW
 
 #define ROW lh_function_usage
@@ -61,8 +61,8 @@ static const lh_table function = LH_TABLE_OF(
     LH_FLAG("constant", is_constant, "all calls returned the very same values"),
     LH_ROWS("callers", callers, n_callers, &caller, "who called it"),
     LH_ROWS("called", called, n_called, &called, "what it called"),
-    LH_OF("function", "function", LH_COLUMN_TEXT, stack, lh_cell_stack_function,
-          "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
+    LH_OF_SITE("function", "function", LH_COLUMN_TEXT, stack, lh_cell_stack_function,
+               "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
 #undef ROW
 
 LH_ITS(uint32_t, depth_of, lh_usage_stack, it->depth)
@@ -74,7 +74,7 @@ static const lh_table branch = LH_TABLE_WITH(
     LH_SHARE("share", total_bytes),
     LH_BYTES("self_bytes", "self", self_bytes, "that were allocated there"),
     LH_COUNT("depth", NULL, depth, "how many callers it has"),
-    LH_OF("site", "site", LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where it stood"));
+    LH_OF_SITE("site", "site", LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where it stood"));
 #undef ROW
 
 #define ROW found

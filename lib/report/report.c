@@ -208,12 +208,12 @@ void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_
   if (column->of) {
     const void *field = (const char *)row + column->offset;
     lh_id id = *(const lh_id *)field;
-    if (id != LH_NO_OBJECT) column->of(report, id, cell);
-    cell->is_null |= id == LH_NO_OBJECT || is_nothing(cell);
-    return;
+    cell->is_null = id == LH_NO_OBJECT;
+    if (!cell->is_null) column->of(report, id, cell);
+  } else {
+    if (!column->compute || column->bytes > 0) read_field(column, row, cell);
+    if (column->compute) column->compute(report, row, cell);
   }
-  if (!column->compute || column->bytes > 0) read_field(column, row, cell);
-  if (column->compute) column->compute(report, row, cell);
   if (cell->kind == LH_COLUMN_TEXTS) {
     cell->as.texts.list = (const char *const *)report->made;
     cell->as.texts.n = report->n_made;

@@ -124,6 +124,9 @@
 /* What is told of the object in a field: nothing where there is none. */
 #define LH_OF(key, heading, kind, field, function, ...) \
   LH_COLUMN(key, heading, kind, __VA_ARGS__, LH_FIELD(field, lh_id: 1), .of = function)
+/* The same of a site or stack. */
+#define LH_OF_SITE(key, heading, kind, field, function, ...) \
+  LH_OF(key, heading, kind, field, function, __VA_ARGS__, .is_of_site = true)
 #define LH_RETAINED(heading, field, ...) \
   LH_OF("retained_bytes", heading, LH_COLUMN_BYTES, field, lh_cell_retained, __VA_ARGS__)
 #define LH_HELD_BY(heading, field, ...) \
@@ -154,6 +157,9 @@
   LH_TABLE(its_name, its_one, its_many, ROW, (const lh_column[]){__VA_ARGS__, LH_END}, LH_BARE more)
 #define LH_BARE(...) __VA_ARGS__
 /* clang-format on */
+
+/* Adds the sites of a stack to a cell of LH_COLUMN_TEXTS: its own, and so many callers at most. */
+void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
 ** has failed, where memory ran out. A cell of LH_COLUMN_TEXTS has all that were kept. */
@@ -240,8 +246,8 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
 extern const lh_table lh_allocated_table;
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell);
 
-/* For LH_OF, of a field that is an lh_site_id: its text, null of site 0, or why that is not known;
-** and what allocates there. */
+/* For LH_OF_SITE, of a field that is an lh_site_id: its text, null of site 0, or why that is not
+** known; and what allocates there. */
 void lh_cell_site(lh_report *report, lh_site_id site, lh_cell *cell);
 void lh_cell_site_or_why(lh_report *report, lh_site_id site, lh_cell *cell);
 void lh_cell_maker(lh_report *report, lh_site_id site, lh_cell *cell);

@@ -37,10 +37,10 @@ static const lh_table row_table = LH_TABLE_WITH(
     LH_FLAG("rest", is_rest, "the row stands for such stacks"),
     LH_COUNT("depth", NULL, depth, "how many callers it has"),
     LH_COUNT("stack", NULL, stack, "its number; of a rest that of its caller; 0: none"),
-    LH_OF("maker", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_maker, "what allocates there",
-          LH_WHERE(is_stack)),
-    LH_OF("function", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_function,
-          "where it begins, and its name", LH_WHERE(is_stack)),
+    LH_OF_SITE("maker", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_maker, "what allocates there",
+               LH_WHERE(is_stack)),
+    LH_OF_SITE("function", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_function,
+               "where it begins, and its name", LH_WHERE(is_stack)),
     LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where it stood"));
 #undef ROW
 

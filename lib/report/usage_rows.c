@@ -14,9 +14,6 @@ const lh_sites *lh_usage_sites(const lh_report *report) {
 
 /* {=== Columns ======================================================================== */
 
-/* Of a stack all its callers are told, up to so many. */
-enum { MOST_CALLERS = 64 };
-
 static void put_function(lh_text *text, const lh_site *site) {
   lh_site function = *site;
   if (site->source) function.c_function = NULL;
@@ -31,7 +28,6 @@ static void put_file(lh_text *text, const lh_site *site) {
     put_function(text, site);
 }
 
-/* What rows are by. */
 static void name_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_usage_group *told = row;
   lh_text text = {0};
@@ -42,24 +38,16 @@ static void name_of(lh_report *report, const void *row, lh_cell *cell) {
     default: lh_text_site(&text, told->site);
   }
   if (report->request.by == LH_BY_STACK)
-    lh_text_callers(&text, lh_usage_sites(report), told->stack, MOST_CALLERS);
+    lh_text_callers(&text, lh_usage_sites(report), told->stack, LH_MOST_CALLERS);
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static const char *name_heading(const lh_report *report) {
-  static const char *const headings[] = {[LH_BY_SITE] = "site",
-                                         [LH_BY_FUNCTION] = "function",
-                                         [LH_BY_TYPE] = "type",
-                                         [LH_BY_FILE] = "file",
-                                         [LH_BY_STACK] = "stack"};
-  return headings[report->request.by];
-}
+LH_HEADING_OF(name_heading, lh_usage_by_name(report->request.by))
 
 static const char *error_heading(const lh_report *report) {
   return lh_profile_about(lh_usage_profile(lh_usage_of(report)))->sample_bytes > 0 ? "+-" : NULL;
 }
 
-/* What the rows are ordered by stands first. */
 static const char *ordered_heading(const lh_report *report) {
   static const char *const headings[] = {[LH_MOST_ALLOCATED] = "allocated",
                                          [LH_MOST_LIVE] = "live",
@@ -94,11 +82,8 @@ LH_CELL(line_of, void, cell->as.n = site_of(row)->line)
 LH_CELL(first_line_of, void, cell->as.n = site_of(row)->first_line)
 LH_CELL(maker_of, void, cell->as.text = lh_maker_name(site_of(row)->maker))
 
-static void type_name_of(lh_report *report, const void *row, lh_cell *cell) {
-  uint8_t type = ((const lh_usage_group *)row)->type;
-  (void)report;
-  cell->as.text = type == LH_EVENT_PART ? "part" : lh_type_name((lh_type)type);
-}
+LH_CELL(type_name_of, lh_usage_group,
+        cell->as.text = it->type == LH_EVENT_PART ? "part" : lh_type_name((lh_type)it->type))
 
 #define ROW lh_usage_group
 const lh_column lh_usage_columns[] = {
@@ -147,8 +132,8 @@ const lh_column lh_usage_columns[] = {
     LH_COMPUTED("first_line", NULL, LH_COLUMN_COUNT, first_line_of, "of the function"),
     LH_COMPUTED("c_function", NULL, LH_COLUMN_NAME, c_function_of,
                 "that allocates there; null: Lua itself does", LH_OPTIONAL),
-    LH_OF("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
-          "of the stack with most of it: the sites, the innermost first"),
+    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
+               "of the stack with most of it: the sites, the innermost first"),
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, name_of, "in one text, or what the rows are by",
                 LH_HEADING(name_heading)),
     LH_END};
@@ -167,14 +152,6 @@ const char *lh_types_name(uint8_t type) {
   return type < LH_TYPE_COUNT ? names[type] : "slots, stacks and code";
 }
 
-void lh_keep_stack(lh_report *report, const lh_usage *usage, lh_stack_id stack) {
-  const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
-  for (uint32_t i = 0; stack != 0 && stack <= lh_n_stacks(sites) && i <= MOST_CALLERS; i++) {
-    (void)lh_keep_text(report, lh_stack_text(sites, stack, 0));
-    stack = lh_stack_of(sites, stack)->parent;
-  }
-}
-
 void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell) {
   const lh_site *site = lh_site_of_stack(lh_usage_sites(report), stack);
   cell->as.text = lh_keep_text(report, lh_site_text(site));
@@ -191,7 +168,7 @@ void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell) {
 }
 
 void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell) {
-  lh_keep_stack(report, lh_usage_of(report), stack);
+  lh_keep_stack(report, lh_usage_sites(report), stack, LH_MOST_CALLERS);
   (void)cell;
 }
 

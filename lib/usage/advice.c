@@ -36,7 +36,6 @@ enum {
 
 enum { N_SIZES = 40 };
 
-/* What happens at a site. */
 typedef struct watch {
   lh_advice_kind kind;
   lh_stack_id stack; /* the first that was seen */
@@ -78,7 +77,6 @@ static bool is_concatenation(const lh_event *event, const lh_site *site) {
          site->maker == LH_MADE_CONCATENATION;
 }
 
-/* NULL: out of memory. */
 static watch *watch_of(watcher *w, lh_stack_id stack, lh_advice_kind kind) {
   uint32_t *number = &w->of_site[lh_stack_of(w->sites, stack)->site];
   if (*number != 0) return &w->watches[*number - 1];
@@ -192,7 +190,7 @@ static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t 
 static int compare_advice(const void *a, const void *b) {
   const lh_advice *left = a, *right = b;
   if (left->bytes != right->bytes) return left->bytes > right->bytes ? -1 : 1;
-  return (left->stack > right->stack) - (left->stack < right->stack);
+  return lh_compare_numbers(left->stack, right->stack);
 }
 
 int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *error) {

@@ -257,25 +257,21 @@ static void add_calls(graph *g) {
 
 /* {=== In order ======================================================================= */
 
-static int compare(uint64_t a, uint64_t b) {
-  return (a > b) - (a < b);
-}
-
 static int compare_functions(const void *a, const void *b) {
   const lh_function_usage *left = a, *right = b;
-  int order = compare(right->total_bytes, left->total_bytes);
-  if (order == 0) order = compare(right->total_ns, left->total_ns);
-  return order != 0 ? order : compare(left->stack, right->stack);
+  int order = lh_compare_numbers(right->total_bytes, left->total_bytes);
+  if (order == 0) order = lh_compare_numbers(right->total_ns, left->total_ns);
+  return order != 0 ? order : lh_compare_numbers(left->stack, right->stack);
 }
 
 /* By the function on one side, most bytes first. */
 static int compare_calls(const lh_call_usage *a, const lh_call_usage *b, uint32_t of_a,
                          uint32_t of_b) {
-  int order = compare(of_a, of_b);
-  if (order == 0) order = compare(b->total_bytes, a->total_bytes);
-  if (order == 0) order = compare(b->calls, a->calls);
-  if (order == 0) order = compare(a->caller, b->caller);
-  return order != 0 ? order : compare(a->called, b->called);
+  int order = lh_compare_numbers(of_a, of_b);
+  if (order == 0) order = lh_compare_numbers(b->total_bytes, a->total_bytes);
+  if (order == 0) order = lh_compare_numbers(b->calls, a->calls);
+  if (order == 0) order = lh_compare_numbers(a->caller, b->caller);
+  return order != 0 ? order : lh_compare_numbers(a->called, b->called);
 }
 
 static int compare_callers(const void *a, const void *b) {
@@ -296,7 +292,6 @@ static size_t keep_real_calls(graph *g) {
   return n;
 }
 
-/* Each function gets its part of both lists. */
 static void share_calls(graph *g) {
   size_t n = keep_real_calls(g);
   lh_call_usage *callers = g->out->calls[0], *called = g->out->calls[1];

@@ -96,7 +96,6 @@ static uint32_t number_in(lh_map *map, uint64_t key, size_t n) {
   return *number;
 }
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t number_of_row(grouper *g, const lh_usage_row *row) {
   switch (g->by) {
     case LH_BY_TYPE: return number_in(&g->others, row->type, g->n);
@@ -183,7 +182,7 @@ static int compare_drafts(const void *a, const void *b) {
   const draft *left = a, *right = b;
   if (left->ordered != right->ordered) return left->ordered > right->ordered ? -1 : 1;
   if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
-  return (left->type > right->type) - (left->type < right->type);
+  return lh_compare_numbers(left->type, right->type);
 }
 
 /* Those that have none of what is asked for go. */

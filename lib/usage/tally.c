@@ -11,7 +11,7 @@
 
 /* {=== Sums ========================================================================== */
 
-int64_t lh_sum_signed(const lh_sum *sum) {
+static int64_t signed_sum(const lh_sum *sum) {
   double part = sum->part < 0 ? sum->part - 0.5 : sum->part + 0.5;
   if (!(part < 9e18)) return INT64_MAX;
   if (part < -9e18) return INT64_MIN;
@@ -19,7 +19,7 @@ int64_t lh_sum_signed(const lh_sum *sum) {
 }
 
 uint64_t lh_sum_of(const lh_sum *sum) {
-  int64_t n = lh_sum_signed(sum);
+  int64_t n = signed_sum(sum);
   return n > 0 ? (uint64_t)n : 0;
 }
 
@@ -119,7 +119,8 @@ int lh_tally_events(lh_profile *profile, const char *what,
 
 /* {=== By type ======================================================================== */
 
-/* Only blocks count that were made since tracking began, so that all figures are of the same ones. */
+/* Only blocks count that were made since tracking began, so that all figures are of the same ones.
+** */
 
 typedef struct type_counter {
   lh_sum made, made_bytes, resized, resized_bytes, freed, freed_bytes, live_bytes;
@@ -161,7 +162,7 @@ static void put(const type_counter *c, lh_type_tally *out) {
   *out = (lh_type_tally){.made = lh_sum_of(&c->made),
                          .made_bytes = lh_sum_of(&c->made_bytes),
                          .resized = lh_sum_of(&c->resized),
-                         .resized_bytes = lh_sum_signed(&c->resized_bytes),
+                         .resized_bytes = signed_sum(&c->resized_bytes),
                          .freed = lh_sum_of(&c->freed),
                          .freed_bytes = lh_sum_of(&c->freed_bytes),
                          .made_parts = lh_sum_of(&c->made_parts),

@@ -27,7 +27,7 @@ double lh_allocated_bytes(const lh_amounts *amounts) {
 }
 
 /* Never less than nothing: of what could not be attributed old blocks are freed, too. */
-double lh_live_bytes(const lh_amounts *amounts) {
+static double live_bytes(const lh_amounts *amounts) {
   double bytes = lh_allocated_bytes(amounts) - amounts->replaced_bytes - amounts->freed_bytes;
   return bytes > 0 ? bytes : 0;
 }
@@ -49,14 +49,15 @@ static double error_bytes(const lh_amounts *amounts) {
   return amounts->variance > 0 ? 1.96 * root_of(amounts->variance) : 0;
 }
 
-unsigned lh_age_class(uint64_t age_bytes) {
+/* The class of an age: the first i with age <= 4 KB << i, or the last. */
+static unsigned age_class(uint64_t age_bytes) {
   unsigned i = 0;
   while (i < LH_PROFILE_AGES - 1 && age_bytes > (uint64_t)4096 << i) i++;
   return i;
 }
 
 static double freed_by_age(const lh_amounts *amounts, uint64_t age_bytes) {
-  unsigned last = lh_age_class(age_bytes);
+  unsigned last = age_class(age_bytes);
   double bytes = 0;
   for (unsigned i = 0; amounts->deaths && i <= last; i++) bytes += amounts->deaths[i];
   return bytes;
@@ -74,7 +75,7 @@ static uint64_t age_of_part(const lh_amounts *amounts, double part) {
 
 double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts) {
   switch (order) {
-    case LH_MOST_LIVE: return lh_live_bytes(amounts);
+    case LH_MOST_LIVE: return live_bytes(amounts);
     case LH_MOST_AT_PEAK: return amounts->peak_bytes;
     case LH_MOST_SOON_DEAD: return freed_by_age(amounts, lh_first_collection_bytes(usage));
     default: return lh_allocated_bytes(amounts);
@@ -93,7 +94,7 @@ lh_usage_group lh_rounded_amounts(const lh_usage *usage, const lh_amounts *c) {
                           .resizes = whole(c->resized),
                           .freed_bytes = whole(c->freed_bytes),
                           .freed = whole(c->freed),
-                          .live_bytes = whole(lh_live_bytes(c)),
+                          .live_bytes = whole(live_bytes(c)),
                           .live = whole(live_blocks(c)),
                           .mean_age_bytes = c->freed > 0 ? whole(c->ages_bytes / c->freed) : 0,
                           .most_age_bytes = age_of_part(c, 0.9),
@@ -127,7 +128,6 @@ double *lh_ages_at(lh_ages *ages, uint32_t *number) {
 
 /* {=== Rows =========================================================================== */
 
-/* NULL: out of memory. */
 static lh_usage_row *row_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
   uint32_t *first = &usage->first[stack <= usage->n_stacks ? stack : 0];
   for (uint32_t at = *first; at != 0; at = usage->rows[at - 1].next)
@@ -179,7 +179,6 @@ static void add_freed(lh_amounts *c, const lh_event *event) {
 
 /* {=== The interval =================================================================== */
 
-/* Where a replay stands. */
 typedef struct window {
   const lh_usage_query *query;
   uint64_t duration_ns;
@@ -285,7 +284,7 @@ static void add(counter *c, lh_stack_id stack, const lh_event *event, add_event 
   double *deaths = lh_ages_at(&c->usage->ages, &row->ages);
   c->failed |= !deaths;
   if (!deaths) return;
-  deaths[lh_age_class(event->age_bytes)] += event->weight * (double)event->old_bytes;
+  deaths[age_class(event->age_bytes)] += event->weight * (double)event->old_bytes;
 }
 
 static void count_allocated(counter *c, const lh_event *event) {
@@ -315,10 +314,9 @@ static void count_older(counter *c, const lh_event *event) {
   }
 }
 
-/* What of each row lives now, when the heap is biggest. */
 static void keep_peak(lh_usage *usage) {
   for (size_t i = 0; i < usage->n; i++)
-    usage->rows[i].amounts.peak_bytes = lh_live_bytes(&usage->rows[i].amounts);
+    usage->rows[i].amounts.peak_bytes = live_bytes(&usage->rows[i].amounts);
 }
 
 static void note_moments(counter *c, const lh_event *event, bool had_begun, bool had_ended) {
@@ -430,7 +428,7 @@ static int take_counts(lh_usage *usage, lh_error *error) {
     if (!add_counts(usage, &from[i], &amounts))
       return lh_fail_memory(error, "reading the counts of a profile");
     if (from[i].stack == 0) continue;
-    live += lh_live_bytes(&amounts);
+    live += live_bytes(&amounts);
     totals->peak_bytes += from[i].live_bytes_at_peak;
   }
   totals->until_ns = about->duration_ns;

@@ -70,7 +70,6 @@ struct lh_usage {
 /* {=== usage.c ======================================================================== */
 
 double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
-double lh_live_bytes(const lh_amounts *amounts);      /* and neither replaced nor freed */
 double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
 
 /* Rounded, as they are told. */
@@ -84,10 +83,11 @@ void lh_add_deaths(double *to, const lh_amounts *from);
 */
 double *lh_ages_at(lh_ages *ages, uint32_t *number);
 
-/* The class of an age: the first i with age <= 4 KB << i, or the last. */
-unsigned lh_age_class(uint64_t age_bytes);
-
 /* }=================================================================================== */
+
+static inline int lh_compare_numbers(uint64_t a, uint64_t b) {
+  return (a > b) - (a < b);
+}
 
 static inline bool lh_stack_is_in(const lh_sites *sites, lh_stack_id stack) {
   return stack != 0 && stack <= lh_n_stacks(sites);
@@ -132,7 +132,6 @@ static inline void lh_sum_subtract(lh_sum *sum, uint64_t n, double weight) {
 }
 
 /* Rounded; and what a file makes negative, or more than there can be, at that limit. */
-int64_t lh_sum_signed(const lh_sum *sum);
 uint64_t lh_sum_of(const lh_sum *sum);
 
 /* The lines of all sites, lines[0] being that of what has no Lua function; and the line of each
