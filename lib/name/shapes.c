@@ -6,9 +6,9 @@
 ** shape make one text. Most tables have keys that were seen a short time ago in the same order.
 **
 ** {vUVswKPy9RUS} is the sessions of a user by a random key, and would be a class of its own for
-** each user. One such table does not tell whether its key is a field's name. But where eight tables
-** have one key each, no table has the same keys as another, and what they hold is of one class, then
-** keys are what varies: each is a map[string].
+** each user. One of these tables does not tell whether its key is a field's name. But where eight
+** tables have one key each, no table has the same keys as another, and what they hold is of one
+** class, then keys are what varies: each is a map[string].
 */
 #include <stdlib.h>
 #include <string.h>

@@ -20,8 +20,8 @@ typedef struct lh_kept_string {
 
 lh_kept_string lh_string_at(const lh_snapshot *snapshot, lh_id string);
 
-/* Is this a name in Lua, and no reserved word? And of a string that is kept whole, and not long: does
-** it say such a name? O(1). */
+/* Is this a name in Lua, and no reserved word? And does a string that is kept whole, and not long,
+** say one? O(1). */
 bool lh_is_identifier(const char *bytes, size_t n);
 
 static inline bool lh_is_name(const lh_snapshot *snapshot, lh_id id) {
@@ -72,7 +72,7 @@ bool lh_has_user_value(const lh_snapshot *snapshot, lh_id userdata);
 /* The object whose header is at this address, whatever Lua prints: one look-up. */
 lh_id lh_find_header(const lh_snapshot *snapshot, uint64_t address);
 
-/* {=== left_out.c: what is to be left out (lh_without), as a set that edges are looked up in ======= */
+/* {=== left_out.c: what is to be left out (lh_without), to look edges up in ========== */
 
 /* All n as one set. LH_EARGUMENT: not of this snapshot; LH_EMEMORY. Freed by lh_left_out_free. */
 int lh_left_out_new(const lh_snapshot *snapshot, const lh_without *without, size_t n,
