@@ -356,7 +356,7 @@ static bool group_by_path(grouping *f, lh_growings *out) {
   out->list = lh_alloc(f->grower->n, sizeof *out->list);
   bool ok = ids && out->list;
   for (size_t i = 0; ok && i < f->grower->n; i++) ids[i] = f->grower->found[i].id;
-  ok = ok && lh_places_make(&f->places, f->grower->snapshot, ids, f->grower->n) &&
+  ok = ok && lh_places_make(&f->places, f->grower->snapshot, ids, f->grower->n, f->grower->n) &&
        make_growing_rows(f, out);
   lh_free(ids);
   if (!ok) out->n = 0; /* the paths are not its own yet */

@@ -486,7 +486,7 @@ static bool find_places(finder *f) {
   f->n_ids = 0;
   for (lh_id id = 1; id <= snapshot->n; id++)
     if (f->w.kinds[id] & ~MARKED) f->ids[f->n_ids++] = id;
-  return lh_places_make(&f->places, snapshot, f->ids, f->n_ids);
+  return lh_places_make(&f->places, snapshot, f->ids, f->n_ids, f->n_ids);
 }
 
 static bool add_up_kind(finder *f, lh_waste_kind kind) {

@@ -224,7 +224,7 @@ static bool place_tops(lh_grouping *g) {
     if (n > 0) memcpy(ids, g->tops, n * sizeof *ids);
     for (size_t i = 0; i < g->n_holders; i++)
       if (g->top[g->holders[i]] == LH_ROOT) ids[n++] = g->holders[i];
-    ok = lh_places_make_some(&g->places, g->c, ids, n, g->n_tops) && lh_join_places(&g->places);
+    ok = lh_places_make(&g->places, g->c, ids, n, g->n_tops) && lh_join_places(&g->places);
   }
   lh_free(ids);
   if (!ok) return false;

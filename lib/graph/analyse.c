@@ -5,7 +5,7 @@
 ** The peak of memory is among the dominators (36 bytes an object with 3 edges each, freed again).
 */
 #include "graph.h"
-#include "read/left_out.h"
+#include "read/decode.h"
 
 #include <string.h>
 
@@ -74,31 +74,22 @@ static bool find_retained(lh_snapshot *snapshot) {
 /* But for snapshot->reach, which stays. */
 static void drop_analysis(lh_snapshot *snapshot) {
   lh_drop_graph(snapshot);
-  lh_free(snapshot->idom);
-  lh_free(snapshot->distance);
-  lh_free(snapshot->parent);
-  lh_free(snapshot->parent_edge);
-  lh_free(snapshot->named_by);
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
   lh_drop_dominator_tree(snapshot);
-  lh_free(snapshot->clusters);
   if (snapshot->trees) snapshot->free_trees(snapshot->trees);
   if (snapshot->age_sums) snapshot->free_age_sums(snapshot->age_sums);
   if (snapshot->fields) snapshot->free_fields(snapshot->fields);
+  LH_FREE_ALL(snapshot->idom, snapshot->distance, snapshot->parent, snapshot->parent_edge,
+              snapshot->named_by, snapshot->clusters, snapshot->retained);
+  snapshot->idom = snapshot->distance = snapshot->parent = snapshot->parent_edge = NULL;
+  snapshot->named_by = snapshot->clusters = NULL;
+  snapshot->retained = NULL;
   snapshot->referrers = NULL;
-  snapshot->clusters = NULL;
-  snapshot->trees = NULL;
   snapshot->steps = NULL;
+  snapshot->trees = NULL;
   snapshot->age_sums = NULL;
   snapshot->fields = NULL;
-  snapshot->idom = NULL;
-  snapshot->distance = NULL;
-  snapshot->parent = NULL;
-  snapshot->parent_edge = NULL;
-  snapshot->named_by = NULL;
-  lh_free(snapshot->retained);
-  snapshot->retained = NULL;
 }
 
 int lh_find_paths(lh_snapshot *snapshot, lh_error *error) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "graph.h"
+#include "read/decode.h"
 
 /* A reference that may be shown: one edge, or the two through an upvalue. */
 typedef struct step {
@@ -44,14 +45,11 @@ static bool is_shown(const lh_edge *edge) {
 
 static step step_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   step s = {.edges = {*edge}, .n_edges = 1, .target = edge->target};
-  lh_edges it;
-  if (edge->kind != LH_EDGE_UPVALUE) return s;
-  for (lh_edges_begin(snapshot, edge->target, &it); lh_edges_next(&it, &s.edges[1]);) {
-    if (s.edges[1].kind != LH_EDGE_CONTENT) continue;
-    s.n_edges = 2;
-    s.target = s.edges[1].target;
-    break;
-  }
+  lh_id content =
+      edge->kind == LH_EDGE_UPVALUE ? lh_content_of_upvalue(snapshot, edge->target) : LH_NO_OBJECT;
+  if (content == LH_NO_OBJECT) return s;
+  s.edges[s.n_edges++] = lh_edge_at(snapshot, edge->target, snapshot->first_edge[edge->target]);
+  s.target = content;
   return s;
 }
 
@@ -107,31 +105,24 @@ static bool see(finder *f, lh_id id) {
 
 /* The objects of the next level are the targets of the paths that this one adds. */
 static bool find_levels(finder *f, lh_id id) {
-  lh_id *level = lh_alloc(1, sizeof *level), *next = NULL;
-  size_t n = 1, n_next = 0, capacity = 0;
-  if (!level) return false;
-  level[0] = id;
+  lh_id *queue = NULL;
+  size_t n = 0, capacity = 0, at = 0;
+  bool good = lh_grow(&queue, n, &capacity, sizeof *queue);
+  if (good) queue[n++] = id;
   (void)see(f, id);
-  bool good = true;
-  for (uint32_t depth = 0; good && depth < f->query->depth && n > 0; depth++) {
-    for (size_t i = 0; good && i < n; i++) {
-      find_best(f, level[i]);
+  for (uint32_t depth = 0; good && depth < f->query->depth; depth++) {
+    for (size_t end = n; good && at < end; at++) {
+      find_best(f, queue[at]);
       for (size_t k = 0; good && k < f->n_best; k++) {
         good = add_path(f, &f->best[k]);
         if (!good || !see(f, f->best[k].target)) continue;
-        good = lh_grow(&next, n_next, &capacity, sizeof *next);
-        if (good) next[n_next++] = f->best[k].target;
+        good = lh_grow(&queue, n, &capacity, sizeof *queue);
+        if (good) queue[n++] = f->best[k].target;
       }
-      if (good && f->n_steps > f->n_best) good = add_rest(f, level[i], f->n_steps - f->n_best);
+      if (good && f->n_steps > f->n_best) good = add_rest(f, queue[at], f->n_steps - f->n_best);
     }
-    lh_free(level);
-    level = next;
-    n = n_next;
-    next = NULL;
-    n_next = capacity = 0;
   }
-  lh_free(level);
-  lh_free(next);
+  lh_free(queue);
   return good;
 }
 
@@ -146,8 +137,7 @@ int lh_find_below(lh_snapshot *snapshot, lh_id id, const lh_below_query *query, 
   f.seen = lh_alloc_zeroed(((size_t)snapshot->n >> 3) + 1, 1);
   f.best = lh_alloc(query->width + 1, sizeof *f.best);
   bool good = f.seen && f.best && find_levels(&f, id);
-  lh_free(f.seen);
-  lh_free(f.best);
+  LH_FREE_ALL(f.seen, f.best);
   if (good) return LH_OK;
   lh_below_free(out);
   return lh_fail_memory(error, "drawing what is below an object");
@@ -155,7 +145,6 @@ int lh_find_below(lh_snapshot *snapshot, lh_id id, const lh_below_query *query, 
 
 void lh_below_free(lh_below *below) {
   lh_paths_free(below->paths, below->n_paths);
-  lh_free(below->paths);
-  lh_free(below->rests);
+  LH_FREE_ALL(below->paths, below->rests);
   *below = (lh_below){.id = below->id};
 }

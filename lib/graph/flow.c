@@ -62,12 +62,7 @@ lh_flow *lh_flow_new(const lh_snapshot *snapshot, lh_id to) {
 
 void lh_flow_free(lh_flow *flow) {
   if (!flow) return;
-  lh_free(flow->members);
-  lh_free(flow->targets);
-  lh_free(flow->by_at);
-  lh_free(flow->of_source);
-  lh_free(flow->of_target);
-  lh_free(flow);
+  LH_FREE_ALL(flow->members, flow->targets, flow->by_at, flow->of_source, flow->of_target, flow);
 }
 
 static uint32_t known_member(const lh_flow *flow, uint32_t at) {

@@ -25,8 +25,7 @@ typedef struct finding {
 } finding;
 
 void lh_going_free(lh_going *going) {
-  lh_free(going->goes);
-  lh_free(going->list);
+  LH_FREE_ALL(going->goes, going->list);
 }
 
 static void put(lh_going *going, lh_id id, uint8_t how) {

@@ -16,7 +16,6 @@
 #include "graph.h"
 #include <stdlib.h>
 #include "read/decode.h"
-#include "read/left_out.h"
 
 /* {=== what is left out ============================================================== */
 
@@ -111,8 +110,7 @@ bool lh_wake_ephemerons(lh_snapshot *s) {
     lh_ephemeron *e = &s->ephemerons[i];
     set_alive(s, e, seen[e->table] && seen[e->key] && !is_left_out(s, e));
   }
-  lh_free(list);
-  lh_free(seen);
+  LH_FREE_ALL(list, seen);
   return ok;
 }
 
@@ -212,10 +210,7 @@ static void traverse(traversal *t) {
 }
 
 static void traversal_free(traversal *t) {
-  lh_free(t->worklist);
-  lh_free(t->first_of_table);
-  lh_free(t->first_of_key);
-  lh_free(t->of_key);
+  LH_FREE_ALL(t->worklist, t->first_of_table, t->first_of_key, t->of_key);
 }
 
 bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen) {

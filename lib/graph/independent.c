@@ -170,10 +170,7 @@ int lh_find_independent(lh_snapshot *snapshot, lh_id id, size_t limit, lh_indepe
   work w = {.snapshot = snapshot, .from = lh_immediate_dominator(snapshot, id), .to = id};
   *out = (lh_independent){.from = w.from};
   code = allocate(&w) ? find_all(&w, limit, out) : LH_EMEMORY;
-  lh_free(w.search.distance);
-  lh_free(w.search.parent);
-  lh_free(w.vertices);
-  lh_free(w.back);
+  LH_FREE_ALL(w.search.distance, w.search.parent, w.vertices, w.back);
   lh_flow_free(w.flow);
   if (code == LH_OK) return code;
   lh_independent_free(out);
@@ -202,9 +199,7 @@ typedef struct chain {
 } chain;
 
 static void free_chain(chain *c) {
-  lh_free(c->entering);
-  lh_free(c->number);
-  lh_free(c->is_on);
+  LH_FREE_ALL(c->entering, c->number, c->is_on);
 }
 
 /* False: out of memory. */

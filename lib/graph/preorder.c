@@ -66,15 +66,12 @@ bool lh_make_tree(lh_tree *tree, uint32_t n, const uint32_t *distance, const lh_
     memset(tree->position, 0xFF, n_vertices * sizeof *tree->position);
     order_tree(tree, sorted, parent, size);
   }
-  lh_free(sorted);
-  lh_free(size);
+  LH_FREE_ALL(sorted, size);
   return ok;
 }
 
 void lh_free_tree(lh_tree *tree) {
-  lh_free(tree->order);
-  lh_free(tree->end);
-  lh_free(tree->position);
+  LH_FREE_ALL(tree->order, tree->end, tree->position);
 }
 
 void lh_dominator_tree_free(lh_tree *tree) {

@@ -251,10 +251,8 @@ bool lh_search_paths(lh_search *search) {
   for (size_t id = 0; search->named_by && id < n; id++)
     if (search->distance[id] < LH_AVOIDED) search->distance[id] &= ~(BY_THREAD | NAMED);
 out:
-  lh_free(front.named);
-  lh_free(front.leaves);
+  LH_FREE_ALL(front.named, front.leaves);
   for (unsigned penalty = 0; penalty < PENALTIES; penalty++) lh_free(front.later[penalty].id);
-  lh_free(front.queue);
-  lh_free(front.through);
+  LH_FREE_ALL(front.queue, front.through);
   return ok;
 }

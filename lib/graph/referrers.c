@@ -29,12 +29,7 @@ struct lh_referrer_index {
 
 void lh_referrer_index_free(lh_referrer_index *index) {
   if (!index) return;
-  lh_free(index->first);
-  lh_free(index->edge);
-  lh_free(index->hint);
-  lh_free(index->others);
-  lh_free(index->sorted);
-  lh_free(index);
+  LH_FREE_ALL(index->first, index->edge, index->hint, index->others, index->sorted, index);
 }
 
 /* {=== Sorting ======================================================================== */

@@ -131,12 +131,6 @@ bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t
     for (uint32_t k = i; k < i + n_now; k++) sums[k] = (lh_reached){0};
     sweep(&c, weight, sources + i, n_now, words, sums + i);
   }
-  lh_free(c.number);
-  lh_free(c.lowlink);
-  lh_free(c.next);
-  lh_free(c.from);
-  lh_free(c.stack);
-  lh_free(c.order);
-  lh_free(words);
+  LH_FREE_ALL(c.number, c.lowlink, c.next, c.from, c.stack, c.order, words);
   return ok;
 }

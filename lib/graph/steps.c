@@ -34,8 +34,7 @@ bool lh_steps_new(lh_steps **out) {
 }
 
 static void drop_index(lh_steps *steps) {
-  lh_free(steps->sources);
-  lh_free(steps->saved);
+  LH_FREE_ALL(steps->sources, steps->saved);
   *steps = (lh_steps){.tried = true};
 }
 
@@ -54,18 +53,13 @@ static unsigned rank_of(lh_edge_kind kind, bool is_named) {
 }
 
 /* A long key is told by its beginning, and read no further: many entries may have it. */
-static uint64_t shown_bytes(const lh_object *string) {
-  uint64_t kept = string->as.string.kept;
-  return kept < LH_DEFAULT_STRING_BYTES ? kept : LH_DEFAULT_STRING_BYTES;
-}
-
 static int compare_strings(const lh_snapshot *snapshot, lh_id a, lh_id b) {
-  lh_object x, y;
-  lh_object_at(snapshot, a, &x);
-  lh_object_at(snapshot, b, &y);
-  if (x.dead || y.dead) return x.dead - y.dead;
-  uint64_t n = shown_bytes(&x), m = shown_bytes(&y);
-  int order = memcmp(x.as.string.bytes, y.as.string.bytes, (size_t)(n < m ? n : m));
+  enum { MOST = LH_DEFAULT_STRING_BYTES };
+  bool is_dead = lh_is_dead(snapshot, a), is_other_dead = lh_is_dead(snapshot, b);
+  if (is_dead || is_other_dead) return is_dead - is_other_dead;
+  lh_kept_string x = lh_string_at(snapshot, a), y = lh_string_at(snapshot, b);
+  uint64_t n = x.kept < MOST ? x.kept : MOST, m = y.kept < MOST ? y.kept : MOST;
+  int order = memcmp(x.bytes, y.bytes, (size_t)(n < m ? n : m));
   return order ? order : (n > m) - (n < m);
 }
 
@@ -281,9 +275,7 @@ int lh_shortest_paths(lh_snapshot *snapshot, lh_id id, size_t k, lh_path **paths
   if (code == LH_OK && !trace_all(snapshot, &search, paths)) code = LH_EMEMORY;
   if (code == LH_OK) *n_paths = search.n_found;
 out:
-  lh_free(distance);
-  lh_free(parent);
-  lh_free(found);
+  LH_FREE_ALL(distance, parent, found);
   return code == LH_EMEMORY ? lh_fail_memory(error, "searching paths") : code;
 }
 

@@ -9,18 +9,12 @@
 */
 #include "graph.h"
 #include "read/decode.h"
-#include "read/left_out.h"
 
 #include <string.h>
 
-/* An edge of the graph that leads back to its source for a while. */
-typedef struct bent {
-  uint32_t at;
-  lh_id target;
-} bent;
-
+/* Edges of the graph that lead back to their sources for a while. */
 typedef struct bent_list {
-  bent *list;
+  lh_aside *list;
   size_t n, capacity;
 } bent_list;
 
@@ -35,14 +29,14 @@ typedef struct question {
 
 static bool bend(question *q, bent_list *bents, uint32_t at, lh_id source) {
   if (!lh_grow(&bents->list, bents->n, &bents->capacity, sizeof *bents->list)) return false;
-  bents->list[bents->n++] = (bent){at, q->snapshot->edge[at]};
+  bents->list[bents->n++] = (lh_aside){at, q->snapshot->edge[at]};
   q->snapshot->edge[at] = source;
   return true;
 }
 
 static void straighten(question *q, bent_list *bents) {
   for (size_t i = 0; i < bents->n; i++)
-    q->snapshot->edge[bents->list[i].at] = bents->list[i].target;
+    q->snapshot->edge[bents->list[i].edge] = bents->list[i].target;
   bents->n = 0;
 }
 
@@ -141,10 +135,6 @@ int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_
     code = answer_question(&q, &cuts[i], 1, id, &alone[i], NULL, error);
   if (code == LH_OK) code = answer_question(&q, cuts, n_cuts, id, together, only_together, error);
   straighten(&q, &q.of_ephemerons);
-  lh_free(q.of_ephemerons.list);
-  lh_free(q.of_cut.list);
-  lh_free(q.ephemerons);
-  lh_free(q.seen);
-  lh_free(q.freed_alone);
+  LH_FREE_ALL(q.of_ephemerons.list, q.of_cut.list, q.ephemerons, q.seen, q.freed_alone);
   return code;
 }

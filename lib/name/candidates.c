@@ -57,10 +57,7 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
   uint32_t *index = lh_map_at(&namer->candidate_of, subject);
   candidate.closure = target;
   namer->flags[target] |= LH_NAMED;
-  if (!index) {
-    namer->failed = true;
-    return;
-  }
+  if (lh_namer_fails(namer, !index)) return;
   if (*index != LH_NO_NUMBER) {
     lh_candidate *best = &namer->candidates[*index];
     int order = compare_candidates(namer, &candidate, best);
@@ -69,11 +66,9 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
     if (order < 0) *best = candidate;
     return;
   }
-  if (!lh_grow(&namer->candidates, namer->n_candidates, &namer->candidate_capacity,
-               sizeof *namer->candidates)) {
-    namer->failed = true;
+  if (lh_namer_fails(namer, !lh_grow(&namer->candidates, namer->n_candidates,
+                                     &namer->candidate_capacity, sizeof *namer->candidates)))
     return;
-  }
   *index = (uint32_t)namer->n_candidates;
   namer->candidates[namer->n_candidates++] = candidate;
 }
@@ -220,10 +215,7 @@ static lh_text_id qualifier_of(lh_namer *namer, lh_id proto) {
   if (known != LH_NO_NUMBER) return known;
   lh_text_id made = qualifier_of_source(namer, object.as.proto.source);
   uint32_t *slot = lh_map_at(&namer->sources, object.as.proto.source);
-  if (slot)
-    *slot = made;
-  else
-    namer->failed = true;
+  if (!lh_namer_fails(namer, !slot)) *slot = made;
   return made;
 }
 

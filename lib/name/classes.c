@@ -141,10 +141,7 @@ static void find_modules(lh_namer *namer) {
     }
     lh_text_id name = lh_namer_text(namer, &text);
     uint32_t *known = lh_map_at(&classes->modules, edge.target);
-    if (!known || namer->failed) {
-      namer->failed = true;
-      return;
-    }
+    if (lh_namer_fails(namer, !known || namer->failed)) return;
     namer->flags[edge.target] |= LH_MODULE;
     namer->snapshot->kind[edge.target] |= LH_KIND_PLUMBING;
     const char *chars = lh_namer_chars(namer, name);
@@ -242,10 +239,7 @@ static uint32_t class_of_module(lh_namer *namer, lh_text_id module) {
   lh_text_id name = lh_namer_text(namer, &text), kind = lh_namer_string(namer, "module", 6);
   if (namer->failed) return LH_NO_NUMBER;
   uint32_t made = lh_class_intern(namer->classes, name, kind, LH_TYPE_TABLE, true);
-  if (made == LH_NO_NUMBER)
-    namer->failed = true;
-  else
-    namer->classes->list[made].is_module = true;
+  if (!lh_namer_fails(namer, made == LH_NO_NUMBER)) namer->classes->list[made].is_module = true;
   return made;
 }
 
@@ -352,9 +346,7 @@ static void assign(lh_namer *namer) {
     uint32_t class_index = is_string ? of_strings : class_of_object(namer, id);
     of[id] = class_index;
     lh_class_entry *class = class_index != LH_NO_NUMBER ? &namer->classes->list[class_index] : NULL;
-    if (!class)
-      namer->failed = true;
-    else if (!namer->for_places && class->plain == LH_NO_NUMBER)
+    if (!lh_namer_fails(namer, !class) && !namer->for_places && class->plain == LH_NO_NUMBER)
       count_in(snapshot, &class->visible, id);
   }
 }
@@ -362,33 +354,17 @@ static void assign(lh_namer *namer) {
 /* }=================================================================================== */
 
 static void namer_free(lh_namer *namer) {
-  lh_free(namer->flags);
-  lh_free(namer->candidates);
-  lh_free(namer->metas);
-  lh_map_free(&namer->candidate_of);
-  lh_map_free(&namer->meta_of);
-  lh_map_free(&namer->sources);
-  lh_map_free(&namer->given);
-  lh_free(namer->module_names);
-  lh_map_free(&namer->nested);
-  lh_map_free(&namer->around);
+  LH_FREE_ALL(namer->flags, namer->candidates, namer->metas, namer->module_names);
   lh_strings_free(&namer->key_sets);
-  lh_map_free(&namer->shapes);
-  lh_map_free(&namer->closures);
-  lh_map_free(&namer->threads);
+  LH_FREE_MAPS(&namer->candidate_of, &namer->meta_of, &namer->sources, &namer->given,
+               &namer->nested, &namer->around, &namer->shapes, &namer->closures, &namer->threads);
 }
 
 static void free_classes(lh_classes *classes) {
   if (!classes) return;
-  lh_free(classes->list);
-  lh_free(classes->of);
-  lh_free(classes->inside);
-  lh_map_free(&classes->by_identity);
-  lh_map_free(&classes->functions);
-  lh_map_free(&classes->c_functions);
-  lh_map_free(&classes->named);
-  lh_map_free(&classes->modules);
-  lh_map_free(&classes->varying);
+  LH_FREE_ALL(classes->list, classes->of, classes->inside);
+  LH_FREE_MAPS(&classes->by_identity, &classes->functions, &classes->c_functions, &classes->named,
+               &classes->modules, &classes->varying);
   lh_free_naming(&classes->naming);
   lh_drop_folds(classes);
   if (classes->places) classes->free_places(classes->places);

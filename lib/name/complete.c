@@ -109,8 +109,7 @@ static lh_id object_at(completing *c, lh_range path) {
   c->failed |= !finder.seen;
   if (finder.seen && path.at < path.end && lh_find_path(&finder, path, &set) == LH_OK && set.n > 0)
     id = set.ids[0];
-  lh_free(set.ids);
-  lh_free(finder.seen);
+  LH_FREE_ALL(set.ids, finder.seen);
   return lh_type_of(c->snapshot, id) == LH_TYPE_UPVALUE ? lh_content_of_upvalue(c->snapshot, id)
                                                         : id;
 }

@@ -384,8 +384,7 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
     }
     if (finder.class_index != UINT32_MAX) found->class_index = class_found(&finder, found->id);
   }
-  lh_free(set.ids);
-  lh_free(finder.seen);
+  LH_FREE_ALL(set.ids, finder.seen);
   return code;
 }
 
@@ -405,8 +404,7 @@ int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size
     *n_ids = set.n;
     set.ids = NULL;
   }
-  lh_free(set.ids);
-  lh_free(finder.seen);
+  LH_FREE_ALL(set.ids, finder.seen);
   return code;
 }
 
@@ -471,8 +469,7 @@ int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, 
   }
   lh_free(followed.edges);
   lh_map_free(&followed.upvalues);
-  lh_free(set.ids);
-  lh_free(finder.seen);
+  LH_FREE_ALL(set.ids, finder.seen);
   return code;
 }
 

@@ -148,8 +148,7 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   }
   lh_set_ask(finder, &tables, false);
   lh_set_end(finder, out);
-  lh_free(keys.ids);
-  lh_free(tables.ids);
+  LH_FREE_ALL(keys.ids, tables.ids);
   return ok ? code : lh_find_fail_memory(finder);
 }
 

@@ -173,8 +173,7 @@ int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids,
                : lh_fail(error, LH_ENOTFOUND, "no object in the snapshot has the fingerprint %s",
                          fingerprint);
   }
-  lh_free(wanted);
-  lh_free(f.below);
+  LH_FREE_ALL(wanted, f.below);
   return code;
 }
 
@@ -276,8 +275,7 @@ int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
   if (ok) add_up(&f, place_of, span_of, out);
   for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
   lh_map_free(&wanted);
-  lh_free(place_of);
-  lh_free(f.below);
+  LH_FREE_ALL(place_of, f.below);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
 }
 

@@ -99,10 +99,7 @@ bool lh_folder_begin(lh_folder *folder, const lh_snapshot *snapshot, lh_place_tr
 }
 
 static void free_maps(lh_folder *folder) {
-  lh_map_free(&folder->interned);
-  lh_map_free(&folder->memo);
-  lh_map_free(&folder->known_steps);
-  lh_map_free(&folder->holders);
+  LH_FREE_MAPS(&folder->interned, &folder->memo, &folder->known_steps, &folder->holders);
 }
 
 void lh_folder_settle(lh_folder *folder) {

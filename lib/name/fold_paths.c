@@ -204,18 +204,13 @@ static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8
   if (ok) folds->order[folds->n++] = LH_ROOT;
   for (size_t i = 0; ok && i < folds->n; i++) ok = visit_targets(&w, folds->order[i]);
   lh_map_free(&w.spot_of);
-  lh_free(w.recent);
-  lh_free(w.n_alike);
-  lh_free(w.counted);
+  LH_FREE_ALL(w.recent, w.n_alike, w.counted);
   return ok;
 }
 
 static void free_folds(lh_folds *folds) {
   lh_folder_free(&folds->folder);
-  lh_free(folds->spots);
-  lh_free(folds->spot);
-  lh_free(folds->order);
-  lh_free(folds);
+  LH_FREE_ALL(folds->spots, folds->spot, folds->order, folds);
 }
 
 lh_folds *lh_folds_of(const lh_snapshot *snapshot) {

@@ -62,11 +62,9 @@ static void collect_from(lh_namer *namer, lh_id table, const char *module) {
     }
     lh_text_id name = lh_namer_text(namer, &text);
     uint32_t *known = lh_map_at(&namer->classes->c_functions, value.as.pointer);
-    if (!known)
-      namer->failed = true;
-    else if (*known == LH_NO_NUMBER ||
-             (!namer->failed &&
-              strcmp(lh_namer_chars(namer, name), lh_namer_chars(namer, *known)) < 0))
+    if (lh_namer_fails(namer, !known || namer->failed)) break;
+    if (*known == LH_NO_NUMBER ||
+        strcmp(lh_namer_chars(namer, name), lh_namer_chars(namer, *known)) < 0)
       *known = name;
   }
   lh_text_free(&text);
@@ -122,10 +120,7 @@ const char *lh_function_label(const lh_namer *namer, lh_id id, lh_text_id name) 
 lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
   const lh_snapshot *snapshot = namer->snapshot;
   uint32_t *known = lh_map_at(&namer->classes->functions, id);
-  if (!known) {
-    namer->failed = true;
-    return LH_NO_NUMBER;
-  }
+  if (lh_namer_fails(namer, !known)) return LH_NO_NUMBER;
   if (*known != LH_NO_NUMBER) return *known;
   lh_text text = {.marks = true};
   lh_object proto;

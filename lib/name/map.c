@@ -96,10 +96,12 @@ uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words) {
 }
 
 void lh_map_free(lh_map *map) {
-  lh_free(map->keys);
-  lh_free(map->values);
-  lh_free(map->slots);
+  LH_FREE_ALL(map->keys, map->values, map->slots);
   *map = (lh_map){0};
+}
+
+void lh_free_maps(lh_map *const *maps, size_t n) {
+  for (size_t i = 0; i < n; i++) lh_map_free(maps[i]);
 }
 
 /* }=================================================================================== */

@@ -40,6 +40,11 @@ uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words);
 
 void lh_map_free(lh_map *map);
 
+/* lh_map_free of each of several. */
+void lh_free_maps(lh_map *const *maps, size_t n);
+#define LH_FREE_MAPS(...) \
+  lh_free_maps((lh_map *[]){__VA_ARGS__}, sizeof((lh_map *[]){__VA_ARGS__}) / sizeof(lh_map *))
+
 typedef uint32_t lh_text_id; /* of a string in a set; LH_NO_NUMBER: none */
 
 /* All zero is an empty set of strings, of any bytes. `texts` have a NUL behind them and stay where

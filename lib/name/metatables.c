@@ -23,11 +23,9 @@ static lh_meta empty_meta(lh_id id) {
 
 uint32_t lh_add_meta(lh_namer *namer, lh_id id) {
   uint32_t *index = lh_map_at(&namer->meta_of, id);
-  if (!index ||
-      !lh_grow(&namer->metas, namer->n_metas, &namer->meta_capacity, sizeof *namer->metas)) {
-    namer->failed = true;
+  if (lh_namer_fails(namer, !index || !lh_grow(&namer->metas, namer->n_metas, &namer->meta_capacity,
+                                               sizeof *namer->metas)))
     return LH_NO_NUMBER;
-  }
   if (*index == LH_NO_NUMBER) {
     namer->metas[namer->n_metas] = empty_meta(id);
     *index = (uint32_t)namer->n_metas++;
@@ -94,10 +92,7 @@ static lh_text_id generic_name(lh_namer *namer, lh_id id) {
 /* What a table that holds metatables gives as its own name: read once, however many it holds. */
 static lh_text_id name_of_container(lh_namer *namer, lh_id container) {
   uint32_t *known = lh_map_at(&namer->given, container);
-  if (!known) {
-    namer->failed = true;
-    return LH_NO_NUMBER;
-  }
+  if (lh_namer_fails(namer, !known)) return LH_NO_NUMBER;
   if (*known == LH_NO_NUMBER) {
     lh_meta meta = empty_meta(container);
     read_fields(namer, &meta);

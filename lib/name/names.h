@@ -218,6 +218,12 @@ typedef struct lh_namer {
   bool failed; /* out of memory */
 } lh_namer;
 
+/* Notes whether memory ran out, and returns it. */
+static inline bool lh_namer_fails(lh_namer *namer, bool is_out_of_memory) {
+  namer->failed |= is_out_of_memory;
+  return is_out_of_memory;
+}
+
 /* The text's number; LH_NO_NUMBER and namer->failed when out of memory. The lh_text is emptied. */
 lh_text_id lh_namer_text(lh_namer *namer, lh_text *text);
 lh_text_id lh_namer_string(lh_namer *namer, const char *bytes, size_t n);

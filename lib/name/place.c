@@ -12,8 +12,7 @@ enum { MOST_TEXT = 16 };
 void lh_places_free(lh_places *places) {
   lh_free(places->met.list);
   lh_strings_free(&places->texts);
-  lh_free(places->list);
-  lh_free(places->of_spot);
+  LH_FREE_ALL(places->list, places->of_spot);
   lh_map_free(&places->by_at);
 }
 
@@ -80,13 +79,8 @@ static bool begin_places(lh_places *places, const lh_snapshot *snapshot, const l
   return ok;
 }
 
-bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
-                    size_t n_ids) {
-  return lh_places_make_some(places, snapshot, ids, n_ids, n_ids);
-}
-
-bool lh_places_make_some(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
-                         size_t n_ids, size_t n_placed) {
+bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
+                    size_t n_placed) {
   *places = (lh_places){.texts.most_bytes = MOST_TEXT * (uint64_t)snapshot->size + (1u << 20)};
   bool ok = begin_places(places, snapshot, ids, n_ids);
   for (size_t i = 0; ok && i < n_placed; i++) ok = place_spot(places, places->folds->spot[ids[i]]);
@@ -188,8 +182,7 @@ static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
     if (place->joined)
       ok = tell_difference(places, &places->list[to[i]], like[i].told, (uint32_t)key);
   }
-  lh_map_free(&n_alike);
-  lh_map_free(&first);
+  LH_FREE_MAPS(&n_alike, &first);
   return ok;
 }
 
@@ -206,8 +199,7 @@ bool lh_join_places(lh_places *places) {
   }
   for (size_t i = 0; ok && i < places->n_spots; i++)
     if (places->of_spot[i] != LH_NO_NUMBER) places->of_spot[i] = to[places->of_spot[i]];
-  lh_free(like);
-  lh_free(to);
+  LH_FREE_ALL(like, to);
   return ok;
 }
 

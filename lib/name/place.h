@@ -35,14 +35,11 @@ typedef struct lh_places {
   lh_map by_at; /* class, place with keys -> place */
 } lh_places;
 
-/* Finds the places of all `ids` (reachable, in any order). False: out of memory. To be followed by
-** lh_places_free, whatever it returns. O(n), once the paths are folded. */
-bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
-
-/* The same, but of `ids` only the first n_placed get a place; keys are met on the others' paths,
-** too. */
-bool lh_places_make_some(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
-                         size_t n_ids, size_t n_placed);
+/* Finds the places of the first n_placed of `ids` (reachable, in any order). Keys are met on the
+** paths of all. False: out of memory. To be followed by lh_places_free, whatever it returns. O(n),
+** once the paths are folded. */
+bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
+                    size_t n_placed);
 void lh_places_free(lh_places *places);
 
 static inline lh_place_tree *lh_tree_of(const lh_places *places) {

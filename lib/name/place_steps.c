@@ -8,11 +8,8 @@
 
 void lh_place_tree_free(lh_place_tree *tree) {
   lh_strings_free(&tree->texts);
-  lh_free(tree->steps);
-  lh_free(tree->list);
-  lh_free(tree->bodies);
-  lh_map_free(&tree->step_of);
-  lh_map_free(&tree->place_of);
+  LH_FREE_ALL(tree->steps, tree->list, tree->bodies);
+  LH_FREE_MAPS(&tree->step_of, &tree->place_of);
   *tree = (lh_place_tree){0};
 }
 

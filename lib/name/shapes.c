@@ -6,9 +6,9 @@
 ** shape make one text. Most tables have keys that were seen a short time ago in the same order.
 **
 ** {vUVswKPy9RUS} is the sessions of a user by a random key, and would be a class of its own for
-** each user. One such table does not tell whether its key is a field's name. But where eight tables
-** have one key each, no table has the same keys as another, and what they hold is of one class, then
-** keys are what varies: each is a map[string].
+** each user. One of these tables does not tell whether its key is a field's name. But where eight
+** tables have one key each, no table has the same keys as another, and what they hold is of one
+** class, then keys are what varies: each is a map[string].
 */
 #include <stdlib.h>
 #include <string.h>
@@ -102,10 +102,7 @@ static uint32_t make_generic(lh_namer *namer, enum generic generic) {
   lh_text_id name = lh_namer_string(namer, chars, strlen(chars));
   if (namer->failed) return LH_NO_NUMBER;
   uint32_t made = lh_class_intern(namer->classes, name, name, LH_TYPE_TABLE, false);
-  if (made == LH_NO_NUMBER) {
-    namer->failed = true;
-    return made;
-  }
+  if (lh_namer_fails(namer, made == LH_NO_NUMBER)) return made;
   namer->classes->list[made].shape = generic;
   namer->classes->list[made].is_map = generic >= MAP_INTEGER;
   namer->classes->list[made].is_empty = generic == EMPTY;
@@ -136,10 +133,7 @@ static uint32_t *slot_of_class(lh_namer *namer, keys *k, enum generic generic) {
 static uint32_t find_shape(lh_namer *namer, keys *k) {
   enum generic generic = generic_class(k);
   uint32_t *known = slot_of_class(namer, k, generic);
-  if (!known) {
-    namer->failed = true;
-    return LH_NO_NUMBER;
-  }
+  if (lh_namer_fails(namer, !known)) return LH_NO_NUMBER;
   if (*known != LH_NO_NUMBER) return *known;
   uint32_t made = generic != RECORD ? make_generic(namer, generic) : make_record(namer, k);
   if (made == LH_NO_NUMBER) namer->failed = true;
@@ -206,10 +200,9 @@ void lh_join_one_key_maps(lh_namer *namer) {
   for (lh_id id = 1; id <= namer->snapshot->n && !namer->failed; id++) {
     if (!has_one_key(namer, id, &found.holds)) continue;
     found.table = id;
-    if (!lh_map_count(&count, found.holds) || !lh_grow(&maps, n, &capacity, sizeof *maps)) {
-      namer->failed = true;
+    if (lh_namer_fails(namer, !lh_map_count(&count, found.holds) ||
+                                  !lh_grow(&maps, n, &capacity, sizeof *maps)))
       break;
-    }
     maps[n++] = found;
   }
   for (size_t i = 0; i < n && !namer->failed; i++) {

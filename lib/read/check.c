@@ -9,7 +9,6 @@
 */
 #include "decode.h"
 #include "reader.h"
-#include "rows.h"
 #include "team.h"
 
 enum { MAX_LOG2_HASH = 32, MAX_STATUS = LH_THREAD_FAILED };

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "left_out.h"
 #include "scan.h"
 
 /* {=== labelled edges ================================================================ */
@@ -17,7 +16,10 @@ _Static_assert(sizeof(scan) <= sizeof((lh_edges *)0)->state, "a scan fits into t
 
 void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
   scan c = {.section = AT_END};
-  if (id <= s->n) begin(s, id, &c);
+  if (has_pairs_alone(s, id))
+    c = (scan){.section = AT_PAIRS, .source = id, .row = s->first_edge[id]};
+  else if (id <= s->n)
+    begin(s, id, &c);
   it->snapshot = s;
   memcpy(it->state, &c, sizeof c);
 }
@@ -98,6 +100,25 @@ static bool next_root(scan *c, const lh_snapshot *s, lh_edge *edge) {
   return true;
 }
 
+/* Of a table whose row says all of it. */
+static bool next_in_row(scan *c, const lh_snapshot *s, lh_edge *edge) {
+  uint32_t e = c->row;
+  if (e == s->first_edge[c->source + 1]) return false;
+  lh_edge_kind kind = lh_label_kind(s->label[e]);
+  if (kind == LH_EDGE_EPHEMERON) return false;
+  *edge = (lh_edge){.source = c->source,
+                    .target = lh_true_target(s, e),
+                    .kind = kind,
+                    .ordinal = kind == LH_EDGE_METATABLE,
+                    .name = LH_NO_OBJECT,
+                    .holder = LH_NO_OBJECT,
+                    .weak = s->label[e] & LH_LABEL_ASIDE};
+  if (kind == LH_EDGE_KEY) c->key = edge->target;
+  if (kind != LH_EDGE_METATABLE) edge->key = lh_object_value(c->key);
+  c->row++;
+  return true;
+}
+
 static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
   found reference;
   do {
@@ -132,6 +153,7 @@ bool lh_edges_next(lh_edges *it, lh_edge *edge) {
   memcpy(&c, it->state, sizeof c);
   bool more = c.section == AT_ROOTS        ? next_root(&c, s, edge)
               : c.section == AT_EPHEMERONS ? next_ephemeron(&c, s, edge)
+              : c.section == AT_PAIRS      ? next_in_row(&c, s, edge)
                                            : next_edge(&c, s, edge);
   if (!more && c.section != AT_ROOTS && c.section != AT_EPHEMERONS) {
     c.section = AT_EPHEMERONS;

@@ -133,9 +133,7 @@ int lh_collect_marks(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error) {
     code = lh_fail_at(error, s->size, "'%s' is damaged: mark %u, its own, is not its youngest",
                       s->name, s->info.serial);
 out:
-  lh_free(objects);
-  lh_free(allgc);
-  lh_free(finobj);
+  LH_FREE_ALL(objects, allgc, finobj);
   return code;
 }
 

@@ -6,7 +6,7 @@
 ** entry of a table with weak keys is one thing, whichever of its two edges names it: that of the
 ** table, or the ephemeron's.
 */
-#include "left_out.h"
+#include "decode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,9 +63,7 @@ static int compare_ids(const void *a, const void *b) {
 
 void lh_left_out_free(lh_left_out *set) {
   if (!set) return;
-  lh_free(set->edges);
-  lh_free(set->objects);
-  lh_free(set);
+  LH_FREE_ALL(set->edges, set->objects, set);
 }
 
 static int check_without(const lh_snapshot *s, const lh_without *without, lh_error *error) {
@@ -147,6 +145,5 @@ bool lh_is_edge_left_out(const lh_snapshot *s, const lh_left_out *set, const lh_
 }
 
 void lh_without_free(lh_without *without) {
-  lh_free((void *)(uintptr_t)without->edges);
-  lh_free((void *)(uintptr_t)without->objects);
+  LH_FREE_ALL((void *)(uintptr_t)without->edges, (void *)(uintptr_t)without->objects);
 }

@@ -235,11 +235,6 @@ lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
   return has_one ? lh_true_target(s, first) : LH_NO_OBJECT;
 }
 
-/* Is each entry of a table two edges of its row? */
-static bool has_pairs_alone(const lh_snapshot *s, lh_id table) {
-  return lh_type_of(s, table) == LH_TYPE_TABLE && s->key_kinds[table] == 0;
-}
-
 void lh_entries_begin(const lh_snapshot *s, lh_id table, lh_edges *it) {
   if (!has_pairs_alone(s, table)) {
     begin_at(s, table, LH_REC_TABLE, it);

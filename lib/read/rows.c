@@ -16,7 +16,6 @@
 **
 ** Two million objects with six million references: 0.06 s.
 */
-#include "rows.h"
 #include <stdlib.h>
 #include <string.h>
 #include "reader.h"
@@ -56,9 +55,7 @@ bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s) {
 
 /* What is needed no more when its references have become objects. */
 static void drop_references(lh_row_block *block) {
-  lh_free(block->delta);
-  lh_free(block->label);
-  lh_free(block->wide);
+  LH_FREE_ALL(block->delta, block->label, block->wide);
   block->delta = NULL;
   block->label = NULL;
   block->wide = NULL;
@@ -67,8 +64,7 @@ static void drop_references(lh_row_block *block) {
 void lh_free_raw_rows(lh_raw_rows *rows) {
   for (uint32_t i = 0; i < rows->n; i++) {
     drop_references(&rows->blocks[i]);
-    lh_free(rows->blocks[i].marks);
-    lh_free(rows->blocks[i].names);
+    LH_FREE_ALL(rows->blocks[i].marks, rows->blocks[i].names);
   }
   lh_free(rows->blocks);
   *rows = (lh_raw_rows){0};

@@ -20,7 +20,7 @@ typedef enum section {
   AT_SLOTS, /* of one frame of a stack */
   AT_ROOTS,
   AT_EPHEMERONS, /* which have `source` as key: behind the record in the row */
-  AT_PAIRS,      /* of edges in a row, each an entry: object.c */
+  AT_PAIRS,      /* of edges in a row, each an entry */
   AT_END
 } section;
 
@@ -192,6 +192,11 @@ static inline lh_id find_next(const lh_snapshot *s, scan *c, uint64_t word) {
   if (s->has_lost && s->address[target] != word << 3) return LH_NO_OBJECT;
   c->row++;
   return target;
+}
+
+/* Is each entry of a table two edges of its row? */
+static inline bool has_pairs_alone(const lh_snapshot *s, lh_id table) {
+  return lh_type_of(s, table) == LH_TYPE_TABLE && s->key_kinds[table] == 0;
 }
 
 /* The next entry of a table. False: empty slots were stepped over instead. */

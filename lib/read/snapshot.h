@@ -262,8 +262,7 @@ struct lh_snapshot {
 
 /* {=== Columns that callers ask for by object ========================================== */
 
-/* The reading half has these inline; columns.c has them for whoever knows the public headers
-** alone. */
+/* The reading half has these inline; reader.c has them for who knows the public headers alone. */
 #ifndef LH_COLUMN
 #define LH_COLUMN extern inline __attribute__((gnu_inline))
 #endif

@@ -146,7 +146,7 @@ static bool find_places(lh_places *places, const lh_snapshot *snapshot) {
   n = 0;
   for (lh_id id = 1; id <= snapshot->n; id++)
     if (has_place(snapshot, id)) ids[n++] = id;
-  bool ok = lh_places_make(places, snapshot, ids, n) && lh_join_places(places);
+  bool ok = lh_places_make(places, snapshot, ids, n, n) && lh_join_places(places);
   lh_free(ids);
   return ok;
 }

@@ -202,7 +202,7 @@ static bool make_places(grouping *g) {
   size_t n = 0;
   for (lh_id id = 1; ids && id <= s->n; id++)
     if (lh_is_reachable(s, id) && g->lists->top[id] == id) ids[n++] = id;
-  bool ok = ids && lh_places_make(places, s, ids, n) && lh_join_places(places);
+  bool ok = ids && lh_places_make(places, s, ids, n, n) && lh_join_places(places);
   lh_free(ids);
   return ok;
 }

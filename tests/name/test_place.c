@@ -68,7 +68,7 @@ static void places_are_those_of_the_definition(void **state) {
     lh_places places;
     char *path[2 * RANDOM_MOST_OBJECTS];
     begin(&t, seed);
-    assert_true(lh_places_make(&places, t.s, t.ids, t.n_ids));
+    assert_true(lh_places_make(&places, t.s, t.ids, t.n_ids, t.n_ids));
     for (size_t i = 0; i < t.n_ids; i++) path[i] = folded_path(&t, t.ids[i]);
     for (size_t i = 0; i < t.n_ids; i++) {
       uint32_t here = lh_place_of(&places, t.ids[i]);
@@ -102,7 +102,7 @@ static void any_allocation_may_fail(void **state) {
     end(&t); /* the places of a snapshot stay as long as that */
     begin(&t, 7);
     (void)lh_test_fail_allocation(++n);
-    ok = lh_places_make(&places, t.s, t.ids, t.n_ids) && lh_join_places(&places);
+    ok = lh_places_make(&places, t.s, t.ids, t.n_ids, t.n_ids) && lh_join_places(&places);
     lh_print *prints = ok ? lh_alloc(2 * places.n, sizeof *prints) : NULL;
     ok = prints && lh_print_places(&places, prints, prints + places.n);
     lh_free(prints);
