@@ -211,9 +211,9 @@ async function show(root, state) {
 heapview.define({name: "allocations", title: "Allocations", show,
   lead: "Who allocates, how much of it lives, and how soon the rest died."});
 
-/* The stacks of a profile as a flame graph. The outermost caller is on top and what it
-** called is below it; or, the other way round, on top is what allocates, in one frame whoever
-** called it, and below it are its callers. Both are drawn from one answer, and add up to its bytes. */
+/* The stacks of a profile as a flame graph. The outermost caller is on top and what it called is
+** below it; or, the other way round, on top is what allocates, in one frame whoever called it, and
+** below it are its callers. Both are drawn from one answer, and add up to its bytes. */
 const ENDS = [
   {value: "", text: "the outermost caller", label: "Stacks, the outermost caller on top"},
   {value: "leaf", text: "what allocates", label: "Stacks, what allocates on top"}
@@ -295,16 +295,6 @@ function describe(node, whole) {
   return parts.join(", ");
 }
 
-function searchField(flame) {
-  const found = make("span", {class: "faint", role: "status"});
-  const field = make("input", {type: "search", id: "stacks-search", oninput: () => {
-    const {bytes, frames} = flame.search(field.value);
-    found.textContent = field.value === "" ? ""
-      : `${heapview.countOf(frames, "stack", "stacks")}, ${heapview.bytes(bytes)}`;
-  }});
-  return make("label", {class: "control"}, make("span", {}, "Search"), field, found);
-}
-
 /* `end` is what is on top; choose(end) is called for the other. Returns what ends it. */
 function drawStacks(box, answer, end, choose) {
   const chosen = ENDS.find((one) => one.value === end) || ENDS[0];
@@ -314,7 +304,8 @@ function drawStacks(box, answer, end, choose) {
     label: chosen.label, look: lookOf, describe: (node) => describe(node, answer.whole_bytes)
   });
   bar.append(heapview.choice("On top", ENDS, chosen.value, (value) => choose(value || null)),
-    searchField(flame), heapview.saveButton(() => flame.svg(), "stacks"));
+    heapview.searchField(() => flame, {id: "stacks-search"}, "stack", "stacks"),
+    heapview.saveButton(() => flame.svg(), "stacks"));
   return flame.leave;
 }
 

@@ -170,25 +170,17 @@ function exactly(view, i, answer) {
   return lines;
 }
 
-/* The mark on the square, and beside it what is there, where there is room. */
-function place(view, i) {
+/* The mark on the square, and beside it what is there. */
+function tell(view, i, lines) {
   const {size, columns} = view.place;
   const x = (i % columns) * size;
   const y = Math.floor(i / columns) * size;
-  const box = view.tooltip;
-  box.hidden = view.mark.hidden = false;
+  view.mark.hidden = false;
   view.mark.style.left = `${x - 1}px`;
   view.mark.style.top = `${y - 1}px`;
   view.mark.style.width = view.mark.style.height = `${size + 2}px`;
-  const left = Math.max(0, Math.min(x + size, view.box.clientWidth - box.offsetWidth - 4));
-  box.style.left = `${left}px`;
-  box.style.top = `${y + size + 6}px`;
-}
-
-function tell(view, i, lines) {
-  view.tooltip.replaceChildren(...lines.map((line) => make("div", {}, line)));
   view.here.textContent = lines.join("; ");
-  place(view, i);
+  view.tooltip.show(lines, x + size, y + size);
 }
 
 /* The square that the pointer or the keys are on; null: none. */
@@ -196,7 +188,8 @@ function pointAt(view, i, isHeard) {
   clearTimeout(view.timer);
   if (i === null || i < 0 || i >= view.answer.squares) {
     view.cursor = null;
-    view.tooltip.hidden = view.mark.hidden = true;
+    view.mark.hidden = true;
+    view.tooltip.hide();
     return;
   }
   view.cursor = i;
@@ -409,13 +402,13 @@ function makeView(state, answer) {
 
 function addPicture(root, view) {
   const {answer} = view;
-  view.tooltip = make("div", {class: "tooltip", hidden: true});
   view.canvas = make("canvas", {id: "map", tabindex: 0, role: "application",
     "aria-label": description(view), "aria-roledescription": "heap map", "data-key": "map",
     "data-squares": answer.squares, "data-square-bytes": answer.square_bytes,
     "data-from": answer.from, "data-to": answer.to, "data-in": view.frame.at});
   view.mark = make("div", {class: "map-mark", hidden: true});
-  view.box = make("div", {class: "map-box"}, view.canvas, view.mark, view.tooltip);
+  view.box = make("div", {class: "map-box"}, view.canvas, view.mark);
+  view.tooltip = heapview.tooltip(view.box);
   view.here = make("p", {id: "map-here", class: "faint"},
     heapview.isWritten()
       ? "This file has the whole map. Served, it is zoomed into, and names each object."
