@@ -3,15 +3,13 @@
 ** answers by name, and has them from the server, or from what a written report carries.
 **
 **     answers.c   what can be asked: names, parameters, and the answer as JSON
-**     parameters.c, overview.c   of these: what questions take; what was opened
-**     part.c      the part of a profile's time that a question is about
-**     keys.c      a question as text, by which its answer is found
+**     overview.c  what was opened, and what its pages ask first
 **     told.c      the words of an answer as JSON: lines, tables, links
 **     page.c      the page, put together when heapview was built, with its policy
 **     carried.c   a report: the page with the answers that it may be asked for, to a budget
 **                 (pieces.c deflates them)
 **     server.c    the page and the answers over HTTP, one question after the other (server.h)
-**     ahead.c, recent.c   what it asks itself meanwhile; answers that it keeps
+**     recent.c    answers that it keeps
 **     guests.c    who is connected to it, and who has to go
 **     requests.c  which requests are taken at all, and what a question is (requests.h)
 **     browser.c   opens the page, where there is somebody who looks
@@ -31,19 +29,20 @@ typedef struct view {
   lh_snapshot *const *snapshots;
   const char *const *files; /* as the user named them */
   size_t n;
-  const lh_usage *usage;        /* of a profile; NULL: there is none */
-  const char *profile;          /* its file */
-  bool is_written;              /* a report, which answers what it carries only */
-  lh_ladder *ladder, *ends;     /* answers.c: of all snapshots, and of the first and the last, once
-                               something was asked of them */
-  lh_usage *part;               /* part.c: of the part of the profile that was last looked at */
+  const lh_usage *usage; /* of a profile; NULL: there is none */
+  const char *profile;   /* its file */
+  bool is_written;       /* a report, which answers what it carries only */
+  lh_ladder *ladder,
+      *ends; /* answers.c: of all snapshots, and of the first and the last, once something was asked of
+                                   them */
+  lh_usage *part;               /* of the part of the profile that was last looked at */
   bool (*is_gone)(void *asker); /* did who asks go away meanwhile? NULL: never */
   void *asker;
 } view;
 
 void view_end(view *v); /* lets go of what was kept for answers */
 
-/* keys.c: what stands for the question where its answer is carried, and in a request's path:
+/* What stands for the question where its answer is carried, and in a request's path:
 ** name?k=v&k=v, as encodeURIComponent writes values. Freed by free. */
 char *view_key(const view_question *question);
 void view_put_encoded(FILE *out, const char *text);
@@ -56,7 +55,7 @@ void view_take_key(char *key, view_question *question);
 ** {"error": one sentence} where the library said no; then its code is returned, else LH_OK. */
 int view_answer(view *v, const view_question *question, FILE *out);
 
-/* ahead.c: the key of what should be asked while nobody asks; NULL: there are no more than `i`.
+/* overview.c: the key of what should be asked while nobody asks; NULL: there are no more than `i`.
 ** Freed by free. */
 char *view_ahead(const view *v, size_t i);
 
