@@ -73,10 +73,6 @@ function offTypes(state) {
   return new Set((state.parameters.off || "").split(",").filter((type) => type !== ""));
 }
 
-function goTo(view, changes, options) {
-  heapview.go("map", Object.assign({}, view.state.parameters, changes), options);
-}
-
 /* Squares `first` to `end`, which may be beyond what is shown now. */
 function showSquares(view, first, end, options) {
   const {answer, regions} = view;
@@ -87,7 +83,7 @@ function showSquares(view, first, end, options) {
   const at = view.along + BigInt(Math.floor(first)) * size;
   const to = view.along + BigInt(Math.ceil(end)) * size;
   const isAll = at <= 0n && to >= whole;
-  goTo(view, isAll ? WHOLE : {at: null, from: hex(addressAt(regions, clip(at))),
+  heapview.change(isAll ? WHOLE : {at: null, from: hex(addressAt(regions, clip(at))),
     to: hex(addressAt(regions, clip(to)))}, options);
 }
 
@@ -110,19 +106,19 @@ function toFrame(view, at) {
   const {answer, state} = view;
   const part = state.parameters.at === undefined ? {}
     : {at: null, from: answer.from, to: answer.to}; /* other snapshots may not have it */
-  goTo(view, Object.assign({in: at === view.frame.last ? null : at}, part));
+  heapview.change(Object.assign({in: at === view.frame.last ? null : at}, part));
   heapview.announce(`snapshot ${heapview.overview.snapshots[at].name}`);
 }
 
 function toggle(view, type) {
   const off = new Set(view.off);
   if (!off.delete(type)) off.add(type);
-  goTo(view, {off: [...off].join(",") || null}, {replace: true});
+  heapview.change({off: [...off].join(",") || null}, {replace: true});
   heapview.announce(`${type} ${off.has(type) ? "off" : "on"}`);
 }
 
 function toggleChange(view) {
-  goTo(view, {colour: view.byChange ? null : "change"}, {replace: true});
+  heapview.change({colour: view.byChange ? null : "change"}, {replace: true});
 }
 
 /* }=================================================================================== */
@@ -273,7 +269,7 @@ function onCanvasKey(view, event) {
   } else if (event.key === "Enter") {
     open(view, at);
   } else if (event.key === "Escape") {
-    goTo(view, WHOLE);
+    heapview.change(WHOLE);
   } else {
     return;
   }
@@ -300,7 +296,7 @@ function onKey(view, event) {
   const type = Object.keys(KEYS).find((one) => KEYS[one] === event.key);
   const actions = {
     "+": () => zoom(view, 2, view.cursor), "=": () => zoom(view, 2, view.cursor),
-    "-": () => zoom(view, 0.5, view.cursor), "0": () => goTo(view, WHOLE),
+    "-": () => zoom(view, 0.5, view.cursor), "0": () => heapview.change(WHOLE),
     PageDown: () => pan(view, 0.5), PageUp: () => pan(view, -0.5),
     "[": () => toFrame(view, view.frame.at - 1), "]": () => toFrame(view, view.frame.at + 1),
     n: () => toggleChange(view)
@@ -323,7 +319,7 @@ function zoomButtons(view) {
       {"aria-label": "Zoom in"}),
     button("\u2212", "-", "half as near", () => zoom(view, 0.5, view.cursor),
       {"aria-label": "Zoom out"}),
-    button("Whole heap", "0", "all regions", () => goTo(view, WHOLE)),
+    button("Whole heap", "0", "all regions", () => heapview.change(WHOLE)),
     button("\u25c0", "PageUp", "to lower addresses", () => pan(view, -0.5),
       {"aria-label": "To lower addresses"}),
     button("\u25b6", "PageDown", "to higher addresses", () => pan(view, 0.5),

@@ -12,10 +12,6 @@ const ALL = {since: null, until: null};
 const MOST_ROWS = 50; /* of the table: bins are taken together */
 const MOST_MARKS = 400;
 
-function goTo(state, changes, options) {
-  heapview.go("timeline", Object.assign({}, state.parameters, changes), options);
-}
-
 function numberOf(text) {
   return /^\d+$/.test(text || "") ? Number(text) : null;
 }
@@ -42,7 +38,7 @@ function isWhole(ends, answer) {
 }
 
 function choose(state, answer, ends) {
-  goTo(state, isWhole(ends, answer) ? ALL
+  heapview.change(isWhole(ends, answer) ? ALL
     : {since: ends[0] === 0 ? null : ends[0],
       until: ends[1] === answer.positions ? null : ends[1]});
 }
@@ -75,9 +71,9 @@ function zoomButtons(state, answer, ends) {
   const isClose = answer.since > 0 || answer.until < answer.positions;
   const closer = make("button", {type: "button", "data-key": "zoom",
     disabled: isWhole(ends, answer), title: "the brushed interval fills the chart",
-    onclick: () => goTo(state, {left: ends[0], right: ends[1]})}, "Look closer");
+    onclick: () => heapview.change({left: ends[0], right: ends[1]})}, "Look closer");
   const whole = make("button", {type: "button", "data-key": "whole", disabled: !isClose,
-    onclick: () => goTo(state, {left: null, right: null})}, "Whole axis");
+    onclick: () => heapview.change({left: null, right: null})}, "Whole axis");
   return [closer, whole];
 }
 
@@ -85,16 +81,16 @@ function addControls(view, root) {
   const {state, answer, ends} = view;
   const kinds = ["class", "type", "place"].map((value) => ({value, text: value}));
   const by = heapview.choice("Layers by", kinds, answer.by,
-    (value) => goTo(state, {by: value === "class" ? null : value, off: null}));
+    (value) => heapview.change({by: value === "class" ? null : value, off: null}));
   const what = heapview.choice("Of",
     [{value: "", text: "what lives"}, {value: "1", text: "garbage"}], answer.garbage ? "1" : "",
-    (value) => goTo(state, {garbage: value || null, off: null}));
+    (value) => heapview.change({garbage: value || null, off: null}));
   by.querySelector("select").dataset.key = "by";
   what.querySelector("select").dataset.key = "of";
   const chosen = (next) => choose(state, answer, next);
   const isWholeHeight = state.parameters.height === "whole";
   view.height = make("button", {type: "button", "data-key": "height",
-    "aria-pressed": isWholeHeight, onclick: () => goTo(state,
+    "aria-pressed": isWholeHeight, onclick: () => heapview.change(
       {height: isWholeHeight ? null : "whole"}, {replace: true})}, "Whole height");
   heapview.toolbar(root, by, what,
     markChoice("From", "from", ends, 0, answer, view.marks, chosen),
@@ -151,7 +147,7 @@ function addChart(view, root) {
   const note = (layer) => `${bytes(layer.bytes)}, ${heapview.share(layer.bytes, answer.bytes)}`;
   const toggle = (letter) => {
     const off = view.off.includes(letter) ? view.off.replace(letter, "") : view.off + letter;
-    goTo(state, {off: off || null}, {replace: true});
+    heapview.change({off: off || null}, {replace: true});
   };
   root.append(view.box, view.brushed, heapview.layerLegend(view.layers, view.off, toggle, note));
   draw(view);
