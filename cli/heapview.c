@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "heapview/server.h"
+#include "heapview/heapview.h"
 
 enum { KEY_OPEN = CLI_FIRST_KEY, KEY_LISTEN, KEY_PORT };
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "heapview.h"
-#include "pieces.h"
 
 /* As big a file as is mailed without a thought. */
 enum { MOST_BYTES = 5000000 };

@@ -8,7 +8,7 @@
 **     page.c      the page, put together when heapview was built, with its policy
 **     carried.c   a report: the page with the answers that it may be asked for, to a budget
 **                 (pieces.c deflates them)
-**     server.c    the page and the answers over HTTP, one question after the other (server.h)
+**     server.c    the page and the answers over HTTP, one question after the other
 **     recent.c    answers that it keeps
 **     guests.c    who is connected to it, and who has to go
 **     requests.c  which requests are taken at all, and what a question is (requests.h)
@@ -76,6 +76,56 @@ void view_write(view *v, const char *path);
 ** needed any more, also by a signal handler. False: it cannot be opened. */
 bool view_open_browser(const char *address);
 void view_forget_browser(void);
+
+/* {=== pieces.c ======================================================================= */
+
+/* The greater part of what a report carries: answers in pieces of some hundred, which are deflated,
+** since they are alike and shrink to a twentieth; and an index, deflated too, of which answer is in
+** which piece. A page inflates the piece that it needs (page/carried.js). */
+typedef struct pieces pieces;
+
+/* Room for so many bytes of text in the end, index and all. */
+pieces *pieces_begin(size_t room);
+
+/* Answers that stand together: "KEY":ANSWER,... and their keys: "KEY",... They are of `objects`
+** objects. False: there is no room any more, and nothing was added. Millions of bytes are no answer
+** to look at, and are left out. */
+bool pieces_add(pieces *p, const char *answers, const char *keys, unsigned objects);
+
+/* Writes the fields of a JSON object, "index":"...","pieces":["...",...], and frees it. Returns of
+** how many objects there are answers. */
+uint64_t pieces_end(pieces *p, FILE *out);
+
+/* }=================================================================================== */
+
+/* {=== server.c ======================================================================= */
+
+/* The page and its answers over HTTP. A thread of its own takes requests, refuses what is none of
+** ours (requests.h), and gives the page and the progress at once; questions wait in a queue, and
+** whoever owns the snapshots answers one after the other. */
+typedef struct server server;
+
+/* Begins to listen, at port 0 for any that is free; NULL in place of an address: for this machine
+** alone. Ends the process if that cannot be. From now on SIGINT and SIGTERM end it, too. */
+server *server_start(cli *c, const char *address, unsigned port);
+
+/* http://127.0.0.1:PORT/#TOKEN */
+const char *server_address(const server *s);
+
+/* What is being done, which is told to all who look; NULL: nothing. As cli.told. */
+void server_tell(void *s, const char *doing);
+
+/* There will be no answers: tells the reason to who looks, and waits for them some seconds if
+** `expected`, or if somebody has the page already. */
+void server_fail(server *s, const char *sentence, bool expected);
+
+/* Answers until a signal comes. */
+_Noreturn void server_run(server *s, view *v);
+
+/* Did the one go away whose question is being answered? As view.is_gone. */
+bool server_asker_is_gone(void *s);
+
+/* }=================================================================================== */
 
 /* {=== For what answers =============================================================== */
 

@@ -13,7 +13,7 @@
 ** request, and one answer. It is poll that we wait by: with epoll, an end that comes together with
 ** bytes is not seen before the time is up.
 */
-#include "heapview/server.h"
+#include "heapview/heapview.h"
 
 #include <errno.h>
 #include <inttypes.h>
