@@ -184,7 +184,7 @@ $(1)/generate/heapattach: CLI_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUT
 $$(TOOLS:%=$(1)/generate/%): $(1)/generate/%: $$$$(call tool_objects,$(1),$$$$*) \
   $(1)/cli/generate/completions.o $(1)/libluaheap.a
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--wrap=cli_next_option -o $$@ $$(filter %.o,$$^) \
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--wrap=cli_parse -o $$@ $$(filter %.o,$$^) \
 	  $$(filter %.a,$$^) $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
 $(1)/completions/%.bash $(1)/completions/_%: $(1)/generate/%
 	@mkdir -p $$(@D)

@@ -3,11 +3,10 @@
 ** lib/luaheap.h, and prints; it needs from here:
 **
 **     options.c   one table of options for each command, from which --help is printed too
-**     output.c    errors on stderr, colours, the progress line, the exit with all output written
+**     output.c    errors on stderr, colours, the progress line, the exit with all output written;
+**                 names as a terminal and a shell take them
 **     open.c      a snapshot, opened and analysed, and what to say about one object of it
-**     text.c      names as a terminal and a shell take them
 **     table.c     aligned columns, printed as the rows come once there are many
-**     tree.c      the lines of a tree beside the text of its rows
 **     report.c    an answer of the library, as text or JSON
 **     json.c      JSON written as it is made, with jansson: a million rows need no memory
 **
@@ -24,53 +23,98 @@
 
 enum { CLI_DONE = 0, CLI_NO = 1, CLI_FAILURE = 2 }; /* exit status */
 
+typedef struct cli cli;
+struct request; /* what a command was asked for: each has its own */
+
 /* {=== Options ======================================================================== */
 
-typedef struct cli_option {
-  int key; /* its letter, or a number from CLI_FIRST_KEY on where it has none */
-  const char *name;
+/* What an option does. Of most it is the type of a field of the command's `request`, which the
+** option fills; CLI_NUMBER and CLI_SIZE fill an unsigned integer of any width. */
+typedef enum cli_kind {
+  CLI_IS_FLAG, /* bool; it has no argument */
+  CLI_IS_TEXT, /* const char * */
+  CLI_IS_FILE, /* the same, the name of a file that is written. That gets its name when it is whole,
+                  so there is no way to stdout, and no file is called "-" by mistake */
+  CLI_IS_NUMBER, /* in digits alone */
+  CLI_IS_SIZE,   /* 512, 100KB */
+  CLI_IS_WORD,   /* unsigned: which one of the words behind the = of `argument` */
+  CLI_IS_TOP,    /* lh_request: its limit, and that somebody said so */
+  CLI_IS_TAKEN,  /* `take` does it */
+  CLI_IS_JSON,
+  CLI_IS_BYTES,
+  CLI_IS_COLOR,
+  CLI_IS_HELP, /* these two end the process */
+  CLI_IS_VERSION
+} cli_kind;
+
+typedef struct cli_option cli_option;
+
+struct cli_option {
+  char letter;          /* '\0': it has none */
+  const char *name;     /* NULL: the row stands for those that `add` adds */
   const char *argument; /* what --help calls it; and behind a = the words that it may be, as in
                            ORDER=this|or|that; NULL: none */
   const char *help;     /* one line */
-} cli_option;
+  cli_kind kind;
+  size_t field, bytes;                                               /* in the request */
+  uint64_t least;                                                    /* of a number */
+  void (*take)(cli *c, struct request *r, const cli_option *option); /* of its argument, optarg */
+  void (*add)(cli *c, const cli_option *row);
+  size_t number; /* of one that was added: of the question, from 0 on */
+};
 
-enum { CLI_MAX_FORMS = 6 };
+/* clang-format off */
+#define CLI_FIELD(its_kind, its_field, ...) \
+  .kind = its_kind, .bytes = sizeof(((request *)0)->its_field), \
+  .field = offsetof(request, its_field) + 0 * _Generic(((request *)0)->its_field, __VA_ARGS__)
+#define CLI_INTEGER unsigned: 1, unsigned long: 1, unsigned long long: 1
+#define CLI_FLAG(field) CLI_FIELD(CLI_IS_FLAG, field, bool: 1)
+#define CLI_TEXT(field) CLI_FIELD(CLI_IS_TEXT, field, const char *: 1)
+#define CLI_FILE(field) CLI_FIELD(CLI_IS_FILE, field, const char *: 1)
+#define CLI_NUMBER(field) CLI_FIELD(CLI_IS_NUMBER, field, CLI_INTEGER)
+#define CLI_SIZE(field) CLI_FIELD(CLI_IS_SIZE, field, CLI_INTEGER)
+#define CLI_WORD(field) CLI_FIELD(CLI_IS_WORD, field, unsigned: 1)
+#define CLI_TAKEN(function) .kind = CLI_IS_TAKEN, .take = function
+
+#define CLI_TOP_OPTION(help) {'n', "top", "N", help, CLI_FIELD(CLI_IS_TOP, asked, lh_request: 1)}
+#define CLI_JSON_OPTION \
+  {0, "json", NULL, "print JSON; its keys are in the manual page", .kind = CLI_IS_JSON}
+#define CLI_BYTES_OPTION \
+  {0, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)", .kind = CLI_IS_BYTES}
+#define CLI_COLOR_OPTION \
+  {0, "color", "WHEN=auto|always|never", "auto (default; heeds NO_COLOR), always, never", \
+   .kind = CLI_IS_COLOR}
+
+/* The questions of the library that are options of this command: `function` takes them. */
+#define CLI_QUESTIONS(function) \
+  { .add = cli_add_questions, CLI_TAKEN(function) }
+
+/* The rows that end a command's table, and those that end most of them. */
+#define CLI_LAST_OPTIONS \
+  {'h', "help", NULL, "print this help", .kind = CLI_IS_HELP}, \
+  {0, "version", NULL, "print the version", .kind = CLI_IS_VERSION}, {0}
+#define CLI_COMMON_OPTIONS CLI_JSON_OPTION, CLI_BYTES_OPTION, CLI_COLOR_OPTION, CLI_LAST_OPTIONS
+/* clang-format on */
+
+enum { CLI_MAX_FORMS = 6, CLI_MAX_OPTIONS = 40 };
 
 typedef struct cli_tool {
   const char *name;
   const char *summary;
   const char *usage[CLI_MAX_FORMS]; /* what follows the name, a line each; NULL: no more */
   const cli_option *options;
-  size_t n_options;
   const char *epilogue; /* examples and exit status, as --help prints them */
 } cli_tool;
 
-enum { CLI_MAX_OPTIONS = 40 };
-
-enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
-
-#define CLI_COLOR_OPTION \
-  { CLI_COLOR, "color", "WHEN=auto|always|never", "auto (default; heeds NO_COLOR), always, never" }
-
-/* In a command's table: those questions of the library that are its options. The key of
-** lh_questions[i] is first_key + i. */
-#define CLI_QUESTIONS(first_key) \
-  { first_key, NULL, NULL, NULL }
-
-/* The rows that end every command's table; cli_next_option deals with them. */
-#define CLI_COMMON_OPTIONS                                                                    \
-  {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},                    \
-      {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"}, CLI_COLOR_OPTION, \
-      {'h', "help", NULL, "print this help"}, {                                               \
-    CLI_VERSION, "version", NULL, "print the version"                                         \
-  }
-
-typedef struct cli {
+struct cli {
   const cli_tool *tool;
   bool reads_profiles;                 /* and no snapshots */
   bool opens_alone;                    /* snapshots are opened without further threads */
-  cli_option options[CLI_MAX_OPTIONS]; /* of the tool, with the questions in their place */
+  cli_option options[CLI_MAX_OPTIONS]; /* of the tool, with those that were added */
+  bool given[CLI_MAX_OPTIONS];
   size_t n_options;
+  char **arguments;
+  int n_arguments;
   bool json, exact_bytes;
   bool unicode;           /* in the user's locale */
   bool color;             /* colours wanted on stdout */
@@ -82,31 +126,36 @@ typedef struct cli {
                                                   NULL for `doing`: nothing */
   void *whom;
   const char *const *removed; /* options of the last release, each with what replaces it; or NULL */
-  struct option long_options[CLI_MAX_OPTIONS + 1];
-  char short_options[2 * CLI_MAX_OPTIONS + 2];
-} cli;
+};
 
 void cli_begin(cli *c, const cli_tool *tool);
+void cli_add_option(cli *c, const cli_option *option);
+void cli_add_questions(cli *c, const cli_option *row);
 
-/* The next option's key (its argument is optarg), or -1 behind the last; then optind is the first
-** operand. Help and version end the process, as does anything that is not in the table. */
-int cli_next_option(cli *c, int argc, char **argv);
+/* Fills the request; then optind is the first operand. Help and version end the process, as does
+** anything that is not in the table. */
+void cli_parse(cli *c, struct request *r, int argc, char **argv);
 
-/* optarg as a number, as a size ("512", "100KB"), or as one of the words of the option with this
-** key, counted from 0. */
-uint64_t cli_number_argument(const cli *c, const char *option);
-void cli_take_top(const cli *c, lh_request *asked); /* -n: so many rows */
-uint64_t cli_size_argument(const cli *c, const char *option);
+/* Did the user give the option with that name? */
+bool cli_is_given(const cli *c, const char *name);
 
-/* optarg as the name of a file that is written. That gets its name when it is whole, so there is no
-** way to stdout, and no file is called "-" by mistake. */
-const char *cli_file_argument(const cli *c, const char *option);
-unsigned cli_word_argument(const cli *c, int key);
+/* For `take`: optarg as a size, or as one of the option's words; and the next argument where that
+** is no option, NULL where it is one. */
+uint64_t cli_size_argument(const cli *c, const cli_option *option);
+unsigned cli_word_argument(const cli *c, const cli_option *option);
+const char *cli_next_operand(const cli *c);
 
-/* A text as a number in digits alone, or as one of words such as "this|or|that". False: it is
-** none. */
+/* A text as a number in digits alone; as one of words such as "this|or|that"; or as a number with a
+** unit such as "1.5h", of which one may have no name: the row ends with NULL, and the unit is
+** returned. False, NULL: it is none. */
+typedef struct cli_unit {
+  const char *name;
+  double factor;
+} cli_unit;
+
 bool cli_read_number(const char *text, uint64_t *n);
 bool cli_read_word(const char *text, const char *words, unsigned *position);
+const cli_unit *cli_read_amount(const char *text, const cli_unit *units, double *n);
 
 /* }=================================================================================== */
 
@@ -140,10 +189,8 @@ void *cli_must(void *result);
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);
 
-typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_FAINT, CLI_ALARM } cli_style;
-
 /* Escape sequences on stdout, empty without colours. */
-const char *cli_style_on(const cli *c, cli_style style);
+const char *cli_style_on(const cli *c, lh_style style);
 const char *cli_style_off(const cli *c);
 
 /* Shows on a terminal what takes so long, in place of what was shown before; NULL: nothing. */
@@ -207,26 +254,13 @@ typedef struct cli_table cli_table;
 /* Rows are copied. They may be printed as they come, so what stands above the table is printed
 ** before the first. cli_table_print prints what is left and frees the table. */
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
-void cli_table_row(cli_table *table, const char *const *cells, cli_style style);
+void cli_table_row(cli_table *table, const char *const *cells, lh_style style);
 void cli_table_below(cli_table *table, const char *line); /* under the row that was last added */
 void cli_table_print(cli_table *table);
 
 /* Is stdout a terminal on which there is room only for the columns that matter most? */
 bool cli_is_narrow(const cli *c);
 void cli_table_free(cli_table *table); /* in place of printing it */
-
-/* The lines that join the rows of a tree in preorder. */
-typedef struct cli_tree {
-  uint32_t *depths; /* of each row, for the caller to fill after cli_tree_begin */
-  size_t n;
-  bool *more, *follows;
-} cli_tree;
-
-/* cli_tree_line: the text of a row with its lines in front, freed by free; for one row after the
-** other. */
-void cli_tree_begin(cli_tree *tree, size_t n);
-char *cli_tree_line(const cli *c, cli_tree *tree, size_t at, const char *text);
-void cli_tree_end(cli_tree *tree);
 
 /* }=================================================================================== */
 

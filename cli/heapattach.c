@@ -7,30 +7,50 @@
 
 #include "heapattach/heapattach.h"
 
-enum {
-  KEY_AFTER = CLI_FIRST_KEY,
-  KEY_STATE,
-  KEY_LIST,
-  KEY_WATCH,
-  KEY_EVERY,
-  KEY_MAX,
-  KEY_STRINGS,
-  KEY_STOP,
-  KEY_WORKERS
-};
+/* {=== Options ======================================================================== */
+
+static void take_every(cli *c, request *r, const cli_option *option) {
+  static const double least = 0.1, most = 1e9;
+  static const cli_unit units[] = {{"", 1},   {"s", 1},    {"S", 1},    {"m", 60},
+                                   {"M", 60}, {"h", 3600}, {"H", 3600}, {NULL, 0}};
+  double n;
+  (void)option;
+  if (cli_read_amount(optarg, units, &n) == NULL || n < least || n > most)
+    cli_usage_error(c, "--every needs a time such as 30s, 10m or 1h, and at least 0.1s, not '%s'",
+                    optarg);
+  r->every = optarg;
+  r->every_ns = (uint64_t)(n * 1e9);
+}
+
+static void take_strings(cli *c, request *r, const cli_option *option) {
+  r->strings = optarg;
+  r->options.string_bytes = cli_size_argument(c, option);
+}
+
+static void take_mode(cli *c, request *r, const cli_option *option) {
+  mode chosen = strcmp(option->name, "list") == 0 ? MODE_LIST : MODE_WATCH;
+  if (r->mode != MODE_TAKE && r->mode != chosen)
+    cli_usage_error(c, "it is either --list or --watch");
+  r->mode = chosen;
+}
 
 static const cli_option options[] = {
-    {'o', "output", "FILE", "where it goes; of all states FILE-1, FILE-2"},
-    {KEY_AFTER, "after", "FILE", "an older one: what is newer than that will be known"},
-    {KEY_STATE, "state", "STATE", "which one: its number in --list, its script, or all"},
-    {KEY_LIST, "list", NULL, "show the Lua states that there are"},
-    {KEY_EVERY, "every", "TIME", "a snapshot each time so long has passed: 30s, 10m, 1h"},
-    {KEY_MAX, "max", "N", "so many snapshots (default 10); with --watch so many lines"},
-    {'d', "directory", "DIR", "with --every: where the files go"},
-    {KEY_WATCH, "watch", NULL, "a line each second: heap, growth, objects by type"},
-    {KEY_STRINGS, "strings", "SIZE", "bytes of each string to keep (default 256); 0: no secrets"},
-    {KEY_WORKERS, "workers", NULL, "of all processes that it has started, too: files FILE-PID"},
-    {KEY_STOP, "stop", NULL, "stop the process while it is copied: never fork it"},
+    {'o', "output", "FILE", "where it goes; of all states FILE-1, FILE-2", CLI_FILE(file)},
+    {0, "after", "FILE", "an older one: what is newer than that will be known", CLI_TEXT(after)},
+    {0, "state", "STATE", "which one: its number in --list, its script, or all", CLI_TEXT(state)},
+    {0, "list", NULL, "show the Lua states that there are", CLI_TAKEN(take_mode)},
+    {0, "every", "TIME", "a snapshot each time so long has passed: 30s, 10m, 1h",
+     CLI_TAKEN(take_every)},
+    {0, "max", "N", "so many snapshots (default 10); with --watch so many lines", CLI_NUMBER(max),
+     .least = 1},
+    {'d', "directory", "DIR", "with --every: where the files go", CLI_TEXT(directory)},
+    {0, "watch", NULL, "a line each second: heap, growth, objects by type", CLI_TAKEN(take_mode)},
+    {0, "strings", "SIZE", "bytes of each string to keep (default 256); 0: no secrets",
+     CLI_TAKEN(take_strings)},
+    {0, "workers", NULL, "of all processes that it has started, too: files FILE-PID",
+     CLI_FLAG(workers)},
+    {0, "stop", NULL, "stop the process while it is copied: never fork it",
+     CLI_FLAG(options.never_fork)},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
@@ -40,65 +60,9 @@ static const cli_tool tool = {
      "[options] --every TIME [--max N] [-d DIR] PID", "[options] --watch PID",
      "[options] --list PID|CORE"},
     options,
-    sizeof options / sizeof *options,
     "The process needs nothing of luaheap. It is stopped for a moment, or not at all.\n"
     "Example: heapattach -o a 4711; heapattach --after a -o b 4711; heapdiff a b\n"
     "Exit status: 0 done, 1 there is no Lua 5.4, 2 wrong usage or failure.\n"};
-
-/* "10m", "1.5h", "30s", "30". */
-static uint64_t time_argument(const cli *c) {
-  static const double least = 0.1, most = 1e9;
-  char *end;
-  double n = strtod(optarg, &end);
-  size_t digits = strspn(optarg, "0123456789.");
-  if (digits == (size_t)(end - optarg)) {
-    bool has_unit = *end != '\0' && end[1] == '\0';
-    double unit = *end == '\0'                 ? 1
-                  : !has_unit                  ? 0
-                  : strchr("sS", *end) != NULL ? 1
-                  : strchr("mM", *end) != NULL ? 60
-                  : strchr("hH", *end) != NULL ? 3600
-                                               : 0;
-    if (n * unit >= least && n * unit <= most) return (uint64_t)(n * unit * 1e9);
-  }
-  cli_usage_error(c, "--every needs a time such as 30s, 10m or 1h, and at least 0.1s, not '%s'",
-                  optarg);
-}
-
-static void choose_mode(const cli *c, request *r, mode chosen) {
-  if (r->mode != MODE_TAKE && r->mode != chosen)
-    cli_usage_error(c, "it is either --list or --watch");
-  r->mode = chosen;
-}
-
-static void parse_options(cli *c, request *r, int argc, char **argv) {
-  int key;
-  while ((key = cli_next_option(c, argc, argv)) != -1) {
-    switch (key) {
-      case 'o': r->file = cli_file_argument(c, "-o"); break;
-      case 'd': r->directory = optarg; break;
-      case KEY_AFTER: r->after = optarg; break;
-      case KEY_STATE: r->state = optarg; break;
-      case KEY_LIST: choose_mode(c, r, MODE_LIST); break;
-      case KEY_WATCH: choose_mode(c, r, MODE_WATCH); break;
-      case KEY_EVERY:
-        r->every = optarg;
-        r->every_ns = time_argument(c);
-        break;
-      case KEY_MAX:
-        r->max = cli_number_argument(c, "--max");
-        if (r->max == 0) cli_usage_error(c, "--max needs a number of at least 1");
-        break;
-      case KEY_STRINGS:
-        r->strings = optarg;
-        r->options.string_bytes = cli_size_argument(c, "--strings");
-        break;
-      case KEY_WORKERS: r->workers = true; break;
-      default: r->options.never_fork = true; break;
-    }
-  }
-  if (r->mode == MODE_TAKE && r->every_ns > 0) r->mode = MODE_SERIES;
-}
 
 /* Nothing but a target: the command lines tell what can be had of it. */
 static _Noreturn void ask_what(const cli *c, const request *r) {
@@ -160,6 +124,8 @@ static void check_target(const cli *c, request *r, int n, char **names) {
                     command_for_number(r->target));
 }
 
+/* }=================================================================================== */
+
 int run_request(cli *c, const request *r) {
   switch (r->mode) {
     case MODE_LIST: return list_states(c, r);
@@ -175,9 +141,10 @@ int main(int argc, char **argv) {
   lh_make_way(argv);
   cli_begin(&c, &tool);
   c.opens_alone = true; /* a thread's memory would be where a process may have its own */
-  parse_options(&c, &r, argc, argv);
+  cli_parse(&c, &r, argc, argv);
+  if (r.mode == MODE_TAKE && r.every_ns > 0) r.mode = MODE_SERIES;
   check_target(&c, &r, argc - optind, argv + optind);
   check(&c, &r);
-  r.awaited = stand_apart(&c);
+  r.awaited = stand_apart(&c, &r);
   return cli_finish(&c, r.workers ? ask_workers(&c, &r) : run_request(&c, &r));
 }

@@ -6,23 +6,17 @@
 */
 #include "cli.h"
 
-static const cli_option options[] = {
-    {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},
-    {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"},
-    {'h', "help", NULL, "print this help"},
-    {CLI_VERSION, "version", NULL, "print the version"}};
+static const cli_option options[] = {CLI_JSON_OPTION, CLI_BYTES_OPTION, CLI_LAST_OPTIONS};
 
 static const cli_tool tool = {
     "heapcheck",
     "Checks that snapshots of Lua heaps, and profiles, are whole and sound.",
-    {"[options] FILE ...", NULL, NULL},
+    {"[options] FILE ..."},
     options,
-    sizeof options / sizeof *options,
     "One line for each file: what is in it, or at which byte it is wrong.\n"
     "Example: heapcheck /var/tmp/*.heap && echo all are sound\n"
     "Exit status: 0 all are sound, 2 at least one is not; wrong usage or failure.\n"};
 
-/* What a file is, and what is wrong with it. */
 typedef struct finding {
   lh_snapshot *snapshot; /* one of the two, or none */
   lh_profile *profile;
@@ -161,7 +155,7 @@ int main(int argc, char **argv) {
   cli_json w = {0};
   int status = CLI_DONE;
   cli_begin(&c, &tool);
-  (void)cli_next_option(&c, argc, argv); /* has none of its own */
+  cli_parse(&c, NULL, argc, argv);
   if (optind == argc) cli_usage_error(&c, "which files? Name at least one");
   if (c.json) cli_json_open(&w, NULL, '{');
   if (c.json) cli_json_open(&w, "files", '[');

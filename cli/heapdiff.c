@@ -1,40 +1,144 @@
 /*
 ** heapdiff - what was allocated and stays. Three snapshots: allocated between a and b, alive in c;
-** two: what appeared and what went; one with marks: the same from inside one file. Here are its
-** options; the reports are in cli/heapdiff/.
+** two: what appeared and what went; one with marks: the same from inside one file. The reports are
+** the library's (luaheap_report.h).
 */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "heapdiff/heapdiff.h"
+#include "cli.h"
 
-enum {
-  KEY_SORT = CLI_FIRST_KEY,
-  KEY_SINCE,
-  KEY_UNTIL,
-  KEY_FACTOR,
-  KEY_BEFORE,
-  KEY_AFTER,
-  KEY_KNOWN,
-  KEY_FINGERPRINTS,
-  KEY_FAIL_OVER,
-  KEY_FAIL_OBJECTS,
-  KEY_QUESTION /* from here on they are the questions of the library */
-};
+typedef struct request {
+  const char **files; /* in the order given */
+  size_t n_files;
+  const char *halves[2][2]; /* --before and --after: one or two files each */
+  size_t n_before, n_after;
+  lh_request asked;
+  const lh_question *question; /* what an option asks for; NULL: none does */
+  bool is_asked_twice;         /* for two questions */
+  uint64_t fail_over_bytes, fail_objects;
+  lh_known known; /* no name without --known */
+} request;
+
+/* {=== Accepted growth ================================================================ */
+
+/* --known names a text file with a fingerprint on each line, and behind a # what it is; lines that
+** are empty or begin with # say nothing to us. The file may be another user's: a device or a FIFO
+** has no end, so only a regular file is read, and a line has a limit. */
+
+enum { LONGEST_LINE = 4096 };
+
+/* There is room for 16, or for the next power of two. */
+static void add_known(lh_known *k, const char *fingerprint) {
+  bool is_full = k->n == 0 || (k->n >= 16 && (k->n & (k->n - 1)) == 0);
+  if (is_full) k->list = cli_must(realloc(k->list, (k->n > 0 ? 2 * k->n : 16) * sizeof *k->list));
+  memcpy(k->list[k->n++], fingerprint, strlen(fingerprint) + 1);
+}
+
+/* Those of the release before had ten digits alone. */
+static bool is_older(const char *word) {
+  return strlen(word) == 10 && strspn(word, "0123456789abcdef") == 10;
+}
+
+static void take_line(cli *c, lh_known *k, char *line, unsigned number) {
+  static const char blanks[] = " \t\r\n";
+  char *word = line + strspn(line, blanks), *behind = word + strcspn(word, " \t\r\n#");
+  char *comment = behind + strspn(behind, blanks);
+  if (*word == '\0' || *word == '#') return;
+  bool commented = *comment == '\0' || *comment == '#';
+  comment[strcspn(comment, "\r\n")] = '\0';
+  *behind = '\0';
+  k->has_older |= is_older(word);
+  if (!lh_is_fingerprint(word) && !is_older(word))
+    cli_die(
+        c, NULL,
+        "%s:%u: '%s' is no fingerprint; a line is one of those that --fingerprints prints in its "
+        "first column, alone or with # and a comment behind it",
+        k->name, number, word);
+  if (!commented)
+    cli_die(c, NULL, "%s:%u: '%s' is behind a fingerprint, but no comment: put # in front of it",
+            k->name, number, comment);
+  add_known(k, word);
+}
+
+static int compare_texts(const void *a, const void *b) {
+  return strcmp(a, b);
+}
+
+static FILE *open_list(cli *c, const char *file) {
+  struct stat status;
+  int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+    cli_die(c, NULL, "cannot read '%s': it is no regular file", file);
+  FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
+  if (in == NULL) cli_die(c, NULL, "cannot open '%s': %s", file, strerror(errno));
+  return in;
+}
+
+static void known_read(cli *c, lh_known *k, const char *file) {
+  char line[LONGEST_LINE];
+  FILE *in = open_list(c, file);
+  k->name = file;
+  for (unsigned number = 1; fgets(line, sizeof line, in) != NULL; number++) {
+    if (strchr(line, '\n') == NULL && !feof(in))
+      cli_die(c, NULL, "%s:%u: the line is too long, or has a zero byte in it", file, number);
+    take_line(c, k, line, number);
+  }
+  if (ferror(in)) cli_die(c, NULL, "%s: %s", file, strerror(errno));
+  fclose(in);
+  if (k->n > 1) qsort(k->list, k->n, sizeof *k->list, compare_texts);
+}
+
+/* }=================================================================================== */
+
+/* {=== Options ======================================================================== */
+
+/* The argument of --before or --after, and a second one if there is: not an option. */
+static void take_files(cli *c, request *r, const cli_option *option) {
+  bool is_after = strcmp(option->name, "after") == 0;
+  const char **files = r->halves[is_after];
+  size_t *n = is_after ? &r->n_after : &r->n_before;
+  const char *next = cli_next_operand(c);
+  files[0] = optarg;
+  files[1] = next;
+  *n = next != NULL ? 2 : 1;
+}
+
+static void take_question(cli *c, request *r, const cli_option *option) {
+  const lh_question *chosen = lh_questions[option->number];
+  (void)c;
+  r->is_asked_twice |= r->question != NULL && r->question != chosen;
+  r->question = chosen;
+}
+
+static void take_known(cli *c, request *r, const cli_option *option) {
+  (void)option;
+  known_read(c, &r->known, optarg);
+}
 
 static const cli_option options[] = {
-    {'n', "top", "N", "rows in each table (default 20; 0: all)"},
-    {KEY_SORT, "sort", "ORDER=retained|shallow|count",
-     "groups by retained (default), shallow or count"},
-    {KEY_SINCE, "since", "MARK", "what was allocated after this mark of the snapshot"},
-    {KEY_UNTIL, "until", "MARK", "with --since: and before this one"},
-    {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"},
-    CLI_QUESTIONS(KEY_QUESTION),
-    {KEY_BEFORE, "before", "A [B]", "with --after: one or two snapshots before a change"},
-    {KEY_AFTER, "after", "A [B]", "and as many after it: is it fixed?"},
-    {KEY_FINGERPRINTS, "fingerprints", NULL, "show what --known takes, for each group"},
-    {KEY_KNOWN, "known", "FILE", "leave out what has a fingerprint listed in FILE, one a line"},
-    {KEY_FAIL_OVER, "fail-over", "SIZE", "exit with 1 if more is retained: 512, 100KB, 2MB"},
-    {KEY_FAIL_OBJECTS, "fail-objects", "N", "exit with 1 if more new objects stay"},
+    CLI_TOP_OPTION("rows in each table (default 20; 0: all)"),
+    {0, "sort", "ORDER=retained|shallow|count", "groups by retained (default), shallow or count",
+     CLI_WORD(asked.sort)},
+    {0, "since", "MARK", "what was allocated after this mark of the snapshot",
+     CLI_TEXT(asked.since)},
+    {0, "until", "MARK", "with --since: and before this one", CLI_TEXT(asked.until)},
+    {0, "factor", "N", "flag groups whose object count is a multiple of N",
+     CLI_NUMBER(asked.factor), .least = 2},
+    CLI_QUESTIONS(take_question),
+    {0, "before", "A [B]", "with --after: one or two snapshots before a change",
+     CLI_TAKEN(take_files)},
+    {0, "after", "A [B]", "and as many after it: is it fixed?", CLI_TAKEN(take_files)},
+    {0, "fingerprints", NULL, "show what --known takes, for each group",
+     CLI_FLAG(asked.fingerprints)},
+    {0, "known", "FILE", "leave out what has a fingerprint listed in FILE, one a line",
+     CLI_TAKEN(take_known)},
+    {0, "fail-over", "SIZE", "exit with 1 if more is retained: 512, 100KB, 2MB",
+     CLI_SIZE(fail_over_bytes)},
+    {0, "fail-objects", "N", "exit with 1 if more new objects stay", CLI_NUMBER(fail_objects)},
     CLI_COMMON_OPTIONS};
 
 static const char *const removed[] = {
@@ -50,58 +154,16 @@ static const cli_tool tool = {
      "[options] --owners A ... B who owns the growth",
      "[options] --before A [B] --after A [B]    is it fixed?"},
     options,
-    sizeof options / sizeof *options,
     "Example: heapdiff --factor 100 a b c     the suspicious work ran 100 times\n"
     "Exit status: 0 done, 1 more stays than --fail-over or --fail-objects allows,\n"
     "2 wrong usage or failure.\n"};
 
-/* The argument of --before or --after, and a second one if there is: not an option. */
-static size_t take_files(const char *files[2], int argc, char **argv) {
-  files[0] = optarg;
-  if (optind >= argc || argv[optind][0] == '-') return 1;
-  files[1] = argv[optind++];
-  return 2;
-}
-
-static void choose_question(request *r, const lh_question *chosen) {
-  r->is_asked_twice |= r->question != NULL && r->question != chosen;
-  r->question = chosen;
-}
-
-static void parse_options(cli *c, request *r, int argc, char **argv) {
-  int key;
-  while ((key = cli_next_option(c, argc, argv)) != -1) {
-    switch (key) {
-      case 'n': cli_take_top(c, &r->asked); break;
-      case KEY_SORT:
-        r->asked.sort = (lh_sort)cli_word_argument(c, KEY_SORT);
-        r->sorted = true;
-        break;
-      case KEY_SINCE: r->asked.since = optarg; break;
-      case KEY_UNTIL: r->asked.until = optarg; break;
-      case KEY_FACTOR:
-        r->asked.factor = cli_number_argument(c, "--factor");
-        if (r->asked.factor < 2) cli_usage_error(c, "--factor needs a number of at least 2");
-        break;
-      case KEY_FAIL_OVER:
-        r->fail_over_bytes = cli_size_argument(c, "--fail-over");
-        r->has_fail_over = true;
-        break;
-      case KEY_FAIL_OBJECTS:
-        r->fail_objects = cli_number_argument(c, "--fail-objects");
-        r->has_fail_objects = true;
-        break;
-      case KEY_KNOWN: known_read(c, &r->known, optarg); break;
-      case KEY_FINGERPRINTS: r->asked.fingerprints = true; break;
-      case KEY_BEFORE: r->n_before = take_files(r->halves[0], argc, argv); break;
-      case KEY_AFTER: r->n_after = take_files(r->halves[1], argc, argv); break;
-      default: choose_question(r, lh_questions[key - KEY_QUESTION]); break;
-    }
-  }
-}
-
 static bool asks_for(const request *r, const char *question) {
   return r->question != NULL && strcmp(r->question->name, question) == 0;
+}
+
+static bool is_sorted(const cli *c) {
+  return cli_is_given(c, "sort");
 }
 
 static bool is_ladder(const request *r) {
@@ -118,21 +180,21 @@ static void check(cli *c, const request *r) {
     cli_usage_error(c, "one snapshot alone needs --since MARK");
   if (r->n_files == 0) cli_usage_error(c, "it takes the names of snapshots");
   bool owners = r->is_asked_twice || asks_for(r, "owners");
-  if (owners && (r->n_files < 2 || r->is_asked_twice || r->asked.factor != 0 || r->sorted ||
+  if (owners && (r->n_files < 2 || r->is_asked_twice || r->asked.factor != 0 || is_sorted(c) ||
                  r->asked.fingerprints || r->known.name != NULL))
     cli_usage_error(c,
                     "--owners takes two snapshots or more, and no --ladder, --factor,"
                     " --sort, --fingerprints or --known");
-  if (is_ladder(r) && (r->asked.factor != 0 || r->sorted))
+  if (is_ladder(r) && (r->asked.factor != 0 || is_sorted(c)))
     cli_usage_error(c, "%s does not go with a ladder of snapshots",
-                    r->sorted ? "--sort" : "--factor");
+                    is_sorted(c) ? "--sort" : "--factor");
 }
 
 static void check_halves(cli *c, const request *r) {
   if (r->n_before != r->n_after)
     cli_usage_error(c, "it needs as many snapshots --after as --before: one or two of each");
   if (r->n_files > 0 || r->asked.since != NULL || r->asked.until != NULL || r->question != NULL ||
-      r->asked.factor != 0 || r->sorted)
+      r->asked.factor != 0 || is_sorted(c))
     cli_usage_error(c,
                     "--before A [B] --after A [B] takes no other snapshots, and no --since,"
                     " --ladder, --factor or --sort");
@@ -140,7 +202,7 @@ static void check_halves(cli *c, const request *r) {
 
 static void parse(cli *c, request *r, int argc, char **argv) {
   *r = (request){.asked.limit = 20};
-  parse_options(c, r, argc, argv);
+  cli_parse(c, r, argc, argv);
   r->n_files = (size_t)(argc - optind);
   r->files = cli_must(calloc(r->n_files + 4, sizeof *r->files));
   for (size_t i = 0; i < r->n_files; i++) r->files[i] = argv[optind + (int)i];
@@ -152,6 +214,8 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   for (size_t i = 0; i < 2; i++)
     for (size_t k = 0; k < r->n_before; k++) r->files[r->n_files++] = r->halves[i][k];
 }
+
+/* }=================================================================================== */
 
 /* {=== Reports ======================================================================== */
 
@@ -176,7 +240,33 @@ static void print_json(lh_report *report) {
   cli_json_close(&w, '}');
 }
 
-/* Asks, prints the answer, and returns the exit status. */
+static void known_renewed(cli *c, const lh_known *k) {
+  for (size_t i = 0; i < k->n_renewed; i++)
+    cli_say(c, "%s: %s is %s now", k->name, k->renewed[i].before, k->renewed[i].now);
+}
+
+static int gate(cli *c, const request *r, const lh_report *report) {
+  lh_excess e;
+  report->question->excess(report, &e);
+  bool too_many_bytes =
+      cli_is_given(c, "fail-over") && e.bytes + e.grown_bytes > r->fail_over_bytes;
+  bool too_many_objects = cli_is_given(c, "fail-objects") && e.objects > r->fail_objects;
+  lh_number bytes = lh_size_text(e.bytes, c->exact_bytes),
+            grown = lh_size_text(e.grown_bytes, c->exact_bytes),
+            limit = lh_size_text(r->fail_over_bytes, c->exact_bytes);
+  if (too_many_bytes && e.grown_bytes == 0)
+    cli_say(c, "%s %s, which is more than %s", bytes.text, e.what, limit.text);
+  else if (too_many_bytes && e.bytes == 0)
+    cli_say(c, "older containers grew by %s, which is more than %s", grown.text, limit.text);
+  else if (too_many_bytes)
+    cli_say(c, "%s %s, and older containers grew by %s: together more than %s", bytes.text, e.what,
+            grown.text, limit.text);
+  if (too_many_objects)
+    cli_say(c, "%s %s, which is more than %s", lh_count_of(e.objects, "object", "objects").text,
+            e.what, lh_count_text(r->fail_objects).text);
+  return too_many_bytes || too_many_objects ? CLI_NO : CLI_DONE;
+}
+
 static int answer(cli *c, request *r, const char *question, lh_snapshot *snapshot,
                   const lh_request *asked) {
   const char *last = r->files[r->n_files - 1];

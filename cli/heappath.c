@@ -10,27 +10,31 @@
 
 #include "heappath/heappath.h"
 
-enum {
-  KEY_REFERRERS = CLI_FIRST_KEY,
-  KEY_DOMINATORS,
-  KEY_SET,
-  KEY_IGNORE,
-  KEY_CUT,
-  KEY_WHAT_IF,
-  KEY_FORMAT
-};
+static void take_ignored(cli *c, request *r, const cli_option *option) {
+  (void)c, (void)option;
+  r->ignored[r->asked.n_ignored++].text = optarg;
+}
+
+static void take_cut(cli *c, request *r, const cli_option *option) {
+  (void)c, (void)option;
+  r->cuts[r->asked.n_cuts++].text = optarg;
+}
 
 static const cli_option options[] = {
-    {'k', "paths", "N", "the N shortest paths by different referrers (default 1)"},
-    {KEY_REFERRERS, "referrers", NULL, "all that refers to it, weak references too"},
-    {KEY_DOMINATORS, "dominators", NULL, "the objects that would free it if they went"},
-    {KEY_SET, "set", "WHAT", "why many objects are alive: of a class, fingerprint, query"},
-    {KEY_IGNORE, "ignore", "PATTERN", "as though these references were not there; repeatable"},
-    {KEY_CUT, "cut", "PATTERN", "what goes if these references or objects do; repeatable"},
-    {KEY_WHAT_IF, "what-if", NULL, "what each --cut frees alone, and only all together"},
-    {'n', "top", "N", "rows of --referrers and --set (default 20; 0: all)"},
-    {KEY_FORMAT, "format", "FORMAT=text|dot|json",
-     "text (default on a terminal), dot (default else), json"},
+    {'k', "paths", "N", "the N shortest paths by different referrers (default 1)",
+     CLI_NUMBER(n_paths), .least = 1},
+    {0, "referrers", NULL, "all that refers to it, weak references too", CLI_FLAG(referrers)},
+    {0, "dominators", NULL, "the objects that would free it if they went", CLI_FLAG(dominators)},
+    {0, "set", "WHAT", "why many objects are alive: of a class, fingerprint, query", CLI_TEXT(set)},
+    {0, "ignore", "PATTERN", "as though these references were not there; repeatable",
+     CLI_TAKEN(take_ignored)},
+    {0, "cut", "PATTERN", "what goes if these references or objects do; repeatable",
+     CLI_TAKEN(take_cut)},
+    {0, "what-if", NULL, "what each --cut frees alone, and only all together",
+     CLI_FLAG(asked.each)},
+    CLI_TOP_OPTION("rows of --referrers and --set (default 20; 0: all)"),
+    {0, "format", "FORMAT=text|dot|json", "text (default on a terminal), dot (default else), json",
+     CLI_WORD(format)},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
@@ -39,7 +43,6 @@ static const cli_tool tool = {
     {"[options] SNAPSHOT OBJECT", "[options] --set WHAT SNAPSHOT",
      "[options] --cut PATTERN [--what-if] SNAPSHOT [OBJECT]"},
     options,
-    sizeof options / sizeof *options,
     "OBJECT: an address as Lua prints it   'table: 0x55d0c0a3f2e0'\n"
     "        a path                        '_G.cache[12].owner'\n"
     "        a function by place           @app.lua:42\n"
@@ -52,30 +55,6 @@ static const cli_tool tool = {
     "Exit status: 0 done, 1 not there or nothing keeps it alive, 2 wrong usage or failure.\n"};
 
 /* {=== Options ======================================================================== */
-
-static void parse_options(cli *c, request *r, int argc, char **argv) {
-  int key;
-  while ((key = cli_next_option(c, argc, argv)) != -1) {
-    switch (key) {
-      case 'k':
-        r->n_paths = cli_number_argument(c, "--paths");
-        r->paths_given = true;
-        if (r->n_paths == 0) cli_usage_error(c, "--paths needs a number of at least 1");
-        break;
-      case KEY_REFERRERS: r->referrers = true; break;
-      case KEY_DOMINATORS: r->dominators = true; break;
-      case KEY_SET: r->set = optarg; break;
-      case KEY_IGNORE: r->ignored[r->n_ignored++].text = optarg; break;
-      case KEY_CUT: r->cuts[r->n_cuts++].text = optarg; break;
-      case KEY_WHAT_IF: r->what_if = true; break;
-      case 'n':
-        r->limit = cli_number_argument(c, "--top");
-        r->limit_given = true;
-        break;
-      case KEY_FORMAT: r->format = cli_word_argument(c, KEY_FORMAT); break;
-    }
-  }
-}
 
 /* OBJECT is one argument; but an address is easily pasted without its quotes: table: 0x55d0... */
 static char *join_expression(const cli *c, int n, char **words) {
@@ -91,30 +70,31 @@ static char *join_expression(const cli *c, int n, char **words) {
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
-  *r = (request){.n_paths = 1, .limit = 20, .format = FORMAT_AUTO};
-  r->ignored = cli_must(calloc((size_t)argc, sizeof *r->ignored));
-  r->cuts = cli_must(calloc((size_t)argc, sizeof *r->cuts));
-  parse_options(c, r, argc, argv);
+  *r = (request){.n_paths = 1, .asked.limit = 20, .format = FORMAT_AUTO};
+  r->asked.ignored = r->ignored = cli_must(calloc((size_t)argc, sizeof *r->ignored));
+  r->asked.cuts = r->cuts = cli_must(calloc((size_t)argc, sizeof *r->cuts));
+  cli_parse(c, r, argc, argv);
+  bool has_cuts = r->asked.n_cuts > 0;
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file, then the object");
   r->file = argv[optind];
   if (r->set != NULL && argc - optind > 1)
     cli_usage_error(c, "--set already says which objects: '%s' is too much", argv[optind + 1]);
-  if (r->set == NULL && (r->n_cuts == 0 || optind + 1 < argc))
+  if (r->set == NULL && (!has_cuts || optind + 1 < argc))
     r->expression = join_expression(c, argc - optind - 1, argv + optind + 1);
-  if ((r->set != NULL) + r->referrers + r->dominators + (r->n_cuts > 0) > 1)
+  if ((r->set != NULL) + r->referrers + r->dominators + (has_cuts) > 1)
     cli_usage_error(c, "--set, --referrers, --dominators and --cut: ask one at a time");
-  if (r->paths_given && (r->set != NULL || r->n_cuts > 0))
+  if (cli_is_given(c, "paths") && (r->set != NULL || has_cuts))
     cli_usage_error(c, "-k goes without --set and --cut");
-  if (r->what_if && r->n_cuts == 0)
+  if (r->asked.each && !has_cuts)
     cli_usage_error(c, "--what-if tells what cuts would free: name them with --cut");
   if (c->json && r->format != FORMAT_AUTO && r->format != FORMAT_JSON)
     cli_usage_error(c, "--json and another --format: choose one");
   if (c->json) r->format = FORMAT_JSON;
-  if ((r->dominators || r->n_cuts > 0) && r->format == FORMAT_DOT)
+  if ((r->dominators || has_cuts) && r->format == FORMAT_DOT)
     cli_usage_error(c, "%s has no picture: use --format text or json",
                     r->dominators ? "--dominators" : "--cut");
   if (r->format == FORMAT_AUTO)
-    r->format = c->stdout_terminal || r->dominators || r->n_cuts > 0 ? FORMAT_TEXT : FORMAT_DOT;
+    r->format = c->stdout_terminal || r->dominators || has_cuts ? FORMAT_TEXT : FORMAT_DOT;
   c->json = r->format == FORMAT_JSON;
 }
 
@@ -150,7 +130,7 @@ static void find(cli *c, const request *r, subject *s) {
 static void open_subject(cli *c, const request *r, subject *s) {
   bool was_alive = false;
   *s = (subject){.snapshot = cli_open_analysed(c, r->file), .id = LH_NO_OBJECT};
-  if (r->n_ignored > 0) {
+  if (r->asked.n_ignored > 0) {
     if (r->expression != NULL) find(c, r, s);
     was_alive = s->id != LH_NO_OBJECT && lh_is_reachable(s->snapshot, s->id);
     ignore(c, r, s->snapshot);
@@ -164,11 +144,12 @@ static void open_subject(cli *c, const request *r, subject *s) {
 /* }=================================================================================== */
 
 lh_request request_about(const request *r, const subject *s) {
-  return (lh_request){.id = s->id,
-                      .matches = s->found.matches,
-                      .class_index = s->found.class_index,
-                      .ignored = r->ignored,
-                      .n_ignored = r->n_ignored};
+  lh_request asked = r->asked;
+  asked.limit = 0;
+  asked.id = s->id;
+  asked.matches = s->found.matches;
+  asked.class_index = s->found.class_index;
+  return asked;
 }
 
 void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
@@ -176,42 +157,6 @@ void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
   (void)cli_answer(c, w, "ignored", s->snapshot, r->file, &asked);
   if (s->id != LH_NO_OBJECT) (void)cli_answer(c, w, "stack", s->snapshot, r->file, &asked);
 }
-
-/* {=== JSON =========================================================================== */
-
-json_t *json_of_object(const lh_snapshot *snapshot, lh_id id) {
-  if (id == LH_ROOT) return cli_must(json_pack("{ss}", "class", "root"));
-  return cli_must(json_pack("{ss ss ss sI sI}", "address", lh_address_text(snapshot, id).text,
-                            "class", lh_class_name_of(snapshot, id), "type",
-                            lh_type_name(lh_type_of(snapshot, id)), "shallow_bytes",
-                            (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
-                            (json_int_t)lh_retained_bytes(snapshot, id)));
-}
-
-void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge) {
-  char *label = cli_must(lh_edge_text(snapshot, edge));
-  json_object_set_new(row, "edge", json_string(lh_edge_kind_name(edge->kind)));
-  json_object_set_new(row, "label", json_string(label));
-  lh_free(label);
-}
-
-void json_subject(cli_json *w, const subject *s) {
-  char *object = cli_must(lh_object_text(s->snapshot, s->id));
-  bool reachable = lh_is_reachable(s->snapshot, s->id);
-  cli_json_value(w, "object", json_string(object));
-  cli_json_value(w, "address", json_string(lh_address_text(s->snapshot, s->id).text));
-  cli_json_value(w, "class", json_string(lh_class_name_of(s->snapshot, s->id)));
-  cli_json_value(w, "type", json_string(lh_type_name(lh_type_of(s->snapshot, s->id))));
-  cli_json_value(w, "shallow_bytes", cli_json_size(lh_shallow_bytes(s->snapshot, s->id)));
-  cli_json_value(w, "retained_bytes", cli_json_size(lh_retained_bytes(s->snapshot, s->id)));
-  cli_json_value(w, "distance",
-                 reachable ? json_integer(lh_distance(s->snapshot, s->id)) : json_null());
-  cli_json_value(w, "matches", cli_json_size(s->found.matches));
-  cli_json_value(w, "reachable", json_boolean(reachable));
-  lh_free(object);
-}
-
-/* }=================================================================================== */
 
 /* {=== The questions ================================================================== */
 
@@ -224,11 +169,11 @@ static void answer_garbage(cli *c, const request *r, const subject *s) {
             s->text);
   if (r->format != FORMAT_TEXT) return;
   if (s->only_ignored)
-    printf("%sonly what is ignored keeps it alive:%s %s\n", cli_style_on(c, CLI_BOLD),
+    printf("%sonly what is ignored keeps it alive:%s %s\n", cli_style_on(c, LH_BOLD),
            cli_style_off(c), s->text);
   else
     printf("%snothing keeps it alive:%s %s is garbage that was not yet collected\n",
-           cli_style_on(c, CLI_BOLD), cli_style_off(c), s->text);
+           cli_style_on(c, LH_BOLD), cli_style_off(c), s->text);
   subject single = *s;
   single.found.matches = 1;
   tell_asked(c, NULL, r, &single);
@@ -260,9 +205,9 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
 static bool answer_one(cli *c, const request *r, subject *s) {
   cli_json w = {0};
   bool alive = s->id == LH_NO_OBJECT || lh_is_reachable(s->snapshot, s->id);
-  if (r->n_cuts > 0 && alive) find_cuts(c, r, s->snapshot);
+  if (r->asked.n_cuts > 0 && alive) find_cuts(c, r, s->snapshot);
   if (c->json) cli_json_open(&w, NULL, '{');
-  if (r->n_cuts > 0 && alive) {
+  if (r->asked.n_cuts > 0 && alive) {
     answer_cuts(c, r, s, &w);
   } else {
     answer(c, r, s, &w);
@@ -285,7 +230,7 @@ int main(int argc, char **argv) {
   lh_close(s.snapshot);
   free(s.text);
   free(r.expression);
-  free_gone(r.ignored, r.n_ignored);
-  free_gone(r.cuts, r.n_cuts);
+  free_gone(r.ignored, r.asked.n_ignored);
+  free_gone(r.cuts, r.asked.n_cuts);
   return cli_finish(&c, alive ? CLI_DONE : CLI_NO);
 }

@@ -1,160 +1,110 @@
 /*
 ** heapprof - what a tracked program allocated: who allocates most, what of it lives, and how soon
-** the rest died. Here are its options; what it can tell is in cli/heapprof/, a mode in each file.
+** the rest died. Here are its options; what it can tell is in cli/heapprof/.
 */
 #include <string.h>
 
 #include "heapprof/heapprof.h"
 
-const mode *const modes[] = {&live_mode,    &peak_mode,   &leaks_mode,          &calls_mode,
-                             &folded_mode,  &advice_mode, &diff_mode,           &blueprint_mode,
-                             &memprof_mode, &lmprof_mode, &luamemprofiler_mode, &live_of_mode,
-                             NULL};
-
-enum { KEY_BY = CLI_FIRST_KEY, KEY_SINCE, KEY_UNTIL, KEY_EVERY, KEY_LEAK_ONLY, KEY_ONCE, KEY_MODE };
-
 /* {=== Options ======================================================================== */
 
-static const cli_option first_options[] = {
-    {'n', "top", "N", "rows in each table (default 20; 0: all)"},
-    {KEY_BY, "by", "WHAT=site|function|type|file|stack",
-     "rows by site (default), function, type, "
-     "file or stack"}};
-static const cli_option last_options[] = {
-    {KEY_SINCE, "since", "WHEN", "what was allocated from then on: 10s, 2m, 25%, 100MB"},
-    {KEY_UNTIL, "until", "WHEN", "and before then; bytes are of all that was allocated"},
-    {KEY_LEAK_ONLY, "leak-only", NULL, "--memprof: only what is held at the end"},
-    {KEY_EVERY, "every", "SECONDS", "--memprof: what is held each so many; --live-of: a page"},
-    {KEY_ONCE, "once", NULL, "--live-of: one page"},
-    CLI_COMMON_OPTIONS};
-
-static const char *const removed[] = {"--plot", "heapview PROFILE draws memory over time",
-                                      "--format",
-                                      "it went with --plot, and heapview PROFILE draws that", NULL};
-
-static cli_option options[CLI_MAX_OPTIONS];
-
-static cli_tool tool = {
-    "heapprof",
-    "Shows what a tracked Lua program allocated, where, and what became of it.",
-    {"[options] PROFILE", "[options] --diff OLD NEW", "[options] --live-of PID"},
-    options,
-    0,
-    "PROFILE is a file of heap.track{file = \"run.prof\"}.\n"
-    "Example: heapprof --since 10s --leaks run.prof\n"
-    "Exit status: 0 done, 1 no answer of --live-of, 2 wrong usage or failure.\n"};
-
-static void add_options(const cli_option *more, size_t n) {
-  memcpy(&options[tool.n_options], more, n * sizeof *more);
-  tool.n_options += n;
-}
-
-/* A mode is an option, so new ones need no line here but in the list above. */
-static void make_options(void) {
-  add_options(first_options, sizeof first_options / sizeof *first_options);
-  for (int i = 0; modes[i] != NULL; i++)
-    add_options(&(cli_option){KEY_MODE + i, modes[i]->name, modes[i]->argument, modes[i]->help}, 1);
-  add_options(last_options, sizeof last_options / sizeof *last_options);
-}
-
 /* "10s", "500ms", "2m", "1h", "25%", "100MB". */
-static lh_moment moment_argument(const cli *c, const char *option) {
-  static const struct unit {
-    const char *name;
-    lh_moment_unit unit;
-    double factor;
-  } units[] = {{"ms", LH_MOMENT_TIME, 1e6},      {"s", LH_MOMENT_TIME, 1e9},
-               {"m", LH_MOMENT_TIME, 60e9},      {"min", LH_MOMENT_TIME, 60e9},
-               {"h", LH_MOMENT_TIME, 3600e9},    {"%", LH_MOMENT_SHARE, LH_WHOLE_DURATION / 100},
-               {"B", LH_MOMENT_BYTES, 1},        {"KB", LH_MOMENT_BYTES, 1 << 10},
-               {"MB", LH_MOMENT_BYTES, 1 << 20}, {"GB", LH_MOMENT_BYTES, 1 << 30}};
-  size_t digits = strspn(optarg, "0123456789.");
-  char *end;
-  double n = strtod(optarg, &end);
-  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-    if (digits > 0 && end == optarg + digits && strcmp(end, units[i].name) == 0 &&
-        n * units[i].factor < 9e18)
-      return (lh_moment){units[i].unit, (uint64_t)(n * units[i].factor)};
-  cli_usage_error(c, "%s needs a moment such as 500ms, 10s, 2m, 25%% or 100MB, not '%s'", option,
-                  optarg);
+static lh_moment moment_argument(const cli *c, const cli_option *option) {
+  static const cli_unit units[] = {{"ms", 1e6},     {"s", 1e9},      {"m", 60e9},
+                                   {"min", 60e9},   {"h", 3600e9},   {"%", LH_WHOLE_DURATION / 100},
+                                   {"B", 1},        {"KB", 1 << 10}, {"MB", 1 << 20},
+                                   {"GB", 1 << 30}, {NULL, 0}};
+  double n;
+  const cli_unit *unit = cli_read_amount(optarg, units, &n);
+  if (unit == NULL || n >= 9e18)
+    cli_usage_error(c, "--%s needs a moment such as 500ms, 10s, 2m, 25%% or 100MB, not '%s'",
+                    option->name, optarg);
+  bool is_share = *unit->name == '%', is_bytes = strchr(unit->name, 'B') != NULL;
+  return (lh_moment){is_share   ? LH_MOMENT_SHARE
+                     : is_bytes ? LH_MOMENT_BYTES
+                                : LH_MOMENT_TIME,
+                     (uint64_t)n};
 }
 
-static void choose_mode(const cli *c, request *r, const mode *chosen) {
+static void take_since(cli *c, request *r, const cli_option *option) {
+  r->since = optarg;
+  r->query.since = moment_argument(c, option);
+}
+
+static void take_until(cli *c, request *r, const cli_option *option) {
+  r->query.until = moment_argument(c, option);
+}
+
+static void take_every(cli *c, request *r, const cli_option *option) {
+  static const cli_unit seconds[] = {{"", 1}, {NULL, 0}};
+  double n;
+  (void)option;
+  if (cli_read_amount(optarg, seconds, &n) == NULL || n < 0.1 || n > 3600)
+    cli_usage_error(c, "--every needs seconds from 0.1 to 3600, not '%s'", optarg);
+  r->every_ns = (uint64_t)(n * 1e9);
+}
+
+static void take_mode(cli *c, request *r, const cli_option *option) {
+  const mode *chosen = &modes[option->number];
   if (r->mode != NULL && r->mode != chosen)
     cli_usage_error(c, "one report at a time: --%s or --%s", r->mode->name, chosen->name);
   r->mode = chosen;
   r->argument = optarg;
 }
 
-/* From a tenth of a second to an hour. */
-static uint64_t seconds_argument(const cli *c, const char *option) {
-  char *end;
-  double n = strtod(optarg, &end);
-  if (optarg[strspn(optarg, "0123456789.")] != '\0' || *end != '\0' || n < 0.1 || n > 3600)
-    cli_usage_error(c, "%s needs seconds from 0.1 to 3600, not '%s'", option, optarg);
-  return (uint64_t)(n * 1e9);
+/* A mode is an option, so new ones need no line here but in the list above. */
+static void add_modes(cli *c, const cli_option *row) {
+  for (size_t i = 0; modes[i].name != NULL; i++)
+    cli_add_option(c, &(cli_option){0, modes[i].name, modes[i].argument, modes[i].help, row->kind,
+                                    .take = row->take, .number = i});
 }
 
-/* Of the options that only some modes take. False: it is none of them. */
-static bool take_special(cli *c, request *r, int key) {
-  switch (key) {
-    case KEY_EVERY:
-      r->every_ns = seconds_argument(c, "--every");
-      r->taken |= TAKES_EVERY;
-      return true;
-    case KEY_LEAK_ONLY:
-      r->leak_only = true;
-      r->taken |= TAKES_LEAK_ONLY;
-      return true;
-    case KEY_ONCE:
-      r->once = true;
-      r->taken |= TAKES_ONCE;
-      return true;
-    default: return false;
-  }
-}
+static const cli_option options[] = {
+    CLI_TOP_OPTION("rows in each table (default 20; 0: all)"),
+    {0, "by", "WHAT=site|function|type|file|stack",
+     "rows by site (default), function, type, file or stack", CLI_WORD(asked.by)},
+    {.add = add_modes, CLI_TAKEN(take_mode)},
+    {0, "since", "WHEN", "what was allocated from then on: 10s, 2m, 25%, 100MB",
+     CLI_TAKEN(take_since)},
+    {0, "until", "WHEN", "and before then; bytes are of all that was allocated",
+     CLI_TAKEN(take_until)},
+    {0, "leak-only", NULL, "--memprof: only what is held at the end", CLI_FLAG(leak_only)},
+    {0, "every", "SECONDS", "--memprof: what is held each so many; --live-of: a page",
+     CLI_TAKEN(take_every)},
+    {0, "once", NULL, "--live-of: one page", CLI_FLAG(once)},
+    CLI_COMMON_OPTIONS};
 
-static void parse_options(cli *c, request *r, int argc, char **argv) {
-  int key;
-  while ((key = cli_next_option(c, argc, argv)) != -1) {
-    switch (key) {
-      case 'n': cli_take_top(c, &r->asked); break;
-      case KEY_BY:
-        r->asked.by = (lh_usage_by)cli_word_argument(c, KEY_BY);
-        r->has_by = true;
-        break;
-      case KEY_SINCE:
-        r->since = optarg;
-        r->query.since = moment_argument(c, "--since");
-        break;
-      case KEY_UNTIL: r->query.until = moment_argument(c, "--until"); break;
-      default:
-        if (!take_special(c, r, key)) choose_mode(c, r, modes[key - KEY_MODE]);
-        break;
-    }
-  }
-}
+static const char *const removed[] = {"--plot", "heapview PROFILE draws memory over time",
+                                      "--format",
+                                      "it went with --plot, and heapview PROFILE draws that", NULL};
 
-static void check_special(const cli *c, const request *r, const mode *m) {
+static const cli_tool tool = {
+    "heapprof",
+    "Shows what a tracked Lua program allocated, where, and what became of it.",
+    {"[options] PROFILE", "[options] --diff OLD NEW", "[options] --live-of PID"},
+    options,
+    "PROFILE is a file of heap.track{file = \"run.prof\"}.\n"
+    "Example: heapprof --since 10s --leaks run.prof\n"
+    "Exit status: 0 done, 1 no answer of --live-of, 2 wrong usage or failure.\n"};
+
+/* What does not go together. */
+static void check(const cli *c, const request *r, const mode *m) {
   static const struct {
     unsigned takes;
     const char *name, *with;
   } all[] = {{TAKES_EVERY, "every", "--memprof or --live-of"},
              {TAKES_LEAK_ONLY, "leak-only", "--memprof"},
              {TAKES_ONCE, "once", "--live-of"}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if ((r->taken & ~m->takes & all[i].takes) != 0)
-      cli_usage_error(c, "--%s goes with %s only", all[i].name, all[i].with);
-}
-
-/* What does not go together. */
-static void check(const cli *c, const request *r, const mode *m) {
-  bool has_moments = r->query.since.unit != LH_MOMENT_OPEN || r->query.until.unit != LH_MOMENT_OPEN;
-  if (has_moments && !m->takes_moments)
+  bool has_moments = cli_is_given(c, "since") || cli_is_given(c, "until");
+  if (has_moments && !(m->takes & TAKES_MOMENTS))
     cli_usage_error(c, "--%s goes with no --since or --until", m->name);
-  if (r->has_by && !m->takes_by) cli_usage_error(c, "--%s goes with no --by", m->name);
-  if (c->json && m->has_no_json) cli_usage_error(c, "it is either --%s or --json", m->name);
-  check_special(c, r, m);
+  if (cli_is_given(c, "by") && !(m->takes & TAKES_BY))
+    cli_usage_error(c, "--%s goes with no --by", m->name);
+  if (c->json && !(m->takes & TAKES_JSON))
+    cli_usage_error(c, "it is either --%s or --json", m->name);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!(m->takes & all[i].takes) && cli_is_given(c, all[i].name))
+      cli_usage_error(c, "--%s goes with %s only", all[i].name, all[i].with);
   if (r->n_files < m->n_files)
     cli_usage_error(
         c, m->n_files > 1 ? "it takes the names of two profiles" : "which profile? Name the file");
@@ -167,7 +117,7 @@ static void check(const cli *c, const request *r, const mode *m) {
 
 static void parse(cli *c, request *r, int argc, char **argv) {
   *r = (request){.asked = {.limit = 20}};
-  parse_options(c, r, argc, argv);
+  cli_parse(c, r, argc, argv);
   r->files = argv + optind;
   r->n_files = (size_t)(argc - optind);
   if (r->mode == NULL) r->mode = &overview_mode;
@@ -182,7 +132,6 @@ static void parse(cli *c, request *r, int argc, char **argv) {
 int main(int argc, char **argv) {
   cli c;
   request r;
-  make_options();
   cli_begin(&c, &tool);
   c.reads_profiles = true;
   c.removed = removed;

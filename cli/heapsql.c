@@ -13,39 +13,39 @@
 
 #include "heapsql/heapsql.h"
 
-enum { KEY_CSV = CLI_FIRST_KEY, KEY_SAVE, KEY_TIMEOUT, KEY_MAX_ROWS, KEY_MAX_MEMORY };
-
-static const cli_option options[] = {
-    {KEY_CSV, "csv", NULL, "print CSV, the names of the columns first"},
-    {KEY_SAVE, "save", "FILE", "write all snapshots as an SQLite database"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "a query may run so long (default 600; 0: for ever)"},
-    {KEY_MAX_ROWS, "max-rows", "N", "and answer so many rows (default 100 million; 0: all)"},
-    {KEY_MAX_MEMORY, "max-memory", "SIZE", "and take so much (default: half of the machine's)"},
-    {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},
-    CLI_COLOR_OPTION,
-    {'h', "help", NULL, "print this help"},
-    {CLI_VERSION, "version", NULL, "print the version"}};
-
-static const cli_tool tool = {
-    "heapsql",
-    "Asks snapshots of a Lua heap in SQL.",
-    {"[options] SNAPSHOT ... [QUERY ...]", "[options] --save FILE SNAPSHOT ...", NULL},
-    options,
-    sizeof options / sizeof *options,
-    "Tables: objects, edges, entries, strings, classes, threads, frames, sites, stacks,\n"
-    "modules, marks, info; c.objects are those of the snapshot c. QUERY - is read from stdin.\n"
-    "Without QUERY the sqlite3 shell starts. A query reads the snapshots and nothing else.\n"
-    "Example: heapsql c 'select class, count(*) from objects group by 1 order by 2 desc'\n"
-    "Exit status: 0 done, 2 wrong usage or failure.\n"};
-
 typedef struct request {
   char **files, **queries, **schemas; /* schemas: what the files are called in SQL */
   lh_snapshot **snapshots;
   size_t n_files, n_queries;
   const char *save;
+  bool csv;
   heapsql_format format;
   heapsql_limits limits;
 } request;
+
+static const cli_option options[] = {
+    {0, "csv", NULL, "print CSV, the names of the columns first", CLI_FLAG(csv)},
+    {0, "save", "FILE", "write all snapshots as an SQLite database", CLI_FILE(save)},
+    {0, "timeout", "SECONDS", "a query may run so long (default 600; 0: for ever)",
+     CLI_NUMBER(limits.seconds)},
+    {0, "max-rows", "N", "and answer so many rows (default 100 million; 0: all)",
+     CLI_NUMBER(limits.rows)},
+    {0, "max-memory", "SIZE", "and take so much (default: half of the machine's)",
+     CLI_SIZE(limits.bytes)},
+    CLI_JSON_OPTION,
+    CLI_COLOR_OPTION,
+    CLI_LAST_OPTIONS};
+
+static const cli_tool tool = {
+    "heapsql",
+    "Asks snapshots of a Lua heap in SQL.",
+    {"[options] SNAPSHOT ... [QUERY ...]", "[options] --save FILE SNAPSHOT ..."},
+    options,
+    "Tables: objects, edges, entries, strings, classes, threads, frames, sites, stacks,\n"
+    "modules, marks, info; c.objects are those of the snapshot c. QUERY - is read from stdin.\n"
+    "Without QUERY the sqlite3 shell starts. A query reads the snapshots and nothing else.\n"
+    "Example: heapsql c 'select class, count(*) from objects group by 1 order by 2 desc'\n"
+    "Exit status: 0 done, 2 wrong usage or failure.\n"};
 
 /* {=== Options ======================================================================== */
 
@@ -56,15 +56,8 @@ static bool is_query(const char *word) {
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
-  int key;
-  *r = (request){.format = HEAPSQL_TABLE, .limits = heapsql_usual_limits()};
-  while ((key = cli_next_option(c, argc, argv)) != -1) {
-    if (key == KEY_CSV) r->format = HEAPSQL_CSV;
-    if (key == KEY_SAVE) r->save = cli_file_argument(c, "--save");
-    if (key == KEY_TIMEOUT) r->limits.seconds = cli_number_argument(c, "--timeout");
-    if (key == KEY_MAX_ROWS) r->limits.rows = cli_number_argument(c, "--max-rows");
-    if (key == KEY_MAX_MEMORY) r->limits.bytes = cli_size_argument(c, "--max-memory");
-  }
+  *r = (request){.limits = heapsql_usual_limits()};
+  cli_parse(c, r, argc, argv);
   r->files = argv + optind;
   while (optind + (int)r->n_files < argc && !is_query(r->files[r->n_files])) r->n_files++;
   r->queries = r->files + r->n_files;
@@ -72,10 +65,10 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   if (r->n_files == 0 && r->n_queries > 0)
     cli_usage_error(c, "no file '%s': name a snapshot, then the query", r->queries[0]);
   if (r->n_files == 0) cli_usage_error(c, "which snapshot? Name the file, then the query");
-  if (c->json && r->format == HEAPSQL_CSV) cli_usage_error(c, "--json and --csv: choose one");
-  if (r->n_queries == 0 && r->save == NULL && (c->json || r->format == HEAPSQL_CSV))
+  if (c->json && r->csv) cli_usage_error(c, "--json and --csv: choose one");
+  if (r->n_queries == 0 && r->save == NULL && (c->json || r->csv))
     cli_usage_error(c, "%s of what? Give a query", c->json ? "--json" : "--csv");
-  if (c->json) r->format = HEAPSQL_JSON;
+  r->format = c->json ? HEAPSQL_JSON : r->csv ? HEAPSQL_CSV : HEAPSQL_TABLE;
 }
 
 static char *read_stdin(cli *c) {

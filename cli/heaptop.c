@@ -8,45 +8,91 @@
 
 #include "cli.h"
 
-/* The tables that can be asked for. */
+/* The tables that can be asked for, in the order of the words of --by. */
 enum { BY_CLASS = 1, BY_OBJECT = 2, BY_EPOCH = 4, BY_SITE = 8 };
 
 typedef struct request {
   const char *file;
-  lh_request asked; /* name: OBJECT, or of a class */
-  bool sort_given;
+  lh_request asked;            /* name: OBJECT, or of a class */
   unsigned by;                 /* a set of tables; 0: the ledger, classes and objects */
   const lh_question *question; /* NULL: the tables */
 } request;
 
-/* From KEY_QUESTION on they are the questions of the library. */
-enum { KEY_SORT = CLI_FIRST_KEY, KEY_BY, KEY_TYPE, KEY_GARBAGE, KEY_DEPTH, KEY_QUESTION };
+/* {=== Options ======================================================================== */
+
+static void take_types(cli *c, request *r, const cli_option *option) {
+  (void)option;
+  for (const char *name = optarg; name != NULL;) {
+    const char *comma = strchr(name, ',');
+    size_t length = comma != NULL ? (size_t)(comma - name) : strlen(name);
+    lh_type type = lh_type_called(name, length);
+    if (type == LH_TYPE_COUNT)
+      cli_usage_error(c,
+                      "no type '%.*s': there are table, string, closure, upvalue, proto, "
+                      "userdata and thread",
+                      (int)length, name);
+    r->asked.type_mask |= 1u << type;
+    name = comma != NULL ? comma + 1 : NULL;
+  }
+}
+
+static void take_table(cli *c, request *r, const cli_option *option) {
+  r->by |= 1u << cli_word_argument(c, option);
+}
+
+static void take_question(cli *c, request *r, const cli_option *option) {
+  const lh_question *chosen = lh_questions[option->number];
+  if (r->question != NULL && r->question != chosen)
+    cli_usage_error(c, "one report at a time: --%s or --%s", r->question->name, chosen->name);
+  r->question = chosen;
+  r->asked.name = optarg;
+}
 
 static const cli_option options[] = {
-    {'n', "top", "N", "rows in each table (default 20; 0: all)"},
-    {KEY_SORT, "sort", "ORDER=retained|shallow|count", "retained (default), shallow or count"},
-    {KEY_BY, "by", "WHAT=class|object|epoch|site",
-     "one table: class, object, epoch (when allocated), site (where)"},
-    {KEY_TYPE, "type", "TYPE,...=table|string|closure|upvalue|proto|userdata|thread",
-     "table, string, closure, upvalue, proto, userdata, thread"},
-    {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
-    CLI_QUESTIONS(KEY_QUESTION),
-    {KEY_DEPTH, "depth", "N", "levels of --under (default 4), frames of --threads (8)"},
+    CLI_TOP_OPTION("rows in each table (default 20; 0: all)"),
+    {0, "sort", "ORDER=retained|shallow|count", "retained (default), shallow or count",
+     CLI_WORD(asked.sort)},
+    {0, "by", "WHAT=class|object|epoch|site",
+     "one table: class, object, epoch (when allocated), site (where)", CLI_TAKEN(take_table)},
+    {0, "type", "TYPE,...=table|string|closure|upvalue|proto|userdata|thread",
+     "table, string, closure, upvalue, proto, userdata, thread", CLI_TAKEN(take_types)},
+    {0, "garbage", NULL, "of what nothing refers to any more, instead", CLI_FLAG(asked.garbage)},
+    CLI_QUESTIONS(take_question),
+    {0, "depth", "N", "levels of --under (default 4), frames of --threads (8)",
+     CLI_NUMBER(asked.depth)},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
     "heaptop",
     "Shows what a snapshot of a Lua heap holds and what in it is big.",
-    {"[options] SNAPSHOT", NULL, NULL},
+    {"[options] SNAPSHOT"},
     options,
-    sizeof options / sizeof *options,
     "shallow: the object's own bytes. retained: what would be freed if it went.\n"
     "Example: heaptop -n 5 --type table c\n"
     "Exit status: 0 done, 2 wrong usage or failure.\n"};
 
+static void parse(cli *c, request *r, int argc, char **argv) {
+  *r = (request){.asked = {.id = LH_ROOT, .matches = 1, .limit = 20}};
+  cli_parse(c, r, argc, argv);
+  r->asked.has_depth = cli_is_given(c, "depth");
+  bool sorts = cli_is_given(c, "sort");
+  if (r->by == BY_EPOCH && sorts)
+    cli_usage_error(c, "--by epoch is in the order of time: leave --sort out");
+  if (r->question != NULL && (r->by != 0 || sorts || r->asked.type_mask != 0 || r->asked.garbage))
+    cli_usage_error(c, "--%s goes with no --by, --sort, --type or --garbage", r->question->name);
+  const char *name = r->question != NULL ? r->question->name : "";
+  if (r->asked.has_depth && strcmp(name, "under") != 0 && strcmp(name, "threads") != 0)
+    cli_usage_error(c, "--depth goes with --under or --threads");
+  if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
+  if (optind + 1 < argc)
+    cli_usage_error(c, "one snapshot at a time: '%s' is too many", argv[optind + 1]);
+  r->file = argv[optind];
+}
+
+/* }=================================================================================== */
+
 /* {=== Questions of the library ======================================================= */
 
-/* Finds the object that --under names. */
 static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_request *asked) {
   lh_found found;
   lh_error error;
@@ -65,73 +111,6 @@ static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
   if (strcmp(name, "under") == 0) find_object(c, snapshot, r, &asked);
   if (c->json && !asked.has_limit && strcmp(name, "objects") != 0) asked.limit = 0;
   (void)cli_answer(c, w, name, snapshot, r->file, &asked);
-}
-
-/* }=================================================================================== */
-
-/* {=== Options ======================================================================== */
-
-static uint32_t type_mask(const cli *c, const char *list) {
-  uint32_t mask = 0;
-  for (const char *name = list; name != NULL;) {
-    const char *comma = strchr(name, ',');
-    size_t length = comma != NULL ? (size_t)(comma - name) : strlen(name);
-    lh_type type = lh_type_called(name, length);
-    if (type == LH_TYPE_COUNT)
-      cli_usage_error(c,
-                      "no type '%.*s': there are table, string, closure, upvalue, proto, "
-                      "userdata and thread",
-                      (int)length, name);
-    mask |= 1u << type;
-    name = comma != NULL ? comma + 1 : NULL;
-  }
-  return mask;
-}
-
-static void choose_question(const cli *c, request *r, const lh_question *chosen) {
-  if (r->question != NULL && r->question != chosen)
-    cli_usage_error(c, "one report at a time: --%s or --%s", r->question->name, chosen->name);
-  r->question = chosen;
-  r->asked.name = optarg;
-}
-
-static void parse_options(cli *c, request *r, int argc, char **argv) {
-  static const unsigned tables[] = {BY_CLASS, BY_OBJECT, BY_EPOCH, BY_SITE};
-  int key;
-  while ((key = cli_next_option(c, argc, argv)) != -1) {
-    switch (key) {
-      case 'n': cli_take_top(c, &r->asked); break;
-      case KEY_SORT:
-        r->asked.sort = (lh_sort)cli_word_argument(c, KEY_SORT);
-        r->sort_given = true;
-        break;
-      case KEY_BY: r->by |= tables[cli_word_argument(c, KEY_BY)]; break;
-      case KEY_TYPE: r->asked.type_mask |= type_mask(c, optarg); break;
-      case KEY_GARBAGE: r->asked.garbage = true; break;
-      case KEY_DEPTH:
-        r->asked.depth = cli_number_argument(c, "--depth");
-        r->asked.has_depth = true;
-        break;
-      default: choose_question(c, r, lh_questions[key - KEY_QUESTION]); break;
-    }
-  }
-}
-
-static void parse(cli *c, request *r, int argc, char **argv) {
-  *r = (request){.asked = {.id = LH_ROOT, .matches = 1, .limit = 20}};
-  parse_options(c, r, argc, argv);
-  if (r->by == BY_EPOCH && r->sort_given)
-    cli_usage_error(c, "--by epoch is in the order of time: leave --sort out");
-  if (r->question != NULL &&
-      (r->by != 0 || r->sort_given || r->asked.type_mask != 0 || r->asked.garbage))
-    cli_usage_error(c, "--%s goes with no --by, --sort, --type or --garbage", r->question->name);
-  const char *name = r->question != NULL ? r->question->name : "";
-  if (r->asked.has_depth && strcmp(name, "under") != 0 && strcmp(name, "threads") != 0)
-    cli_usage_error(c, "--depth goes with --under or --threads");
-  if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
-  if (optind + 1 < argc)
-    cli_usage_error(c, "one snapshot at a time: '%s' is too many", argv[optind + 1]);
-  r->file = argv[optind];
 }
 
 /* }=================================================================================== */

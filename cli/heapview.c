@@ -5,6 +5,7 @@
 ** takes some seconds until then.
 */
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <string.h>
@@ -12,37 +13,32 @@
 
 #include "heapview/heapview.h"
 
-enum { KEY_OPEN = CLI_FIRST_KEY, KEY_LISTEN, KEY_PORT };
-
 typedef enum open_when { OPEN_AUTO, OPEN_ALWAYS, OPEN_NEVER } open_when; /* as in the option */
-
-static const cli_option options[] = {
-    {'o', "output", "REPORT", "write one file that needs no snapshots, and end"},
-    {KEY_OPEN, "open", "WHEN=auto|always|never",
-     "a browser: auto (default; at a display), always, never"},
-    {KEY_LISTEN, "listen", "ADDRESS", "for other machines, too (default: this one alone)"},
-    {KEY_PORT, "port", "N", "listen there (default: any port that is free)"},
-    {'h', "help", NULL, "print this help"},
-    {CLI_VERSION, "version", NULL, "print the version"}};
-
-static const cli_tool tool = {
-    "heapview",
-    "Shows snapshots of a Lua heap, and a profile, in a browser.",
-    {"[options] SNAPSHOT ... [PROFILE]", "-o REPORT SNAPSHOT ... [PROFILE]", NULL},
-    options,
-    sizeof options / sizeof *options,
-    "It prints the address of the page, and answers until it is interrupted.\n"
-    "Example: heapview a b c\n"
-    "Exit status: 0 done, or ended by a signal, 2 wrong usage or failure.\n"};
 
 typedef struct request {
   const char *report; /* NULL: the page is served */
   open_when open;
   const char *listen;
-  unsigned port;
+  uint64_t port;
 } request;
 
-/* What is opened. */
+static const cli_option options[] = {
+    {'o', "output", "REPORT", "write one file that needs no snapshots, and end", CLI_FILE(report)},
+    {0, "open", "WHEN=auto|always|never", "a browser: auto (default; at a display), always, never",
+     CLI_WORD(open)},
+    {0, "listen", "ADDRESS", "for other machines, too (default: this one alone)", CLI_TEXT(listen)},
+    {0, "port", "N", "listen there (default: any port that is free)", CLI_NUMBER(port)},
+    CLI_LAST_OPTIONS};
+
+static const cli_tool tool = {
+    "heapview",
+    "Shows snapshots of a Lua heap, and a profile, in a browser.",
+    {"[options] SNAPSHOT ... [PROFILE]", "-o REPORT SNAPSHOT ... [PROFILE]"},
+    options,
+    "It prints the address of the page, and answers until it is interrupted.\n"
+    "Example: heapview a b c\n"
+    "Exit status: 0 done, or ended by a signal, 2 wrong usage or failure.\n"};
+
 typedef struct opening {
   cli *c;
   server *server;
@@ -52,12 +48,6 @@ typedef struct opening {
 } opening;
 
 /* {=== Options ======================================================================== */
-
-static unsigned port_argument(const cli *c) {
-  uint64_t port = cli_number_argument(c, "--port");
-  if (port > 65535) cli_usage_error(c, "--port needs a number up to 65535, not '%s'", optarg);
-  return (unsigned)port;
-}
 
 /* Files are told apart by how they begin. */
 static void take_file(opening *o, const char *file) {
@@ -72,13 +62,9 @@ static void take_file(opening *o, const char *file) {
 
 static void parse(opening *o, request *r, int argc, char **argv) {
   cli *c = o->c;
-  int key;
-  while ((key = cli_next_option(c, argc, argv)) != -1) {
-    if (key == 'o') r->report = cli_file_argument(c, "-o");
-    if (key == KEY_OPEN) r->open = (open_when)cli_word_argument(c, KEY_OPEN);
-    if (key == KEY_LISTEN) r->listen = optarg;
-    if (key == KEY_PORT) r->port = port_argument(c);
-  }
+  cli_parse(c, r, argc, argv);
+  if (r->port > 65535)
+    cli_usage_error(c, "--port needs a number up to 65535, not '%" PRIu64 "'", r->port);
   if (r->report != NULL && (r->open != OPEN_AUTO || r->listen != NULL || r->port != 0))
     cli_usage_error(c, "-o serves nothing: leave --open, --listen and --port out");
   if (optind == argc) cli_usage_error(c, "which snapshots? Name the files");
@@ -204,7 +190,7 @@ int main(int argc, char **argv) {
   cli_begin(&c, &tool);
   parse(&o, &r, argc, argv);
   if (r.report != NULL) return write_report(&o, r.report);
-  c.whom = o.view.asker = o.server = server_start(&c, r.listen, r.port);
+  c.whom = o.view.asker = o.server = server_start(&c, r.listen, (unsigned)r.port);
   c.told = server_tell;
   o.view.is_gone = server_asker_is_gone;
   if (wants_browser(&c, r.open)) o.has_browser = view_open_browser(server_address(o.server));

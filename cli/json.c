@@ -104,7 +104,6 @@ static void put_bytes(pen *p, const char *bytes, size_t n) {
   }
 }
 
-/* There is room. */
 static void put_byte(pen *p, char byte) {
   p->bytes[p->n++] = byte;
 }
@@ -194,7 +193,6 @@ static void put_integer(pen *p, json_int_t integer) {
   put_bytes(p, digits + at, sizeof digits - at);
 }
 
-/* As deep as rows are nested in rows. */
 static void put_json(pen *p, json_t *value) {
   switch (json_typeof(value)) {
     case JSON_OBJECT: put_object(p, value); break;

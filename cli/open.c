@@ -4,7 +4,9 @@
 */
 #include <malloc.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "cli.h"
@@ -17,16 +19,29 @@ static bool is_slow(const char *file, uint64_t *bytes) {
   return *bytes > SLOW_FILE_BYTES;
 }
 
-/* And malloc keeps no memory for each of them alone: that would be 64 MB of addresses for each. */
 unsigned cli_threads(void) {
   enum { MOST = 4 };
   cpu_set_t processors;
-#ifdef M_ARENA_MAX
-  (void)mallopt(M_ARENA_MAX, 1);
-#endif
   if (sched_getaffinity(0, sizeof processors, &processors) < 0) return 1;
   unsigned n = (unsigned)CPU_COUNT(&processors);
   return n < MOST ? n : MOST;
+}
+
+/* Malloc's memory is one heap, which threads share, and what was freed is used again. Where the heap
+** grows for a snapshot it has huge pages: a fifth of an answer's time went into faults of small
+** ones. */
+static void make_room(uint64_t file_bytes) {
+  enum { TIMES = 8, HUGE_PAGE = 2 << 20 };
+#ifdef M_ARENA_MAX
+  (void)mallopt(M_ARENA_MAX, 1);
+  (void)mallopt(M_MMAP_MAX, 0);
+  (void)mallopt(M_TRIM_THRESHOLD, -1);
+#endif
+  size_t bytes = TIMES * (size_t)file_bytes;
+  char *room = bytes > HUGE_PAGE ? malloc(bytes) : NULL;
+  size_t small = HUGE_PAGE - (uintptr_t)room % HUGE_PAGE;
+  if (room) (void)madvise(room + small, bytes - small, MADV_HUGEPAGE);
+  free(room);
 }
 
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error) {
@@ -34,6 +49,7 @@ int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *err
   uint64_t bytes;
   if (is_slow(file, &bytes))
     cli_progress(c, "reading %s, %s", file, lh_size_text(bytes, c->exact_bytes).text);
+  make_room(bytes);
   cli_limit_output(file);
   int code = lh_open_with(snapshot, file, &options, error);
   cli_progress(c, NULL);

@@ -1,10 +1,12 @@
 /*
-** options.c - a command's options: getopt_long fed from the command's table, and the help printed
-** from the same table. An option that is not in the table, or a wrong argument, is a usage error.
+** options.c - a command's options: getopt_long fed from the command's table, the request filled and
+** the help printed from the same table. An option that is not in the table, or a wrong argument, is
+** a usage error.
 */
 #include <errno.h>
 #include <inttypes.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
@@ -12,12 +14,20 @@
 
 #include "cli.h"
 
-static void add_questions(cli *c, int first_key) {
-  for (int i = 0; lh_questions[i] != NULL; i++) {
+void cli_add_option(cli *c, const cli_option *option) {
+  c->options[c->n_options++] = *option;
+}
+
+void cli_add_questions(cli *c, const cli_option *row) {
+  for (size_t i = 0; lh_questions[i] != NULL; i++) {
     const lh_question *q = lh_questions[i];
     const char *command = q->command != NULL ? q->command : "heaptop";
-    if (q->help != NULL && strcmp(command, c->tool->name) == 0)
-      c->options[c->n_options++] = (cli_option){first_key + i, q->name, q->argument, q->help};
+    cli_option option = *row;
+    option.name = q->name;
+    option.argument = q->argument;
+    option.help = q->help;
+    option.number = i;
+    if (q->help != NULL && strcmp(command, c->tool->name) == 0) cli_add_option(c, &option);
   }
 }
 
@@ -25,7 +35,6 @@ static void add_questions(cli *c, int first_key) {
 ** quietly, even where the parent ignores that signal. */
 void cli_begin(cli *c, const cli_tool *tool) {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
-  char *shorts = c->short_options;
   *c = (cli){.tool = tool};
   setlocale(LC_CTYPE, "");
   c->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -35,26 +44,11 @@ void cli_begin(cli *c, const cli_tool *tool) {
   c->progress_terminal = isatty(STDERR_FILENO) == 1;
   c->color = c->stdout_terminal && (no_color == NULL || *no_color == '\0') && terminal != NULL &&
              strcmp(terminal, "dumb") != 0;
-  *shorts++ = ':'; /* tell a missing argument from an unknown option */
-  for (size_t i = 0; i < tool->n_options; i++) {
-    if (tool->options[i].name != NULL)
-      c->options[c->n_options++] = tool->options[i];
-    else
-      add_questions(c, tool->options[i].key);
-  }
-  for (size_t i = 0; i < c->n_options; i++) {
-    const cli_option *option = &c->options[i];
-    c->long_options[i] =
-        (struct option){option->name, option->argument != NULL ? required_argument : no_argument,
-                        NULL, option->key};
-    if (option->key >= CLI_JSON) continue;
-    *shorts++ = (char)option->key;
-    if (option->argument != NULL) *shorts++ = ':';
-  }
-  opterr = 0;
+  for (const cli_option *o = tool->options; o->name != NULL || o->add != NULL; o++)
+    (o->add != NULL ? o->add : cli_add_option)(c, o);
 }
 
-static void print_help(const cli *c) {
+static _Noreturn void print_help(cli *c) {
   const cli_tool *tool = c->tool;
   for (size_t i = 0; i < CLI_MAX_FORMS && tool->usage[i] != NULL; i++)
     printf("%s %s %s\n", i == 0 ? "usage:" : "      ", tool->name, tool->usage[i]);
@@ -65,101 +59,22 @@ static void print_help(const cli *c) {
     const char *argument = option->argument != NULL ? option->argument : "";
     snprintf(left, sizeof left, "%s%s%.*s", option->name, *argument != '\0' ? " " : "",
              (int)strcspn(argument, "="), argument);
-    if (option->key < CLI_JSON)
-      printf("  -%c, --%-19s %s\n", option->key, left, option->help);
+    if (option->letter != '\0')
+      printf("  -%c, --%-19s %s\n", option->letter, left, option->help);
     else
       printf("      --%-19s %s\n", left, option->help);
   }
   printf("\n%s", tool->epilogue);
+  exit(cli_finish(c, CLI_DONE));
 }
 
-/* The option may be one of the last release. */
-static void refuse_removed(const cli *c, const char *word) {
-  for (const char *const *option = c->removed; option != NULL && *option != NULL; option += 2) {
-    size_t n = strlen(*option);
-    if (strncmp(word, *option, n) == 0 && (word[n] == '\0' || word[n] == '='))
-      cli_usage_error(c, "%s was removed: %s", *option, option[1]);
-  }
-}
-
-static _Noreturn void refuse(const cli *c, int key, char **argv) {
-  const char *word = argv[optind - 1];
-  refuse_removed(c, word);
-  if (key == ':') cli_usage_error(c, "option '%s' needs an argument", word);
-  if (strncmp(word, "--", 2) == 0 && optopt >= CLI_JSON)
-    cli_usage_error(c, "option '%s' takes no argument", word);
-  if (strncmp(word, "--", 2) == 0) cli_usage_error(c, "unknown option '%s'", word);
-  cli_usage_error(c, "unknown option '-%c'", optopt);
-}
-
-static void set_color(cli *c) {
-  unsigned when = cli_word_argument(c, CLI_COLOR);
-  if (when != 0) c->color = when == 1;
-}
-
-int cli_next_option(cli *c, int argc, char **argv) {
-  for (;;) {
-    int key = getopt_long(argc, argv, c->short_options, c->long_options, NULL);
-    switch (key) {
-      case CLI_JSON: c->json = true; break;
-      case CLI_BYTES: c->exact_bytes = true; break;
-      case CLI_COLOR: set_color(c); break;
-      case 'h': print_help(c); exit(cli_finish(c, CLI_DONE));
-      case CLI_VERSION:
-        printf("%s (luaheap) %s\n", c->tool->name, LH_VERSION);
-        exit(cli_finish(c, CLI_DONE));
-      case ':':
-      case '?': refuse(c, key, argv);
-      default: return key;
-    }
-  }
-}
+/* {=== What was given ================================================================= */
 
 bool cli_read_number(const char *text, uint64_t *n) {
   char *end;
   errno = 0;
   *n = strtoumax(text, &end, 10);
   return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *n <= INT64_MAX;
-}
-
-uint64_t cli_number_argument(const cli *c, const char *option) {
-  uint64_t n;
-  if (!cli_read_number(optarg, &n))
-    cli_usage_error(c, "%s needs a number, not '%s'", option, optarg);
-  return n;
-}
-
-void cli_take_top(const cli *c, lh_request *asked) {
-  asked->limit = cli_number_argument(c, "--top");
-  asked->has_limit = true;
-}
-
-uint64_t cli_size_argument(const cli *c, const char *option) {
-  static const char units[] = "KMGT";
-  char *end;
-  const char *unit;
-  unsigned shift = 0;
-  unsigned long long n;
-  errno = 0;
-  n = strtoull(optarg, &end, 10);
-  unit = *end != '\0' ? strchr(units, *end) : NULL;
-  if (unit != NULL) {
-    shift = 10 * (unsigned)(unit - units + 1);
-    end++;
-    if (*end == 'B') end++;
-  }
-  if (*optarg < '0' || *optarg > '9' || *end != '\0' || errno != 0 || n > UINT64_MAX >> shift)
-    cli_usage_error(c, "%s needs a size such as 512, 100KB, 2MB or 1GB, not '%s'", option, optarg);
-  return (uint64_t)n << shift;
-}
-
-const char *cli_file_argument(const cli *c, const char *option) {
-  if (strcmp(optarg, "-") == 0)
-    cli_usage_error(c,
-                    "%s writes a file, which gets its name when it is whole, and never to stdout; "
-                    "one that is called - is ./-",
-                    option);
-  return optarg;
 }
 
 bool cli_read_word(const char *text, const char *words, unsigned *position) {
@@ -174,11 +89,150 @@ bool cli_read_word(const char *text, const char *words, unsigned *position) {
   return false;
 }
 
-unsigned cli_word_argument(const cli *c, int key) {
-  const cli_option *option = c->options;
-  unsigned position;
-  while (option->key != key) option++;
+const cli_unit *cli_read_amount(const char *text, const cli_unit *units, double *n) {
+  size_t digits = strspn(text, "0123456789.");
+  char *end;
+  *n = strtod(text, &end);
+  for (; digits > 0 && end == text + digits && units->name != NULL; units++) {
+    if (strcmp(end, units->name) != 0) continue;
+    *n *= units->factor;
+    return units;
+  }
+  return NULL;
+}
+
+static uint64_t number_in(const cli *c, const cli_option *option) {
+  uint64_t n;
+  if (!cli_read_number(optarg, &n))
+    cli_usage_error(c, "--%s needs a number, not '%s'", option->name, optarg);
+  if (n < option->least)
+    cli_usage_error(c, "--%s needs a number of at least %" PRIu64, option->name, option->least);
+  return n;
+}
+
+uint64_t cli_size_argument(const cli *c, const cli_option *option) {
+  static const char units[] = "KMGT";
+  char *end;
+  unsigned shift = 0;
+  errno = 0;
+  unsigned long long n = strtoull(optarg, &end, 10);
+  const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
+  if (unit != NULL) {
+    shift = 10 * (unsigned)(unit - units + 1);
+    end++;
+    if (*end == 'B') end++;
+  }
+  if (*optarg < '0' || *optarg > '9' || *end != '\0' || errno != 0 || n > UINT64_MAX >> shift)
+    cli_usage_error(c, "--%s needs a size such as 512, 100KB, 2MB or 1GB, not '%s'", option->name,
+                    optarg);
+  return (uint64_t)n << shift;
+}
+
+static const char *file_in(const cli *c, const cli_option *option) {
+  if (strcmp(optarg, "-") != 0) return optarg;
+  char letter[2] = {option->letter, '\0'};
+  cli_usage_error(c,
+                  "%s%s writes a file, which gets its name when it is whole, and never to stdout; "
+                  "one that is called - is ./-",
+                  *letter != '\0' ? "-" : "--", *letter != '\0' ? letter : option->name);
+}
+
+unsigned cli_word_argument(const cli *c, const cli_option *option) {
   const char *words = strchr(option->argument, '=') + 1;
+  unsigned position;
   if (cli_read_word(optarg, words, &position)) return position;
   cli_usage_error(c, "--%s needs one of %s, not '%s'", option->name, words, optarg);
+}
+
+static void store(const cli_option *option, void *field, uint64_t n) {
+  if (option->bytes == sizeof(uint64_t))
+    *(uint64_t *)field = n;
+  else
+    *(unsigned *)field = n < UINT_MAX ? (unsigned)n : UINT_MAX;
+}
+
+static void set_color(cli *c, unsigned when) {
+  if (when != 0) c->color = when == 1;
+}
+
+static void take(cli *c, struct request *r, const cli_option *option) {
+  void *field = (char *)r + option->field;
+  switch (option->kind) {
+    case CLI_IS_FLAG: *(bool *)field = true; break;
+    case CLI_IS_TEXT: *(const char **)field = optarg; break;
+    case CLI_IS_FILE: *(const char **)field = file_in(c, option); break;
+    case CLI_IS_NUMBER: store(option, field, number_in(c, option)); break;
+    case CLI_IS_SIZE: store(option, field, cli_size_argument(c, option)); break;
+    case CLI_IS_WORD: *(unsigned *)field = cli_word_argument(c, option); break;
+    case CLI_IS_TOP:
+      ((lh_request *)field)->limit = number_in(c, option);
+      ((lh_request *)field)->has_limit = true;
+      break;
+    case CLI_IS_TAKEN: option->take(c, r, option); break;
+    case CLI_IS_JSON: c->json = true; break;
+    case CLI_IS_BYTES: c->exact_bytes = true; break;
+    case CLI_IS_COLOR: set_color(c, cli_word_argument(c, option)); break;
+    case CLI_IS_HELP: print_help(c);
+    case CLI_IS_VERSION:
+      printf("%s (luaheap) %s\n", c->tool->name, LH_VERSION);
+      exit(cli_finish(c, CLI_DONE));
+  }
+}
+
+/* }=================================================================================== */
+
+static void refuse_removed(const cli *c, const char *word) {
+  for (const char *const *option = c->removed; option != NULL && *option != NULL; option += 2) {
+    size_t n = strlen(*option);
+    if (strncmp(word, *option, n) == 0 && (word[n] == '\0' || word[n] == '='))
+      cli_usage_error(c, "%s was removed: %s", *option, option[1]);
+  }
+}
+
+/* Behind the letters. */
+enum { FIRST_KEY = 256 };
+
+static _Noreturn void refuse(const cli *c, int key, char **argv) {
+  const char *word = argv[optind - 1];
+  refuse_removed(c, word);
+  if (key == ':') cli_usage_error(c, "option '%s' needs an argument", word);
+  if (strncmp(word, "--", 2) == 0 && optopt >= FIRST_KEY)
+    cli_usage_error(c, "option '%s' takes no argument", word);
+  if (strncmp(word, "--", 2) == 0) cli_usage_error(c, "unknown option '%s'", word);
+  cli_usage_error(c, "unknown option '-%c'", optopt);
+}
+
+/* getopt_long's key is the letter of an option, or FIRST_KEY and its number. */
+void cli_parse(cli *c, struct request *r, int argc, char **argv) {
+  struct option longs[CLI_MAX_OPTIONS + 1] = {{0}};
+  char shorts[2 * CLI_MAX_OPTIONS + 2] = ":", *end = shorts + 1; /* : tells a missing argument */
+  for (size_t i = 0; i < c->n_options; i++) {
+    const cli_option *option = &c->options[i];
+    bool has_argument = option->argument != NULL;
+    longs[i] = (struct option){option->name, has_argument ? required_argument : no_argument, NULL,
+                               option->letter != '\0' ? option->letter : FIRST_KEY + (int)i};
+    if (option->letter != '\0')
+      end += sprintf(end, "%c%s", option->letter, has_argument ? ":" : "");
+  }
+  opterr = 0;
+  c->arguments = argv;
+  c->n_arguments = argc;
+  for (int key; (key = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+    if (key == ':' || key == '?') refuse(c, key, argv);
+    size_t i = 0;
+    while (longs[i].val != key) i++;
+    c->given[i] = true;
+    take(c, r, &c->options[i]);
+  }
+}
+
+const char *cli_next_operand(const cli *c) {
+  bool is_one = optind < c->n_arguments && c->arguments[optind][0] != '-';
+  return is_one ? c->arguments[optind++] : NULL;
+}
+
+bool cli_is_given(const cli *c, const char *name) {
+  size_t i = 0;
+  while (strcmp(c->options[i].name, name) != 0) i++;
+  return c->given[i];
 }

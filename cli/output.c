@@ -116,7 +116,7 @@ void cli_check(cli *c, int code, const char *file, const lh_error *error) {
   exit(CLI_FAILURE);
 }
 
-const char *cli_style_on(const cli *c, cli_style style) {
+const char *cli_style_on(const cli *c, lh_style style) {
   static const char *const sequences[] = {"", "\033[1m", "\033[2m", "\033[1;31m"};
   return c->color ? sequences[style] : "";
 }
@@ -213,3 +213,44 @@ int cli_finish(cli *c, int status) {
   tell_left_out(c);
   return status;
 }
+
+/* {=== Names, as a terminal and a shell take them ====================================== */
+
+char *cli_escape(const char *text) {
+  return cli_must(lh_escaped(text, strlen(text)));
+}
+
+/* What the terminal must not see stands in $'...', which all shells but the plainest read. */
+static char *dollar_quoted(const char *text) {
+  char *word = cli_must(malloc(4 * strlen(text) + 4)), *q = word + sprintf(word, "$'");
+  for (; *text != '\0'; text++)
+    q += sprintf(q,
+                 *text < ' ' || *text > '~'     ? "\\%03o"
+                 : strchr("'\\", *text) != NULL ? "\\%c"
+                                                : "%c",
+                 (unsigned char)*text);
+  memcpy(q, "'", 2);
+  return word;
+}
+
+static char *single_quoted(const char *text) {
+  char *word = cli_must(malloc(4 * strlen(text) + 3)), *q = word;
+  *q++ = '\'';
+  for (; *text != '\0'; text++) q += sprintf(q, *text == '\'' ? "'\\''" : "%c", *text);
+  memcpy(q, "'", 2);
+  return word;
+}
+
+char *cli_shell_word(const char *text) {
+  char *escaped = cli_escape(text);
+  bool hidden = strcmp(escaped, text) != 0;
+  lh_free(escaped);
+  if (hidden) return dollar_quoted(text);
+  if (*text != '\0' && text[strspn(text,
+                                   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "0123456789_-./,:@%+")] == '\0')
+    return cli_must(strdup(text));
+  return single_quoted(text);
+}
+
+/* }=================================================================================== */

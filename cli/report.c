@@ -42,6 +42,60 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
 
 /* }=================================================================================== */
 
+/* {=== Trees ========================================================================== */
+
+/* Rows come in preorder. A row is the last of its level if none of that depth follows before a row
+** that is less deep; where it is not, the line of that depth goes on beside all rows below it.
+** Lines are drawn for the upper levels only, as many as LH_MOST_INDENTED: a row that is deeper says
+** by how much, so a tree takes no more than its rows. */
+typedef struct tree_lines {
+  uint32_t *depths; /* of each row */
+  bool *follows;    /* of each row: does another row of that depth follow under the same row? */
+  bool *more;       /* the same of the last row of each depth */
+} tree_lines;
+
+/* From the last row to the first; a row ends what is deeper. */
+static void begin_tree(tree_lines *tree, const lh_table *table, const char *rows, size_t n) {
+  uint32_t deepest = 0, open = 0; /* more[] is false beyond `open` */
+  tree->depths = cli_must(calloc(n + 1, sizeof *tree->depths));
+  tree->follows = cli_must(calloc(n + 1, sizeof *tree->follows));
+  for (size_t i = 0; i < n; i++) {
+    tree->depths[i] = table->depth(rows + i * table->row_bytes);
+    if (tree->depths[i] > deepest) deepest = tree->depths[i];
+  }
+  tree->more = cli_must(calloc((size_t)deepest + 1, sizeof *tree->more));
+  for (size_t i = n; i-- > 0;) {
+    uint32_t depth = tree->depths[i];
+    for (; open > depth; open--) tree->more[open] = false;
+    tree->follows[i] = tree->more[depth];
+    tree->more[depth] = true;
+    open = depth;
+  }
+}
+
+/* The text, which is freed, with its lines in front; for one row after the other. */
+static char *tree_line(const cli *c, tree_lines *tree, size_t at, char *text) {
+  static const char *const styles[2][4] = {{"|  ", "   ", "|- ", "`- "},
+                                           {"\u2502  ", "   ", "\u251C\u2500 ", "\u2514\u2500 "}};
+  const char *const *lines = styles[c->unicode];
+  uint32_t depth = tree->depths[at], drawn = depth < LH_MOST_INDENTED ? depth : LH_MOST_INDENTED;
+  char *line = cli_must(malloc(strlen(text) + 9 * (size_t)drawn + 64)), *end = line;
+  tree->more[depth] = tree->follows[at];
+  for (uint32_t d = 1; d <= drawn; d++) end = stpcpy(end, lines[(d == drawn) * 2 + !tree->more[d]]);
+  if (depth > drawn) end += sprintf(end, "(%s deeper) ", lh_count_text(depth - drawn).text);
+  strcpy(end, text);
+  free(text);
+  return line;
+}
+
+static void end_tree(tree_lines *tree) {
+  free(tree->depths);
+  free(tree->more);
+  free(tree->follows);
+}
+
+/* }=================================================================================== */
+
 /* {=== Text =========================================================================== */
 
 typedef struct terminal {
@@ -50,9 +104,6 @@ typedef struct terminal {
   const char *file;
 } terminal;
 
-static const cli_style styles[] = {
-    [LH_PLAIN] = CLI_PLAIN, [LH_BOLD] = CLI_BOLD, [LH_FAINT] = CLI_FAINT, [LH_ALARM] = CLI_ALARM};
-
 static void print_line(lh_teller *teller, lh_style style, const char *line) {
   const cli *c = ((terminal *)teller)->c;
   if (!cli_has_room()) return;
@@ -60,7 +111,7 @@ static void print_line(lh_teller *teller, lh_style style, const char *line) {
   if (style == LH_PLAIN)
     puts(line);
   else
-    printf("%s%s%s\n", cli_style_on(c, styles[style]), line, cli_style_off(c));
+    printf("%s%s%s\n", cli_style_on(c, style), line, cli_style_off(c));
 }
 
 static char *command_of(lh_teller *teller, const char *why, lh_next next, const char *subject,
@@ -69,7 +120,6 @@ static char *command_of(lh_teller *teller, const char *why, lh_next next, const 
   return cli_next_command(next, ((const terminal *)teller)->file, subject, other);
 }
 
-/* Those that there is room for. */
 static size_t choose_columns(const cli *c, const lh_report *report, const lh_table *table,
                              const lh_column *shown[LH_MOST_HEADINGS],
                              cli_column columns[LH_MOST_HEADINGS]) {
@@ -98,16 +148,10 @@ static void print_left_out(const cli *c, const lh_report *report, const lh_table
     for (size_t i = 0; heading != NULL && i < n_columns; i++)
       if (strcmp(columns[i].heading, heading) == 0) heading = NULL;
     if (heading == NULL) continue;
-    printf("%s%s%s", any ? "" : cli_style_on(c, CLI_FAINT), any ? ", " : before, heading);
+    printf("%s%s%s", any ? "" : cli_style_on(c, LH_FAINT), any ? ", " : before, heading);
     any = true;
   }
   if (any) printf("%s\n", cli_style_off(c));
-}
-
-static void begin_tree(cli_tree *tree, const lh_table *table, const char *row, size_t n) {
-  cli_tree_begin(tree, n);
-  for (size_t i = 0; table->depth && i < n; i++, row += table->row_bytes)
-    tree->depths[i] = table->depth(row);
 }
 
 static void print_table(lh_teller *teller, lh_report *report, const lh_table *table,
@@ -118,8 +162,8 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
   char *cells[LH_MOST_HEADINGS];
   size_t n_shown = choose_columns(c, report, table, shown, columns);
   cli_table *printed = cli_table_new(c, columns, n_shown);
-  cli_tree tree;
-  begin_tree(&tree, table, rows, n);
+  tree_lines tree = {0};
+  if (table->depth) begin_tree(&tree, table, rows, n);
   for (size_t i = 0; i < n; i++) {
     const char *row = (const char *)rows + i * table->row_bytes;
     if (!cli_has_room()) continue;
@@ -128,16 +172,15 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
       lh_cell_of(report, shown[k], row, &cell);
       cells[k] = cli_must(lh_cell_text(teller, report, &cell));
     }
-    char *last = cells[n_shown - 1];
-    if (table->depth) cells[n_shown - 1] = cli_tree_line(c, &tree, i, last);
+    char **last = &cells[n_shown - 1];
+    if (table->depth) *last = tree_line(c, &tree, i, *last);
     cli_table_row(printed, (const char *const *)cells,
-                  styles[table->style ? table->style(report, row) : LH_PLAIN]);
+                  table->style ? table->style(report, row) : LH_PLAIN);
     const char *below = table->below != NULL ? table->below(report, row) : NULL;
     if (below != NULL) cli_table_below(printed, below);
-    if (table->depth) free(last);
     for (size_t k = 0; k < n_shown; k++) free(cells[k]);
   }
-  cli_tree_end(&tree);
+  end_tree(&tree);
   cli_table_print(printed);
   if (cli_is_narrow(c)) print_left_out(c, report, table, columns, n_shown);
 }
@@ -260,27 +303,18 @@ static json_t *row_json(lh_report *report, const lh_table *table, const void *ro
 }
 
 /* Rows of the answer itself are written one after another: a million need no memory. */
-static void print_rows(cli_json *w, lh_report *report, const lh_cell *cell) {
-  const lh_table *table = cell->as.rows.table;
-  const char *row = cell->as.rows.list;
-  for (size_t i = 0; i < cell->as.rows.n && !w->is_full; i++, row += table->row_bytes)
-    if (w->out != NULL || cli_has_room()) cli_json_value(w, NULL, row_json(report, table, row));
-}
-
-static void print_names(cli_json *w, const lh_cell *cell) {
-  for (size_t i = 0; i < cell->as.texts.n && !w->is_full; i++)
-    if (w->out != NULL || cli_has_room())
-      cli_json_value(w, NULL, cli_json_text(cell->as.texts.list[i]));
-}
-
 static void print_list(cli_json *w, lh_report *report, const lh_column *column) {
   lh_cell cell;
   lh_cell_of(report, column, report->answer, &cell);
+  const lh_table *table = column->kind == LH_COLUMN_ROWS ? cell.as.rows.table : NULL;
+  const char *rows = table != NULL ? cell.as.rows.list : NULL;
+  size_t n = table != NULL ? cell.as.rows.n : cell.as.texts.n;
   cli_json_open(w, lh_json_key(column), '[');
-  if (column->kind == LH_COLUMN_ROWS)
-    print_rows(w, report, &cell);
-  else
-    print_names(w, &cell);
+  for (size_t i = 0; i < n && !w->is_full; i++)
+    if (w->out != NULL || cli_has_room())
+      cli_json_value(w, NULL,
+                     table != NULL ? row_json(report, table, rows + i * table->row_bytes)
+                                   : cli_json_text(cell.as.texts.list[i]));
   cli_json_close(w, ']');
 }
 

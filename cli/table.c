@@ -25,7 +25,7 @@ struct cli_table {
   const cli_column *columns;
   size_t n_columns;
   char **cells; /* of the rows that are kept: n_rows * n_columns */
-  cli_style *styles;
+  lh_style *styles;
   char **below; /* of each row the line under it; NULL: none */
   size_t n_rows, capacity, kept_bytes;
   bool begun;     /* the widths are settled, and the heading is printed */
@@ -125,7 +125,6 @@ bool cli_is_narrow(const cli *c) {
   return c->stdout_terminal && terminal_width() < WIDE;
 }
 
-/* That the heading and the lines of the rows kept need. */
 static size_t column_width(const cli_table *table, size_t column) {
   const char *heading = table->columns[column].heading;
   size_t width = text_width(heading, strlen(heading));
@@ -267,7 +266,7 @@ static void print_part(const cli_table *table, size_t column, const char *text, 
 }
 
 static void print_heading(const cli_table *table) {
-  const char *on = cli_style_on(table->c, CLI_BOLD), *off = cli_style_off(table->c);
+  const char *on = cli_style_on(table->c, LH_BOLD), *off = cli_style_off(table->c);
   for (size_t i = 0; i < table->n_columns; i++) {
     const char *heading = table->columns[i].heading;
     printf("%*s%s", i > 0 ? GAP : 0, "", on);
@@ -278,7 +277,7 @@ static void print_heading(const cli_table *table) {
 }
 
 /* The next line of each cell, of which rest[] is what is not printed yet. Is there another? */
-static bool print_line(const cli_table *table, const char **rest, cli_style style) {
+static bool print_line(const cli_table *table, const char **rest, lh_style style) {
   bool more = false;
   printf("%s", cli_style_on(table->c, style));
   for (size_t i = 0; i < table->n_columns; i++) {
@@ -288,7 +287,7 @@ static bool print_line(const cli_table *table, const char **rest, cli_style styl
     rest[i] += n + (rest[i][n] == '\n');
     more = more || *rest[i] != '\0';
   }
-  printf("%s\n", style != CLI_PLAIN ? cli_style_off(table->c) : "");
+  printf("%s\n", style != LH_PLAIN ? cli_style_off(table->c) : "");
   return more;
 }
 
@@ -306,7 +305,7 @@ static void print_below(const cli_table *table, char *line) {
 }
 
 /* Takes the cells over. */
-static void print_row(const cli_table *table, char **cells, cli_style style) {
+static void print_row(const cli_table *table, char **cells, lh_style style) {
   const char **rest = cli_must(calloc(table->n_columns, sizeof *rest));
   for (size_t i = 0; i < table->n_columns; i++) rest[i] = cells[i];
   while (cli_has_room() && print_line(table, rest, style)) continue;
@@ -348,11 +347,11 @@ static void make_room(cli_table *table) {
   table->capacity = 2 * table->capacity + 32;
   table->cells =
       cli_must(realloc(table->cells, table->capacity * table->n_columns * sizeof(char *)));
-  table->styles = cli_must(realloc(table->styles, table->capacity * sizeof(cli_style)));
+  table->styles = cli_must(realloc(table->styles, table->capacity * sizeof(lh_style)));
   table->below = cli_must(realloc(table->below, table->capacity * sizeof(char *)));
 }
 
-void cli_table_row(cli_table *table, const char *const *cells, cli_style style) {
+void cli_table_row(cli_table *table, const char *const *cells, lh_style style) {
   enum { BLOCK_BYTES = 40 }; /* of a cell, besides its text */
   make_room(table);
   char **row = table->cells + table->n_rows * table->n_columns;

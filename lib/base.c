@@ -35,14 +35,15 @@ static const char *describe(int os_errno) {
   return strerror(os_errno);
 }
 
-static void set_message(lh_error *error, int code, int os_errno, const char *format, va_list args) {
+int lh_fail_with(lh_error *error, int code, int os_errno, uint64_t offset, const char *format,
+                 ...) {
+  if (!error) return code;
   const char *colon = os_errno ? ": " : "", *why = os_errno ? describe(os_errno) : "";
   size_t size = sizeof error->message, needed;
-  va_list again;
+  va_list args, again;
+  va_start(args, format);
   va_copy(again, args);
-  memset(error, 0, sizeof *error);
-  error->code = code;
-  error->os_errno = os_errno;
+  *error = (lh_error){.code = code, .os_errno = os_errno, .offset = offset};
   int n = vsnprintf(error->message, size, format, args);
   needed = (n < 0 ? 0 : (size_t)n) + strlen(colon) + strlen(why) + 1;
   char *whole = needed > size ? lh_alloc(needed, 1) : NULL; /* NULL: the beginning must do */
@@ -55,37 +56,8 @@ static void set_message(lh_error *error, int code, int os_errno, const char *for
     strcat(strcat(error->message, colon), why);
   }
   va_end(again);
-}
-
-int lh_fail(lh_error *error, int code, const char *format, ...) {
-  if (error) {
-    va_list args;
-    va_start(args, format);
-    set_message(error, code, 0, format, args);
-    va_end(args);
-  }
+  va_end(args);
   return code;
-}
-
-int lh_fail_errno(lh_error *error, int os_errno, const char *format, ...) {
-  if (error) {
-    va_list args;
-    va_start(args, format);
-    set_message(error, LH_EIO, os_errno, format, args);
-    va_end(args);
-  }
-  return LH_EIO;
-}
-
-int lh_fail_at(lh_error *error, uint64_t offset, const char *format, ...) {
-  if (error) {
-    va_list args;
-    va_start(args, format);
-    set_message(error, LH_EDAMAGED, 0, format, args);
-    va_end(args);
-    error->offset = offset;
-  }
-  return LH_EDAMAGED;
 }
 
 int lh_fail_memory(lh_error *error, const char *doing) {

@@ -12,15 +12,15 @@
 
 #include "luaheap_read.h"
 
-/* Fills *error (if not NULL) and returns `code`. The message follows printf. */
-int lh_fail(lh_error *error, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Fills *error (if not NULL) and returns `code`. The message follows printf; behind it stands the
+** text of os_errno, if that is not 0. */
+int lh_fail_with(lh_error *error, int code, int os_errno, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
-/* LH_EIO with errno's text behind the message, and LH_EDAMAGED at a byte offset of the file. */
-int lh_fail_errno(lh_error *error, int os_errno, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-int lh_fail_at(lh_error *error, uint64_t offset, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Without more, LH_EIO with an errno, and LH_EDAMAGED at a byte offset of the file. */
+#define lh_fail(error, code, ...) lh_fail_with(error, code, 0, 0, __VA_ARGS__)
+#define lh_fail_errno(error, os_errno, ...) lh_fail_with(error, LH_EIO, os_errno, 0, __VA_ARGS__)
+#define lh_fail_at(error, offset, ...) lh_fail_with(error, LH_EDAMAGED, 0, offset, __VA_ARGS__)
 int lh_fail_memory(lh_error *error, const char *doing);
 
 /* n elements of `size` bytes, not cleared and cleared; NULL when out of memory or too big. */
@@ -53,6 +53,10 @@ bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size);
 
 /* Gives back what the array has room for and does not use. On failure, a false, nothing changes. */
 bool lh_fit(void *array_pointer, size_t used, size_t *capacity, size_t size);
+
+/* For what compares two rows, a ?: between its reasons: the smaller comes first, or the greater. */
+#define LH_LESS(a, b) (((a) > (b)) - ((a) < (b)))
+#define LH_MORE(a, b) LH_LESS(b, a)
 
 /* Binary search among n things in order: `at`, a variable, becomes the number of the first of which
 ** `is_before`, said of `at`, is false; n where it is true of all. */

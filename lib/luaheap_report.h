@@ -29,7 +29,8 @@ extern "C" {
 
 /* ==== 1. Objects as people call them ================================================ */
 
-/* Its address as Lua prints it: 0x55d0c0a3f2e0. */
+/* An address as Lua prints it, 0x55d0c0a3f2e0; and that of an object. */
+lh_number lh_hex_text(uint64_t n);
 lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);
 
 /* From this many steps on a path is folded: what varies in it is written as `*`. */
@@ -75,6 +76,7 @@ typedef enum lh_column_kind {
   LH_COLUMN_END,
   LH_COLUMN_BYTES, /* uint64_t */
   LH_COLUMN_COUNT, /* uint64_t or uint32_t */
+  LH_COLUMN_LINE,  /* uint32_t; 0: none */
   LH_COLUMN_SHARE, /* uint64_t, shown as its share of a whole: all reachable bytes; only in text */
   LH_COLUMN_BYTES_SERIES, /* uint64_t at several times: 312 B -> 1.2 KB */
   LH_COLUMN_COUNT_SERIES,
@@ -88,6 +90,11 @@ typedef enum lh_column_kind {
   LH_COLUMN_NAME,   /* as a program gave it, any bytes: escaped wherever it is shown */
   LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT, LH_ROOT: none */
   LH_COLUMN_EXAMPLE, /* lh_id alone; LH_NO_OBJECT: none */
+  LH_COLUMN_ID,      /* uint32_t: the number of an object, a site or a stack; in SQL it is unique
+                        among all open snapshots */
+  LH_COLUMN_HEX,     /* uint64_t, shown as an address: 0x55d0c0a3f2e0 */
+  LH_COLUMN_TIME,    /* uint64_t: nanoseconds since 1970 */
+  LH_COLUMN_VALUE,   /* lh_value, as Lua has it; LH_VALUE_NIL: none */
   LH_COLUMN_CLASS,   /* uint32_t: class and type under these keys, in JSON the class alone where it
                         has a json_key; UINT32_MAX: none */
   LH_COLUMN_STRING,  /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
@@ -101,6 +108,14 @@ typedef struct lh_report lh_report;
 typedef struct lh_teller lh_teller;
 typedef struct lh_table lh_table;
 typedef struct lh_cell lh_cell;
+
+/* What a snapshot must have gone through before a fact can be read. */
+typedef enum lh_needs {
+  LH_NEEDS_NOTHING,
+  LH_NEEDS_ANALYSIS,
+  LH_NEEDS_CLASSES,
+  LH_NEEDS_CLASS_SIZES /* what each class retains: lh_top_classes */
+} lh_needs;
 
 typedef struct lh_column {
   const char *key;      /* in JSON and in Lua; NULL: there it is not */
@@ -125,8 +140,13 @@ typedef struct lh_column {
                                                                          the field, or none */
   bool (*has)(const void *row); /* has the row this? Others have null. NULL: each has it */
   bool is_only_there;           /* rows without it have no such key, rather than null */
+  bool is_of_site;              /* `of` is given the id of a site or stack, and not of an object */
   void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* what is told of the object that stands
                                                              in the field, an lh_id */
+  /* Of facts (part 5): */
+  lh_needs needs;
+  unsigned of_types; /* only objects of these types have it, a bit each; 0: all have it */
+  bool is_of_code;   /* of a function in Lua its prototype has it */
 } lh_column;
 
 /* So many columns of a table have a heading at most. */
@@ -161,6 +181,7 @@ struct lh_cell {
       size_t n;
     } name;
     lh_id object;
+    lh_value value;
     uint32_t class_index;
     const lh_edge *edge;
     struct {
@@ -181,7 +202,8 @@ struct lh_cell {
 
 /* What stands under a column in a struct: of the answer, or of one of its rows. Texts that are made
 ** for it live until the next call, all else as long as the report. Where memory runs out the cell
-** is null, and the report has failed. */
+** is null, and the report has failed. Of a fact the report is one that has a snapshot alone, and is
+** freed like others. */
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell);
 
 uint64_t lh_series_at(const lh_cell *cell, size_t i);
@@ -380,6 +402,63 @@ char *lh_report_text(lh_report *report, const char *subject);
 
 /* The same of rows alone. */
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n);
+
+/* ==== 5. Facts ======================================================================
+**
+** What is known of each kind of thing in a snapshot: a table of columns, whose rows the caller
+** fills. heapsql's tables, the fields of heap.reader's objects and edges, annotations and the manual
+** page of heapsql are views of them. A column's `key` is its name in Lua, its lh_json_key that in
+** SQL, where columns that are `is_wide` are hidden; what only Lua has comes last. The `name` of a
+** table is its class in annotations, and `many` its name in SQL. */
+
+/* An object, a reference, an entry, a call, a site or a stack. */
+typedef struct lh_thing {
+  lh_id id;
+  lh_object object; /* decoded, if its id is `id` */
+  lh_object code;   /* of a function in Lua, and of a prototype */
+  lh_edge edge;
+  lh_value key, value; /* of an entry */
+  uint32_t position; /* of a reference or an entry in its object, of a call in its thread: from 1 */
+  lh_frame frame;    /* a call; of a thread the one where it stands */
+  lh_site site;
+  lh_stack stack;
+  lh_stack_counts counts;
+} lh_thing;
+
+extern const lh_table lh_object_facts, lh_string_facts, lh_edge_facts, lh_entry_facts,
+    lh_thread_facts, lh_frame_facts, lh_site_facts, lh_stack_facts;
+extern const lh_table lh_row_facts; /* of an object, in the rows of the live calls in Lua */
+
+/* A class, with what all of its instances retain together; a module or global variable; a mark. */
+typedef struct lh_class_fact {
+  lh_class of_class;
+  uint64_t retained_bytes;
+} lh_class_fact;
+
+typedef struct lh_mark_fact {
+  lh_mark_info mark;
+  uint32_t epoch;
+} lh_mark_fact;
+
+extern const lh_table lh_class_facts, lh_mark_facts;
+extern const lh_table lh_module_facts;   /* of lh_module */
+extern const lh_table lh_tracking_facts; /* of lh_tracking: in Lua alone */
+
+/* The snapshot itself. */
+typedef struct lh_snapshot_fact {
+  lh_info info;
+  lh_reach reach;
+  lh_count own; /* luaheap's objects */
+  lh_tracking tracking;
+  bool is_tracked;
+} lh_snapshot_fact;
+
+extern const lh_table lh_snapshot_facts;
+
+extern const lh_table *const lh_facts[]; /* all of these, in the order of the manual page; NULL */
+
+/* Decodes what a column with `of_types` needs of the object thing->id. False: it has no such fact. */
+bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thing *thing);
 
 #pragma GCC visibility pop
 

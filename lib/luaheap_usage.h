@@ -48,39 +48,30 @@ typedef struct lh_usage_query {
   bool peak;       /* what of them lived when the heap was biggest; a second replay of the events */
 } lh_usage_query;
 
-/* Of a stack and type, or of several. Sampled: estimates, hence no integers. A block that is
-** resized is made anew: it is `replaced` at the stack where it was, and `resized` at the one that
-** did it. */
-typedef struct lh_amounts {
-  double objects;          /* new ones */
-  double made, made_bytes; /* new blocks: objects, and the parts that they own */
-  double resized, resized_bytes;
-  double replaced, replaced_bytes;
-  double freed, freed_bytes;
-  double ages_bytes;    /* of all that were freed, added up */
-  double peak_bytes;    /* alive when the heap was biggest */
-  double samples;       /* so many events stand behind what was made and resized */
-  double variance;      /* of allocated bytes */
-  const double *deaths; /* LH_PROFILE_AGES: bytes that were freed at an age of 4 KB << i
-                                     at most; the last: of any other. NULL: none. They live as
-                                     long as what they were read from */
-} lh_amounts;
-
-double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
-double lh_live_bytes(const lh_amounts *amounts);      /* and neither replaced nor freed */
-double lh_live_blocks(const lh_amounts *amounts);
-
-/* So far from it, up or down, is the truth in 19 of 20 cases; 0 where every event is known. */
-double lh_error_bytes(const lh_amounts *amounts);
-
-/* Of the bytes that were freed, those that had at most this age, to the next power of 2; and the
-** age that this part (0.9) of them had at most: UINT64_MAX for more than is told apart, 0 where
-** nothing was freed. */
-double lh_freed_by_age(const lh_amounts *amounts, uint64_t age_bytes);
-uint64_t lh_age_of_part(const lh_amounts *amounts, double part);
+/* What a stack allocated, or several, and what became of it. Sampled: estimates. A block that is
+** resized is made anew: it is no longer where it was, and allocated where it is resized. */
+typedef struct lh_usage_group {
+  lh_stack_id stack;      /* that with most of what they are in order by; 0: unattributed */
+  uint8_t type;           /* the same of types; as in lh_event */
+  const lh_site *site;    /* of the stack */
+  uint64_t ordered_bytes; /* by which they are in order */
+  uint64_t allocated_bytes;
+  uint64_t error_bytes; /* so far from that, up or down, is the truth in 19 of 20 cases; 0 where
+                           every event is known */
+  uint64_t allocations, objects; /* new blocks: objects, and the parts that they own */
+  uint64_t resizes;
+  uint64_t freed_bytes, freed;
+  uint64_t live_bytes, live;
+  uint64_t mean_age_bytes; /* at death */
+  uint64_t most_age_bytes; /* that 0.9 of the freed bytes had at most; UINT64_MAX: more than is told
+                              apart, 0: nothing was freed */
+  uint64_t soon_bytes;     /* that were dead at the first collection */
+  uint64_t peak_bytes;     /* alive when the heap was biggest */
+  uint64_t samples;        /* so many events stand behind what was allocated */
+} lh_usage_group;
 
 typedef struct lh_usage_totals {
-  lh_amounts amounts;
+  lh_usage_group all;
   uint64_t since_ns, until_ns;
   uint64_t heap_bytes;      /* at the end */
   uint64_t mean_heap_bytes; /* over all that was allocated */
@@ -122,6 +113,8 @@ typedef enum lh_usage_by {
   LH_BY_STACK
 } lh_usage_by;
 
+const char *lh_usage_by_name(lh_usage_by by); /* "site" */
+
 /* What comes first. */
 typedef enum lh_usage_order {
   LH_MOST_ALLOCATED,
@@ -130,28 +123,17 @@ typedef enum lh_usage_order {
   LH_MOST_SOON_DEAD /* bytes that were dead at the first collection */
 } lh_usage_order;
 
-typedef struct lh_usage_group {
-  lh_amounts amounts;
-  double ordered;    /* that by which they are in order */
-  lh_stack_id stack; /* that with most of that; 0: unattributed */
-  uint8_t type;      /* the same of types; as in lh_event */
-} lh_usage_group;
-
-double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
-
 /* Those that have anything of the order, most of it first. Sites with equal contents are one.
-** Freed by lh_free; NULL where there is none. Their amounts live as long as this list and the
-** usage. LH_EMEMORY. O(sites log sites + rows log rows). */
+** Freed by lh_free. LH_EMEMORY. O(sites log sites + rows log rows). */
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error);
 
 /* ==== 3. Calls ====================================================================== */
 
 typedef struct lh_calls_query {
-  uint32_t least_part; /* branches: with at least 1 / least_part of all bytes; 0: none */
-  bool c_functions;    /* are functions of their own, which the Lua functions of their sites called;
+  bool c_functions; /* are functions of their own, which the Lua functions of their sites called;
                           else what they allocate is of these */
-  bool growth;         /* of a block that is resized counts by how much it grew; else all of it */
+  bool growth;      /* of a block that is resized counts by how much it grew; else all of it */
 } lh_calls_query;
 
 /* From one function to another; each is told by a stack whose site is in it. */
@@ -177,19 +159,10 @@ typedef struct lh_function_usage {
   size_t n_callers, n_called;
 } lh_function_usage;
 
-/* A stack, as a branch of the tree of all. */
-typedef struct lh_stack_branch {
-  lh_stack_id stack;
-  uint32_t depth;
-  uint64_t self_bytes, total_bytes;
-} lh_stack_branch;
-
 typedef struct lh_usage_calls {
   uint64_t bytes;
   lh_function_usage *functions; /* with most bytes in total first */
   size_t n_functions;
-  lh_stack_branch *branches; /* in preorder, most bytes first; those with at least a part of all */
-  size_t n_branches;
   lh_call_usage *calls[2]; /* private */
 } lh_usage_calls;
 
@@ -244,7 +217,7 @@ int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *
 
 typedef struct lh_usage_change {
   lh_stack_id stacks[2]; /* in each; 0: there it is not */
-  double allocated_bytes[2], allocations[2], live_bytes[2];
+  uint64_t allocated_bytes[2], allocations[2], live_bytes[2];
 } lh_usage_change;
 
 /* The sites of both, those first that allocate more than before. A site is the same where source,

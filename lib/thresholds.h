@@ -10,7 +10,6 @@
 enum {
   LH_LEAST_ELEMENTS = 16, /* of a table, or of linked objects, that are told as a collection */
   LH_LEAST_CLUSTER = 8,   /* objects of one class that are told as a list or a tree */
-  LH_LEAST_SPREAD = 8,    /* objects of a class that is told as spread over many holders */
   LH_MOST_LEAKS = 5,      /* leaks that are told before classes and objects */
 };
 

@@ -26,6 +26,13 @@ static inline uint8_t *lh_put_uvarint(uint8_t *p, uint64_t n) {
   return p;
 }
 
+/* A text without a NUL, its length in front; see lh_read_text. */
+static inline uint8_t *lh_put_text(uint8_t *p, const char *text, size_t n) {
+  p = lh_put_uvarint(p, n);
+  memcpy(p, text, n);
+  return p + n;
+}
+
 static inline uint64_t lh_zigzag(int64_t n) {
   return ((uint64_t)n << 1) ^ (n < 0 ? UINT64_MAX : 0);
 }

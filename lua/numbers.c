@@ -5,9 +5,6 @@
 #include "host.h"
 #include "luaheap_read.h"
 
-/* Not in older releases, which lh_attach refuses before this is called. */
-#pragma weak luaL_setfuncs
-
 static uint64_t check_number(lua_State *L, int index) {
   lua_Integer n = luaL_checkinteger(L, index);
   luaL_argcheck(L, n >= 0, index, "a number, 0 or more");

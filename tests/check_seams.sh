@@ -126,7 +126,7 @@ check_sources() {
   deciding="lib/($deciding|(compare|analyses|usage|view|report)/[a-z_]+)\.[ch]"
   requests='compare/diff|analyses/describe|view/(fields|tree)'
   requests="$requests|report/(epochs|fields|report|site_objects|tell)"
-  words='compare/known_classes|usage/(advice|keys)|report/(growing|things)'
+  words='compare/known_classes|usage/(advice|tally)|report/(growing|things)'
   rule "places decide what belongs together" \
     "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "$deciding" \
     "lib/($requests|$words)\.c"
@@ -284,7 +284,7 @@ cli/heapview/carried.c|#include <zlib.h>|only pieces.c sees zlib
 lib/dot.c|#include <gvc.h>|only picture.c sees gvc
 cli/heapview/requests.c|#include "heapview.h"|what strangers send is read by what knows nothing else
 cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands
-lib/graph/paths.c|#include <graphviz/cgraph.h>|only what draws sees cgraph
+lib/graph/steps.c|#include <graphviz/cgraph.h>|only what draws sees cgraph
 cli/heaptop.c|#include "snapshot.h"|of the library cli sees only the public header
 lua/heap.c|#include "base.h"|of the library lua sees only the public header
 lib/compare/diff.c|void f(void) { printf("%d", 1); }|the library neither prints nor exits

@@ -4,7 +4,7 @@
 **     build/generate/heaptop heaptop.bash      on stdout; any other name: for zsh
 **
 ** It is linked to all that the command is made of, and is what the command calls in place of
-** cli_next_option: by then it has its table. The build runs it, nobody else does, so it is not
+** cli_parse: by then it has its table. The build runs it, nobody else does, so it is not
 ** installed.
 */
 #include <string.h>
@@ -13,10 +13,10 @@
 
 enum { WIDTH = 100 };
 
-int __wrap_cli_next_option(cli *c, int argc, char **argv);
+_Noreturn void __wrap_cli_parse(cli *c, struct request *r, int argc, char **argv);
 
 static bool has_letter(const cli_option *option) {
-  return option->key < CLI_JSON;
+  return option->letter != '\0';
 }
 
 static bool is_list(const cli_option *option) {
@@ -31,7 +31,6 @@ static bool is_directory(const cli_option *option) {
   return strcmp(option->argument, "DIR") == 0;
 }
 
-/* The words that the argument may be, with blanks between them. */
 static void put_words(const cli_option *option) {
   const char *words = strchr(option->argument, '=') + 1;
   for (; *words != '\0'; words++) putchar(*words == '|' ? ' ' : *words);
@@ -42,7 +41,7 @@ static void put_words(const cli_option *option) {
 static void put_bash_case(const cli_option *option) {
   if (option->argument == NULL || is_file(option)) return;
   printf("    ");
-  if (has_letter(option)) printf("-%c | ", option->key);
+  if (has_letter(option)) printf("-%c | ", option->letter);
   printf("--%s) ", option->name);
   if (is_directory(option)) {
     puts(
@@ -93,7 +92,7 @@ static void put_bash(const cli *c) {
       "      if [[ $current == -* ]]; then\n");
   for (size_t i = 0; i < c->n_options; i++) {
     const cli_option *option = &c->options[i];
-    char letter[2] = {(char)option->key, '\0'};
+    char letter[2] = {option->letter, '\0'};
     if (has_letter(option)) put_bash_name(&at, "-", letter);
     put_bash_name(&at, "--", option->name);
   }
@@ -115,7 +114,6 @@ static void put_bash(const cli *c) {
 
 /* {=== zsh ============================================================================ */
 
-/* A line of help inside of brackets and quotes. */
 static void put_zsh_help(const char *help) {
   putchar('[');
   for (; *help != '\0'; help++) {
@@ -127,16 +125,16 @@ static void put_zsh_help(const char *help) {
 }
 
 static void put_zsh_names(const cli_option *option) {
-  bool ends = option->key == 'h' || option->key == CLI_VERSION;
+  bool ends = option->kind == CLI_IS_HELP || option->kind == CLI_IS_VERSION;
   const char *takes = option->argument == NULL ? "" : "=", *more = *takes != '\0' ? "+" : "";
   bool repeats = is_list(option) || strstr(option->help, "repeatable") != NULL;
   const char *before = ends ? "(- *)" : repeats ? "*" : "";
   if (!has_letter(option))
     printf("  '%s--%s%s", before, option->name, takes);
   else if (ends)
-    printf("  '%s'{-%c,--%s}'", before, option->key, option->name);
+    printf("  '%s'{-%c,--%s}'", before, option->letter, option->name);
   else
-    printf("  '(-%c --%s)'{-%c%s,--%s%s}'", option->key, option->name, option->key, more,
+    printf("  '(-%c --%s)'{-%c%s,--%s%s}'", option->letter, option->name, option->letter, more,
            option->name, takes);
 }
 
@@ -171,7 +169,8 @@ static void put_zsh(const cli *c) {
 
 /* }=================================================================================== */
 
-int __wrap_cli_next_option(cli *c, int argc, char **argv) {
+_Noreturn void __wrap_cli_parse(cli *c, struct request *r, int argc, char **argv) {
+  (void)r;
   if (argc == 2 && strstr(argv[1], ".bash") != NULL)
     put_bash(c);
   else

@@ -7,6 +7,8 @@
 ** after five seconds, and one that is written after ten minutes, of which it tells before; a signal
 ** that ends this program ends it at once. What the child leaves behind then is taken away by its
 ** guard (lib/outside/guard.c). Else signals go to the child, and its end is this program's own.
+** Each process that a process has started is looked at in a child, too, which is left the same way:
+** the others are listed all the same.
 */
 #include <errno.h>
 #include <poll.h>
@@ -24,9 +26,20 @@
 
 static volatile sig_atomic_t child_id, told_to_end;
 
-/* What a terminal sends, the child gets too. */
+static _Noreturn void end_by(int number) {
+  sigset_t all;
+  (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the child's is enough */
+  (void)signal(number, SIG_DFL);
+  (void)sigemptyset(&all);
+  (void)sigprocmask(SIG_SETMASK, &all, NULL);
+  (void)raise(number);
+  _exit(128 + number);
+}
+
+/* What a terminal sends, the child gets too. Without a child the signal ends this program. */
 static void hand_on(int number, siginfo_t *info, void *context) {
   (void)context;
+  if (child_id == 0) end_by(number);
   told_to_end = number;
   if (info->si_code <= 0) (void)kill((pid_t)child_id, number);
 }
@@ -44,16 +57,6 @@ static void take_signals(void) {
   }
 }
 
-static _Noreturn void end_by(int number) {
-  sigset_t all;
-  (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the child's is enough */
-  (void)signal(number, SIG_DFL);
-  (void)sigemptyset(&all);
-  (void)sigprocmask(SIG_SETMASK, &all, NULL);
-  (void)raise(number);
-  _exit(128 + number);
-}
-
 /* }=================================================================================== */
 
 enum { LOOK_MS = 500, SECOND = 1000 / LOOK_MS };
@@ -69,37 +72,45 @@ static bool goes_on(cli *c, const lh_awaited *awaited, unsigned looks) {
   return looks < (awaited->is_output ? MOST_OF_OUTPUT : MOST);
 }
 
-/* Until it has ended (true), or is to be left. */
-static bool wait_for(cli *c, pid_t child, const lh_awaited *awaited) {
+bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited) {
   struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
   lh_await_watch watch = {0};
   while (end.fd >= 0 && poll(&end, 1, LOOK_MS) <= 0) {
-    if (!goes_on(c, awaited, lh_await_look(&watch, awaited))) return false;
+    if (goes_on(c, awaited, lh_await_look(&watch, awaited))) continue;
+    (void)kill(child, SIGKILL); /* with which its own children end */
+    (void)close(end.fd);
+    return false;
   }
   if (end.fd >= 0) (void)close(end.fd);
   return true;
 }
 
-static _Noreturn void leave(cli *c, pid_t child, const lh_awaited *awaited) {
-  (void)kill(child, SIGKILL); /* with which its own children end */
+/* What the process has started may be listed although it cannot be looked at itself. */
+static _Noreturn void leave(cli *c, const request *r, const lh_awaited *awaited) {
+  uint64_t process_id;
   if (told_to_end) end_by(told_to_end);
+  child_id = 0;
   c->progress_shown = c->progress_terminal;
-  cli_die(c, NULL, "the file system of '%s' does not answer", awaited->path);
+  cli_say(c, "the file system of '%s' does not answer", awaited->path);
+  if (r->mode == MODE_LIST && leaves_workers_out(r) && subject_is_process(r->target) &&
+      cli_read_number(r->target, &process_id))
+    tell_started(c, r, process_id);
+  exit(CLI_FAILURE);
 }
 
-static _Noreturn void see_through(cli *c, pid_t child, const lh_awaited *awaited,
+static _Noreturn void see_through(cli *c, const request *r, const lh_awaited *awaited,
                                   const sigset_t *before) {
   int status = 0;
-  child_id = child;
+  pid_t child = child_id;
   take_signals();
   (void)sigprocmask(SIG_SETMASK, before, NULL);
-  if (!wait_for(c, child, awaited)) leave(c, child, awaited);
+  if (!wait_for_child(c, child, awaited)) leave(c, r, awaited);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   if (WIFSIGNALED(status)) end_by(WTERMSIG(status));
   _exit(WEXITSTATUS(status));
 }
 
-lh_awaited *stand_apart(cli *c) {
+lh_awaited *stand_apart(cli *c, const request *r) {
   enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
   sigset_t before, held;
   pid_t parent = getpid();
@@ -110,7 +121,8 @@ lh_awaited *stand_apart(cli *c) {
   for (size_t i = 0; i < N_ENDINGS; i++) (void)sigaddset(&held, endings[i]);
   (void)sigprocmask(SIG_BLOCK, &held, &before);
   pid_t child = fork();
-  if (child > 0) see_through(c, child, awaited, &before);
+  child_id = child > 0 ? child : 0;
+  if (child > 0) see_through(c, r, awaited, &before);
   (void)sigprocmask(SIG_SETMASK, &before, NULL);
   if (child < 0) {
     (void)munmap(awaited, sizeof *awaited);

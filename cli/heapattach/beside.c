@@ -44,7 +44,7 @@ static void look_at(search *s, char *path) {
   s->found = path;
 }
 
-char *older_beside(const char *path, uint64_t state_id, uint64_t before_ns) {
+char *older_beside(lh_awaited *awaited, const char *path, uint64_t state_id, uint64_t before_ns) {
   search s = {.new_path = path, .state_id = state_id, .before_ns = before_ns};
   const char *slash = strrchr(path, '/');
   size_t n = slash != NULL ? (size_t)(slash - path) + 1 : 0;
@@ -53,7 +53,9 @@ char *older_beside(const char *path, uint64_t state_id, uint64_t before_ns) {
   for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
     char *other;
     cli_must(asprintf(&other, "%.*s%s", (int)n, path, entry->d_name) >= 0 ? other : NULL);
+    lh_await(awaited, other);
     look_at(&s, other);
+    lh_await_end(awaited);
   }
   if (directory != NULL) closedir(directory);
   free(folder);

@@ -85,14 +85,15 @@ typedef struct worker {
 
 /* The processes that a process has started and that run Lua 5.4. */
 typedef struct workers {
-  lh_awaited *awaited; /* as of the request */
   worker *of;
   size_t n;
   size_t n_started; /* with those that run no Lua, or were not looked at */
+  size_t n_looked_at;
   lh_error refused; /* why the first that may not be looked at may not; code LH_OK: none */
 } workers;
 
-/* Adds to what is there. */
+/* Adds to what is there. A process that cannot be looked at, since a file system does not answer, is
+** told on stderr, and costs no more than five seconds. */
 void find_workers(cli *c, uint64_t process_id, workers *w);
 void look_for_worker(cli *c, int64_t id, workers *w); /* adds this process, if it runs Lua 5.4 */
 void free_workers(workers *w);
@@ -142,6 +143,9 @@ int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *
 
 int take_once(cli *c, const request *r);
 
+/* The file of --after, or one of several. */
+lh_snapshot *open_older(cli *c, const request *r, const char *path);
+
 /* What was taken, and of whom where that is not known yet; and what holds for all that is taken of
 ** this subject. */
 void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
@@ -154,7 +158,7 @@ void tell_next_snapshot(const request *r);
 
 /* The newest other snapshot of a state in the directory of a file that is older than so. NULL: none
 ** was found. Freed by free. */
-char *older_beside(const char *path, uint64_t state_id, uint64_t before_ns);
+char *older_beside(lh_awaited *awaited, const char *path, uint64_t state_id, uint64_t before_ns);
 
 /* A JSON object; compact, it is a line. */
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
@@ -192,7 +196,11 @@ uint64_t next_tick(uint64_t start, uint64_t every_ns);
 /* }=================================================================================== */
 
 /* Returns in a child of this process, which ends as the child does. NULL: there is none. */
-lh_awaited *stand_apart(cli *c);
+lh_awaited *stand_apart(cli *c, const request *r);
+
+/* Until a child has ended. False: it waited for a file system that does not answer, and is killed.
+*/
+bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited);
 
 int run_request(cli *c, const request *r);
 int ask_workers(cli *c, const request *r);

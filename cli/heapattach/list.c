@@ -11,7 +11,7 @@ static void print_row(cli_table *table, const cli *c, size_t number, const lh_fo
   cli_table_row(table,
                 (const char *[]){n.text, bytes.text, state->release,
                                  state->has_luaheap ? "loaded" : "no", script},
-                CLI_PLAIN);
+                LH_PLAIN);
   lh_free(script);
 }
 
@@ -22,7 +22,7 @@ static void print_text(const subject *s) {
                                        {"luaheap", CLI_LEFT},
                                        {"script", CLI_WRAP}};
   char *program = cli_escape(s->info.program), *file = unused_name("a");
-  printf("%s%s in %s: %s%s\n\n", cli_style_on(s->c, CLI_BOLD),
+  printf("%s%s in %s: %s%s\n\n", cli_style_on(s->c, LH_BOLD),
          lh_count_of(s->n_states, "Lua state", "Lua states").text, s->shown, program,
          cli_style_off(s->c));
   cli_table *table = cli_table_new(s->c, columns, sizeof columns / sizeof *columns);
@@ -60,7 +60,7 @@ static void print_json(const subject *s, const workers *left_out, bool is_compac
 }
 
 static void list_as_json(const subject *s, const request *r) {
-  workers left_out = {.awaited = r->awaited};
+  workers left_out = {0};
   bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
   if (leaves_out) find_workers(s->c, s->process_id, &left_out);
   print_json(s, leaves_out ? &left_out : NULL, r->workers);

@@ -102,7 +102,9 @@ static char *next_file(const series *s, const lh_found_state *state, member *m) 
     int n = asprintf(&path, "%s%s%s-%s%s-%" PRIu64 ".heap", directory, slash, name, s->r->target,
                      id, m->number);
     cli_must(n >= 0 ? path : NULL);
+    lh_await_output(s->r->awaited, path);
   } while (lstat(path, &info) == 0);
+  lh_await_end(s->r->awaited);
   free(name);
   return path;
 }
@@ -115,7 +117,9 @@ static void keep(series *s, const shot *shots, size_t n) {
   for (size_t i = 0; i < n; i++) {
     member *m = member_of(s, &s->subject.states[shots[i].state]);
     add_file(m, shots[i].path);
+    lh_await_output(s->r->awaited, shots[i].path);
     keep_last(m, cli_open(s->c, shots[i].path), shots[i].path);
+    lh_await_end(s->r->awaited);
   }
   s->n_written += n;
 }
@@ -130,7 +134,7 @@ static void tell(const series *s, const shot *shots, size_t n, const lh_outside_
   }
   cli_flush(s->c);
   if (!is_first || !leaves_workers_out(s->r)) return;
-  workers left_out = {.awaited = s->r->awaited};
+  workers left_out = {0};
   find_workers(s->c, s->subject.process_id, &left_out);
   tell_left_out(s->c, s->r, &left_out);
   free_workers(&left_out);
@@ -219,7 +223,7 @@ int take_series(cli *c, const request *r) {
   series s = {.c = c, .r = r};
   if (r->after != NULL && is_all(r))
     cli_usage_error(c, "a series of all states begins without --after");
-  lh_snapshot *after = r->after != NULL ? cli_open(c, r->after) : NULL;
+  lh_snapshot *after = r->after != NULL ? open_older(c, r, r->after) : NULL;
   check_directory(c, r);
   subject_open(&s.subject, c, r);
   size_t chosen = is_all(r) ? 0 : subject_choose(&s.subject, r, after);

@@ -1,34 +1,71 @@
 /*
 ** started.c - a process may have started others that run Lua: a shell that was typed to, a master
 ** with workers. So those that it started are looked at, and the ones that run Lua 5.4 are named,
-** with the command line to type.
+** with the command line to type. A child looks at each, so that one whose memory does not come costs
+** the others nothing (apart.c).
 */
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 
 /* Each is looked at as long as its memory takes, some 0.3 s for a GB. */
 enum { MOST_LOOKED_AT = 100, MOST_SHOWN = 10 };
+static const uint64_t MOST_NS = 120000000000; /* from then on no other is looked at */
 
-static void add_worker(workers *w, int64_t id, const lh_target *target, size_t n_states) {
-  w->of = cli_must(realloc(w->of, (w->n + 1) * sizeof *w->of));
-  w->of[w->n++] = (worker){id, cli_must(strdup(lh_describe_target(target).program)), n_states};
-}
+/* What a child finds in a process, in memory that it shares with this one. */
+typedef struct finding {
+  lh_awaited awaited;
+  size_t n_states;
+  lh_error refused; /* code LH_OK: it may be looked at */
+  char program[4096];
+} finding;
 
-void look_for_worker(cli *c, int64_t id, workers *w) {
+static _Noreturn void look_at(int64_t id, finding *f, pid_t parent) {
   lh_target *target;
   lh_found_state *states;
   size_t n;
   lh_error error;
-  cli_progress(c, "looking for Lua in %" PRId64, id);
-  if (lh_open_process_awaited(id, w->awaited, &target, &error) != LH_OK) {
-    if (w->refused.code == LH_OK && !is_over(&error)) w->refused = error;
-    return;
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(CLI_FAILURE);
+  if (lh_open_process_awaited(id, &f->awaited, &target, &error) != LH_OK) {
+    if (!is_over(&error)) f->refused = error;
+    _exit(CLI_DONE);
   }
-  if (lh_find_states(target, &states, &n, &error) == LH_OK) add_worker(w, id, target, n);
-  lh_free_states(states);
+  (void)snprintf(f->program, sizeof f->program, "%s", lh_describe_target(target).program);
+  if (lh_find_states(target, &states, &n, NULL) == LH_OK) f->n_states = n;
   lh_target_free(target);
+  _exit(CLI_DONE);
+}
+
+static void add_worker(workers *w, int64_t id, const finding *f) {
+  w->of = cli_must(realloc(w->of, (w->n + 1) * sizeof *w->of));
+  w->of[w->n++] = (worker){id, cli_must(strdup(f->program)), f->n_states};
+}
+
+void look_for_worker(cli *c, int64_t id, workers *w) {
+  enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
+  finding *f = mmap(NULL, sizeof *f, ACCESS, KIND, -1, 0);
+  if (f == MAP_FAILED) cli_must(NULL);
+  cli_progress(c, "looking for Lua in %" PRId64, id);
+  pid_t parent = getpid(), child = fork();
+  if (child < 0) cli_die(c, NULL, "cannot fork: %s", strerror(errno));
+  if (child == 0) look_at(id, f, parent);
+  if (wait_for_child(c, child, &f->awaited)) {
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+    if (f->n_states > 0) add_worker(w, id, f);
+    if (w->refused.code == LH_OK) w->refused = f->refused;
+  } else {
+    cli_say(c, "process %" PRId64 " was not looked at: the file system of '%s' does not answer", id,
+            f->awaited.path);
+  }
+  (void)munmap(f, sizeof *f);
 }
 
 void find_workers(cli *c, uint64_t process_id, workers *w) {
@@ -36,9 +73,12 @@ void find_workers(cli *c, uint64_t process_id, workers *w) {
   size_t n;
   lh_error error;
   cli_check(c, lh_find_started((int64_t)process_id, &ids, &n, &error), NULL, &error);
-  for (size_t i = 0; i < n && i < MOST_LOOKED_AT; i++) look_for_worker(c, ids[i], w);
-  cli_progress(c, NULL);
   w->n_started = n;
+  w->n_looked_at = 0;
+  for (uint64_t start = clock_ns();
+       w->n_looked_at < n && w->n_looked_at < MOST_LOOKED_AT && clock_ns() - start < MOST_NS;)
+    look_for_worker(c, ids[w->n_looked_at++], w);
+  cli_progress(c, NULL);
   lh_free(ids);
 }
 
@@ -50,9 +90,9 @@ void free_workers(workers *w) {
 void tell_not_looked_at(const cli *c, const workers *w) {
   if (w->refused.code != LH_OK)
     cli_say(c, "not all that it has started may be looked at: %s", w->refused.message);
-  if (w->n_started > MOST_LOOKED_AT)
-    cli_say(c, "of the %s that it has started only the nearest %d were looked at",
-            lh_count_text(w->n_started).text, MOST_LOOKED_AT);
+  if (w->n_started > w->n_looked_at)
+    cli_say(c, "of the %s that it has started only the nearest %zu were looked at",
+            lh_count_text(w->n_started).text, w->n_looked_at);
 }
 
 /* The command line that asks the same of all. */
@@ -63,7 +103,7 @@ static void print_all(const request *r) {
 }
 
 void tell_started(cli *c, const request *r, uint64_t process_id) {
-  workers w = {.awaited = r->awaited};
+  workers w = {0};
   find_workers(c, process_id, &w);
   if (w.n > 0) cli_say(c, "Lua 5.4 runs in what it has started:");
   for (size_t i = 0; i < w.n && i < MOST_SHOWN; i++) {

@@ -41,6 +41,14 @@ static void check_names(cli *c, const request *r) {
                     r->after);
 }
 
+/* Its file system may not answer. */
+lh_snapshot *open_older(cli *c, const request *r, const char *path) {
+  lh_await(r->awaited, path);
+  lh_snapshot *older = cli_open(c, path);
+  lh_await_end(r->awaited);
+  return older;
+}
+
 /* }=================================================================================== */
 
 /* {=== Taking ======================================================================== */
@@ -130,11 +138,13 @@ static void take_older_files(const subject *s, const request *r, shot *shots) {
   for (size_t number = 1;; number++) {
     char *path = numbered(r->after, number);
     bool is_taken = false;
+    lh_await(r->awaited, path);
     if (access(path, F_OK) != 0 && number > 1) {
+      lh_await_end(r->awaited);
       free(path);
       break;
     }
-    lh_snapshot *after = cli_open(s->c, path);
+    lh_snapshot *after = open_older(s->c, r, path);
     for (size_t i = 0; i < s->n_states && !is_taken; i++) {
       is_taken = s->states[i].id == lh_snapshot_info(after)->state_id && shots[i].after == NULL;
       if (is_taken) shots[i].after = after, shots[i].after_path = path;
@@ -165,7 +175,7 @@ static shot *plan_one(const subject *s, const request *r, lh_snapshot *after) {
 
 static void tell_all(const subject *s, const request *r, const shot *shots, size_t n,
                      const lh_outside_told *told) {
-  workers left_out = {.awaited = r->awaited};
+  workers left_out = {0};
   bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
   if (leaves_out) find_workers(s->c, s->process_id, &left_out);
   if (s->c->json) {
@@ -173,6 +183,7 @@ static void tell_all(const subject *s, const request *r, const shot *shots, size
   } else {
     tell_shots(s, r, shots, n, told, true);
     tell_once(s, r, told);
+    cli_flush(s->c); /* a file beside it may not answer */
     tell_next_steps(s, r, &shots[0]);
   }
   cli_flush(s->c); /* what follows is on stderr */
@@ -184,10 +195,12 @@ int take_once(cli *c, const request *r) {
   subject s;
   lh_outside_told told = {0};
   lh_error error;
+  lh_await(r->awaited, r->after != NULL ? r->after : "");
+  if (r->after != NULL) (void)access(r->after, F_OK); /* does its file system answer? */
   lh_await_output(r->awaited, r->file);
   check_names(c, r);
   lh_await_end(r->awaited);
-  lh_snapshot *after = r->after != NULL && !is_all(r) ? cli_open(c, r->after) : NULL;
+  lh_snapshot *after = r->after != NULL && !is_all(r) ? open_older(c, r, r->after) : NULL;
   check_output(c, r);
   subject_open(&s, c, r);
   size_t n = is_all(r) ? s.n_states : 1;

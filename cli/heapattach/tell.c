@@ -48,7 +48,7 @@ static void print_stillness(const subject *s, const lh_outside_told *told) {
 static void print_size(const subject *s, const shot *taken) {
   const lh_taken *is = &taken->done.taken;
   char *path = cli_escape(taken->path);
-  printf("%s%s: %s, %s%s", cli_style_on(s->c, CLI_BOLD), path,
+  printf("%s%s: %s, %s%s", cli_style_on(s->c, LH_BOLD), path,
          lh_count_of(is->objects, "object", "objects").text,
          lh_size_text(is->bytes, s->c->exact_bytes).text, cli_style_off(s->c));
   lh_free(path);
@@ -283,11 +283,11 @@ void tell_next_snapshot(const request *r) {
 }
 
 /* Without --after, too, heapdiff knows what is newer. */
-static void tell_older(const subject *s, const shot *taken) {
+static void tell_older(const subject *s, const request *r, const shot *taken) {
   if (taken->after != NULL) return;
   uint64_t id = s->states[taken->state].id;
   uint64_t before_ns = s->info.is_core ? s->info.written_ns : UINT64_MAX;
-  char *older = older_beside(taken->path, id, before_ns);
+  char *older = older_beside(r->awaited, taken->path, id, before_ns);
   if (older == NULL) return;
   const char *files[] = {older, taken->path};
   print_command("An older one of the same state is beside it", "heapdiff", files, 2);
@@ -296,7 +296,7 @@ static void tell_older(const subject *s, const shot *taken) {
 
 void tell_next_steps(const subject *s, const request *r, const shot *first) {
   tell_questions_after(first);
-  if (!is_all(r)) tell_older(s, first);
+  if (!is_all(r)) tell_older(s, r, first);
   if (!s->info.is_core && !r->workers) tell_next_snapshot(r);
 }
 

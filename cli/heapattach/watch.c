@@ -124,8 +124,8 @@ static int size_width(const watch *w) {
 
 static void print_heading(const watch *w) {
   int width = size_width(w);
-  printf("%s%*s%*s%*s%*s%*s", cli_style_on(w->c, CLI_BOLD), -TIME_WIDTH, "UTC", width, "heap",
-         width, "change", width, "since start", COUNT_WIDTH, "objects");
+  printf("%s%*s%*s%*s%*s%*s", cli_style_on(w->c, LH_BOLD), -TIME_WIDTH, "UTC", width, "heap", width,
+         "change", width, "since start", COUNT_WIDTH, "objects");
   for (const struct column *column = columns; column < columns + N_COLUMNS; column++)
     if (is_shown(w, column)) printf("%*s", COUNT_WIDTH, column->heading);
   printf("%s\n", cli_style_off(w->c));

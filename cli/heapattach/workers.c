@@ -3,9 +3,9 @@
 ** far as they run Lua 5.4: a master and its workers.
 **
 ** A child of this program asks each of them, so one that ends or refuses does not end the others.
-** The children of a series run side by side, all others one after the other. Files have the number
-** of their process in their name: FILE-PID. An older file is found by that name, too; a worker that
-** has none is new.
+** The children of a series run side by side, all others one after the other; one whose turn has not
+** come after ten minutes is not asked, and told. Files have the number of their process in their
+** name: FILE-PID. An older file is found by that name, too; a worker that has none is new.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,9 +33,11 @@ static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t par
   (void)snprintf(number, sizeof number, "%" PRId64, id);
   own.target = number;
   own.file = file;
-  own.after = after != NULL && access(after, F_OK) == 0 ? after : NULL;
   own.arguments = NULL; /* they would ask all again */
-  own.awaited = stand_apart(c);
+  own.awaited = stand_apart(c, &own);
+  lh_await(own.awaited, after != NULL ? after : "");
+  own.after = after != NULL && access(after, F_OK) == 0 ? after : NULL;
+  lh_await_end(own.awaited);
   int status = cli_finish(c, run_request(c, &own));
   free(file);
   free(after);
@@ -58,29 +60,48 @@ static int end_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_FAILURE;
 }
 
-/* Control-C is for the children, which end in their own ways. */
-static int ask_all(cli *c, const request *r, const workers *w) {
-  pid_t *children = cli_must(calloc(w->n, sizeof *children));
+static const uint64_t MOST_NS = 600000000000; /* from then on no other is asked */
+
+/* One after the other. The worst of their ends. */
+static int ask_in_turn(cli *c, const request *r, const workers *w) {
   int worst = CLI_DONE;
+  uint64_t start = clock_ns();
   for (size_t i = 0; i < w->n; i++) {
+    if (clock_ns() - start > MOST_NS) {
+      cli_say(c, "process %" PRId64 " was not asked: the others took %s", w->of[i].id,
+              lh_duration_text(MOST_NS).text);
+      worst = CLI_FAILURE;
+      continue;
+    }
     if (i > 0 && r->mode == MODE_LIST && !c->json) putchar('\n');
-    children[i] = start_asking(c, r, w->of[i].id);
-    if (r->mode == MODE_SERIES) continue;
-    int end = end_of(children[i]);
+    int end = end_of(start_asking(c, r, w->of[i].id));
     if (end > worst) worst = end;
   }
-  if (r->mode == MODE_SERIES) (void)signal(SIGINT, SIG_IGN);
-  for (size_t i = 0; i < w->n && r->mode == MODE_SERIES; i++) {
+  return worst;
+}
+
+/* Control-C is for the children, which end in their own ways. */
+static int ask_side_by_side(cli *c, const request *r, const workers *w) {
+  pid_t *children = cli_must(calloc(w->n, sizeof *children));
+  int worst = CLI_DONE;
+  for (size_t i = 0; i < w->n; i++) children[i] = start_asking(c, r, w->of[i].id);
+  (void)signal(SIGINT, SIG_IGN);
+  for (size_t i = 0; i < w->n; i++) {
     int end = end_of(children[i]);
     if (end > worst) worst = end;
   }
   free(children);
+  return worst;
+}
+
+static int ask_all(cli *c, const request *r, const workers *w) {
+  int worst = r->mode == MODE_SERIES ? ask_side_by_side(c, r, w) : ask_in_turn(c, r, w);
   if (r->mode == MODE_TAKE && !c->json && worst == CLI_DONE) tell_next_snapshot(r);
   return worst;
 }
 
 int ask_workers(cli *c, const request *r) {
-  workers w = {.awaited = r->awaited};
+  workers w = {0};
   uint64_t id;
   int status = CLI_NO;
   if (!cli_read_number(r->target, &id) || id == 0 || id > INT32_MAX)

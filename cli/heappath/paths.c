@@ -1,25 +1,241 @@
 /*
-** paths.c - the shortest chains of references that keep an object alive: as tables, in JSON, as a
-** picture.
+** paths.c - why one object is alive: the shortest chains of references that keep it, and how many
+** cuts free it, as tables, in JSON, as a picture; what --cut would give back, and what then holds
+** it still; and all references to it, those that keep nothing alive included.
 */
 #include <string.h>
 
 #include "heappath.h"
 
-/* {=== Text =========================================================================== */
+/* From this many steps on a path is folded in a picture, so that it fits a page. */
+enum { LONG_PICTURE = 10 };
+
+/* {=== What is taken as gone ========================================================= */
+
+/* A pattern that matches nothing leaves nothing out: the same list is for all snapshots. */
+static bool find_gone(cli *c, const request *r, lh_snapshot *snapshot, const char *option,
+                      lh_gone *g) {
+  lh_error error;
+  int code = lh_find_cut(snapshot, g->text, &g->what, &error);
+  if (code == LH_EARGUMENT) cli_usage_error(c, "%s '%s': %s", option, g->text, error.message);
+  if (code == LH_ENOTFOUND) cli_say(c, "%s: %s '%s': %s", r->file, option, g->text, error.message);
+  if (code != LH_ENOTFOUND) cli_check(c, code, r->file, &error);
+  return code == LH_OK;
+}
+
+void find_cuts(cli *c, const request *r, lh_snapshot *snapshot) {
+  for (size_t i = 0; i < r->asked.n_cuts; i++)
+    if (!find_gone(c, r, snapshot, "--cut", &r->cuts[i])) exit(cli_finish(c, CLI_NO));
+}
+
+static void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts) {
+  size_t n = 0;
+  lh_without *without = cli_must(calloc(r->asked.n_ignored + r->asked.n_cuts, sizeof *without));
+  lh_error error;
+  for (size_t i = 0; i < r->asked.n_ignored; i++) without[n++] = r->ignored[i].what;
+  for (size_t i = 0; cuts && i < r->asked.n_cuts; i++) without[n++] = r->cuts[i].what;
+  if (lh_object_count(snapshot) > 1000000) cli_progress(c, "finding what is left");
+  cli_check(c, lh_analyse_without(snapshot, without, n, &error), r->file, &error);
+  cli_progress(c, NULL);
+  free(without);
+}
+
+void ignore(cli *c, const request *r, lh_snapshot *snapshot) {
+  for (size_t i = 0; i < r->asked.n_ignored; i++)
+    (void)find_gone(c, r, snapshot, "--ignore", &r->ignored[i]);
+  leave_out(c, r, snapshot, false);
+}
+
+void free_gone(lh_gone *list, size_t n) {
+  for (size_t i = 0; i < n; i++) lh_without_free(&list[i].what);
+  free(list);
+}
+
+/* }=================================================================================== */
+
+/* {=== JSON =========================================================================== */
+
+static json_t *json_of_object(const lh_snapshot *snapshot, lh_id id) {
+  if (id == LH_ROOT) return cli_must(json_pack("{ss}", "class", "root"));
+  return cli_must(json_pack("{ss ss ss sI sI}", "address", lh_address_text(snapshot, id).text,
+                            "class", lh_class_name_of(snapshot, id), "type",
+                            lh_type_name(lh_type_of(snapshot, id)), "shallow_bytes",
+                            (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
+                            (json_int_t)lh_retained_bytes(snapshot, id)));
+}
+
+static void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge) {
+  char *label = cli_must(lh_edge_text(snapshot, edge));
+  json_object_set_new(row, "edge", json_string(lh_edge_kind_name(edge->kind)));
+  json_object_set_new(row, "label", json_string(label));
+  lh_free(label);
+}
+
+void json_subject(cli_json *w, const subject *s) {
+  char *object = cli_must(lh_object_text(s->snapshot, s->id));
+  bool reachable = lh_is_reachable(s->snapshot, s->id);
+  cli_json_value(w, "object", json_string(object));
+  cli_json_value(w, "address", json_string(lh_address_text(s->snapshot, s->id).text));
+  cli_json_value(w, "class", json_string(lh_class_name_of(s->snapshot, s->id)));
+  cli_json_value(w, "type", json_string(lh_type_name(lh_type_of(s->snapshot, s->id))));
+  cli_json_value(w, "shallow_bytes", cli_json_size(lh_shallow_bytes(s->snapshot, s->id)));
+  cli_json_value(w, "retained_bytes", cli_json_size(lh_retained_bytes(s->snapshot, s->id)));
+  cli_json_value(w, "distance",
+                 reachable ? json_integer(lh_distance(s->snapshot, s->id)) : json_null());
+  cli_json_value(w, "matches", cli_json_size(s->found.matches));
+  cli_json_value(w, "reachable", json_boolean(reachable));
+  lh_free(object);
+}
+
+/* }=================================================================================== */
+
+/* {=== Independent paths ============================================================== */
+
+/* As many cuts as there are of them free the object, unless it goes where they part. Where it is
+** one path, and not every cut of it frees the object: where several come together on the way. */
+
+/* More are not looked for: who has to cut so often had better look elsewhere. */
+enum { MOST_INDEPENDENT = 5 };
+
+static lh_independent find_independent(cli *c, const subject *s) {
+  lh_independent found;
+  lh_error error;
+  if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for independent paths");
+  cli_check(c, lh_find_independent(s->snapshot, s->id, MOST_INDEPENDENT, &found, &error), NULL,
+            &error);
+  cli_progress(c, NULL);
+  return found;
+}
+
+/* 2 independent paths below _G.app */
+static char *independent_text(cli *c, const subject *s, const lh_independent *found) {
+  char *from = found->from == LH_ROOT ? NULL : cli_held_by(c, s->snapshot, found->from);
+  size_t size = (from != NULL ? strlen(from) : 0) + 96;
+  char *text = cli_must(malloc(size));
+  snprintf(text, size, "%s%s independent path%s%s%s", lh_count_text(found->n).text,
+           found->is_limited ? " or more" : "", found->n == 1 ? "" : "s",
+           from != NULL && found->n > 1 ? " below " : "", from != NULL && found->n > 1 ? from : "");
+  lh_free(from);
+  return text;
+}
+
+/* How many of them read the same as number i: two functions of one place. 0: told already. */
+static size_t count_alike(char *const *texts, size_t first, size_t n, size_t i) {
+  size_t n_alike = 0;
+  for (size_t k = first; k < i; k++)
+    if (strcmp(texts[k], texts[i]) == 0) return 0;
+  for (size_t k = i; k < n; k++) n_alike += strcmp(texts[k], texts[i]) == 0;
+  return n_alike;
+}
+
+static void print_independent(cli *c, const subject *s, const lh_independent *found, size_t first) {
+  static const cli_column columns[] = {{"steps", CLI_RIGHT}, {"path", CLI_WRAP}};
+  cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
+  char **texts = cli_must(malloc((found->n + 1) * sizeof *texts));
+  for (size_t i = first; i < found->n; i++)
+    texts[i] = cli_must(lh_whole_path_text(s->snapshot, &found->paths[i], false));
+  putchar('\n');
+  for (size_t i = first; i < found->n; i++) {
+    size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
+    char *text = cli_must(malloc(size));
+    lh_number n_steps = lh_count_text(found->paths[i].n_steps);
+    const char *cells[] = {n_steps.text, text};
+    snprintf(text, size, n_alike > 1 ? "%s (%s that read the same)" : "%s", texts[i],
+             lh_count_text(n_alike).text);
+    if (n_alike > 0) cli_table_row(table, cells, LH_PLAIN);
+    free(text);
+  }
+  for (size_t i = first; i < found->n; i++) lh_free(texts[i]);
+  free(texts);
+  cli_table_print(table);
+}
+
+typedef struct junction {
+  lh_id id;
+  lh_independent found; /* what holds that, to be freed by lh_independent_free */
+} junction;
+
+/* False: nowhere, or at a module and the like, which nobody takes out of package.loaded to free
+** what is in it. */
+static bool find_junction(cli *c, const subject *s, junction *out) {
+  lh_error error;
+  int code = lh_find_junction(s->snapshot, s->id, MOST_INDEPENDENT, &out->id, &out->found, &error);
+  if (code == LH_ENOTFOUND) return false;
+  cli_check(c, code, NULL, &error);
+  if (lh_is_for_good(s->snapshot, out->id)) lh_independent_free(&out->found);
+  return out->found.n > 0;
+}
+
+static void print_junction(cli *c, const subject *s, bool paths) {
+  junction j;
+  if (!find_junction(c, s, &j)) return;
+  char *at = cli_held_by(c, s->snapshot, j.id), *text = independent_text(c, s, &j.found);
+  printf("\nAbove %s one cut does not free it: that is held by %s%s\n", at, text,
+         paths ? "; the others:" : "");
+  if (paths) print_independent(c, s, &j.found, 1);
+  lh_free(at);
+  free(text);
+  lh_independent_free(&j.found);
+}
+
+static json_t *json_through(const subject *s, const lh_path *path) {
+  char *through;
+  if (lh_path_through(s->snapshot, path, false, &through, NULL) != LH_OK) cli_must(NULL);
+  json_t *json = through != NULL ? json_string(through) : json_null();
+  lh_free(through);
+  return json;
+}
+
+static void json_found(cli_json *w, const subject *s, const lh_independent *found) {
+  cli_json_value(w, "count", cli_json_size(found->n));
+  cli_json_value(w, "or_more", json_boolean(found->is_limited));
+  cli_json_value(w, "below",
+                 found->n < 2 || found->from == LH_ROOT ? json_null()
+                                                        : json_of_object(s->snapshot, found->from));
+  cli_json_open(w, "paths", '[');
+  for (size_t i = 0; i < found->n; i++) {
+    char *text = cli_must(lh_path_text(s->snapshot, &found->paths[i], false));
+    cli_json_value(w, NULL, json_string(text));
+    lh_free(text);
+  }
+  cli_json_close(w, ']');
+  cli_json_open(w, "through", '[');
+  for (size_t i = 0; i < found->n; i++) cli_json_value(w, NULL, json_through(s, &found->paths[i]));
+  cli_json_close(w, ']');
+}
+
+static void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found) {
+  junction j;
+  cli_json_open(w, "independent", '{');
+  json_found(w, s, found);
+  if (found->n == 1 && find_junction(c, s, &j)) {
+    cli_json_open(w, "junction", '{');
+    cli_json_value(w, "object", json_of_object(s->snapshot, j.id));
+    json_found(w, s, &j.found);
+    cli_json_close(w, '}');
+    lh_independent_free(&j.found);
+  } else {
+    cli_json_value(w, "junction", json_null());
+  }
+  cli_json_close(w, '}');
+}
+
+/* }=================================================================================== */
+
+/* {=== Paths ========================================================================== */
 
 /* What to do stands behind the chain that it is about:
 ** Held by 2 independent paths, so one cut does not free it; the others: ...
 ** Above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
-static void print_others(cli *c, const request *r, const subject *s, const lh_independent *found) {
+static void print_others(cli *c, const subject *s, const lh_independent *found) {
   if (found->n < 2) {
-    print_junction(c, s, !r->paths_given);
+    print_junction(c, s, !cli_is_given(c, "paths"));
     return;
   }
   char *text = independent_text(c, s, found);
   printf("\nHeld by %s, so one cut does not free it%s\n", text,
-         r->paths_given ? "" : "; the others:");
-  if (!r->paths_given) print_independent(c, s, found, 1);
+         cli_is_given(c, "paths") ? "" : "; the others:");
+  if (!cli_is_given(c, "paths")) print_independent(c, s, found, 1);
   free(text);
 }
 
@@ -28,7 +244,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
   for (size_t i = 0; i < n_paths; i++) {
     bool folded = paths[i].n_steps > LH_LONG_PATH;
     char *text = cli_must(lh_whole_path_text(s->snapshot, &paths[i], folded));
-    printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
+    printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, LH_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
     if (i == 0) tell_asked(c, NULL, r, s);
@@ -39,10 +255,8 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
   }
   if (n_paths < r->n_paths)
     printf("\nNothing else refers to it, but what does may itself be held in several ways.\n");
-  print_others(c, r, s, found);
+  print_others(c, s, found);
 }
-
-/* }=================================================================================== */
 
 static void json_path(cli_json *w, const subject *s, const lh_path *path) {
   char *text = cli_must(lh_path_text(s->snapshot, path, false));
@@ -67,7 +281,7 @@ static void draw_paths(cli *c, const subject *s, const lh_path *paths, size_t n)
 
 static void tell_paths(cli *c, const request *r, const subject *s, const lh_path *paths, size_t n,
                        const lh_independent *found, cli_json *w) {
-  bool all = !r->paths_given && r->format == FORMAT_DOT;
+  bool all = !cli_is_given(c, "paths") && r->format == FORMAT_DOT;
   if (r->format == FORMAT_TEXT) print_paths(c, r, s, paths, n, found);
   if (r->format == FORMAT_DOT) draw_paths(c, s, all ? found->paths : paths, all ? found->n : n);
   if (r->format != FORMAT_JSON) return;
@@ -83,7 +297,7 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
   size_t n;
   lh_error error;
   lh_independent found = find_independent(c, s);
-  if (!r->paths_given && found.n > 1) {
+  if (!cli_is_given(c, "paths") && found.n > 1) {
     tell_paths(c, r, s, found.paths, 1, &found, w);
   } else {
     if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for paths");
@@ -96,3 +310,87 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
   }
   lh_independent_free(&found);
 }
+
+/* }=================================================================================== */
+
+/* {=== Cuts =========================================================================== */
+
+/* Of one cut that leads to one object, that is the object that people mean. */
+static void choose_subject(const request *r, subject *s) {
+  const lh_without *what = &r->cuts[0].what;
+  lh_id id = LH_NO_OBJECT;
+  for (size_t i = 0; i < what->n_edges; i++) {
+    if (what->edges[i].kind == LH_EDGE_KEY) continue;
+    if (id != LH_NO_OBJECT && id != what->edges[i].target) return;
+    id = what->edges[i].target;
+  }
+  if (r->asked.n_cuts != 1 || id == LH_NO_OBJECT || !lh_is_reachable(s->snapshot, id)) return;
+  s->id = id;
+  s->found = (lh_found){id, 1, UINT32_MAX};
+  s->text = describe(s->snapshot, id);
+}
+
+static void print_what_holds(cli *c, const subject *s) {
+  lh_independent found = find_independent(c, s);
+  char *text = independent_text(c, s, &found);
+  if (found.n == 1)
+    printf("\none path still holds it:\n");
+  else
+    printf("\n%s still hold it:\n", text);
+  print_independent(c, s, &found, 0);
+  if (found.n == 1) print_junction(c, s, true);
+  free(text);
+  lh_independent_free(&found);
+}
+
+void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
+  if (s->id == LH_NO_OBJECT && !r->asked.each) choose_subject(r, s);
+  lh_request asked = request_about(r, s);
+  if (c->json && s->id != LH_NO_OBJECT) json_subject(w, s);
+  if (c->json) tell_asked(c, w, r, s);
+  if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "cutting");
+  if (cli_answer(c, w, "cut", s->snapshot, r->file, &asked)) return;
+  leave_out(c, r, s->snapshot, true);
+  if (c->json) {
+    lh_independent found = find_independent(c, s);
+    json_independent(c, w, s, &found);
+    lh_independent_free(&found);
+  } else {
+    print_what_holds(c, s);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== References ===================================================================== */
+
+/* Edges as paths of one step each, as the graph wants them. */
+static void draw_edges(cli *c, const subject *s, lh_edge *edges, size_t n) {
+  lh_path *paths = cli_must(malloc((n + 1) * sizeof *paths));
+  lh_error error;
+  for (size_t i = 0; i < n; i++) paths[i] = (lh_path){.n_steps = 1, .steps = &edges[i]};
+  cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
+  free(paths);
+}
+
+static void draw_referrers(cli *c, const request *r, const subject *s) {
+  lh_edge *edges;
+  size_t n;
+  uint64_t total;
+  lh_error error;
+  cli_check(c, lh_some_referrers(s->snapshot, s->id, 0, r->asked.limit, &edges, &n, &total, &error),
+            NULL, &error);
+  draw_edges(c, s, edges, n);
+  lh_free(edges);
+}
+
+void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w) {
+  lh_request asked = request_about(r, s);
+  if (r->asked.has_limit || r->format != FORMAT_JSON) asked.limit = r->asked.limit;
+  if (r->format == FORMAT_DOT)
+    draw_referrers(c, r, s);
+  else
+    (void)cli_answer(c, w, "referrers", s->snapshot, r->file, &asked);
+}
+
+/* }=================================================================================== */

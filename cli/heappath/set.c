@@ -49,8 +49,8 @@ static bool draw(cli *c, const request *r, const lh_request *set, lh_snapshot *s
   else
     cli_say(c, "nothing keeps %s alive: %s, %s", r->set,
             lh_count_of(merged.garbage_objects, "object", "objects").text,
-            r->n_ignored > 0 ? "garbage or held by what is ignored only"
-                             : "garbage that was not yet collected");
+            r->asked.n_ignored > 0 ? "garbage or held by what is ignored only"
+                                   : "garbage that was not yet collected");
   lh_merged_paths_free(&merged);
   return alive;
 }
@@ -58,14 +58,11 @@ static bool draw(cli *c, const request *r, const lh_request *set, lh_snapshot *s
 bool answer_set(cli *c, const request *r, lh_snapshot *snapshot) {
   bool query = is_query(r->set), alive;
   object_set set = find_objects(c, r, snapshot, query);
-  lh_request asked = {.ids = set.ids,
-                      .n_ids = set.n,
-                      .limit = r->limit_given             ? r->limit
-                               : r->format == FORMAT_JSON ? 0
-                               : r->format == FORMAT_DOT  ? USUAL_BOXES
-                                                          : USUAL_ROWS,
-                      .ignored = r->ignored,
-                      .n_ignored = r->n_ignored};
+  lh_request asked = r->asked;
+  asked.ids = set.ids;
+  asked.n_ids = set.n;
+  if (!asked.has_limit)
+    asked.limit = r->format == FORMAT_JSON ? 0 : r->format == FORMAT_DOT ? USUAL_BOXES : USUAL_ROWS;
   cli_json w = {0};
   if (c->json) {
     cli_json_open(&w, NULL, '{');

@@ -28,254 +28,232 @@
 
 #include "luaheap_tracked.h"
 
-/* What the events of a type or a site add up to. */
-typedef struct live_counts {
+typedef struct counts {
   uint64_t allocated, allocated_bytes, freed, freed_bytes; /* a resized block is both */
-} live_counts;
+} counts;
 
-enum { LIVE_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */
+/* A type, or the sites that have one name: they differ in what allocates there. */
+typedef struct row {
+  char *name;         /* printable */
+  counts now, before; /* before: on the page before, all zero on the first */
+} row;
 
-/* What the program told at one time. */
-typedef struct live_figures {
-  char *program; /* printable */
+typedef struct rows {
+  row *list; /* those with most live bytes first */
+  size_t n;
+} rows;
+
+typedef struct page {
+  char *program; /* printable; NULL: nothing yet */
+  bool is_first;
   uint64_t duration_ns, peak_bytes;
-  live_counts all, types[LIVE_TYPES];
-  live_counts *sites; /* by id */
-  char **names;       /* of these; NULL: has no events */
-  uint32_t n_sites;
-} live_figures;
+  uint64_t interval_ns; /* since the page before, or since tracking began */
+  row all;
+  rows types, sites;
+} page;
 
 /* {=== Counting ====================================================================== */
 
-static void add(live_counts *to, const lh_profile_count *from) {
+static void add(counts *to, const lh_profile_count *from) {
   to->allocated += from->made + from->resized;
   to->allocated_bytes += from->made_bytes + from->resized_bytes;
   to->freed += from->freed + from->replaced;
   to->freed_bytes += from->freed_bytes + from->replaced_bytes;
 }
 
-static void live_count(lh_profile *profile, live_figures *figures) {
-  const lh_profile_info *info = lh_profile_about(profile);
-  const lh_sites *sites = lh_profile_sites(profile);
-  size_t n;
-  const lh_profile_count *rows = lh_profile_counts(profile, &n);
-  *figures = (live_figures){.program = cli_escape(info->program), .duration_ns = info->duration_ns};
-  figures->n_sites = lh_n_sites(sites);
-  figures->sites = cli_must(calloc((size_t)figures->n_sites + 1, sizeof *figures->sites));
-  figures->names = cli_must(calloc((size_t)figures->n_sites + 1, sizeof *figures->names));
-  for (size_t i = 0; rows != NULL && i < n; i++) {
-    const lh_profile_count *row = &rows[i];
-    if (row->stack == 0) continue; /* what goes that was there before */
-    lh_site_id site = lh_stack_of(sites, row->stack)->site;
-    add(&figures->all, row);
-    add(&figures->types[row->type < LH_TYPE_COUNT ? row->type : LH_TYPE_COUNT], row);
-    add(&figures->sites[site], row);
-    figures->peak_bytes += row->live_bytes_at_peak;
-    if (figures->names[site] == NULL)
-      figures->names[site] = cli_must(lh_site_text(lh_site_of(sites, site)));
-  }
-}
-
-static void live_free(live_figures *figures) {
-  for (uint32_t i = 0; figures->names != NULL && i <= figures->n_sites; i++)
-    lh_free(figures->names[i]);
-  free(figures->names);
-  free(figures->sites);
-  lh_free(figures->program);
-  *figures = (live_figures){0};
-}
-
-static uint64_t live_bytes(const live_counts *counts) {
-  uint64_t made = counts->allocated_bytes, gone = counts->freed_bytes;
-  return made > gone ? made - gone : 0;
-}
-
-static uint64_t live_blocks(const live_counts *counts) {
-  return counts->allocated > counts->freed ? counts->allocated - counts->freed : 0;
-}
-
-/* In a second. */
-static uint64_t rate(uint64_t now, uint64_t before, uint64_t ns) {
-  double n = now > before ? (double)(now - before) : 0;
-  return ns > 0 ? (uint64_t)(n * 1e9 / (double)ns + 0.5) : 0;
-}
-
-/* }=================================================================================== */
-
-/* {=== Rows ========================================================================== */
-
-typedef struct row {
-  const char *name;
-  live_counts now, before;
-} row;
-
-static int by_live_bytes(const void *a, const void *b) {
-  const row *one = a, *other = b;
-  uint64_t mine = live_bytes(&one->now), its = live_bytes(&other->now);
-  if (mine != its) return mine < its ? 1 : -1;
-  return strcmp(one->name, other->name);
-}
-
-static const char *type_name(unsigned type) {
-  return type < LH_TYPE_COUNT ? lh_type_name((lh_type)type) : "part";
-}
-
-/* Freed by free. */
-static row *type_rows(const live_figures *now, const live_figures *before, size_t *n) {
-  row *rows = cli_must(calloc(LIVE_TYPES, sizeof *rows));
-  *n = 0;
-  for (unsigned i = 0; i < LIVE_TYPES; i++)
-    if (now->types[i].allocated > 0)
-      rows[(*n)++] = (row){type_name(i), now->types[i], before->types[i]};
-  qsort(rows, *n, sizeof *rows, by_live_bytes);
-  return rows;
-}
-
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const row *)a)->name, ((const row *)b)->name);
-}
-
-static void merge(live_counts *to, const live_counts *from) {
+static void add_counts(counts *to, const counts *from) {
   to->allocated += from->allocated;
   to->allocated_bytes += from->allocated_bytes;
   to->freed += from->freed;
   to->freed_bytes += from->freed_bytes;
 }
 
-/* Those with one name, which differ in what allocates there, are one. */
-static size_t merge_rows(row *rows, size_t n) {
-  size_t n_merged = 0;
-  qsort(rows, n, sizeof *rows, by_name);
-  for (size_t i = 0; i < n; i++) {
-    row *last = n_merged > 0 ? &rows[n_merged - 1] : NULL;
-    if (last != NULL && strcmp(last->name, rows[i].name) == 0) {
-      merge(&last->now, &rows[i].now);
-      merge(&last->before, &rows[i].before);
-    } else {
-      rows[n_merged++] = rows[i];
-    }
-  }
-  return n_merged;
+static uint64_t more(uint64_t n, uint64_t than) {
+  return n > than ? n - than : 0;
 }
 
-/* Sites keep their numbers as long as the program is tracked. */
-static row *site_rows(const live_figures *now, const live_figures *before, size_t *n) {
-  row *rows = cli_must(calloc((size_t)now->n_sites + 1, sizeof *rows));
-  *n = 0;
-  for (uint32_t i = 1; i <= now->n_sites; i++) {
-    if (now->names[i] == NULL) continue;
-    row *r = &rows[(*n)++];
-    *r = (row){.name = now->names[i], .now = now->sites[i]};
-    if (before->sites != NULL && i <= before->n_sites) r->before = before->sites[i];
+static uint64_t live_bytes(const counts *c) {
+  return more(c->allocated_bytes, c->freed_bytes);
+}
+
+static uint64_t live_blocks(const counts *c) {
+  return more(c->allocated, c->freed);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const row *)a)->name, ((const row *)b)->name);
+}
+
+static int by_live_bytes(const void *a, const void *b) {
+  const row *one = a, *other = b;
+  uint64_t mine = live_bytes(&one->now), its = live_bytes(&other->now);
+  return mine != its ? (mine < its ? 1 : -1) : by_name(a, b);
+}
+
+/* Makes one row of those with one name, which then has what it had on the page before. */
+static void finish_rows(rows *r, rows *before) {
+  size_t n = 0;
+  qsort(r->list, r->n, sizeof *r->list, by_name);
+  if (before->n > 1) qsort(before->list, before->n, sizeof *before->list, by_name);
+  for (size_t i = 0; i < r->n; i++) {
+    if (n > 0 && by_name(&r->list[n - 1], &r->list[i]) == 0) {
+      add_counts(&r->list[n - 1].now, &r->list[i].now);
+      lh_free(r->list[i].name);
+      continue;
+    }
+    const row *old = before->n == 0 ? NULL
+                                    : bsearch(&r->list[i], before->list, before->n,
+                                              sizeof *before->list, by_name);
+    r->list[n] = r->list[i];
+    if (old != NULL) r->list[n].before = old->now;
+    n++;
   }
-  *n = merge_rows(rows, *n);
-  qsort(rows, *n, sizeof *rows, by_live_bytes);
-  return rows;
+  r->n = n;
+  qsort(r->list, n, sizeof *r->list, by_live_bytes);
+}
+
+static void add_row(rows *r, char *name, const counts *c) {
+  r->list[r->n++] = (row){.name = cli_must(name), .now = *c};
+}
+
+static void free_rows(rows *r) {
+  for (size_t i = 0; i < r->n; i++) lh_free(r->list[i].name);
+  free(r->list);
+}
+
+static void free_page(page *p) {
+  free_rows(&p->types);
+  free_rows(&p->sites);
+  lh_free(p->program);
+}
+
+/* Puts the next page in place of the last one. */
+static void count(page *p, lh_profile *profile) {
+  enum { PART = LH_TYPE_COUNT, TYPES };
+  const lh_profile_info *info = lh_profile_about(profile);
+  const lh_sites *sites = lh_profile_sites(profile);
+  uint32_t n_sites = lh_n_sites(sites);
+  size_t n;
+  const lh_profile_count *list = lh_profile_counts(profile, &n);
+  counts types[TYPES] = {{0}}, *of_sites = cli_must(calloc((size_t)n_sites + 1, sizeof *of_sites));
+  page next = {.program = cli_escape(info->program),
+               .is_first = p->program == NULL,
+               .duration_ns = info->duration_ns,
+               .interval_ns = more(info->duration_ns, p->duration_ns),
+               .all.before = p->all.now};
+  for (size_t i = 0; list != NULL && i < n; i++) {
+    if (list[i].stack == 0) continue; /* what goes that was there before */
+    add(&next.all.now, &list[i]);
+    add(&types[list[i].type < PART ? list[i].type : PART], &list[i]);
+    add(&of_sites[lh_stack_of(sites, list[i].stack)->site], &list[i]);
+    next.peak_bytes += list[i].live_bytes_at_peak;
+  }
+  next.types.list = cli_must(calloc(TYPES, sizeof(row)));
+  next.sites.list = cli_must(calloc((size_t)n_sites + 1, sizeof(row)));
+  for (unsigned i = 0; i < TYPES; i++)
+    if (types[i].allocated > 0)
+      add_row(&next.types, cli_escape(i < PART ? lh_type_name((lh_type)i) : "part"), &types[i]);
+  for (uint32_t i = 1; i <= n_sites; i++)
+    if (of_sites[i].allocated + of_sites[i].freed > 0)
+      add_row(&next.sites, lh_site_text(lh_site_of(sites, i)), &of_sites[i]);
+  finish_rows(&next.types, &p->types);
+  finish_rows(&next.sites, &p->sites);
+  free(of_sites);
+  free_page(p);
+  *p = next;
 }
 
 /* }=================================================================================== */
 
 /* {=== Text =========================================================================== */
 
-static lh_number size_rate(const cli *c, uint64_t bytes) {
-  lh_number text = lh_size_text(bytes, c->exact_bytes);
+/* In a second. */
+static uint64_t rate(const page *p, uint64_t now, uint64_t before) {
+  double n = (double)more(now, before);
+  return p->interval_ns > 0 ? (uint64_t)(n * 1e9 / (double)p->interval_ns + 0.5) : 0;
+}
+
+static lh_number size_rate(const cli *c, const page *p, uint64_t now, uint64_t before) {
+  lh_number text = lh_size_text(rate(p, now, before), c->exact_bytes);
   strncat(text.text, "/s", sizeof text.text - strlen(text.text) - 1);
   return text;
 }
 
-static void print_rows(cli *c, const char *heading, const row *rows, size_t n, size_t shown,
-                       uint64_t all_bytes, uint64_t ns) {
+static void print_rows(cli *c, const page *p, const char *heading, const rows *list, size_t most) {
   const cli_column columns[] = {{"live", CLI_RIGHT},   {"share", CLI_RIGHT},
                                 {"blocks", CLI_RIGHT}, {"allocated", CLI_RIGHT},
                                 {"freed", CLI_RIGHT},  {heading, CLI_WRAP}};
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
-  for (size_t i = 0; i < n && i < shown; i++) {
-    const live_counts *now = &rows[i].now, *before = &rows[i].before;
-    uint64_t bytes = live_bytes(now);
-    lh_number live = lh_size_text(bytes, c->exact_bytes), share = lh_share_text(bytes, all_bytes);
+  for (size_t i = 0; i < list->n && i < most; i++) {
+    const row *r = &list->list[i];
+    const counts *now = &r->now, *before = &r->before;
+    lh_number live = lh_size_text(live_bytes(now), c->exact_bytes);
+    lh_number share = lh_share_text(live_bytes(now), live_bytes(&p->all.now));
     lh_number blocks = lh_count_text(live_blocks(now));
-    lh_number made = size_rate(c, rate(now->allocated_bytes, before->allocated_bytes, ns));
-    lh_number freed = size_rate(c, rate(now->freed_bytes, before->freed_bytes, ns));
+    lh_number made = size_rate(c, p, now->allocated_bytes, before->allocated_bytes);
+    lh_number freed = size_rate(c, p, now->freed_bytes, before->freed_bytes);
     cli_table_row(
-        table,
-        (const char *[]){live.text, share.text, blocks.text, made.text, freed.text, rows[i].name},
-        CLI_PLAIN);
+        table, (const char *[]){live.text, share.text, blocks.text, made.text, freed.text, r->name},
+        LH_PLAIN);
   }
   cli_table_print(table);
 }
 
-static void print_head(const cli *c, const live_figures *now, const live_figures *before,
-                       uint64_t ns, const char *state) {
-  uint64_t bytes = live_bytes(&now->all);
-  lh_number blocks = lh_count_of(live_blocks(&now->all), "block", "blocks");
+/* With `most` sites. state: what the program does, if that is worth telling; or NULL. */
+static void print_page(cli *c, const page *p, size_t most, const char *state) {
+  const counts *now = &p->all.now, *before = &p->all.before;
   printf("%s%s live in %s, allocated since tracking began; at most %s%s\n",
-         cli_style_on(c, CLI_BOLD), lh_size_text(bytes, c->exact_bytes).text, blocks.text,
-         lh_size_text(now->peak_bytes, c->exact_bytes).text, cli_style_off(c));
-  lh_number made = size_rate(c, rate(now->all.allocated_bytes, before->all.allocated_bytes, ns));
-  lh_number freed = size_rate(c, rate(now->all.freed_bytes, before->all.freed_bytes, ns));
-  lh_number n = lh_count_text(rate(now->all.allocated, before->all.allocated, ns));
-  printf("%s allocated in %s blocks/s, %s freed%s\n", made.text, n.text, freed.text,
-         before->sites != NULL ? "" : ", on average");
-  printf("%s%s, tracked for %" PRIu64 " s%s%s%s\n\n", cli_style_on(c, CLI_FAINT), now->program,
-         now->duration_ns / 1000000000, state != NULL ? "; " : "", state != NULL ? state : "",
+         cli_style_on(c, LH_BOLD), lh_size_text(live_bytes(now), c->exact_bytes).text,
+         lh_count_of(live_blocks(now), "block", "blocks").text,
+         lh_size_text(p->peak_bytes, c->exact_bytes).text, cli_style_off(c));
+  printf("%s allocated in %s blocks/s, %s freed%s\n",
+         size_rate(c, p, now->allocated_bytes, before->allocated_bytes).text,
+         lh_count_text(rate(p, now->allocated, before->allocated)).text,
+         size_rate(c, p, now->freed_bytes, before->freed_bytes).text,
+         p->is_first ? ", on average" : "");
+  printf("%s%s, tracked for %" PRIu64 " s%s%s%s\n\n", cli_style_on(c, LH_FAINT), p->program,
+         p->duration_ns / 1000000000, state != NULL ? "; " : "", state != NULL ? state : "",
          cli_style_off(c));
-}
-
-/* What happened since `before`, which is all zero for what happened since tracking began; with
-** `rows` sites at most. state: what the program does, if that is worth telling; or NULL. */
-static void live_print(cli *c, const live_figures *now, const live_figures *before, size_t rows,
-                       const char *state) {
-  size_t n_types, n_sites;
-  row *types = type_rows(now, before, &n_types), *sites = site_rows(now, before, &n_sites);
-  uint64_t bytes = live_bytes(&now->all);
-  uint64_t ns = now->duration_ns > before->duration_ns ? now->duration_ns - before->duration_ns : 0;
-  print_head(c, now, before, ns, state);
-  print_rows(c, "type", types, n_types, SIZE_MAX, bytes, ns);
+  print_rows(c, p, "type", &p->types, SIZE_MAX);
   putchar('\n');
-  print_rows(c, "allocated at", sites, n_sites, rows > 0 ? rows : SIZE_MAX, bytes, ns);
-  free(types);
-  free(sites);
+  print_rows(c, p, "allocated at", &p->sites, most > 0 ? most : SIZE_MAX);
 }
 
 /* }=================================================================================== */
 
 /* {=== JSON =========================================================================== */
 
-static void json_counts(cli_json *w, const live_counts *counts) {
-  cli_json_value(w, "live_bytes", cli_json_size(live_bytes(counts)));
-  cli_json_value(w, "live_blocks", cli_json_size(live_blocks(counts)));
-  cli_json_value(w, "allocated_bytes", cli_json_size(counts->allocated_bytes));
-  cli_json_value(w, "allocated_blocks", cli_json_size(counts->allocated));
-  cli_json_value(w, "freed_bytes", cli_json_size(counts->freed_bytes));
-  cli_json_value(w, "freed_blocks", cli_json_size(counts->freed));
+static void json_counts(cli_json *w, const counts *c) {
+  cli_json_value(w, "live_bytes", cli_json_size(live_bytes(c)));
+  cli_json_value(w, "live_blocks", cli_json_size(live_blocks(c)));
+  cli_json_value(w, "allocated_bytes", cli_json_size(c->allocated_bytes));
+  cli_json_value(w, "allocated_blocks", cli_json_size(c->allocated));
+  cli_json_value(w, "freed_bytes", cli_json_size(c->freed_bytes));
+  cli_json_value(w, "freed_blocks", cli_json_size(c->freed));
 }
 
-static void json_rows(cli_json *w, const char *key, const char *name, const row *rows, size_t n) {
+static void json_rows(cli_json *w, const char *key, const char *name, const rows *list,
+                      size_t most) {
   cli_json_open(w, key, '[');
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < list->n && (most == 0 || i < most); i++) {
     cli_json_open(w, NULL, '{');
-    cli_json_value(w, name, cli_json_text(rows[i].name));
-    json_counts(w, &rows[i].now);
+    cli_json_value(w, name, cli_json_text(list->list[i].name));
+    json_counts(w, &list->list[i].now);
     cli_json_close(w, '}');
   }
   cli_json_close(w, ']');
 }
 
-static void live_print_json(const live_figures *now, size_t rows) {
-  const live_figures nothing = {0};
-  size_t n_types, n_sites;
-  row *types = type_rows(now, &nothing, &n_types), *sites = site_rows(now, &nothing, &n_sites);
+static void print_json(const page *p, size_t most) {
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
-  cli_json_value(&w, "program", cli_json_text(now->program));
-  cli_json_value(&w, "duration_ns", cli_json_size(now->duration_ns));
-  json_counts(&w, &now->all);
-  cli_json_value(&w, "peak_bytes", cli_json_size(now->peak_bytes));
-  json_rows(&w, "types", "type", types, n_types);
-  json_rows(&w, "sites", "site", sites, rows > 0 && rows < n_sites ? rows : n_sites);
+  cli_json_value(&w, "program", cli_json_text(p->program));
+  cli_json_value(&w, "duration_ns", cli_json_size(p->duration_ns));
+  json_counts(&w, &p->all.now);
+  cli_json_value(&w, "peak_bytes", cli_json_size(p->peak_bytes));
+  json_rows(&w, "types", "type", &p->types, 0);
+  json_rows(&w, "sites", "site", &p->sites, most);
   cli_json_close(&w, '}');
-  free(types);
-  free(sites);
 }
 
 /* }=================================================================================== */
@@ -290,7 +268,7 @@ typedef struct view {
   const char *process_id;
   uint64_t every_ms;
   size_t limit;
-  live_figures now, before;
+  page page;
   bool stands, program_waits, is_silent;
   struct termios terminal; /* as it was */
   bool has_keys;
@@ -334,13 +312,11 @@ static void begin_terminal(view *v) {
   printf("\033[?1049h\033[?25l"); /* a screen of its own, without a cursor */
 }
 
-/* Rows of sites for which the screen has room. */
 static size_t rows_that_fit(const view *v) {
   struct winsize size;
-  size_t types = 0;
+  size_t types = v->page.types.n;
   if (v->limit > 0) return v->limit;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return 10;
-  for (unsigned i = 0; i < LIVE_TYPES; i++) types += v->now.types[i].allocated > 0;
   return size.ws_row > types + LINES_BESIDES + 3 ? size.ws_row - types - LINES_BESIDES : 3;
 }
 
@@ -361,13 +337,6 @@ static void check(const view *v, int code, const lh_error *error) {
   cli_check(v->c, code, NULL, error);
 }
 
-static void take(view *v, lh_profile *profile) {
-  live_free(&v->before);
-  v->before = v->now;
-  live_count(profile, &v->now);
-  lh_profile_close(profile);
-}
-
 /* Up to `ms` it waits for an answer. Is there one? */
 static bool look(view *v, uint64_t ms) {
   uint64_t end = now_ms() + ms;
@@ -375,7 +344,8 @@ static bool look(view *v, uint64_t ms) {
   lh_error error;
   for (;;) {
     check(v, lh_tracked_look(v->program, &profile, &error), &error);
-    if (profile != NULL) take(v, profile);
+    if (profile != NULL) count(&v->page, profile);
+    lh_profile_close(profile);
     if (profile != NULL || now_ms() >= end || is_ending) return profile != NULL;
     poll(NULL, 0, LOOK_MS);
   }
@@ -396,12 +366,12 @@ static void show(view *v) {
                       : v->is_silent   ? "it allocates nothing"
                                        : NULL;
   printf("\033[H\033[J");
-  if (v->now.sites != NULL)
-    live_print(v->c, &v->now, &v->before, rows_that_fit(v), state);
+  if (v->page.program != NULL)
+    print_page(v->c, &v->page, rows_that_fit(v), state);
   else
     puts("waiting: a program answers when it allocates");
   printf("\n%sspace: stand still   n: next page   p: make the program wait   q: end%s",
-         cli_style_on(v->c, CLI_FAINT), cli_style_off(v->c));
+         cli_style_on(v->c, LH_FAINT), cli_style_off(v->c));
   fflush(stdout);
 }
 
@@ -462,23 +432,21 @@ static int print_once(view *v) {
     return CLI_NO;
   }
   if (v->c->json)
-    live_print_json(&v->now, v->limit);
+    print_json(&v->page, v->limit);
   else
-    live_print(v->c, &v->now, &v->before, v->limit > 0 ? v->limit : 20, NULL);
+    print_page(v->c, &v->page, v->limit > 0 ? v->limit : 20, NULL);
   return CLI_DONE;
 }
 
 /* }=================================================================================== */
 
-static int run(cli *c, const request *r) {
+int watch_live(cli *c, const request *r) {
   uint64_t every_ms = r->every_ns > 0 ? r->every_ns / 1000000 : 1000;
   view v = {.c = c, .process_id = r->argument, .every_ms = every_ms};
-  char *end;
   int status = CLI_DONE;
+  uint64_t n;
   lh_error error;
-  errno = 0;
-  unsigned long long n = strtoull(r->argument, &end, 10);
-  if (r->argument[0] < '0' || r->argument[0] > '9' || *end != '\0' || errno != 0)
+  if (!cli_read_number(r->argument, &n))
     cli_usage_error(c, "--live-of needs the number of a process, not '%s'", r->argument);
   v.limit = r->asked.has_limit ? r->asked.limit : 0;
   cli_check(c, lh_tracked_open(n, &v.program, &error), NULL, &error);
@@ -488,13 +456,6 @@ static int run(cli *c, const request *r) {
   } else {
     watch(&v);
   }
-  live_free(&v.now);
-  live_free(&v.before);
+  free_page(&v.page);
   return status;
 }
-
-const mode live_of_mode = {.name = "live-of",
-                           .argument = "PID",
-                           .help = "a running program: who allocates, and what lives",
-                           .takes = TAKES_EVERY | TAKES_ONCE,
-                           .run = run};

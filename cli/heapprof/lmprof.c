@@ -81,18 +81,17 @@ static void put_per_call(FILE *out, unsigned column_digits, uint64_t bytes, uint
     fprintf(out, "%*s", MEMORY_WIDTH, "-");
 }
 
-/* Of bytes of all functions. */
 static void put_percent(FILE *out, const layout *l, uint64_t bytes) {
   uint64_t all = l->graph->bytes > 0 ? l->graph->bytes : 1;
   unsigned __int128 hundred = (unsigned __int128)bytes * 10000 + all / 2;
   put_fixed(out, 6, (uint64_t)(hundred / all), 100, 2);
 }
 
-/* Calls, as they are told: of what has no calls a dash. */
-static char *calls_text(const layout *l, uint64_t calls) {
-  char *text;
-  int n = l->has_calls ? asprintf(&text, "%" PRIu64, calls) : asprintf(&text, "-");
-  return cli_must(n >= 0 ? text : NULL);
+/* A dash where the profile has no calls. */
+static lh_number calls_text(const layout *l, uint64_t calls) {
+  lh_number number = {"-"};
+  if (l->has_calls) (void)snprintf(number.text, sizeof number.text, "%" PRIu64, calls);
+  return number;
 }
 
 /* }=================================================================================== */
@@ -109,10 +108,6 @@ static void measure(layout *l, const lh_function_usage *f) {
   if (f->calls > 0) widen(&l->total_per_call, f->total_bytes / f->calls);
   if (calls > l->calls_width) l->calls_width = calls;
   if (width > l->name_width && width <= MOST_NAME) l->name_width = width;
-}
-
-static bool has_allocated(const lh_function_usage *f) {
-  return f->total_bytes > 0;
 }
 
 static int compare(uint64_t one, uint64_t other) {
@@ -137,7 +132,7 @@ static void begin(layout *l, const lh_usage_calls *graph, const lh_sites *sites,
   l->order = cli_must(calloc(n + 1, sizeof *l->order));
   l->positions = cli_must(calloc(n + 1, sizeof *l->positions));
   for (uint32_t i = 0; i < n; i++) {
-    if (!has_allocated(&graph->functions[i])) continue;
+    if (graph->functions[i].total_bytes == 0) continue;
     measure(l, &graph->functions[i]);
     l->order[l->n_all++] = i;
   }
@@ -155,70 +150,83 @@ static void put_repeated(FILE *out, char character, int n) {
   for (; n > 0; n--) putc(character, out);
 }
 
+static void print_rule(int width) {
+  put_repeated(stdout, '=', width);
+  putchar('\n');
+}
+
 /* }=================================================================================== */
 
-/* {=== Flat profile ================================================================== */
+/* {=== Rows ========================================================================== */
 
-static void print_flat_row(const layout *l, uint32_t i) {
-  const lh_function_usage *f = &l->graph->functions[i];
-  char *calls = calls_text(l, f->calls), *name = function_text(l->sites, f);
-  put_percent(stdout, l, f->self_bytes);
-  printf("  ");
-  put_size(stdout, l->self, f->self_bytes);
-  printf("   ");
-  put_size(stdout, l->total, f->total_bytes);
-  printf("   %*s  ", l->calls_width, calls);
-  put_per_call(stdout, l->self_per_call, f->self_bytes, f->calls);
-  printf("    ");
-  put_per_call(stdout, l->total_per_call, f->total_bytes, f->calls);
-  printf("   %s\n", name);
-  free(calls);
+/* A letter stands for a cell (put_cell), all else for itself. */
+static const char flat_form[] = "p  s   t   c  S    T   n", function_form[] = "i  p  s   t    c rN",
+                  relative_form[] = "                s   t    c/aN";
+
+typedef struct row {
+  uint32_t function; /* that is named */
+  uint64_t self_bytes, total_bytes, calls;
+  uint64_t all_calls;             /* of a call: of the function that was called */
+  const lh_call_usage *recursive; /* the function's call of itself; NULL: there is none */
+} row;
+
+/* "   [7]". */
+static void put_index(FILE *out, const layout *l, uint32_t i) {
+  uint64_t position = (uint64_t)l->positions[i] + 1;
+  fprintf(out, "%*s[%" PRIu64 "]", INDEX_DIGITS - (int)digits_of(position), "", position);
+}
+
+static void put_cell(FILE *out, const layout *l, char cell, const row *r) {
+  int behind_calls = l->calls_width + 2;
+  char *name = function_text(l->sites, &l->graph->functions[r->function]),
+       again[LH_NUMBER_BYTES + 3] = "";
+  if (r->recursive != NULL)
+    (void)snprintf(again, sizeof again, "(%s)", calls_text(l, r->recursive->calls).text);
+  switch (cell) {
+    case 'p': put_percent(out, l, r->self_bytes); break;
+    case 's': put_size(out, l->self, r->self_bytes); break;
+    case 't': put_size(out, l->total, r->total_bytes); break;
+    case 'S': put_per_call(out, l->self_per_call, r->self_bytes, r->calls); break;
+    case 'T': put_per_call(out, l->total_per_call, r->total_bytes, r->calls); break;
+    case 'c': fprintf(out, "%*s", l->calls_width, calls_text(l, r->calls).text); break;
+    case 'a': fprintf(out, "%-*s", behind_calls, calls_text(l, r->all_calls).text); break;
+    case 'r': fprintf(out, "%-*s", behind_calls, again); break;
+    case 'i': put_index(out, l, r->function); break;
+    case 'n': fputs(name, out); break;
+    case 'N':
+      fputs(name, out);
+      put_repeated(out, ' ', l->name_width - width_of(name) + 1);
+      put_index(out, l, r->function);
+      break;
+    default: putc(cell, out); break;
+  }
   free(name);
 }
+
+static void put_row(FILE *out, const layout *l, const char *form, const row *r) {
+  for (; *form != '\0'; form++) put_cell(out, l, *form, r);
+}
+
+static row row_of(const layout *l, uint32_t i) {
+  const lh_function_usage *f = &l->graph->functions[i];
+  return (row){i, f->self_bytes, f->total_bytes, f->calls, 0, NULL};
+}
+
+/* }=================================================================================== */
 
 static void print_flat(const layout *l) {
   int gap = l->calls_width - 3;
   printf("   %%      self    cumulative %*s         self    cumulative\n", gap, "");
   printf("  mem     mem        mem    %*scalls   mem/call   mem/call   name\n", gap, "");
-  for (size_t i = 0; i < l->n_shown; i++)
-    if (cli_has_room()) print_flat_row(l, l->order[i]);
+  for (size_t i = 0; i < l->n_shown; i++) {
+    const row r = row_of(l, l->order[i]);
+    if (!cli_has_room()) continue;
+    put_row(stdout, l, flat_form, &r);
+    putchar('\n');
+  }
 }
-
-/* }=================================================================================== */
 
 /* {=== Call graph ==================================================================== */
-
-/* "   [7]". */
-static void put_index(FILE *out, const layout *l, uint32_t i) {
-  uint64_t position = (uint64_t)l->positions[i] + 1;
-  put_repeated(out, ' ', INDEX_DIGITS - (int)digits_of(position));
-  fprintf(out, "[%" PRIu64 "]", position);
-}
-
-static void put_name(FILE *out, const layout *l, uint32_t i) {
-  char *name = function_text(l->sites, &l->graph->functions[i]);
-  fputs(name, out);
-  put_repeated(out, ' ', l->name_width - width_of(name) + 1);
-  free(name);
-  put_index(out, l, i);
-}
-
-/* A caller, or a function that was called, by one call of the graph: so many of all calls of the
-** function that was called. */
-static void print_relative(const layout *l, const lh_call_usage *call, uint32_t i) {
-  const lh_function_usage *called = &l->graph->functions[call->called_at];
-  char *calls = calls_text(l, call->calls), *all = calls_text(l, called->calls);
-  put_repeated(stdout, ' ', 16);
-  put_size(stdout, l->self, call->self_bytes);
-  printf("   ");
-  put_size(stdout, l->total, call->total_bytes);
-  printf("    %*s/%s", l->calls_width, calls, all);
-  put_repeated(stdout, ' ', l->calls_width - width_of(all) + 2);
-  put_name(stdout, l, i);
-  puts(call->tail_calls > 0 ? " (...tail calls...)" : "");
-  free(calls);
-  free(all);
-}
 
 /* All blanks between its words are dashes. */
 static void print_dashed(const char *line) {
@@ -228,29 +236,14 @@ static void print_dashed(const char *line) {
   putchar('\n');
 }
 
-/* recursive: the call of itself; NULL: it does not. */
-static void print_function(const layout *l, uint32_t i, const lh_call_usage *recursive) {
-  const lh_function_usage *f = &l->graph->functions[i];
-  char *line, *calls = calls_text(l, f->calls);
-  char *again = recursive != NULL ? calls_text(l, recursive->calls) : NULL;
+static void print_function(const layout *l, const row *r) {
+  char *line;
   size_t size;
   FILE *out = cli_open_text(&line, &size);
-  put_index(out, l, i);
-  fputs("  ", out);
-  put_percent(out, l, f->self_bytes);
-  fputs("  ", out);
-  put_size(out, l->self, f->self_bytes);
-  fputs("   ", out);
-  put_size(out, l->total, f->total_bytes);
-  fprintf(out, "    %*s ", l->calls_width, calls);
-  if (again != NULL) fprintf(out, "(%s)", again);
-  put_repeated(out, ' ', l->calls_width - (again != NULL ? width_of(again) : -2));
-  put_name(out, l, i);
+  put_row(out, l, function_form, r);
   cli_close_text(out);
   print_dashed(line);
   free(line);
-  free(calls);
-  free(again);
 }
 
 static void print_heading(const layout *l) {
@@ -261,11 +254,6 @@ static void print_heading(const layout *l) {
   printf("%38s%*scalled/total%*s  children\n", "", calls, "", calls, "");
 }
 
-static void print_rule(int width) {
-  put_repeated(stdout, '=', width);
-  putchar('\n');
-}
-
 static int by_bytes(const void *a, const void *b) {
   const lh_call_usage *one = *(const lh_call_usage *const *)a;
   const lh_call_usage *other = *(const lh_call_usage *const *)b;
@@ -274,7 +262,6 @@ static int by_bytes(const void *a, const void *b) {
   return order != 0 ? order : (one > other) - (one < other);
 }
 
-/* Those who called function i, or whom it called. */
 static void print_relatives(const layout *l, uint32_t i, const lh_call_usage *calls, size_t n) {
   const lh_call_usage **sorted = cli_must(calloc(n + 1, sizeof(lh_call_usage *)));
   size_t n_sorted = 0;
@@ -282,20 +269,27 @@ static void print_relatives(const layout *l, uint32_t i, const lh_call_usage *ca
     if (calls[k].caller_at != calls[k].called_at && calls[k].total_bytes > 0)
       sorted[n_sorted++] = &calls[k];
   qsort(sorted, n_sorted, sizeof(lh_call_usage *), by_bytes);
-  for (size_t k = 0; k < n_sorted; k++)
-    if (cli_has_room())
-      print_relative(l, sorted[k],
-                     sorted[k]->called_at == i ? sorted[k]->caller_at : sorted[k]->called_at);
+  for (size_t k = 0; k < n_sorted; k++) {
+    const lh_call_usage *call = sorted[k];
+    const row r = {.function = call->called_at == i ? call->caller_at : call->called_at,
+                   .self_bytes = call->self_bytes,
+                   .total_bytes = call->total_bytes,
+                   .calls = call->calls,
+                   .all_calls = l->graph->functions[call->called_at].calls};
+    if (!cli_has_room()) continue;
+    put_row(stdout, l, relative_form, &r);
+    puts(call->tail_calls > 0 ? " (...tail calls...)" : "");
+  }
   free(sorted);
 }
 
 static void print_block(const layout *l, uint32_t i) {
   const lh_function_usage *f = &l->graph->functions[i];
-  const lh_call_usage *recursive = NULL;
+  row r = row_of(l, i);
   for (size_t k = 0; k < f->n_called; k++)
-    if (f->called[k].called_at == i) recursive = &f->called[k];
+    if (f->called[k].called_at == i) r.recursive = &f->called[k];
   print_relatives(l, i, f->callers, f->n_callers);
-  print_function(l, i, recursive);
+  print_function(l, &r);
   print_relatives(l, i, f->called, f->n_called);
 }
 
@@ -325,7 +319,7 @@ static void print_title(const layout *l) {
   putchar('\n');
 }
 
-static void print_lmprof(cli *c, const request *r, const lh_usage *usage) {
+void print_lmprof(cli *c, const request *r, const lh_usage *usage) {
   const lh_profile *profile = lh_usage_profile(usage);
   layout l = {.has_calls = lh_profile_about(profile)->has_calls};
   lh_calls_query query = {.c_functions = true, .growth = true};
@@ -343,9 +337,3 @@ static void print_lmprof(cli *c, const request *r, const lh_usage *usage) {
   end(&l);
   lh_usage_calls_free(&graph);
 }
-
-const mode lmprof_mode = {.name = "lmprof",
-                          .help = "lmprof's flat and call-graph profile",
-                          .n_files = 1,
-                          .has_no_json = true,
-                          .tell_counts = print_lmprof};

@@ -59,7 +59,7 @@ static void print_moment(const lh_line_tally *tally, const lh_line_moment *momen
   print_held(tally, moment);
 }
 
-static void print_memprof(cli *c, const request *r, lh_profile *profile) {
+void print_memprof(cli *c, const request *r, lh_profile *profile) {
   lh_line_tally tally;
   lh_error error;
   cli_check(c, lh_tally_lines(profile, r->every_ns, &tally, &error), r->files[0], &error);
@@ -74,13 +74,6 @@ static void print_memprof(cli *c, const request *r, lh_profile *profile) {
   lh_line_tally_free(&tally);
 }
 
-const mode memprof_mode = {.name = "memprof",
-                           .help = "the report of LuaJIT's memprof",
-                           .n_files = 1,
-                           .has_no_json = true,
-                           .takes = TAKES_EVERY | TAKES_LEAK_ONLY,
-                           .tell_profile = print_memprof};
-
 /* {=== luamemprofiler =============================================================== */
 
 /* The report that luamemprofiler prints when it is stopped, in its layout: how
@@ -93,7 +86,7 @@ static uint64_t others(const lh_type_tally *tally) {
          tally->made_of[LH_TYPE_PROTO];
 }
 
-static void print_luamemprofiler(cli *c, const request *r, lh_profile *profile) {
+void print_luamemprofiler(cli *c, const request *r, lh_profile *profile) {
   static const char rule[] = "===================================================================";
   lh_type_tally tally;
   lh_error error;
@@ -114,11 +107,5 @@ static void print_luamemprofiler(cli *c, const request *r, lh_profile *profile) 
   printf("\nMaximum Memory Used=%" PRIu64 " bytes\n", tally.peak_bytes);
   puts(rule);
 }
-
-const mode luamemprofiler_mode = {.name = "luamemprofiler",
-                                  .help = "the final report of luamemprofiler",
-                                  .n_files = 1,
-                                  .has_no_json = true,
-                                  .tell_profile = print_luamemprofiler};
 
 /* }=================================================================================== */

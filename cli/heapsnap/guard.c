@@ -25,7 +25,7 @@ static bool may_read(const char *table) {
   static const char *const schemas[] = {"sqlite_master", "sqlite_schema", "sqlite_temp_master",
                                         "sqlite_temp_schema", NULL};
   for (const hs_kind *const *kind = hs_kinds; *kind != NULL; kind++)
-    if (sqlite3_stricmp(table, (*kind)->name) == 0) return true;
+    if (sqlite3_stricmp(table, (*kind)->facts->many) == 0) return true;
   return is_one_of(table, schemas) || is_one_of(table, harmless_tables);
 }
 

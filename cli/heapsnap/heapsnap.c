@@ -74,7 +74,7 @@ static int create_tables(sqlite3 *db, const char *schema, lh_error *error) {
   for (const hs_kind *const *kind = hs_kinds; *kind != NULL && code == LH_OK; kind++)
     code = run_sql(db,
                    sqlite3_mprintf("CREATE VIRTUAL TABLE IF NOT EXISTS \"%w\".%s USING heapsnap",
-                                   schema, (*kind)->name),
+                                   schema, (*kind)->facts->many),
                    error);
   return code;
 }
@@ -162,7 +162,7 @@ static void answer_path(sqlite3_context *context, int argc, sqlite3_value **argv
   hs_file *file;
   lh_id id;
   (void)argc;
-  if (object_argument(context, argv[0], &file, &id)) hs_result_path(context, file, id, false);
+  if (object_argument(context, argv[0], &file, &id)) hs_result_path(context, file, id);
 }
 
 static void class_of(sqlite3_context *context, int argc, sqlite3_value **argv) {
@@ -196,7 +196,7 @@ static void answer_id(sqlite3_context *context, int argc, sqlite3_value **argv) 
   lh_error error;
   int code;
   if (file == NULL || expression == NULL) return;
-  code = hs_need_classes(file, &error);
+  code = hs_need(file, LH_NEEDS_CLASSES, &error);
   if (code == LH_OK) code = lh_find(file->snapshot, expression, &found, &error);
   if (code == LH_OK)
     hs_result_id(context, file, found.id);

@@ -54,7 +54,7 @@ static int compare_names(const void *a, const void *b, void *snapshot) {
 
 int hs_index_classes(hs_file *file, lh_error *error) {
   lh_snapshot *snapshot = file->snapshot;
-  int code = hs_need_classes(file, error);
+  int code = hs_need(file, LH_NEEDS_CLASSES, error);
   if (code != LH_OK || file->by_class.first != NULL) return code;
   uint32_t n = lh_object_count(snapshot), n_classes = lh_class_count(snapshot);
   uint32_t *class_at = new_array(n_classes), *rank = new_array(n_classes), *key = new_array(n);
@@ -103,11 +103,12 @@ void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint3
 
 int hs_index_dominators(hs_file *file, lh_error *error) {
   lh_snapshot *snapshot = file->snapshot;
-  int code = hs_need_analysis(file, error);
+  int code = hs_need(file, LH_NEEDS_ANALYSIS, error);
   if (code != LH_OK || file->by_dominator.first != NULL) return code;
   uint32_t n = lh_object_count(snapshot), *key = new_array(n);
   if (key == NULL) return hs_no_memory(error, "indexing dominators");
-  for (lh_id id = 1; id <= n; id++) key[id] = lh_immediate_dominator(snapshot, id);
+  for (lh_id id = 1; id <= n; id++)
+    key[id] = lh_is_own(snapshot, id) ? UINT32_MAX : lh_immediate_dominator(snapshot, id);
   code = index_objects(file, &file->by_dominator, n + 1, key, error);
   sqlite3_free(key);
   return code;
@@ -176,7 +177,7 @@ int hs_index_targets(hs_file *file, lh_error *error) {
   uint32_t n = lh_object_count(snapshot);
   hs_targets made = {0};
   uint64_t n_edges = 0;
-  int code = hs_need_analysis(file, error);
+  int code = hs_need(file, LH_NEEDS_ANALYSIS, error);
   if (code != LH_OK || file->by_target.first != NULL) return code;
   made.first = new_array((uint64_t)n + 2);
   if (made.first == NULL || count_targets(snapshot, &made) != LH_OK) goto out;

@@ -4,7 +4,6 @@
 ** made for people is TEXT. The sqlite3 shell prints what it gets, so for a terminal the controls in
 ** a heap's strings are made visible here.
 */
-#include <stdio.h>
 #include <string.h>
 
 #include "heapsnap.h"
@@ -13,25 +12,12 @@ void hs_result_id(sqlite3_context *context, const hs_file *file, lh_id id) {
   if (id != LH_NO_OBJECT) sqlite3_result_int64(context, file->base + id);
 }
 
-void hs_result_bytes(sqlite3_context *context, uint64_t n) {
-  sqlite3_result_int64(context, (sqlite3_int64)n);
-}
-
 void hs_result_static(sqlite3_context *context, const char *text) {
   sqlite3_result_text(context, text, -1, SQLITE_STATIC);
 }
 
-void hs_result_text(sqlite3_context *context, char *text) {
-  if (text == NULL)
-    sqlite3_result_error_nomem(context);
-  else
-    sqlite3_result_text(context, text, -1, lh_free);
-}
-
-void hs_result_hex(sqlite3_context *context, uint64_t n) {
-  char text[32];
-  snprintf(text, sizeof text, "0x%llx", (unsigned long long)n);
-  sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+static void result_hex(sqlite3_context *context, uint64_t n) {
+  sqlite3_result_text(context, lh_hex_text(n).text, -1, SQLITE_TRANSIENT);
 }
 
 /* Without the zone, as SQLite's functions of dates take it. */
@@ -110,8 +96,10 @@ static const hs_looked *look_up_text(hs_file *file, const char *bytes, size_t n,
   return found;
 }
 
-void hs_result_heap_text(sqlite3_context *context, hs_file *file, const char *bytes, size_t n,
-                         bool cut) {
+/* Bytes as the program had them, which live as long as the snapshot; `cut`: it has no more of
+** them. */
+static void result_heap_text(sqlite3_context *context, hs_file *file, const char *bytes, size_t n,
+                             bool cut) {
   const hs_looked *found = look_up_text(file, bytes, n, cut);
   size_t shown = found->is_text ? found->whole : n;
   if (file->for_terminal && !(found->is_text && found->shows))
@@ -124,25 +112,25 @@ void hs_result_heap_text(sqlite3_context *context, hs_file *file, const char *by
 
 /* }=================================================================================== */
 
-void hs_result_string(sqlite3_context *context, hs_file *file, lh_id id) {
+static void result_string(sqlite3_context *context, hs_file *file, lh_id id) {
   lh_object object;
   lh_object_at(file->snapshot, id, &object);
   if (!object.dead)
-    hs_result_heap_text(context, file, object.as.string.bytes, object.as.string.kept,
-                        object.as.string.kept < object.as.string.length);
+    result_heap_text(context, file, object.as.string.bytes, object.as.string.kept,
+                     object.as.string.kept < object.as.string.length);
 }
 
-void hs_result_value(sqlite3_context *context, hs_file *file, lh_value value) {
+static void result_value(sqlite3_context *context, hs_file *file, lh_value value) {
   switch (value.kind) {
     case LH_VALUE_NIL: break;
     case LH_VALUE_BOOLEAN: sqlite3_result_int(context, value.as.boolean); break;
     case LH_VALUE_INTEGER: sqlite3_result_int64(context, value.as.integer); break;
     case LH_VALUE_FLOAT: sqlite3_result_double(context, value.as.number); break;
     case LH_VALUE_POINTER:
-    case LH_VALUE_CFUNCTION: hs_result_hex(context, value.as.pointer); break;
+    case LH_VALUE_CFUNCTION: result_hex(context, value.as.pointer); break;
     case LH_VALUE_OBJECT:
       if (lh_type_of(file->snapshot, value.as.object) == LH_TYPE_STRING)
-        hs_result_string(context, file, value.as.object);
+        result_string(context, file, value.as.object);
       break;
     case LH_VALUE_ABSENT: break;
   }
@@ -150,52 +138,54 @@ void hs_result_value(sqlite3_context *context, hs_file *file, lh_value value) {
 
 void hs_result_class(sqlite3_context *context, hs_file *file, lh_id id) {
   lh_error error;
-  if (hs_need_classes(file, &error) != LH_OK)
+  if (hs_need(file, LH_NEEDS_CLASSES, &error) != LH_OK)
     hs_result_error(context, &error);
   else
     hs_result_static(context, lh_class_name_of(file->snapshot, id));
 }
 
-static int find_path(hs_file *file, lh_id id, bool folded, char **text, lh_error *error) {
-  int code = hs_need_classes(file, error);
-  if (code != LH_OK || id == LH_ROOT || !lh_is_reachable(file->snapshot, id)) return code;
-  return (folded ? lh_held_by : lh_told_path)(file->snapshot, id, text, error);
-}
-
-void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded) {
+void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id) {
   char *text = NULL;
   lh_error error;
-  if (find_path(file, id, folded, &text, &error) != LH_OK)
+  int code = hs_need(file, LH_NEEDS_CLASSES, &error);
+  if (code == LH_OK && id != LH_ROOT && lh_is_reachable(file->snapshot, id))
+    code = lh_told_path(file->snapshot, id, &text, &error);
+  if (code != LH_OK)
     hs_result_error(context, &error);
   else if (text != NULL)
-    hs_result_text(context, text);
+    sqlite3_result_text(context, text, -1, lh_free);
 }
 
-void hs_result_field(sqlite3_context *context, hs_file *file, const hs_column *column,
-                     const void *row) {
-  const void *field = (const char *)row + column->offset;
-  const lh_value *value = field;
-  uint64_t n = 0;
-  if (column->form <= HS_FORM_LINE || column->form == HS_FORM_HEX || column->form == HS_FORM_TIME)
-    n = column->bytes == sizeof(uint32_t) ? *(const uint32_t *)field : *(const uint64_t *)field;
-  switch (column->form) {
-    case HS_FORM_LINE:
-      if (n == 0) break;
-      /* fall through */
-    case HS_FORM_COUNT: hs_result_bytes(context, n); break;
-    case HS_FORM_FLAG: sqlite3_result_int(context, *(const bool *)field); break;
-    case HS_FORM_ID: hs_result_id(context, file, *(const lh_id *)field); break;
-    case HS_FORM_WORD: hs_result_static(context, *(const char *const *)field); break;
-    case HS_FORM_NAME: {
-      const char *name = *(const char *const *)field;
-      if (name != NULL) hs_result_heap_text(context, file, name, strlen(name), false);
+/* A class may be the value of each of a million rows: its length is kept for the next row. */
+static void result_word(sqlite3_context *context, hs_file *file, const char *word) {
+  if (word != file->word) file->word_bytes = (int)strlen(word);
+  file->word = word;
+  sqlite3_result_text(context, word, file->word_bytes, SQLITE_STATIC);
+}
+
+void hs_result_cell(sqlite3_context *context, hs_file *file, const lh_cell *cell) {
+  if (file->report.failed) {
+    file->report.failed = false;
+    sqlite3_result_error_nomem(context);
+  }
+  if (cell->is_null) return;
+  switch (cell->kind) {
+    case LH_COLUMN_FLAG: sqlite3_result_int(context, cell->as.flag); break;
+    case LH_COLUMN_TEXT:
+      if (file->report.n_made > 0) /* it goes with the next cell */
+        sqlite3_result_text(context, cell->as.text, -1, SQLITE_TRANSIENT);
+      else
+        result_word(context, file, cell->as.text);
       break;
-    }
-    case HS_FORM_HEX: hs_result_hex(context, n); break;
-    case HS_FORM_TIME: result_time(context, n); break;
-    case HS_FORM_VALUE: hs_result_value(context, file, *value); break;
-    case HS_FORM_OBJECT:
-      if (value->kind == LH_VALUE_OBJECT) hs_result_id(context, file, value->as.object);
+    case LH_COLUMN_NAME:
+      result_heap_text(context, file, cell->as.name.bytes, cell->as.name.n, false);
       break;
+    case LH_COLUMN_HEX: result_hex(context, cell->as.n); break;
+    case LH_COLUMN_TIME: result_time(context, cell->as.n); break;
+    case LH_COLUMN_VALUE: result_value(context, file, cell->as.value); break;
+    case LH_COLUMN_STRING: result_string(context, file, cell->as.object); break;
+    case LH_COLUMN_EXAMPLE:
+    case LH_COLUMN_ID: hs_result_id(context, file, cell->as.object); break;
+    default: sqlite3_result_int64(context, (sqlite3_int64)cell->as.n); break;
   }
 }

@@ -3,7 +3,6 @@
 ** functions and queries that run all point to them. What lh_analyse and lh_classify find is asked
 ** for here, by the first query that needs it (two million objects: a second), and never again.
 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "heapsnap.h"
@@ -27,6 +26,7 @@ static void free_file(hs_file *file) {
   sqlite3_free(file->class_at);
   sqlite3_free(file->class_retained);
   lh_modules_free(&file->modules);
+  lh_report_free(&file->report);
   sqlite3_free(file->site_counts);
   sqlite3_free(file->schema);
   if (!file->borrowed) lh_close(file->snapshot);
@@ -55,7 +55,11 @@ int hs_shelf_add(hs_shelf *shelf, const char *path, lh_snapshot *open, const cha
     free_file(file);
     return code;
   }
-  file->info = *lh_snapshot_info(file->snapshot);
+  const lh_tracking *tracking = lh_snapshot_tracking(file->snapshot);
+  file->report.snapshot = file->snapshot;
+  file->fact.info = *lh_snapshot_info(file->snapshot);
+  file->fact.is_tracked = tracking != NULL;
+  if (tracking != NULL) file->fact.tracking = *tracking;
   files[shelf->n_files++] = file;
   return LH_OK;
 }
@@ -96,19 +100,42 @@ hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object) {
   return hs_shelf_resolve_to(shelf, id, lh_object_count, object);
 }
 
-int hs_need_analysis(hs_file *file, lh_error *error) {
-  if (file->analysed) return LH_OK;
-  int code = lh_analyse(file->snapshot, error);
-  file->analysed = code == LH_OK;
-  if (file->analysed) lh_reach_totals(file->snapshot, &file->reach);
+/* Bytes that go with all instances of each class. */
+static int find_class_sizes(hs_file *file, lh_error *error) {
+  lh_top_query query = {.sort = LH_SORT_SHALLOW};
+  lh_class_row *rows;
+  size_t n_rows, size = (lh_class_count(file->snapshot) + (size_t)1) * sizeof(uint64_t);
+  int code = lh_top_classes(file->snapshot, &query, &rows, &n_rows, error);
+  if (code != LH_OK) return code;
+  file->class_retained = sqlite3_malloc64(size);
+  if (file->class_retained != NULL) {
+    memset(file->class_retained, 0, size);
+    for (size_t i = 0; i < n_rows; i++)
+      file->class_retained[rows[i].class_index] = rows[i].retained_bytes;
+  } else {
+    code = hs_no_memory(error, "ranking classes");
+  }
+  lh_free(rows);
   return code;
 }
 
-int hs_need_classes(hs_file *file, lh_error *error) {
+static int find_next(hs_file *file, lh_error *error) {
+  int code;
+  switch (file->has) {
+    case LH_NEEDS_NOTHING:
+      code = lh_analyse(file->snapshot, error);
+      if (code == LH_OK) lh_reach_totals(file->snapshot, &file->fact.reach);
+      return code;
+    case LH_NEEDS_ANALYSIS: return lh_classify(file->snapshot, error);
+    default: return find_class_sizes(file, error);
+  }
+}
+
+int hs_need(hs_file *file, lh_needs needs, lh_error *error) {
   int code = LH_OK;
-  if (file->named) return LH_OK;
-  code = hs_need_analysis(file, error);
-  if (code == LH_OK) code = lh_classify(file->snapshot, error);
-  if (code == LH_OK) file->named = true;
+  while (file->has < needs && code == LH_OK) {
+    code = find_next(file, error);
+    if (code == LH_OK) file->has++;
+  }
   return code;
 }

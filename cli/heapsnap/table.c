@@ -14,16 +14,17 @@
 
 #include "heapsnap.h"
 
+/* More columns than any table has. */
+enum { MOST_COLUMNS = 32 };
+
 typedef struct hs_table {
   sqlite3_vtab base;
   const hs_kind *kind;
   hs_shelf *shelf;
   unsigned first, end; /* snapshots; `end` 0: all there are */
+  int n_columns;
+  hs_lookup lookups[MOST_COLUMNS]; /* of its columns */
 } hs_table;
-
-const hs_kind *const hs_kinds[] = {&hs_objects, &hs_edges,  &hs_entries, &hs_strings, &hs_classes,
-                                   &hs_threads, &hs_frames, &hs_sites,   &hs_stacks,  &hs_modules,
-                                   &hs_marks,   &hs_info,   NULL};
 
 /* idxNum: the column that is looked up + 1 in the low byte, 0: none; and */
 enum { PLAN_SNAPSHOT = 0x100, PLAN_BY_CLASS = 0x200, PLAN_DESCENDING = 0x400 };
@@ -32,7 +33,7 @@ enum { PLAN_SNAPSHOT = 0x100, PLAN_BY_CLASS = 0x200, PLAN_DESCENDING = 0x400 };
 
 static const hs_kind *find_kind(const char *name) {
   for (const hs_kind *const *kind = hs_kinds; *kind != NULL; kind++)
-    if (sqlite3_stricmp((*kind)->name, name) == 0) return *kind;
+    if (sqlite3_stricmp((*kind)->facts->many, name) == 0) return *kind;
   return NULL;
 }
 
@@ -41,16 +42,36 @@ static bool has_rowid(const hs_kind *kind) {
   return kind->key == NULL || strchr(kind->key, ',') == NULL;
 }
 
-static int declare(sqlite3 *db, const hs_table *table) {
-  static const char *const types[] = {"INTEGER", "TEXT", ""};
+static const char *column_type(const lh_column *column) {
+  switch (column->kind) {
+    case LH_COLUMN_VALUE: return "";
+    case LH_COLUMN_STRING:
+    case LH_COLUMN_TEXT:
+    case LH_COLUMN_NAME:
+    case LH_COLUMN_HEX:
+    case LH_COLUMN_TIME: return "TEXT";
+    default: return "INTEGER";
+  }
+}
+
+static hs_lookup lookup_of(const hs_kind *kind, const char *column) {
+  for (size_t i = 0; kind->lookups[i].column != NULL; i++)
+    if (strcmp(kind->lookups[i].column, column) == 0) return kind->lookups[i].lookup;
+  return HS_NONE;
+}
+
+/* Sets the columns of the table. */
+static int declare(sqlite3 *db, hs_table *table) {
   const hs_kind *kind = table->kind;
+  const char *name;
   sqlite3_str *text = sqlite3_str_new(db);
-  sqlite3_str_appendall(text, "CREATE TABLE x(");
-  for (int i = 0; i < kind->n_columns; i++) {
-    const hs_column *column = &kind->columns[i];
-    bool hidden = i == 0 ? table->end != 0 : column->hidden;
-    sqlite3_str_appendf(text, "%s\"%w\" %s%s", i > 0 ? ", " : "", column->name, types[column->type],
-                        hidden ? " HIDDEN" : "");
+  sqlite3_str_appendf(text, "CREATE TABLE x(\"snapshot\" TEXT%s", table->end != 0 ? " HIDDEN" : "");
+  table->n_columns = 1;
+  for (const lh_column *column = kind->facts->columns; (name = lh_json_key(column)) != NULL;
+       column++) {
+    sqlite3_str_appendf(text, ", \"%w\" %s%s", name, column_type(column),
+                        column->is_wide ? " HIDDEN" : "");
+    table->lookups[table->n_columns++] = lookup_of(kind, name);
   }
   if (kind->key != NULL) sqlite3_str_appendf(text, ", PRIMARY KEY (%s)", kind->key);
   sqlite3_str_appendall(text, has_rowid(kind) ? ")" : ") WITHOUT ROWID");
@@ -117,10 +138,10 @@ static double rows_found(hs_lookup lookup, double n) {
 }
 
 /* The rowid of a table with one key is that key. */
-static int column_of(const hs_kind *kind, int column) {
-  if (column >= 0 || kind->key == NULL) return column;
-  for (int i = 0; i < kind->n_columns; i++)
-    if (kind->columns[i].lookup == HS_ONE_ID) return i;
+static int column_of(const hs_table *table, int column) {
+  if (column >= 0 || table->kind->key == NULL) return column;
+  for (int i = 0; i < table->n_columns; i++)
+    if (table->lookups[i] == HS_ONE_ID) return i;
   return column;
 }
 
@@ -140,7 +161,7 @@ static double total_rows(const hs_table *table) {
 static void plan_order(const hs_table *table, sqlite3_index_info *info, int lookup) {
   if (info->nOrderBy != 1 || last_file(table) - table->first != 1) return;
   int column = info->aOrderBy[0].iColumn;
-  if (column < 0 || table->kind->columns[column].lookup != HS_BY_CLASS) return;
+  if (column < 0 || table->lookups[column] != HS_BY_CLASS) return;
   if (lookup != -1 && lookup != column) return;
   info->idxNum |= PLAN_BY_CLASS | (info->aOrderBy[0].desc ? PLAN_DESCENDING : 0);
   info->orderByConsumed = 1;
@@ -148,23 +169,22 @@ static void plan_order(const hs_table *table, sqlite3_index_info *info, int look
 
 static int plan(sqlite3_vtab *base, sqlite3_index_info *info) {
   const hs_table *table = (const hs_table *)base;
-  const hs_kind *kind = table->kind;
+  const hs_lookup *lookups = table->lookups;
   int best = -1, best_column = -1, of_snapshot = -1, argument = 0;
   double n = total_rows(table);
   for (int i = 0; i < info->nConstraint; i++) {
-    int column = column_of(kind, info->aConstraint[i].iColumn);
+    int column = column_of(table, info->aConstraint[i].iColumn);
     if (column < 0 || !is_usable(info, i)) continue;
     if (column == 0) of_snapshot = i;
-    if (kind->columns[column].lookup <= (best == -1 ? HS_NONE : kind->columns[best_column].lookup))
-      continue;
+    if (lookups[column] <= (best == -1 ? HS_NONE : lookups[best_column])) continue;
     best = i;
     best_column = column;
   }
   info->idxNum = best_column + 1;
   if (best != -1) {
     info->aConstraintUsage[best].argvIndex = ++argument;
-    info->aConstraintUsage[best].omit = kind->columns[best_column].lookup == HS_ADDRESS;
-    n = rows_found(kind->columns[best_column].lookup, n);
+    info->aConstraintUsage[best].omit = lookups[best_column] == HS_ADDRESS;
+    n = rows_found(lookups[best_column], n);
   }
   if (of_snapshot != -1) {
     info->aConstraintUsage[of_snapshot].argvIndex = ++argument;
@@ -206,7 +226,7 @@ static int fail_query(hs_cursor *cursor, const lh_error *error) {
 /* To the next row, in this snapshot or one of the next. */
 static int advance(sqlite3_vtab_cursor *base) {
   hs_cursor *cursor = (hs_cursor *)base;
-  lh_error error = {0};
+  lh_error error;
   for (;;) {
     int found = cursor->file != NULL ? cursor->kind->next(cursor, &error) : 0;
     if (found < 0) return fail_query(cursor, &error);
@@ -215,7 +235,8 @@ static int advance(sqlite3_vtab_cursor *base) {
     if (cursor->done) return SQLITE_OK;
     cursor->file = cursor->shelf->files[cursor->next_file++];
     cursor->row = 0;
-    cursor->decoded.id = LH_NO_OBJECT;
+    cursor->thing.object.id = LH_NO_OBJECT;
+    cursor->thing.code.id = LH_NO_OBJECT;
     if (cursor->kind->begin(cursor, &error) != LH_OK) return fail_query(cursor, &error);
   }
 }
@@ -244,11 +265,10 @@ static bool value_id(sqlite3_value *value, int64_t *id) {
   }
 }
 
-static int set_lookup(hs_cursor *cursor, int column, sqlite3_value *value) {
-  hs_lookup lookup = cursor->kind->columns[column].lookup;
+static int set_lookup(hs_cursor *cursor, hs_lookup lookup, sqlite3_value *value) {
   uint32_t (*last)(const lh_snapshot *) = cursor->kind->last_id;
   int64_t id;
-  cursor->lookup = column;
+  cursor->lookup = lookup;
   if (lookup == HS_ONE_ID || lookup == HS_FEW_IDS) {
     if (last == NULL) last = lh_object_count;
     bool is_id = value_id(value, &id);
@@ -272,7 +292,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan_number, const char *unused
   sqlite3_free(cursor->text);
   cursor->text = NULL;
   cursor->file = NULL;
-  cursor->lookup = -1;
+  cursor->lookup = HS_NONE;
   cursor->next_file = table->first;
   cursor->end_file = last_file(table);
   cursor->by_class = (plan_number & PLAN_BY_CLASS) != 0;
@@ -281,7 +301,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan_number, const char *unused
     const char *name = (const char *)sqlite3_value_text(argv[argc - 1]);
     only_file(cursor, name != NULL ? hs_shelf_find(cursor->shelf, name) : NULL);
   }
-  if (column >= 0) result = set_lookup(cursor, column, argv[0]);
+  if (column >= 0) result = set_lookup(cursor, table->lookups[column], argv[0]);
   return result == SQLITE_OK ? advance(base) : result;
 }
 
@@ -292,26 +312,23 @@ static int at_end(sqlite3_vtab_cursor *base) {
 /* Only a column of a type decodes the object: of a table that takes as long as its record is. */
 static int get_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number) {
   hs_cursor *cursor = (hs_cursor *)base;
+  hs_file *file = cursor->file;
   const hs_kind *kind = cursor->kind;
-  const hs_column *column = &kind->columns[number];
-  const lh_snapshot *snapshot = cursor->file->snapshot;
+  const lh_column *column = &kind->facts->columns[number - 1];
+  lh_cell cell;
   lh_error error;
-  int code = LH_OK;
-  if (column->needs == HS_ANALYSED) code = hs_need_analysis(cursor->file, &error);
-  if (column->needs == HS_CLASSIFIED) code = hs_need_classes(cursor->file, &error);
-  if (code != LH_OK) {
+  if (number == 0) {
+    hs_result_static(context, file->schema);
+  } else if (column->needs > file->has && hs_need(file, column->needs, &error) != LH_OK) {
     hs_result_error(context, &error);
-    return SQLITE_OK;
+  } else if (column->of_types == 0 || lh_read_object(file->snapshot, column, &cursor->thing)) {
+    lh_cell_of(&file->report, column, kind->row != NULL ? kind->row(cursor) : &cursor->thing,
+               &cell);
+    if (cell.kind <= LH_COLUMN_COUNT && !cell.is_null)
+      sqlite3_result_int64(context, (sqlite3_int64)cell.as.n);
+    else
+      hs_result_cell(context, file, &cell);
   }
-  if (column->of_type != LH_TYPE_ROOT) {
-    if (lh_type_of(snapshot, cursor->id) != column->of_type || lh_is_dead(snapshot, cursor->id))
-      return SQLITE_OK;
-    if (cursor->decoded.id != cursor->id) lh_object_at(snapshot, cursor->id, &cursor->decoded);
-  }
-  if (column->compute != NULL)
-    column->compute(cursor, context);
-  else
-    hs_result_field(context, cursor->file, column, kind->row != NULL ? kind->row(cursor) : cursor);
   return SQLITE_OK;
 }
 
@@ -319,75 +336,6 @@ static int get_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   const hs_cursor *cursor = (const hs_cursor *)base;
   *rowid = cursor->file->base + cursor->row;
   return SQLITE_OK;
-}
-
-bool hs_looks_up(const hs_cursor *cursor, hs_lookup lookup) {
-  return cursor->lookup != -1 && cursor->kind->columns[cursor->lookup].lookup == lookup;
-}
-
-int hs_begin_objects(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  bool one = hs_looks_up(cursor, HS_ONE_ID) || hs_looks_up(cursor, HS_FEW_IDS);
-  cursor->list = NULL;
-  cursor->at = one ? cursor->object : 0;
-  cursor->end = one ? cursor->object + 1 : lh_object_count(cursor->file->snapshot) + 1;
-  cursor->position = 0;
-  return LH_OK;
-}
-
-lh_id hs_next_object(hs_cursor *cursor) {
-  while (cursor->at < cursor->end) {
-    uint32_t at = cursor->descending ? --cursor->end : cursor->at++;
-    lh_id id = cursor->list != NULL ? cursor->list[at] : at;
-    if (!lh_is_own(cursor->file->snapshot, id)) return id;
-  }
-  return LH_NO_OBJECT;
-}
-
-bool hs_next_of_type(hs_cursor *cursor, lh_type type) {
-  const lh_snapshot *snapshot = cursor->file->snapshot;
-  do {
-    cursor->id = hs_next_object(cursor);
-    if (cursor->id == LH_NO_OBJECT) return false;
-  } while (lh_type_of(snapshot, cursor->id) != type || lh_is_dead(snapshot, cursor->id));
-  cursor->row = cursor->id;
-  return true;
-}
-
-int hs_next_inside(hs_cursor *cursor, lh_type type,
-                   void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
-                   bool (*next)(hs_cursor *cursor)) {
-  for (;;) {
-    if (cursor->position == 0) {
-      if (!hs_next_of_type(cursor, type)) return 0;
-      begin(cursor->file->snapshot, cursor->id, &cursor->iterator);
-    }
-    cursor->position++;
-    if (next(cursor)) return 1;
-    cursor->position = 0;
-  }
-}
-
-/* }=================================================================================== */
-
-/* {=== Columns of several kinds ======================================================= */
-
-void hs_tell_snapshot(hs_cursor *cursor, sqlite3_context *context) {
-  hs_result_static(context, cursor->file->schema);
-}
-
-void hs_tell_class(hs_cursor *cursor, sqlite3_context *context) {
-  if (cursor->id != LH_NO_OBJECT) hs_result_class(context, cursor->file, cursor->id);
-}
-
-void hs_tell_shallow(hs_cursor *cursor, sqlite3_context *context) {
-  if (cursor->id != LH_NO_OBJECT)
-    hs_result_bytes(context, lh_shallow_bytes(cursor->file->snapshot, cursor->id));
-}
-
-void hs_tell_retained(hs_cursor *cursor, sqlite3_context *context) {
-  if (cursor->id != LH_NO_OBJECT)
-    hs_result_bytes(context, lh_retained_bytes(cursor->file->snapshot, cursor->id));
 }
 
 /* }=================================================================================== */

@@ -32,7 +32,7 @@ static void add_row(cli_table *table, sqlite3_stmt *row, char **cells, int n) {
     const char *text = heapsql_bytes(row, i, &length);
     cells[i] = cli_must(lh_escaped(text, length));
   }
-  cli_table_row(table, (const char *const *)cells, CLI_PLAIN);
+  cli_table_row(table, (const char *const *)cells, LH_PLAIN);
   for (int i = 0; i < n; i++) lh_free(cells[i]);
 }
 

@@ -44,7 +44,7 @@ static char *dot_word(const char *word) {
 
 /* What to type, from the names that the snapshots have. */
 static void print_banner(cli *c, char **schemas, size_t n_files) {
-  printf("%s", cli_style_on(c, CLI_BOLD));
+  printf("%s", cli_style_on(c, LH_BOLD));
   for (size_t i = 0; i < n_files; i++) printf("%s%s", i > 0 ? ", " : "Snapshots: ", schemas[i]);
   printf("%s\n", cli_style_off(c));
   printf(

@@ -240,7 +240,8 @@ static char *link_of_cell(const told *t, const lh_report *report, const lh_colum
                           const char *row, const lh_cell *cell) {
   const void *field = row + column->offset;
   if (cell->is_null || lh_is_number(column->kind)) return NULL;
-  if (column->of != NULL) return link_to_object(t, report, *(const lh_id *)field);
+  if (column->of != NULL && !column->is_of_site)
+    return link_to_object(t, report, *(const lh_id *)field);
   if (cell->kind == LH_COLUMN_OBJECT || cell->kind == LH_COLUMN_EXAMPLE ||
       cell->kind == LH_COLUMN_STRING)
     return link_to_object(t, report, cell->as.object);

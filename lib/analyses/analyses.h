@@ -17,15 +17,18 @@
 **                      paths by which most are held, and by which else
 **     waste.c          what memory holds without need
 **
-** What several of them need: clusters.c (lists and trees seen as one thing), gather.c (many objects
-** as a few classes), ranking.c (the best few). Private to the library.
+** What several of them need: clusters.c (lists and trees seen as one thing, and many of these as a
+** few classes). Private to the library.
 */
 #ifndef LUAHEAP_ANALYSES_H
 #define LUAHEAP_ANALYSES_H
 
+#include <string.h>
+
 #include "graph/graph.h"
 #include "luaheap_analyses.h"
 #include "name/place.h"
+#include "ranking.h"
 #include "thresholds.h"
 
 /* Is it a part of every program, which as such is no one's leak: the root, _G, package.loaded and
@@ -34,7 +37,11 @@ static inline bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->kind[id] & (LH_KIND_PLUMBING | LH_KIND_OWN);
 }
 
-/* }=================================================================================== */
+/* By their names; 0 where one is no class. */
+static inline int lh_compare_class_names(const lh_snapshot *snapshot, uint32_t a, uint32_t b) {
+  if (a == UINT32_MAX || b == UINT32_MAX) return 0;
+  return strcmp(lh_class_at(snapshot, a)->name, lh_class_at(snapshot, b)->name);
+}
 
 /* {=== clusters.c ==================================================================== */
 
@@ -50,10 +57,6 @@ static inline lh_id lh_find_first(lh_id *set, lh_id id) {
   for (; set[id] != id; id = set[id]) set[id] = set[set[id]];
   return id;
 }
-
-/* }=================================================================================== */
-
-/* {=== gather.c ====================================================================== */
 
 /* Objects by class, and what they retain. */
 typedef struct lh_gathering {
@@ -84,43 +87,6 @@ bool lh_list_below(lh_gathering *g, lh_id top);
 
 /* Puts clusters, given by their tops, into rows by the class of those. O(their members). */
 void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops);
-
-/* }=================================================================================== */
-
-/* {=== ranking.c ===================================================================== */
-
-/* Great keys are better, and among equal ones small ties. */
-typedef struct lh_ranked {
-  uint64_t key, tie;
-  uint32_t what;
-} lh_ranked;
-
-/* All zero but for the limit is an empty one. */
-typedef struct lh_ranking {
-  lh_ranked *list;
-  size_t n, limit, capacity; /* limit 0: all */
-} lh_ranking;
-
-/* Keeps the best `limit` of all that it is given: with a limit list[0] is the worst of them, until
-** they are sorted, the best first. False: out of memory. O(log limit). */
-bool lh_rank(lh_ranking *ranking, lh_ranked candidate);
-
-static inline bool lh_is_better(const lh_ranked *a, const lh_ranked *b) {
-  return a->key != b->key ? a->key > b->key : a->tie < b->tie;
-}
-
-/* Would it be kept? O(1). */
-static inline bool lh_is_better_ranked(const lh_ranking *r, const lh_ranked *candidate) {
-  return r->limit == 0 || r->n < r->limit || lh_is_better(candidate, &r->list[0]);
-}
-
-void lh_sort_ranking(lh_ranking *ranking);
-
-/* In a ranking that is used by these two alone: takes the best out of it, of which there is one. */
-bool lh_rank_put(lh_ranking *ranking, lh_ranked candidate);
-lh_ranked lh_rank_take(lh_ranking *ranking);
-
-void lh_ranking_free(lh_ranking *ranking);
 
 /* }=================================================================================== */
 
@@ -207,7 +173,7 @@ bool lh_divide_retained(lh_step_tree *tree, const lh_snapshot *snapshot, const l
 typedef struct lh_ages {
   const lh_snapshot *snapshot;
   const lh_tree *tree;
-  uint32_t *younger;       /* of each object on allgc: how many reachable ones there are younger */
+  uint32_t *n_before;      /* of each 64 ids: how many reachable objects have smaller ones */
   uint32_t n;              /* reachable ones on allgc */
   double since_first_mark; /* share of the reachable objects */
   uint32_t round;          /* a number for each collection that is looked at */

@@ -22,8 +22,7 @@
 
 static int compare_sites(const void *left, const void *right) {
   const lh_class_site *a = left, *b = right;
-  if (a->objects != b->objects) return a->objects > b->objects ? -1 : 1;
-  return a->site < b->site ? -1 : a->site > b->site;
+  return LH_MORE(a->objects, b->objects) ?: LH_LESS(a->site, b->site);
 }
 
 /* The rows of all sites, of which those are kept that have instances. */
@@ -195,17 +194,9 @@ static bool add_all(collecting *c) {
 
 static int compare_referrers(const void *left, const void *right, void *payload) {
   const lh_referring *a = left, *b = right;
-  const lh_snapshot *snapshot = payload;
-  if (a->references != b->references) return a->references > b->references ? -1 : 1;
-  if (a->class_index != b->class_index && a->class_index != UINT32_MAX &&
-      b->class_index != UINT32_MAX) {
-    int order = strcmp(lh_class_at(snapshot, a->class_index)->name,
-                       lh_class_at(snapshot, b->class_index)->name);
-    if (order) return order;
-  }
-  int order = strcmp(a->label, b->label);
-  if (!order) order = (a->class_index > b->class_index) - (a->class_index < b->class_index);
-  return order ? order : a->weak - b->weak;
+  return LH_MORE(a->references, b->references) ?:
+         lh_compare_class_names(payload, a->class_index, b->class_index) ?:
+         strcmp(a->label, b->label) ?: LH_LESS(a->class_index, b->class_index) ?: a->weak - b->weak;
 }
 
 static bool finish_referrers(collecting *c, lh_description *out) {
@@ -335,7 +326,7 @@ static bool measure_of(const lh_instances *of, lh_id id, lh_measure measure, uin
 
 static int compare_values(const void *left, const void *right) {
   uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-  return (a > b) - (a < b);
+  return LH_LESS(a, b);
 }
 
 static void add_spread(lh_description *out, lh_measure measure, uint64_t *values, size_t n) {

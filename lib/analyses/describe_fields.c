@@ -239,9 +239,8 @@ static void keep_kinds(const collecting *c, field_entry *field) {
 
 static int compare_fields(const void *left, const void *right) {
   const lh_field *a = left, *b = right;
-  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
-  if (a->instances != b->instances) return a->instances > b->instances ? -1 : 1;
-  return strcmp(a->name, b->name);
+  return LH_MORE(a->bytes, b->bytes) ?: LH_MORE(a->instances, b->instances) ?:
+         strcmp(a->name, b->name);
 }
 
 static bool finish_fields(collecting *c, lh_description *out) {

@@ -28,7 +28,7 @@ bool lh_add_top(lh_grower *grower, lh_id id) {
 
 static int compare_tops(const void *left, const void *right) {
   const lh_top *a = left, *b = right;
-  return (a->position > b->position) - (a->position < b->position);
+  return LH_LESS(a->position, b->position);
 }
 
 /* Puts tops in order; they may become fewer, as none stays twice. Returns how many there are. Near
@@ -165,10 +165,8 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
 
 static int compare_growing(const void *left, const void *right) {
   const lh_growing *a = left, *b = right;
-  if (a->prospect != b->prospect) return a->prospect > b->prospect ? -1 : 1;
-  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
-  int order = strcmp(a->held_by, b->held_by);
-  return order ? order : a->is_list - b->is_list;
+  return LH_MORE(a->prospect, b->prospect) ?: LH_MORE(a->bytes, b->bytes) ?:
+         strcmp(a->held_by, b->held_by) ?: a->is_list - b->is_list;
 }
 
 /* Objects that stand in two indexes are told there only once. */

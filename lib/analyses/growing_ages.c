@@ -6,34 +6,42 @@
 ** element from after the first mark; or nothing was added while a good part of the heap was
 ** allocated. Where so many elements should be younger by chance alone, this is no chance. Of
 ** numbers nothing is known but what a constructor leaves: an array part without a slot to spare.
-** 9 bytes an object.
+** 4 bytes an object.
 */
 #include "analyses.h"
 
-/* Counts objects that are reachable and not luaheap's. */
-static uint64_t count_in(const lh_snapshot *snapshot, lh_id first, lh_id end) {
-  uint64_t n = 0;
-  for (lh_id id = first; id < end; id++)
-    n += lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
+enum { BLOCK = 64 };
+
+static bool is_counted(const lh_snapshot *snapshot, lh_id id) {
+  return id != LH_ROOT && lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
+}
+
+/* Counts the objects with smaller ids that are reachable and not luaheap's. On allgc, which comes
+** first, they are younger. */
+static uint32_t count_before(const lh_ages *a, lh_id id) {
+  uint32_t n = a->n_before[id / BLOCK];
+  for (lh_id at = id - id % BLOCK; at < id; at++) n += is_counted(a->snapshot, at);
   return n;
 }
 
-/* Of the objects of allgc, which come first, each counts those before it. */
-static void order_by_age(lh_ages *a) {
+static uint32_t count_in(const lh_ages *a, lh_id_range range) {
+  return range.first < range.end ? count_before(a, range.end) - count_before(a, range.first) : 0;
+}
+
+static void count_blocks(lh_ages *a) {
   const lh_snapshot *snapshot = a->snapshot;
   const lh_id *first = snapshot->list_first;
-  uint64_t n_before = 0;
+  uint32_t n = 0, n_old = 0;
   for (lh_id id = 1; id <= snapshot->n; id++) {
-    a->younger[id] = a->n;
-    a->n += id < first[LH_LIST_FINOBJ] && lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
+    if (id % BLOCK == 0) a->n_before[id / BLOCK] = n;
+    n += is_counted(snapshot, id);
   }
-  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
-    lh_id_range before = lh_epoch_range(snapshot, list, 0);
-    n_before += count_in(snapshot, before.first, before.end);
-  }
-  uint64_t n_aged = a->n + count_in(snapshot, first[LH_LIST_FINOBJ], first[LH_LIST_TOBEFNZ]);
-  uint64_t n = n_aged + count_in(snapshot, first[LH_LIST_TOBEFNZ], snapshot->n + 1);
-  a->since_first_mark = n > 0 ? (double)(n_aged - n_before) / (double)n : 0;
+  if ((snapshot->n + 1) % BLOCK == 0) a->n_before[(snapshot->n + 1) / BLOCK] = n;
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
+    n_old += count_in(a, lh_epoch_range(snapshot, list, 0));
+  a->n = count_before(a, first[LH_LIST_FINOBJ]);
+  uint32_t n_aged = count_before(a, first[LH_LIST_TOBEFNZ]);
+  a->since_first_mark = n > 0 ? (double)(n_aged - n_old) / (double)n : 0;
 }
 
 bool lh_ages_make(lh_ages *ages, const lh_tree *tree, const lh_history *history) {
@@ -41,16 +49,16 @@ bool lh_ages_make(lh_ages *ages, const lh_tree *tree, const lh_history *history)
   size_t n = (size_t)snapshot->n + 1;
   *ages = (lh_ages){
       .snapshot = snapshot, .tree = tree, .history = history, .content_seed = lh_random_seed()};
-  ages->younger = lh_alloc_zeroed(n, sizeof *ages->younger);
+  ages->n_before = lh_alloc_zeroed(n / BLOCK + 1, sizeof *ages->n_before);
   ages->counted = lh_alloc_zeroed(n, sizeof *ages->counted);
   ages->epochs = lh_alloc_zeroed((size_t)lh_mark_count(snapshot) + 1, sizeof *ages->epochs);
-  if (!ages->younger || !ages->counted || !ages->epochs) return false;
-  order_by_age(ages);
+  if (!ages->n_before || !ages->counted || !ages->epochs) return false;
+  count_blocks(ages);
   return true;
 }
 
 void lh_ages_free(lh_ages *ages) {
-  lh_free(ages->younger);
+  lh_free(ages->n_before);
   lh_free(ages->counted);
   lh_free(ages->epochs);
 }
@@ -62,24 +70,22 @@ lh_youth lh_ages_begin(lh_ages *ages) {
 
 /* Elements of one table were mostly allocated one after the other. */
 static uint32_t epoch_of(lh_ages *a, lh_id id) {
+  if (id >= a->neighbours.first && id < a->neighbours.end) return a->epoch;
   lh_list list = lh_list_of(a->snapshot, id);
   if (list > LH_LIST_FINOBJ) return 0;
-  if (id < a->neighbours.first || id >= a->neighbours.end) {
-    a->epoch = lh_epoch(a->snapshot, id);
-    a->neighbours = lh_epoch_range(a->snapshot, list, a->epoch);
-  }
-  return a->epoch;
+  uint32_t epoch = lh_epoch(a->snapshot, id), n = a->snapshot->n_marks;
+  a->neighbours = lh_epoch_range(a->snapshot, list, epoch);
+  return a->epoch = epoch < n ? epoch : n - 1;
 }
 
 static void count_epoch(lh_ages *a, lh_growing *g, lh_id id) {
-  uint32_t n = a->snapshot->n_marks;
-  if (n == 0) return;
+  if (a->snapshot->n_marks == 0) return;
   uint32_t epoch = epoch_of(a, id);
-  if (epoch >= n) epoch = n - 1;
-  if (g->aged == 0 || epoch < g->oldest_epoch) g->oldest_epoch = epoch;
-  if (g->aged == 0 || epoch > g->youngest_epoch) g->youngest_epoch = epoch;
   g->since_first_mark += epoch > 0;
-  if (a->epochs[epoch] != a->round) g->epochs++;
+  if (a->epochs[epoch] == a->round) return;
+  if (g->epochs == 0 || epoch < g->oldest_epoch) g->oldest_epoch = epoch;
+  if (g->epochs == 0 || epoch > g->youngest_epoch) g->youngest_epoch = epoch;
+  g->epochs++;
   a->epochs[epoch] = a->round;
 }
 
@@ -106,9 +112,9 @@ void lh_age_element(lh_ages *a, lh_growing *g, lh_youth *youth, lh_id id, bool i
 void lh_ages_end(const lh_ages *a, lh_growing *g, const lh_youth *youth, lh_id first) {
   lh_id youngest = youth->youngest;
   if (youngest == LH_NO_OBJECT) return;
-  g->younger = a->n > 0 ? (double)a->younger[youngest] / a->n : 0;
+  g->younger = a->n > 0 ? (double)count_before(a, youngest) / a->n : 0;
   if (lh_list_of(a->snapshot, first) != LH_LIST_ALLGC) return;
-  uint32_t others = first < youngest ? 0 : a->younger[first] - a->younger[youngest];
+  uint32_t others = count_in(a, (lh_id_range){youngest, first});
   g->in_one_go = others <= youth->objects + youth->objects / 4 + LH_LEAST_ELEMENTS;
 }
 

@@ -62,48 +62,21 @@ typedef struct letters {
   size_t digits, hex, inner_capitals, others;
 } letters;
 
-/* Eight characters at once: the highest bit of each byte that is from `low` to `high`, ASCII. */
-static uint64_t find_between(uint64_t x, unsigned char low, unsigned char high) {
-  const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
-  uint64_t rest = x & ~tops;
-  return (rest + ones * (0x80u - low)) & ~(rest + ones * (0x7Fu - high)) & ~x & tops;
-}
-
-static size_t count_tops(uint64_t tops) {
-  return (size_t)((tops >> 7) * 0x0101010101010101u >> 56);
-}
-
-static uint64_t find_digits(uint64_t x) {
-  return find_between(x, '0', '9');
-}
-
-/* Up to 8 characters; behind the last there are zeros. */
-static uint64_t load_characters(const char *bytes, size_t n) {
-  uint64_t x = 0;
-  memcpy(&x, bytes, n < 8 ? n : 8);
-  return x;
-}
-
 static letters count_letters(const char *bytes, size_t n) {
-  letters l = {.others = n};
-  for (size_t i = 0; i < n; i += 8) {
-    uint64_t x = load_characters(bytes + i, n - i), digits = find_digits(x);
-    l.digits += count_tops(digits);
-    l.hex += count_tops(digits | find_between(x | 0x2020202020202020u, 'a', 'f'));
-    l.inner_capitals += count_tops(find_between(x, 'A', 'Z'));
-    l.others -= count_tops(find_between(x, '!', '~'));
+  letters l = {0};
+  for (size_t i = 0; i < n; i++) {
+    l.digits += is_digit(bytes[i]);
+    l.hex += is_hex(bytes[i]);
+    l.inner_capitals += i > 0 && bytes[i] >= 'A' && bytes[i] <= 'Z';
+    l.others += bytes[i] < '!' || bytes[i] > '~';
   }
-  l.inner_capitals -= n > 0 && bytes[0] >= 'A' && bytes[0] <= 'Z';
   return l;
 }
 
 /* Have both digits at the same places, and else the same? */
 static bool have_same_form(const char *a, const char *b, size_t n) {
-  for (size_t i = 0; i < n; i += 8) {
-    uint64_t x = load_characters(a + i, n - i), y = load_characters(b + i, n - i);
-    uint64_t digits = find_digits(x);
-    if (digits != find_digits(y) || ((x ^ y) & ~((digits >> 7) * 0xFF)) != 0) return false;
-  }
+  for (size_t i = 0; i < n; i++)
+    if (is_digit(a[i]) ? !is_digit(b[i]) : a[i] != b[i]) return false;
   return true;
 }
 
@@ -135,6 +108,8 @@ static int find_numbered(keys_seen *seen, const lh_snapshot *snapshot, lh_id id)
 }
 
 static bool comes_before(const key_bytes *a, const key_bytes *b) {
+  if (a->n > 0 && b->n > 0 && *a->bytes != *b->bytes)
+    return (unsigned char)*a->bytes < (unsigned char)*b->bytes;
   int order = memcmp(a->bytes, b->bytes, a->n < b->n ? a->n : b->n);
   return order ? order < 0 : a->n < b->n;
 }
@@ -387,13 +362,6 @@ static void tell_kinds_of_keys(const counting *f, lh_growing *g, const contents 
   g->example_key = keys->n_strings > 0 ? keys->example : LH_NO_OBJECT;
 }
 
-/* An element that has the table itself inside, such as _G, is not in it. */
-static bool is_element(const counting *f, lh_value value, lh_id table) {
-  lh_id id = value.kind == LH_VALUE_OBJECT ? value.as.object : LH_ROOT;
-  return id != LH_ROOT && !lh_is_own(f->snapshot, id) && lh_is_reachable(f->snapshot, id) &&
-         !lh_dominates(f->grower->tree, id, table);
-}
-
 /* Of a table with other things beside its elements: is this one of them? */
 static bool is_alike(const counting *f, const lh_growing *g, lh_value value) {
   if (g->type == LH_TYPE_ROOT || value.kind != LH_VALUE_OBJECT) return g->type == LH_TYPE_ROOT;
@@ -401,40 +369,48 @@ static bool is_alike(const counting *f, const lh_growing *g, lh_value value) {
   return lh_type_of(f->snapshot, value.as.object) == LH_TYPE_TABLE;
 }
 
-static bool add_entry(counting *f, lh_growing *g, lh_youth *youth, lh_value key, lh_value value) {
-  const lh_tree *tree = f->grower->tree;
-  lh_value element = g->are_keys ? key : value;
-  bool inner;
-  if (f->is_shared && !is_alike(f, g, element)) return true;
-  if (is_element(f, element, g->id)) {
-    inner = !f->is_shared && lh_dominates(tree, g->id, element.as.object);
-    lh_age_element(&f->grower->ages, g, youth, element.as.object, inner);
-    if (!inner && !lh_add_top(f->grower, element.as.object)) return false;
+/* The same of the entry of which this reference is the key or the value. */
+static bool is_of_alike(const counting *f, const lh_growing *g, uint32_t e) {
+  const lh_snapshot *s = f->snapshot;
+  if (!f->is_shared || g->type == LH_TYPE_ROOT) return true;
+  bool is_key = lh_label_kind(s->label[e]) == LH_EDGE_KEY;
+  if (is_key && !g->are_keys) {
+    if (e + 1 == s->first_edge[g->id + 1] || !(s->label[e + 1] & LH_LABEL_KEYED)) return false;
+    e++;
   }
-  if (g->are_keys || !is_element(f, key, g->id)) return true;
-  inner = !f->is_shared && lh_dominates(tree, g->id, key.as.object);
-  return inner || lh_add_top(f->grower, key.as.object);
+  return is_alike(f, g, lh_object_value(lh_true_target(s, e)));
+}
+
+/* A key or a value. One that has the table itself inside, such as _G, is not in it. */
+static bool add_reference(counting *f, lh_growing *g, lh_youth *youth, uint32_t e) {
+  const lh_snapshot *s = f->snapshot;
+  const lh_tree *tree = f->grower->tree;
+  bool is_key = lh_label_kind(s->label[e]) == LH_EDGE_KEY;
+  lh_id id = lh_true_target(s, e);
+  if (!is_key && (g->are_keys || lh_label_kind(s->label[e]) != LH_EDGE_VALUE)) return true;
+  if (s->kind[id] & LH_KIND_OWN || s->distance[id] == LH_UNREACHED || id == g->id ||
+      !is_of_alike(f, g, e))
+    return true;
+  bool is_inside = lh_dominates(tree, g->id, id), inner = is_inside && !f->is_shared;
+  if (!is_inside && lh_dominates(tree, id, g->id)) return true;
+  if (is_key == g->are_keys) lh_age_element(&f->grower->ages, g, youth, id, inner);
+  return inner || lh_add_top(f->grower, id);
 }
 
 /* All that the table retains is its own, but of those that belong to every program: of these the
 ** elements alone. */
 static bool look_at_ages(counting *f, lh_growing *g) {
+  const lh_snapshot *s = f->snapshot;
   const lh_tree *tree = f->grower->tree;
   lh_youth youth = lh_ages_begin(&f->grower->ages);
-  lh_edges it;
-  lh_entry entries[SOME];
   bool ok = true;
   lh_begin_tops(f->grower);
   if (!f->is_shared) {
     youth.objects = tree->end[tree->position[g->id]] - tree->position[g->id];
     ok = lh_add_top(f->grower, g->id);
   }
-  lh_entries_begin(f->snapshot, g->id, &it);
-  for (size_t n = 1; ok && n > 0;) {
-    n = lh_entries_some(&it, entries, SOME);
-    for (size_t i = 0; ok && i < n; i++)
-      ok = add_entry(f, g, &youth, entries[i].key, entries[i].value);
-  }
+  for (uint32_t e = s->first_edge[g->id]; ok && e < s->first_edge[g->id + 1]; e++)
+    ok = add_reference(f, g, &youth, e);
   lh_ages_end(&f->grower->ages, g, &youth, g->id);
   return ok;
 }

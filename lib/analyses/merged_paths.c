@@ -259,11 +259,10 @@ static int compare_steps(const void *left, const void *right, void *payload) {
   const lh_step_tree *t = payload;
   uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
   const lh_merged_step *x = &t->list[a], *y = &t->list[b];
-  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-  if (x->objects != y->objects) return x->objects > y->objects ? -1 : 1;
-  int order = strcmp(lh_step_label(t->folds->folder.tree, x->step),
-                     lh_step_label(t->folds->folder.tree, y->step));
-  return order ? order : (a > b) - (a < b);
+  const lh_place_tree *tree = t->folds->folder.tree;
+  return LH_MORE(x->bytes, y->bytes) ?: LH_MORE(x->objects, y->objects) ?:
+         strcmp(lh_step_label(tree, x->step), lh_step_label(tree, y->step)) ?:
+         LH_LESS(a, b);
 }
 
 static bool sort_steps(writing *w) {
@@ -313,9 +312,7 @@ static int compare_drafts(const void *left, const void *right, void *payload) {
   uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
   const lh_merged_step *x = &w->tree.list[w->drafts[a].first];
   const lh_merged_step *y = &w->tree.list[w->drafts[b].first];
-  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-  if (x->objects != y->objects) return x->objects > y->objects ? -1 : 1;
-  return (a > b) - (a < b);
+  return LH_MORE(x->bytes, y->bytes) ?: LH_MORE(x->objects, y->objects) ?: LH_LESS(a, b);
 }
 
 /* How many more rows are printed if this one is: where something is hidden of a level, that is one,

@@ -90,8 +90,7 @@ static bool add_module_table(finder *f, lh_id table, const char *name, bool brac
 
 static int compare_modules(const void *left, const void *right) {
   const lh_module *a = left, *b = right;
-  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
-  return strcmp(a->name, b->name);
+  return LH_MORE(a->retained_bytes, b->retained_bytes) ?: strcmp(a->name, b->name);
 }
 
 static bool reach(finder *f, size_t limit) {

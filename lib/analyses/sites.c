@@ -71,19 +71,6 @@ static void add_counts(counting *c) {
   }
 }
 
-/* Nothing holds garbage. */
-static bool add_retained(counting *c) {
-  if (c->query->garbage) return true;
-  lh_unions unions;
-  bool ok = lh_bound_sets(&unions, c->snapshot, c->set_of, c->n_rows);
-  for (uint32_t at = 0; ok && at < c->n_rows; at++) {
-    ok = lh_exact_union(&unions, at);
-    c->rows[at].retained_bytes = unions.upper[at];
-  }
-  lh_free_unions(&unions);
-  return ok;
-}
-
 static uint64_t key_of(const lh_site_row *row, const lh_top_query *query) {
   if (query->sort == LH_SORT_COUNT) return row->objects;
   return query->garbage || query->sort == LH_SORT_SHALLOW ? row->shallow_bytes
@@ -93,10 +80,8 @@ static uint64_t key_of(const lh_site_row *row, const lh_top_query *query) {
 /* What is not known where is no site: it comes last. */
 static int compare_rows(const void *left, const void *right, void *payload) {
   const lh_site_row *a = left, *b = right;
-  uint64_t of_a = key_of(a, payload), of_b = key_of(b, payload);
-  if ((a->site == 0) != (b->site == 0)) return a->site == 0 ? 1 : -1;
-  if (of_a != of_b) return of_a > of_b ? -1 : 1;
-  return a->site < b->site ? -1 : a->site > b->site;
+  return LH_LESS(a->site == 0, b->site == 0) ?: LH_MORE(key_of(a, payload), key_of(b, payload)) ?:
+         LH_LESS(a->site, b->site);
 }
 
 /* Sampled figures stand for all. */
@@ -125,7 +110,9 @@ static bool make_rows(counting *c) {
   if (!c->rows || (is_sampled && !c->scaled)) return false;
   count_objects(c);
   add_counts(c);
-  if (!add_retained(c)) return false;
+  if (!c->query->garbage && !lh_retained_by_sets(c->snapshot, c->set_of, c->n_rows,
+                                                 &c->rows->retained_bytes, sizeof *c->rows))
+    return false;
   finish_rows(c);
   return true;
 }

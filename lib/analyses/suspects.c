@@ -4,7 +4,7 @@
 **
 ** The idea, and the 0.7, are those of the leak suspects of the Eclipse Memory Analyzer. From the
 ** root the way leads down the tree of dominators, clusters (clusters.c) taken as one, into all that
-** retains LEAST_SHARE. Where the biggest of what a place dominates has less than 0.7 of it, many
+** retains enough. Where the biggest of what a place dominates has less than 0.7 of it, many
 ** small things hang: they are told by class, without those that are big enough to be looked at by
 ** themselves. Where these many are few (the 16 shards of a map), or but collections, the many are
 ** looked for below them: what hangs there instead, eight times as many, with 0.7 of the bytes.
@@ -16,10 +16,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Of the reachable bytes; and less is not worth anybody's time. */
-#define LEAST_SHARE 0.1
-enum { LEAST_BYTES = 16384 };
 
 enum { MANY_MORE = 8, FEW = 64, MOST_LEVELS = 4 };
 
@@ -68,12 +64,14 @@ static size_t keep_first_class(const search *s, const lh_gathering *g, lh_id *id
   return n_kept;
 }
 
-/* Are `many` to be told instead of the `few` (at most 64, or but collections) that hold them? */
+/* Are these few, or but collections: may what they hold be told instead? */
+static bool are_few(const lh_snapshot *snapshot, const lh_accumulated *few) {
+  return few->objects <= FEW || !snapshot->classes->list[few->class_index].specific;
+}
+
 static bool tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
                        const lh_accumulated *few) {
-  const lh_class_entry *list = snapshot->classes->list;
-  if (list[many->class_index].visible.type == LH_TYPE_STRING) return false;
-  return (few->objects <= FEW || !list[few->class_index].specific) &&
+  return snapshot->classes->list[many->class_index].visible.type != LH_TYPE_STRING &&
          many->objects >= MANY_MORE * few->objects &&
          (double)many->bytes >= LH_GOES_ON * (double)few->bytes;
 }
@@ -84,6 +82,7 @@ static bool gather(search *s, lh_suspect *suspect) {
   lh_gather(here, here->ids, here->n_ids);
   keep_classes(suspect, here);
   for (unsigned level = 0; here->n_rows > 0 && level < MOST_LEVELS; level++) {
+    if (!are_few(s->snapshot, &suspect->accumulated[0])) break;
     lh_accumulated few = here->rows[0];
     size_t n = keep_first_class(s, here, here->ids, here->n_ids);
     below->n_ids = 0;
@@ -172,8 +171,7 @@ static bool walk_down(search *s) {
 
 static int compare_suspects(const void *left, const void *right) {
   const lh_suspect *a = left, *b = right;
-  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
-  return (a->id > b->id) - (a->id < b->id);
+  return LH_MORE(a->bytes, b->bytes) ?: LH_LESS(a->id, b->id);
 }
 
 int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
@@ -181,8 +179,7 @@ int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   search s = {.snapshot = snapshot, .suspects = out};
-  out->least_bytes = (uint64_t)(LEAST_SHARE * (double)snapshot->reach.reachable_bytes);
-  if (out->least_bytes < LEAST_BYTES) out->least_bytes = LEAST_BYTES;
+  out->least_bytes = lh_least_suspect(snapshot->reach.reachable_bytes);
   bool ok = (s.tree = lh_dominator_tree(snapshot)) && (s.top = lh_kept_clusters(snapshot)) &&
             lh_gathering_make(&s.here, s.tree, s.top) &&
             lh_gathering_make(&s.below, s.tree, s.top) &&

@@ -80,22 +80,10 @@ static bool group_all(grouping *g) {
   return true;
 }
 
-static bool retain(grouping *g) {
-  lh_unions unions;
-  bool ok = lh_bound_sets(&unions, g->snapshot, g->set_of, g->n);
-  for (uint32_t i = 0; ok && i < g->n; i++) {
-    ok = lh_exact_union(&unions, i);
-    if (ok) g->list[i].retained_bytes = unions.upper[i];
-  }
-  lh_free_unions(&unions);
-  return ok;
-}
-
 static int compare_thread_groups(const void *left, const void *right) {
   const lh_thread_group *a = left, *b = right;
-  if (a->is_main != b->is_main) return a->is_main ? 1 : -1;
-  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
-  return (a->example > b->example) - (a->example < b->example);
+  return a->is_main - b->is_main ?: LH_MORE(a->retained_bytes, b->retained_bytes) ?:
+         LH_LESS(a->example, b->example);
 }
 
 int lh_group_threads(lh_snapshot *snapshot, lh_thread_groups *out, lh_error *error) {
@@ -103,7 +91,9 @@ int lh_group_threads(lh_snapshot *snapshot, lh_thread_groups *out, lh_error *err
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   grouping g = {.snapshot = snapshot};
-  bool ok = group_all(&g) && retain(&g);
+  bool ok = group_all(&g) &&
+            (g.n == 0 ||
+             lh_retained_by_sets(snapshot, g.set_of, g.n, &g.list->retained_bytes, sizeof *g.list));
   if (ok && g.n > 1) qsort(g.list, g.n, sizeof *g.list, compare_thread_groups);
   lh_strings_free(&g.keys);
   lh_free(g.set_of);

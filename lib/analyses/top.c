@@ -38,20 +38,17 @@ static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
   lh_objects_in(snapshot, interval, ranges);
 }
 
-/* The best in order, and how many there are in all. folds: without elements of lists but the
-** first. */
+/* The best in order. folds: without elements of lists but the first. */
 static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, bool folds,
-                         lh_ranking *best, uint64_t *total) {
+                         lh_ranking *best) {
   lh_id_range ranges[2];
   find_ranges(snapshot, query, ranges);
-  *total = 0;
   for (int i = 0; i < 2; i++) {
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
-      if (!is_ranked(snapshot, query, id)) continue;
-      ++*total;
       lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
-      if (!lh_is_better_ranked(best, &candidate)) continue;
-      if (folds && lh_continues_list(snapshot, id)) continue;
+      if (!lh_is_better_ranked(best, &candidate))
+        continue; /* most are not: nothing else is asked */
+      if (!is_ranked(snapshot, query, id) || (folds && lh_continues_list(snapshot, id))) continue;
       if (!lh_rank(best, candidate)) return false;
     }
   }
@@ -60,28 +57,20 @@ static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query,
 }
 
 static int rank(lh_snapshot *snapshot, const lh_top_query *query, bool folds, lh_id **ids,
-                size_t *n_ids, uint64_t *total, lh_error *error) {
-  int code = LH_EMEMORY;
+                size_t *n_ids, lh_error *error) {
   lh_ranking best = {.limit = query->limit};
-  lh_id *found = NULL;
   if (!snapshot->retained)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
-  if (!rank_objects(snapshot, query, folds, &best, total)) goto out;
-  found = lh_alloc(best.n, sizeof *found);
-  if (!found) goto out;
-  for (size_t i = 0; i < best.n; i++) found[i] = best.list[i].what;
-  *ids = found;
+  *ids = rank_objects(snapshot, query, folds, &best) ? lh_alloc(best.n, sizeof **ids) : NULL;
+  for (size_t i = 0; *ids && i < best.n; i++) (*ids)[i] = best.list[i].what;
   *n_ids = best.n;
-  code = LH_OK;
-out:
   lh_ranking_free(&best);
-  return code == LH_OK ? code : lh_fail_memory(error, "ranking objects");
+  return *ids ? LH_OK : lh_fail_memory(error, "ranking objects");
 }
 
 int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
                    lh_error *error) {
-  uint64_t total;
-  return rank(snapshot, query, false, ids, n_ids, &total, error);
+  return rank(snapshot, query, false, ids, n_ids, error);
 }
 
 /* }=================================================================================== */
@@ -108,14 +97,29 @@ static size_t count_folded(const lh_snapshot *snapshot, const lh_top_query *quer
   return n;
 }
 
+/* How many there are; of all the classes know it. */
+static uint64_t count_ranked(const lh_snapshot *snapshot, const lh_top_query *query) {
+  uint64_t n = 0;
+  lh_id_range ranges[2];
+  find_ranges(snapshot, query, ranges);
+  for (uint32_t i = 0; !query->interval && snapshot->classes && i < lh_class_count(snapshot); i++) {
+    const lh_class *class = lh_class_at(snapshot, i);
+    if (is_asked_for(query, class->type))
+      n += query->garbage ? class->garbage_objects : class->objects;
+  }
+  for (int i = 0; (query->interval || !snapshot->classes) && i < 2; i++)
+    for (lh_id id = ranges[i].first; id < ranges[i].end; id++) n += is_ranked(snapshot, query, id);
+  return n;
+}
+
 int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole_lists, lh_id **ids,
                     size_t *n, size_t *n_left_out, uint64_t *total, lh_error *error) {
   lh_top_query query = *asked;
   *n_left_out = 0;
   if (query.type_mask == 0) query.type_mask = ~INNARDS;
   bool folds = !whole_lists && query.limit > 0 && query.sort != LH_SORT_SHALLOW && !query.garbage;
-  *total = 0;
-  int code = rank(snapshot, &query, folds, ids, n, total, error);
+  int code = rank(snapshot, &query, folds, ids, n, error);
+  if (code == LH_OK) *total = count_ranked(snapshot, &query);
   if (code == LH_OK && folds)
     *n_left_out = count_folded(snapshot, &query, *n < query.limit ? LH_ROOT : (*ids)[*n - 1]);
   return code;
@@ -135,29 +139,18 @@ typedef struct class_ranking {
   lh_ranking best;
 } class_ranking;
 
-typedef struct named {
-  const char *name;
-  uint32_t index;
-} named;
-
-static int compare_class_names(const void *a, const void *b) {
-  const named *x = a, *y = b;
-  int order = strcmp(x->name, y->name);
-  return order ? order : x->index < y->index ? -1 : x->index > y->index;
+static int compare_classes(const void *left, const void *right, void *payload) {
+  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+  return lh_compare_class_names(payload, a, b) ?: LH_LESS(a, b);
 }
 
 static bool sort_by_name(class_ranking *c) {
   uint32_t n = lh_class_count(c->snapshot);
-  named *names = lh_alloc(n, sizeof *names);
   c->by_name = lh_alloc(n, sizeof *c->by_name);
-  bool ok = names && c->by_name;
-  if (ok) {
-    for (uint32_t i = 0; i < n; i++) names[i] = (named){lh_class_at(c->snapshot, i)->name, i};
-    if (n) qsort(names, n, sizeof *names, compare_class_names);
-    for (uint32_t i = 0; i < n; i++) c->by_name[i] = names[i].index;
-  }
-  lh_free(names);
-  return ok;
+  if (!c->by_name) return false;
+  for (uint32_t i = 0; i < n; i++) c->by_name[i] = i;
+  if (n > 1) qsort_r(c->by_name, n, sizeof *c->by_name, compare_classes, c->snapshot);
+  return true;
 }
 
 /* The classes of the instances in the query's interval. */

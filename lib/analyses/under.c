@@ -47,8 +47,7 @@ typedef struct descent {
 
 static int compare_pending(const void *left, const void *right) {
   const lh_branch *a = &((const pending *)left)->row, *b = &((const pending *)right)->row;
-  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
-  return (a->id > b->id) - (a->id < b->id);
+  return LH_MORE(a->retained_bytes, b->retained_bytes) ?: LH_LESS(a->id, b->id);
 }
 
 /* The row of some clusters of one class, which stand from ids[first] on. */

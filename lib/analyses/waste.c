@@ -303,13 +303,9 @@ static bool add_waste(waste_rows *rows, uint32_t place, const waste_part *part) 
 
 static int compare_waste(const void *left, const void *right, void *payload) {
   const lh_waste_row *a = left, *b = right;
-  const lh_snapshot *snapshot = payload;
-  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
-  int order = strcmp(a->held_by, b->held_by);
-  if (!order && a->class_index != UINT32_MAX)
-    order = strcmp(lh_class_at(snapshot, a->class_index)->name,
-                   lh_class_at(snapshot, b->class_index)->name);
-  return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
+  return LH_MORE(a->bytes, b->bytes) ?: strcmp(a->held_by, b->held_by) ?:
+         lh_compare_class_names(payload, a->class_index, b->class_index) ?:
+         LH_LESS(a->class_index, b->class_index);
 }
 
 /* Sorts the rows of places with any waste, and frees all but the sum. */

@@ -15,8 +15,7 @@ typedef struct causes {
 
 static int compare_rows(const void *left, const void *right) {
   const lh_caused *a = left, *b = right;
-  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
-  return (a->number > b->number) - (a->number < b->number);
+  return LH_MORE(a->bytes, b->bytes) ?: LH_LESS(a->number, b->number);
 }
 
 static uint32_t container_or_itself(const lh_place_tree *tree, uint32_t place) {

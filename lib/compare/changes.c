@@ -91,13 +91,8 @@ static int compare_changes(const void *left, const void *right) {
   const lh_class_change *a = left, *b = right;
   int64_t x = (int64_t)(a->shallow_bytes[2] - a->shallow_bytes[0]);
   int64_t y = (int64_t)(b->shallow_bytes[2] - b->shallow_bytes[0]);
-  if (x != y) return x > y ? -1 : 1;
-  int order = strcmp(a->name, b->name);
-  if (order) return order;
-  if (a->type != b->type) return a->type < b->type ? -1 : 1;
-  if (a->shallow_bytes[2] != b->shallow_bytes[2])
-    return a->shallow_bytes[2] > b->shallow_bytes[2] ? -1 : 1;
-  return (a->objects[2] < b->objects[2]) - (a->objects[2] > b->objects[2]);
+  return LH_MORE(x, y) ?: strcmp(a->name, b->name) ?: LH_LESS(a->type, b->type) ?:
+         LH_MORE(a->shallow_bytes[2], b->shallow_bytes[2]) ?: LH_MORE(a->objects[2], b->objects[2]);
 }
 
 /* Classes of garbage only say nothing about what changed. */

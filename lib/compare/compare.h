@@ -7,15 +7,14 @@
 ** grown.c (containers), changes.c (classes), strings.c (strings by content) and diff.c, which puts
 ** the parts of a diff together.
 **
-** Any number of snapshots, of one process or several: census.c (what each has, by class and place),
-** trie.c (the tree that this is), view.c (the same tree by path alone), main_class.c (of what class
-** a path is), ladder.c (rows by path and by class, also
-** before and after), owners.c (the parts of a whole). No object of one snapshot is looked for in
-** another. Each snapshot is folded: its tree of dominators, with each object replaced by its place,
-** and what is at the same place below the same thing made one. That tree, of some thousands of
-** vertices where the heap has millions, is all that is kept; so a snapshot can be closed before the
-** next is opened. Nothing is lost that adds up: the bytes of a vertex and all below it are those
-** that it retains.
+** Any number of snapshots, of one process or several: census.c (what each has, by class and place,
+** as a tree), view.c (the same tree by path alone, and as the parts of a whole), ladder.c (rows
+** by path and by class, also before and after). No object of one snapshot is looked for in
+** another. Each snapshot is folded: its tree of dominators, with each object replaced by its
+** place, and what is at the same place below the same thing made one. That tree, of some
+** thousands of vertices where the heap has millions, is all that is kept; so a snapshot can be
+** closed before the next is opened. Nothing is lost that adds up: the bytes of a vertex and all
+** below it are those that it retains.
 **
 ** For both: known_classes.c (which classes of several snapshots are the same), causes.c (which rows
 ** are about one cause).
@@ -106,6 +105,37 @@ int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_wh
 
 void lh_sort_groups(lh_diff *diff);
 
+/* groups.c and joint.c: which new objects go under which, and what holds them together. */
+
+/* There is a group for each place of a top: of a new object that no other new object dominates. */
+typedef struct lh_grouping {
+  lh_snapshot *c;
+  const uint8_t *new_ones; /* of each object: is it new? */
+  lh_id *top;              /* of each object: the new object furthest up among it and its
+                              dominators; LH_ROOT: none */
+  lh_id *tops;
+  size_t n_tops;
+  lh_id *holders; /* what refers to another one's top, in ascending order */
+  size_t n_holders;
+  lh_places places;
+  size_t n_groups;       /* one for each of the places of tops, which come first */
+  lh_diff_group *groups; /* joint.c changes held_by, and sets also_held_by */
+  uint64_t *n_tops_at;   /* of each group */
+  uint32_t *into;        /* of each group: the one that counts it, or itself */
+  uint32_t *alike;       /* of each group: the one whose objects its own are of, or itself */
+} lh_grouping;
+
+static inline uint32_t lh_group_at(const lh_grouping *g, lh_id top) {
+  return g->into[lh_place_of(&g->places, top)];
+}
+
+/* For tops that are known. False: out of memory. O(n + m). */
+bool lh_find_holders(lh_grouping *g);
+
+/* Finds for each group what holds it, and which groups are one because they hold one together. For
+** grouping with tops at their places. False: out of memory. O(edges of the holders). */
+bool lh_join_holders(lh_grouping *g);
+
 /* made.c: of a tracked program, how many objects were made where the groups were, from a to the
 ** moment until which they count as new (b, or c if that is NULL), and stay. a NULL: since tracking
 ** began; then all of c that is reachable stays, whatever new_ones says. */
@@ -142,7 +172,7 @@ bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n);
 
 /* }=================================================================================== */
 
-/* {=== trie.c ======================================================================== */
+/* {=== census.c ====================================================================== */
 
 /* A tree whose edges are labelled with numbers. Vertex 0 is its root; each has a greater number
 ** than the one above it. */
@@ -164,10 +194,6 @@ void lh_trie_free(lh_trie *trie);
 /* The vertex below `vertex` with this label, made if it is new; LH_NO_NUMBER: out of memory. No
 ** label comes twice on a way from the root: the step leads back up to the vertex that has it. */
 uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label);
-
-/* }=================================================================================== */
-
-/* {=== census.c ====================================================================== */
 
 /* What is of one class at one place in several snapshots. All are places of the ladder's tree. */
 typedef struct lh_known_place {
@@ -242,10 +268,6 @@ const char *lh_view_stable_name(const lh_ladder *ladder, const lh_view *view, ui
                                 uint32_t class_row);
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                                uint32_t class_row);
-
-/* }=================================================================================== */
-
-/* {=== main_class.c ================================================================== */
 
 /* Fills in the class row of each row of the view. */
 bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t *main_class);

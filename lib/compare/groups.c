@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "groups.h"
+#include "compare.h"
 #include "name/allocated.h"
 
 /* top[id]: the new object that is furthest up among id and its dominators; LH_ROOT: none. */
@@ -93,9 +93,7 @@ static void count_new(lh_grouping *g, members *m, lh_id id) {
 
 static int compare_members(const void *left, const void *right) {
   const member *a = left, *b = right;
-  if (a->group != b->group) return a->group < b->group ? -1 : 1;
-  if (a->objects != b->objects) return a->objects > b->objects ? -1 : 1;
-  return strcmp(a->name, b->name);
+  return LH_LESS(a->group, b->group) ?: LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
 /* "Order 17" as "Order *"; the lines of a function in a file mean something. LH_NO_NUMBER: no
@@ -170,11 +168,9 @@ static bool name_groups(lh_grouping *g, members *m) {
 
 static int compare_groups(const void *left, const void *right) {
   const lh_diff_group *a = left, *b = right;
-  if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
-  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
-  int order = strcmp(a->class_name, b->class_name);
-  if (!order) order = strcmp(a->held_by, b->held_by);
-  return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
+  return LH_MORE(a->weight, b->weight) ?: LH_MORE(a->retained_bytes, b->retained_bytes) ?:
+         strcmp(a->class_name, b->class_name) ?: strcmp(a->held_by, b->held_by) ?:
+         LH_LESS(a->class_index, b->class_index);
 }
 
 void lh_sort_groups(lh_diff *diff) {

@@ -71,13 +71,9 @@ uint64_t lh_grown_by(const uint64_t at[3]) {
 
 static int compare_grown(const void *left, const void *right) {
   const lh_grown *a = left, *b = right;
-  uint64_t x = lh_grown_by(a->shallow_bytes), y = lh_grown_by(b->shallow_bytes);
-  if (x != y) return x > y ? -1 : 1;
-  x = lh_grown_by(a->entries);
-  y = lh_grown_by(b->entries);
-  if (x != y) return x > y ? -1 : 1;
-  int order = strcmp(a->held_by, b->held_by);
-  return order ? order : (a->id > b->id) - (a->id < b->id);
+  return LH_MORE(lh_grown_by(a->shallow_bytes), lh_grown_by(b->shallow_bytes)) ?:
+         LH_MORE(lh_grown_by(a->entries), lh_grown_by(b->entries)) ?:
+         strcmp(a->held_by, b->held_by) ?: LH_LESS(a->id, b->id);
 }
 
 /* Many containers, each far behind the one before, would take the square of their number: when as

@@ -1,5 +1,5 @@
 /*
-** joint.c - what holds new objects together (see groups.h). An object that two handlers share is
+** joint.c - what holds new objects together (see groups.c). An object that two handlers share is
 ** retained by neither, so it is a top itself, and so are they; but a person made one thing, which
 ** two places keep: they are one group, with what is shared as its subject and with the places that
 ** hold the handlers as its holders.
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "groups.h"
-#include "read/decode.h"
+#include "compare.h"
+#include "graph/graph.h"
 
 enum { MOST_HOLDERS = 4, MOST_LED_TO = 2, CLEARLY_MORE = 4 };
 
@@ -71,20 +71,36 @@ bool lh_find_holders(lh_grouping *g) {
   return true;
 }
 
+/* The state of the path to a top by what is not new; LH_NO_NUMBER: out of memory. Most tops are
+** named by that path, which is folded and met. Each number as key is any key, so none is read from
+** a record. */
+static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
+  const lh_snapshot *c = g->c;
+  lh_folds *folds = g->places.folds;
+  uint32_t from = lh_spot_at(folds, id)->state;
+  lh_edge edge = {.source = id, .target = c->edge[e], .kind = LH_EDGE_VALUE};
+  bool has_number = lh_label_kind(c->label[e]) == LH_EDGE_VALUE &&
+                    !(c->label[e] & (LH_LABEL_KEYED | LH_LABEL_ODD)) && id != c->classes->loaded;
+  if (c->parent_edge[edge.target] == e) return lh_spot_at(folds, edge.target)->state;
+  edge.name = edge.holder = LH_NO_OBJECT;
+  edge.key.kind = LH_VALUE_INTEGER;
+  if (!has_number) edge = lh_edge_at(c, id, e);
+  uint32_t state = lh_fold_edge(&folds->folder, from, &edge);
+  bool ok = state != LH_NO_NUMBER &&
+            lh_meet_key(&g->places.met, &folds->folder, from, state, lh_key_of_row(c, e));
+  return ok ? state : LH_NO_NUMBER;
+}
+
 /* What is not new holds tops by its entries. */
 static bool note_older(joint *j, lh_id id) {
   lh_grouping *g = j->g;
-  lh_folds *folds = g->places.folds;
-  uint32_t from = lh_spot_at(folds, id)->state;
-  lh_edges it;
-  lh_edge edge;
-  for (lh_edges_begin(g->c, id, &it); lh_edges_next(&it, &edge);) {
-    if (edge.weak || !is_other_top(g, id, edge.target)) continue;
-    uint32_t state = lh_fold_edge(&folds->folder, from, &edge);
-    lh_id key = lh_key_of_row(g->c, lh_edges_number(&it));
-    if (state == LH_NO_NUMBER || !lh_meet_key(&g->places.met, &folds->folder, from, state, key))
-      return false;
-    bonds *b = &j->bonds[j->ordinal[edge.target]];
+  const lh_snapshot *c = g->c;
+  for (uint32_t e = c->first_edge[id]; e < c->first_edge[id + 1]; e++) {
+    lh_id target = c->edge[e];
+    if (c->label[e] & LH_LABEL_ASIDE || !is_other_top(g, id, target)) continue;
+    uint32_t state = state_behind(g, id, e);
+    if (state == LH_NO_NUMBER) return false;
+    bonds *b = &j->bonds[j->ordinal[target]];
     b->has_older = true;
     note(b->holders, MOST_HOLDERS, (uint32_t)g->n_groups + state);
   }
@@ -256,9 +272,7 @@ typedef struct holder {
 
 static int compare_holders(const void *left, const void *right) {
   const holder *a = left, *b = right;
-  if (a->group != b->group) return a->group < b->group ? -1 : 1;
-  if (a->tops != b->tops) return a->tops > b->tops ? -1 : 1;
-  return strcmp(a->text, b->text);
+  return LH_LESS(a->group, b->group) ?: LH_MORE(a->tops, b->tops) ?: strcmp(a->text, b->text);
 }
 
 /* Is the place one of those that the group's own stands for? */

@@ -186,11 +186,9 @@ static int compare_growth_rows(const void *left, const void *right, void *payloa
   bool of_ladder = a->verdict <= LH_GROWS_STEADILY;
   if (of_ladder && a->verdict != b->verdict) return a->verdict > b->verdict ? -1 : 1;
   uint64_t x = weight_of(a, growth->n_snapshots), y = weight_of(b, growth->n_snapshots);
-  if (x != y) return x > y ? -1 : 1;
-  int order = a->held_by ? strcmp(a->held_by, b->held_by) : 0;
-  if (!order) order = strcmp(a->class_name, b->class_name);
-  if (!order) order = (a->type > b->type) - (a->type < b->type);
-  return order ? order : a->at > b->at ? 1 : -1;
+  int by_path = LH_MORE(x, y) ?: a->held_by ? strcmp(a->held_by, b->held_by) : 0;
+  return by_path ?: strcmp(a->class_name, b->class_name) ?: LH_LESS(a->type, b->type) ?:
+         LH_LESS(a->at, b->at);
 }
 
 static void sort_rows(const builder *b, lh_growth_row *rows, size_t n) {

@@ -1,5 +1,5 @@
 /*
-** older.c - which fingerprints rows had in the release before (see name/older_fingerprint.c): for
+** older.c - which fingerprints rows had in the release before (see name/fingerprint.c): for
 ** one release.
 */
 #include "compare.h"

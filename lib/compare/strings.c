@@ -61,8 +61,7 @@ static bool count_strings(contents *c, const lh_snapshot *snapshot, int which) {
 static int compare_contents(const void *left, const void *right) {
   const lh_string_change *a = left, *b = right;
   uint64_t x = a->bytes[1] - a->bytes[0], y = b->bytes[1] - b->bytes[0];
-  if (x != y) return x > y ? -1 : 1;
-  return (a->example > b->example) - (a->example < b->example);
+  return LH_MORE(x, y) ?: LH_LESS(a->example, b->example);
 }
 
 int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, lh_error *error) {

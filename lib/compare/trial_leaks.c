@@ -199,8 +199,7 @@ static bool add_object(telling *t, lh_id id) {
 
 static int compare_leaks(const void *left, const void *right) {
   const lh_leak *a = left, *b = right;
-  if (a->new_bytes != b->new_bytes) return a->new_bytes > b->new_bytes ? -1 : 1;
-  return strcmp(a->held_by, b->held_by);
+  return LH_MORE(a->new_bytes, b->new_bytes) ?: strcmp(a->held_by, b->held_by);
 }
 
 /* }=================================================================================== */
@@ -217,19 +216,15 @@ typedef struct part_of_leak {
 
 static int compare_classes(const void *left, const void *right) {
   const part_of_leak *a = left, *b = right;
-  if (a->leak != b->leak) return a->leak < b->leak ? -1 : 1;
-  if (a->folded != b->folded) return a->folded < b->folded ? -1 : 1;
-  return strcmp(a->name, b->name);
+  return LH_LESS(a->leak, b->leak) ?: LH_LESS(a->folded, b->folded) ?: strcmp(a->name, b->name);
 }
 
 /* The most frequent first, strings behind the others. */
 static int compare_parts(const void *left, const void *right) {
   const part_of_leak *a = left, *b = right;
-  if (a->leak != b->leak) return a->leak < b->leak ? -1 : 1;
-  if ((a->type == LH_TYPE_STRING) != (b->type == LH_TYPE_STRING))
-    return a->type == LH_TYPE_STRING ? 1 : -1;
-  if (a->objects != b->objects) return a->objects > b->objects ? -1 : 1;
-  return strcmp(a->name, b->name);
+  return LH_LESS(a->leak, b->leak) ?:
+         LH_LESS(a->type == LH_TYPE_STRING, b->type == LH_TYPE_STRING) ?:
+         LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
 /* The classes of each leak, those that differ in numbers as one. Returns how many there are. */

@@ -1,7 +1,10 @@
 /*
-** view.c - the ladder's tree with each vertex told by its path alone (see compare.h).
+** view.c - the ladder's tree with each vertex told by its path alone (see compare.h): of what class
+** the objects of a path are, and growth by owner.
 */
 #include "compare.h"
+
+#include <string.h>
 
 static uint32_t path_of_place(const lh_ladder *ladder, const lh_known_place *place) {
   return lh_ladder_same_state(ladder) ? place->path : place->stable_path;
@@ -140,3 +143,141 @@ const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uin
   if (!view->has_numbers[row] || class->numbers == LH_NO_NUMBER) return class->entry.visible.name;
   return ladder->texts.texts[lh_map_get(&ladder->known.differing, class->numbers)];
 }
+
+/* {=== Classes ======================================================================= */
+
+/* Of what class the objects of a path are: of that which most of them have, in the last snapshot in
+** which there are any. */
+
+typedef struct poll {
+  uint64_t *objects; /* of each pair of a row and a class */
+  size_t n, capacity;
+  lh_map pairs;
+} poll;
+
+static bool count_pair(poll *t, uint32_t row, uint32_t class_row, uint64_t objects, uint64_t *sum) {
+  uint32_t *index = lh_map_at(&t->pairs, (uint64_t)row << 32 | class_row);
+  if (!index) return false;
+  if (*index == LH_NO_NUMBER) {
+    if (!lh_grow(&t->objects, t->n, &t->capacity, sizeof *t->objects)) return false;
+    t->objects[t->n] = 0;
+    *index = (uint32_t)t->n++;
+  }
+  *sum = t->objects[*index] += objects;
+  return true;
+}
+
+/* Fills in the rows that have objects in this snapshot and no class yet. */
+static bool look_at_snapshot(const lh_ladder *ladder, const lh_view *view,
+                             const lh_snapshot_counts *counts, uint64_t *most, uint32_t *main_class,
+                             const uint8_t *done) {
+  poll t = {0};
+  bool ok = true;
+  for (size_t v = 1; ok && v < counts->n_vertices; v++) {
+    uint32_t place = ladder->trie.vertices[v].label, row = view->row_of[place];
+    uint32_t class_row = ladder->places[place].class_row;
+    uint64_t sum = 0;
+    if (done[row] || counts->of_vertex[v].objects == 0) continue;
+    ok = count_pair(&t, row, class_row, counts->of_vertex[v].objects, &sum);
+    if (sum < most[row] || (sum == most[row] && class_row > main_class[row])) continue;
+    most[row] = sum;
+    main_class[row] = class_row;
+  }
+  lh_free(t.objects);
+  lh_map_free(&t.pairs);
+  return ok;
+}
+
+bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t *main_class) {
+  uint64_t *most = lh_alloc_zeroed(view->n_rows, sizeof *most);
+  uint8_t *done = lh_alloc_zeroed(view->n_rows, 1);
+  bool ok = most && done;
+  size_t n_left = view->n_rows;
+  memset(main_class, 0, view->n_rows * sizeof *main_class);
+  for (size_t k = ladder->n_snapshots; ok && n_left > 0 && k-- > 0;) {
+    ok = look_at_snapshot(ladder, view, &ladder->snapshots[k], most, main_class, done);
+    for (size_t row = 0; row < view->n_rows; row++) {
+      n_left -= !done[row] && most[row] > 0;
+      done[row] = most[row] > 0;
+    }
+  }
+  lh_free(most);
+  lh_free(done);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* {=== Owners ======================================================================== */
+
+/* Growth by owner: the first and the last snapshot of a ladder, one beside the other. What a part
+** has with all below it is what it retains, so the parts below the root add up to the whole, and
+** those below a part to that, to the byte. */
+
+static void add_part(lh_part *to, const lh_part *from) {
+  for (int i = 0; i < 2; i++) {
+    to->objects[i] += from->objects[i];
+    to->bytes[i] += from->bytes[i];
+  }
+}
+
+static void name_parts(const lh_ladder *ladder, const lh_view *view, const uint32_t *main_class,
+                       lh_part *parts) {
+  parts[0].held_by = parts[0].path = "";
+  for (size_t v = 1; v < view->trie.n; v++) {
+    uint32_t row = view->trie.vertices[v].label;
+    parts[v].above = view->trie.vertices[v].above;
+    parts[v].shared = row >= view->n_rows;
+    parts[v].held_by = parts[v].path = "";
+    if (parts[v].shared) continue;
+    parts[v].held_by = lh_ladder_text(ladder, view->names[row]);
+    parts[v].path = lh_ladder_text(ladder, view->paths[row]);
+    parts[v].at = view->names[row];
+    parts[v].class_name = lh_view_class_name(ladder, view, row, main_class[row]);
+    parts[v].type = ladder->known.list[main_class[row]].entry.visible.type;
+  }
+}
+
+char *lh_part_steps(const lh_ladder *ladder, const lh_part *part, const lh_part *above) {
+  lh_text text = {0};
+  if (!part->shared && *part->held_by)
+    lh_place_text_below(&ladder->tree, part->at, *above->held_by ? above->at : LH_NO_PLACE, &text);
+  return lh_text_finish(&text);
+}
+
+static void fill_parts(const lh_ladder *ladder, const lh_view *view, lh_part *parts) {
+  size_t n = view->trie.n;
+  const size_t snapshots[2] = {0, ladder->n_snapshots - 1};
+  for (int i = 0; i < 2; i++) {
+    for (size_t v = 0; v < n; v++) {
+      const lh_census_count *own = &view->counts[snapshots[i] * n + v];
+      parts[v].own_objects[i] = parts[v].objects[i] = own->objects;
+      parts[v].own_bytes[i] = parts[v].bytes[i] = own->bytes;
+    }
+  }
+  for (size_t v = n - 1; v > 0; v--) add_part(&parts[parts[v].above], &parts[v]);
+}
+
+int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error) {
+  lh_view view;
+  *parts = NULL;
+  if (ladder->n_snapshots < 2)
+    return lh_fail(error, LH_EARGUMENT, "growth needs at least two snapshots");
+  if (!lh_view_make(ladder, true, &view)) return lh_fail_memory(error, "looking for owners");
+  lh_part *list = lh_alloc_zeroed(view.trie.n, sizeof *list);
+  uint32_t *main_class = lh_alloc(view.n_rows, sizeof *main_class);
+  bool ok = list && main_class && lh_find_main_classes(ladder, &view, main_class);
+  if (ok) {
+    name_parts(ladder, &view, main_class, list);
+    fill_parts(ladder, &view, list);
+    *parts = list;
+    *n_parts = view.trie.n;
+    list = NULL;
+  }
+  lh_free(list);
+  lh_free(main_class);
+  lh_view_free(&view);
+  return ok ? 0 : lh_fail_memory(error, "looking for owners");
+}
+
+/* }=================================================================================== */

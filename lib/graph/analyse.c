@@ -7,9 +7,12 @@
 #include "graph.h"
 #include "read/left_out.h"
 
+#include <string.h>
+
 static bool search_once(lh_snapshot *snapshot) {
   lh_search search;
   lh_search_begin(snapshot, &search, snapshot->distance, snapshot->parent);
+  memset(snapshot->parent_edge, 0xFF, ((size_t)snapshot->n + 1) * sizeof *snapshot->parent_edge);
   lh_free(snapshot->named_by);
   snapshot->named_by = NULL;
   search.snapshot = snapshot;

@@ -40,6 +40,12 @@ bool lh_wake_ephemerons(lh_snapshot *snapshot);
 
 void lh_drop_graph(lh_snapshot *snapshot);
 
+/* What the root reaches becomes LH_SEEN_ALIVE; before it 0, or LH_SEEN_GONE for what may not be
+** touched. `by_table`: ephemerons that are no edges of the graph, in ascending order of their
+** tables. Table and key play the same part: of keys is fine, too, with the two exchanged. */
+enum { LH_SEEN_ALIVE = 1, LH_SEEN_GONE = 2 };
+bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen);
+
 /* }=================================================================================== */
 
 /* {=== analyse.c ===================================================================== */
@@ -63,27 +69,6 @@ typedef struct lh_search lh_search;
 typedef struct lh_flow lh_flow;
 void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *distance,
                      lh_id *parent);
-
-/* }=================================================================================== */
-
-/* {=== ephemeron.c =================================================================== */
-
-/* What the root reaches becomes LH_SEEN_ALIVE; before it 0, or LH_SEEN_GONE for what may not be
-** touched. `by_table`: ephemerons that are no edges of the graph, in ascending order of their
-** tables. Table and key play the same part: of keys is fine, too, with the two exchanged. */
-enum { LH_SEEN_ALIVE = 1, LH_SEEN_GONE = 2 };
-bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen);
-
-/* }=================================================================================== */
-
-/* {=== variable.c ==================================================================== */
-
-/* Where an edge stands for a local variable that is captured while it is in scope: the other edge
-** that does. O(n), but to see whether it may be such an edge O(1). Of more of them nobody should
-** ask at once: programs have few. */
-enum { LH_MOST_VARIABLES = 64 };
-bool lh_may_be_variable(const lh_snapshot *snapshot, const lh_edge *edge);
-bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge *other);
 
 /* }=================================================================================== */
 
@@ -158,6 +143,13 @@ lh_id lh_flow_start(const lh_flow *flow, lh_id from);
 /* Takes it out: its edges behind those of `way`, without loops. `place` is UINT32_MAX for each
 ** vertex, and so again. False: out of memory. */
 bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *place, lh_path *path);
+
+/* Where an edge stands for a local variable that is captured while it is in scope: the other edge
+** that does. O(n), but to see whether it may be such an edge O(1). Of more of them nobody should
+** ask at once: programs have few. */
+enum { LH_MOST_VARIABLES = 64 };
+bool lh_may_be_variable(const lh_snapshot *snapshot, const lh_edge *edge);
+bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge *other);
 
 /* }=================================================================================== */
 
@@ -326,6 +318,10 @@ bool lh_bound_unions(lh_unions *unions);
 bool lh_bound_sets(lh_unions *unions, lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets);
 bool lh_exact_union(lh_unions *unions, uint32_t set);
 void lh_free_unions(lh_unions *unions);
+
+/* The bytes that go with each set, in a field of rows of `stride` bytes. False: out of memory. */
+bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets,
+                         uint64_t *retained, size_t stride);
 
 /* }=================================================================================== */
 

@@ -144,18 +144,24 @@ static bool index_sources(lh_unions *u) {
   const lh_id *edge = u->graph.edge;
   const uint64_t *joints = u->joints;
   uint32_t n = u->graph.n, n_edges = first_edge[n + 1];
-  uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first);
-  if (!first) return false;
-  for (uint32_t e = 0; e < n_edges; e++)
-    if (is_joint(joints, edge[e])) first[edge[e] + 2]++;
-  for (lh_id v = 0; v <= n; v++) first[v + 2] += first[v + 1];
-  u->source = lh_alloc(first[n + 2], sizeof *u->source);
-  lh_id source = 0;
-  for (uint32_t e = 0; u->source && e < n_edges; e++) {
+  uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first), *to = NULL;
+  size_t n_to = 0, capacity = 0; /* edges to joints */
+  bool ok = first != NULL;
+  for (uint32_t e = 0; ok && e < n_edges; e++) {
     if (!is_joint(joints, edge[e])) continue;
-    while (first_edge[source + 1] <= e) source++;
-    u->source[first[edge[e] + 1]++] = source;
+    ok = lh_grow(&to, n_to, &capacity, sizeof *to);
+    if (!ok) break;
+    to[n_to++] = e;
+    first[edge[e] + 2]++;
   }
+  for (lh_id v = 0; ok && v <= n; v++) first[v + 2] += first[v + 1];
+  u->source = ok ? lh_alloc(first[n + 2], sizeof *u->source) : NULL;
+  lh_id source = 0;
+  for (size_t i = 0; u->source && i < n_to; i++) {
+    while (first_edge[source + 1] <= to[i]) source++;
+    u->source[first[edge[to[i]] + 1]++] = source;
+  }
+  lh_free(to);
   return u->source != NULL;
 }
 
@@ -235,6 +241,18 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
   }
   u->lower[set] = u->upper[set] = bytes;
   return true;
+}
+
+bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets,
+                         uint64_t *retained, size_t stride) {
+  lh_unions u;
+  bool ok = lh_bound_sets(&u, snapshot, set_of, n_sets);
+  for (uint32_t set = 0; ok && set < n_sets; set++) {
+    ok = lh_exact_union(&u, set);
+    *(uint64_t *)((char *)retained + set * stride) = u.upper[set];
+  }
+  lh_free_unions(&u);
+  return ok;
 }
 
 void lh_free_unions(lh_unions *u) {

@@ -297,16 +297,11 @@ static void look_at_variable(lh_namer *namer, lh_id target, lh_id variable, lh_i
   propose(namer, target, c);
 }
 
-static lh_id content_of_upvalue(const lh_snapshot *snapshot, lh_id upvalue) {
-  uint32_t first = snapshot->first_edge[upvalue];
-  return first < snapshot->first_edge[upvalue + 1] ? snapshot->edge[first] : LH_NO_OBJECT;
-}
-
 static void look_into_closure(lh_namer *namer, lh_id closure) {
   const lh_snapshot *s = namer->snapshot;
   for (uint32_t e = s->first_edge[closure]; e < s->first_edge[closure + 1] && !namer->failed; e++) {
     if (lh_label_kind(s->label[e]) != LH_EDGE_UPVALUE) continue;
-    lh_id content = content_of_upvalue(s, s->edge[e]);
+    lh_id content = lh_content_of_upvalue(s, s->edge[e]);
     if (!is_wanted(namer, content)) continue;
     lh_id name = lh_name_of_upvalue(s, closure, e);
     if (name != LH_NO_OBJECT) look_at_variable(namer, content, name, lh_proto_of(s, closure));
@@ -347,8 +342,8 @@ static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
     return e < end;
   }
   for (; e < end; e++) {
-    bool is_upvalue = (snapshot->kind[edge[e]] & LH_KIND_TYPE) == LH_TYPE_UPVALUE;
-    if (is_wanted(namer, is_upvalue ? content_of_upvalue(snapshot, edge[e]) : edge[e])) return true;
+    lh_id content = lh_content_of_upvalue(snapshot, edge[e]);
+    if (is_wanted(namer, content != LH_NO_OBJECT ? content : edge[e])) return true;
   }
   return false;
 }

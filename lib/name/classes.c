@@ -89,13 +89,6 @@ lh_text_id lh_namer_text(lh_namer *namer, lh_text *text) {
   return id;
 }
 
-void lh_namer_see_key(lh_namer *namer, lh_id id) {
-  const char *bytes;
-  size_t n;
-  bool is_name = lh_string_whole(namer->snapshot, id, &bytes, &n) && lh_is_identifier(bytes, n);
-  namer->flags[id] |= is_name ? LH_KEY_NAME : LH_KEY_OTHER;
-}
-
 static uint32_t class_of_chars(lh_namer *namer, const char *name, lh_type type, bool specific) {
   lh_text_id text = lh_namer_string(namer, name, strlen(name));
   if (namer->failed) return LH_NO_NUMBER;

@@ -111,13 +111,8 @@ static lh_id object_at(completing *c, lh_range path) {
     id = set.ids[0];
   lh_free(set.ids);
   lh_free(finder.seen);
-  if (lh_type_of(c->snapshot, id) == LH_TYPE_UPVALUE && !lh_is_dead(c->snapshot, id)) {
-    lh_object upvalue;
-    lh_object_at(c->snapshot, id, &upvalue);
-    lh_value content = upvalue.as.upvalue.value;
-    id = content.kind == LH_VALUE_OBJECT ? content.as.object : LH_NO_OBJECT;
-  }
-  return id;
+  return lh_type_of(c->snapshot, id) == LH_TYPE_UPVALUE ? lh_content_of_upvalue(c->snapshot, id)
+                                                        : id;
 }
 
 /* What was written of a key: without brackets and quotes. */

@@ -1,10 +1,15 @@
 /*
 ** find.c - objects by the words of a command line: addresses, places in files, classes (see
-** find.h).
+** find.h); and what an expression takes away.
+**
+** That are the references that the last step of a path or phrase follows, as though they were set
+** to nil in Lua, or the objects themselves, where they are told by address, place or class. An
+** entry of a table goes with its key. An upvalue is a variable: what goes is what it refers to, for
+** all functions that share it, and for its thread if it is in scope there.
 */
 #include "find.h"
-
 #include <string.h>
+#include "graph/graph.h"
 
 /* {=== Ranges and sets =============================================================== */
 
@@ -112,6 +117,14 @@ int lh_find_fail_memory(lh_finder *finder) {
   return lh_fail_memory(finder->error, "looking for an object");
 }
 
+int lh_find_fail_text(lh_finder *finder, lh_text *message) {
+  char *chars = lh_text_finish(message);
+  int code =
+      chars ? lh_fail(finder->error, LH_ENOTFOUND, "%s", chars) : lh_find_fail_memory(finder);
+  lh_free(chars);
+  return code;
+}
+
 /* }=================================================================================== */
 
 /* {=== Addresses ===================================================================== */
@@ -189,10 +202,8 @@ static int closures_of(lh_finder *finder, lh_set *protos, lh_set *out) {
   bool ok = true;
   lh_set_ask(finder, protos, true);
   for (lh_id id = 1; ok && id <= snapshot->n; id++) {
-    lh_object closure;
-    if (lh_type_of(snapshot, id) != LH_TYPE_CLOSURE || lh_is_dead(snapshot, id)) continue;
-    lh_object_at(snapshot, id, &closure);
-    if (!closure.as.closure.is_c && lh_is_asked(finder, closure.as.closure.proto))
+    if (lh_type_of(snapshot, id) == LH_TYPE_CLOSURE &&
+        lh_is_asked(finder, lh_proto_of(snapshot, id)))
       ok = lh_set_add(finder, out, id);
   }
   lh_set_ask(finder, protos, false);
@@ -218,11 +229,7 @@ static int fail_place(lh_finder *finder, lh_range range, lh_id inside, bool has_
     lh_text_escaped(&text, file.at, lh_range_length(file), false);
     lh_text_format(&text, ":%u", proto.as.proto.line);
   }
-  char *message = lh_text_finish(&text);
-  if (!message) return lh_find_fail_memory(finder);
-  int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
-  lh_free(message);
-  return code;
+  return lh_find_fail_text(finder, &text);
 }
 
 static int find_by_place(lh_finder *finder, lh_range range, lh_set *out) {
@@ -402,3 +409,71 @@ int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size
   lh_free(finder.seen);
   return code;
 }
+
+/* {=== What an expression takes away ================================================== */
+
+static bool note_one(lh_edge_list *list, const lh_edge *edge) {
+  if (!lh_grow(&list->edges, list->n, &list->capacity, sizeof *list->edges)) return false;
+  list->edges[list->n++] = *edge;
+  return true;
+}
+
+static bool note_edge(lh_finder *finder, const lh_edge *edge) {
+  lh_edge_list *list = finder->followed;
+  lh_edge other;
+  if (!note_one(list, edge)) return false;
+  return !lh_may_be_variable(finder->snapshot, edge) || list->n_variables++ >= LH_MOST_VARIABLES ||
+         !lh_same_variable(finder->snapshot, edge, &other) || note_one(list, &other);
+}
+
+bool lh_follow_edge(lh_finder *finder, const lh_edge *edge) {
+  lh_edges it;
+  lh_edge content;
+  if (!finder->is_last) return true;
+  if (edge->kind != LH_EDGE_UPVALUE) return note_edge(finder, edge);
+  uint32_t *noted = lh_map_at(&finder->followed->upvalues, edge->target);
+  if (!noted || *noted == edge->target) return noted;
+  *noted = edge->target;
+  for (lh_edges_begin(finder->snapshot, edge->target, &it); lh_edges_next(&it, &content);)
+    if (!note_edge(finder, &content)) return false;
+  return true;
+}
+
+bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value value) {
+  lh_edge edge = {.source = table, .name = LH_NO_OBJECT, .holder = LH_NO_OBJECT, .key = key};
+  if (!finder->is_last) return true;
+  if (key.kind == LH_VALUE_OBJECT) {
+    edge.kind = LH_EDGE_KEY;
+    edge.target = key.as.object;
+    if (!note_edge(finder, &edge)) return false;
+  }
+  if (value.kind != LH_VALUE_OBJECT) return true;
+  edge.kind = LH_EDGE_VALUE;
+  edge.target = value.as.object;
+  return note_edge(finder, &edge);
+}
+
+int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, lh_error *error) {
+  lh_edge_list followed = {0};
+  lh_finder finder = {
+      .snapshot = snapshot, .error = error, .start = expression, .followed = &followed};
+  lh_set set = {0};
+  int code = lh_find_matches(&finder, &set);
+  *out = (lh_without){0};
+  if (!code && followed.n) {
+    out->edges = followed.edges;
+    out->n_edges = followed.n;
+    followed.edges = NULL;
+  } else if (!code) {
+    out->objects = set.ids;
+    out->n_objects = set.n;
+    set.ids = NULL;
+  }
+  lh_free(followed.edges);
+  lh_map_free(&followed.upvalues);
+  lh_free(set.ids);
+  lh_free(finder.seen);
+  return code;
+}
+
+/* }=================================================================================== */

@@ -6,12 +6,13 @@
 ** All work on sets of objects, because a folded path such as _G.list[*].next* or "upvalue bus of
 ** function on_tick @app.lua:31" names many; lh_find takes the one that retains most. In a name, a *
 ** stands for any text, if nothing is called so literally. lh_find_cut wants the references that the
-** last step of a path or phrase follows (find_cut.c).
+** last step of a path or phrase follows.
 */
 #ifndef LUAHEAP_FIND_H
 #define LUAHEAP_FIND_H
 
 #include "names.h"
+#include "read/decode.h"
 
 enum { LH_FIND_DEPTH = 50 }; /* of phrases in one another */
 
@@ -96,7 +97,7 @@ static inline bool lh_find_is_outermost(const lh_finder *finder) {
   return finder->followed && finder->depth == 1;
 }
 
-/* find_cut.c: with finder->is_last a reference or a table's entry that was followed is noted. False
+/* With finder->is_last a reference or a table's entry that was followed is noted. False
 ** when out of memory. */
 bool lh_follow_edge(lh_finder *finder, const lh_edge *edge);
 bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value value);
@@ -104,6 +105,9 @@ bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value valu
 /* Fails, quoting the range where `format` has its %s. */
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range);
 int lh_find_fail_memory(lh_finder *finder);
+
+/* LH_ENOTFOUND with this message, which is freed. */
+int lh_find_fail_text(lh_finder *finder, lh_text *message);
 
 /* {=== suggest.c ===================================================================== */
 

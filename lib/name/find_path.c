@@ -238,12 +238,8 @@ static bool look_into(lh_finder *finder, lh_id id, const key *k, lh_set *out, ou
   const lh_snapshot *snapshot = finder->snapshot;
   lh_edges it;
   lh_value name, value;
-  if (lh_type_of(snapshot, id) == LH_TYPE_UPVALUE && !lh_is_dead(snapshot, id)) {
-    lh_object upvalue;
-    lh_object_at(snapshot, id, &upvalue);
-    lh_value content = upvalue.as.upvalue.value;
-    if (content.kind == LH_VALUE_OBJECT) id = content.as.object;
-  }
+  lh_id content = lh_content_of_upvalue(snapshot, id);
+  if (content != LH_NO_OBJECT) id = content;
   o->last = id;
   for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &name, &value);) {
     if (!matches(snapshot, k, name)) continue;
@@ -287,11 +283,7 @@ static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n
     if (type == LH_TYPE_TABLE) lh_add_keys(&text, snapshot, asked, o->last, k->kind == KEY_NUMBER);
   }
   if (k->kind == KEY_STRING) lh_add_no_names(&text, snapshot);
-  char *message = lh_text_finish(&text);
-  if (!message) return lh_find_fail_memory(finder);
-  int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
-  lh_free(message);
-  return code;
+  return lh_find_fail_text(finder, &text);
 }
 
 static bool look_into_all(lh_finder *finder, const lh_set *set, const key *k, lh_set *out,
@@ -486,11 +478,7 @@ static int fail_name(lh_finder *finder, lh_range range) {
   lh_text_escaped(&text, range.at, lh_range_length(range), false);
   lh_text_string(&text, "'");
   lh_add_suggestions(&text, finder->snapshot, range, LH_NO_OBJECT, true);
-  char *message = lh_text_finish(&text);
-  if (!message) return lh_find_fail_memory(finder);
-  int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
-  lh_free(message);
-  return code;
+  return lh_find_fail_text(finder, &text);
 }
 
 /* A global without _G in front. */
@@ -517,10 +505,7 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
     lh_text_string(&text, "'");
     lh_add_suggestions(&text, finder->snapshot, word, classes->globals, true);
     lh_add_no_names(&text, finder->snapshot);
-    char *message = lh_text_finish(&text);
-    code =
-        message ? lh_fail(finder->error, LH_ENOTFOUND, "%s", message) : lh_find_fail_memory(finder);
-    lh_free(message);
+    code = lh_find_fail_text(finder, &text);
   }
   lh_text_free(&k.text);
   return code;

@@ -12,11 +12,8 @@ typedef bool (*describe)(lh_text *text, const lh_snapshot *snapshot, const lh_ed
 
 /* An upvalue is told like its content: people mean that. */
 static lh_id content(const lh_snapshot *snapshot, lh_id id) {
-  lh_object object;
-  if (lh_type_of(snapshot, id) != LH_TYPE_UPVALUE || lh_is_dead(snapshot, id)) return id;
-  lh_object_at(snapshot, id, &object);
-  lh_value value = object.as.upvalue.value;
-  return value.kind == LH_VALUE_OBJECT ? value.as.object : id;
+  lh_id content = lh_content_of_upvalue(snapshot, id);
+  return content != LH_NO_OBJECT ? content : id;
 }
 
 static bool describe_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
@@ -97,19 +94,10 @@ static int add_described(lh_finder *finder, const lh_set *sources, lh_range like
   return ok ? 0 : lh_find_fail_memory(finder);
 }
 
-/* The path says: key "x" of ..., folded: key of ... */
-static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh_set *out) {
-  lh_text like = {0};
-  lh_text_string(&like, "key [");
-  lh_text_add(&like, which.at, lh_range_length(which));
-  lh_text_string(&like, "]");
-  lh_range all = {like.bytes, like.bytes + like.n};
-  int code = like.failed ? lh_find_fail_memory(finder) : 0;
-  if (!code && lh_range_length(which))
-    code =
-        add_described(finder, sources, all, finder->is_last ? describe_entry : describe_key, out);
+/* All keys. */
+static int add_all_keys(lh_finder *finder, const lh_set *sources, lh_set *out) {
   bool ok = true;
-  for (size_t i = 0; ok && !code && lh_range_length(which) == 0 && i < sources->n; i++) {
+  for (size_t i = 0; ok && i < sources->n; i++) {
     lh_edges it;
     lh_edge edge;
     lh_edges_begin(finder->snapshot, sources->ids[i], &it);
@@ -120,8 +108,20 @@ static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh
         ok = lh_follow_edge(finder, &edge);
   }
   lh_set_end(finder, out);
+  return ok ? 0 : lh_find_fail_memory(finder);
+}
+
+/* The path says: key "x" of ..., folded: key of ... */
+static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh_set *out) {
+  lh_text like = {0};
+  if (lh_range_length(which) == 0) return add_all_keys(finder, sources, out);
+  lh_text_format(&like, "key [%.*s]", (int)lh_range_length(which), which.at);
+  describe how = finder->is_last ? describe_entry : describe_key;
+  int code = like.failed ? lh_find_fail_memory(finder)
+                         : add_described(finder, sources,
+                                         (lh_range){like.bytes, like.bytes + like.n}, how, out);
   lh_text_free(&like);
-  return ok ? code : lh_find_fail_memory(finder);
+  return code;
 }
 
 int lh_find_in_front(lh_finder *finder, const lh_set *sources, lh_range what, lh_set *out) {

@@ -179,15 +179,14 @@ static bool visit_targets(walk *w, lh_id id) {
   lh_folds *folds = w->folds;
   const lh_id *edge = s->edge;
   const uint32_t *parent_edge = s->parent_edge;
+  const uint8_t *marks = w->marks;
   uint32_t first = s->first_edge[id], end = s->first_edge[id + 1];
   if (first == end) return true;
   bool ok = true;
   keys k = keys_of(w, id);
   for (uint32_t e = first; ok && e < end; e++) {
     lh_id target = edge[e];
-    if (parent_edge[target] != e || target == LH_ROOT || s->distance[target] == LH_UNREACHED)
-      continue;
-    if (w->marks && !w->marks[target]) continue;
+    if ((marks && !marks[target]) || parent_edge[target] != e) continue;
     uint32_t spot = spot_behind(w, folds->spot[id], id, e, is_any_key(w, k, e));
     folds->order[folds->n++] = target;
     folds->spot[target] = spot;

@@ -8,6 +8,7 @@
 ** name, so that it is the same in all runs.
 */
 #include "names.h"
+#include "read/decode.h"
 
 #include <string.h>
 
@@ -242,28 +243,21 @@ lh_text_id lh_c_function_name(lh_namer *namer, lh_id id, bool *specific) {
 static lh_id outermost_proto(const lh_snapshot *snapshot, lh_id thread) {
   lh_edges it;
   lh_frame frame;
-  lh_object closure;
   for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
     lh_id function = frame.function.as.object;
-    if (frame.function.kind != LH_VALUE_OBJECT || lh_type_of(snapshot, function) != LH_TYPE_CLOSURE)
-      continue;
-    lh_object_at(snapshot, function, &closure);
-    if (!closure.dead && !closure.as.closure.is_c) return closure.as.closure.proto;
+    if (frame.function.kind == LH_VALUE_OBJECT &&
+        lh_type_of(snapshot, function) == LH_TYPE_CLOSURE &&
+        lh_proto_of(snapshot, function) != LH_NO_OBJECT)
+      return lh_proto_of(snapshot, function);
   }
   return LH_NO_OBJECT;
 }
 
 /* A coroutine that has not started has no frame, but its function on the stack. */
 static lh_id first_function(const lh_snapshot *snapshot, lh_id thread) {
-  lh_edges it;
-  lh_edge edge;
-  lh_object closure;
-  for (lh_edges_begin(snapshot, thread, &it); lh_edges_next(&it, &edge);) {
-    if (lh_type_of(snapshot, edge.target) != LH_TYPE_CLOSURE) continue;
-    lh_object_at(snapshot, edge.target, &closure);
-    return closure.dead || closure.as.closure.is_c ? LH_NO_OBJECT : closure.as.closure.proto;
-  }
-  return LH_NO_OBJECT;
+  uint32_t e = snapshot->first_edge[thread], end = snapshot->first_edge[thread + 1];
+  while (e < end && lh_type_of(snapshot, lh_true_target(snapshot, e)) != LH_TYPE_CLOSURE) e++;
+  return e < end ? lh_proto_of(snapshot, lh_true_target(snapshot, e)) : LH_NO_OBJECT;
 }
 
 /* What a thread is called that runs the function of this code. */
@@ -293,8 +287,6 @@ lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto, bool *specifi
   *proto = outermost_proto(snapshot, id);
   if (*proto == LH_NO_OBJECT && thread.as.thread.status == LH_THREAD_NOT_STARTED)
     *proto = first_function(snapshot, id);
-  if (*proto != LH_NO_OBJECT && lh_type_of(snapshot, *proto) != LH_TYPE_PROTO)
-    *proto = LH_NO_OBJECT;
   if (*proto != LH_NO_OBJECT) return name_of_runner(namer, *proto);
   lh_text_string(&text, "thread");
   if (thread.as.thread.status == LH_THREAD_FINISHED)

@@ -146,12 +146,9 @@ char *lh_value_text(const lh_snapshot *snapshot, lh_value value) {
 }
 
 void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool brackets) {
-  const char *bytes;
-  size_t n;
-  if (!brackets && key.kind == LH_VALUE_OBJECT &&
-      lh_string_whole(snapshot, key.as.object, &bytes, &n) && lh_is_identifier(bytes, n)) {
+  if (!brackets && key.kind == LH_VALUE_OBJECT && lh_is_name(snapshot, key.as.object)) {
     lh_text_add(text, ".", 1);
-    lh_text_add(text, bytes, n);
+    (void)lh_add_name(text, snapshot, key.as.object);
     return;
   }
   lh_text_add(text, "[", 1);
@@ -269,15 +266,11 @@ static void add_function(lh_text *text, const lh_snapshot *snapshot, lh_id funct
 
 /* A Lua function is a closure with a prototype, unless the file lies. */
 static bool find_proto(const lh_snapshot *snapshot, lh_value function, lh_object *proto) {
-  lh_object closure;
-  if (function.kind != LH_VALUE_OBJECT ||
-      lh_type_of(snapshot, function.as.object) != LH_TYPE_CLOSURE)
-    return false;
-  lh_object_at(snapshot, function.as.object, &closure);
-  if (closure.dead || closure.as.closure.is_c || closure.as.closure.proto > snapshot->n ||
-      lh_type_of(snapshot, closure.as.closure.proto) != LH_TYPE_PROTO)
-    return false;
-  lh_object_at(snapshot, closure.as.closure.proto, proto);
+  bool is_closure = function.kind == LH_VALUE_OBJECT &&
+                    lh_type_of(snapshot, function.as.object) == LH_TYPE_CLOSURE;
+  lh_id id = is_closure ? lh_proto_of(snapshot, function.as.object) : LH_NO_OBJECT;
+  if (id == LH_NO_OBJECT) return false;
+  lh_object_at(snapshot, id, proto);
   return !proto->dead;
 }
 

@@ -1,7 +1,7 @@
 /*
 ** names.h - what the files that name things share: classes.c (the class of every object),
 ** candidates.c (names under which things are found), metatables.c, functions.c, shapes.c, own.c,
-** one_key.c, contents.c and naming.c, and the files that turn objects, edges and paths into text.
+** contents.c and naming.c, and the files that turn objects, edges and paths into text.
 ** Private to the library.
 **
 ** All texts live once in one set of strings (`texts`) and are passed around by their number there.
@@ -166,12 +166,10 @@ typedef struct lh_meta {
 
 /* flags[id] */
 enum {
-  LH_WANTED = 1,    /* a name is looked for: metatables, their __index, functions without */
-  LH_KEY_NAME = 2,  /* a string that is an identifier */
-  LH_KEY_OTHER = 4, /* a string that is none */
-  LH_MODULE = 8,
-  LH_NAMED = 16,  /* a closure that was found under a name */
-  LH_INSIDE = 32, /* a prototype whose code stands inside that of a function with a line */
+  LH_WANTED = 1, /* a name is looked for: metatables, their __index, functions without */
+  LH_MODULE = 2,
+  LH_NAMED = 4,  /* a closure that was found under a name */
+  LH_INSIDE = 8, /* a prototype whose code stands inside that of a function with a line */
 };
 
 /* shapes.c: keys of a table, in the order of its record, and its class. */
@@ -228,15 +226,6 @@ static inline const char *lh_namer_chars(const lh_namer *namer, lh_text_id text)
   return namer->classes->texts.texts[text];
 }
 
-/* Sets LH_KEY_NAME or LH_KEY_OTHER of a string object. */
-void lh_namer_see_key(lh_namer *namer, lh_id id);
-
-/* Is string object `id` an identifier? */
-static inline bool lh_namer_is_identifier(lh_namer *namer, lh_id id) {
-  if (!(namer->flags[id] & (LH_KEY_NAME | LH_KEY_OTHER))) lh_namer_see_key(namer, id);
-  return namer->flags[id] & LH_KEY_NAME;
-}
-
 /* candidates.c: looks at every reachable table, closure and thread for names of LH_WANTED ones. */
 void lh_find_candidates(lh_namer *namer);
 const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id);
@@ -260,10 +249,7 @@ lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *spe
 /* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
 
-/* "map[string]"; LH_NO_NUMBER and namer->failed when out of memory. */
-uint32_t lh_map_of_strings(lh_namer *namer);
-
-/* one_key.c: makes maps of one entry, which lh_shape_of took for records, maps. */
+/* Makes maps of one entry, which lh_shape_of took for records, maps. */
 void lh_join_one_key_maps(lh_namer *namer);
 
 /* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */

@@ -113,7 +113,7 @@ typedef struct lh_prints {
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
                      lh_prints *prints);
 
-/* older_fingerprint.c: what the fingerprint was before; class NULL: of any class of the type.
+/* What the fingerprint was in the release before; class NULL: of any class of the type.
 ** False: out of memory. */
 bool lh_older_fingerprint(const lh_class_entry *class, const char *name, lh_type type,
                           const lh_place_tree *tree, uint32_t place, lh_print print);

@@ -4,11 +4,15 @@
 **
 ** A key set is first looked up by the ids of its keys, in order, so that a million tables of one
 ** shape make one text. Most tables have keys that were seen a short time ago in the same order.
+**
+** {vUVswKPy9RUS} is the sessions of a user by a random key, and would be a class of its own for
+** each user. One such table does not tell whether its key is a field's name. But where eight tables
+** have one key each, no table has the same keys as another, and what they hold is of one class, then
+** keys are what varies: each is a map[string].
 */
-#include "names.h"
-
 #include <stdlib.h>
 #include <string.h>
+#include "names.h"
 
 enum { MAX_KEYS = 64, SHOWN_KEYS = 6, SHOWN_OF_MANY = 4 };
 
@@ -29,7 +33,7 @@ static void find_keys(lh_namer *namer, lh_id table, keys *k) {
     if (lh_label_kind(s->label[e]) != LH_EDGE_KEY) continue;
     if ((s->kind[key] & LH_KIND_TYPE) != LH_TYPE_STRING) {
       k->has_objects = true;
-    } else if (!lh_namer_is_identifier(namer, key)) {
+    } else if (!(s->key_kinds[key] & LH_IS_NAME)) {
       k->has_strings = true;
     } else {
       if (k->n_names < MAX_KEYS) k->names[k->n_names] = key;
@@ -109,10 +113,6 @@ static uint32_t make_generic(lh_namer *namer, enum generic generic) {
   return made;
 }
 
-uint32_t lh_map_of_strings(lh_namer *namer) {
-  return make_generic(namer, MAP_STRING);
-}
-
 /* Few, and mostly in order. */
 static void sort_names(keys *k) {
   for (size_t i = 1; i < k->n_names; i++) {
@@ -167,3 +167,61 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
   memcpy(seen->keys, k.names, bytes);
   return seen->class_index = find_shape(namer, &k); /* which puts them in order */
 }
+
+/* {=== Maps with one entry ============================================================ */
+
+enum { MANY = 8 };
+
+typedef struct one_key {
+  lh_id table;
+  uint32_t holds; /* class */
+} one_key;
+
+/* The only table of its shape, with one key, and what it holds says what it is for? */
+static bool has_one_key(const lh_namer *namer, lh_id id, uint32_t *holds) {
+  const lh_classes *classes = namer->classes;
+  if (classes->of[id] == UINT32_MAX) return false;
+  const lh_class_entry *entry = &classes->list[classes->of[id]];
+  if (!entry->one_key || entry->visible.objects + entry->visible.garbage_objects != 1) return false;
+  lh_edges it;
+  lh_value key, value;
+  lh_entries_begin(namer->snapshot, id, &it);
+  if (!lh_entries_next(&it, &key, &value) || value.kind != LH_VALUE_OBJECT) return false;
+  *holds = classes->of[value.as.object];
+  return *holds != UINT32_MAX && classes->list[*holds].specific;
+}
+
+static bool are_many(const lh_classes *classes) {
+  size_t n = 0;
+  for (size_t i = 0; i < classes->n && n < MANY; i++) n += classes->list[i].one_key;
+  return n == MANY;
+}
+
+void lh_join_one_key_maps(lh_namer *namer) {
+  lh_classes *classes = namer->classes;
+  if (!are_many(classes)) return;
+  one_key *maps = NULL, found;
+  size_t n = 0, capacity = 0;
+  lh_map count = {0}; /* of each class that they hold */
+  for (lh_id id = 1; id <= namer->snapshot->n && !namer->failed; id++) {
+    if (!has_one_key(namer, id, &found.holds)) continue;
+    found.table = id;
+    if (!lh_map_count(&count, found.holds) || !lh_grow(&maps, n, &capacity, sizeof *maps)) {
+      namer->failed = true;
+      break;
+    }
+    maps[n++] = found;
+  }
+  for (size_t i = 0; i < n && !namer->failed; i++) {
+    if (lh_map_get(&count, maps[i].holds) < MANY) continue;
+    uint32_t map = make_generic(namer, MAP_STRING);
+    if (map == LH_NO_NUMBER) break;
+    lh_class *old = &classes->list[classes->of[maps[i].table]].visible;
+    old->objects = old->garbage_objects = old->shallow_bytes = old->garbage_bytes = 0;
+    classes->of[maps[i].table] = map;
+  }
+  lh_free(maps);
+  lh_map_free(&count);
+}
+
+/* }=================================================================================== */

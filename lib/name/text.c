@@ -243,24 +243,3 @@ void lh_text_free(lh_text *text) {
   lh_free(text->bytes);
   *text = (lh_text){0};
 }
-
-static bool is_reserved(const char *bytes, size_t n) {
-  static const char *const words[] = {"and",   "break", "do",       "else", "elseif", "end",
-                                      "false", "for",   "function", "goto", "if",     "in",
-                                      "local", "nil",   "not",      "or",   "repeat", "return",
-                                      "then",  "true",  "until",    "while"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (strlen(words[i]) == n && memcmp(words[i], bytes, n) == 0) return true;
-  }
-  return false;
-}
-
-bool lh_is_identifier(const char *bytes, size_t n) {
-  if (n == 0) return false;
-  for (size_t i = 0; i < n; i++) {
-    char c = bytes[i];
-    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    if (!letter && (i == 0 || c < '0' || c > '9')) return false;
-  }
-  return !is_reserved(bytes, n);
-}

@@ -65,7 +65,4 @@ char *lh_text_finish(lh_text *text);
 
 void lh_text_free(lh_text *text);
 
-/* Is this a name in Lua, and no reserved word? */
-bool lh_is_identifier(const char *bytes, size_t n);
-
 #endif

@@ -487,7 +487,9 @@ static int match_marks(shooting *s, lh_error *error) {
   if (rc == LH_OK) rc = check_sum(s, error);
   if (rc == LH_OK) rc = open_written(memory.fd, s->request->path, &w, error);
   if (rc == LH_OK) {
+    lh_await(s->mirrored->writing, lh_snapshot_info(s->request->after)->name); /* it is mapped */
     rc = lh_match_marks(s->request->after, w.snapshot, &s->carried, &s->n_carried, error);
+    lh_await_end(s->mirrored->writing);
   }
   if (rc == LH_OK) {
     rc = lh_link_carried_marks(&s->state, s->shot.facts.state_id, s->carried, s->n_carried, error);

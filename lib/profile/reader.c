@@ -38,7 +38,6 @@ struct lh_profile {
   uint8_t *buffer; /* the content of a block, and what a cursor may look at behind it */
 };
 
-/* One way through all blocks. */
 typedef struct lh_pass {
   lh_profile *profile;
   bool (*see)(const lh_event *event, void *data); /* NULL: it is opened */
@@ -177,15 +176,6 @@ static void check_order(lh_cursor *c, lh_rows *rows, const uint8_t *start, uint6
   rows->last_key = key;
 }
 
-/* False: it cannot be read, or there is no memory. */
-static bool add_row(lh_pass *pass, lh_rows *rows, const void *row, size_t size) {
-  if (pass->c.fault) return false;
-  pass->out_of_memory = !lh_grow(&rows->new_rows, rows->n_new, &rows->new_capacity, size);
-  if (pass->out_of_memory) return false;
-  memcpy((char *)rows->new_rows + rows->n_new++ * size, row, size);
-  return true;
-}
-
 static void read_deaths(lh_cursor *c, lh_profile_count *row) {
   uint32_t ages = (uint32_t)lh_read_upto(c, (1u << LH_PROFILE_AGES) - 1, "an age is unknown");
   for (unsigned i = 0; i < LH_PROFILE_AGES; i++) {
@@ -195,7 +185,7 @@ static void read_deaths(lh_cursor *c, lh_profile_count *row) {
   }
 }
 
-static lh_profile_count read_count(lh_pass *pass, lh_rows *rows) {
+static void read_count(lh_pass *pass, lh_rows *rows, void *out) {
   lh_cursor *c = &pass->c;
   const uint8_t *start = c->at;
   lh_profile_count row = {.stack = read_stack(pass)};
@@ -210,24 +200,10 @@ static lh_profile_count read_count(lh_pass *pass, lh_rows *rows) {
   check_order(c, rows, start, (uint64_t)row.stack << 4 | type);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = lh_read_size(c);
   read_deaths(c, &row);
-  return row;
+  *(lh_profile_count *)out = row;
 }
 
-static void read_counts(lh_pass *pass) {
-  unsigned flags;
-  lh_cursor *c = &pass->c;
-  lh_rows *rows = &pass->profile->counts;
-  if (!begin_block(c, rows, &flags)) return;
-  c->claimed = rows->claimed;
-  while (c->at < c->end) {
-    lh_profile_count row = read_count(pass, rows);
-    if (!add_row(pass, rows, &row, sizeof row)) return;
-  }
-  rows->claimed = c->claimed;
-  end_block(rows, flags);
-}
-
-static lh_profile_call read_call(lh_pass *pass, lh_rows *rows) {
+static void read_call(lh_pass *pass, lh_rows *rows, void *out) {
   lh_cursor *c = &pass->c;
   const uint8_t *start = c->at;
   lh_profile_call row = {.stack = read_stack(pass)};
@@ -239,18 +215,26 @@ static lh_profile_call read_call(lh_pass *pass, lh_rows *rows) {
   unsigned is_constant = lh_read_u8(c);
   if (is_constant > 1) lh_fault(c, c->at - 1, "a flag is neither 0 nor 1");
   row.is_constant = is_constant == 1;
-  return row;
+  *(lh_profile_call *)out = row;
 }
 
-static void read_calls(lh_pass *pass) {
-  unsigned flags;
+/* One block of a table whose rows have `size` bytes. What they claim is added up over all of it. */
+static void read_table(lh_pass *pass, lh_rows *rows, size_t size,
+                       void (*read_row)(lh_pass *pass, lh_rows *rows, void *out)) {
   lh_cursor *c = &pass->c;
-  lh_rows *rows = &pass->profile->calls;
+  unsigned flags;
   if (!begin_block(c, rows, &flags)) return;
+  uint64_t claimed_before = c->claimed;
+  c->claimed = rows->claimed;
   while (c->at < c->end) {
-    lh_profile_call row = read_call(pass, rows);
-    if (!add_row(pass, rows, &row, sizeof row)) return;
+    pass->out_of_memory = !lh_grow(&rows->new_rows, rows->n_new, &rows->new_capacity, size);
+    if (pass->out_of_memory) return;
+    read_row(pass, rows, (char *)rows->new_rows + rows->n_new * size);
+    if (c->fault) return;
+    rows->n_new++;
   }
+  rows->claimed = c->claimed;
+  c->claimed = claimed_before;
   end_block(rows, flags);
 }
 
@@ -404,7 +388,6 @@ static void read_end(lh_pass *pass) {
   info->is_whole = is_final == 1;
 }
 
-/* Is it the turn of such a block? */
 static const char *misplaced(const lh_pass *pass, unsigned kind) {
   const lh_profile *p = pass->profile;
   bool is_first = pass->offset == LH_PROFILE_HEADER_BYTES;
@@ -427,8 +410,12 @@ static void read_content(lh_pass *pass, unsigned kind) {
   switch (kind) {
     case LH_BLOCK_FACTS: read_facts(pass); break;
     case LH_BLOCK_RECORDS: read_records(pass); break;
-    case LH_BLOCK_COUNTS: read_counts(pass); break;
-    case LH_BLOCK_CALLS: read_calls(pass); break;
+    case LH_BLOCK_COUNTS:
+      read_table(pass, &pass->profile->counts, sizeof(lh_profile_count), read_count);
+      break;
+    case LH_BLOCK_CALLS:
+      read_table(pass, &pass->profile->calls, sizeof(lh_profile_call), read_call);
+      break;
     default: read_end(pass); break;
   }
   if (pass->c.at < pass->c.end && !pass->is_stopped)

@@ -102,7 +102,6 @@ static int find_files(lh_tracked *t, lh_error *error) {
   return t->request >= 0 && t->profile >= 0 ? 0 : fail_untracked(t, error);
 }
 
-/* Which device files in memory are on. */
 static int learn_memory(lh_tracked *t, lh_error *error) {
   struct stat status;
   int fd = memfd_create("luaheap-own", MFD_CLOEXEC);

@@ -16,7 +16,8 @@
 #include "record.h"
 #include "team.h"
 
-enum { FIRST_SLOTS = 8 };
+/* Before anything is known: half a slot is taken for 32 objects. */
+enum { FIRST_SLOTS = 8, OBJECTS_OF_SLOT = 16 };
 
 /* The stretch's slot, taken or not. */
 static lh_stretch *slot_of(lh_snapshot *s, uint64_t number) {
@@ -102,7 +103,8 @@ static bool fill_ranks(lh_snapshot *s) {
 
 int lh_index_addresses(lh_snapshot *s, lh_error *error) {
   s->stretch_seed = lh_random_seed();
-  if (!make_slots(s, FIRST_SLOTS)) return lh_fail_memory(error, "indexing addresses");
+  if (!make_slots(s, FIRST_SLOTS + s->n / OBJECTS_OF_SLOT))
+    return lh_fail_memory(error, "indexing addresses");
   int code = fill_stretches(s, error);
   if (code == LH_OK && !fill_ranks(s)) code = lh_fail_memory(error, "indexing addresses");
   return code;

@@ -7,6 +7,7 @@
 ** and latches its first fault; the loops below end at a fault, and their counts are bounded by the
 ** bytes that are left. Two million records (60 MB) take 0.1 s.
 */
+#include "decode.h"
 #include "reader.h"
 #include "rows.h"
 #include "team.h"
@@ -120,10 +121,11 @@ static void check_values(checker *k, uint32_t n, unsigned label) {
   while (n-- > 0 && goes_on(k)) check_payload(k, lh_read_u8(&k->c), label);
 }
 
-static void check_string(lh_cursor *c, unsigned flags, uint64_t shallow_bytes) {
+/* Returns whether it is a name, as LH_IS_NAME has it. */
+static bool check_string(lh_cursor *c, unsigned flags, uint64_t shallow_bytes) {
   if (shallow_bytes < LH_STRING_OVERHEAD) {
     lh_fault(c, c->at, "its size is less than an empty string's");
-    return;
+    return false;
   }
   uint64_t kept = shallow_bytes - LH_STRING_OVERHEAD;
   if (flags & LH_FLAG_TRUNCATED) {
@@ -133,7 +135,9 @@ static void check_string(lh_cursor *c, unsigned flags, uint64_t shallow_bytes) {
     if (kept >= length) lh_fault(c, start, "it keeps more bytes than the string has");
     (void)lh_read_u64(c);
   }
-  (void)lh_read_bytes(c, kept);
+  const uint8_t *bytes = lh_read_bytes(c, kept);
+  return kept == shallow_bytes - LH_STRING_OVERHEAD && kept <= LH_DEFAULT_STRING_BYTES && bytes &&
+         lh_is_identifier((const char *)bytes, (size_t)kept);
 }
 
 /* The integers among a table's keys. */
@@ -345,7 +349,9 @@ static inline void check_fields(checker *k, lh_id id, unsigned type, unsigned fl
                                 uint64_t shallow_bytes) {
   lh_cursor *c = &k->c;
   switch (type) {
-    case LH_REC_STRING: check_string(c, flags, shallow_bytes); break;
+    case LH_REC_STRING:
+      if (check_string(c, flags, shallow_bytes)) k->s->key_kinds[id] = LH_IS_NAME;
+      break;
     case LH_REC_TABLE:
       if (flags & LH_WEAK_FLAGS) lh_note_mode(k->s, id);
       k->s->key_kinds[id] = (uint8_t)check_table(k, flags);
@@ -461,10 +467,10 @@ static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_
 }
 
 static int fail_with_fault(const lh_snapshot *s, const lh_row_block *block, lh_error *error) {
-  uint64_t at = (uint64_t)(block->fault_at - s->data);
-  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: object %u of %u (%s): %s", s->name,
-                    (unsigned long long)at, block->fault_id, s->n,
-                    block->fault_record ? block->fault_record : "unknown", block->fault);
+  char where[64];
+  (void)snprintf(where, sizeof where, "object %u of %u (%s)", block->fault_id, s->n,
+                 block->fault_record ? block->fault_record : "unknown");
+  return lh_fail_damaged(s, block->fault_at, where, block->fault, error);
 }
 
 /* What only all blocks together tell. */

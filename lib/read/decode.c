@@ -30,11 +30,6 @@ static const lh_upvalue_names *names_of_upvalues(const lh_snapshot *s, lh_id clo
   return at < n && s->upvalue_names[at].proto == proto ? &s->upvalue_names[at] : NULL;
 }
 
-static lh_id name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t ordinal) {
-  const lh_upvalue_names *names = names_of_upvalues(s, closure);
-  return names && ordinal <= names->n ? s->names[names->first + ordinal - 1] : LH_NO_OBJECT;
-}
-
 bool lh_tell_upvalue(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
   const lh_upvalue_names *names = names_of_upvalues(s, edge->source);
   uint32_t first = s->first_edge[edge->source], last = s->first_edge[edge->source + 1] - 1;
@@ -48,25 +43,24 @@ bool lh_tell_upvalue(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
 /* Its number is its place behind the prototype: a closure under construction lacks its last ones,
 ** if any. */
 lh_id lh_name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t e) {
-  return name_of_upvalue(s, closure, e - s->first_edge[closure]);
+  const lh_upvalue_names *names = names_of_upvalues(s, closure);
+  uint32_t ordinal = e - s->first_edge[closure];
+  return names && ordinal <= names->n ? s->names[names->first + ordinal - 1] : LH_NO_OBJECT;
 }
 
 /* A key that is an object comes before its value, as an edge of its own. */
-static void label_entry(const lh_snapshot *s, const scan *c, lh_edge *edge) {
-  lh_id key = c->key_tag == LH_VAL_OBJECT ? c->key : LH_NO_OBJECT;
-  if (c->key_tag == LH_VAL_OBJECT)
-    edge->key = lh_object_value(key);
-  else
-    edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
+static lh_value last_key(const lh_snapshot *s, const scan *c) {
+  if (c->key_tag == LH_VAL_OBJECT) return lh_object_value(c->key);
+  return lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
 }
 
 static void label_slot(const lh_snapshot *s, const scan *c, lh_edge *edge) {
   edge->index = c->frame - 1;
   edge->line = c->line;
   if (c->key_tag == LH_VAL_OBJECT)
-    edge->holder = lh_find_word_or_none(s, c->key_bits);
+    edge->holder = c->key;
   else
-    edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
+    edge->key = last_key(s, c);
 }
 
 lh_edge lh_ephemeron_edge(const lh_ephemeron *ephemeron) {
@@ -114,12 +108,12 @@ static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
                       .ordinal = reference.ordinal,
                       .name = lh_find_word_or_none(s, reference.name_word),
                       .holder = LH_NO_OBJECT};
-    if (reference.kind == LH_EDGE_KEY) c->key = edge->target;
+    if (reference.kind == LH_EDGE_KEY || reference.kind == LH_EDGE_FUNCTION) c->key = edge->target;
   } while (edge->target == LH_NO_OBJECT);
   edge->weak = s->label[c->row - 1] & LH_LABEL_ASIDE;
-  if (reference.kind == LH_EDGE_VALUE || reference.kind == LH_EDGE_KEY) label_entry(s, c, edge);
+  if (reference.kind == LH_EDGE_VALUE || reference.kind == LH_EDGE_KEY) edge->key = last_key(s, c);
   if (reference.kind == LH_EDGE_UPVALUE)
-    edge->name = name_of_upvalue(s, c->source, reference.ordinal);
+    edge->name = lh_name_of_upvalue(s, c->source, s->first_edge[c->source] + reference.ordinal);
   if (c->section == AT_SLOTS) label_slot(s, c, edge);
   return true;
 }

@@ -20,6 +20,14 @@ typedef struct lh_kept_string {
 
 lh_kept_string lh_string_at(const lh_snapshot *snapshot, lh_id string);
 
+/* Is this a name in Lua, and no reserved word? And of a string that is kept whole, and not long: does
+** it say such a name? O(1). */
+bool lh_is_identifier(const char *bytes, size_t n);
+
+static inline bool lh_is_name(const lh_snapshot *snapshot, lh_id id) {
+  return lh_is_string(snapshot, id) && snapshot->key_kinds[id] & LH_IS_NAME;
+}
+
 /* An entry of a table, and the next ones of lh_entries_begin: at most `most`, which costs less than
 ** one by one; 0 at the end. */
 typedef struct lh_entry {
@@ -39,6 +47,12 @@ lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e)
 /* Sets number and name of the edge `e` to an upvalue, if the row of its closure has all of them.
 ** O(1). */
 bool lh_tell_upvalue(const lh_snapshot *snapshot, uint32_t e, lh_edge *edge);
+
+/* What an upvalue refers to, if that is an object; else LH_NO_OBJECT. Others have none. O(1). */
+static inline lh_id lh_content_of_upvalue(const lh_snapshot *s, lh_id id) {
+  bool has_one = lh_type_of(s, id) == LH_TYPE_UPVALUE && s->first_edge[id] < s->first_edge[id + 1];
+  return has_one ? lh_true_target(s, s->first_edge[id]) : LH_NO_OBJECT;
+}
 
 /* Is this a closure of a C function? O(1). */
 bool lh_is_c_closure(const lh_snapshot *snapshot, lh_id id);

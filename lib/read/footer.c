@@ -35,6 +35,13 @@ int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail
   return 0;
 }
 
+int lh_fail_damaged(const lh_snapshot *s, const uint8_t *at, const char *where, const char *what,
+                    lh_error *error) {
+  unsigned long long offset = (unsigned long long)(at - s->data);
+  return lh_fail_at(error, offset, "'%s' is damaged at byte %llu: %s: %s", s->name, offset, where,
+                    what);
+}
+
 static bool has_hash(const uint8_t *data, uint64_t n, uint64_t hash) {
   return lh_hash(data, n, 0) == hash;
 }
@@ -83,11 +90,12 @@ static int read_starts(lh_snapshot *s, const uint8_t *table, uint32_t n, lh_erro
     uint64_t word = lh_load64(table + 8), in_block = lh_load32(table + 20);
     lh_block_start start = {(uint64_t)i * LH_BLOCK_BYTES + in_block, word, lh_load32(table + 16)};
     bool has_none = start.id == 0 && in_block == 0 && word == 0 && (i > 0 || s->n == 0);
-    if (!has_none && (in_block >= LH_BLOCK_BYTES || !can_begin(s, &start)))
-      return lh_fail_at(error, (uint64_t)(table + 8 - s->data),
-                        "'%s' is damaged at byte %llu: footer: what it says of the first record of "
-                        "block %u of %u makes no sense",
-                        s->name, (unsigned long long)(table + 8 - s->data), i + 1, n);
+    if (!has_none && (in_block >= LH_BLOCK_BYTES || !can_begin(s, &start))) {
+      char what[96];
+      (void)snprintf(what, sizeof what,
+                     "what it says of the first record of block %u of %u makes no sense", i + 1, n);
+      return lh_fail_damaged(s, table + 8, "footer", what, error);
+    }
     if (!has_none) s->blocks[s->n_blocks++] = start;
   }
   return LH_OK;
@@ -273,10 +281,6 @@ int lh_read_footer(lh_snapshot *s, lh_error *error) {
   if (s->n_keys > 0 && !s->keys) return lh_fail_memory(error, "reading the footer");
   if (!c.fault) code = check_blocks(s, end, &c, error);
   if (code) return code;
-  if (c.fault) {
-    uint64_t at = (uint64_t)(c.fault_at - s->data);
-    return lh_fail_at(error, at, "'%s' is damaged at byte %llu: footer: %s", s->name,
-                      (unsigned long long)at, c.fault);
-  }
+  if (c.fault) return lh_fail_damaged(s, c.fault_at, "footer", c.fault, error);
   return keep_texts(s, texts, error);
 }

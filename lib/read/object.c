@@ -34,6 +34,29 @@ lh_value lh_raw_value(const lh_snapshot *s, lh_raw raw) {
   return value;
 }
 
+static bool is_reserved(const char *bytes, size_t n) {
+  static const char *const words[] = {"and",   "break", "do",       "else", "elseif", "end",
+                                      "false", "for",   "function", "goto", "if",     "in",
+                                      "local", "nil",   "not",      "or",   "repeat", "return",
+                                      "then",  "true",  "until",    "while"};
+  if (n > 8) return false;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (words[i][0] == bytes[0] && strlen(words[i]) == n && memcmp(words[i], bytes, n) == 0)
+      return true;
+  }
+  return false;
+}
+
+bool lh_is_identifier(const char *bytes, size_t n) {
+  if (n == 0) return false;
+  for (size_t i = 0; i < n; i++) {
+    char c = bytes[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!letter && (i == 0 || c < '0' || c > '9')) return false;
+  }
+  return !is_reserved(bytes, n);
+}
+
 /* {=== objects ======================================================================= */
 
 /* Where the fields of one record are read. */
@@ -267,7 +290,10 @@ size_t lh_entries_some(lh_edges *it, lh_entry *entries, size_t most) {
   lh_raw key, value;
   size_t n = 0;
   memcpy(&c, it->state, sizeof c);
-  for (; c.section == AT_PAIRS && n < most && next_pair(s, &c, &entries[n]);) n++;
+  for (; c.section == AT_PAIRS && n < most && next_pair(s, &c, &entries[n]); n++)
+    __builtin_prefetch(&s->record_low[entries[n].key.as.object]);
+  for (size_t i = 0; c.section == AT_PAIRS && i < n; i++) /* whoever sees a key reads it mostly */
+    __builtin_prefetch(lh_record(s, entries[i].key.as.object));
   for (; c.section != AT_PAIRS && n < most && find_entry(s, &c, &key, &value); n++) {
     entries[n].key = next_value(s, &c, key);
     entries[n].value = next_value(s, &c, value);
@@ -351,14 +377,16 @@ void lh_frames_begin(const lh_snapshot *s, lh_id thread, lh_edges *it) {
 }
 
 bool lh_frames_next(lh_edges *it, lh_frame *frame) {
+  const lh_snapshot *s = it->snapshot;
   scan c;
   found slot;
   memcpy(&c, it->state, sizeof c);
-  while (c.left > 0) (void)step_slot(&c, &slot);
+  while (c.left > 0)
+    if (step_slot(&c, &slot)) (void)find_next(s, &c, slot.word);
   if (c.frames_left == 0) return false;
   (void)next_section(&c);
+  frame->function = next_value(s, &c, (lh_raw){c.key_bits, c.key_tag});
   memcpy(it->state, &c, sizeof c);
-  frame->function = lh_raw_value(it->snapshot, (lh_raw){c.key_bits, c.key_tag});
   frame->line = c.line;
   return true;
 }

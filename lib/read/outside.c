@@ -82,10 +82,7 @@ int lh_read_outside(lh_snapshot *s, lh_error *error) {
   read_how(s, &c);
   if (!read_marks(s, &c) || !read_functions(s, &c))
     return lh_fail_memory(error, "reading what tells of outside");
-  if (!c.fault) return LH_OK;
-  uint64_t at = (uint64_t)(c.fault_at - s->data);
-  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: outside: %s", s->name,
-                    (unsigned long long)at, c.fault);
+  return c.fault ? lh_fail_damaged(s, c.fault_at, "outside", c.fault, error) : LH_OK;
 }
 
 /* Both are in the order of age; one that is no mark of the file counts for nothing. */

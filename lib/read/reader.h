@@ -37,13 +37,17 @@ int lh_read_sites(lh_snapshot *s, lh_error *error);
 ** into `rows`, with the marks that are points in time. */
 int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error);
 
+/* What is wrong at a byte of the file, in this part of it. */
+int lh_fail_damaged(const lh_snapshot *s, const uint8_t *at, const char *where, const char *what,
+                    lh_error *error);
+
 /* What a record's first byte says that the object is, for messages. NULL: nothing known. */
 const char *lh_record_name(unsigned head);
 
 /* addresses.c */
 int lh_index_addresses(lh_snapshot *s, lh_error *error);
 
-/* roots.c */
+/* rows.c */
 int lh_collect_roots(lh_snapshot *s, lh_error *error);
 
 /* epochs.c */

@@ -36,7 +36,7 @@ typedef struct scan {
   uint32_t line;               /* thread */
   uint32_t row;                /* the number of the next edge: find_next */
   lh_id source;
-  lh_id key;                              /* table: the object that is the key of the last entry */
+  lh_id key; /* table: the object that is the key of the last entry; thread: the frame's function */
   uint8_t key_tag, record, section, kind; /* kind: lh_edge_kind in AT_VALUES and AT_REFERENCES */
 } scan;
 
@@ -189,7 +189,7 @@ static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
 static inline lh_id find_next(const lh_snapshot *s, scan *c, uint64_t word) {
   if (word == 0 || c->row == s->first_edge[c->source + 1]) return LH_NO_OBJECT;
   lh_id target = lh_true_target(s, c->row);
-  if (s->address[target] != word << 3) return LH_NO_OBJECT;
+  if (s->has_lost && s->address[target] != word << 3) return LH_NO_OBJECT;
   c->row++;
   return target;
 }

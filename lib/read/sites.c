@@ -52,12 +52,6 @@ static bool read_counts(lh_snapshot *s, lh_cursor *c) {
   return true;
 }
 
-static int fail_with_fault(const lh_snapshot *s, const lh_cursor *c, lh_error *error) {
-  uint64_t at = (uint64_t)(c->fault_at - s->data);
-  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: sites: %s", s->name,
-                    (unsigned long long)at, c->fault);
-}
-
 int lh_read_sites(lh_snapshot *s, lh_error *error) {
   if (!s->is_tracked) return LH_OK;
   const lh_section *section = &s->sites_section;
@@ -67,7 +61,7 @@ int lh_read_sites(lh_snapshot *s, lh_error *error) {
   read_tracking(s, &c);
   if (!read_definitions(s, &c) || !read_counts(s, &c))
     return lh_fail_memory(error, "reading sites");
-  return c.fault ? fail_with_fault(s, &c, error) : LH_OK;
+  return c.fault ? lh_fail_damaged(s, c.fault_at, "sites", c.fault, error) : LH_OK;
 }
 
 const lh_tracking *lh_snapshot_tracking(const lh_snapshot *s) {

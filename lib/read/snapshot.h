@@ -60,7 +60,8 @@ enum {
   LH_HAS_SCALARS = 16, /* values that are no objects, or have no record */
   LH_HAS_WORDS = 32,   /* of those some that are no numbers */
   LH_IS_LIST = 64, /* all that is under numbers are objects under 1, 2, 3 ..., in its row as such */
-  LH_KINDS_OF_KEYS = 15
+  LH_KINDS_OF_KEYS = 15,
+  LH_IS_NAME = 128 /* of a string: it is whole, at most LH_DEFAULT_STRING_BYTES, an identifier */
 };
 
 /* Where a reference leads whose row has its source instead. */
@@ -203,6 +204,7 @@ struct lh_snapshot {
   uint32_t *first_edge;
   lh_id *edge;
   uint8_t *label;
+  bool has_lost;   /* records refer to what has none: that is in no row */
   lh_aside *aside; /* weak references, by edge */
   size_t n_aside;
   lh_aside *bent; /* those that are left out, by edge */
@@ -214,7 +216,8 @@ struct lh_snapshot {
   uint32_t *distance;    /* UINT32_MAX: garbage */
   lh_id *parent;         /* one step back on the shortest path */
   lh_id *named_by;       /* one back on the path that names it, LH_ROOT: `parent`; NULL: of all */
-  uint32_t *parent_edge; /* the reference from there that a person had best be told */
+  uint32_t *parent_edge; /* the reference from there that a person had best be told; UINT32_MAX:
+                            none leads there */
   lh_reach reach;
 
   /* steps.c */

@@ -87,7 +87,6 @@ static int fault(verifier *v, lh_id id, const uint8_t *at, const char *format, .
 
 static int fault(verifier *v, lh_id id, const uint8_t *at, const char *format, ...) {
   char where[64] = "footer", what[160];
-  uint64_t offset = (uint64_t)(at - v->s->data);
   va_list args;
   if (id != LH_ROOT)
     (void)snprintf(where, sizeof where, "object %u of %u (%s)", id, v->s->n,
@@ -95,8 +94,7 @@ static int fault(verifier *v, lh_id id, const uint8_t *at, const char *format, .
   va_start(args, format);
   (void)vsnprintf(what, sizeof what, format, args);
   va_end(args);
-  return lh_fail_at(v->error, offset, "'%s' is damaged at byte %llu: %s: %s", v->s->name,
-                    (unsigned long long)offset, where, what);
+  return lh_fail_damaged(v->s, at, where, what, v->error);
 }
 
 /* }=================================================================================== */

@@ -18,13 +18,6 @@ static const char *kind_name(unsigned kind) {
 
 /* {=== Columns ======================================================================== */
 
-static const lh_usage *usage_of(const lh_report *report) {
-  return report->request.usages[0];
-}
-
-LH_MADE_TEXT(site_of, lh_advice, lh_site_of_stack_text(usage_of(report), it->stack))
-LH_CELL(stack_of, lh_advice, lh_keep_stack(report, usage_of(report), it->stack))
-
 #define ROW lh_advice
 static const lh_table advice_table = LH_TABLE_OF(
     "heap.advice", "piece of advice", "pieces of advice",
@@ -36,9 +29,9 @@ static const lh_table advice_table = LH_TABLE_OF(
              "how many tables that were, or how many strings were complete; else 0"),
     LH_COUNT("most", NULL, most, "slots of the biggest table, bytes of the longest string; else 0"),
     LH_BYTES("bytes", NULL, bytes, "that all of it allocated"),
-    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_of, "where"),
-    LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
-                "one of its stacks, the innermost first"));
+    LH_OF_SITE("site", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where"),
+    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
+               "one of its stacks, the innermost first"));
 #undef ROW
 
 #define ROW found
@@ -91,16 +84,16 @@ static void tell_advice(lh_teller *t, const lh_report *report, const lh_advice *
   lh_text_format(&text, "%s, ", lh_told_size(t, a->bytes).text);
   put_times(&text, a);
   lh_text_string(&text, " at ");
-  lh_put_freed(&text, lh_site_of_stack_text(usage_of(report), a->stack));
+  lh_text_site(&text, lh_site_of_stack(lh_usage_sites(report), a->stack));
   put_why(&text, t, a);
   lh_say_text(t, LH_PLAIN, &text);
-  lh_tell_callers(t, usage_of(report), a->stack);
+  lh_tell_callers(t, lh_usage_of(report), a->stack);
 }
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   size_t n = t->limit == 0 || t->limit > f->n ? f->n : t->limit;
-  const lh_profile_info *about = lh_profile_about(lh_usage_profile(usage_of(report)));
+  const lh_profile_info *about = lh_profile_about(lh_usage_profile(lh_usage_of(report)));
   lh_say(t, LH_BOLD, f->n > 0 ? "What could be allocated less" : "No advice: nothing stands out");
   for (size_t i = 0; i < n && !t->failed; i++) tell_advice(t, report, &f->list[i]);
   lh_tell_hidden(t, &advice_table, f->n - n);

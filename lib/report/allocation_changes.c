@@ -4,14 +4,8 @@
 */
 #include "report/usage_rows.h"
 
-typedef struct change {
-  lh_stack_id stacks[2];
-  uint64_t allocated_bytes[2], allocations[2], live_bytes[2];
-  double more_bytes;
-} change;
-
 typedef struct found {
-  change *rows;
+  lh_usage_change *rows;
   size_t n;
   uint64_t n_new, n_gone;
   uint64_t allocated_bytes[2], live_bytes[2];
@@ -21,38 +15,43 @@ typedef struct found {
 /* {=== Columns ======================================================================== */
 
 /* The later one, where it is there. */
-static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  const change *c = row;
-  unsigned side = c->stacks[1] != 0;
-  cell->as.text =
-      lh_keep_text(report, lh_site_of_stack_text(report->request.usages[side], c->stacks[side]));
+static unsigned side_of(const lh_usage_change *c) {
+  return c->stacks[1] != 0;
 }
 
-static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
-  const change *c = row;
-  unsigned side = c->stacks[1] != 0;
-  lh_keep_stack(report, report->request.usages[side], c->stacks[side]);
-  (void)cell;
+static const lh_sites *sites_of(const lh_report *report, const lh_usage_change *c) {
+  return lh_profile_sites(lh_usage_profile(report->request.usages[side_of(c)]));
 }
 
-static const char *state_of(const change *c) {
+LH_CELL(stack_of, lh_usage_change,
+        lh_keep_stack(report, sites_of(report, it), it->stacks[side_of(it)], LH_MOST_CALLERS))
+LH_MADE_TEXT(site_of, lh_usage_change,
+             lh_stack_text(sites_of(report, it), it->stacks[side_of(it)], 0))
+
+static double more_in(const lh_usage_change *c) {
+  return (double)c->allocated_bytes[1] - (double)c->allocated_bytes[0];
+}
+
+static const char *state_in(const lh_usage_change *c) {
   return c->allocated_bytes[0] == 0   ? "new"
          : c->allocated_bytes[1] == 0 ? "gone"
-         : c->more_bytes > 0          ? "more"
-         : c->more_bytes < 0          ? "less"
+         : more_in(c) > 0             ? "more"
+         : more_in(c) < 0             ? "less"
                                       : "same";
 }
 
-LH_CELL(state_name_of, void, cell->as.text = state_of(row))
+LH_CELL(more_of, lh_usage_change, cell->as.number = more_in(it))
+LH_CELL(state_of, lh_usage_change, cell->as.text = state_in(it))
 
-#define ROW change
+#define ROW lh_usage_change
 static const lh_table change_table = LH_TABLE_OF(
     "heap.allocation_change", "site", "sites",
-    LH_MORE_BYTES("more_bytes", "more", more_bytes, "allocated than before; less where negative"),
+    LH_COMPUTED("more_bytes", "more", LH_COLUMN_MORE_BYTES, more_of,
+                "allocated than before; less where negative"),
     LH_BYTES_SERIES("allocated_bytes", "allocated", allocated_bytes, "in each of the two"),
     LH_COUNT_SERIES("allocations", "blocks", allocations, "new blocks in each"),
     LH_BYTES_SERIES("live_bytes", "live", live_bytes, "at the end of each"),
-    LH_COMPUTED("change", "", LH_COLUMN_TEXT, state_name_of,
+    LH_COMPUTED("change", "", LH_COLUMN_TEXT, state_of,
                 "\"new\", \"more\", \"less\", \"same\" or \"gone\"", LH_UNBROKEN),
     LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
                 "the stack with most of it, the innermost first"),
@@ -87,37 +86,21 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &change_table, f->rows, f->n, f->n);
 }
 
-static change change_of(const lh_usage_change *from) {
-  change c = {.stacks = {from->stacks[0], from->stacks[1]}};
-  for (unsigned i = 0; i < 2; i++) {
-    c.allocated_bytes[i] = lh_whole(from->allocated_bytes[i]);
-    c.allocations[i] = lh_whole(from->allocations[i]);
-    c.live_bytes[i] = lh_whole(from->live_bytes[i]);
-  }
-  c.more_bytes = (double)c.allocated_bytes[1] - (double)c.allocated_bytes[0];
-  return c;
-}
-
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
-  lh_usage_change *changes;
   (void)snapshot;
-  int code = lh_usage_changes(request->usages[0], request->usages[1], &changes, &f->n, error);
-  if (code != LH_OK) return code;
-  f->rows = lh_alloc(f->n + 1, sizeof *f->rows);
-  for (size_t i = 0; f->rows && i < f->n; i++) {
-    change *c = &f->rows[i];
-    *c = change_of(&changes[i]);
+  int code = lh_usage_changes(request->usages[0], request->usages[1], &f->rows, &f->n, error);
+  for (size_t i = 0; i < f->n; i++) {
+    const lh_usage_change *c = &f->rows[i];
     f->n_new += c->allocated_bytes[0] == 0;
     f->n_gone += c->allocated_bytes[1] == 0;
-    f->more_bytes += c->more_bytes;
+    f->more_bytes += more_in(c);
     for (unsigned k = 0; k < 2; k++) {
       f->allocated_bytes[k] += c->allocated_bytes[k];
       f->live_bytes[k] += c->live_bytes[k];
     }
   }
-  lh_free(changes);
-  return f->rows ? LH_OK : lh_fail_memory(error, "telling what changed");
+  return code;
 }
 
 LH_FREED_BY(found, lh_free(it->rows))

@@ -5,13 +5,13 @@
 #include "report/usage_rows.h"
 
 typedef struct found {
-  lh_usage_told *rows;
+  lh_usage_group *rows;
   size_t n;
   uint64_t whole_bytes; /* of these shares are told */
 } found;
 
 static const lh_table row_table =
-    LH_TABLE("heap.allocated", "row", "rows", lh_usage_told, lh_usage_columns);
+    LH_TABLE("heap.allocated", "row", "rows", lh_usage_group, lh_usage_columns);
 
 #define ROW found
 static const lh_table answer = LH_TABLE_OF(
@@ -34,7 +34,6 @@ static void put_interval(lh_text *text, const lh_usage *usage) {
 
 /* "Allocated since 500 ms, live at the end, by site: 1.2 MB". */
 static void tell(lh_teller *t, lh_report *report) {
-  static const char *const bys[] = {"site", "function", "type", "file", "stack"};
   static const char *const what[] = {[LH_MOST_ALLOCATED] = "",
                                      [LH_MOST_LIVE] = ", live at the end",
                                      [LH_MOST_AT_PEAK] = ", live when the heap was biggest",
@@ -47,22 +46,19 @@ static void tell(lh_teller *t, lh_report *report) {
   put_interval(&text, usage);
   lh_text_format(&text, "%s, by %s: %s%s",
                  never_freed ? ", never freed" : what[report->request.order],
-                 bys[report->request.by], lh_told_size(t, f->whole_bytes).text, t->all ? "" : "\n");
+                 lh_usage_by_name(report->request.by), lh_told_size(t, f->whole_bytes).text,
+                 t->all ? "" : "\n");
   lh_say_text(t, LH_BOLD, &text);
   lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  const lh_usage *usage = request->usages[0];
   found *f = out;
-  lh_usage_group *groups;
   (void)snapshot;
-  int code = lh_usage_groups(usage, request->by, request->order, &groups, &f->n, error);
-  if (code != LH_OK) return code;
-  f->rows = lh_tell_groups(usage, groups, f->n);
-  for (size_t i = 0; f->rows && i < f->n; i++) f->whole_bytes += f->rows[i].ordered_bytes;
-  lh_free(groups);
-  return f->rows ? LH_OK : lh_fail_memory(error, "telling who allocated");
+  int code =
+      lh_usage_groups(request->usages[0], request->by, request->order, &f->rows, &f->n, error);
+  for (size_t i = 0; i < f->n; i++) f->whole_bytes += f->rows[i].ordered_bytes;
+  return code;
 }
 
 LH_ITS(uint64_t, whole_of, found, it->whole_bytes)

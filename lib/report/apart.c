@@ -10,7 +10,7 @@
 #include "report/growth.h"
 
 typedef struct found {
-  lh_growth_found growth; /* the first field: for the columns of its rows */
+  lh_growth_found found; /* the first field: for the columns of its rows */
   lh_ladder *ladder;
   lh_diff *diff; /* for its classes */
   lh_class_change *classes;
@@ -112,9 +112,7 @@ static bool has_changed(const lh_growth_row *row, size_t last) {
 static int compare_rows(const void *left, const void *right) {
   const lh_growth_row *a = left, *b = right;
   int64_t x = a->grew_bytes[0] + a->grew_bytes[1], y = b->grew_bytes[0] + b->grew_bytes[1];
-  if (x != y) return x > y ? -1 : 1;
-  int order = strcmp(a->held_by, b->held_by);
-  return order != 0 ? order : strcmp(a->fingerprint, b->fingerprint);
+  return LH_MORE(x, y) ?: strcmp(a->held_by, b->held_by) ?: strcmp(a->fingerprint, b->fingerprint);
 }
 
 /* As the classes: what grew most first, what shrank most last. */
@@ -141,12 +139,13 @@ static const lh_table paths = LH_TABLE("heap.growth_row", "path", "paths", lh_gr
 
 #define ROW found
 static const lh_table answer = LH_TABLE_OF(
-    "heap.apart", NULL, NULL, LH_FLAG("same_state", growth.same_state, "it is false"),
+    "heap.apart", NULL, NULL, LH_FLAG("same_state", found.growth.same_state, "it is false"),
     LH_ROWS("groups", nothing, n_nothing, &lh_group_table, "none, since new objects are not known"),
     LH_ROWS("grown", nothing, n_nothing, &lh_grown_table, "none"),
-    LH_COUNT("known_paths", NULL, growth.known_paths, "how many were left out as known"),
-    LH_COUNT("total_paths", NULL, growth.n_paths, "how many there are, listed or not"),
-    LH_ROWS("paths", growth.paths, growth.n_paths, &paths, "rows as of a ladder", LH_LIMITED),
+    LH_COUNT("known_paths", NULL, found.known_paths, "how many were left out as known"),
+    LH_COUNT("total_paths", NULL, found.growth.n_paths, "how many there are, listed or not"),
+    LH_ROWS("paths", found.growth.paths, found.growth.n_paths, &paths, "rows as of a ladder",
+            LH_LIMITED),
     LH_COUNT("total_classes", NULL, n_classes, "how many there are, listed or not"),
     LH_ROWS("classes", classes, n_classes, &lh_class_change_table, "the change of each class",
             LH_LIMITED),
@@ -162,7 +161,7 @@ static const lh_table answer = LH_TABLE_OF(
 static void tell_sentence(lh_teller *t, const lh_report *report) {
   const lh_growth_found *f = report->answer;
   const lh_request *r = &report->request;
-  const lh_figures *first = &f->whole[0], *last = &f->whole[r->n_snapshots - 1];
+  const lh_figures *first = &f->growth.whole[0], *last = &f->growth.whole[r->n_snapshots - 1];
   bool same_process = lh_snapshot_info(r->snapshots[0])->process_id ==
                       lh_snapshot_info(report->snapshot)->process_id;
   lh_say(t, LH_BOLD, "From %s to %s: %s objects, %s", report->names[0],
@@ -180,7 +179,7 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   tell_sentence(t, report);
-  tell_paths(t, report, f->growth.paths, f->growth.n_paths);
+  tell_paths(t, report, f->found.growth.paths, f->found.growth.n_paths);
   if (f->n_classes > 0) lh_class_change_table.tell(t, report, f->classes, f->n_classes);
   tell_strings(t, report, f->strings.rows, f->strings.n_rows);
 }
@@ -188,14 +187,13 @@ static void tell(lh_teller *t, lh_report *report) {
 static void let_go(void *out) {
   found *f = out;
   lh_free(f->strings.rows);
-  lh_growth_free(f->growth.growth);
+  lh_free_growth(&f->found);
   lh_ladder_free(f->ladder);
   lh_diff_free(f->diff);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
   found *f = out;
-  lh_growth *growth = NULL;
   int code = lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
                                snapshot, &f->diff, error);
   if (code != LH_OK) return code;
@@ -203,14 +201,10 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   if (code != LH_OK) f->ladder = NULL;
   for (size_t i = 0; code == LH_OK && i < r->n_snapshots; i++)
     code = lh_ladder_add(f->ladder, r->snapshots[i], error);
-  if (code == LH_OK) code = lh_ladder_growth(f->ladder, &growth, error);
-  if (code == LH_OK) {
-    if (!lh_take_growth(&f->growth, growth, f->ladder, r))
-      code = lh_fail_memory(error, "looking for what is known");
-    f->classes = f->diff->classes;
-    f->n_classes = f->diff->n_classes;
-    if (code == LH_OK) code = lh_compare_strings(r->snapshots[0], snapshot, &f->strings, error);
-  }
+  if (code == LH_OK) code = lh_find_growth(&f->found, f->ladder, false, r, error);
+  if (code == LH_OK) code = lh_compare_strings(r->snapshots[0], snapshot, &f->strings, error);
+  f->classes = f->diff->classes;
+  f->n_classes = f->diff->n_classes;
   if (code != LH_OK) let_go(f);
   return code;
 }
@@ -219,9 +213,9 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_growth_found *f = report->answer;
   int64_t bytes = 0, objects = 0;
-  for (size_t i = 0; i < f->n_paths; i++) {
-    bytes += f->paths[i].grew_bytes[0] + f->paths[i].grew_bytes[1];
-    objects += f->paths[i].grew_objects[0] + f->paths[i].grew_objects[1];
+  for (size_t i = 0; i < f->growth.n_paths; i++) {
+    bytes += f->growth.paths[i].grew_bytes[0] + f->growth.paths[i].grew_bytes[1];
+    objects += f->growth.paths[i].grew_objects[0] + f->growth.paths[i].grew_objects[1];
   }
   *out = (lh_excess){.bytes = bytes > 0 ? (uint64_t)bytes : 0,
                      .objects = objects > 0 ? (uint64_t)objects : 0,

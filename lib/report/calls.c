@@ -3,7 +3,6 @@
 ** and with all that it called, its callers and what it called; and the stacks as a tree, down to
 ** the branches that matter.
 */
-#include "name/site_text.h"
 #include "report/usage_rows.h"
 
 /* A branch is told that has this part of all bytes. */
@@ -11,27 +10,15 @@ enum { LEAST_PART = 100 };
 
 typedef struct found {
   lh_usage_calls calls;
+  lh_usage_stack *branches;
+  size_t n_branches;
   bool has_calls;
 } found;
 
 /* {=== Columns ======================================================================== */
 
-static const lh_sites *sites_of(const lh_report *report) {
-  return lh_profile_sites(lh_usage_profile(report->request.usages[0]));
-}
-
-static void tell_function(lh_report *report, lh_stack_id stack, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_function_text(lh_site_of_stack(sites_of(report), stack)));
-}
-
-LH_CELL(function_of, lh_function_usage, tell_function(report, it->stack, cell))
-LH_CELL(caller_of, lh_call_usage, tell_function(report, it->caller, cell))
-LH_CELL(called_of, lh_call_usage, tell_function(report, it->called, cell))
-LH_MADE_TEXT(branch_site_of, lh_stack_branch,
-             lh_site_text(lh_site_of_stack(sites_of(report), it->stack)))
 LH_HEADING_OF(calls_heading,
-              lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_calls ? "calls"
-                                                                                       : NULL)
+              lh_profile_about(lh_usage_profile(lh_usage_of(report)))->has_calls ? "calls" : NULL)
 LH_HEADING_OF(tail_calls_heading, calls_heading(report) ? "tail calls" : NULL)
 LH_HEADING_OF(per_call_heading, calls_heading(report) ? "per call" : NULL)
 LH_ITS(bool, has_been_called, lh_function_usage, it->calls > 0)
@@ -45,12 +32,14 @@ LH_CELL(per_call_of, lh_function_usage, cell->as.n = it->total_bytes / it->calls
   LH_COUNT("calls", NULL, calls, "how many; 0 where the profile has no calls"), \
   LH_COUNT("tail_calls", NULL, tail_calls, "the tail calls among them")
 /* clang-format on */
-static const lh_table caller =
-    LH_TABLE_OF("heap.caller", "caller", "callers",
-                LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, caller_of, "as above"), CALL_COLUMNS);
-static const lh_table called =
-    LH_TABLE_OF("heap.called", "function", "functions",
-                LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, called_of, "as above"), CALL_COLUMNS);
+static const lh_table caller = LH_TABLE_OF(
+    "heap.caller", "caller", "callers",
+    LH_OF_SITE("function", NULL, LH_COLUMN_TEXT, caller, lh_cell_stack_function, "as above"),
+    CALL_COLUMNS);
+static const lh_table called = LH_TABLE_OF(
+    "heap.called", "function", "functions",
+    LH_OF_SITE("function", NULL, LH_COLUMN_TEXT, called, lh_cell_stack_function, "as above"),
+    CALL_COLUMNS);
 #undef ROW
 
 #define ROW lh_function_usage
@@ -72,20 +61,20 @@ static const lh_table function = LH_TABLE_OF(
     LH_FLAG("constant", is_constant, "all calls returned the very same values"),
     LH_ROWS("callers", callers, n_callers, &caller, "who called it"),
     LH_ROWS("called", called, n_called, &called, "what it called"),
-    LH_COMPUTED("function", "function", LH_COLUMN_TEXT, function_of,
-                "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
+    LH_OF_SITE("function", "function", LH_COLUMN_TEXT, stack, lh_cell_stack_function,
+               "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
 #undef ROW
 
-LH_ITS(uint32_t, depth_of, lh_stack_branch, it->depth)
+LH_ITS(uint32_t, depth_of, lh_usage_stack, it->depth)
 
-#define ROW lh_stack_branch
+#define ROW lh_usage_stack
 static const lh_table branch = LH_TABLE_WITH(
     (.depth = depth_of), "heap.branch", "branch", "branches",
     LH_BYTES("total_bytes", "total", total_bytes, "that were allocated there and below"),
     LH_SHARE("share", total_bytes),
     LH_BYTES("self_bytes", "self", self_bytes, "that were allocated there"),
     LH_COUNT("depth", NULL, depth, "how many callers it has"),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, branch_site_of, "where it stood"));
+    LH_OF_SITE("site", "site", LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where it stood"));
 #undef ROW
 
 #define ROW found
@@ -95,7 +84,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COUNT("total_functions", NULL, calls.n_functions, "how many there are, listed or not"),
     LH_ROWS("functions", calls.functions, calls.n_functions, &function,
             "those with most bytes in total first", LH_LIMITED),
-    LH_ROWS("branches", calls.branches, calls.n_branches, &branch,
+    LH_ROWS("branches", branches, n_branches, &branch,
             "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"));
 #undef ROW
 
@@ -107,24 +96,41 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_say(t, LH_BOLD, "Functions, with all that they called%s", gap);
   lh_tell_table(t, report, &function, f->calls.functions, f->calls.n_functions,
                 f->calls.n_functions);
-  if (!lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_stacks) {
+  if (!lh_profile_about(lh_usage_profile(lh_usage_of(report)))->has_stacks) {
     lh_say(t, LH_PLAIN, "\nThe profile has no stacks: heap.track{stacks = true} records them");
     return;
   }
   lh_say(t, LH_BOLD, "\nStacks with at least 1%% of all bytes%s", gap);
-  lh_tell_table(t, report, &branch, f->calls.branches, f->calls.n_branches, f->calls.n_branches);
+  lh_tell_table(t, report, &branch, f->branches, f->n_branches, f->n_branches);
 }
 
 LH_ITS(uint64_t, whole_of, found, it->calls.bytes)
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
-  (void)snapshot;
-  f->has_calls = lh_profile_about(lh_usage_profile(request->usages[0]))->has_calls;
-  return lh_usage_calls_find(request->usages[0], &(lh_calls_query){.least_part = LEAST_PART},
-                             &f->calls, error);
+static int find_branches(found *f, const lh_usage *usage, lh_error *error) {
+  lh_usage_stack *all;
+  size_t n;
+  int code = lh_usage_stacks(usage, LH_MOST_ALLOCATED, 0, &all, &n, error);
+  f->branches = all;
+  for (size_t i = 0; code == LH_OK && i < n; i++)
+    if (all[i].stack != 0 && all[i].total_bytes >= f->calls.bytes / LEAST_PART)
+      all[f->n_branches++] = all[i];
+  return code;
 }
 
-LH_FREED_BY(found, lh_usage_calls_free(&it->calls))
+static void let_go(void *out) {
+  lh_usage_calls_free(&((found *)out)->calls);
+  lh_free(((found *)out)->branches);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  const lh_usage *usage = request->usages[0];
+  found *f = out;
+  (void)snapshot;
+  f->has_calls = lh_profile_about(lh_usage_profile(usage))->has_calls;
+  int code = lh_usage_calls_find(usage, &(lh_calls_query){0}, &f->calls, error);
+  if (code == LH_OK) code = find_branches(f, usage, error);
+  if (code != LH_OK) let_go(f);
+  return code;
+}
 
 LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);

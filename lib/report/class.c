@@ -12,12 +12,9 @@ static const lh_spread *spread_of(const lh_description *d, lh_measure measure) {
   return NULL;
 }
 
-static void in_its_unit(lh_report *report, const void *row, lh_cell *cell) {
-  lh_measure measure = ((const lh_spread *)row)->measure;
-  (void)report;
-  if (measure <= LH_MEASURE_ALONE || measure == LH_MEASURE_LENGTH || measure == LH_MEASURE_CONTENT)
-    cell->kind = LH_COLUMN_BYTES;
-}
+LH_CELL(in_its_unit, lh_spread,
+        if (it->measure <= LH_MEASURE_ALONE || it->measure == LH_MEASURE_LENGTH ||
+            it->measure == LH_MEASURE_CONTENT) cell->kind = LH_COLUMN_BYTES)
 
 #define ROW lh_spread
 #define FIGURE(key, heading, field, meaning) \
@@ -68,19 +65,18 @@ static const lh_table field =
                 LH_INLINE_ROWS("kinds", kinds, n_kinds, &values, "up to three"));
 #undef ROW
 
-static void source_name(lh_report *report, const void *row, lh_cell *cell) {
-  uint32_t class_index = ((const lh_referring *)row)->class_index;
-  cell->as.text =
-      class_index == UINT32_MAX ? "root" : lh_class_at(report->snapshot, class_index)->name;
-}
+LH_CELL(source_name, lh_referring,
+        cell->as.text = it->class_index == UINT32_MAX
+                            ? "root"
+                            : lh_class_at(report->snapshot, it->class_index)->name)
 
-static void label_text(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_referring *r = row;
+static char *label_of(const lh_referring *r) {
   lh_text text = {0};
   lh_text_format(&text, "%s%s", r->label, r->weak ? " (weak)" : "");
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  return lh_text_finish(&text);
 }
 
+LH_MADE_TEXT(label_text, lh_referring, label_of(it))
 LH_STYLE(style_of_referrer, lh_referring, it->weak ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_referring
@@ -95,40 +91,20 @@ static const lh_table referrer = LH_TABLE_WITH(
     LH_FLAG("weak", weak, "keeps nothing alive"));
 #undef ROW
 
-static const lh_site *site_of(const lh_report *report, const void *row) {
-  lh_site_id id = ((const lh_class_site *)row)->site;
-  return id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
-}
-
-static void site_text(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = site_of(report, row);
-  cell->as.text = site ? lh_keep_text(report, lh_site_text(site)) : NULL;
-}
-
-static void site_maker(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = site_of(report, row);
-  cell->as.text = site ? lh_maker_name(site->maker) : NULL;
-}
-
-static void site_told(lh_report *report, const void *row, lh_cell *cell) {
-  site_text(report, row, cell);
-  if (!site_of(report, row)) cell->as.text = lh_no_site_name(report->snapshot);
-}
-
 #define ROW lh_class_site
 static const lh_table site = LH_TABLE_OF(
     "heap.class_site", "site", "sites", LH_COUNT("objects", "instances", objects, "how many"),
     LH_SHARE("share", objects, .compute = of_instances),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of these"),
-    LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, site_maker,
-                "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
-    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_text, "null where it is not known", LH_OPTIONAL),
-    LH_COMPUTED(NULL, "site", LH_COLUMN_TEXT, site_told, NULL));
+    LH_OF_SITE("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
+               "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
+    LH_OF_SITE("site", NULL, LH_COLUMN_TEXT, site, lh_cell_site, "null where it is not known",
+               LH_OPTIONAL),
+    LH_OF_SITE(NULL, "site", LH_COLUMN_TEXT, site, lh_cell_site_or_why, NULL));
 #undef ROW
 
 LH_CELL(absent_unless_tracked, void, cell->is_absent = !lh_snapshot_sites(report->snapshot))
 
-/* One of the counts by epoch. */
 typedef struct epoch {
   uint64_t objects;
 } epoch;
@@ -147,17 +123,10 @@ static const lh_table epochs = LH_TABLE_OF(
     LH_COUNT("objects", NULL, objects, "how many"));
 #undef ROW
 
-static void average_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_description *d = row;
-  (void)report;
-  if (d->objects > 0) cell->as.n = d->retained_bytes / d->objects;
-}
-
-static void one_more_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_description *d = row;
-  (void)report;
-  if (d->objects > 0) cell->as.n = spread_of(d, LH_MEASURE_ALONE)->median;
-}
+LH_CELL(average_of, lh_description,
+        if (it->objects > 0) cell->as.n = it->retained_bytes / it->objects)
+LH_CELL(one_more_of, lh_description,
+        if (it->objects > 0) cell->as.n = spread_of(it, LH_MEASURE_ALONE)->median)
 
 #define ROW lh_description
 static const lh_table answer = LH_TABLE_OF(

@@ -27,7 +27,6 @@ static bool has_changed(const lh_class_change *change) {
          change->gone > 0;
 }
 
-/* Only what changed. */
 static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   const lh_class_change *all = rows;
   lh_class_change *changed = lh_alloc_zeroed(n + 1, sizeof *changed);

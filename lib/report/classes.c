@@ -11,28 +11,22 @@ typedef struct found {
   bool garbage;
 } found;
 
-static void share_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = report->answer;
-  const lh_class_row *r = row;
-  cell->as.n = f->garbage ? r->shallow_bytes : r->retained_bytes;
-  cell->whole = f->all_bytes;
-}
-
 LH_CELL(type_of, lh_class_row,
         cell->as.text = lh_type_name(lh_class_at(report->snapshot, it->class_index)->type))
 
 #define ROW lh_class_row
 #define CLASS LH_CLASS("class", class_index, "its name and type")
 #define TYPE LH_COMPUTED(NULL, "type", LH_COLUMN_TEXT, type_of, NULL, LH_UNBROKEN)
-#define SHARE LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL)
 #define SHALLOW LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of all instances")
 #define RETAINED(heading) \
   LH_BYTES("retained_bytes", heading, retained_bytes, "that would go if all of them went")
 #define OBJECTS LH_COUNT("objects", "objects", objects, "how many")
-static const lh_table class_table = LH_TABLE_OF(
-    "heap.class", "class", "classes", RETAINED("retained"), SHARE, SHALLOW, OBJECTS, TYPE, CLASS);
-static const lh_table garbage_table = LH_TABLE_OF("heap.class", "class", "classes", SHARE, SHALLOW,
-                                                  OBJECTS, TYPE, CLASS, RETAINED(NULL));
+static const lh_table class_table =
+    LH_TABLE_OF("heap.class", "class", "classes", RETAINED("retained"),
+                LH_SHARE("share", retained_bytes), SHALLOW, OBJECTS, TYPE, CLASS);
+static const lh_table garbage_table =
+    LH_TABLE_OF("heap.class", "class", "classes", LH_SHARE("share", shallow_bytes), SHALLOW,
+                OBJECTS, TYPE, CLASS, RETAINED(NULL));
 #undef ROW
 
 LH_FREED_BY(found, lh_free(it->rows))
@@ -71,4 +65,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_top_classes(snapshot, &query, &f->rows, &f->n, error);
 }
 
-LH_QUESTION(classes, .main = "classes", .free = let_go);
+LH_ITS(uint64_t, whole_of, found, it->all_bytes)
+
+LH_QUESTION(classes, .main = "classes", .whole = whole_of, .free = let_go);

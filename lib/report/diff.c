@@ -389,12 +389,9 @@ static uint64_t rank(const lh_request *request, const lh_diff_group *group) {
 static int compare_groups(const void *left, const void *right, void *payload) {
   const lh_diff_group *a = left, *b = right;
   const lh_request *r = payload;
-  bool known = lh_is_known(r, a->fingerprint);
-  if (known != lh_is_known(r, b->fingerprint)) return known ? 1 : -1;
-  if (is_flagged(r, a) != is_flagged(r, b)) return is_flagged(r, a) ? -1 : 1;
-  if (rank(r, a) != rank(r, b)) return rank(r, a) > rank(r, b) ? -1 : 1;
-  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
-  return a->example < b->example ? -1 : a->example > b->example;
+  return lh_is_known(r, a->fingerprint) - lh_is_known(r, b->fingerprint) ?:
+         is_flagged(r, b) - is_flagged(r, a) ?: LH_MORE(rank(r, a), rank(r, b)) ?:
+         LH_MORE(a->retained_bytes, b->retained_bytes) ?: LH_LESS(a->example, b->example);
 }
 
 /* Counts what is known apart from what is not. */

@@ -45,3 +45,8 @@ const char *lh_verdict_name(lh_verdict verdict) {
                                       "still grows", "grows now"};
   return LH_WORD_OF(words, verdict);
 }
+
+const char *lh_usage_by_name(lh_usage_by by) {
+  static const char *const words[] = {"site", "function", "type", "file", "stack"};
+  return LH_WORD_OF(words, by);
+}

@@ -18,7 +18,7 @@ static const char *kind_name(unsigned kind) {
 typedef struct finding {
   unsigned kind;
   uint64_t whole_bytes; /* what the site has a share of */
-  lh_usage_told site;
+  lh_usage_group site;
 } finding;
 
 typedef struct found {
@@ -29,7 +29,7 @@ typedef struct found {
 } found;
 
 static const lh_table site_table =
-    LH_TABLE("heap.allocated", "site", "sites", lh_usage_told, lh_usage_columns);
+    LH_TABLE("heap.allocated", "site", "sites", lh_usage_group, lh_usage_columns);
 
 #define ROW finding
 static const lh_table finding_table =
@@ -51,7 +51,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* {=== Words ========================================================================== */
 
-static void put_age(lh_text *text, const lh_teller *t, const found *f, const lh_usage_told *site) {
+static void put_age(lh_text *text, const lh_teller *t, const found *f, const lh_usage_group *site) {
   uint64_t age = site->most_age_bytes;
   if (site->soon_bytes >= site->freed_bytes - site->freed_bytes / 10)
     lh_text_string(text, "dead at the first collection");
@@ -66,7 +66,7 @@ static void put_age(lh_text *text, const lh_teller *t, const found *f, const lh_
 static void tell_finding(lh_teller *t, lh_report *report, const finding *row) {
   static const char *const wholes[N_KINDS] = {"of all bytes", "of what lives", "of all bytes"};
   const found *f = report->answer;
-  const lh_usage_told *site = &row->site;
+  const lh_usage_group *site = &row->site;
   lh_text text = {0};
   lh_text_format(&text, "%s %s %s %s ", lh_share_text(site->ordered_bytes, row->whole_bytes).text,
                  wholes[row->kind], row->kind == DIES_SOON ? "are soon garbage:" : "are",
@@ -107,13 +107,11 @@ static void tell(lh_teller *t, lh_report *report) {
 static int find(found *f, find_kind kind, lh_error *error) {
   lh_usage_group *groups;
   size_t n;
-  const lh_amounts *all = &lh_usage_total(f->usage)->amounts;
-  double whole = kind == LIVES_MOST ? lh_live_bytes(all) : lh_allocated_bytes(all);
+  const lh_usage_group *all = &lh_usage_total(f->usage)->all;
+  uint64_t whole = kind == LIVES_MOST ? all->live_bytes : all->allocated_bytes;
   int code = lh_usage_groups(f->usage, LH_BY_SITE, orders[kind], &groups, &n, error);
   if (code != LH_OK) return code;
-  if (n > 0)
-    f->rows[f->n++] = (finding){
-        .kind = kind, .whole_bytes = lh_whole(whole), .site = lh_tell_group(f->usage, &groups[0])};
+  if (n > 0) f->rows[f->n++] = (finding){.kind = kind, .whole_bytes = whole, .site = groups[0]};
   lh_free(groups);
   return LH_OK;
 }

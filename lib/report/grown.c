@@ -43,17 +43,14 @@ static const lh_table place_table =
 /* The containers of a place stay in their order, that of what they grew by. */
 static int compare_places(const void *left, const void *right) {
   const place *a = left, *b = right;
-  if (a->sum.class_index != b->sum.class_index)
-    return a->sum.class_index < b->sum.class_index ? -1 : 1;
-  if (a->sum.at != b->sum.at) return a->sum.at < b->sum.at ? -1 : 1;
-  return (a->first > b->first) - (a->first < b->first);
+  return LH_LESS(a->sum.class_index, b->sum.class_index) ?: LH_LESS(a->sum.at, b->sum.at) ?:
+         LH_LESS(a->first, b->first);
 }
 
 static int compare_sums(const void *left, const void *right) {
   const place *a = left, *b = right;
   uint64_t x = lh_grown_by(a->sum.shallow_bytes), y = lh_grown_by(b->sum.shallow_bytes);
-  if (x != y) return x > y ? -1 : 1;
-  return (a->first > b->first) - (a->first < b->first);
+  return LH_MORE(x, y) ?: LH_LESS(a->first, b->first);
 }
 
 static bool is_at(const place *p, const place *other) {

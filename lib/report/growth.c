@@ -7,7 +7,7 @@
 /* {=== Figures in each snapshot ======================================================== */
 
 static size_t count_snapshots(const lh_report *report) {
-  return ((const lh_growth_found *)report->answer)->growth->n_snapshots;
+  return ((const lh_growth_found *)report->answer)->growth.n_snapshots;
 }
 
 static void set_series(const lh_report *report, lh_cell *cell, const uint64_t *first) {
@@ -55,7 +55,7 @@ const lh_table lh_figures_table = LH_TABLE("heap.figures", NULL, NULL, lh_figure
 /* {=== Rows =========================================================================== */
 
 LH_CELL(absent_without_times, void,
-        cell->is_absent = ((const lh_growth_found *)report->answer)->seconds <= 0)
+        cell->is_absent = ((const lh_growth_found *)report->answer)->growth.seconds <= 0)
 LH_ITS(bool, is_by_path, lh_growth_row, it->held_by != NULL)
 
 #define ROW lh_growth_row
@@ -100,38 +100,44 @@ const lh_table lh_growth_classes = LH_TABLE("heap.growth_row", "row", "rows", lh
 void lh_tell_growth(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   lh_tell_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
-  lh_tell_compared(t, f->same_state);
-  tell_paths(t, report, f->paths, f->n_paths);
-  tell_classes(t, report, f->classes, f->n_classes);
+  lh_tell_compared(t, f->growth.same_state);
+  tell_paths(t, report, f->growth.paths, f->growth.n_paths);
+  tell_classes(t, report, f->growth.classes, f->growth.n_classes);
 }
 
 /* }=================================================================================== */
 
-bool lh_take_growth(lh_growth_found *f, lh_growth *growth, const lh_ladder *ladder,
-                    const lh_request *request) {
-  size_t last = growth->n_snapshots - 1;
-  *f = (lh_growth_found){.growth = growth,
-                         .same_state = growth->same_state,
-                         .seconds = growth->seconds,
-                         .whole = growth->whole,
-                         .level = growth->level,
-                         .paths = growth->paths,
-                         .classes = growth->classes,
-                         .n_classes = growth->n_classes};
-  if (!lh_renew_known_of_growth(request, ladder, growth)) return false;
-  for (size_t i = 0; i < growth->n_paths; i++) {
+static void leave_out_known(lh_growth_found *f, const lh_request *request) {
+  lh_growth *growth = &f->growth;
+  size_t n = growth->n_paths;
+  growth->n_paths = 0;
+  for (size_t i = 0; i < n; i++) {
     const lh_growth_row *row = &growth->paths[i];
     if (!lh_is_known(request, row->fingerprint)) {
-      f->paths[f->n_paths++] = *row;
+      growth->paths[growth->n_paths++] = *row;
       continue;
     }
     f->known_paths++;
-    f->known_bytes += row->at[last].bytes;
-    f->known_objects += row->at[last].all_objects;
+    f->known_bytes += row->at[growth->n_snapshots - 1].bytes;
+    f->known_objects += row->at[growth->n_snapshots - 1].all_objects;
   }
-  return true;
 }
 
-void lh_let_growth_go(void *found) {
-  lh_growth_free(((lh_growth_found *)found)->growth);
+int lh_find_growth(lh_growth_found *f, const lh_ladder *ladder, bool by_halves,
+                   const lh_request *request, lh_error *error) {
+  int code = (by_halves ? lh_ladder_halves : lh_ladder_growth)(ladder, &f->all, error);
+  if (code != LH_OK) return code;
+  f->growth = *f->all;
+  if (lh_renew_known_of_growth(request, ladder, f->all)) {
+    leave_out_known(f, request);
+    return LH_OK;
+  }
+  lh_free_growth(f);
+  return lh_fail_memory(error, "looking for what is known");
+}
+
+void lh_free_growth(void *found) {
+  lh_growth_found *f = found;
+  lh_growth_free(f->all);
+  f->all = NULL;
 }

@@ -12,20 +12,16 @@ bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder
                               const lh_growth *growth);
 
 typedef struct lh_growth_found {
-  lh_growth *growth;
-  bool same_state;
-  double seconds;
-  lh_figures *whole, *level; /* of the growth, as the rows are */
-  lh_growth_row *paths, *classes;
-  size_t n_paths, n_classes; /* what is known is not among them: */
+  lh_growth growth; /* without the paths that are known: */
   uint64_t known_paths, known_bytes, known_objects;
+  lh_growth *all;                           /* with them: it owns what `growth` has */
   const lh_table *path_table, *class_table; /* of text; apart has its own */
 } lh_growth_found;
 
-/* Takes the growth over, and leaves out what is known; false: out of memory. And frees it. */
-bool lh_take_growth(lh_growth_found *found, lh_growth *growth, const lh_ladder *ladder,
-                    const lh_request *request);
-void lh_let_growth_go(void *found);
+/* Finds what grows in the ladder; by halves, if it is about before and after. */
+int lh_find_growth(lh_growth_found *found, const lh_ladder *ladder, bool by_halves,
+                   const lh_request *request, lh_error *error);
+void lh_free_growth(void *found);
 
 /* A row, with a list of figures for each snapshot; and these alone. */
 extern const lh_column lh_growth_columns[];
@@ -44,16 +40,16 @@ extern const lh_table lh_figures_table;
 /* Columns of an answer; `at` is what stands before its fields. Their lists, and who tells both with
 ** what was left out. */
 extern const lh_table lh_growth_paths, lh_growth_classes;
-#define LH_GROWTH_COLUMNS(at)                                                               \
-  LH_ROW("whole", at whole, &lh_figures_table, "all that is reachable"),                    \
-      LH_ROW("level", at level, &lh_figures_table, "what of that is in no row by path"),    \
-      LH_COUNT("known_paths", NULL, at known_paths, "how many were left out as known"),     \
-      LH_COUNT("total_paths", NULL, at n_paths, "how many there are, listed or not"),       \
-      LH_ROWS("paths", at paths, at n_paths, &lh_growth_paths, "the first matters most",    \
-              LH_LIMITED),                                                                  \
-      LH_COUNT("total_classes", NULL, at n_classes, "how many there are, listed or not"),   \
-      LH_ROWS("classes", at classes, at n_classes, &lh_growth_classes, "the same by class", \
-              LH_LIMITED)
+#define LH_GROWTH_COLUMNS(at)                                                                    \
+  LH_ROW("whole", at growth.whole, &lh_figures_table, "all that is reachable"),                  \
+      LH_ROW("level", at growth.level, &lh_figures_table, "what of that is in no row by path"),  \
+      LH_COUNT("known_paths", NULL, at known_paths, "how many were left out as known"),          \
+      LH_COUNT("total_paths", NULL, at growth.n_paths, "how many there are, listed or not"),     \
+      LH_ROWS("paths", at growth.paths, at growth.n_paths, &lh_growth_paths,                     \
+              "the first matters most", LH_LIMITED),                                             \
+      LH_COUNT("total_classes", NULL, at growth.n_classes, "how many there are, listed or not"), \
+      LH_ROWS("classes", at growth.classes, at growth.n_classes, &lh_growth_classes,             \
+              "the same by class", LH_LIMITED)
 void lh_tell_growth(lh_teller *t, lh_report *report);
 
 /* For columns of text: a figure of a growth row in each snapshot, or in the last. */

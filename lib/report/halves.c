@@ -5,13 +5,13 @@
 #include "report/growth.h"
 
 typedef struct found {
-  lh_growth_found growth; /* the first field: for the columns of its rows */
+  lh_growth_found found; /* the first field: for the columns of its rows */
   lh_answer answer;
 } found;
 
 /* One snapshot of each: there is no growth, but more or less. */
 static bool is_of_levels(const lh_report *report) {
-  return ((const lh_growth_found *)report->answer)->growth->n_snapshots == 2;
+  return ((const lh_growth_found *)report->answer)->growth.n_snapshots == 2;
 }
 
 /* {=== Columns ======================================================================== */
@@ -79,14 +79,14 @@ LH_CELL(now, found, set_part(cell, it->answer.now))
 #define ROW found
 static const lh_table answer = LH_TABLE_OF(
     "heap.comparison", NULL, NULL,
-    LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
+    LH_FLAG("same_state", found.growth.same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
     LH_FLAG("fixed", answer.is_fixed, "something no longer grows, and nothing still does"),
     LH_COMPUTED("no_longer_grows", NULL, LH_COLUMN_TEXT, no_longer,
                 "the row that the answer names, by what holds it; or null", LH_OPTIONAL),
     LH_COMPUTED("still_grows", NULL, LH_COLUMN_TEXT, still, "the same", LH_OPTIONAL),
     LH_COMPUTED("grows_now", NULL, LH_COLUMN_TEXT, now, "the same", LH_OPTIONAL),
-    LH_GROWTH_COLUMNS(growth.));
+    LH_GROWTH_COLUMNS(found.));
 #undef ROW
 
 /* }=================================================================================== */
@@ -134,7 +134,7 @@ static void tell_levels(lh_teller *t, const lh_report *report) {
 static void tell(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   (is_of_levels(report) ? tell_levels : tell_answer)(t, report);
-  if (!is_of_levels(report) && f->same_state)
+  if (!is_of_levels(report) && f->growth.same_state)
     lh_say(t, LH_ALARM,
            "All these snapshots are of one run: after is only later, not after a change");
   lh_tell_growth(t, report);
@@ -144,27 +144,20 @@ static void tell(lh_teller *t, lh_report *report) {
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
-  lh_growth *growth;
   (void)snapshot;
-  int code = lh_ladder_halves(request->ladder, &growth, error);
-  if (code != LH_OK) return code;
-  if (!lh_take_growth(&f->growth, growth, request->ladder, request)) {
-    lh_let_growth_go(&f->growth);
-    return lh_fail_memory(error, "looking for what is known");
-  }
-  f->growth.path_table = &path_table;
-  f->growth.class_table = &class_table;
-  growth->n_paths = f->growth.n_paths;
-  lh_answer_of(growth, &f->answer);
-  return LH_OK;
+  f->found.path_table = &path_table;
+  f->found.class_table = &class_table;
+  int code = lh_find_growth(&f->found, request->ladder, true, request, error);
+  if (code == LH_OK) lh_answer_of(&f->found.growth, &f->answer);
+  return code;
 }
 
 /* What grows after: what still does, and what did not before. */
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_growth_found *f = report->answer;
   *out = (lh_excess){.what = is_of_levels(report) ? "more than before" : "of growth after"};
-  for (size_t i = 0; i < f->n_paths; i++) {
-    const lh_growth_row *row = &f->paths[i];
+  for (size_t i = 0; i < f->growth.n_paths; i++) {
+    const lh_growth_row *row = &f->growth.paths[i];
     if (row->verdict == LH_NO_LONGER_GROWS) continue;
     if (row->grew_bytes[1] > 0) out->bytes += (uint64_t)row->grew_bytes[1];
     if (row->grew_objects[1] > 0) out->objects += (uint64_t)row->grew_objects[1];
@@ -172,4 +165,4 @@ static void excess_of(const lh_report *report, lh_excess *out) {
 }
 
 LH_QUESTION(compare, .command = "heapdiff", .of = LH_OF_LADDER, .main = "paths",
-            .free = lh_let_growth_go, .excess = excess_of);
+            .free = lh_free_growth, .excess = excess_of);

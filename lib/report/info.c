@@ -16,8 +16,8 @@ typedef struct found {
   lh_reach reach;
   of_type types[LH_TYPE_COUNT]; /* without the root; of those that there are */
   size_t n_types;
-  bool is_outside, in_system_call, in_doubt; /* lh_snapshot_outside */
-  lh_stillness stillness;
+  bool is_outside;
+  lh_outside_info outside;
 } found;
 
 LH_CELL(unaccounted_of, found, cell->as.n = (uint64_t)it->info.unaccounted_bytes)
@@ -60,13 +60,13 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COUNT("finalized_objects", NULL, info.finalized_objects,
              "whose finalizers ran before it, as the state closed: they look youngest",
              LH_ONLY_WHERE(has_finalized)),
-    LH_WORD("outside", NULL, stillness, lh_stillness_name,
+    LH_WORD("outside", NULL, outside.stillness, lh_stillness_name,
             "how it was taken from outside: the process was idle, a frozen fork of it was read, it "
             "was stopped, or it was a core file",
             LH_ONLY_WHERE(is_outside)),
-    LH_FLAG("in_system_call", in_system_call, "the process was then in one",
+    LH_FLAG("in_system_call", outside.was_in_system_call, "the process was then in one",
             LH_ONLY_WHERE(is_outside)),
-    LH_FLAG("in_doubt", in_doubt, "whether it may show what was just changing",
+    LH_FLAG("in_doubt", outside.is_in_doubt, "whether it may show what was just changing",
             LH_ONLY_WHERE(is_outside)),
     LH_INLINE_ROWS("types", types, n_types, &type_table,
                    "the reachable ones by type, most bytes first"));
@@ -98,13 +98,13 @@ static void tell_outside(lh_teller *t, const found *f) {
                                       "of a frozen copy of the process",
                                       "while the process was stopped", "of a core file"};
   if (f->is_outside)
-    lh_say(t, LH_PLAIN, "Taken from outside, %s%s", LH_WORD_OF(words, f->stillness),
-           f->in_system_call ? ", in a system call" : "");
-  if (f->in_doubt && f->stillness == LH_STILL_CORE)
+    lh_say(t, LH_PLAIN, "Taken from outside, %s%s", LH_WORD_OF(words, f->outside.stillness),
+           f->outside.was_in_system_call ? ", in a system call" : "");
+  if (f->outside.is_in_doubt && f->outside.stillness == LH_STILL_CORE)
     lh_say(t, LH_PLAIN,
            "The program was changing its heap then: a table that was growing or shrinking may lack "
            "entries");
-  else if (f->in_doubt)
+  else if (f->outside.is_in_doubt)
     lh_say(t, LH_PLAIN,
            "It was computing then: no fault is seen in its heap, but a table that was just growing "
            "may show values of another one");
@@ -149,9 +149,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   lh_reach_totals(snapshot, &f->reach);
   const lh_outside_info *outside = lh_snapshot_outside(snapshot);
   f->is_outside = outside != NULL;
-  if (outside) f->stillness = outside->stillness;
-  if (outside) f->in_system_call = outside->was_in_system_call;
-  if (outside) f->in_doubt = outside->is_in_doubt;
+  if (outside) f->outside = *outside;
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
     if (f->reach.objects_of[t] > 0)
       f->types[f->n_types++] = (of_type){t, f->reach.objects_of[t], f->reach.bytes_of[t]};

@@ -30,7 +30,7 @@ static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
 
 /* A rate of less than a second says nothing. */
 LH_HEADING_OF(seconds_heading,
-              ((const lh_growth_found *)report->answer)->seconds >= 1 ? "a second" : NULL)
+              ((const lh_growth_found *)report->answer)->growth.seconds >= 1 ? "a second" : NULL)
 
 #define ROW lh_growth_row
 #define BY(bytes_heading)                                                                        \
@@ -51,14 +51,14 @@ LH_STYLE(style_of, lh_growth_row, it->verdict == LH_GROWS_STEADILY ? LH_ALARM : 
 static const lh_table path_table = LH_GROWTH_TABLE(path_columns, style_of);
 static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
 
-LH_ITS(bool, has_times, lh_growth_found, it->seconds > 0)
+LH_ITS(bool, has_times, lh_growth_found, it->growth.seconds > 0)
 
 #define ROW lh_growth_found
 static const lh_table answer = LH_TABLE_OF(
     "heap.growth", NULL, NULL,
-    LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
+    LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
-    LH_NUMBER("seconds", seconds,
+    LH_NUMBER("seconds", growth.seconds,
               "from the second snapshot (of two, the first) to the last; null if not known",
               LH_WHERE(has_times)),
     LH_GROWTH_COLUMNS());
@@ -75,8 +75,8 @@ typedef struct summary {
 
 static summary summarise(const lh_growth_found *f) {
   summary s = {0, 0, 0, 0};
-  for (size_t i = 0; i < f->n_paths; i++) {
-    const lh_growth_row *row = &f->paths[i];
+  for (size_t i = 0; i < f->growth.n_paths; i++) {
+    const lh_growth_row *row = &f->growth.paths[i];
     s.n_once += row->verdict == LH_GREW_ONCE;
     if (row->verdict != LH_GROWS_STEADILY) continue;
     s.n_steady++;
@@ -93,8 +93,8 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
   lh_text text = {0};
   if (s.n_steady > 0)
     lh_text_format(&text, "%s grows steadily from %s to %s: %s a step since %s",
-                   f->paths[0].held_by, from, to, lh_more_bytes(t, f->paths[0].bytes_per_step).text,
-                   report->names[1]);
+                   f->growth.paths[0].held_by, from, to,
+                   lh_more_bytes(t, f->growth.paths[0].bytes_per_step).text, report->names[1]);
   else
     lh_text_format(&text, "Nothing grows steadily from %s to %s", from, to);
   if (s.n_steady > 1)
@@ -108,8 +108,8 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
 
 static void tell(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
-  size_t last = f->growth->n_snapshots - 1;
-  uint64_t from = f->whole[0].bytes, to = f->whole[last].bytes;
+  size_t last = f->growth.n_snapshots - 1;
+  uint64_t from = f->growth.whole[0].bytes, to = f->growth.whole[last].bytes;
   tell_sentence(t, report);
   lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_told_size(t, from).text,
          lh_told_size(t, to).text, lh_count_of(last, "step", "steps").text,
@@ -120,18 +120,11 @@ static void tell(lh_teller *t, lh_report *report) {
 /* }=================================================================================== */
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
-  lh_growth *growth;
-  (void)snapshot;
-  int code = lh_ladder_growth(request->ladder, &growth, error);
-  if (code != LH_OK) return code;
   lh_growth_found *f = found;
-  if (!lh_take_growth(f, growth, request->ladder, request)) {
-    lh_let_growth_go(f);
-    return lh_fail_memory(error, "looking for what is known");
-  }
+  (void)snapshot;
   f->path_table = &path_table;
   f->class_table = &class_table;
-  return LH_OK;
+  return lh_find_growth(f, request->ladder, false, request, error);
 }
 
 static void excess_of(const lh_report *report, lh_excess *out) {
@@ -143,4 +136,4 @@ static void excess_of(const lh_report *report, lh_excess *out) {
 
 LH_QUESTION(ladder, .command = "heapdiff",
             .help = "what grows from step to step; so with 4 snapshots or more", .of = LH_OF_LADDER,
-            .main = "paths", .free = lh_let_growth_go, .excess = excess_of);
+            .main = "paths", .free = lh_free_growth, .excess = excess_of);

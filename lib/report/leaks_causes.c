@@ -22,9 +22,8 @@ typedef struct link {
 
 static int compare_links(const void *left, const void *right) {
   const link *a = left, *b = right;
-  if (a->class_index != b->class_index) return a->class_index < b->class_index ? -1 : 1;
-  if (a->row_class != b->row_class) return a->row_class < b->row_class ? -1 : 1;
-  return a->row < b->row ? -1 : a->row > b->row;
+  return LH_LESS(a->class_index, b->class_index) ?: LH_LESS(a->row_class, b->row_class) ?:
+         LH_LESS(a->row, b->row);
 }
 
 static bool are_of_one_class(const link *a, const link *b) {

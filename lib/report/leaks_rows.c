@@ -20,20 +20,25 @@ static bool is_judged(const lh_cause *leak) {
   return leak->collection && leak->collection->id == leak->example;
 }
 
+/* Of what a collection has no limit of: what has it, to which anything may refer, is looked at. */
+static bool has_own_limit(const lh_cause *leak) {
+  return is_judged(leak) || leak->type == LH_TYPE_STRING;
+}
+
 static int find_limits(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
-  size_t n = found->n_leaks;
-  lh_id *ids = lh_alloc(n, sizeof *ids);
-  uint64_t *counts = lh_alloc(n, sizeof *counts);
-  lh_bound *bounds = lh_alloc(n, sizeof *bounds);
+  size_t n = 0;
+  lh_id *ids = lh_alloc(found->n_leaks, sizeof *ids);
+  uint64_t *counts = lh_alloc(found->n_leaks, sizeof *counts);
+  lh_bound *bounds = lh_alloc(found->n_leaks, sizeof *bounds);
   int code = ids && counts && bounds ? LH_OK : lh_fail_memory(error, "looking for limits");
-  for (size_t i = 0; i < n && !code; i++) {
-    ids[i] = found->leaks[i].example;
-    counts[i] = found->leaks[i].objects;
+  for (size_t i = 0; i < found->n_leaks && !code; i++) {
+    if (has_own_limit(&found->leaks[i])) continue;
+    ids[n] = found->leaks[i].example;
+    counts[n++] = found->leaks[i].objects;
   }
-  if (!code) code = lh_find_bounds(snapshot, ids, counts, n, bounds, error);
-  for (size_t i = 0; i < n && !code; i++)
-    if (!is_judged(&found->leaks[i]) && found->leaks[i].type != LH_TYPE_STRING)
-      found->leaks[i].bound = bounds[i];
+  if (!code && n > 0) code = lh_find_bounds(snapshot, ids, counts, n, bounds, error);
+  for (size_t i = found->n_leaks; i-- > 0 && !code;)
+    if (!has_own_limit(&found->leaks[i])) found->leaks[i].bound = bounds[--n];
   lh_free(ids);
   lh_free(counts);
   lh_free(bounds);
@@ -186,10 +191,8 @@ static int make_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
 
 static int compare_leaks(const void *left, const void *right) {
   const lh_cause *a = left, *b = right;
-  if (a->prospect != b->prospect) return a->prospect > b->prospect ? -1 : 1;
-  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
-  int order = strcmp(a->held_by, b->held_by);
-  return order ? order : strcmp(a->class_name, b->class_name);
+  return LH_MORE(a->prospect, b->prospect) ?: LH_MORE(a->bytes, b->bytes) ?:
+         strcmp(a->held_by, b->held_by) ?: strcmp(a->class_name, b->class_name);
 }
 
 static void sort_rows(lh_causes *found) {

@@ -3,7 +3,6 @@
 ** the one at which the heap was biggest in its part of the time, so no peak is too short.
 */
 #include "luaheap_usage.h"
-#include "name/site_text.h"
 #include "report/usage_rows.h"
 
 enum { MOMENTS = 200, USUAL_LINES = 8, MOST_LINES = 1000 };

@@ -11,25 +11,15 @@ typedef struct object {
 typedef struct found {
   lh_id *ids;
   size_t n, n_left_out;
-  uint64_t total;
+  uint64_t total, all_bytes; /* all_bytes: of these shares are told */
   const char *sort;
   bool garbage;
 } found;
 
-/* {=== Columns ======================================================================== */
-
-static void share_of(lh_report *report, lh_id id, lh_cell *cell) {
-  lh_reach reach;
-  lh_reach_totals(report->snapshot, &reach);
-  bool garbage = report->request.garbage;
-  cell->as.n = (garbage ? lh_shallow_bytes : lh_retained_bytes)(report->snapshot, id);
-  cell->whole = garbage ? reach.garbage_bytes : reach.reachable_bytes;
-}
-
 #define ROW object
 #define OBJECT LH_OBJECT("object", id, "itself", LH_ADDRESS)
 #define RETAINED(heading) LH_RETAINED(heading, id, "what would go if it went; of garbage 0")
-#define SHARE LH_OF(NULL, "share", LH_COLUMN_SHARE, id, share_of, NULL)
+#define SHARE(bytes) LH_OF(NULL, "share", LH_COLUMN_SHARE, id, bytes, NULL)
 #define SHALLOW LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, id, lh_cell_shallow, "its own")
 #define ADDRESS LH_EXAMPLE(NULL, "address", id, NULL)
 #define WHAT LH_OF(NULL, "class", LH_COLUMN_TEXT, id, lh_cell_what, NULL)
@@ -38,11 +28,11 @@ static void share_of(lh_report *report, lh_id id, lh_cell *cell) {
         "references on the shortest path from a root; null for garbage", LH_OPTIONAL)
 #define PATH(heading) LH_HELD_BY(heading, id, "a path; null for garbage")
 static const lh_table object_table =
-    LH_TABLE_OF(NULL, "object", "objects", OBJECT, RETAINED("retained"), SHARE, SHALLOW, ADDRESS,
-                WHAT, DISTANCE, PATH("path"));
+    LH_TABLE_OF(NULL, "object", "objects", OBJECT, RETAINED("retained"), SHARE(lh_cell_retained),
+                SHALLOW, ADDRESS, WHAT, DISTANCE, PATH("path"));
 static const lh_table garbage_table =
-    LH_TABLE_OF(NULL, "object", "objects", OBJECT, RETAINED(NULL), SHARE, SHALLOW, ADDRESS, WHAT,
-                DISTANCE, PATH(NULL));
+    LH_TABLE_OF(NULL, "object", "objects", OBJECT, RETAINED(NULL), SHARE(lh_cell_shallow), SHALLOW,
+                ADDRESS, WHAT, DISTANCE, PATH(NULL));
 #undef ROW
 
 #define ROW found
@@ -54,8 +44,6 @@ static const lh_table answer = LH_TABLE_OF(
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
     LH_ROWS("objects", ids, n, &object_table, "the biggest first"));
 #undef ROW
-
-/* }=================================================================================== */
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
@@ -78,6 +66,9 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
                               .garbage = request->garbage,
                               .interval = request->has_interval ? &request->interval : NULL};
   lh_request by_size = *request;
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  f->all_bytes = request->garbage ? reach.garbage_bytes : reach.reachable_bytes;
   if (by_size.sort == LH_SORT_COUNT) by_size.sort = LH_SORT_RETAINED;
   f->sort = lh_sort_name(&by_size);
   f->garbage = request->garbage;
@@ -87,4 +78,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->ids))
 
-LH_QUESTION(objects, .main = "objects", .free = let_go);
+LH_ITS(uint64_t, whole_of, found, it->all_bytes)
+
+LH_QUESTION(objects, .main = "objects", .whole = whole_of, .free = let_go);

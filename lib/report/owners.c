@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ranking.h"
 #include "report/report.h"
 
 enum {
@@ -111,11 +112,8 @@ static const lh_table line_table =
 static int compare_parts(const void *left, const void *right, void *payload) {
   const lh_part *parts = payload, *a = &parts[*(const size_t *)left],
                 *b = &parts[*(const size_t *)right];
-  if (a->above != b->above) return a->above < b->above ? -1 : 1;
-  if (change_of(a) != change_of(b)) return change_of(a) > change_of(b) ? -1 : 1;
-  if (a->bytes[1] != b->bytes[1]) return a->bytes[1] > b->bytes[1] ? -1 : 1;
-  int order = strcmp(a->held_by, b->held_by);
-  return order != 0 ? order : a < b ? -1 : a > b;
+  return LH_LESS(a->above, b->above) ?: LH_MORE(change_of(a), change_of(b)) ?:
+         LH_MORE(a->bytes[1], b->bytes[1]) ?: strcmp(a->held_by, b->held_by) ?: LH_LESS(a, b);
 }
 
 static bool sort_parts(found *f) {
@@ -132,63 +130,30 @@ static bool sort_parts(found *f) {
   return true;
 }
 
-/* What comes next: of each part that is chosen the first below it that is not. A heap, the greatest
-** change on top. */
-typedef struct queue {
-  const found *f;
-  size_t *places; /* in `order` */
-  size_t n;
-} queue;
-
-static bool comes_first(const queue *q, size_t a, size_t b) {
-  const lh_part *x = &q->f->parts[q->f->order[q->places[a]]],
-                *y = &q->f->parts[q->f->order[q->places[b]]];
-  return change_of(x) != change_of(y) ? change_of(x) > change_of(y) : q->places[a] < q->places[b];
-}
-
-static void swap(queue *q, size_t a, size_t b) {
-  size_t place = q->places[a];
-  q->places[a] = q->places[b];
-  q->places[b] = place;
-}
-
-static void push(queue *q, size_t part, size_t place) {
-  size_t at = q->n;
-  if (place >= q->f->first[part + 1]) return;
-  q->places[q->n++] = place;
-  for (; at > 0 && comes_first(q, at, (at - 1) / 2); at = (at - 1) / 2) swap(q, at, (at - 1) / 2);
-}
-
-static size_t pop(queue *q) {
-  size_t top = q->places[0], at = 0;
-  q->places[0] = q->places[--q->n];
-  for (size_t below; (below = 2 * at + 1) < q->n; at = below) {
-    if (below + 1 < q->n && comes_first(q, below + 1, below)) below++;
-    if (!comes_first(q, below, at)) break;
-    swap(q, at, below);
-  }
-  return top;
+/* Puts the part at a place of `order` among those that come next, if it is below `part`. */
+static bool put_next(const found *f, lh_ranking *next, size_t part, size_t place) {
+  if (place >= f->first[part + 1]) return true;
+  uint64_t change = change_of(&f->parts[f->order[place]]);
+  return lh_rank_put(next, (lh_ranked){change, place, (uint32_t)place});
 }
 
 /* The parts that changed most and at least by so much, each below parts that are chosen, too; at
 ** most so many but the whole (0: all). A flag for each part; NULL: out of memory. */
 static bool *choose(const found *f, size_t limit, uint64_t least) {
-  queue q = {.f = f, .places = lh_alloc_zeroed(f->n + 1, sizeof *q.places)};
+  lh_ranking next = {0}; /* of each part that is chosen the first below it that is not */
   bool *is_chosen = lh_alloc_zeroed(f->n, sizeof *is_chosen);
-  if (q.places && is_chosen) {
-    is_chosen[0] = true;
-    push(&q, 0, f->first[0]);
-    for (size_t n = 0; q.n > 0 && (limit == 0 || n < limit); n++) {
-      size_t place = pop(&q), part = f->order[place];
-      if (change_of(&f->parts[part]) < least) break;
-      is_chosen[part] = true;
-      push(&q, part, f->first[part]);
-      push(&q, f->parts[part].above, place + 1);
-    }
-    lh_free(q.places);
-    return is_chosen;
+  bool ok = is_chosen && put_next(f, &next, 0, f->first[0]);
+  if (ok) is_chosen[0] = true;
+  for (size_t n = 0; ok && next.n > 0 && (limit == 0 || n < limit); n++) {
+    lh_ranked best = lh_rank_take(&next);
+    size_t part = f->order[best.what];
+    if (best.key < least) break;
+    is_chosen[part] = true;
+    ok = put_next(f, &next, part, f->first[part]) &&
+         put_next(f, &next, f->parts[part].above, best.what + 1);
   }
-  lh_free(q.places);
+  lh_ranking_free(&next);
+  if (ok) return is_chosen;
   lh_free(is_chosen);
   return NULL;
 }

@@ -8,8 +8,6 @@
 
 typedef struct found {
   const lh_usage *usage;
-  uint64_t allocated_bytes, error_bytes, allocations, resizes, freed_bytes, live_bytes;
-  uint64_t samples;
   lh_profile_info info;
   lh_usage_totals totals;
 } found;
@@ -32,14 +30,14 @@ static const lh_table answer = LH_TABLE_OF(
     LH_FLAG("whole", info.is_whole, "the file was not cut, and nobody writes it any more"),
     LH_BYTES("sample_bytes", NULL, info.sample_bytes,
              "mean distance of samples; 0: every allocation is in it"),
-    LH_COUNT("samples", NULL, samples, "allocations that were counted"),
-    LH_BYTES("allocated_bytes", NULL, allocated_bytes, "of all blocks, made or resized"),
-    LH_BYTES("error_bytes", NULL, error_bytes,
+    LH_COUNT("samples", NULL, totals.all.samples, "allocations that were counted"),
+    LH_BYTES("allocated_bytes", NULL, totals.all.allocated_bytes, "of all blocks, made or resized"),
+    LH_BYTES("error_bytes", NULL, totals.all.error_bytes,
              "of a sampled profile: how far from that the truth is, in 19 of 20 cases"),
-    LH_COUNT("allocations", NULL, allocations, "new blocks"),
-    LH_COUNT("resizes", NULL, resizes, "blocks that were resized"),
-    LH_BYTES("freed_bytes", NULL, freed_bytes, "of these, freed again"),
-    LH_BYTES("live_bytes", NULL, live_bytes, "and not freed"),
+    LH_COUNT("allocations", NULL, totals.all.allocations, "new blocks"),
+    LH_COUNT("resizes", NULL, totals.all.resizes, "blocks that were resized"),
+    LH_BYTES("freed_bytes", NULL, totals.all.freed_bytes, "of these, freed again"),
+    LH_BYTES("live_bytes", NULL, totals.all.live_bytes, "and not freed"),
     LH_BYTES("unattributed_bytes", NULL, totals.unattributed_bytes,
              "allocated at a site that could not be found out"),
     LH_BYTES("start_bytes", NULL, info.start_bytes, "of the heap when tracking began"),
@@ -68,13 +66,14 @@ static void tell_heap(lh_teller *t, const found *f) {
 
 static void tell_allocated(lh_teller *t, const found *f) {
   lh_text text = {0};
-  lh_text_format(&text, "%s", lh_told_size(t, f->allocated_bytes).text);
-  if (f->error_bytes > 0) lh_text_format(&text, ", +- %s,", lh_told_size(t, f->error_bytes).text);
+  lh_text_format(&text, "%s", lh_told_size(t, f->totals.all.allocated_bytes).text);
+  if (f->totals.all.error_bytes > 0)
+    lh_text_format(&text, ", +- %s,", lh_told_size(t, f->totals.all.error_bytes).text);
   lh_text_format(&text, " allocated in %s: %s, %s; %s of it live",
                  lh_duration_text(f->totals.until_ns - f->totals.since_ns).text,
-                 lh_count_of(f->allocations, "new block", "new blocks").text,
-                 lh_count_of(f->resizes, "resized", "resized").text,
-                 lh_told_size(t, f->live_bytes).text);
+                 lh_count_of(f->totals.all.allocations, "new block", "new blocks").text,
+                 lh_count_of(f->totals.all.resizes, "resized", "resized").text,
+                 lh_told_size(t, f->totals.all.live_bytes).text);
   lh_say_text(t, LH_PLAIN, &text);
 }
 
@@ -87,12 +86,12 @@ static void tell_known(lh_teller *t, const found *f) {
   else
     lh_text_format(&text, "Sampled, one block in %s: estimates from %s",
                    lh_told_size(t, f->info.sample_bytes).text,
-                   lh_count_of(f->samples, "sample", "samples").text);
+                   lh_count_of(f->totals.all.samples, "sample", "samples").text);
   if (f->totals.unattributed_bytes == 0) {
     lh_text_string(&text, "; all bytes are attributed");
   } else {
     lh_text_string(&text, "; ");
-    lh_put_little_share(&text, f->totals.unattributed_bytes, f->allocated_bytes);
+    lh_put_little_share(&text, f->totals.unattributed_bytes, f->totals.all.allocated_bytes);
     lh_text_string(&text, " of the bytes are unattributed");
   }
   lh_say_text(t, LH_PLAIN, &text);
@@ -130,7 +129,7 @@ static void tell(lh_teller *t, lh_report *report) {
   tell_allocated(t, f);
   tell_heap(t, f);
   tell_known(t, f);
-  if (f->freed_bytes > 0)
+  if (f->totals.all.freed_bytes > 0)
     lh_say(t, LH_PLAIN,
            "Death is seen when the collector frees: below %s, half of the mean heap, an age at\n"
            "death says no more than: dead at the first collection",
@@ -148,14 +147,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   f->usage = request->usages[0];
   f->info = *lh_profile_about(lh_usage_profile(f->usage));
   f->totals = *lh_usage_total(f->usage);
-  const lh_amounts *c = &f->totals.amounts;
-  f->allocated_bytes = lh_whole(lh_allocated_bytes(c));
-  f->error_bytes = lh_whole(lh_error_bytes(c));
-  f->allocations = lh_whole(c->made);
-  f->resizes = lh_whole(c->resized);
-  f->freed_bytes = lh_whole(c->freed_bytes);
-  f->live_bytes = lh_whole(lh_live_bytes(c));
-  f->samples = lh_whole(c->samples);
   return LH_OK;
 }
 

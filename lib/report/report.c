@@ -121,6 +121,9 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
   switch (column->kind) {
     case LH_COLUMN_BYTES:
     case LH_COLUMN_COUNT:
+    case LH_COLUMN_LINE:
+    case LH_COLUMN_HEX:
+    case LH_COLUMN_TIME:
     case LH_COLUMN_BAR:
     case LH_COLUMN_SHARE: cell->as.n = read_count(at, column->bytes); break;
     case LH_COLUMN_BYTES_SERIES:
@@ -141,7 +144,9 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
       break;
     case LH_COLUMN_OBJECT:
     case LH_COLUMN_EXAMPLE:
+    case LH_COLUMN_ID:
     case LH_COLUMN_STRING: cell->as.object = *(const lh_id *)field; break;
+    case LH_COLUMN_VALUE: cell->as.value = *(const lh_value *)field; break;
     case LH_COLUMN_CLASS: cell->as.class_index = *(const uint32_t *)field; break;
     case LH_COLUMN_ROWS:
       cell->as.rows.table = column->rows;
@@ -178,10 +183,13 @@ const char *lh_keep_text(lh_report *report, char *text) {
 
 static bool is_nothing(const lh_cell *cell) {
   switch (cell->kind) {
+    case LH_COLUMN_LINE: return cell->as.n == 0;
+    case LH_COLUMN_VALUE: return cell->as.value.kind == LH_VALUE_NIL;
     case LH_COLUMN_TEXT: return !cell->as.text;
     case LH_COLUMN_NAME: return !cell->as.name.bytes;
     case LH_COLUMN_OBJECT: return cell->as.object == LH_NO_OBJECT || cell->as.object == LH_ROOT;
     case LH_COLUMN_EXAMPLE:
+    case LH_COLUMN_ID:
     case LH_COLUMN_STRING: return cell->as.object == LH_NO_OBJECT;
     case LH_COLUMN_CLASS: return cell->as.class_index == UINT32_MAX;
     case LH_COLUMN_EDGE: return !cell->as.edge;
@@ -202,10 +210,10 @@ void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_
     lh_id id = *(const lh_id *)field;
     cell->is_null = id == LH_NO_OBJECT;
     if (!cell->is_null) column->of(report, id, cell);
-  } else if (!column->compute || column->bytes > 0) {
-    read_field(column, row, cell);
+  } else {
+    if (!column->compute || column->bytes > 0) read_field(column, row, cell);
+    if (column->compute) column->compute(report, row, cell);
   }
-  if (column->compute) column->compute(report, row, cell);
   if (cell->kind == LH_COLUMN_TEXTS) {
     cell->as.texts.list = (const char *const *)report->made;
     cell->as.texts.n = report->n_made;
@@ -268,6 +276,7 @@ char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_ce
   if (cell->is_null) return lh_copy_text("");
   switch (cell->kind) {
     case LH_COLUMN_BYTES: lh_text_string(&text, lh_told_size(teller, cell->as.n).text); break;
+    case LH_COLUMN_LINE:
     case LH_COLUMN_COUNT: lh_text_count(&text, cell->as.n); break;
     case LH_COLUMN_SHARE: lh_text_string(&text, lh_share_text(cell->as.n, cell->whole).text); break;
     case LH_COLUMN_BAR:
@@ -296,6 +305,10 @@ char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_ce
     case LH_COLUMN_NAMES:
     case LH_COLUMN_TEXTS: lh_text_count(&text, cell->as.texts.n); break;
     case LH_COLUMN_ROWS: lh_text_count(&text, cell->as.rows.n); break;
+    case LH_COLUMN_ID:
+    case LH_COLUMN_HEX:
+    case LH_COLUMN_TIME:
+    case LH_COLUMN_VALUE: /* facts are not told in text */
     case LH_COLUMN_END: break;
   }
   return lh_text_finish(&text);

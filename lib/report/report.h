@@ -6,6 +6,7 @@
 **     report.c      asking, and what stands under a column
 **     tell.c        the words: lines, numbers and names in them, tables and hints
 **     text.c        a report as plain text
+**     facts.c       what is known of each kind of thing in a snapshot
 **     allocated.c   where the objects of a row were allocated
 **     growth.c      rows that ladder.c, halves.c and apart.c have in common; grown.c and
 **                   class_changes.c: tables of diff.c
@@ -98,6 +99,24 @@
 /* The meaning of a column that has SQL's name now, and for one release its older one, too. */
 #define LH_OLDER_NAME "the older name of the same, which the next release drops"
 
+/* Of facts. */
+#define LH_LINE(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_LINE, __VA_ARGS__, LH_FIELD(field, uint32_t: 1), LH_OPTIONAL)
+#define LH_HEX(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_HEX, __VA_ARGS__, LH_FIELD(field, uint64_t: 1))
+#define LH_TIME(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_TIME, __VA_ARGS__, LH_FIELD(field, uint64_t: 1))
+#define LH_ID(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_ID, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
+#define LH_VALUE(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_VALUE, __VA_ARGS__, LH_FIELD(field, lh_value: 1), LH_OPTIONAL)
+#define LH_OF_TYPE(type) .of_types = 1u << LH_TYPE_##type, LH_OPTIONAL
+#define LH_OF_CODE .of_types = 1u << LH_TYPE_CLOSURE | 1u << LH_TYPE_PROTO, LH_OPTIONAL, \
+  .is_of_code = true
+#define LH_HIDDEN .is_wide = true
+#define LH_NEEDS(what) .needs = LH_NEEDS_##what
+#define LH_SQL_ONLY(its_key) LH_JSON_ONLY(its_key)
+
 /* What is no field: function fills the cell, whose kind is set, and which is not null. Behind the
 ** meaning of a field .compute may stand, too, which then changes what was read of it. */
 #define LH_COMPUTED(key, heading, kind, function, ...) \
@@ -105,6 +124,9 @@
 /* What is told of the object in a field: nothing where there is none. */
 #define LH_OF(key, heading, kind, field, function, ...) \
   LH_COLUMN(key, heading, kind, __VA_ARGS__, LH_FIELD(field, lh_id: 1), .of = function)
+/* The same of a site or stack. */
+#define LH_OF_SITE(key, heading, kind, field, function, ...) \
+  LH_OF(key, heading, kind, field, function, __VA_ARGS__, .is_of_site = true)
 #define LH_RETAINED(heading, field, ...) \
   LH_OF("retained_bytes", heading, LH_COLUMN_BYTES, field, lh_cell_retained, __VA_ARGS__)
 #define LH_HELD_BY(heading, field, ...) \
@@ -135,6 +157,9 @@
   LH_TABLE(its_name, its_one, its_many, ROW, (const lh_column[]){__VA_ARGS__, LH_END}, LH_BARE more)
 #define LH_BARE(...) __VA_ARGS__
 /* clang-format on */
+
+/* Adds the sites of a stack to a cell of LH_COLUMN_TEXTS: its own, and so many callers at most. */
+void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
 ** has failed, where memory ran out. A cell of LH_COLUMN_TEXTS has all that were kept. */
@@ -220,7 +245,12 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
 
 extern const lh_table lh_allocated_table;
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell);
-const char *lh_no_site_name(const lh_snapshot *snapshot); /* of those of which it is not known */
+
+/* For LH_OF_SITE, of a field that is an lh_site_id: its text, null of site 0, or why that is not
+** known; and what allocates there. */
+void lh_cell_site(lh_report *report, lh_site_id site, lh_cell *cell);
+void lh_cell_site_or_why(lh_report *report, lh_site_id site, lh_cell *cell);
+void lh_cell_maker(lh_report *report, lh_site_id site, lh_cell *cell);
 const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated); /* NULL: none */
 
 /* }=================================================================================== */

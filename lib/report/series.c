@@ -13,7 +13,7 @@ typedef struct step {
 } step;
 
 typedef struct found {
-  lh_growth_found growth; /* of ladder.c, which tells it */
+  lh_growth_found ladder; /* of ladder.c, which tells it */
   size_t n_listed;        /* of its rows */
   lh_figures *others;     /* in each snapshot: the rows that are not listed */
   step *steps;
@@ -34,13 +34,13 @@ static const lh_table step_table =
 #define ROW found
 static const lh_table answer = LH_TABLE_OF(
     "heap.series", NULL, NULL,
-    LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
+    LH_FLAG("same_state", ladder.growth.same_state, "the snapshots are of one Lua state"),
     LH_ROWS("snapshots", steps, n_steps, &step_table, "in their order"),
-    LH_ROW("whole", growth.whole, &lh_figures_table, "all that is reachable"),
-    LH_ROW("level", growth.level, &lh_figures_table, "of that, what never changed"),
+    LH_ROW("whole", ladder.growth.whole, &lh_figures_table, "all that is reachable"),
+    LH_ROW("level", ladder.growth.level, &lh_figures_table, "of that, what never changed"),
     LH_ROW("others", others, &lh_figures_table, "the rows that are not listed, together"),
-    LH_COUNT("total_paths", NULL, growth.n_paths, "how many rows there are, listed or not"),
-    LH_ROWS("paths", growth.paths, n_listed, &lh_growth_paths, "the first matters most"));
+    LH_COUNT("total_paths", NULL, ladder.growth.n_paths, "how many rows there are, listed or not"),
+    LH_ROWS("paths", ladder.growth.paths, n_listed, &lh_growth_paths, "the first matters most"));
 #undef ROW
 
 /* }=================================================================================== */
@@ -55,13 +55,13 @@ static void add(lh_figures *to, const lh_figures *row) {
 }
 
 static void sum_others(found *f) {
-  for (size_t i = f->n_listed; i < f->growth.n_paths; i++)
-    for (size_t k = 0; k < f->n_steps; k++) add(&f->others[k], &f->growth.paths[i].at[k]);
+  for (size_t i = f->n_listed; i < f->ladder.growth.n_paths; i++)
+    for (size_t k = 0; k < f->n_steps; k++) add(&f->others[k], &f->ladder.growth.paths[i].at[k]);
 }
 
 /* Clocks of several machines may differ. */
 static void name_steps(found *f, const lh_request *request) {
-  const double *at = f->growth.growth->at_seconds;
+  const double *at = f->ladder.growth.at_seconds;
   bool in_order = true;
   for (size_t k = 1; k < f->n_steps; k++) in_order = in_order && at[k] >= at[k - 1];
   for (size_t k = 0; k < f->n_steps; k++)
@@ -70,7 +70,7 @@ static void name_steps(found *f, const lh_request *request) {
 
 static void let_go(void *out) {
   found *f = out;
-  lh_ladder_question.free(&f->growth);
+  lh_ladder_question.free(&f->ladder);
   lh_free(f->others);
   lh_free(f->steps);
 }
@@ -79,10 +79,10 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   enum { USUAL_ROWS = 8 };
   found *f = out;
   size_t most = request->has_limit ? request->limit : USUAL_ROWS;
-  int code = lh_ladder_question.ask(snapshot, request, &f->growth, error);
+  int code = lh_ladder_question.ask(snapshot, request, &f->ladder, error);
   if (code != LH_OK) return code;
-  f->n_steps = f->growth.growth->n_snapshots;
-  f->n_listed = most > 0 && most < f->growth.n_paths ? most : f->growth.n_paths;
+  f->n_steps = f->ladder.growth.n_snapshots;
+  f->n_listed = most > 0 && most < f->ladder.growth.n_paths ? most : f->ladder.growth.n_paths;
   f->others = lh_alloc_zeroed(f->n_steps, sizeof *f->others);
   f->steps = lh_alloc_zeroed(f->n_steps, sizeof *f->steps);
   if (!f->others || !f->steps) {

@@ -1,7 +1,6 @@
 /*
 ** sites.c - what was allocated where, of a program that was tracked: heaptop --by site.
 */
-#include "name/site_text.h"
 #include "report/report.h"
 
 typedef struct found {
@@ -17,29 +16,8 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static const lh_site *site_of(const lh_report *report, const void *row) {
-  lh_site_id id = ((const lh_site_row *)row)->site;
-  return id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
-}
-
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = site_of(report, row);
-  cell->as.text =
-      site ? lh_keep_text(report, lh_site_text(site)) : lh_no_site_name(report->snapshot);
-}
-
-static void maker_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_site *site = site_of(report, row);
-  cell->as.text = site ? lh_maker_name(site->maker) : NULL;
-}
-
-static void share_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = report->answer;
-  const lh_site_row *r = row;
-  cell->as.n = f->garbage ? r->shallow_bytes : r->retained_bytes;
-  cell->whole = f->all_bytes;
-}
-
+LH_CELL(share_of, lh_site_row,
+        cell->as.n = report->request.garbage ? it->shallow_bytes : it->retained_bytes)
 LH_CELL(ages_of, void, cell->as.series.n = ((const found *)report->answer)->n_spans)
 
 /* Eighths of the order of allocation are no times that somebody knows. */
@@ -66,9 +44,10 @@ static const lh_table row_table = LH_TABLE_OF(
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
                     "the order of allocation",
                     LH_WIDE, LH_HEADING(ages_heading), .compute = ages_of),
-    LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, maker_of, "what allocates there, such as \"table\"",
-                LH_OPTIONAL, LH_UNBROKEN),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where they were allocated"));
+    LH_OF_SITE("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
+               "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
+    LH_OF_SITE("site", "site", LH_COLUMN_TEXT, site, lh_cell_site_or_why,
+               "where they were allocated"));
 #undef ROW
 
 #define ROW found
@@ -134,4 +113,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_FREED_BY(found, lh_free(it->rows))
 
-LH_QUESTION(sites, .main = "sites", .free = let_go);
+LH_ITS(uint64_t, whole_of, found, it->all_bytes)
+
+LH_QUESTION(sites, .main = "sites", .whole = whole_of, .free = let_go);

@@ -3,7 +3,6 @@
 ** or what lived when the heap was biggest, by who called whom, outermost first. What there is no
 ** room for is a row of its own, so the sums are right.
 */
-#include "name/site_text.h"
 #include "report/usage_rows.h"
 
 /* As many as can be seen: the others are less than a pixel. */
@@ -16,22 +15,16 @@ typedef struct found {
   size_t n;
 } found;
 
-static const lh_site *site_of(const lh_report *report, const void *row) {
-  const lh_sites *sites = lh_profile_sites(lh_usage_profile(report->request.usages[0]));
-  return lh_site_of_stack(sites, ((const lh_usage_stack *)row)->stack);
-}
-
 LH_ITS(bool, is_stack, lh_usage_stack, !it->is_rest)
 
 static void text_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_usage_stack *stack = row;
-  char *text = stack->is_rest ? lh_copy_text(lh_count_of(stack->stacks, "smaller", "smaller").text)
-                              : lh_site_text(site_of(report, row));
+  char *text = stack->is_rest
+                   ? lh_copy_text(lh_count_of(stack->stacks, "smaller", "smaller").text)
+                   : lh_site_text(lh_site_of_stack(lh_usage_sites(report), stack->stack));
   cell->as.text = lh_keep_text(report, text);
 }
 
-LH_MADE_TEXT(function_of, void, lh_function_text(site_of(report, row)))
-LH_CELL(maker_of, void, cell->as.text = lh_maker_name(site_of(report, row)->maker))
 LH_ITS(uint32_t, depth_of, lh_usage_stack, it->depth)
 
 #define ROW lh_usage_stack
@@ -44,10 +37,10 @@ static const lh_table row_table = LH_TABLE_WITH(
     LH_FLAG("rest", is_rest, "the row stands for such stacks"),
     LH_COUNT("depth", NULL, depth, "how many callers it has"),
     LH_COUNT("stack", NULL, stack, "its number; of a rest that of its caller; 0: none"),
-    LH_COMPUTED("maker", NULL, LH_COLUMN_TEXT, maker_of, "what allocates there",
-                LH_WHERE(is_stack)),
-    LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, function_of, "where it begins, and its name",
-                LH_WHERE(is_stack)),
+    LH_OF_SITE("maker", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_maker, "what allocates there",
+               LH_WHERE(is_stack)),
+    LH_OF_SITE("function", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_function,
+               "where it begins, and its name", LH_WHERE(is_stack)),
     LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where it stood"));
 #undef ROW
 

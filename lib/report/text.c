@@ -87,25 +87,6 @@ static void end_line(lh_text *out) {
   lh_text_string(out, "\n");
 }
 
-/* below[i]: the line under row i, or NULL; NULL: there is none under any. */
-static void print_cells(plain *p, const lh_column *const *columns, char *const *cells,
-                        char *const *below, size_t n_rows, size_t n_columns) {
-  size_t *widths = lh_alloc_zeroed(n_columns, sizeof *widths);
-  p->teller.failed |= !widths;
-  for (size_t i = 0; widths && i < n_rows * n_columns; i++) {
-    size_t width = width_of(cells[i]);
-    if (width > widths[i % n_columns]) widths[i % n_columns] = width;
-  }
-  for (size_t row = 0; widths && row < n_rows; row++) {
-    for (size_t i = 0; i < n_columns; i++)
-      add_cell(&p->text, cells[row * n_columns + i], widths[i], lh_is_number(columns[i]->kind),
-               i > 0);
-    end_line(&p->text);
-    if (below && row > 0 && below[row - 1]) lh_text_format(&p->text, "    %s\n", below[row - 1]);
-  }
-  lh_free(widths);
-}
-
 /* Those that have a heading; there is room for all. */
 static size_t choose_columns(const lh_report *report, const lh_table *table,
                              const lh_column *shown[LH_MOST_HEADINGS]) {
@@ -115,44 +96,47 @@ static size_t choose_columns(const lh_report *report, const lh_table *table,
   return n;
 }
 
-/* The lines under the rows, NULL for none; of a table without any NULL. */
-static char **lines_below(plain *p, lh_report *report, const lh_table *table, const void *rows,
-                          size_t n) {
-  char **below = table->below ? lh_alloc_zeroed(n, sizeof *below) : NULL;
-  p->teller.failed |= table->below && !below;
-  for (size_t i = 0; below && i < n; i++) {
-    const char *line = table->below(report, (const char *)rows + i * table->row_bytes);
-    below[i] = line ? lh_copy_text(line) : NULL;
-    p->teller.failed |= line && !below[i];
+/* cells: of the heading, and of the n rows behind it. */
+static void print_cells(plain *p, lh_report *report, const lh_table *table, const void *rows,
+                        char *const *cells, size_t n, const lh_column *const *columns,
+                        size_t n_columns) {
+  size_t widths[LH_MOST_HEADINGS] = {0};
+  for (size_t i = 0; i < (n + 1) * n_columns; i++) {
+    size_t width = width_of(cells[i]);
+    if (width > widths[i % n_columns]) widths[i % n_columns] = width;
   }
-  return below;
+  for (size_t line = 0; line <= n; line++) {
+    for (size_t i = 0; i < n_columns; i++)
+      add_cell(&p->text, cells[line * n_columns + i], widths[i], lh_is_number(columns[i]->kind),
+               i > 0);
+    end_line(&p->text);
+    const char *row = (const char *)rows + (line - 1) * table->row_bytes;
+    const char *below = line > 0 && table->below ? table->below(report, row) : NULL;
+    if (below) lh_text_format(&p->text, "    %s\n", below);
+  }
 }
 
 static void add_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                       size_t n) {
-  plain *p = (plain *)(void *)teller;
   const lh_column *shown[LH_MOST_HEADINGS];
-  size_t n_columns = choose_columns(report, table, shown), at = 0;
+  size_t n_columns = choose_columns(report, table, shown), n_cells = (n + 1) * n_columns;
   if (n == 0) {
     add_line(teller, LH_PLAIN, "none");
     return;
   }
-  char **cells = lh_alloc_zeroed((n + 1) * n_columns, sizeof *cells);
+  char **cells = lh_alloc_zeroed(n_cells, sizeof *cells);
   teller->failed |= !cells;
-  for (size_t i = 0; i < (n + 1) * n_columns && !teller->failed; i++) {
+  for (size_t i = 0; i < n_cells && !teller->failed; i++) {
     const lh_column *column = shown[i % n_columns];
     const char *row = (const char *)rows + (i / n_columns - (i >= n_columns)) * table->row_bytes;
     cells[i] = i < n_columns ? lh_copy_text(lh_heading_of(report, column))
                              : text_of(teller, report, table, column, row);
     teller->failed |= !cells[i];
-    at++;
   }
-  char **below = lines_below(p, report, table, rows, n);
-  if (!teller->failed) print_cells(p, shown, cells, below, n + 1, n_columns);
-  for (size_t i = 0; i < at; i++) lh_free(cells[i]);
-  for (size_t i = 0; below && i < n; i++) lh_free(below[i]);
+  if (!teller->failed)
+    print_cells((plain *)(void *)teller, report, table, rows, cells, n, shown, n_columns);
+  for (size_t i = 0; cells && i < n_cells; i++) lh_free(cells[i]);
   lh_free(cells);
-  lh_free(below);
 }
 
 /* }=================================================================================== */

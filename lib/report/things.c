@@ -5,11 +5,14 @@
 
 #include "report/report.h"
 
-lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id) {
+lh_number lh_hex_text(uint64_t n) {
   lh_number number;
-  (void)snprintf(number.text, sizeof number.text, "0x%llx",
-                 (unsigned long long)lh_pointer_of(snapshot, id));
+  (void)snprintf(number.text, sizeof number.text, "0x%llx", (unsigned long long)n);
   return number;
+}
+
+lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id) {
+  return lh_hex_text(lh_pointer_of(snapshot, id));
 }
 
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id) {

@@ -4,28 +4,21 @@
 */
 #include "report/usage_rows.h"
 
-#include "name/site_text.h"
+const lh_usage *lh_usage_of(const lh_report *report) {
+  return report->request.usages[report->request.n_usages - 1];
+}
 
-static const lh_sites *sites_of(const lh_report *report) {
-  return lh_profile_sites(lh_usage_profile(report->request.usages[report->request.n_usages - 1]));
+const lh_sites *lh_usage_sites(const lh_report *report) {
+  return lh_profile_sites(lh_usage_profile(lh_usage_of(report)));
 }
 
 /* {=== Columns ======================================================================== */
-
-/* Of a stack all its callers are told, up to so many. */
-enum { MOST_CALLERS = 64 };
 
 static void put_function(lh_text *text, const lh_site *site) {
   lh_site function = *site;
   if (site->source) function.c_function = NULL;
   function.line = site->first_line;
   lh_text_site(text, &function);
-}
-
-char *lh_function_text(const lh_site *site) {
-  lh_text text = {0};
-  put_function(&text, site);
-  return lh_text_finish(&text);
 }
 
 static void put_file(lh_text *text, const lh_site *site) {
@@ -35,9 +28,8 @@ static void put_file(lh_text *text, const lh_site *site) {
     put_function(text, site);
 }
 
-/* What rows are by. */
 static void name_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_usage_told *told = row;
+  const lh_usage_group *told = row;
   lh_text text = {0};
   switch (report->request.by) {
     case LH_BY_TYPE: lh_text_string(&text, lh_types_name(told->type)); break;
@@ -46,25 +38,16 @@ static void name_of(lh_report *report, const void *row, lh_cell *cell) {
     default: lh_text_site(&text, told->site);
   }
   if (report->request.by == LH_BY_STACK)
-    lh_text_callers(&text, sites_of(report), told->stack, MOST_CALLERS);
+    lh_text_callers(&text, lh_usage_sites(report), told->stack, LH_MOST_CALLERS);
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static const char *name_heading(const lh_report *report) {
-  static const char *const headings[] = {[LH_BY_SITE] = "site",
-                                         [LH_BY_FUNCTION] = "function",
-                                         [LH_BY_TYPE] = "type",
-                                         [LH_BY_FILE] = "file",
-                                         [LH_BY_STACK] = "stack"};
-  return headings[report->request.by];
-}
+LH_HEADING_OF(name_heading, lh_usage_by_name(report->request.by))
 
 static const char *error_heading(const lh_report *report) {
-  const lh_usage *usage = report->request.usages[report->request.n_usages - 1];
-  return lh_profile_about(lh_usage_profile(usage))->sample_bytes > 0 ? "+-" : NULL;
+  return lh_profile_about(lh_usage_profile(lh_usage_of(report)))->sample_bytes > 0 ? "+-" : NULL;
 }
 
-/* What the rows are ordered by stands first. */
 static const char *ordered_heading(const lh_report *report) {
   static const char *const headings[] = {[LH_MOST_ALLOCATED] = "allocated",
                                          [LH_MOST_LIVE] = "live",
@@ -81,22 +64,15 @@ LH_HEADING_OF(maker_heading,
               report->request.by == LH_BY_SITE || report->request.by == LH_BY_STACK ? "by" : NULL)
 LH_HEADING_OF(type_heading, report->request.by == LH_BY_TYPE ? NULL : "mostly")
 
-static void callers_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_request *request = &report->request;
-  lh_keep_stack(report, request->usages[request->n_usages - 1],
-                ((const lh_usage_told *)row)->stack);
-  (void)cell;
-}
-
-LH_ITS(bool, was_freed, lh_usage_told, it->freed > 0)
+LH_ITS(bool, was_freed, lh_usage_group, it->freed > 0)
 
 /* A part of the ages is beyond what is told apart. */
 static bool has_most_age(const void *row) {
-  return was_freed(row) && ((const lh_usage_told *)row)->most_age_bytes != UINT64_MAX;
+  return was_freed(row) && ((const lh_usage_group *)row)->most_age_bytes != UINT64_MAX;
 }
 
 static const lh_site *site_of(const void *row) {
-  return ((const lh_usage_told *)row)->site;
+  return ((const lh_usage_group *)row)->site;
 }
 
 LH_CELL(source_of, void, lh_name_asked(cell, site_of(row)->source))
@@ -106,13 +82,10 @@ LH_CELL(line_of, void, cell->as.n = site_of(row)->line)
 LH_CELL(first_line_of, void, cell->as.n = site_of(row)->first_line)
 LH_CELL(maker_of, void, cell->as.text = lh_maker_name(site_of(row)->maker))
 
-static void type_name_of(lh_report *report, const void *row, lh_cell *cell) {
-  uint8_t type = ((const lh_usage_told *)row)->type;
-  (void)report;
-  cell->as.text = type == LH_EVENT_PART ? "part" : lh_type_name((lh_type)type);
-}
+LH_CELL(type_name_of, lh_usage_group,
+        cell->as.text = it->type == LH_EVENT_PART ? "part" : lh_type_name((lh_type)it->type))
 
-#define ROW lh_usage_told
+#define ROW lh_usage_group
 const lh_column lh_usage_columns[] = {
     LH_BYTES("ordered_bytes", NULL, ordered_bytes, "by which the rows are in order",
              LH_HEADING(ordered_heading)),
@@ -159,49 +132,12 @@ const lh_column lh_usage_columns[] = {
     LH_COMPUTED("first_line", NULL, LH_COLUMN_COUNT, first_line_of, "of the function"),
     LH_COMPUTED("c_function", NULL, LH_COLUMN_NAME, c_function_of,
                 "that allocates there; null: Lua itself does", LH_OPTIONAL),
-    LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, callers_of,
-                "of the stack with most of it: the sites, the innermost first"),
+    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
+               "of the stack with most of it: the sites, the innermost first"),
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, name_of, "in one text, or what the rows are by",
                 LH_HEADING(name_heading)),
     LH_END};
 #undef ROW
-
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
-
-uint64_t lh_whole(double n) {
-  return n > 0 ? (uint64_t)(n + 0.5) : 0;
-}
-
-lh_usage_told lh_tell_group(const lh_usage *usage, const lh_usage_group *group) {
-  const lh_amounts *c = &group->amounts;
-  const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
-  return (lh_usage_told){
-      .stack = group->stack,
-      .type = group->type,
-      .site = lh_site_of_stack(sites, group->stack),
-      .ordered_bytes = lh_whole(group->ordered),
-      .allocated_bytes = lh_whole(lh_allocated_bytes(c)),
-      .error_bytes = lh_whole(lh_error_bytes(c)),
-      .allocations = lh_whole(c->made),
-      .objects = lh_whole(c->objects),
-      .resizes = lh_whole(c->resized),
-      .freed_bytes = lh_whole(c->freed_bytes),
-      .freed = lh_whole(c->freed),
-      .live_bytes = lh_whole(lh_live_bytes(c)),
-      .live = lh_whole(lh_live_blocks(c)),
-      .mean_age_bytes = c->freed > 0 ? lh_whole(c->ages_bytes / c->freed) : 0,
-      .most_age_bytes = lh_age_of_part(c, 0.9),
-      .soon_bytes = lh_whole(lh_freed_by_age(c, lh_first_collection_bytes(usage))),
-      .peak_bytes = lh_whole(c->peak_bytes)};
-}
-
-lh_usage_told *lh_tell_groups(const lh_usage *usage, const lh_usage_group *groups, size_t n) {
-  lh_usage_told *rows = lh_alloc(n + 1, sizeof *rows);
-  for (size_t i = 0; rows && i < n; i++) rows[i] = lh_tell_group(usage, &groups[i]);
-  return rows;
-}
 
 /* }=================================================================================== */
 
@@ -216,16 +152,24 @@ const char *lh_types_name(uint8_t type) {
   return type < LH_TYPE_COUNT ? names[type] : "slots, stacks and code";
 }
 
-char *lh_site_of_stack_text(const lh_usage *usage, lh_stack_id stack) {
-  return lh_stack_text(lh_profile_sites(lh_usage_profile(usage)), stack, 0);
+void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell) {
+  const lh_site *site = lh_site_of_stack(lh_usage_sites(report), stack);
+  cell->as.text = lh_keep_text(report, lh_site_text(site));
 }
 
-void lh_keep_stack(lh_report *report, const lh_usage *usage, lh_stack_id stack) {
-  const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
-  for (uint32_t i = 0; stack != 0 && stack <= lh_n_stacks(sites) && i <= MOST_CALLERS; i++) {
-    (void)lh_keep_text(report, lh_stack_text(sites, stack, 0));
-    stack = lh_stack_of(sites, stack)->parent;
-  }
+void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell) {
+  lh_text text = {0};
+  put_function(&text, lh_site_of_stack(lh_usage_sites(report), stack));
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell) {
+  cell->as.text = lh_maker_name(lh_site_of_stack(lh_usage_sites(report), stack)->maker);
+}
+
+void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell) {
+  lh_keep_stack(report, lh_usage_sites(report), stack, LH_MOST_CALLERS);
+  (void)cell;
 }
 
 void lh_tell_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {

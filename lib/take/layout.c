@@ -75,39 +75,6 @@ bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const 
   return has_stack_size_field(layout, main_thread) != is_541;
 }
 
-/* How far a layout comes: the first check that it fails. */
-enum {
-  NO_MAIN_THREAD,
-  NO_GLOBAL_STATE,
-  OTHER_GLOBAL_STATE,
-  NO_THREAD,
-  OTHER_MAIN_THREAD,
-  NO_REGISTRY,
-  NO_ALLOC,
-  OTHER_COUNT,
-  NO_GC_STATE,
-  NO_STRING_METATABLE,
-  NO_METAMETHOD_NAMES,
-  NO_STACK,
-  OTHER_RELEASE,
-  FITS
-};
-
-static const char *const misfits[FITS] = {
-    [NO_MAIN_THREAD] = "the registry does not hold the main thread",
-    [NO_GLOBAL_STATE] = "the global state does not follow the main thread",
-    [OTHER_GLOBAL_STATE] = "the thread has another global state",
-    [NO_THREAD] = "the main thread's type byte is not a thread's",
-    [OTHER_MAIN_THREAD] = "the global state names another main thread",
-    [NO_REGISTRY] = "the registry is not where it is expected",
-    [NO_ALLOC] = "the allocation function is not where it is expected",
-    [OTHER_COUNT] = "the collector's byte count differs",
-    [NO_GC_STATE] = "the collector's state is unknown",
-    [NO_STRING_METATABLE] = "the metatable of strings is not where it is expected",
-    [NO_METAMETHOD_NAMES] = "the metamethod names are not where they are expected",
-    [NO_STACK] = "the stack is not where it is expected",
-    [OTHER_RELEASE] = "another release"};
-
 static bool has_metamethod_names(const lh_layout *layout, const char *global) {
   const void *const *names = (const void *const *)(const void *)(global + layout->metamethod_names);
   return is_metamethod_name(names[0], "__index") &&
@@ -115,50 +82,53 @@ static bool has_metamethod_names(const lh_layout *layout, const char *global) {
          is_metamethod_name(names[RAW_METAMETHODS - 1], "__close");
 }
 
+static bool is_counted(const char *global, const lh_host *host) {
+  return host->gc_bytes < 0 || lh_gc_bytes(global) == (uint64_t)host->gc_bytes;
+}
+
 /* The order of the checks matters: see the head of the file. */
-static int check_layout(const lh_layout *layout, const lh_host *host) {
-  if (!host->main_thread) return NO_MAIN_THREAD;
+static bool check_layout(const lh_layout *layout, const lh_host *host, lh_misfit *m) {
+  m->n = 0;
+  LH_CHECK(m, host->main_thread, "the registry does not hold the main thread");
   const char *global = (const char *)host->main_thread + layout->global_from_main;
-  if (RAW_FIELD(host->main_thread, RAW_THREAD_GLOBAL, const void *) != global) {
-    return NO_GLOBAL_STATE;
-  }
-  if (RAW_FIELD(host->thread, RAW_THREAD_GLOBAL, const void *) != global) return OTHER_GLOBAL_STATE;
-  if (((const raw_object *)host->main_thread)->type != RAW_THREAD) return NO_THREAD;
-  if (RAW_FIELD(global, layout->main_thread, const void *) != host->main_thread) {
-    return OTHER_MAIN_THREAD;
-  }
+  LH_CHECK(m, RAW_FIELD(host->main_thread, RAW_THREAD_GLOBAL, const void *) == global,
+           "the global state does not follow the main thread");
+  LH_CHECK(m, RAW_FIELD(host->thread, RAW_THREAD_GLOBAL, const void *) == global,
+           "the thread has another global state");
+  LH_CHECK(m, ((const raw_object *)host->main_thread)->type == RAW_THREAD,
+           "the main thread's type byte is not a thread's");
+  LH_CHECK(m, RAW_FIELD(global, layout->main_thread, const void *) == host->main_thread,
+           "the global state names another main thread");
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
-  if (registry->type != (RAW_TABLE | RAW_COLLECTABLE) || registry->as.object != host->registry) {
-    return NO_REGISTRY;
-  }
-  if (RAW_FIELD(global, RAW_GLOBAL_ALLOC, void *) != host->alloc ||
-      RAW_FIELD(global, RAW_GLOBAL_ALLOC_DATA, void *) != host->alloc_data) {
-    return NO_ALLOC;
-  }
-  int64_t total = RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t) +
-                  RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t);
-  if (host->gc_bytes >= 0 && total != host->gc_bytes) return OTHER_COUNT;
-  if (RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t) > 8 ||
-      RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) > 1) {
-    return NO_GC_STATE;
-  }
-  if (!is_string_metatable(layout, global, host)) return NO_STRING_METATABLE;
-  if (!has_metamethod_names(layout, global)) return NO_METAMETHOD_NAMES;
-  if (!fits_stack(layout, host->thread, host)) return NO_STACK;
+  LH_CHECK(m,
+           registry->type == (RAW_TABLE | RAW_COLLECTABLE) && registry->as.object == host->registry,
+           "the registry is not where it is expected");
+  LH_CHECK(m,
+           RAW_FIELD(global, RAW_GLOBAL_ALLOC, void *) == host->alloc &&
+               RAW_FIELD(global, RAW_GLOBAL_ALLOC_DATA, void *) == host->alloc_data,
+           "the allocation function is not where it is expected");
+  LH_CHECK(m, is_counted(global, host), "the collector's byte count differs");
+  LH_CHECK(m,
+           RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t) <= 8 &&
+               RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) <= 1,
+           "the collector's state is unknown");
+  LH_CHECK(m, is_string_metatable(layout, global, host),
+           "the metatable of strings is not where it is expected");
+  LH_CHECK(m, has_metamethod_names(layout, global),
+           "the metamethod names are not where they are expected");
+  LH_CHECK(m, fits_stack(layout, host->thread, host), "the stack is not where it is expected");
   char release[16];
   lh_layout_release(host->ident, release);
-  return lh_layout_is_other(layout, host->main_thread, release) ? OTHER_RELEASE : FITS;
+  LH_CHECK(m, !lh_layout_is_other(layout, host->main_thread, release), "another release");
+  return true;
 }
 
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error) {
-  int furthest = NO_MAIN_THREAD;
+  lh_misfit m = {0};
   for (const lh_layout *l = lh_layouts; l->releases; l++) {
-    int reached = check_layout(l, host);
-    if (reached == FITS) {
-      *layout = l;
-      return LH_OK;
-    }
-    if (reached > furthest) furthest = reached;
+    if (!check_layout(l, host, &m)) continue;
+    *layout = l;
+    return LH_OK;
   }
   char release[16];
   lh_layout_release(host->ident, release);
@@ -166,5 +136,5 @@ int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *err
       error, LH_EHOST,
       "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8 on a 64-bit platform; this host "
       "says it is Lua %s, but its memory is laid out differently: %s",
-      release, misfits[furthest]);
+      release, m.why);
 }

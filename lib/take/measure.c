@@ -11,11 +11,6 @@
 */
 #include "state.h"
 
-/* A host may hide them: then it is taken for one that chose nothing. */
-#pragma weak lua_newstate
-#pragma weak lua_newthread
-#pragma weak lua_close
-
 typedef struct meter {
   size_t n_threads, bytes[2]; /* of the main thread and of the next one */
 } meter;
@@ -48,6 +43,7 @@ static uint64_t sum_of_objects(const lh_layout *layout, const void *main_thread)
 
 int lh_measure_layout(lh_layout *layout, lh_error *error) {
   meter m = {0};
+  /* A host may hide them: then it is taken for one that chose nothing. */
   if (!lua_newstate || !lua_newthread || !lua_close) return LH_OK;
   lua_State *L = lua_newstate(allocate_measured, &m);
   if (!L) return lh_fail_memory(error, "attaching to the Lua state");

@@ -2,8 +2,8 @@
 ** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
 **
 ** Only layout.c, structure.c, the walk_*.c files and the recorder (lib/track) include this. The
-** object structures below are the same in 5.4.0 to 5.4.8 on LP64 platforms; every offset that is
-** used is asserted. The thread (lua_State) and the global state differ between releases: for these
+** object structures below are the same in 5.4.0 to 5.4.8 on LP64 platforms; so many offsets are
+** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ between releases: for these
 ** there is a table of offsets, chosen by lh_layout_probe, and the accessors at the end. Everything
 ** is read in place and never written, but for one field (mark.c), slots on top of a stack
 ** (values.c) and a bit of a call (stacks.h).
@@ -177,45 +177,26 @@ enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
 #define RAW_OFFSET(type, field, offset) \
   _Static_assert(offsetof(type, field) == (offset), #type "." #field)
 
-RAW_OFFSET(raw_object, type, 8);
 RAW_OFFSET(raw_object, marked, 9);
 RAW_OFFSET(raw_value, type, 8);
-RAW_OFFSET(raw_string, short_length, 11);
 RAW_OFFSET(raw_string, hash, 12);
-RAW_OFFSET(raw_string, long_length, 16);
 RAW_OFFSET(raw_string, contents, 24);
-RAW_OFFSET(raw_slot, value_type, 8);
-RAW_OFFSET(raw_slot, key_type, 9);
 RAW_OFFSET(raw_slot, next, 12);
 RAW_OFFSET(raw_slot, key, 16);
-RAW_OFFSET(raw_table, flags, 10);
-RAW_OFFSET(raw_table, log2_slots, 11);
 RAW_OFFSET(raw_table, array_limit, 12);
-RAW_OFFSET(raw_table, array, 16);
-RAW_OFFSET(raw_table, slots, 24);
-RAW_OFFSET(raw_table, last_free, 32);
 RAW_OFFSET(raw_table, metatable, 40);
 RAW_OFFSET(raw_userdata, n_user_values, 10);
-RAW_OFFSET(raw_userdata, length, 16);
-RAW_OFFSET(raw_userdata, metatable, 24);
 RAW_OFFSET(raw_userdata, user_values, 40);
-RAW_OFFSET(raw_upvalue, value, 16);
 RAW_OFFSET(raw_upvalue, u, 24);
 RAW_OFFSET(raw_upvalue_name, kind, 10);
 RAW_OFFSET(raw_local, end_pc, 12);
 RAW_OFFSET(raw_proto, max_stack, 12);
-RAW_OFFSET(raw_proto, n_upvalues, 16);
 RAW_OFFSET(raw_proto, n_lines, 40);
 RAW_OFFSET(raw_proto, last_line, 48);
 RAW_OFFSET(raw_proto, constants, 56);
 RAW_OFFSET(raw_proto, source, 112);
-RAW_OFFSET(raw_lua_closure, n_upvalues, 10);
-RAW_OFFSET(raw_lua_closure, proto, 24);
 RAW_OFFSET(raw_lua_closure, upvalues, 32);
-RAW_OFFSET(raw_c_closure, function, 24);
 RAW_OFFSET(raw_c_closure, upvalues, 32);
-RAW_OFFSET(raw_call, next, 24);
-RAW_OFFSET(raw_call, saved_pc, 32);
 RAW_OFFSET(raw_call, n_varargs, 44);
 RAW_OFFSET(raw_call, status, 62);
 _Static_assert(sizeof(raw_value) == 16, "TValue");
@@ -295,6 +276,23 @@ int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *err
 ** where it is not known. */
 extern const lh_layout lh_layouts[];
 bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *release);
+
+/* Why no layout fits: the first check that the one fails which comes furthest. */
+typedef struct lh_misfit {
+  int n, furthest; /* checks */
+  const char *why;
+} lh_misfit;
+
+/* In a function that returns whether a layout fits, after m->n = 0. */
+#define LH_CHECK(m, holds, misfit)  \
+  do {                              \
+    bool is_ok_ = (holds);          \
+    if (++(m)->n > (m)->furthest) { \
+      (m)->furthest = (m)->n;       \
+      (m)->why = (misfit);          \
+    }                               \
+    if (!is_ok_) return false;      \
+  } while (false)
 
 /* Copies the release out of lua_ident ("5.4.4"), or "5.4". `out` has room for 16 bytes. */
 void lh_layout_release(const char *ident, char *out);

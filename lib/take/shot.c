@@ -31,16 +31,10 @@ size_t lh_read_program(char *out, size_t size) {
   return (size_t)n;
 }
 
-static uint8_t *append_bytes(uint8_t *p, const char *data, size_t n) {
-  p = lh_put_uvarint(p, n);
-  memcpy(p, data, n);
-  return p + n;
-}
-
 static uint8_t *append_program(uint8_t *p, const char *program) {
   char own[PROGRAM_BYTES];
-  if (!program) return append_bytes(p, own, lh_read_program(own, sizeof own));
-  return append_bytes(p, program, strnlen(program, PROGRAM_BYTES));
+  if (!program) return lh_put_text(p, own, lh_read_program(own, sizeof own));
+  return lh_put_text(p, program, strnlen(program, PROGRAM_BYTES));
 }
 
 static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
@@ -79,9 +73,9 @@ static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
   p = lh_put_uvarint(p + 8, facts->serial);
   lh_store64(p, facts->time_ns);
   p = lh_put_uvarint(p + 8, facts->process_id);
-  p = append_bytes(p, facts->release, strlen(facts->release));
+  p = lh_put_text(p, facts->release, strlen(facts->release));
   p = append_program(p, facts->program);
-  p = append_bytes(p, facts->name, strlen(facts->name));
+  p = lh_put_text(p, facts->name, strlen(facts->name));
   p = lh_put_uvarint(p, walk->string_bytes);
   p = lh_put_uvarint(p, shot->gc_bytes);
   p = lh_put_uvarint(p, shot->string_table_bytes);

@@ -10,8 +10,6 @@
 
 #include "track/track.h"
 
-extern const char lua_ident[] __attribute__((weak)); /* the host may hide it */
-
 static const char registry_key = 0;
 
 void *lh_test_own(lua_State *L, int index, const void *tag) {
@@ -22,12 +20,34 @@ void *lh_test_own(lua_State *L, int index, const void *tag) {
   return is ? own : NULL;
 }
 
-lh_state *lh_push_state(lua_State *L) {
+void *lh_push_own(lua_State *L, const void *tag) {
   if (!lua_checkstack(L, 1)) return NULL;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
-  lh_state *state = lh_test_own(L, -1, &registry_key);
-  if (!state) lua_pop(L, 1);
-  return state;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, tag);
+  void *own = lh_test_own(L, -1, tag);
+  if (!own) lua_pop(L, 1);
+  return own;
+}
+
+lh_handle *lh_find_handle(lua_State *L, const void *tag) {
+  lh_handle *h = lh_push_own(L, tag);
+  if (h) lua_pop(L, 1);
+  return h;
+}
+
+lh_handle *lh_make_handle(lua_State *L, const void *tag, int n_user_values) {
+  lh_handle *h = lua_newuserdatauv(L, sizeof *h, n_user_values);
+  int index = lua_gettop(L);
+  *h = (lh_handle){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .tag = tag}};
+  bool is_table = lh_push_state(L) && lua_getiuservalue(L, -1, LH_STATE_METATABLE) == LUA_TTABLE;
+  if (is_table) lua_setmetatable(L, index); /* else tampered with */
+  lua_settop(L, index);
+  lua_pushvalue(L, index);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, tag);
+  return h;
+}
+
+lh_state *lh_push_state(lua_State *L) {
+  return lh_push_own(L, &registry_key);
 }
 
 lh_state *lh_find_state(lua_State *L, lh_error *error) {

@@ -35,9 +35,24 @@ typedef struct lh_state {
 ** change, the content of userdata is not. */
 void *lh_test_own(lua_State *L, int index, const void *tag);
 
-/* The state of an attached L: its userdata is pushed (one stack slot), and its content returned.
-** NULL, and nothing pushed, when L was not attached, has no stack left, or another value was put in
-** the place of ours. */
+/* The same of what the registry has under `tag`, which is pushed (one stack slot). NULL, and
+** nothing pushed: there is none, L has no stack left, or another value was put in its place. */
+void *lh_push_own(lua_State *L, const void *tag);
+
+/* A userdata in the registry that leads to a watcher or a recorder. */
+typedef struct lh_handle {
+  lh_own_content own; /* kind LH_MARK_STATE */
+  void *of;
+} lh_handle;
+
+/* NULL: there is none. */
+lh_handle *lh_find_handle(lua_State *L, const void *tag);
+
+/* Pushes a new one, which is finalized when the state closes. `of` is NULL. May raise "not enough
+** memory". */
+lh_handle *lh_make_handle(lua_State *L, const void *tag, int n_user_values);
+
+/* The state of an attached L, as lh_push_own. */
 lh_state *lh_push_state(lua_State *L);
 
 /* The same without leaving it on the stack; NULL, and LH_EARGUMENT in `error`: there is none. */

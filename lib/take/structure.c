@@ -171,27 +171,6 @@ static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
 
 /* }=================================================================================== */
 
-/* How far an address comes: the first check that it fails. */
-enum {
-  NO_MEMORY,
-  NO_MAIN_THREAD,
-  NO_GLOBAL_STATE,
-  NO_REGISTRY,
-  NO_METAMETHOD_NAMES,
-  OTHER_RELEASE,
-  CLOSED,
-  FITS
-};
-
-static const char *const misfits[FITS] = {
-    [NO_MEMORY] = "no memory is there",
-    [NO_MAIN_THREAD] = "no main thread with its global state is there",
-    [NO_GLOBAL_STATE] = "a global state is not built yet, or overwritten",
-    [NO_REGISTRY] = "its registry is no table",
-    [NO_METAMETHOD_NAMES] = "the names of its metamethods are not where they are expected",
-    [OTHER_RELEASE] = "it is of another release",
-    [CLOSED] = "it was closed"};
-
 static uint64_t counted_bytes(const block *b) {
   return RAW_FIELD(global_of(b), RAW_GLOBAL_TOTAL_BYTES, uint64_t) +
          RAW_FIELD(global_of(b), RAW_GLOBAL_DEBT, uint64_t);
@@ -204,23 +183,27 @@ static bool is_closed(const block *b) {
   return (int64_t)counted_bytes(b) < (int64_t)least;
 }
 
-static int check_block(const lh_peek *p, const block *b, const char *release) {
-  if (!is_main_thread(b)) return NO_MAIN_THREAD;
-  if (!is_global_state(b)) return NO_GLOBAL_STATE;
-  if (!is_table(p, RAW_FIELD(global_of(b), RAW_GLOBAL_REGISTRY, uint64_t))) return NO_REGISTRY;
-  if (!has_metamethod_names(p, b)) return NO_METAMETHOD_NAMES;
-  if (lh_layout_is_other(b->layout, b->bytes, release)) return OTHER_RELEASE;
-  return is_closed(b) ? CLOSED : FITS;
+static bool check_block(const lh_peek *p, const lh_layout *layout, uint64_t main_thread,
+                        const char *release, block *b, lh_misfit *m) {
+  m->n = 0;
+  LH_CHECK(m, copy_block(p, layout, main_thread, b), "no memory is there");
+  LH_CHECK(m, is_main_thread(b), "no main thread with its global state is there");
+  LH_CHECK(m, is_global_state(b), "a global state is not built yet, or overwritten");
+  LH_CHECK(m, is_table(p, RAW_FIELD(global_of(b), RAW_GLOBAL_REGISTRY, uint64_t)),
+           "its registry is no table");
+  LH_CHECK(m, has_metamethod_names(p, b),
+           "the names of its metamethods are not where they are expected");
+  LH_CHECK(m, !lh_layout_is_other(b->layout, b->bytes, release), "it is of another release");
+  LH_CHECK(m, !is_closed(b), "it was closed");
+  return true;
 }
 
 int lh_see_state(const lh_peek *p, uint64_t main_thread, const char *release, lh_seen_state *seen,
                  lh_error *error) {
-  int furthest = NO_MEMORY;
+  lh_misfit m = {0};
   for (const lh_layout *l = lh_layouts; l->releases; l++) {
     block b;
-    int reached = copy_block(p, l, main_thread, &b) ? check_block(p, &b, release) : NO_MEMORY;
-    if (reached > furthest) furthest = reached;
-    if (reached < FITS) continue;
+    if (!check_block(p, l, main_thread, release, &b, &m)) continue;
     *seen = (lh_seen_state){.layout = l,
                             .release = strchr(l->releases, ' ') ? "5.4" : l->releases,
                             .main_thread = main_thread,
@@ -232,5 +215,5 @@ int lh_see_state(const lh_peek *p, uint64_t main_thread, const char *release, lh
     return LH_OK;
   }
   return lh_fail(error, LH_EHOST, "there is no open Lua 5.4 state at 0x%llx: %s",
-                 (unsigned long long)main_thread, misfits[furthest]);
+                 (unsigned long long)main_thread, m.why);
 }

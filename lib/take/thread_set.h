@@ -1,5 +1,5 @@
 /*
-** thread_set.h - a set of threads of one Lua state, by address.
+** thread_set.h - a set of threads of one Lua state, by address; and of C functions.
 **
 ** The API has no way to ask which coroutine runs, and the collector's lists must not be walked from
 ** a signal handler or for each allocation (10 million objects would take a second). But Lua tells
@@ -14,10 +14,10 @@
 #ifndef LUAHEAP_THREAD_SET_H
 #define LUAHEAP_THREAD_SET_H
 
-#include <lua.h>
 #include <stdatomic.h>
 
 #include "base.h"
+#include "weak_lua.h"
 
 typedef struct lh_thread_slots lh_thread_slots;
 

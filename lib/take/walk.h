@@ -2,8 +2,8 @@
 ** walk.h - one pass over the collector's lists, every object once, each written as a record.
 **
 ** walk.c holds the pass and the small objects; walk_proto.c prototypes, walk_names.c the names of
-** the functions inside them, walk_thread.c coroutines (frames, local variables), and walk_sites.c
-** what the recorder of a tracked program knows of all of them.
+** the functions inside them, walk_thread.c coroutines (frames, local variables), and
+** track/walk_sites.c what the recorder of a tracked program knows of all of them.
 ** Nothing follows an edge: only the lists' `next` are followed, and memory that the object itself
 ** owns is read; the exceptions are what is on a stack or reached from there, which the collector
 ** marks anew in each cycle, and the text of a __mode (walk.c). Lua's own faults leave references
@@ -124,7 +124,7 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
 ** (dead). */
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags);
 
-/* walk_sites.c: of a tracked program. */
+/* track/walk_sites.c: of a tracked program. */
 extern const lh_walk_more lh_walk_with_sites;
 
 /* The section of sites has at most so many bytes. */

@@ -25,26 +25,14 @@
 
 static const char registry_key = 0;
 
-/* The content of our userdata. */
-typedef struct handle {
-  lh_own_content own; /* kind LH_MARK_STATE */
-  lh_watcher *watcher;
-} handle;
-
 bool lh_watch_push(lua_State *L) {
-  if (!lua_checkstack(L, 1)) return false;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
-  if (lh_test_own(L, -1, &registry_key)) return true;
-  lua_pop(L, 1);
-  return false;
+  return lh_push_own(L, &registry_key) != NULL;
 }
 
 /* The watcher of L's state, watching or not; NULL if it never had one. */
 static lh_watcher *find_watcher(lua_State *L) {
-  if (!lh_watch_push(L)) return NULL;
-  const handle *h = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  return h->watcher;
+  const lh_handle *h = lh_find_handle(L, &registry_key);
+  return h ? h->of : NULL;
 }
 
 lh_watched lh_watch_tell(lua_State *L) {
@@ -125,18 +113,10 @@ static void copy_options(lh_watcher *w, const lh_watch_options *options) {
 /* Makes our userdata and our thread; may raise "not enough memory". Argument: the watcher. */
 static int make_objects(lua_State *L) {
   lh_watcher *w = lua_touserdata(L, 1);
-  handle *h = lua_newuserdatauv(L, sizeof *h, LH_WATCHER_VALUES);
-  *h = (handle){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .tag = &registry_key}};
+  lh_handle *h = lh_make_handle(L, &registry_key, LH_WATCHER_VALUES);
   w->own_thread = lua_newthread(L);
   lua_setiuservalue(L, -2, LH_WATCHER_THREAD);
-  if (lh_push_state(L)) {
-    if (lua_getiuservalue(L, -1, LH_STATE_METATABLE) == LUA_TTABLE) { /* or tampered with */
-      lua_setmetatable(L, 2);
-    }
-    lua_settop(L, 2);
-  }
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);
-  h->watcher = w; /* last: from here on the finalizer frees it */
+  h->of = w; /* last: from here on the finalizer frees it */
   return 0;
 }
 
@@ -226,8 +206,8 @@ void lh_watch_exit(lh_watcher *w) {
 }
 
 void lh_watch_finalize(lua_State *L) {
-  handle *h = lh_test_own(L, 1, &registry_key);
-  lh_watcher *w = h ? h->watcher : find_watcher(L);
+  lh_handle *h = lh_test_own(L, 1, &registry_key);
+  lh_watcher *w = h ? h->of : find_watcher(L);
   if (!w || !(h || lh_is_sentry(w, L))) return;
   if (w->on) {
     lh_begin_closing(w);
@@ -235,7 +215,7 @@ void lh_watch_finalize(lua_State *L) {
   }
   if (!h) return;
   if (w->on) stop(w);
-  h->watcher = NULL;
+  h->of = NULL;
   w->own_thread = NULL;          /* it goes with the userdata */
   if (!w->installed) lh_free(w); /* else with the main thread */
 }

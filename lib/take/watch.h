@@ -257,10 +257,9 @@ void lh_watch_reap(lh_watcher *watcher);
 /* Reports those that have not, and forgets all. */
 void lh_watch_leave_jobs(lh_watcher *watcher);
 
-/* Report that the signal does not come through: the host has set a handler of its own for it, or
-** blocks it. */
-void lh_watch_tell_unheard(lh_watcher *watcher);
-void lh_watch_tell_blocked(lh_watcher *watcher);
+/* Reports that the signal does not come through: the host blocks it, or has a handler of its own
+** for it. */
+void lh_watch_tell_unheard(lh_watcher *watcher, bool is_blocked);
 
 /* Reports, once, that what is wanted waits for a safe point; in a signal handler, too, if the
 ** host's report function may be called there. */

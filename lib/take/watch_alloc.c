@@ -61,14 +61,12 @@ static bool is_blocked(const lh_watcher *w) {
 
 /* Who sends a signal and gets no file should not have to guess why. Once is enough. */
 static void look_at_signal(lh_watcher *w, uint64_t now) {
+  bool is_heard = lh_watchers_hear(w);
   w->next_check_ns = UINT64_MAX;
-  if (!lh_watchers_hear(w)) {
-    lh_watch_tell_unheard(w);
-  } else if (is_blocked(w)) {
-    lh_watch_tell_blocked(w);
-  } else {
+  if (!is_heard || is_blocked(w))
+    lh_watch_tell_unheard(w, is_heard);
+  else
     w->next_check_ns = now + to_ns(CHECK_SECONDS);
-  }
 }
 
 static void look_at_time(lh_watcher *w) {

@@ -113,19 +113,13 @@ void lh_watch_free_reserve(lh_watcher *w) {
   }
 }
 
-void lh_watch_tell_blocked(lh_watcher *w) {
+void lh_watch_tell_unheard(lh_watcher *w, bool is_blocked) {
   lh_error error;
   (void)lh_fail(&error, LH_EARGUMENT,
-                "signal %s was sent, but the program blocks it: choose another signal",
-                lh_text_of_signal(w->options.signal_number).text);
-  report_file(w, "", NULL, &error);
-}
-
-void lh_watch_tell_unheard(lh_watcher *w) {
-  lh_error error;
-  (void)lh_fail(&error, LH_EARGUMENT,
-                "the program handles signal %s itself now: unless it calls our handler, that asks "
-                "for no snapshot; choose another signal",
+                is_blocked
+                    ? "signal %s was sent, but the program blocks it: choose another signal"
+                    : "the program handles signal %s itself now: unless it calls our handler, that "
+                      "asks for no snapshot; choose another signal",
                 lh_text_of_signal(w->options.signal_number).text);
   report_file(w, "", NULL, &error);
 }

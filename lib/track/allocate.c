@@ -47,7 +47,13 @@ void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes)
   count_weighted(&r->made[stack], type, bytes, weight);
   if (r->sample_bytes) begin_distance(r);
   if (r->exact_bytes) ask_for_step(r);
-  if (r->profile) lh_profile_new(r->profile, type, stack, bytes, weight);
+  if (r->profile) {
+    lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_NEW,
+                                          .type = (uint8_t)type,
+                                          .stack = stack,
+                                          .bytes = bytes,
+                                          .weight = weight});
+  }
 }
 
 void *lh_note_failure(lh_recorder *r, size_t bytes, bool is_recorded) {
@@ -77,7 +83,12 @@ static void note_end(lh_recorder *r, lh_life life, size_t old_bytes) {
   if (was_no_sample) return;
   count_weighted(&r->freed[stack], type, old_bytes, weight);
   if (r->profile) {
-    lh_profile_free(r->profile, type, stack, old_bytes, lh_age_bytes(r, life), weight);
+    lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_FREE,
+                                          .type = (uint8_t)type,
+                                          .old_stack = stack,
+                                          .old_bytes = old_bytes,
+                                          .age_bytes = lh_age_bytes(r, life),
+                                          .weight = weight});
   }
 }
 
@@ -106,8 +117,14 @@ lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t o
   lh_count_resize(r, life, stack, old_bytes, bytes);
   if (r->exact_bytes) ask_for_step(r);
   if (r->profile) {
-    lh_profile_resize(r->profile, lh_life_type(life), stack, lh_life_stack(life), bytes, old_bytes,
-                      lh_age_bytes(r, life), 1);
+    lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_RESIZE,
+                                          .type = (uint8_t)lh_life_type(life),
+                                          .stack = stack,
+                                          .old_stack = lh_life_stack(life),
+                                          .bytes = bytes,
+                                          .old_bytes = old_bytes,
+                                          .age_bytes = lh_age_bytes(r, life),
+                                          .weight = 1});
   }
   return lh_life_moved(life, stack);
 }

@@ -30,8 +30,8 @@ typedef struct timed_thread {
   const void *thread; /* NULL: free */
   frame *frames;      /* from the outermost on */
   size_t n, capacity;
-  uint32_t resumer; /* who resumed it, while it is in the chain; 0: the host. Or the next free */
-  bool runs;        /* it is in the chain */
+  uint32_t resumer;               /* who resumed it, while it is in the chain; 0: the host */
+  bool runs;                      /* it is in the chain */
   uint64_t suspended_ns, left_ns; /* until now; and since when */
 } timed_thread;
 
@@ -51,7 +51,6 @@ struct lh_calls {
   timed_function *functions;
   timed_thread *threads;
   size_t count_capacity, function_capacity, thread_capacity;
-  uint32_t n_threads, first_free;
   lh_index thread_index;
   uint32_t current;  /* the thread of the last event; 0: none */
   uint64_t last_ns;  /* when that ended */
@@ -176,24 +175,17 @@ static void note_results(lua_State *L, lua_Debug *event, const raw_call *call, t
 /* {=== Threads ======================================================================= */
 
 static uint32_t find_thread(const lh_calls *c, const void *thread) {
-  uint32_t hash = lh_index_hash((uintptr_t)thread, 0), at = hash, number;
-  while ((number = lh_index_next(&c->thread_index, hash, &at)) != 0 &&
-         c->threads[number].thread != thread) {}
+  uint32_t number;
+  LH_INDEX_FIND(number, &c->thread_index, lh_index_hash((uintptr_t)thread, 0),
+                c->threads[number].thread == thread);
   return number;
 }
 
 /* 0: no memory. */
 static uint32_t add_thread(lh_calls *c, const void *thread) {
-  if (!reach(&c->threads, (size_t)c->n_threads + 1, &c->thread_capacity, sizeof *c->threads)) {
-    return 0;
-  }
-  uint32_t number = c->first_free ? c->first_free : c->n_threads + 1;
-  if (!lh_index_add(&c->thread_index, lh_index_hash((uintptr_t)thread, 0), number)) return 0;
-  if (number > c->n_threads)
-    c->n_threads = number;
-  else
-    c->first_free = c->threads[number].resumer;
-  c->threads[number] = (timed_thread){.thread = thread, .left_ns = c->clock_ns};
+  uint32_t number = lh_index_new(&c->thread_index, lh_index_hash((uintptr_t)thread, 0), &c->threads,
+                                 &c->thread_capacity, sizeof *c->threads);
+  if (number) c->threads[number] = (timed_thread){.thread = thread, .left_ns = c->clock_ns};
   return number;
 }
 
@@ -239,8 +231,7 @@ void lh_calls_died(lh_calls *c, const void *block) {
   while (t->n > 0) close_frame(c, t);
   lh_free(t->frames);
   lh_index_remove(&c->thread_index, lh_index_hash((uintptr_t)thread, 0), number);
-  *t = (timed_thread){.resumer = c->first_free};
-  c->first_free = number;
+  *t = (timed_thread){0};
 }
 
 /* }=================================================================================== */
@@ -331,14 +322,14 @@ void lh_calls_stop(lh_calls *c) {
 void lh_calls_complete(lh_calls *c) {
   charge(c);
   c->last_ns = lh_now_ns();
-  for (uint32_t i = 1; i <= c->n_threads; i++) {
+  for (uint32_t i = 1; i <= c->thread_index.n_handed_out; i++) {
     while (c->threads[i].n > 0) close_frame(c, &c->threads[i]);
   }
 }
 
 void lh_calls_free(lh_calls *c) {
   if (!c) return;
-  for (uint32_t i = 1; i <= c->n_threads; i++) lh_free(c->threads[i].frames);
+  for (uint32_t i = 1; i <= c->thread_index.n_handed_out; i++) lh_free(c->threads[i].frames);
   for (size_t i = 0; i < c->function_capacity; i++) lh_free(c->functions[i].results);
   lh_free(c->threads);
   lh_free(c->functions);

@@ -27,6 +27,21 @@ static bool make_room(void *array_pointer, uint32_t n, size_t *capacity, size_t 
          lh_index_add(index, hash, n + 1);
 }
 
+/* The number of the item in the array, which has no gaps between its fields; a new one, if need be.
+** 0: out of memory, or of numbers. */
+static uint32_t define(void *array_pointer, uint32_t *n, size_t *capacity, lh_index *index,
+                       const void *item, size_t size) {
+  uint32_t hash = (uint32_t)lh_hash(item, size, 0), number;
+  char *array; /* whatever its type */
+  memcpy(&array, array_pointer, sizeof array);
+  LH_INDEX_FIND(number, index, hash, memcmp(array + (number - 1) * size, item, size) == 0);
+  if (number) return number;
+  if (!make_room(array_pointer, *n, capacity, size, index, hash)) return 0;
+  memcpy(&array, array_pointer, sizeof array);
+  memcpy(array + *n * size, item, size);
+  return ++*n;
+}
+
 /* {=== Names ========================================================================= */
 
 static uint32_t name_start(const lh_definitions *d, uint32_t name) {
@@ -48,13 +63,11 @@ static bool make_name_room(lh_definitions *d, size_t n) {
 
 uint32_t lh_find_name(const lh_definitions *d, const char *bytes, size_t n) {
   if (n > LH_MOST_SITE_NAME_BYTES) n = LH_MOST_SITE_NAME_BYTES;
-  uint32_t hash = (uint32_t)lh_hash(bytes, n, 0), at = hash, name;
-  while ((name = lh_index_next(&d->name_index, hash, &at)) != 0) {
-    bool is_equal =
-        name_length(d, name) == n && memcmp(d->name_bytes + name_start(d, name), bytes, n) == 0;
-    if (is_equal) return name;
-  }
-  return 0;
+  uint32_t name;
+  LH_INDEX_FIND(
+      name, &d->name_index, (uint32_t)lh_hash(bytes, n, 0),
+      name_length(d, name) == n && memcmp(d->name_bytes + name_start(d, name), bytes, n) == 0);
+  return name;
 }
 
 uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
@@ -76,36 +89,12 @@ uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
 /* {=== Functions and sites =========================================================== */
 
 uint32_t lh_define_function(lh_definitions *d, lh_function_definition f) {
-  uint32_t hash = lh_index_hash((uint64_t)f.source << 32 | f.first_line, f.name), at = hash, found;
-  while ((found = lh_index_next(&d->function_index, hash, &at)) != 0) {
-    const lh_function_definition *known = &d->functions[found - 1];
-    bool is_equal =
-        known->source == f.source && known->first_line == f.first_line && known->name == f.name;
-    if (is_equal) return found;
-  }
-  if (!make_room(&d->functions, d->n_functions, &d->function_capacity, sizeof f, &d->function_index,
-                 hash)) {
-    return 0;
-  }
-  d->functions[d->n_functions] = f;
-  return ++d->n_functions;
+  return define(&d->functions, &d->n_functions, &d->function_capacity, &d->function_index, &f,
+                sizeof f);
 }
 
 lh_site_id lh_define_site(lh_definitions *d, lh_site_definition s) {
-  uint32_t hash = lh_index_hash((uint64_t)s.function << 32 | s.line,
-                                (uint64_t)s.c_function << 8 | (uint64_t)s.maker);
-  uint32_t at = hash, found;
-  while ((found = lh_index_next(&d->site_index, hash, &at)) != 0) {
-    const lh_site_definition *known = &d->sites[found - 1];
-    bool is_equal = known->function == s.function && known->line == s.line &&
-                    known->c_function == s.c_function && known->maker == s.maker;
-    if (is_equal) return found;
-  }
-  if (!make_room(&d->sites, d->n_sites, &d->site_capacity, sizeof s, &d->site_index, hash)) {
-    return 0;
-  }
-  d->sites[d->n_sites] = s;
-  return ++d->n_sites;
+  return define(&d->sites, &d->n_sites, &d->site_capacity, &d->site_index, &s, sizeof s);
 }
 
 /* }=================================================================================== */

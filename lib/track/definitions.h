@@ -71,7 +71,9 @@ static inline uint32_t lh_definition_of_stack(const lh_definitions *d, lh_stack_
   return stack && stack <= d->n_stacks ? d->sites[d->stacks[stack - 1].site - 1].function : 0;
 }
 
-/* Writes what is not in *defined yet, and adds it. */
+/* Writes what is not in *defined yet (sites.h), and adds it to that. Each comes after what it
+** refers to. Async-signal-safe. */
+typedef void lh_put_bytes(const void *data, uint64_t n, void *payload);
 void lh_definitions_write(const lh_definitions *d, lh_defined *defined, lh_put_bytes *put,
                           void *payload);
 

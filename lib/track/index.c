@@ -11,14 +11,15 @@ static void put(lh_index *index, lh_index_slot slot) {
 
 static bool grow(lh_index *index) {
   enum { FIRST = 64 };
-  lh_index bigger = {.mask = index->slots ? index->mask * 2 + 1 : FIRST - 1, .n = index->n};
+  lh_index bigger = {.mask = index->slots ? index->mask * 2 + 1 : FIRST - 1};
   bigger.slots = lh_alloc_zeroed((size_t)bigger.mask + 1, sizeof *bigger.slots);
   if (!bigger.slots) return false;
   for (uint32_t i = 0; index->slots && i <= index->mask; i++) {
     if (index->slots[i].number) put(&bigger, index->slots[i]);
   }
-  lh_index_free(index);
-  *index = bigger;
+  lh_free(index->slots);
+  index->slots = bigger.slots;
+  index->mask = bigger.mask;
   return true;
 }
 
@@ -28,6 +29,22 @@ bool lh_index_add(lh_index *index, uint32_t hash, uint32_t number) {
   put(index, (lh_index_slot){hash, number});
   index->n++;
   return true;
+}
+
+uint32_t lh_index_new(lh_index *index, uint32_t hash, void *array_pointer, size_t *capacity,
+                      size_t size) {
+  bool is_again = index->n_removed > 0;
+  uint32_t number = is_again ? index->removed[index->n_removed - 1] : index->n_handed_out + 1;
+  if (!lh_grow(array_pointer, number, capacity, size) ||
+      !lh_grow(&index->removed, number, &index->removed_capacity, sizeof *index->removed) ||
+      !lh_index_add(index, hash, number)) {
+    return 0;
+  }
+  if (is_again)
+    index->n_removed--;
+  else
+    index->n_handed_out++;
+  return number;
 }
 
 /* What follows in the row is moved into the gap, unless its home is behind that. */
@@ -42,9 +59,11 @@ void lh_index_remove(lh_index *index, uint32_t hash, uint32_t number) {
   }
   index->slots[gap] = (lh_index_slot){0, 0};
   index->n--;
+  if (index->n_removed < index->removed_capacity) index->removed[index->n_removed++] = number;
 }
 
 void lh_index_free(lh_index *index) {
   lh_free(index->slots);
+  lh_free(index->removed);
   *index = (lh_index){0};
 }

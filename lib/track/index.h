@@ -1,14 +1,9 @@
 /*
 ** index.h - finds a number by what it stands for: open addressing, with slots of 8 bytes.
 **
-** A slot has 32 bits of a hash and a number from 1 on; the contents are in an array of whoever
-** asks, who compares them. Slots that belong to one hash stand in a row from its home on:
-**
-**     uint32_t at = hash, number;
-**     while ((number = lh_index_next(&index, hash, &at)) != 0 && !is_it(number)) {
-**     }
-**
-** At most two thirds are in use, and what is removed leaves no gap, so a row is two slots long.
+** A slot has 32 bits of a hash and a number from 1 on; the contents are in an array of the caller,
+** who compares them. Slots that belong to one hash stand in a row from its home on. At most two
+** thirds are in use, and what is removed leaves no gap, so a row is two slots long.
 */
 #ifndef LUAHEAP_INDEX_H
 #define LUAHEAP_INDEX_H
@@ -22,6 +17,9 @@ typedef struct lh_index_slot {
 typedef struct lh_index {
   lh_index_slot *slots; /* at first NULL, and all else 0 */
   uint32_t mask, n;
+  uint32_t *removed; /* numbers that lh_index_new hands out again */
+  uint32_t n_removed, n_handed_out;
+  size_t removed_capacity;
 } lh_index;
 
 /* The next number of this hash from *at on, which is moved behind it; 0: no more. */
@@ -33,8 +31,20 @@ static inline uint32_t lh_index_next(const lh_index *index, uint32_t hash, uint3
   }
 }
 
+/* The first number of this hash of which `is_it`, said of `number`, is true; 0: there is none. */
+#define LH_INDEX_FIND(number, index, wanted, is_it)                              \
+  do {                                                                           \
+    uint32_t hash_ = (wanted), at_ = hash_;                                      \
+    while (((number) = lh_index_next((index), hash_, &at_)) != 0 && !(is_it)) {} \
+  } while (false)
+
 /* False: out of memory, and nothing has changed. */
 bool lh_index_add(lh_index *index, uint32_t hash, uint32_t number);
+
+/* Adds the lowest number that is new, or one that was removed, and makes room for that element in
+** an array: [0] is not used. 0: out of memory. */
+uint32_t lh_index_new(lh_index *index, uint32_t hash, void *array_pointer, size_t *capacity,
+                      size_t size);
 
 /* It is there. */
 void lh_index_remove(lh_index *index, uint32_t hash, uint32_t number);

@@ -13,7 +13,6 @@ void lh_lookup_forget_all(lh_lookup *lookup) {
   lh_free(lookup->keys);
   lh_index_free(&lookup->key_index);
   lookup->keys = NULL;
-  lookup->n_keys = lookup->first_free = 0;
   lookup->key_capacity = 0;
 }
 
@@ -22,7 +21,6 @@ void lh_lookup_free(lh_lookup *lookup) {
   lh_free(lookup->c_functions);
   lh_index_free(&lookup->c_function_index);
   lookup->c_functions = NULL;
-  lookup->n_c_functions = 0;
   lookup->c_function_capacity = 0;
 }
 
@@ -55,19 +53,15 @@ const void *lh_frame_c_function(const lh_lookup *lookup, lh_call_frame frame) {
 /* {=== Definitions =================================================================== */
 
 static lh_c_function *find_c_function(lh_lookup *lookup, const void *function) {
-  uint32_t hash = lh_index_hash((uintptr_t)function, 0), at = hash, number;
-  while ((number = lh_index_next(&lookup->c_function_index, hash, &at)) != 0) {
-    if (lookup->c_functions[number - 1].function == function) {
-      return &lookup->c_functions[number - 1];
-    }
-  }
-  bool has_room = lh_grow(&lookup->c_functions, lookup->n_c_functions, &lookup->c_function_capacity,
-                          sizeof *lookup->c_functions) &&
-                  lh_index_add(&lookup->c_function_index, hash, lookup->n_c_functions + 1);
-  if (!has_room) return NULL;
-  lh_c_function *known = &lookup->c_functions[lookup->n_c_functions++];
-  *known = (lh_c_function){.function = function};
-  return known;
+  uint32_t hash = lh_index_hash((uintptr_t)function, 0), number;
+  LH_INDEX_FIND(number, &lookup->c_function_index, hash,
+                lookup->c_functions[number].function == function);
+  if (number) return &lookup->c_functions[number];
+  number = lh_index_new(&lookup->c_function_index, hash, &lookup->c_functions,
+                        &lookup->c_function_capacity, sizeof *lookup->c_functions);
+  if (!number) return NULL;
+  lookup->c_functions[number] = (lh_c_function){.function = function};
+  return &lookup->c_functions[number];
 }
 
 /* Its name in the modules; 0: none. One that was not found is searched at the 2nd, 4th, 8th key
@@ -173,21 +167,11 @@ static lh_site_id define_site(lh_lookup *lookup, const raw_proto *proto, uint32_
   return lh_define_site(lookup->definitions, site);
 }
 
-static uint32_t find_free(lh_lookup *lookup) {
-  if (lookup->first_free) return lookup->first_free;
-  bool has_room = lh_grow(&lookup->keys, (size_t)lookup->n_keys + 1, &lookup->key_capacity,
-                          sizeof *lookup->keys);
-  return has_room ? lookup->n_keys + 1 : 0;
-}
-
 static lh_key *add_key(lh_lookup *lookup, lh_known_proto *known, lh_key key) {
   uint32_t hash = lh_index_hash((uintptr_t)key.pc, (uintptr_t)key.c_function);
-  uint32_t number = find_free(lookup);
-  if (!number || !lh_index_add(&lookup->key_index, hash, number)) return NULL;
-  if (number > lookup->n_keys)
-    lookup->n_keys = number;
-  else
-    lookup->first_free = lookup->keys[number].next;
+  uint32_t number =
+      lh_index_new(&lookup->key_index, hash, &lookup->keys, &lookup->key_capacity, sizeof key);
+  if (!number) return NULL;
   key.next = known->first_key;
   known->first_key = number;
   lookup->keys[number] = key;
@@ -213,12 +197,10 @@ lh_key *lh_lookup_resolve(lh_lookup *lookup, lh_call_frame frame, const uint32_t
 
 void lh_lookup_forget(lh_lookup *lookup, uint32_t known_proto) {
   for (uint32_t i = lookup->protos.known[known_proto].first_key, next; i; i = next) {
-    lh_key *key = &lookup->keys[i];
+    const lh_key *key = &lookup->keys[i];
     next = key->next;
     lh_index_remove(&lookup->key_index,
                     lh_index_hash((uintptr_t)key->pc, (uintptr_t)key->c_function), i);
-    *key = (lh_key){.next = lookup->first_free};
-    lookup->first_free = i;
   }
   lh_protos_remove(&lookup->protos, known_proto);
 }

@@ -20,7 +20,7 @@ typedef struct lh_key {
   const uint32_t *pc;     /* NULL: free. An instruction, or one of the two below */
   const void *c_function; /* NULL: none, Lua itself; or lh_hook_function */
   lh_site_id site;
-  uint32_t next; /* of the same prototype, or free; 0: no more */
+  uint32_t next; /* of the same prototype; 0: no more */
 } lh_key;
 
 /* In place of an instruction: it is not known at which one of the function; the function as such.
@@ -51,7 +51,6 @@ typedef struct lh_lookup {
   lh_protos protos;
   lh_key *keys;
   lh_c_function *c_functions;
-  uint32_t n_keys, first_free, n_c_functions;
   uint32_t n_texts, n_named; /* sources that have sites of their own */
   size_t key_capacity, c_function_capacity;
   lh_index key_index, c_function_index;
@@ -77,12 +76,10 @@ lh_key *lh_lookup_resolve(lh_lookup *lookup, lh_call_frame frame, const uint32_t
                           const void *c_function);
 static inline lh_key *lh_lookup_key(lh_lookup *lookup, lh_call_frame frame, const uint32_t *pc,
                                     const void *c_function) {
-  uint32_t hash = lh_index_hash((uintptr_t)pc, (uintptr_t)c_function), at = hash, number;
-  while ((number = lh_index_next(&lookup->key_index, hash, &at)) != 0) {
-    lh_key *key = &lookup->keys[number];
-    if (key->pc == pc && key->c_function == c_function) return key;
-  }
-  return lh_lookup_resolve(lookup, frame, pc, c_function);
+  uint32_t number;
+  LH_INDEX_FIND(number, &lookup->key_index, lh_index_hash((uintptr_t)pc, (uintptr_t)c_function),
+                lookup->keys[number].pc == pc && lookup->keys[number].c_function == c_function);
+  return number ? &lookup->keys[number] : lh_lookup_resolve(lookup, frame, pc, c_function);
 }
 
 /* Forgets a prototype and its keys, and all of them. */

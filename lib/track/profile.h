@@ -5,7 +5,7 @@
 ** stacks 5.3), in some 5 ns. A full buffer is a block of the file, and so is one of which a part is
 ** older than a second: who is killed loses no more. The time is looked at after each KB of events.
 ** Definitions of sites and stacks are fetched when an event names a stack that was not there before
-** (lh_stacks_define).
+** (lh_definitions_write).
 **
 ** An aggregate (profile_counts.c) has a row of counters for each stack and type instead, which
 ** takes some 15 ns an event, and is written anew each ten seconds and at the end. So it is what a
@@ -29,8 +29,7 @@
 #include "track/calls.h"
 #include "track/stacks.h"
 
-/* `define` is lh_stacks_define, and `counts` is lh_calls_counts: these parts are asked, and know
-** nothing of profiles. */
+/* `counts` is lh_calls_counts. */
 typedef struct lh_profile_options {
   const char *path;  /* NULL: none, for a watcher only */
   bool is_aggregate; /* counts instead of events */
@@ -39,8 +38,7 @@ typedef struct lh_profile_options {
   uint64_t sample_bytes; /* 0: every allocation is recorded */
   uint64_t state_id, start_bytes;
   const char *release;
-  const lh_stacks *stacks;
-  void (*define)(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put, void *payload);
+  const lh_definitions *definitions;
   const lh_calls *calls; /* NULL: no time is taken */
   lh_call_counts (*counts)(const lh_calls *calls, lh_stack_id stack);
 } lh_profile_options;
@@ -95,63 +93,32 @@ int lh_profile_end(lh_profile_out *out, lh_error *error);
 /* The sentence about what could not be written so far; NULL: nothing. Until lh_profile_end. */
 const char *lh_profile_trouble(const lh_profile_out *out);
 
-/* Not for callers: what happens rarely (a new stack, a KB was filled), and for rows. */
+/* Not for callers: what happens rarely (a new stack, a KB was filled). */
 uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack);
-bool lh_profile_count_new(lh_profile_out *out, unsigned type, lh_stack_id stack, uint64_t bytes,
-                          double weight);
-bool lh_profile_count_resize(lh_profile_out *out, unsigned type, lh_stack_id stack,
-                             lh_stack_id old_stack, uint64_t bytes, uint64_t old_bytes,
-                             uint64_t age_bytes, double weight);
-bool lh_profile_count_free(lh_profile_out *out, unsigned type, lh_stack_id old_stack,
-                           uint64_t old_bytes, uint64_t age_bytes, double weight);
 
-/* {=== Events: Lua's type or LH_RECORD_PART; weight 1 unless sampled ================= */
+/* Counts the event in its rows. True: it is in no file. */
+bool lh_profile_count_event(lh_profile_out *out, const lh_event *event);
 
-static inline uint8_t *lh_profile_head(lh_profile_out *out, unsigned kind, unsigned type,
-                                       lh_stack_id stack, uint64_t bytes) {
+/* An event: `type` is Lua's or LH_RECORD_PART, `weight` 1 unless sampled; without a time. */
+static inline void lh_profile_put(lh_profile_out *out, lh_event e) {
+  if (__builtin_expect(out->counting != NULL, 0)) {
+    lh_event counted = e; /* so that `e` can stay in registers */
+    if (lh_profile_count_event(out, &counted)) return;
+  }
+  bool is_free = e.kind == LH_EVENT_FREE;
+  lh_stack_id stack = is_free ? e.old_stack : e.stack;
   uint8_t *p = out->to.at;
   if (__builtin_expect(p >= out->stop || stack > out->n_stacks, 0))
     p = lh_profile_make_room(out, stack);
-  p = lh_put_uvarint(
-      p, (uint64_t)stack << LH_RECORD_STACK_SHIFT | type << LH_RECORD_TYPE_SHIFT | kind);
-  return lh_put_uvarint(p, bytes);
-}
-
-static inline void lh_profile_took(lh_profile_out *out, uint8_t *p, double weight) {
+  p = lh_put_uvarint(p, (uint64_t)stack << LH_RECORD_STACK_SHIFT |
+                            (unsigned)e.type << LH_RECORD_TYPE_SHIFT | e.kind);
+  p = lh_put_uvarint(p, is_free ? e.old_bytes : e.bytes);
+  if (e.kind == LH_EVENT_RESIZE) p = lh_put_uvarint(lh_put_uvarint(p, e.old_stack), e.old_bytes);
+  if (e.kind != LH_EVENT_NEW) p = lh_put_uvarint(p, e.age_bytes >> LH_RECORD_AGE_SHIFT);
   if (__builtin_expect(out->has_weights, 0))
-    p = lh_put_uvarint(p, (uint64_t)(weight * (1u << LH_RECORD_WEIGHT_SHIFT)));
+    p = lh_put_uvarint(p, (uint64_t)(e.weight * (1u << LH_RECORD_WEIGHT_SHIFT)));
   out->to.at = p;
   out->n_events++;
 }
-
-static inline void lh_profile_new(lh_profile_out *out, unsigned type, lh_stack_id stack,
-                                  uint64_t bytes, double weight) {
-  if (__builtin_expect(out->counting != NULL, 0) &&
-      lh_profile_count_new(out, type, stack, bytes, weight))
-    return;
-  lh_profile_took(out, lh_profile_head(out, LH_RECORD_NEW, type, stack, bytes), weight);
-}
-
-static inline void lh_profile_resize(lh_profile_out *out, unsigned type, lh_stack_id stack,
-                                     lh_stack_id old_stack, uint64_t bytes, uint64_t old_bytes,
-                                     uint64_t age_bytes, double weight) {
-  if (__builtin_expect(out->counting != NULL, 0) &&
-      lh_profile_count_resize(out, type, stack, old_stack, bytes, old_bytes, age_bytes, weight))
-    return;
-  uint8_t *p = lh_profile_head(out, LH_RECORD_RESIZE, type, stack, bytes);
-  p = lh_put_uvarint(lh_put_uvarint(p, old_stack), old_bytes);
-  lh_profile_took(out, lh_put_uvarint(p, age_bytes >> LH_RECORD_AGE_SHIFT), weight);
-}
-
-static inline void lh_profile_free(lh_profile_out *out, unsigned type, lh_stack_id old_stack,
-                                   uint64_t old_bytes, uint64_t age_bytes, double weight) {
-  if (__builtin_expect(out->counting != NULL, 0) &&
-      lh_profile_count_free(out, type, old_stack, old_bytes, age_bytes, weight))
-    return;
-  uint8_t *p = lh_profile_head(out, LH_RECORD_FREE, type, old_stack, old_bytes);
-  lh_profile_took(out, lh_put_uvarint(p, age_bytes >> LH_RECORD_AGE_SHIFT), weight);
-}
-
-/* }=================================================================================== */
 
 #endif

@@ -48,12 +48,6 @@ uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n) {
 
 /* {=== What all files have =========================================================== */
 
-static uint8_t *put_text(uint8_t *p, const char *text, size_t n) {
-  p = lh_put_uvarint(p, n);
-  memcpy(p, text, n);
-  return p + n;
-}
-
 void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate) {
   enum { PROGRAM_BYTES = 4096 };
   const lh_profile_options *options = &out->options;
@@ -68,8 +62,8 @@ void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, b
   *p++ = (uint8_t)((options->has_stacks ? LH_PROFILE_HAS_STACKS : 0) |
                    (is_aggregate ? LH_PROFILE_IS_AGGREGATE : 0) |
                    (options->calls ? LH_PROFILE_HAS_CALLS : 0));
-  p = put_text(p, out->release, strlen(out->release));
-  to->at = put_text(p, program, program_bytes);
+  p = lh_put_text(p, out->release, strlen(out->release));
+  to->at = lh_put_text(p, program, program_bytes);
 }
 
 /* A lh_put_bytes: whole definitions, but that a name comes in two pieces, which stay together. */
@@ -86,7 +80,7 @@ static void put_definition(const void *data, uint64_t n, void *payload) {
 
 void lh_profile_blocks_define(lh_profile_blocks *to, const lh_profile_out *out,
                               lh_defined *defined) {
-  out->options.define(out->options.stacks, defined, put_definition, to);
+  lh_definitions_write(out->options.definitions, defined, put_definition, to);
 }
 
 void lh_table_begin(lh_profile_blocks *to, unsigned kind) {

@@ -140,51 +140,26 @@ static void count_death(row *r, uint64_t age_bytes, uint64_t units, uint64_t byt
   r->counts.death_bytes[i] += units * bytes;
 }
 
-bool lh_profile_count_new(lh_profile_out *out, unsigned type, lh_stack_id stack, uint64_t bytes,
-                          double weight) {
-  lh_counting *c = out->counting;
-  row *r = find_row(c, stack, type);
-  uint64_t units = units_of(c, weight);
-  if (r) {
-    r->counts.made += units;
-    r->counts.made_bytes += units * bytes;
-    r->counts.samples++;
-    change_live(c, r, (int64_t)(units * bytes));
-  }
-  return is_done(out);
-}
-
 /* Both rows are there before one of them is changed; the second may move the first. */
-bool lh_profile_count_resize(lh_profile_out *out, unsigned type, lh_stack_id stack,
-                             lh_stack_id old_stack, uint64_t bytes, uint64_t old_bytes,
-                             uint64_t age_bytes, double weight) {
+bool lh_profile_count_event(lh_profile_out *out, const lh_event *e) {
   lh_counting *c = out->counting;
-  row *r = find_row(c, stack, type), *old = r ? find_row(c, old_stack, type) : NULL;
-  uint64_t units = units_of(c, weight);
-  (void)age_bytes;
+  bool is_made = e->kind != LH_EVENT_FREE, was_there = e->kind != LH_EVENT_NEW;
+  row *r = is_made ? find_row(c, e->stack, e->type) : NULL;
+  row *old = was_there && (r || !is_made) ? find_row(c, e->old_stack, e->type) : NULL;
+  uint64_t units = units_of(c, e->weight);
+  if (old && is_made) r = find_row(c, e->stack, e->type);
+  if (was_there && !old) r = NULL;
   if (old) {
-    r = find_row(c, stack, type);
-    old->counts.replaced += units;
-    old->counts.replaced_bytes += units * old_bytes;
-    r->counts.resized += units;
-    r->counts.resized_bytes += units * bytes;
-    r->counts.samples++;
-    change_live(c, old, -(int64_t)(units * old_bytes));
-    change_live(c, r, (int64_t)(units * bytes));
+    *(is_made ? &old->counts.replaced : &old->counts.freed) += units;
+    *(is_made ? &old->counts.replaced_bytes : &old->counts.freed_bytes) += units * e->old_bytes;
+    if (!is_made) count_death(old, e->age_bytes, units, e->old_bytes);
+    change_live(c, old, -(int64_t)(units * e->old_bytes));
   }
-  return is_done(out);
-}
-
-bool lh_profile_count_free(lh_profile_out *out, unsigned type, lh_stack_id old_stack,
-                           uint64_t old_bytes, uint64_t age_bytes, double weight) {
-  lh_counting *c = out->counting;
-  row *r = find_row(c, old_stack, type);
-  uint64_t units = units_of(c, weight);
   if (r) {
-    r->counts.freed += units;
-    r->counts.freed_bytes += units * old_bytes;
-    count_death(r, age_bytes, units, old_bytes);
-    change_live(c, r, -(int64_t)(units * old_bytes));
+    *(was_there ? &r->counts.resized : &r->counts.made) += units;
+    *(was_there ? &r->counts.resized_bytes : &r->counts.made_bytes) += units * e->bytes;
+    r->counts.samples++;
+    change_live(c, r, (int64_t)(units * e->bytes));
   }
   return is_done(out);
 }

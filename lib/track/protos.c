@@ -232,7 +232,7 @@ size_t lh_name_c_function(const char *global, const void *function, char *out) {
 /* }=================================================================================== */
 
 void lh_protos_free(lh_protos *protos) {
-  for (uint32_t i = 1; i <= protos->n; i++) lh_free(protos->known[i].name);
+  for (uint32_t i = 1; i <= protos->index.n_handed_out; i++) lh_free(protos->known[i].name);
   lh_free(protos->known);
   lh_index_free(&protos->index);
   *protos = (lh_protos){0};
@@ -257,29 +257,12 @@ static void unlink_searched(lh_protos *protos, uint32_t number) {
   p->is_to_search = false;
 }
 
-/* A number that is free, or 0; it stays free until take_number. */
-static uint32_t find_free(lh_protos *protos) {
-  if (protos->first_free) return protos->first_free;
-  if (!lh_grow(&protos->known, (size_t)protos->n + 1, &protos->capacity, sizeof *protos->known)) {
-    return 0;
-  }
-  return protos->n + 1;
-}
-
-static void take_number(lh_protos *protos, uint32_t number) {
-  if (number > protos->n)
-    protos->n = number;
-  else
-    protos->first_free = protos->known[number].next;
-}
-
 uint32_t lh_protos_add(lh_protos *protos, const raw_proto *proto) {
   uint32_t number = lh_protos_find(protos, proto);
   if (number) return number;
-  number = find_free(protos);
-  uint32_t hash = lh_index_hash((uintptr_t)proto, 0);
-  if (!number || !lh_index_add(&protos->index, hash, number)) return 0;
-  take_number(protos, number);
+  number = lh_index_new(&protos->index, lh_index_hash((uintptr_t)proto, 0), &protos->known,
+                        &protos->capacity, sizeof *protos->known);
+  if (!number) return 0;
   protos->known[number] = (lh_known_proto){.proto = proto};
   link_to_search(protos, number);
   return number;
@@ -290,8 +273,7 @@ void lh_protos_remove(lh_protos *protos, uint32_t number) {
   lh_index_remove(&protos->index, lh_index_hash((uintptr_t)p->proto, 0), number);
   if (p->is_to_search) unlink_searched(protos, number);
   lh_free(p->name);
-  *p = (lh_known_proto){.next = protos->first_free};
-  protos->first_free = number;
+  *p = (lh_known_proto){0};
 }
 
 /* Is nothing missing? Its code ends in a return, and its functions are made in order. */

@@ -17,14 +17,14 @@ typedef struct lh_known_proto {
   char *name;              /* by the code around it; NULL: none, or not found yet */
   uint32_t function;       /* its definition; 0: it was not met */
   uint32_t first_key;      /* of lookup.c; 0: none */
-  uint32_t next, previous; /* of those to be searched; `next` also of those that are free */
+  uint32_t next, previous; /* of those to be searched */
   bool is_to_search;
 } lh_known_proto;
 
 /* All 0 at first. Number i is known[i]; known[0] is not used. */
 typedef struct lh_protos {
   lh_known_proto *known;
-  uint32_t n, first_free, first_to_search;
+  uint32_t first_to_search;
   size_t capacity;
   lh_index index;
 } lh_protos;
@@ -32,9 +32,9 @@ typedef struct lh_protos {
 void lh_protos_free(lh_protos *protos); /* leaves it empty */
 
 static inline uint32_t lh_protos_find(const lh_protos *protos, const void *proto) {
-  uint32_t hash = lh_index_hash((uintptr_t)proto, 0), at = hash, number;
-  while ((number = lh_index_next(&protos->index, hash, &at)) != 0 &&
-         protos->known[number].proto != proto) {}
+  uint32_t number;
+  LH_INDEX_FIND(number, &protos->index, lh_index_hash((uintptr_t)proto, 0),
+                protos->known[number].proto == proto);
   return number;
 }
 

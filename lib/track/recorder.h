@@ -22,7 +22,7 @@
 **
 **     Lua -> allocate*.c -> lh_running_thread, lh_position_..., lh_stacks_find: the stack's number
 **                   |-> pool.c, blocks.c: the block and its life
-**                   '-> tallies of the stack; lh_profile_new, where there is a file
+**                   '-> tallies of the stack; lh_profile_put, where there is a file
 **
 ** All of it happens in the thread that runs the state, at a moment when Lua waits for its memory:
 ** what Lua is just changing may be half done, so each part reads no more than it must, allocates

@@ -21,37 +21,6 @@
 ** coroutine.resume, coroutine.close and what coroutine.wrap returns; os.exit may close the state,
 ** and `warn` calls a function of the host. */
 
-#pragma weak luaopen_base
-#pragma weak luaopen_coroutine
-#pragma weak luaopen_debug
-#pragma weak luaopen_io
-#pragma weak luaopen_math
-#pragma weak luaopen_os
-#pragma weak luaopen_package
-#pragma weak luaopen_string
-#pragma weak luaopen_table
-#pragma weak luaopen_utf8
-#include <lualib.h>
-
-static const void **slot_of_function(lh_functions *set, const void *function) {
-  size_t place = ((uintptr_t)function >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 54;
-  while (set->slots[place] && set->slots[place] != function) {
-    place = (place + 1) % LH_FUNCTION_SLOTS;
-  }
-  return &set->slots[place];
-}
-
-bool lh_functions_has(const lh_functions *set, const void *function) {
-  return *slot_of_function((lh_functions *)(uintptr_t)set, function) != NULL;
-}
-
-static void add_function(lh_functions *set, const void *function) {
-  const void **slot = slot_of_function(set, function);
-  if (*slot || set->n >= LH_FUNCTION_SLOTS / 2) return;
-  *slot = function;
-  set->n++;
-}
-
 /* The C function that a value is; NULL: another one. */
 static const void *c_function_of(const raw_value *v) {
   if (v->type == RAW_LIGHT_C_FUNCTION) return v->as.pointer;
@@ -61,7 +30,8 @@ static const void *c_function_of(const raw_value *v) {
 
 static void add_value(lh_running *r, const raw_value *v) {
   const void *function = c_function_of(v);
-  if (function) add_function(&r->plain, function);
+  if (!function || lh_thread_set_has(&r->plain, function)) return;
+  (void)lh_thread_set_add(&r->plain, (lua_State *)(uintptr_t)function);
 }
 
 static void add_table(lh_running *r, const raw_table *t) {
@@ -174,11 +144,12 @@ static void learn_functions(lh_running *r) {
   bool shows_all = lua_newstate && lua_close && lua_pcallk && luaopen_base && luaopen_package &&
                    luaopen_coroutine && luaopen_table && luaopen_io && luaopen_os &&
                    luaopen_string && luaopen_math && luaopen_utf8 && luaopen_debug;
-  lua_State *L = shows_all ? lua_newstate(allocate, NULL) : NULL;
+  bool has_room = shows_all && lh_thread_set_init(&r->plain);
+  lua_State *L = has_room ? lua_newstate(allocate, NULL) : NULL;
   if (!L) return;
   lua_pushcfunction(L, learn_protected);
   lua_pushlightuserdata(L, r);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK) r->plain = (lh_functions){0};
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) lh_thread_set_free(&r->plain);
   lua_close(L);
 }
 
@@ -233,7 +204,9 @@ lh_running *lh_running_new(lh_recorder *recorder, lua_State *L) {
 }
 
 void lh_running_free(lh_running *r) {
-  if (r) lh_thread_set_free(&r->threads);
+  if (!r) return;
+  lh_thread_set_free(&r->threads);
+  lh_thread_set_free(&r->plain);
   lh_free(r);
 }
 
@@ -287,7 +260,7 @@ typedef enum { RUNS, RESUMES, IN_C /* it may do either */ } standing;
 static bool is_plain(const lh_running *r, const void *function) {
   bool may_run = function == r->resume || function == r->close || function == r->wrapped ||
                  function == r->exit || function == r->warn;
-  return !may_run && lh_functions_has(&r->plain, function);
+  return !may_run && lh_thread_set_has(&r->plain, function);
 }
 
 static standing ask_thread(const lh_running *r, const void *thread, const void **resumed) {

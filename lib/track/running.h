@@ -35,13 +35,6 @@
 #include "take/thread_set.h"
 #include "track/recorder.h"
 
-/* C functions, by address: an open hash table, at most half full. A Lua has some 160. */
-enum { LH_FUNCTION_SLOTS = 1024 };
-typedef struct lh_functions {
-  const void *slots[LH_FUNCTION_SLOTS];
-  size_t n;
-} lh_functions;
-
 struct lh_running {
   const char *thread;              /* the last answer, or the main thread: never NULL */
   const char *own;                 /* a thread of luaheap's that allocates now; NULL: none does */
@@ -55,7 +48,7 @@ struct lh_running {
   size_t extra_bytes;     /* in a thread's block before the thread */
   lh_thread_set threads;
   bool misses_some;                     /* there was no memory to note one */
-  lh_functions plain;                   /* the standard library's C functions */
+  lh_thread_set plain;                  /* the standard library's C functions */
   const void *resume, *close, *wrapped; /* of them, those that run another; NULL: unknown */
   const void *exit, *warn;              /* and those that may */
 };
@@ -72,8 +65,6 @@ void lh_running_born(lh_running *running, void *block);
 
 /* A block goes, also one that was no thread's. */
 void lh_running_died(lh_running *running, const void *block);
-
-bool lh_functions_has(const lh_functions *set, const void *function);
 
 /* In a function that calls __builtin_unwind_init, registers are saved so many words below its frame
 ** address, or above it. */

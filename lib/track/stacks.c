@@ -248,7 +248,3 @@ void lh_stacks_free(lh_stacks *s) {
   s->r->n_tallies = 0;
   lh_free(s);
 }
-
-void lh_stacks_define(const lh_stacks *s, lh_defined *defined, lh_put_bytes *put, void *payload) {
-  lh_definitions_write(&s->definitions, defined, put, payload);
-}

@@ -92,9 +92,4 @@ lh_stack_id lh_stacks_of_function(lh_stacks *stacks, const void *thread, const r
 void lh_stacks_born(lh_stacks *stacks, const void *proto);
 void lh_stacks_forget(lh_stacks *stacks, const void *block);
 
-/* Writes the definitions of all that is not in *defined yet (sites.h), in an order in which each
-** comes after what it refers to, and adds them to it. Async-signal-safe. */
-void lh_stacks_define(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put,
-                      void *payload);
-
 #endif

@@ -90,37 +90,21 @@ static void forget_at_exit(lh_recorder *r) {
 
 /* }=================================================================================== */
 
-#pragma weak luaL_newstate
+/* {=== Finding it ==================================================================== */
 
 static const char registry_key = 0;
-
-/* The content of our userdata. */
-typedef struct handle {
-  lh_own_content own; /* kind LH_MARK_STATE */
-  lh_recorder *recorder;
-} handle;
-
-/* {=== Finding it ==================================================================== */
 
 static bool is_ours(lua_Alloc alloc) {
   return alloc == lh_allocate_in_pool || alloc == lh_allocate_with_trailer ||
          alloc == lh_allocate_by_host;
 }
 
-static handle *find_handle(lua_State *L) {
-  if (!lua_checkstack(L, 1)) return NULL;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
-  handle *h = lh_test_own(L, -1, &registry_key);
-  lua_pop(L, 1);
-  return h;
-}
-
-static lh_recorder *find_recorder(lua_State *L) {
+lh_recorder *lh_recorder_of(lua_State *L) {
   void *data;
   lua_Alloc alloc = lh_get_host_alloc(L, &data);
   if (is_ours(alloc)) return data;
-  const handle *h = find_handle(L);
-  return h ? h->recorder : NULL;
+  const lh_handle *h = lh_find_handle(L, &registry_key);
+  return h ? h->of : NULL;
 }
 
 /* Is ours the function that Lua, or a watcher of ours, calls? */
@@ -211,24 +195,14 @@ static lh_recorder *new_recorder(lua_State *L, const lh_state *state) {
 
 /* May raise "not enough memory". Argument: the recorder. */
 static int make_handle(lua_State *L) {
-  lh_recorder *r = lua_touserdata(L, 1);
-  handle *h = lua_newuserdatauv(L, sizeof *h, 0);
-  *h = (handle){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .tag = &registry_key}};
-  if (lh_push_state(L)) {
-    if (lua_getiuservalue(L, -1, LH_STATE_METATABLE) == LUA_TTABLE) { /* or tampered with */
-      lua_setmetatable(L, 2);
-    }
-    lua_settop(L, 2);
-  }
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);
-  h->recorder = r;
+  lh_make_handle(L, &registry_key, 0)->of = lua_touserdata(L, 1);
   return 0;
 }
 
 static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
-  handle *h = find_handle(L);
+  lh_handle *h = lh_find_handle(L, &registry_key);
   if (h) {
-    h->recorder = r;
+    h->of = r;
     return LH_OK;
   }
   lua_pushcfunction(L, make_handle);
@@ -248,9 +222,9 @@ static void leave(lua_State *L, lh_recorder *r) {
   bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->n == 0;
   if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
   if (!is_in_front(r) || !is_empty) return;
-  handle *h = find_handle(L);
+  lh_handle *h = lh_find_handle(L, &registry_key);
   lh_set_host_alloc(L, r->alloc, r->alloc_data);
-  if (h) h->recorder = NULL;
+  if (h) h->of = NULL;
   free_recorder(r);
 }
 
@@ -322,8 +296,7 @@ static int begin_profile(lh_recorder *r, const lh_track_options *options, lh_err
                                 .state_id = r->state_id,
                                 .start_bytes = lh_gc_bytes(r->global),
                                 .release = r->release,
-                                .stacks = r->stacks,
-                                .define = lh_stacks_define,
+                                .definitions = &r->stacks->definitions,
                                 .calls = r->calls,
                                 .counts = lh_calls_counts};
   int rc = lh_profile_begin(&r->profile, &of_file, error);
@@ -367,8 +340,8 @@ static int install(lua_State *L, const lh_state *state, const lh_track_options *
   if (!r) return lh_fail_memory(error, "starting to track a Lua state");
   int rc = set_handle(L, r, error);
   if (rc == LH_OK && !choose_way(L, r, options)) {
-    handle *h = find_handle(L);
-    if (h) h->recorder = NULL;
+    lh_handle *h = lh_find_handle(L, &registry_key);
+    if (h) h->of = NULL;
     rc = lh_fail_memory(error, "starting to track a Lua state");
   }
   if (rc == LH_OK) {
@@ -386,7 +359,7 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
   if (!lua_checkstack(L, 8)) return lh_fail_memory(error, "starting to track a Lua state");
   lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
-  lh_recorder *r = find_recorder(L);
+  lh_recorder *r = lh_recorder_of(L);
   if (r && r->records) return lh_fail(error, LH_EARGUMENT, "this Lua state is tracked already");
   int rc = r ? LH_OK : install(L, state, options, &r, error);
   if (rc < 0) return rc;
@@ -398,7 +371,7 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
 }
 
 int lh_untrack(lua_State *L, lh_error *error) {
-  lh_recorder *r = find_recorder(L);
+  lh_recorder *r = lh_recorder_of(L);
   if (!r) return LH_OK;
   int rc = stop_as_asked(L, r, error);
   leave(L, r);
@@ -406,8 +379,9 @@ int lh_untrack(lua_State *L, lh_error *error) {
 }
 
 void lh_recorder_finalize(lua_State *L) {
-  handle *h = lh_test_own(L, 1, &registry_key);
-  if (h && h->recorder && h->recorder->records) stop_at_end(L, h->recorder);
+  const lh_handle *h = lh_test_own(L, 1, &registry_key);
+  lh_recorder *r = h ? h->of : NULL;
+  if (r && r->records) stop_at_end(L, r);
 }
 
 void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
@@ -422,63 +396,15 @@ void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
 
 /* {=== What others ask =============================================================== */
 
-const lh_recorder *lh_recorder_of(lua_State *L) {
-  return find_recorder(L);
-}
-
 const void *lh_recorder_begin_own(lua_State *L) {
-  lh_recorder *r = find_recorder(L);
+  lh_recorder *r = lh_recorder_of(L);
   if (!r || !r->records) return NULL;
   return lh_running_set_own(r->running, (const char *)L, NULL);
 }
 
 void lh_recorder_end_own(lua_State *L, const void *before) {
-  lh_recorder *r = find_recorder(L);
+  lh_recorder *r = lh_recorder_of(L);
   if (before && r && r->records) (void)lh_running_set_own(r->running, NULL, before);
-}
-
-static lh_life life_of(const lh_recorder *r, const void *block, uint64_t bytes) {
-  if (r->pool && lh_pool_has(r->pool, block)) {
-    return *lh_pool_life(block, lh_pool_slab(r->pool, block)->slot_bytes);
-  }
-  if (r->function == lh_allocate_with_trailer) return lh_trailer_life(r, block, bytes);
-  const lh_life *life = lh_blocks_find(r->blocks, block);
-  return life ? *life : LH_UNKNOWN_LIFE;
-}
-
-lh_stack_id lh_recorder_stack(const lh_recorder *r, const void *block, uint64_t bytes) {
-  return lh_life_stack(life_of(r, block, bytes));
-}
-
-void lh_recorder_define(const lh_recorder *r, lh_put_bytes *put, void *payload) {
-  lh_defined none = {0};
-  if (r->stacks) lh_stacks_define(r->stacks, &none, put, payload);
-}
-
-uint64_t lh_recorder_longest(const lh_recorder *r) {
-  return r->stacks ? lh_definitions_longest(&r->stacks->definitions) : 0;
-}
-
-uint32_t lh_recorder_stacks(const lh_recorder *r) {
-  return r->stacks ? r->stacks->definitions.n_stacks : 0;
-}
-
-lh_stack_counts lh_recorder_counts(const lh_recorder *r, lh_stack_id stack) {
-  const lh_tally *made = &r->made[stack], *freed = &r->freed[stack];
-  return (lh_stack_counts){.made_objects = made->objects >> LH_TALLY_SHIFT,
-                           .made_bytes = made->bytes,
-                           .freed_objects = freed->objects >> LH_TALLY_SHIFT,
-                           .freed_bytes = freed->bytes};
-}
-
-lh_recorder_facts lh_recorder_tell(const lh_recorder *r) {
-  lh_recorder_facts facts = {.has_stacks = r->has_stacks, .sample_bytes = r->sample_bytes};
-  uint32_t n = lh_recorder_stacks(r);
-  for (lh_stack_id id = 1; id <= n; id++) facts.made += lh_recorder_counts(r, id).made_objects;
-  if (n >= LH_STACK_UNATTRIBUTED) {
-    facts.unattributed = lh_recorder_counts(r, LH_STACK_UNATTRIBUTED).made_objects;
-  }
-  return facts;
 }
 
 /* }=================================================================================== */

@@ -36,7 +36,6 @@ enum {
 
 enum { N_SIZES = 40 };
 
-/* What happens at a site. */
 typedef struct watch {
   lh_advice_kind kind;
   lh_stack_id stack; /* the first that was seen */
@@ -78,7 +77,6 @@ static bool is_concatenation(const lh_event *event, const lh_site *site) {
          site->maker == LH_MADE_CONCATENATION;
 }
 
-/* NULL: out of memory. */
 static watch *watch_of(watcher *w, lh_stack_id stack, lh_advice_kind kind) {
   uint32_t *number = &w->of_site[lh_stack_of(w->sites, stack)->site];
   if (*number != 0) return &w->watches[*number - 1];
@@ -176,17 +174,15 @@ static bool advise_in_order(adviser *a, lh_error *error, int *code) {
 
 /* Of sites, which are groups of stacks. */
 static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t n) {
-  const lh_sites *sites = lh_profile_sites(a->usage->profile);
   bool fine = true;
   for (size_t i = 0; fine && i < n; i++) {
-    const lh_amounts *amounts = &groups[i].amounts;
-    lh_maker maker = lh_site_of_stack(sites, groups[i].stack)->maker;
-    double bytes = lh_allocated_bytes(amounts);
-    if ((maker != LH_MADE_CLOSURE && maker != LH_MADE_TABLE) || amounts->objects < LEAST_OBJECTS ||
-        lh_freed_by_age(amounts, lh_first_collection_bytes(a->usage)) < MOST_ARE_DEAD * bytes)
+    const lh_usage_group *g = &groups[i];
+    lh_maker maker = g->site->maker;
+    if ((maker != LH_MADE_CLOSURE && maker != LH_MADE_TABLE) || g->objects < LEAST_OBJECTS ||
+        (double)g->soon_bytes < MOST_ARE_DEAD * (double)g->allocated_bytes)
       continue;
     fine = give(a, (lh_advice){maker == LH_MADE_TABLE ? LH_ADVICE_TABLE : LH_ADVICE_FUNCTION,
-                               groups[i].stack, (uint64_t)amounts->objects, 0, 0, (uint64_t)bytes});
+                               g->stack, g->objects, 0, 0, g->allocated_bytes});
   }
   return fine;
 }
@@ -194,14 +190,14 @@ static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t 
 static int compare_advice(const void *a, const void *b) {
   const lh_advice *left = a, *right = b;
   if (left->bytes != right->bytes) return left->bytes > right->bytes ? -1 : 1;
-  return (left->stack > right->stack) - (left->stack < right->stack);
+  return lh_compare_numbers(left->stack, right->stack);
 }
 
 int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *error) {
   adviser a = {.usage = usage};
   lh_usage_group *groups;
   size_t n_groups;
-  a.least_bytes = (uint64_t)lh_allocated_bytes(&usage->totals.amounts) / LEAST_PART;
+  a.least_bytes = usage->totals.all.allocated_bytes / LEAST_PART;
   *out = NULL;
   *n = 0;
   int code = lh_usage_groups(usage, LH_BY_SITE, LH_MOST_ALLOCATED, &groups, &n_groups, error);

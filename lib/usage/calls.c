@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "name/site_text.h"
-#include "tally.h"
 #include "usage.h"
 
 typedef struct node {
@@ -258,25 +257,21 @@ static void add_calls(graph *g) {
 
 /* {=== In order ======================================================================= */
 
-static int compare(uint64_t a, uint64_t b) {
-  return (a > b) - (a < b);
-}
-
 static int compare_functions(const void *a, const void *b) {
   const lh_function_usage *left = a, *right = b;
-  int order = compare(right->total_bytes, left->total_bytes);
-  if (order == 0) order = compare(right->total_ns, left->total_ns);
-  return order != 0 ? order : compare(left->stack, right->stack);
+  int order = lh_compare_numbers(right->total_bytes, left->total_bytes);
+  if (order == 0) order = lh_compare_numbers(right->total_ns, left->total_ns);
+  return order != 0 ? order : lh_compare_numbers(left->stack, right->stack);
 }
 
 /* By the function on one side, most bytes first. */
 static int compare_calls(const lh_call_usage *a, const lh_call_usage *b, uint32_t of_a,
                          uint32_t of_b) {
-  int order = compare(of_a, of_b);
-  if (order == 0) order = compare(b->total_bytes, a->total_bytes);
-  if (order == 0) order = compare(b->calls, a->calls);
-  if (order == 0) order = compare(a->caller, b->caller);
-  return order != 0 ? order : compare(a->called, b->called);
+  int order = lh_compare_numbers(of_a, of_b);
+  if (order == 0) order = lh_compare_numbers(b->total_bytes, a->total_bytes);
+  if (order == 0) order = lh_compare_numbers(b->calls, a->calls);
+  if (order == 0) order = lh_compare_numbers(a->caller, b->caller);
+  return order != 0 ? order : lh_compare_numbers(a->called, b->called);
 }
 
 static int compare_callers(const void *a, const void *b) {
@@ -297,7 +292,6 @@ static size_t keep_real_calls(graph *g) {
   return n;
 }
 
-/* Each function gets its part of both lists. */
 static void share_calls(graph *g) {
   size_t n = keep_real_calls(g);
   lh_call_usage *callers = g->out->calls[0], *called = g->out->calls[1];
@@ -336,46 +330,6 @@ static void keep_real_functions(graph *g) {
 
 /* }=================================================================================== */
 
-/* {=== Branches ======================================================================= */
-
-static int compare_branches(const void *a, const void *b) {
-  const lh_stack_branch *left = a, *right = b;
-  int order = compare(left->total_bytes, right->total_bytes);
-  return order != 0 ? order : compare(right->stack, left->stack);
-}
-
-/* Those at which a stack's branches begin are put on a pile, the one with most bytes on top. */
-static bool push(graph *g, lh_stack_branch **pile, size_t *n, size_t *capacity, lh_stack_id stack,
-                 uint32_t depth, uint64_t least_bytes) {
-  size_t before = *n;
-  for (uint32_t at = g->nodes[stack].first; at != 0; at = g->nodes[at].next) {
-    uint64_t bytes = (uint64_t)g->nodes[at].below;
-    if (bytes == 0 || bytes < least_bytes) continue;
-    if (!lh_grow(pile, *n, capacity, sizeof **pile)) return false;
-    (*pile)[(*n)++] = (lh_stack_branch){at, depth, (uint64_t)g->nodes[at].self, bytes};
-  }
-  if (*n > before) qsort(*pile + before, *n - before, sizeof **pile, compare_branches);
-  return true;
-}
-
-static bool find_branches(graph *g, uint32_t least_part) {
-  uint64_t least_bytes = g->out->bytes / least_part;
-  lh_stack_branch *pile = NULL;
-  size_t n = 0, capacity = 0, room = 0;
-  bool fine = push(g, &pile, &n, &capacity, 0, 0, least_bytes);
-  while (fine && n > 0) {
-    lh_stack_branch branch = pile[--n];
-    fine = lh_grow(&g->out->branches, g->out->n_branches, &room, sizeof branch);
-    if (!fine) break;
-    g->out->branches[g->out->n_branches++] = branch;
-    fine = push(g, &pile, &n, &capacity, branch.stack, branch.depth + 1, least_bytes);
-  }
-  lh_free(pile);
-  return fine;
-}
-
-/* }=================================================================================== */
-
 /* {=== Growth ======================================================================== */
 
 static bool see_growth(const lh_event *event, void *data) {
@@ -405,7 +359,7 @@ static bool make(graph *g) {
   add_calls(g);
   share_calls(g);
   keep_real_functions(g);
-  return g->query->least_part == 0 || find_branches(g, g->query->least_part);
+  return true;
 }
 
 int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_usage_calls *out,
@@ -435,7 +389,6 @@ int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_u
 
 void lh_usage_calls_free(lh_usage_calls *calls) {
   lh_free(calls->functions);
-  lh_free(calls->branches);
   lh_free(calls->calls[0]);
   lh_free(calls->calls[1]);
   *calls = (lh_usage_calls){0};

@@ -49,29 +49,26 @@ static void add_entries(joiner *j, const lh_usage *usage, const lh_usage_group *
   }
 }
 
-static int compare(uint64_t a, uint64_t b) {
-  return (a > b) - (a < b);
-}
-
 static int compare_identity(const entry *a, const entry *b) {
   int order = 0;
-  for (unsigned i = 0; i < 3 && order == 0; i++) order = compare(a->names[i], b->names[i]);
-  if (order == 0) order = compare(a->distance, b->distance);
-  return order != 0 ? order : compare(a->maker, b->maker);
+  for (unsigned i = 0; i < 3 && order == 0; i++)
+    order = lh_compare_numbers(a->names[i], b->names[i]);
+  if (order == 0) order = lh_compare_numbers(a->distance, b->distance);
+  return order != 0 ? order : lh_compare_numbers(a->maker, b->maker);
 }
 
 static int compare_entries(const void *a, const void *b) {
   const entry *left = a, *right = b;
   int order = compare_identity(left, right);
-  if (order == 0) order = compare(left->first_line, right->first_line);
-  return order != 0 ? order : compare(left->side, right->side);
+  if (order == 0) order = lh_compare_numbers(left->first_line, right->first_line);
+  return order != 0 ? order : lh_compare_numbers(left->side, right->side);
 }
 
 static void put(lh_usage_change *change, const entry *e) {
   change->stacks[e->side] = e->group->stack;
-  change->allocated_bytes[e->side] = lh_allocated_bytes(&e->group->amounts);
-  change->allocations[e->side] = e->group->amounts.made;
-  change->live_bytes[e->side] = lh_live_bytes(&e->group->amounts);
+  change->allocated_bytes[e->side] = e->group->allocated_bytes;
+  change->allocations[e->side] = e->group->allocations;
+  change->live_bytes[e->side] = e->group->live_bytes;
 }
 
 static void join(joiner *j, entry *a, entry *b) {
@@ -110,7 +107,7 @@ static void join_all(joiner *j) {
 }
 
 static double more_in(const lh_usage_change *change) {
-  return change->allocated_bytes[1] - change->allocated_bytes[0];
+  return (double)change->allocated_bytes[1] - (double)change->allocated_bytes[0];
 }
 
 /* Most more first, most less last. */
@@ -118,8 +115,8 @@ static int compare_changes(const void *a, const void *b) {
   const lh_usage_change *left = a, *right = b;
   double more = more_in(left), than = more_in(right);
   if (more != than) return more > than ? -1 : 1;
-  int order = compare(left->stacks[1], right->stacks[1]);
-  return order != 0 ? order : compare(left->stacks[0], right->stacks[0]);
+  int order = lh_compare_numbers(left->stacks[1], right->stacks[1]);
+  return order != 0 ? order : lh_compare_numbers(left->stacks[0], right->stacks[0]);
 }
 
 int lh_usage_changes(const lh_usage *before, const lh_usage *after, lh_usage_change **out,

@@ -61,23 +61,16 @@ void lh_site_groups_free(lh_site_groups *groups) {
 
 /* }=================================================================================== */
 
-double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts) {
-  switch (order) {
-    case LH_MOST_LIVE: return lh_live_bytes(amounts);
-    case LH_MOST_AT_PEAK: return amounts->peak_bytes;
-    case LH_MOST_SOON_DEAD: return lh_freed_by_age(amounts, lh_first_collection_bytes(usage));
-    default: return lh_allocated_bytes(amounts);
-  }
-}
-
 /* {=== Groups ========================================================================= */
 
 enum { N_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */
 
-/* What is found out about a group while it is added up. Few groups have several types, or ages. */
+/* A group while it is added up. Few groups have several types, or ages. */
 typedef struct draft {
+  lh_amounts amounts;
+  double ordered;
   double of_last, of_most; /* of the order's bytes: the last stack's, and the one's with most */
-  lh_stack_id last_stack;
+  lh_stack_id last_stack, stack;
   uint32_t ages;  /* as in lh_usage_row; 0: one row's, or none */
   uint32_t types; /* 1 + the number of its bytes by type; 0: all are of `type` */
   uint8_t type;
@@ -89,9 +82,8 @@ typedef struct grouper {
   lh_usage_order order;
   lh_site_groups sites;
   lh_map others; /* types or stacks */
-  lh_usage_group *groups;
-  draft *drafts; /* of each group */
-  size_t n, capacity, draft_capacity;
+  draft *drafts;
+  size_t n, capacity;
   lh_ages ages;
   double (*types)[N_TYPES];
   size_t n_types, types_capacity;
@@ -104,7 +96,6 @@ static uint32_t number_in(lh_map *map, uint64_t key, size_t n) {
   return *number;
 }
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t number_of_row(grouper *g, const lh_usage_row *row) {
   switch (g->by) {
     case LH_BY_TYPE: return number_in(&g->others, row->type, g->n);
@@ -119,22 +110,19 @@ static uint8_t type_of_row(const lh_usage_row *row) {
 }
 
 static bool make_group(grouper *g, const lh_usage_row *row) {
-  if (!lh_grow(&g->groups, g->n, &g->capacity, sizeof *g->groups) ||
-      !lh_grow(&g->drafts, g->n, &g->draft_capacity, sizeof *g->drafts))
-    return false;
-  g->groups[g->n] = (lh_usage_group){.stack = row->stack};
-  g->drafts[g->n++] = (draft){.last_stack = row->stack, .type = type_of_row(row)};
+  if (!lh_grow(&g->drafts, g->n, &g->capacity, sizeof *g->drafts)) return false;
+  g->drafts[g->n++] =
+      (draft){.stack = row->stack, .last_stack = row->stack, .type = type_of_row(row)};
   return true;
 }
 
 /* Before they are added to its whole. */
-static bool add_to_type(grouper *g, uint32_t number, uint8_t type, double ordered) {
-  draft *d = &g->drafts[number];
+static bool add_to_type(grouper *g, draft *d, uint8_t type, double ordered) {
   if (d->types == 0) {
     if (type == d->type) return true;
     if (!lh_grow(&g->types, g->n_types, &g->types_capacity, sizeof *g->types)) return false;
     memset(g->types[g->n_types], 0, sizeof *g->types);
-    g->types[g->n_types][d->type] = g->groups[number].ordered;
+    g->types[g->n_types][d->type] = d->ordered;
     d->types = (uint32_t)++g->n_types;
   }
   g->types[d->types - 1][type] += ordered;
@@ -142,18 +130,16 @@ static bool add_to_type(grouper *g, uint32_t number, uint8_t type, double ordere
 }
 
 /* Where only one row has any they are that row's own. */
-static bool add_ages(grouper *g, uint32_t number, const lh_usage_row *row) {
-  lh_usage_group *group = &g->groups[number];
-  draft *d = &g->drafts[number];
+static bool add_ages(grouper *g, draft *d, const lh_usage_row *row) {
   if (!row->amounts.deaths) return true;
-  if (!group->amounts.deaths) {
-    group->amounts.deaths = row->amounts.deaths;
+  if (!d->amounts.deaths) {
+    d->amounts.deaths = row->amounts.deaths;
     return true;
   }
   bool is_second = d->ages == 0;
   double *deaths = lh_ages_at(&g->ages, &d->ages);
   if (!deaths) return false;
-  if (is_second) lh_add_deaths(deaths, &group->amounts);
+  if (is_second) lh_add_deaths(deaths, &d->amounts);
   lh_add_deaths(deaths, &row->amounts);
   return true;
 }
@@ -162,19 +148,18 @@ static bool add_row(grouper *g, const lh_usage_row *row) {
   double ordered = lh_ordered_bytes(g->usage, g->order, &row->amounts);
   uint32_t number = number_of_row(g, row);
   if (number == LH_NO_NUMBER || (number == g->n && !make_group(g, row))) return false;
-  if (!add_to_type(g, number, type_of_row(row), ordered)) return false;
-  lh_usage_group *group = &g->groups[number];
   draft *d = &g->drafts[number];
-  lh_add_amounts(&group->amounts, &row->amounts);
-  group->ordered += ordered;
+  if (!add_to_type(g, d, type_of_row(row), ordered)) return false;
+  lh_add_amounts(&d->amounts, &row->amounts);
+  d->ordered += ordered;
   if (row->stack != d->last_stack) d->of_last = 0;
   d->last_stack = row->stack;
   d->of_last += ordered;
   if (d->of_last > d->of_most) {
     d->of_most = d->of_last;
-    group->stack = row->stack;
+    d->stack = row->stack;
   }
-  return add_ages(g, number, row);
+  return add_ages(g, d, row);
 }
 
 static bool add_rows(grouper *g) {
@@ -193,54 +178,53 @@ static uint8_t type_of(const grouper *g, const draft *d) {
   return most == LH_TYPE_COUNT ? LH_EVENT_PART : (uint8_t)most;
 }
 
-static int compare_groups(const void *a, const void *b) {
-  const lh_usage_group *left = a, *right = b;
+static int compare_drafts(const void *a, const void *b) {
+  const draft *left = a, *right = b;
   if (left->ordered != right->ordered) return left->ordered > right->ordered ? -1 : 1;
   if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
-  return (left->type > right->type) - (left->type < right->type);
+  return lh_compare_numbers(left->type, right->type);
 }
 
 /* Those that have none of what is asked for go. */
-static size_t keep_ordered(grouper *g) {
+static void keep_ordered(grouper *g) {
   size_t n = 0;
   for (size_t i = 0; i < g->n; i++) {
-    if (g->groups[i].ordered <= 0) continue;
-    g->groups[n] = g->groups[i];
-    g->drafts[n] = g->drafts[i];
-    g->groups[n++].type = type_of(g, &g->drafts[i]);
+    draft *d = &g->drafts[i];
+    if (d->ordered <= 0) continue;
+    d->type = type_of(g, d);
+    if (d->ages > 0) d->amounts.deaths = lh_ages_at(&g->ages, &d->ages);
+    g->drafts[n++] = *d;
   }
-  return n;
+  g->n = n;
+  if (n > 1) qsort(g->drafts, n, sizeof *g->drafts, compare_drafts);
 }
 
-/* Their bytes by age stand behind them, and are freed with them. */
-static bool finish(grouper *g) {
-  size_t n = g->n = keep_ordered(g), ages_bytes = g->ages.n * LH_PROFILE_AGES * sizeof(double);
-  lh_usage_group *groups = lh_realloc(g->groups, n * sizeof *groups + ages_bytes + 1, 1);
-  if (!groups) return false;
-  double *deaths = (double *)(groups + n);
-  if (ages_bytes > 0) memcpy(deaths, g->ages.list, ages_bytes);
-  for (size_t i = 0; i < n; i++)
-    if (g->drafts[i].ages > 0)
-      groups[i].amounts.deaths = deaths + (size_t)(g->drafts[i].ages - 1) * LH_PROFILE_AGES;
-  if (n > 0) qsort(groups, n, sizeof *groups, compare_groups);
-  g->groups = groups;
-  return true;
+static lh_usage_group *finish(grouper *g) {
+  const lh_sites *sites = lh_profile_sites(g->usage->profile);
+  keep_ordered(g);
+  lh_usage_group *groups = lh_alloc(g->n + 1, sizeof *groups);
+  for (size_t i = 0; groups && i < g->n; i++) {
+    const draft *d = &g->drafts[i];
+    groups[i] = lh_rounded_amounts(g->usage, &d->amounts);
+    groups[i].stack = d->stack;
+    groups[i].type = d->type;
+    groups[i].site = lh_site_of_stack(sites, d->stack);
+    groups[i].ordered_bytes = (uint64_t)(d->ordered + 0.5);
+  }
+  return groups;
 }
 
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error) {
   grouper g = {.usage = usage, .by = by, .order = order, .sites.by = by};
-  bool made = add_rows(&g) && finish(&g);
-  *n = made ? g.n : 0;
+  *out = add_rows(&g) ? finish(&g) : NULL;
+  *n = *out ? g.n : 0;
   lh_site_groups_free(&g.sites);
   lh_map_free(&g.others);
   lh_free(g.drafts);
   lh_free(g.types);
   lh_free(g.ages.list);
-  *out = made ? g.groups : NULL;
-  if (made) return LH_OK;
-  lh_free(g.groups);
-  return lh_fail_memory(error, "adding up what was allocated");
+  return *out ? LH_OK : lh_fail_memory(error, "adding up what was allocated");
 }
 
 /* }=================================================================================== */

@@ -9,7 +9,7 @@
 */
 #include <stdlib.h>
 
-#include "tally.h"
+#include "usage.h"
 
 typedef struct row {
   lh_sum events, allocated_bytes, freed_bytes;

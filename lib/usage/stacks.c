@@ -50,7 +50,7 @@ static int by_bytes(const void *a, const void *b, void *data) {
   const tree *t = data;
   lh_stack_id one = *(const lh_stack_id *)a, other = *(const lh_stack_id *)b;
   if (t->total[one] != t->total[other]) return t->total[one] < t->total[other] ? 1 : -1;
-  return (one > other) - (one < other);
+  return lh_compare_numbers(one, other);
 }
 
 static int by_caller(const void *a, const void *b, void *data) {

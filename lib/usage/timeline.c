@@ -7,7 +7,7 @@
 */
 #include <stdlib.h>
 
-#include "tally.h"
+#include "usage.h"
 
 typedef struct counter {
   lh_line_keys keys;

@@ -11,13 +11,123 @@
 */
 #include "usage.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "name/site_text.h"
 
 enum { CLOCK_SHIFT = 12 };
 
+/* {=== Amounts ======================================================================== */
+
+/* What follows from them: what lives, how old the dead became, how certain that is of samples. */
+
+double lh_allocated_bytes(const lh_amounts *amounts) {
+  return amounts->made_bytes + amounts->resized_bytes;
+}
+
+/* Never less than nothing: of what could not be attributed old blocks are freed, too. */
+static double live_bytes(const lh_amounts *amounts) {
+  double bytes = lh_allocated_bytes(amounts) - amounts->replaced_bytes - amounts->freed_bytes;
+  return bytes > 0 ? bytes : 0;
+}
+
+static double live_blocks(const lh_amounts *amounts) {
+  double blocks = amounts->made + amounts->resized - amounts->replaced - amounts->freed;
+  return blocks > 0 ? blocks : 0;
+}
+
+/* Newton's; the module has no libm. */
+static double root_of(double square) {
+  double root = square > 1 ? square : 1;
+  for (double next = (root + square / root) / 2; next < root; next = (root + square / root) / 2)
+    root = next;
+  return root;
+}
+
+static double error_bytes(const lh_amounts *amounts) {
+  return amounts->variance > 0 ? 1.96 * root_of(amounts->variance) : 0;
+}
+
+/* The class of an age: the first i with age <= 4 KB << i, or the last. */
+static unsigned age_class(uint64_t age_bytes) {
+  unsigned i = 0;
+  while (i < LH_PROFILE_AGES - 1 && age_bytes > (uint64_t)4096 << i) i++;
+  return i;
+}
+
+static double freed_by_age(const lh_amounts *amounts, uint64_t age_bytes) {
+  unsigned last = age_class(age_bytes);
+  double bytes = 0;
+  for (unsigned i = 0; amounts->deaths && i <= last; i++) bytes += amounts->deaths[i];
+  return bytes;
+}
+
+static uint64_t age_of_part(const lh_amounts *amounts, double part) {
+  double bytes = 0;
+  if (amounts->freed_bytes <= 0) return 0;
+  for (unsigned i = 0; i < LH_PROFILE_AGES - 1; i++) {
+    if (amounts->deaths) bytes += amounts->deaths[i];
+    if (bytes >= part * amounts->freed_bytes) return (uint64_t)4096 << i;
+  }
+  return UINT64_MAX;
+}
+
+double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts) {
+  switch (order) {
+    case LH_MOST_LIVE: return live_bytes(amounts);
+    case LH_MOST_AT_PEAK: return amounts->peak_bytes;
+    case LH_MOST_SOON_DEAD: return freed_by_age(amounts, lh_first_collection_bytes(usage));
+    default: return lh_allocated_bytes(amounts);
+  }
+}
+
+static uint64_t whole(double n) {
+  return n > 0 ? (uint64_t)(n + 0.5) : 0;
+}
+
+lh_usage_group lh_rounded_amounts(const lh_usage *usage, const lh_amounts *c) {
+  return (lh_usage_group){.allocated_bytes = whole(lh_allocated_bytes(c)),
+                          .error_bytes = whole(error_bytes(c)),
+                          .allocations = whole(c->made),
+                          .objects = whole(c->objects),
+                          .resizes = whole(c->resized),
+                          .freed_bytes = whole(c->freed_bytes),
+                          .freed = whole(c->freed),
+                          .live_bytes = whole(live_bytes(c)),
+                          .live = whole(live_blocks(c)),
+                          .mean_age_bytes = c->freed > 0 ? whole(c->ages_bytes / c->freed) : 0,
+                          .most_age_bytes = age_of_part(c, 0.9),
+                          .soon_bytes = whole(freed_by_age(c, lh_first_collection_bytes(usage))),
+                          .peak_bytes = whole(c->peak_bytes),
+                          .samples = whole(c->samples)};
+}
+
+/* The fields before the last are numbers of one type. */
+void lh_add_amounts(lh_amounts *to, const lh_amounts *from) {
+  double *sum = (double *)to;
+  const double *more = (const double *)from;
+  for (size_t i = 0; i < offsetof(lh_amounts, deaths) / sizeof *sum; i++) sum[i] += more[i];
+}
+
+void lh_add_deaths(double *to, const lh_amounts *from) {
+  for (size_t i = 0; from->deaths && i < LH_PROFILE_AGES; i++) to[i] += from->deaths[i];
+}
+
+double *lh_ages_at(lh_ages *ages, uint32_t *number) {
+  const size_t bytes = LH_PROFILE_AGES * sizeof *ages->list;
+  if (*number == 0) {
+    if (!lh_grow(&ages->list, ages->n, &ages->capacity, bytes)) return NULL;
+    memset(ages->list + ages->n * LH_PROFILE_AGES, 0, bytes);
+    *number = (uint32_t)++ages->n;
+  }
+  return ages->list + (size_t)(*number - 1) * LH_PROFILE_AGES;
+}
+
+/* }=================================================================================== */
+
 /* {=== Rows =========================================================================== */
 
-/* NULL: out of memory. */
 static lh_usage_row *row_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
   uint32_t *first = &usage->first[stack <= usage->n_stacks ? stack : 0];
   for (uint32_t at = *first; at != 0; at = usage->rows[at - 1].next)
@@ -69,7 +179,6 @@ static void add_freed(lh_amounts *c, const lh_event *event) {
 
 /* {=== The interval =================================================================== */
 
-/* Where a replay stands. */
 typedef struct window {
   const lh_usage_query *query;
   uint64_t duration_ns;
@@ -175,7 +284,7 @@ static void add(counter *c, lh_stack_id stack, const lh_event *event, add_event 
   double *deaths = lh_ages_at(&c->usage->ages, &row->ages);
   c->failed |= !deaths;
   if (!deaths) return;
-  deaths[lh_age_class(event->age_bytes)] += event->weight * (double)event->old_bytes;
+  deaths[age_class(event->age_bytes)] += event->weight * (double)event->old_bytes;
 }
 
 static void count_allocated(counter *c, const lh_event *event) {
@@ -205,10 +314,9 @@ static void count_older(counter *c, const lh_event *event) {
   }
 }
 
-/* What of each row lives now, when the heap is biggest. */
 static void keep_peak(lh_usage *usage) {
   for (size_t i = 0; i < usage->n; i++)
-    usage->rows[i].amounts.peak_bytes = lh_live_bytes(&usage->rows[i].amounts);
+    usage->rows[i].amounts.peak_bytes = live_bytes(&usage->rows[i].amounts);
 }
 
 static void note_moments(counter *c, const lh_event *event, bool had_begun, bool had_ended) {
@@ -320,7 +428,7 @@ static int take_counts(lh_usage *usage, lh_error *error) {
     if (!add_counts(usage, &from[i], &amounts))
       return lh_fail_memory(error, "reading the counts of a profile");
     if (from[i].stack == 0) continue;
-    live += lh_live_bytes(&amounts);
+    live += live_bytes(&amounts);
     totals->peak_bytes += from[i].live_bytes_at_peak;
   }
   totals->until_ns = about->duration_ns;
@@ -351,15 +459,16 @@ static void finish_rows(lh_usage *usage) {
 static void add_up(lh_usage *usage) {
   const lh_sites *sites = lh_profile_sites(usage->profile);
   lh_usage_totals *totals = &usage->totals;
-  double unattributed = 0;
-  totals->amounts.deaths = usage->deaths;
+  double unattributed = 0, deaths[LH_PROFILE_AGES] = {0};
+  lh_amounts all = {.deaths = deaths};
   for (size_t i = 0; i < usage->n; i++) {
     const lh_usage_row *row = &usage->rows[i];
-    lh_add_amounts(&totals->amounts, &row->amounts);
-    lh_add_deaths(usage->deaths, &row->amounts);
+    lh_add_amounts(&all, &row->amounts);
+    lh_add_deaths(deaths, &row->amounts);
     if (is_unattributed(sites, row->stack)) unattributed += lh_allocated_bytes(&row->amounts);
   }
   totals->unattributed_bytes = (uint64_t)unattributed;
+  totals->all = lh_rounded_amounts(usage, &all);
 }
 
 int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *query,

@@ -4,7 +4,9 @@
 **
 **     columns FILE      prints the file, with the columns of the answers to questions behind each
 **                       line such as `.\" >>> modules` of a page, `-- >>> modules sites` of
-**                       annotations; and in place of a line such as `.so shared/forms` that file
+**                       annotations; of the facts of SQL's table objects behind `sql.objects` of a
+**                       page, and of the class heap.object behind `heap.object` of annotations;
+**                       and in place of a line such as `.so shared/forms` that file
 **
 ** The build runs it, nobody else does, so it is not installed, and what goes wrong ends it.
 */
@@ -55,6 +57,7 @@ static void put_wrapped(FILE *out, const char *before, const char *text) {
     bool breaks = !first && at + 1 + n > WIDTH;
     if (!first) fputc(breaks ? '\n' : ' ', out);
     at = (breaks ? 0 : at + !first) + n;
+    if (breaks && *text == '.') fputs("\\&", out); /* no request of roff's */
     fwrite(text, 1, n, out);
     text += n;
     text += strspn(text, " ");
@@ -120,18 +123,32 @@ static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
   }
 }
 
+/* The meaning as a sentence. */
+static void put_sentence(FILE *out, const char *meaning) {
+  char capital[2] = {(char)toupper((unsigned char)meaning[0]), '\0'};
+  put_wrapped(out, capital, meaning + 1);
+  fputs(".\n", out);
+}
+
 static void put_man(FILE *out, const lh_question *question) {
   fputs(".Bl -tag -width Ds\n", out);
   for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
     if (lh_json_key(c) == NULL) continue;
     fprintf(out, ".It Li %s\n", man_key(c));
-    if (c->kind == LH_COLUMN_ROWS) {
+    if (c->kind == LH_COLUMN_ROWS)
       put_man_rows(out, "A", c, ".", ".");
-    } else {
-      char capital[2] = {(char)toupper((unsigned char)c->meaning[0]), '\0'};
-      put_wrapped(out, capital, c->meaning + 1);
-      fputs(".\n", out);
-    }
+    else
+      put_sentence(out, c->meaning);
+  }
+  fputs(".El\n", out);
+}
+
+/* The columns of a table in SQL; a + marks those that are hidden. */
+static void put_sql(FILE *out, const lh_table *facts) {
+  fputs(".Bl -tag -width Ds\n", out);
+  for (const lh_column *c = facts->columns; lh_json_key(c) != NULL; c++) {
+    fprintf(out, ".It Va %s%s\n", lh_json_key(c), c->is_wide ? " No +" : "");
+    put_sentence(out, c->meaning);
   }
   fputs(".El\n", out);
 }
@@ -140,7 +157,7 @@ static void put_man(FILE *out, const lh_question *question) {
 
 /* {=== Annotations ==================================================================== */
 
-static const char *lua_type(const lh_column *column) {
+static const char *lua_type(const lh_column *column, bool is_fact) {
   static char rows[128];
   switch (column->kind) {
     case LH_COLUMN_MORE_BYTES:
@@ -150,13 +167,15 @@ static const char *lua_type(const lh_column *column) {
     case LH_COLUMN_FLAG: return "boolean";
     case LH_COLUMN_TEXT:
     case LH_COLUMN_NAME:
+    case LH_COLUMN_HEX:
     case LH_COLUMN_CLASS: return "string";
     case LH_COLUMN_NAMES:
     case LH_COLUMN_TEXTS: return "string[]";
     case LH_COLUMN_EDGE: return "heap.edge";
+    case LH_COLUMN_VALUE: return "any";
+    case LH_COLUMN_STRING: return is_fact ? "string" : "heap.object";
     case LH_COLUMN_OBJECT:
-    case LH_COLUMN_EXAMPLE:
-    case LH_COLUMN_STRING: return "heap.object";
+    case LH_COLUMN_EXAMPLE: return "heap.object";
     case LH_COLUMN_ROWS:
       snprintf(rows, sizeof rows,
                column->is_one       ? "%s"
@@ -172,12 +191,12 @@ static bool is_main(const lh_column *column, const char *main) {
   return column->key != NULL && main != NULL && strcmp(column->key, main) == 0;
 }
 
-static void put_lua_fields(FILE *out, const lh_table *table, const char *main) {
+static void put_lua_fields(FILE *out, const lh_table *table, const char *main, bool is_fact) {
   for (const lh_column *c = next_key(table->columns); c->kind != LH_COLUMN_END;
        c = next_key(c + 1)) {
     const char *maybe = c->optional ? "?" : "";
     if (is_main(c, main)) continue;
-    fprintf(out, "---@field %s%s %s %s\n", c->key, maybe, lua_type(c), c->meaning);
+    fprintf(out, "---@field %s%s %s %s\n", c->key, maybe, lua_type(c, is_fact), c->meaning);
     if (c->kind == LH_COLUMN_OBJECT) fprintf(out, "---@field class%s string\n", maybe);
     if (c->kind == LH_COLUMN_OBJECT || c->kind == LH_COLUMN_CLASS)
       fprintf(out, "---@field type%s string\n", maybe);
@@ -187,7 +206,7 @@ static void put_lua_fields(FILE *out, const lh_table *table, const char *main) {
 static void put_lua_rows(FILE *out, const lh_table *table) {
   if (written_under(table->columns, table->name) != NULL) return;
   fprintf(out, "\n---@class %s\n", table->name);
-  put_lua_fields(out, table, NULL);
+  put_lua_fields(out, table, NULL, false);
   for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++)
     if (c->kind == LH_COLUMN_ROWS) put_lua_rows(out, c->rows);
 }
@@ -206,7 +225,7 @@ static void put_lua(FILE *out, const lh_question *question) {
       fprintf(out, "---A list: %s.\n---@class %s: { [integer]: %s }\n", c->meaning, answer->name,
               c->rows->name);
   if (question->main == NULL) fprintf(out, "---@class %s\n", answer->name);
-  put_lua_fields(out, answer, question->main);
+  put_lua_fields(out, answer, question->main, false);
   if (question->of == LH_OF_SNAPSHOT && !has_key(answer, "reachable_bytes"))
     fputs("---@field reachable_bytes integer of these are shares\n", out);
   fputs("---@field text string as the command prints it\n", out);
@@ -227,6 +246,26 @@ static char *read_file(const char *path) {
   return text;
 }
 
+/* The facts of `sql.objects`, a table in SQL, or of `heap.object`, a class in Lua; NULL: the name is
+** neither. */
+static const lh_table *find_facts(const char *name) {
+  bool is_sql = strncmp(name, "sql.", 4) == 0;
+  const lh_table *const *facts = lh_facts;
+  if (!is_sql && strncmp(name, "heap.", 5) != 0) return NULL;
+  while (strcmp(is_sql ? (*facts)->many : (*facts)->name, is_sql ? name + 4 : name) != 0)
+    must((void *)*++facts);
+  return *facts;
+}
+
+static void put_facts(FILE *out, const lh_table *facts, bool is_lua) {
+  if (!is_lua) {
+    put_sql(out, facts);
+    return;
+  }
+  fprintf(out, "---@class %s\n", facts->name);
+  put_lua_fields(out, facts, NULL, true);
+}
+
 /* The answers to the questions of a line such as `-- >>> modules threads`. */
 static void put_marked(const char *line, size_t n, bool is_lua) {
   const char *at = memmem(line, n, ">>> ", 4), *end = line + n - 1;
@@ -235,7 +274,11 @@ static void put_marked(const char *line, size_t n, bool is_lua) {
   for (bool first = true; (at = memchr(at, ' ', (size_t)(end - at))) != NULL; first = false) {
     if (sscanf(++at, "%31s", name) != 1) must(NULL);
     if (!first) putchar('\n');
-    (is_lua ? put_lua : put_man)(stdout, must((void *)lh_find_question(name)));
+    const lh_table *facts = find_facts(name);
+    if (facts != NULL)
+      put_facts(stdout, facts, is_lua);
+    else
+      (is_lua ? put_lua : put_man)(stdout, must((void *)lh_find_question(name)));
   }
 }
 

@@ -7,11 +7,12 @@
 
 -- >>> info classes
 
----@class heap.mark_row
----@field name string
----@field serial integer
----@field time_ns integer
----@field is_snapshot boolean
+-- >>> heap.object heap.edge heap.site heap.stack heap.tracking heap.mark_row
+
+-- What the live calls tell of an object (heap/meta.lua).
+-- >>> heap.row
+---@field object? any the object itself, not kept alive by the row; nil: gone, or no value of Lua
+---(an upvalue, a prototype, the root)
 
 -- >>> epochs leaks growing class waste set cut
 

@@ -227,15 +227,6 @@ function heap.untrack() end
 -- Numbers, booleans, nil, light userdata and C functions without upvalues are no objects: asked
 -- about these, the calls return nil and say so.
 
----@class heap.row
----@field object? any the object itself, not kept alive by the row; nil: gone, or no value of Lua
----(an upvalue, a prototype, the root)
----@field type string
----@field class string as heaptop calls it
----@field address? string as Lua prints it
----@field shallow_bytes? integer
----@field site? string where it was allocated, if that was tracked: "@app/bus.lua:31 in Bus:on"
-
 ---A reference, and the object that it leads to; of a list of referrers the one that it comes from.
 ---@class heap.step: heap.row
 ---@field label string ".listeners", "[17]", "upvalue bus", "local v in function f @app.lua:3 ..."

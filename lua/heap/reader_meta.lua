@@ -282,52 +282,12 @@ function snapshot:close() end
 ---An object of a snapshot. Two that stand for the same one are equal; as the key of a table take
 ---its number, `id`. All methods but get and text can be asked of the snapshot, too: c:path(object).
 ---
----Fields that its type does not have are nil.
+---Its other fields are in reader_rows_meta.lua. Those that its type does not have are nil.
 ---@class heap.object
----@field id integer
 ---@field snapshot heap.snapshot
----@field type string "table", "string", "closure", "upvalue", "proto", "userdata", "thread", "root"
----@field class string
----@field address string as Lua prints it; the root has none
----@field shallow_bytes integer
----@field retained_bytes integer 0 for garbage
----@field distance? integer from the root; nil for garbage
----@field immediate_dominator? heap.object which of all objects would free it, and is the nearest
----@field dominator? heap.object the old name of immediate_dominator, which the next release drops
----@field held_by? string the path with all that varies folded: _G.cache[*]
----@field epoch integer how many marks are older than it
----@field site? string where it was allocated, "@app/bus.lua:31 in Bus:on", if that was tracked
----@field stack? heap.stack the same with its callers, as far as stacks were tracked
----@field reachable boolean
----@field dead boolean condemned by a sweep that was under way
----@field own boolean luaheap's own
----@field list "allgc"|"finobj"|"tobefnz"|"fixedgc"
+---@field stack? heap.stack its site with its callers, as far as stacks were tracked
 ---@field value? any of a string the bytes that were kept; of an upvalue what is in it; of an object
 ---of a capture (heap.capture) the value itself, nil: it is gone
----@field length_bytes? integer of a string
----@field kept_bytes? integer of a string
----@field array_slots? integer of a table; and so to weak_mode
----@field array_used? integer
----@field hash_slots? integer
----@field hash_used? integer
----@field weak_mode? "k"|"v"|"kv"
----@field metatable? heap.object of a table or userdata
----@field user_bytes? integer of a userdata
----@field user_values? integer
----@field is_c? boolean of a closure
----@field upvalues? integer of a closure
----@field proto? heap.object of a closure in Lua
----@field file? string of a proto, or a closure in Lua; and so to debug_bytes
----@field line? integer
----@field last_line? integer
----@field parameters? integer
----@field vararg? boolean
----@field instructions? integer
----@field debug_bytes? integer
----@field open? boolean of an upvalue
----@field status? string of a thread
----@field is_main? boolean of a thread
----@field stack_slots? integer of a thread
 local object = {} -- luacheck: no unused
 
 ---The shortest chain of references that keeps it alive: `_G.bus.listeners.tick[17]`.
@@ -390,30 +350,8 @@ function object:frames() end
 function object:text(most_bytes) end
 
 ---Where an object was allocated, and who called, the nearest first: stack[1] is the site. Counts
----are of all that was allocated at this stack since tracking began; of samples they are estimates.
+---are of all that was allocated at this stack.
 ---@class heap.stack: { [integer]: heap.site }
----@field allocated string "allocated at @app/bus.lua:31 in Bus:on, from @app.lua:7 in main chunk"
----@field made_objects integer
----@field made_bytes integer
----@field freed_objects integer
----@field freed_bytes integer
-
----A position in a Lua function, and what allocates there.
----@class heap.site
----@field text string "@app/bus.lua:31 in Bus:on", "string.rep at @fmt.lua:12 in render"
----@field maker string "table", "function", "concatenation", "growth", "call", "C function", ...
----@field file? string "@app/bus.lua"; nil: no Lua function had called
----@field line? integer nil: it is not known, as in stripped code
----@field function? string its name; "" for a main chunk
----@field first_line? integer of the function; 0 for a main chunk
----@field c_function? string that allocates
-
----What heap.track had recorded when the snapshot was taken.
----@class heap.tracking
----@field stacks boolean false: each stack is its site alone
----@field sample_bytes integer the mean distance of samples; 0: every allocation
----@field made integer allocations since tracking began
----@field unattributed integer those of them whose site is not known
 
 ---Objects that are made when they are asked for: list[1] to list[#list].
 ---@class heap.objects: { [integer]: heap.object }
@@ -423,19 +361,6 @@ function object:text(most_bytes) end
 ---@field garbage? boolean it is about what nothing refers to any more
 ---@field reachable_bytes? integer of these are shares
 ---@field text? string as heaptop prints it
-
----@class heap.edge
----@field source heap.object
----@field target heap.object
----@field kind string "value", "key", "metatable", "upvalue", "local", ...
----@field label string as the commands print it: .listeners, [17], upvalue bus
----@field weak boolean it keeps nothing alive
----@field left_out boolean by snapshot:ignore()
----@field key? any of an edge from a table
----@field name? string of an upvalue or a local variable
----@field line? integer of an edge from a stack
----@field holder? heap.object the weak table, or the function of the frame
----@field ordinal? integer
 
 ---Edges, each made when it is asked for.
 ---@class heap.path: { [integer]: heap.edge }

@@ -99,7 +99,7 @@ static int classes_body(lua_State *L, hl_task *t) {
 static int top_body(lua_State *L, hl_task *t) {
   size_t n;
   const lh_id *found = hr_rank(L, &t->request, "heap.top", &n);
-  const lh_snapshot *s = hl_opened(t);
+  lh_snapshot *s = hl_opened(t);
   int list = lua_gettop(L);
   lh_id *ids = hl_new_ids(L, t, n);
   if (n > 0) memcpy(ids, found, n * sizeof *ids);

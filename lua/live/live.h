@@ -138,7 +138,7 @@ lh_id *hl_new_ids(lua_State *L, hl_task *task, size_t n);
 int hl_compare_ids(const void *a, const void *b);
 
 /* Sets type, class, address, shallow_bytes and, if that is known, site of the row on top. */
-void hl_set_object_fields(lua_State *L, const hl_task *task, const lh_snapshot *snapshot, lh_id id);
+void hl_set_object_fields(lua_State *L, const hl_task *task, lh_snapshot *snapshot, lh_id id);
 
 /* }=================================================================================== */
 

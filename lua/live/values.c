@@ -66,19 +66,8 @@ void hl_set_value(lua_State *L, const hl_task *t, int values, lh_id id) {
   lua_setfield(L, -2, "object");
 }
 
-void hl_set_object_fields(lua_State *L, const hl_task *t, const lh_snapshot *s, lh_id id) {
-  lh_stack_id stack = lh_object_stack(s, id);
-  uint32_t class_index = id == LH_ROOT ? UINT32_MAX : lh_class_of(s, id);
-  const char *type = lh_type_name(lh_type_of(s, id));
-  hr_set_string(L, "type", type);
-  hr_set_string(L, "class", class_index == UINT32_MAX ? type : lh_class_at(s, class_index)->name);
-  if (id == LH_ROOT) return;
-  hr_push_address(L, s, id);
-  lua_setfield(L, -2, "address");
-  hr_set_integer(L, "shallow_bytes", lh_shallow_bytes(s, id));
-  if (stack == 0) return;
-  hr_push_text(L, t->capture->reader, lh_stack_text(lh_snapshot_sites(s), stack, 0));
-  lua_setfield(L, -2, "site");
+void hl_set_object_fields(lua_State *L, const hl_task *t, lh_snapshot *s, lh_id id) {
+  hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_thing){.id = id});
 }
 
 /* }=================================================================================== */

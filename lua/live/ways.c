@@ -93,8 +93,7 @@ static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n
 
 /* Pushes the list of steps: the reference, and the object that it leads to, which is in the table
 ** at `values`. */
-static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path,
-                       int values) {
+static void push_steps(lua_State *L, hl_task *t, lh_snapshot *s, const lh_path *path, int values) {
   lh_step steps[LH_MOST_STEPS];
   size_t n = lh_told_steps(path, steps);
   hr_push_list(L, "heap.live_steps", n);
@@ -151,7 +150,7 @@ static int path_body(lua_State *L, hl_task *t) {
 
 /* Appends those of t->paths to the list on top, at most t->request.limit in all; `asker`: only
 ** those that need the asker. */
-static void add_paths(lua_State *L, hl_task *t, const lh_snapshot *s, bool asker) {
+static void add_paths(lua_State *L, hl_task *t, lh_snapshot *s, bool asker) {
   size_t n = lua_rawlen(L, -1);
   push_values(L, t, t->paths, t->n_paths);
   int values = lua_gettop(L);
@@ -257,7 +256,7 @@ static lh_snapshot *find_referrers(lua_State *L, hl_task *t) {
 static int referrers_body(lua_State *L, hl_task *t) {
   lua_Integer row = 0;
   if (!hl_find_subject(L, t)) return 2;
-  const lh_snapshot *s = find_referrers(L, t);
+  lh_snapshot *s = find_referrers(L, t);
   lh_id *ids = hl_new_ids(L, t, t->n_edges);
   for (size_t i = 0; i < t->n_edges; i++) ids[t->n_ids++] = t->edges[i].source;
   hl_push_values(L, t);

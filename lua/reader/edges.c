@@ -32,28 +32,12 @@ const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of) {
   return e ? &e->edge : NULL;
 }
 
-/* A field. The label is as the commands print it: it takes the names of functions, so what they are
-** called. left_out: by ignore(), when the edge was made. */
-static int get_field(lua_State *L) {
-  const edge *of_edge = hr_check_is(L, 1, hr_edge_kind);
-  const lh_edge *e = &of_edge->edge;
-  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  hr_check_kept(L, 1, of_edge->of);
-  if (strcmp(key, "source") == 0) return hr_return_object(L, e->source);
-  if (strcmp(key, "target") == 0) return hr_return_object(L, e->target);
-  if (strcmp(key, "holder") == 0) return hr_return_object(L, e->holder);
-  if (strcmp(key, "name") == 0 && e->name != LH_NO_OBJECT)
-    return hr_return_value(L, (lh_value){LH_VALUE_OBJECT, {.object = e->name}});
-  bool has_key = e->kind == LH_EDGE_VALUE || e->kind == LH_EDGE_KEY || e->kind == LH_EDGE_EPHEMERON;
-  if (strcmp(key, "key") == 0) return has_key ? hr_return_value(L, e->key) : 0;
-  if (strcmp(key, "kind") == 0) return (lua_pushstring(L, lh_edge_kind_name(e->kind)), 1);
-  if (strcmp(key, "weak") == 0) return (lua_pushboolean(L, e->weak), 1);
-  if (strcmp(key, "left_out") == 0) return (lua_pushboolean(L, e->left_out), 1);
-  if (strcmp(key, "line") == 0 && e->line != 0) return (lua_pushinteger(L, e->line), 1);
-  if (strcmp(key, "ordinal") == 0 && e->ordinal != 0) return (lua_pushinteger(L, e->ordinal), 1);
-  if (strcmp(key, "label") != 0) return 0;
-  hr_push_text(L, of_edge->of, lh_edge_text(hr_analysed(L, of_edge->of), e));
-  return 1;
+static int push_edge_fact(lua_State *L, const lh_column *column) {
+  const edge *e = hr_check_is(L, 1, hr_edge_kind);
+  hr_check_kept(L, 1, e->of);
+  lh_thing thing;
+  thing.edge = e->edge;
+  return hr_return_fact(L, e->of, column, &thing);
 }
 
 /* }=================================================================================== */
@@ -162,24 +146,6 @@ int hr_path(lua_State *L) {
   return 1;
 }
 
-/* The same, folded. */
-int hr_held_by(lua_State *L) {
-  lua_settop(L, 1);
-  hr_snapshot *of;
-  lh_id id = hr_subject(L, &of);
-  lh_snapshot *snapshot = hr_analysed(L, of);
-  char *text = NULL;
-  lh_error error;
-  int code = id == LH_ROOT ? LH_ENOTFOUND : lh_held_by(snapshot, id, &text, &error);
-  if (code != LH_ENOTFOUND) {
-    hr_check(L, code, &error);
-    hr_push_text(L, of, text);
-  } else {
-    lua_pushnil(L);
-  }
-  return 1;
-}
-
 typedef struct paths {
   lh_path *list;
   size_t n;
@@ -237,9 +203,10 @@ void hr_open_edges(lua_State *L) {
   static const luaL_Reg events[] = {
       {"__len", count_edges}, {"__index", edge_at}, {"__gc", collect_list}, {NULL, NULL}};
   const char *const lists[] = {hr_path_kind, hr_referrers_kind};
+  static const luaL_Reg none[] = {{NULL, NULL}};
+  static const hr_facts facts = {&lh_edge_facts, push_edge_fact};
   hr_new_kind(L, hr_edge_kind);
-  lua_pushcfunction(L, get_field);
-  lua_setfield(L, -2, "__index");
+  hr_set_index(L, none, none, &facts, NULL);
   hr_keep_kind(L, hr_edge_kind);
   lua_pop(L, 1);
   for (size_t i = 0; i < 2; i++) {

@@ -45,6 +45,7 @@ struct hr_snapshot {
   bool closed;           /* as far as Lua is concerned */
   uint32_t analyses;     /* how many times what is ignored was changed */
   char *scratch;         /* text of the library on its way to Lua */
+  lh_report facts;       /* that facts are asked for with */
   void *data;            /* what lh_open_memory reads; freed with it by release(data) */
   void (*release)(void *data);
   int (*analyse)(lh_snapshot *snapshot, lh_error *error); /* the first time; NULL: lh_analyse */
@@ -130,11 +131,16 @@ void hr_set_kind(lua_State *L, const char *kind);
 void *hr_test(lua_State *L, int index, const char *kind);
 void *hr_check_is(lua_State *L, int index, const char *kind);
 
-/* Gives the new metatable on the top of the stack an __index: of methods, and of fields, which are
-** functions that push what is in the field. What neither has is asked of `other`(L), whose
-** arguments are the value and the key; NULL: it is nil. */
+/* Gives the new metatable on the top of the stack an __index: of methods, of fields, which are
+** functions that return what is in the field, and of facts (NULL: there are none), which `push`
+** returns. All other keys are given to `other`(L); NULL: they are nil. Index 1 is the value, 2 the
+** key. */
+typedef struct hr_facts {
+  const lh_table *table;
+  int (*push)(lua_State *L, const lh_column *column);
+} hr_facts;
 void hr_set_index(lua_State *L, const luaL_Reg *methods, const luaL_Reg *fields,
-                  lua_CFunction other);
+                  const hr_facts *facts, lua_CFunction other);
 
 /* Raises an error unless `code` is LH_OK. */
 void hr_check(lua_State *L, int code, const lh_error *error);
@@ -200,12 +206,8 @@ void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int ab
 int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
                  lh_error *error);
 
-/* The same of the snapshot of what is at index 1: to be returned by who calls them. */
+/* The same of the snapshot of what is at index 1: to be returned by who calls it. */
 int hr_return_object(lua_State *L, lh_id id);
-int hr_return_value(lua_State *L, lh_value value);
-
-/* Pushes the address of an object as Lua prints it. */
-void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 
 int hr_frames(lua_State *L);   /* object:frames() */
 int hr_tracking(lua_State *L); /* a field: snapshot.tracking */
@@ -228,7 +230,6 @@ void hr_push_path(lua_State *L, int index, const char *kind, lh_path *path);
 
 /* object:path(), :paths(k), :referrers() */
 int hr_path(lua_State *L);
-int hr_held_by(lua_State *L); /* a field: only the object is looked at */
 int hr_paths(lua_State *L);
 int hr_referrers(lua_State *L);
 
@@ -264,6 +265,13 @@ int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
+
+/* A fact of a row, as the value of a field of what is at index 1, whose snapshot `of` is: to be
+** returned. And all facts of a row without objects, as fields of the table on the top; it is of
+** `snapshot`, which is held, and with which `of` will be closed. */
+int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const void *row);
+void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh_table *facts,
+                  const void *row);
 
 /* The biggest objects of the snapshot at index 1: pushes what owns their ids, which is a hold, and
 ** a list of that kind with all that is known of them, and their text. */

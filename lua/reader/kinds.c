@@ -100,7 +100,7 @@ void *hr_check_is(lua_State *L, int index, const char *kind) {
   return content;
 }
 
-enum { METHODS = 1, FIELDS, OTHER }; /* upvalues of __index */
+enum { METHODS = 1, FIELDS, OTHER, FACTS }; /* upvalues of __index; a fact is its column */
 
 static int index_kind(lua_State *L) {
   lua_CFunction get;
@@ -109,23 +109,33 @@ static int index_kind(lua_State *L) {
   if (lua_gettable(L, lua_upvalueindex(METHODS)) != LUA_TNIL) return 1;
   lua_pushvalue(L, 2);
   (void)lua_gettable(L, lua_upvalueindex(FIELDS));
+  const lh_column *column = lua_touserdata(L, -1);
   get = lua_tocfunction(L, -1);
   if (!get) get = lua_tocfunction(L, lua_upvalueindex(OTHER));
   lua_settop(L, 2);
+  if (column)
+    return ((const hr_facts *)lua_touserdata(L, lua_upvalueindex(FACTS)))->push(L, column);
   return get ? get(L) : 0;
 }
 
 void hr_set_index(lua_State *L, const luaL_Reg *methods, const luaL_Reg *fields,
-                  lua_CFunction other) {
+                  const hr_facts *facts, lua_CFunction other) {
   lua_newtable(L);
   luaL_setfuncs(L, methods, 0);
   lua_newtable(L);
+  for (const lh_column *c = facts ? facts->table->columns : NULL; c && c->kind != LH_COLUMN_END;
+       c++) {
+    if (!c->key) continue;
+    lua_pushlightuserdata(L, (void *)(uintptr_t)c);
+    lua_setfield(L, -2, c->key);
+  }
   luaL_setfuncs(L, fields, 0);
   if (other)
     lua_pushcfunction(L, other);
   else
     lua_pushnil(L);
-  lua_pushcclosure(L, index_kind, OTHER);
+  lua_pushlightuserdata(L, (void *)(uintptr_t)facts);
+  lua_pushcclosure(L, index_kind, FACTS);
   lua_setfield(L, -2, "__index");
 }
 

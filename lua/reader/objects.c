@@ -1,81 +1,51 @@
 /*
 ** objects.c - one object of a snapshot: 80 bytes in Lua, whose fields are decoded when they are
-** asked for; and lists of objects. Fields have the names of heapsql's columns.
+** asked for, by the facts (luaheap_report.h, part 5); and lists of objects.
 */
-#include <stdio.h>
 #include <string.h>
 
 #include "handles.h"
 
 /* {=== Where objects were allocated ================================================= */
 
-/* A site is a table that prints as its text; a stack is a list of them, the site itself first and
-** its outermost caller last, with what was made and freed there. */
-
 /* A stack that is deeper was made up: Lua's own have at most 200 calls of C and fold recursion. */
-enum { MOST_CALLS = 1000, TOLD_CALLERS = 1 };
+enum { MOST_CALLS = 1000 };
 
-/* object.site: its text; nil where it is not known. */
-static int get_site(lua_State *L) {
-  const hr_object *o = hr_check_object(L);
-  const lh_snapshot *snapshot = hr_opened(L, o->of);
-  lh_stack_id stack = lh_object_stack(snapshot, o->id);
-  if (stack == 0) return 0;
-  hr_push_text(L, o->of, lh_stack_text(lh_snapshot_sites(snapshot), stack, 0));
-  return 1;
-}
-
-/* Pushes a site of the snapshot, which is held. */
-static void push_site(lua_State *L, hr_snapshot *of, const lh_site *site) {
-  hr_push_list(L, "heap.site", 0);
-  hr_push_text(L, of, lh_site_text(site));
-  lua_setfield(L, -2, "text");
-  hr_set_string(L, "maker", lh_maker_name(site->maker));
-  hr_set_string(L, "file", site->source);
-  hr_set_string(L, "function", site->function);
-  hr_set_string(L, "c_function", site->c_function);
-  if (site->line != 0) hr_set_integer(L, "line", site->line);
-  if (site->source) hr_set_integer(L, "first_line", site->first_line);
-}
-
-/* object.stack: nil where it is not known. */
+/* object.stack: a list of sites, which print as their text, the object's first and the outermost
+** caller's last, with what was made and freed there; nil where it is not known. */
 static int get_stack(lua_State *L) {
   const hr_object *o = hr_check_object(L);
-  const lh_snapshot *snapshot = hr_opened(L, o->of);
-  const lh_stack_id of_object = lh_object_stack(snapshot, o->id);
-  lh_stack_id stack = of_object;
+  lh_snapshot *snapshot = hr_opened(L, o->of);
+  const lh_sites *sites = lh_snapshot_sites(snapshot);
+  lh_stack_id stack = lh_object_stack(snapshot, o->id);
+  lh_thing thing = {.id = stack};
   if (stack == 0) return 0;
-  lh_stack_counts counts = lh_stack_counts_of(snapshot, stack);
+  thing.counts = lh_stack_counts_of(snapshot, stack);
   lua_settop(L, 1);
   (void)lua_getiuservalue(L, 1, 1);
   (void)hr_hold(L, 2, 0, NULL);
   hr_push_list(L, "heap.stack", 0);
+  hr_set_facts(L, o->of, snapshot, &lh_stack_facts, &thing);
   for (lua_Integer i = 1; stack != 0 && i <= MOST_CALLS; i++) {
-    const lh_stack *call = lh_stack_of(lh_snapshot_sites(snapshot), stack);
-    push_site(L, o->of, lh_site_of(lh_snapshot_sites(snapshot), call->site));
+    const lh_stack *call = lh_stack_of(sites, stack);
+    thing.site = *lh_site_of(sites, call->site);
+    hr_push_list(L, "heap.site", 0);
+    hr_set_facts(L, o->of, snapshot, &lh_site_facts, &thing);
     lua_rawseti(L, -2, i);
     stack = call->parent;
   }
-  hr_push_text(L, o->of, lh_allocated_text(lh_snapshot_sites(snapshot), of_object, TOLD_CALLERS));
-  lua_setfield(L, -2, "allocated");
-  hr_set_integer(L, "made_objects", counts.made_objects);
-  hr_set_integer(L, "made_bytes", counts.made_bytes);
-  hr_set_integer(L, "freed_objects", counts.freed_objects);
-  hr_set_integer(L, "freed_bytes", counts.freed_bytes);
   hr_let_go(L, 3);
   return 1;
 }
 
 /* snapshot.tracking: nil where the program was not tracked. */
 int hr_tracking(lua_State *L) {
-  const lh_tracking *found = lh_snapshot_tracking(hr_check_snapshot(L, 1)->snapshot);
+  hr_snapshot *of = hr_check_snapshot(L, 1);
+  const lh_tracking *found = lh_snapshot_tracking(of->snapshot);
   if (!found) return 0;
   lh_tracking tracking = *found;
-  lua_createtable(L, 0, 4);
-  hr_set_boolean(L, "stacks", tracking.has_stacks);
-  hr_set_integer(L, "sample_bytes", tracking.sample_bytes);
-  hr_set_integer(L, "made", tracking.made);
-  hr_set_integer(L, "unattributed", tracking.unattributed);
+  lua_newtable(L);
+  hr_set_facts(L, of, of->snapshot, &lh_tracking_facts, &tracking);
   return 1;
 }
 
@@ -192,21 +162,7 @@ void hr_push_value(lua_State *L, int index, lh_value value) {
 
 /* }=================================================================================== */
 
-/* {=== Fields of all objects =================================================== */
-
-static int push_integer(lua_State *L, uint64_t n) {
-  lua_pushinteger(L, (lua_Integer)n);
-  return 1;
-}
-
-static int push_boolean(lua_State *L, bool value) {
-  lua_pushboolean(L, value);
-  return 1;
-}
-
-static int get_id(lua_State *L) {
-  return push_integer(L, hr_check_object(L)->id);
-}
+/* {=== Fields ========================================================================= */
 
 static int get_snapshot(lua_State *L) {
   (void)hr_check_object(L);
@@ -214,139 +170,39 @@ static int get_snapshot(lua_State *L) {
   return 1;
 }
 
-static int push_word(lua_State *L, const char *word) {
-  lua_pushstring(L, word);
-  return 1;
-}
-
-void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id) {
-  lua_pushstring(L, lh_address_text(snapshot, id).text);
-}
-
-/* What is in the file; 0: the field is none of these, or nil. */
-static int read_field(lua_State *L, const lh_snapshot *s, lh_id id, const char *key) {
-  bool is_root = id == LH_ROOT;
-  if (strcmp(key, "type") == 0) return push_word(L, lh_type_name(lh_type_of(s, id)));
-  if (strcmp(key, "shallow_bytes") == 0) return push_integer(L, lh_shallow_bytes(s, id));
-  if (strcmp(key, "epoch") == 0) return push_integer(L, is_root ? 0 : lh_epoch(s, id));
-  if (strcmp(key, "dead") == 0) return push_boolean(L, lh_is_dead(s, id));
-  if (strcmp(key, "own") == 0) return push_boolean(L, lh_is_own(s, id));
-  if (is_root) return 0;
-  if (strcmp(key, "address") == 0) return push_word(L, lh_address_text(s, id).text);
-  return strcmp(key, "list") == 0 ? push_word(L, lh_list_name(lh_list_of(s, id))) : 0;
-}
-
-/* What an analysis tells. "dominator" is the older name of immediate_dominator, for one release. */
-static int analysed_field(lua_State *L, hr_snapshot *of, lh_id id, const char *key) {
-  bool is_dominator = strcmp(key, "immediate_dominator") == 0 || strcmp(key, "dominator") == 0;
-  if (strcmp(key, "class") == 0) return push_word(L, lh_class_name_of(hr_analysed(L, of), id));
-  if (strcmp(key, "retained_bytes") == 0)
-    return push_integer(L, lh_retained_bytes(hr_analysed(L, of), id));
-  if (strcmp(key, "reachable") == 0)
-    return push_boolean(L, lh_is_reachable(hr_analysed(L, of), id));
-  if (strcmp(key, "distance") == 0 && lh_is_reachable(hr_analysed(L, of), id))
-    return push_integer(L, lh_distance(of->snapshot, id));
-  return is_dominator ? hr_return_object(L, lh_immediate_dominator(hr_analysed(L, of), id)) : 0;
-}
-
-/* }=================================================================================== */
-
-/* {=== Fields of one type ============================================================= */
-
 int hr_return_object(lua_State *L, lh_id id) {
   (void)lua_getiuservalue(L, 1, 1);
   hr_push_object(L, lua_gettop(L), id);
   return 1;
 }
 
-int hr_return_value(lua_State *L, lh_value value) {
-  (void)lua_getiuservalue(L, 1, 1);
-  hr_push_value(L, lua_gettop(L), value);
-  return 1;
-}
-
-static int string_field(lua_State *L, const lh_object *o, const char *key) {
-  if (strcmp(key, "length_bytes") == 0) return push_integer(L, o->as.string.length);
-  if (strcmp(key, "kept_bytes") == 0) return push_integer(L, o->as.string.kept);
-  if (strcmp(key, "value") != 0) return 0;
-  lua_pushlstring(L, o->as.string.bytes, (size_t)o->as.string.kept);
-  return 1;
-}
-
-static int table_field(lua_State *L, const lh_object *o, const char *key) {
-  if (strcmp(key, "array_slots") == 0) return push_integer(L, o->as.table.array_slots);
-  if (strcmp(key, "array_used") == 0) return push_integer(L, o->as.table.array_used);
-  if (strcmp(key, "hash_slots") == 0) return push_integer(L, o->as.table.hash_slots);
-  if (strcmp(key, "hash_used") == 0) return push_integer(L, o->as.table.hash_used);
-  if (strcmp(key, "metatable") == 0) return hr_return_object(L, o->as.table.metatable);
-  return strcmp(key, "weak_mode") == 0 ? push_word(L, lh_weak_mode_name(o)) : 0;
-}
-
-static int userdata_field(lua_State *L, const lh_object *o, const char *key) {
-  if (strcmp(key, "user_bytes") == 0) return push_integer(L, o->as.userdata.bytes);
-  if (strcmp(key, "user_values") == 0) return push_integer(L, o->as.userdata.user_values);
-  if (strcmp(key, "metatable") == 0) return hr_return_object(L, o->as.userdata.metatable);
-  return 0;
-}
-
-static int proto_field(lua_State *L, const lh_object *o, const char *key) {
-  if (strcmp(key, "line") == 0) return push_integer(L, o->as.proto.line);
-  if (strcmp(key, "last_line") == 0) return push_integer(L, o->as.proto.last_line);
-  if (strcmp(key, "instructions") == 0) return push_integer(L, o->as.proto.instructions);
-  if (strcmp(key, "debug_bytes") == 0) return push_integer(L, o->as.proto.debug_bytes);
-  if (strcmp(key, "parameters") == 0) return push_integer(L, o->as.proto.parameters);
-  if (strcmp(key, "vararg") == 0) return push_boolean(L, o->as.proto.vararg);
-  if (strcmp(key, "file") == 0 && o->as.proto.source != LH_NO_OBJECT)
-    return hr_return_value(L, (lh_value){LH_VALUE_OBJECT, {.object = o->as.proto.source}});
-  return 0;
-}
-
-static int closure_field(lua_State *L, const lh_object *o, const char *key,
-                         const lh_snapshot *snapshot) {
-  lh_object proto = {.dead = true};
-  if (strcmp(key, "is_c") == 0) return push_boolean(L, o->as.closure.is_c);
-  if (strcmp(key, "upvalues") == 0) return push_integer(L, o->as.closure.upvalues);
-  if (o->as.closure.is_c || o->as.closure.proto == LH_NO_OBJECT) return 0;
-  if (strcmp(key, "proto") == 0) return hr_return_object(L, o->as.closure.proto);
-  if (lh_type_of(snapshot, o->as.closure.proto) == LH_TYPE_PROTO)
-    lh_object_at(snapshot, o->as.closure.proto, &proto);
-  return proto.dead ? 0 : proto_field(L, &proto, key);
-}
-
-static int thread_field(lua_State *L, const lh_object *o, const char *key) {
-  if (strcmp(key, "is_main") == 0) return push_boolean(L, o->as.thread.is_main);
-  if (strcmp(key, "stack_slots") == 0) return push_integer(L, o->as.thread.stack_slots);
-  if (strcmp(key, "status") != 0) return 0;
-  return push_word(L, lh_thread_status_name(o->as.thread.status));
-}
-
-static int other_field(lua_State *L) {
+/* object.value: what was kept of a string, what is in an upvalue; of the heap that asks, itself. */
+static int get_value(lua_State *L) {
   const hr_object *o = hr_check_object(L);
-  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   lh_object object;
-  int n = read_field(L, snapshot, o->id, key);
-  if (n == 0) n = analysed_field(L, o->of, o->id, key);
-  if (n > 0 || o->id == LH_ROOT) return n;
+  if (o->id == LH_ROOT || lh_is_dead(snapshot, o->id)) return 0;
   lh_object_at(snapshot, o->id, &object);
-  if (object.dead) return 0;
-  if (strcmp(key, "value") == 0 && o->of->values && object.type != LH_TYPE_STRING &&
-      object.type != LH_TYPE_UPVALUE) {
+  if (object.type == LH_TYPE_STRING) {
+    lua_pushlstring(L, object.as.string.bytes, (size_t)object.as.string.kept);
+  } else if (object.type == LH_TYPE_UPVALUE) {
+    (void)lua_getiuservalue(L, 1, 1);
+    hr_push_value(L, lua_gettop(L), object.as.upvalue.value);
+  } else if (o->of->values) {
     o->of->values->push(L, o->of, o->id);
-    return 1;
+  } else {
+    return 0;
   }
-  switch (object.type) {
-    case LH_TYPE_STRING: return string_field(L, &object, key);
-    case LH_TYPE_TABLE: return table_field(L, &object, key);
-    case LH_TYPE_CLOSURE: return closure_field(L, &object, key, snapshot);
-    case LH_TYPE_PROTO: return proto_field(L, &object, key);
-    case LH_TYPE_USERDATA: return userdata_field(L, &object, key);
-    case LH_TYPE_THREAD: return thread_field(L, &object, key);
-    case LH_TYPE_UPVALUE:
-      if (strcmp(key, "open") == 0) return push_boolean(L, object.as.upvalue.open);
-      return strcmp(key, "value") == 0 ? hr_return_value(L, object.as.upvalue.value) : 0;
-    default: return 0;
-  }
+  return 1;
+}
+
+static int push_object_fact(lua_State *L, const lh_column *column) {
+  const hr_object *o = hr_check_object(L);
+  lh_thing thing;
+  thing.id = o->id;
+  thing.object.id = thing.code.id = LH_NO_OBJECT;
+  if (column->of_types != 0 && !lh_read_object(hr_opened(L, o->of), column, &thing)) return 0;
+  return hr_return_fact(L, o->of, column, &thing);
 }
 
 /* }=================================================================================== */
@@ -356,7 +212,8 @@ static int other_field(lua_State *L) {
 static int equal(lua_State *L) {
   const hr_object *a = hr_test(L, 1, hr_object_kind);
   const hr_object *b = hr_test(L, 2, hr_object_kind);
-  return push_boolean(L, a && b && a->of == b->of && a->id == b->id);
+  lua_pushboolean(L, a && b && a->of == b->of && a->id == b->id);
+  return 1;
 }
 
 /* text([most_bytes]): as Lua prints it; a string in quotes, and at most so many bytes of it. */
@@ -445,7 +302,8 @@ void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int ab
 
 static int count(lua_State *L) {
   const list *l = hr_check_is(L, 1, hr_objects_kind);
-  return push_integer(L, l->n);
+  lua_pushinteger(L, (lua_Integer)l->n);
+  return 1;
 }
 
 /* list[i]; and what else is known of the list is in a table, its second user value. */
@@ -509,14 +367,14 @@ void hr_open_objects(lua_State *L) {
                                      {"text", text},
                                      {"under", hr_under},
                                      {NULL, NULL}};
-  static const luaL_Reg fields[] = {{"held_by", hr_held_by}, {"id", get_id},
-                                    {"site", get_site},      {"snapshot", get_snapshot},
-                                    {"stack", get_stack},    {NULL, NULL}};
+  static const luaL_Reg fields[] = {
+      {"snapshot", get_snapshot}, {"stack", get_stack}, {"value", get_value}, {NULL, NULL}};
+  static const hr_facts facts = {&lh_object_facts, push_object_fact};
   static const luaL_Reg list_events[] = {{"__len", count}, {"__index", at}, {NULL, NULL}};
   hr_new_kind(L, hr_object_kind);
   lua_pushcfunction(L, equal);
   lua_setfield(L, -2, "__eq");
-  hr_set_index(L, methods, fields, other_field);
+  hr_set_index(L, methods, fields, &facts, NULL);
   hr_keep_kind(L, hr_object_kind);
   hr_new_kind(L, hr_objects_kind);
   luaL_setfuncs(L, list_events, 0);

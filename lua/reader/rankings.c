@@ -67,22 +67,18 @@ int hr_top(lua_State *L) {
 
 /* marks(): the oldest first; the snapshot's own is the last. */
 int hr_marks(lua_State *L) {
-  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  hr_snapshot *of = hr_check_snapshot(L, 1);
   uint32_t n = lh_mark_count(of->snapshot);
+  (void)hr_hold(L, 1, 0, NULL);
+  int hold = lua_gettop(L);
   hr_push_list(L, "heap.marks", n);
   for (uint32_t i = 0; i < n; i++) {
-    const lh_mark_info *mark = lh_mark_at(hr_opened(L, of), i);
-    lua_pushlstring(L, mark->name, mark->name_length);
-    lua_createtable(L, 0, 4);
-    mark = lh_mark_at(hr_opened(L, of), i);
-    lh_mark_info copy = *mark;
-    hr_set_integer(L, "serial", copy.serial);
-    hr_set_integer(L, "time_ns", copy.time_ns);
-    hr_set_boolean(L, "is_snapshot", copy.is_snapshot);
-    lua_insert(L, -2);
-    lua_setfield(L, -2, "name");
+    lua_newtable(L);
+    hr_set_facts(L, of, of->snapshot, &lh_mark_facts,
+                 &(lh_mark_fact){.mark = *lh_mark_at(of->snapshot, i)});
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
+  hr_let_go(L, hold);
   return 1;
 }
 

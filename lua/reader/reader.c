@@ -14,6 +14,7 @@ static void close_if_unused(hr_snapshot *of) {
   if (!of->closed || of->holds > 0) return;
   lh_close(of->snapshot);
   lh_free(of->scratch);
+  lh_report_free(&of->facts);
   if (of->release) of->release(of->data);
   *of = (hr_snapshot){.kind = hr_snapshot_kind, .closed = true};
 }
@@ -257,7 +258,7 @@ static void make_kind(lua_State *L) {
   hr_open_streams(L);
   hr_new_kind(L, hr_snapshot_kind);
   luaL_setfuncs(L, events, 0);
-  hr_set_index(L, methods, fields, NULL);
+  hr_set_index(L, methods, fields, NULL, NULL);
   hr_keep_kind(L, hr_snapshot_kind);
 }
 

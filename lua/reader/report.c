@@ -6,17 +6,20 @@
 
 #include "handles.h"
 
+/* What cells are told of. */
 typedef struct asked {
-  int index;     /* of the snapshot whose objects are in the answer; 0: there is none */
+  lh_report *report;
+  int index;     /* of the snapshot whose objects are in it; 0: there is none */
   bool is_plain; /* objects are told by their addresses, as in JSON: the snapshot will be closed */
-  lh_report report;
+  bool is_fact;  /* strings are told as values, not as objects */
+  lh_report answer;
   char *text; /* on its way to Lua */
 } asked;
 
 static void free_asked(void *content) {
   asked *a = content;
   lh_free(a->text);
-  if (a->report.answer) lh_report_free(&a->report);
+  if (a->answer.answer) lh_report_free(&a->answer);
 }
 
 /* Sets the field `text` of the table on the top. */
@@ -42,17 +45,17 @@ static void set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_
   hr_set_string(L, "type", lh_type_name(class->type));
 }
 
-static void set_object(lua_State *L, const asked *a, const char *key, lh_id id) {
+static void push_object(lua_State *L, const asked *a, lh_id id) {
   if (a->is_plain)
-    hr_push_address(L, a->report.snapshot, id);
+    lua_pushstring(L, lh_address_text(a->report->snapshot, id).text);
   else
     hr_push_object(L, a->index, id);
-  lua_setfield(L, -2, key);
 }
 
 static void set_what(lua_State *L, const asked *a, const lh_column *column, lh_id id) {
-  const lh_snapshot *snapshot = a->report.snapshot;
-  set_object(L, a, a->is_plain ? lh_json_key(column) : column->key, id);
+  const lh_snapshot *snapshot = a->report->snapshot;
+  push_object(L, a, id);
+  lua_setfield(L, -2, a->is_plain ? lh_json_key(column) : column->key);
   hr_set_string(L, "class", lh_class_name_of(snapshot, id));
   hr_set_string(L, "type", lh_type_name(lh_type_of(snapshot, id)));
 }
@@ -74,7 +77,7 @@ static void push_list(lua_State *L, asked *a, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   if (lh_has_text(table)) {
     hr_push_list(L, "heap.rows", cell->as.rows.n);
-    set_text(L, a, lh_rows_text(&a->report, table, cell->as.rows.list, cell->as.rows.n));
+    set_text(L, a, lh_rows_text(a->report, table, cell->as.rows.list, cell->as.rows.n));
   } else {
     lua_newtable(L);
   }
@@ -88,7 +91,7 @@ static void push_by_name(lua_State *L, asked *a, const lh_cell *cell) {
   lua_newtable(L);
   for (size_t i = 0; i < cell->as.rows.n; i++, row += table->row_bytes) {
     lh_cell name;
-    lh_cell_of(&a->report, table->columns, row, &name);
+    lh_cell_of(a->report, table->columns, row, &name);
     lua_pushstring(L, name.as.text);
     push_row(L, a, table, row);
     lua_rawset(L, -3);
@@ -111,56 +114,100 @@ static void push_texts(lua_State *L, const lh_cell *cell) {
   }
 }
 
-/* Sets the field of the table on the top; nothing where the cell is null. */
-static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_cell *cell) {
-  const char *key = column->key;
-  if (cell->is_null) return;
+static void push_list_or_one(lua_State *L, asked *a, const lh_column *column, const lh_cell *cell) {
+  if (column->is_one)
+    push_row(L, a, cell->as.rows.table, cell->as.rows.list);
+  else
+    (column->is_by_name ? push_by_name : push_list)(L, a, cell);
+}
+
+/* Pushes what is in a cell that is not null. */
+static void push_cell(lua_State *L, asked *a, const lh_column *column, const lh_cell *cell) {
+  lh_id id = cell->as.object;
   switch (cell->kind) {
     case LH_COLUMN_BYTES_SERIES:
-    case LH_COLUMN_COUNT_SERIES:
-      push_series(L, cell);
-      lua_setfield(L, -2, key);
-      break;
+    case LH_COLUMN_COUNT_SERIES: push_series(L, cell); break;
     case LH_COLUMN_MORE_BYTES:
-    case LH_COLUMN_NUMBER: hr_set_number(L, key, cell->as.number); break;
-    case LH_COLUMN_FLAG: hr_set_boolean(L, key, cell->as.flag); break;
-    case LH_COLUMN_TEXT: hr_set_string(L, key, cell->as.text); break;
-    case LH_COLUMN_NAME:
-      lua_pushlstring(L, cell->as.name.bytes, cell->as.name.n);
-      lua_setfield(L, -2, key);
-      break;
-    case LH_COLUMN_OBJECT: set_what(L, a, column, cell->as.object); break;
-    case LH_COLUMN_CLASS: set_class(L, a->report.snapshot, cell->as.class_index); break;
-    case LH_COLUMN_EXAMPLE:
-    case LH_COLUMN_STRING: set_object(L, a, key, cell->as.object); break;
-    case LH_COLUMN_EDGE:
-      hr_push_edge(L, a->index, cell->as.edge);
-      lua_setfield(L, -2, key);
-      break;
-    case LH_COLUMN_NAMES:
-    case LH_COLUMN_TEXTS:
-      push_texts(L, cell);
-      lua_setfield(L, -2, key);
-      break;
-    case LH_COLUMN_ROWS:
-      if (column->is_one)
-        push_row(L, a, cell->as.rows.table, cell->as.rows.list);
+    case LH_COLUMN_NUMBER: lua_pushnumber(L, cell->as.number); break;
+    case LH_COLUMN_FLAG: lua_pushboolean(L, cell->as.flag); break;
+    case LH_COLUMN_TEXT: lua_pushstring(L, cell->as.text); break;
+    case LH_COLUMN_NAME: lua_pushlstring(L, cell->as.name.bytes, cell->as.name.n); break;
+    case LH_COLUMN_HEX: lua_pushstring(L, lh_hex_text(cell->as.n).text); break;
+    case LH_COLUMN_VALUE: hr_push_value(L, a->index, cell->as.value); break;
+    case LH_COLUMN_STRING:
+      if (a->is_fact)
+        hr_push_value(L, a->index, (lh_value){LH_VALUE_OBJECT, {.object = id}});
       else
-        (column->is_by_name ? push_by_name : push_list)(L, a, cell);
-      lua_setfield(L, -2, key);
+        push_object(L, a, id);
       break;
-    default: hr_set_integer(L, key, cell->as.n); break;
+    case LH_COLUMN_EXAMPLE: push_object(L, a, id); break;
+    case LH_COLUMN_EDGE: hr_push_edge(L, a->index, cell->as.edge); break;
+    case LH_COLUMN_NAMES:
+    case LH_COLUMN_TEXTS: push_texts(L, cell); break;
+    case LH_COLUMN_ROWS: push_list_or_one(L, a, column, cell); break;
+    default: lua_pushinteger(L, (lua_Integer)cell->as.n); break;
+  }
+}
+
+/* Sets the fields of the table on the top; nothing where the cell is null. */
+static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_cell *cell) {
+  if (cell->is_null) return;
+  if (cell->kind == LH_COLUMN_OBJECT) {
+    set_what(L, a, column, cell->as.object);
+  } else if (cell->kind == LH_COLUMN_CLASS) {
+    set_class(L, a->report->snapshot, cell->as.class_index);
+  } else {
+    push_cell(L, a, column, cell);
+    lua_setfield(L, -2, column->key);
+  }
+}
+
+static void set_row(lua_State *L, asked *a, const lh_table *table, const void *row) {
+  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
+    lh_cell cell;
+    if (!column->key) continue;
+    lh_cell_of(a->report, column, row, &cell);
+    set_cell(L, a, column, &cell);
   }
 }
 
 static void push_row(lua_State *L, asked *a, const lh_table *table, const void *row) {
   lua_newtable(L);
-  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
-    lh_cell cell;
-    if (!column->key) continue;
-    lh_cell_of(&a->report, column, row, &cell);
-    set_cell(L, a, column, &cell);
-  }
+  set_row(L, a, table, row);
+}
+
+/* }=================================================================================== */
+
+/* {=== Facts ========================================================================== */
+
+static void check_memory(lua_State *L, lh_report *report) {
+  bool failed = report->failed;
+  report->failed = false;
+  if (failed) luaL_error(L, "not enough memory");
+}
+
+int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const void *row) {
+  lh_cell cell;
+  bool is_in_row = !column->of && !column->compute; /* then it is known of a closed one, too */
+  if (column->needs != LH_NEEDS_NOTHING)
+    (void)hr_analysed(L, of);
+  else if (!is_in_row)
+    (void)hr_opened(L, of);
+  of->facts.snapshot = of->snapshot;
+  lh_cell_of(&of->facts, column, row, &cell);
+  check_memory(L, &of->facts);
+  if (cell.is_null) return 0;
+  (void)lua_getiuservalue(L, 1, 1);
+  push_cell(L, &(asked){.report = &of->facts, .index = lua_gettop(L), .is_fact = true}, column,
+            &cell);
+  return 1;
+}
+
+void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh_table *facts,
+                  const void *row) {
+  of->facts.snapshot = snapshot;
+  set_row(L, &(asked){.report = &of->facts, .is_fact = true}, facts, row);
+  check_memory(L, &of->facts);
 }
 
 /* }=================================================================================== */
@@ -168,18 +215,18 @@ static void push_row(lua_State *L, asked *a, const lh_table *table, const void *
 /* The fields of the list on the top; returns the rows that the question is about, of which it is a
 ** list. */
 static lh_cell fill(lua_State *L, asked *a) {
-  const lh_question *question = a->report.question;
+  const lh_question *question = a->report->question;
   lh_cell rows = {.is_null = true};
   for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
     lh_cell cell;
     if (!c->key) continue;
-    lh_cell_of(&a->report, c, a->report.answer, &cell);
+    lh_cell_of(a->report, c, a->report->answer, &cell);
     if (question->main && strcmp(c->key, question->main) == 0)
       rows = cell;
     else
       set_cell(L, a, c, &cell);
   }
-  if (a->report.snapshot) set_reachable(L, a->report.snapshot);
+  if (a->report->snapshot) set_reachable(L, a->report->snapshot);
   return rows;
 }
 
@@ -188,8 +235,9 @@ static asked *ask(lua_State *L, int index, const char *name, const lh_request *r
                   lh_error *error) {
   lh_snapshot *snapshot = index != 0 ? hr_check_snapshot(L, index)->snapshot : NULL;
   asked *a = hr_hold(L, index, sizeof *a, free_asked);
+  a->report = &a->answer;
   a->index = index;
-  error->code = lh_ask(&a->report, lh_find_question(name), snapshot, request, error);
+  error->code = lh_ask(a->report, lh_find_question(name), snapshot, request, error);
   if (hr_filled(L, -1, error->code) != LH_ENOTFOUND) hr_check(L, error->code, error);
   return a;
 }
@@ -202,11 +250,11 @@ static int answer(lua_State *L, int index, const char *name, const lh_request *r
   int hold = lua_gettop(L);
   if (error.code == LH_ENOTFOUND) return hr_fail(L, &error);
   a->is_plain = plain_kind;
-  hr_push_list(L, plain_kind ? plain_kind : a->report.question->answer->name, 0);
+  hr_push_list(L, plain_kind ? plain_kind : a->report->question->answer->name, 0);
   lh_cell rows = fill(L, a);
   if (!rows.is_null) push_rows(L, a, &rows);
-  if (a->report.failed) luaL_error(L, "not enough memory");
-  if (!plain_kind) set_text(L, a, lh_report_text(&a->report, "SNAPSHOT"));
+  check_memory(L, a->report);
+  if (!plain_kind) set_text(L, a, lh_report_text(a->report, "SNAPSHOT"));
   hr_let_go(L, hold);
   return 1;
 }
@@ -217,7 +265,7 @@ const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, 
   asked *a = ask(L, 1, "objects", request, &error);
   hr_push_list(L, kind, request->limit);
   lh_cell rows = fill(L, a);
-  set_text(L, a, lh_report_text(&a->report, "SNAPSHOT"));
+  set_text(L, a, lh_report_text(a->report, "SNAPSHOT"));
   *n = rows.as.rows.n;
   return rows.as.rows.list;
 }

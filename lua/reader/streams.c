@@ -201,7 +201,7 @@ void hr_open_streams(lua_State *L) {
   hr_new_kind(L, hr_stream_kind);
   lua_pushcfunction(L, next);
   lua_setfield(L, -2, "__call");
-  hr_set_index(L, methods, fields, no_list);
+  hr_set_index(L, methods, fields, NULL, no_list);
   hr_keep_kind(L, hr_stream_kind);
   lua_pop(L, 1);
 }

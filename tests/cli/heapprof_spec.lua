@@ -128,6 +128,17 @@ describe("a profile", function()
     assert.equal(0, #json.allocations + #json.findings + #json.advice)
   end)
 
+  it("has the stack of each site and each advice in JSON", function()
+    local json = cjson.decode(answer("--json", "run.prof"))
+    for _, rows in ipairs {json.allocations, json.advice} do
+      assert.is_true(#rows > 1)
+      for _, row in ipairs(rows) do
+        assert.equal(row.site, row.stack[1])
+        assert.equal("@server.lua:120 in main chunk", row.stack[#row.stack])
+      end
+    end
+  end)
+
   it("that was cut is told up to there, and that is said", function()
     local p = server()
     p.without_end = true

@@ -48,20 +48,20 @@ lh_stack_id any_stack(program *p) {
   return lh_define_stack(d, (lh_stack_id)roll(p, d->n_stacks + 1), lh_define_site(d, site));
 }
 
-static void keep(program *p, lh_event event) {
+static void put_and_keep(program *p, lh_profile_out *out, unsigned type, lh_event event) {
   if (p->n_events == p->most_events) abort();
   event.weight = 1;
+  event.type = (uint8_t)raw_types[type];
+  lh_profile_put(out, event);
+  event.type = program_types[type];
   event.age_bytes &= ~(uint64_t)4095;
   p->events[p->n_events++] = event;
 }
 
 static void allocate(program *p, lh_profile_out *out) {
   live_block b = {any_stack(p), (unsigned)roll(p, N_TYPES), 16 + roll(p, 100), p->clock_bytes};
-  lh_profile_new(out, raw_types[b.type], b.stack, b.bytes, 1);
-  keep(
-      p,
-      (lh_event){
-          .kind = LH_EVENT_NEW, .type = program_types[b.type], .stack = b.stack, .bytes = b.bytes});
+  lh_event e = {.kind = LH_EVENT_NEW, .stack = b.stack, .bytes = b.bytes};
+  put_and_keep(p, out, b.type, e);
   p->clock_bytes += b.bytes;
   p->blocks[p->n_blocks++] = b;
 }
@@ -69,12 +69,9 @@ static void allocate(program *p, lh_profile_out *out) {
 void release(program *p, lh_profile_out *out, size_t at) {
   live_block b = p->blocks[at];
   uint64_t age = p->clock_bytes - b.birth;
-  lh_profile_free(out, raw_types[b.type], b.stack, b.bytes, age, 1);
-  keep(p, (lh_event){.kind = LH_EVENT_FREE,
-                     .type = program_types[b.type],
-                     .old_stack = b.stack,
-                     .old_bytes = b.bytes,
-                     .age_bytes = age});
+  lh_event e = {
+      .kind = LH_EVENT_FREE, .old_stack = b.stack, .old_bytes = b.bytes, .age_bytes = age};
+  put_and_keep(p, out, b.type, e);
   p->blocks[at] = p->blocks[--p->n_blocks];
 }
 
@@ -83,14 +80,13 @@ static void resize(program *p, lh_profile_out *out, size_t at) {
   if (program_types[b->type] != LH_EVENT_PART) return;
   uint64_t age = p->clock_bytes - b->birth;
   *b = (live_block){any_stack(p), old.type, 2 * old.bytes % 1000000, p->clock_bytes};
-  lh_profile_resize(out, LH_RECORD_PART, b->stack, old.stack, b->bytes, old.bytes, age, 1);
-  keep(p, (lh_event){.kind = LH_EVENT_RESIZE,
-                     .type = LH_EVENT_PART,
-                     .stack = b->stack,
-                     .old_stack = old.stack,
-                     .bytes = b->bytes,
-                     .old_bytes = old.bytes,
-                     .age_bytes = age});
+  lh_event e = {.kind = LH_EVENT_RESIZE,
+                .stack = b->stack,
+                .old_stack = old.stack,
+                .bytes = b->bytes,
+                .old_bytes = old.bytes,
+                .age_bytes = age};
+  put_and_keep(p, out, old.type, e);
   p->clock_bytes += b->bytes;
 }
 
@@ -106,18 +102,13 @@ void run(program *p, lh_profile_out *out, size_t n) {
   }
 }
 
-static void define(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put, void *payload) {
-  lh_definitions_write((const lh_definitions *)(const void *)stacks, defined, put, payload);
-}
-
 lh_profile_options options_of(const program *p, const char *path) {
   return (lh_profile_options){.path = path,
                               .has_stacks = true,
                               .state_id = 42,
                               .start_bytes = 20000,
                               .release = "5.4.4",
-                              .stacks = (const lh_stacks *)(const void *)&p->definitions,
-                              .define = define};
+                              .definitions = &p->definitions};
 }
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);

@@ -13,6 +13,7 @@
 #include "luaheap.h"
 #include "name/map.h"
 #include "name/text.h"
+#include "read/decode.h"
 
 static void expect_escaped(const char *bytes, size_t n, bool quoted, const char *expected) {
   lh_text text = {0};

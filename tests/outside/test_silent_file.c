@@ -160,13 +160,12 @@ static int open_interpreter(void) {
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Prints a line, and then does what is told: waits for its input for ever. */
-static pid_t start_program(const char *program, const char *then) {
+/* Once it has printed a line this process goes on. */
+static pid_t start_program(const char *program, const char *text) {
   int in[2], out[2];
-  char ready, text[256];
-  (void)snprintf(text, sizeof text, "print '' io.stdout:flush() %s", then);
-  assert_int_equal(pipe(in), 0);
-  assert_int_equal(pipe(out), 0);
+  char ready;
+  assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+  assert_int_equal(pipe2(out, O_CLOEXEC), 0);
   pid_t id = fork();
   if (id == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -187,9 +186,12 @@ typedef struct scene {
   pid_t id, program;
 } scene;
 
-static const char WAITS[] = "io.read()", COMPUTES[] = "while true do end";
+#define READY "print '' io.stdout:flush() "
+static const char WAITS[] = READY "io.read()", COMPUTES[] = READY "while true do end",
+                  HAS_A_CHILD[] = "local child = io.popen [[exec lua5.4 -e \"" READY
+                                  "io.read()\"]] child:read() " READY "io.read()";
 
-static void begin_scene(scene *s, const char *program, const char *then) {
+static void begin_scene(scene *s, const char *program, const char *text) {
   enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
   *s = (scene){.id = -1, .server.interpreter = open_interpreter()};
   s->server.shared = mmap(NULL, sizeof *s->server.shared, ACCESS, KIND, -1, 0);
@@ -197,7 +199,7 @@ static void begin_scene(scene *s, const char *program, const char *then) {
     (void)rmdir("silent");
     skip();
   }
-  s->program = start_program(program, then);
+  s->program = start_program(program, text);
 }
 
 static void end_scene(const scene *s) {
@@ -299,8 +301,8 @@ typedef struct command {
 } command;
 
 /* The one that is built beside these tests, build/TREE/tests/test_silent_file. */
-static void start_command(command *c, pid_t process, const char *option, const char *argument) {
-  char path[4096 + 64], number[16], *name;
+static void start_command(command *c, pid_t process, const char *const *options) {
+  char path[4096 + 64], number[16], *name, *words[8] = {"heapattach"};
   int ends[2];
   assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
   ssize_t n = readlink("/proc/self/exe", path, 4096);
@@ -309,12 +311,14 @@ static void start_command(command *c, pid_t process, const char *option, const c
   for (int i = 0; i < 3 && (name = strrchr(path, '/')); i++) *name = '\0';
   (void)strcat(path, "/bin/heapattach");
   (void)snprintf(number, sizeof number, "%d", (int)process);
+  size_t n_words = 1;
+  while (*options) words[n_words++] = (char *)(uintptr_t)*options++;
+  words[n_words] = number;
   c->id = fork();
   if (c->id == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)dup2(ends[1], STDERR_FILENO);
-    (void)execl(path, "heapattach", option, argument ? argument : number, argument ? number : NULL,
-                (char *)NULL);
+    (void)execv(path, words);
     _exit(1);
   }
   (void)close(ends[1]);
@@ -335,6 +339,8 @@ static int end_of(const command *c) {
   return status;
 }
 
+static const char *const LIST[] = {"--list", NULL}, *const OUTPUT[] = {"-o", "a", NULL};
+
 static void a_page_that_does_not_come(void **state) {
   (void)state;
   scene s;
@@ -342,7 +348,7 @@ static void a_page_that_does_not_come(void **state) {
   begin_scene(&s, "silent/lua", WAITS);
   fall_silent(&s, FUSE_READ);
   for (int i = 0; i < 2; i++) {
-    start_command(&c, s.program, i == 0 ? "--list" : "-o", i == 0 ? NULL : "a");
+    start_command(&c, s.program, i == 0 ? LIST : OUTPUT);
     expect_message(&c, "/silent/lua' does not answer");
     int status = end_of(&c);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
@@ -360,7 +366,7 @@ static void a_signal_ends_it(void **state) {
     command c;
     begin_scene(&s, "silent/lua", WAITS);
     fall_silent(&s, FUSE_READ);
-    start_command(&c, s.program, "--list", NULL);
+    start_command(&c, s.program, LIST);
     wait_for_request(&s);
     (void)kill(c.id, signals[i]);
     int status = end_of(&c);
@@ -379,7 +385,7 @@ static void an_output_that_is_not_taken(void **state) {
     command c;
     begin_scene(&s, "lua5.4", WAITS);
     fall_silent(&s, requests[i]);
-    start_command(&c, s.program, "-o", "silent/a");
+    start_command(&c, s.program, (const char *const[]){"-o", "silent/a", NULL});
     expect_message(&c, "waiting for the file system of 'silent/a'");
     (void)kill(c.id, SIGTERM);
     int status = end_of(&c);
@@ -387,6 +393,58 @@ static void an_output_that_is_not_taken(void **state) {
     assert_false(is_traced(s.program));
     end_scene(&s);
   }
+}
+
+/* Whoever has started it, and others beside it, are listed all the same. */
+static void one_of_those_that_were_started(void **state) {
+  (void)state;
+  scene s;
+  command c;
+  char silent[64], other[64];
+  begin_scene(&s, "silent/lua", WAITS);
+  pid_t beside = start_program("lua5.4", WAITS);
+  (void)snprintf(silent, sizeof silent, "process %d was not looked at: ", (int)s.program);
+  (void)snprintf(other, sizeof other, "    heapattach --list %d ", (int)beside);
+  fall_silent(&s, FUSE_READ);
+  start_command(&c, getpid(), LIST);
+  expect_message(&c, "no state of Lua 5.4");
+  expect_message(&c, silent);
+  expect_message(&c, "Lua 5.4 runs in what it has started:");
+  expect_message(&c, other);
+  int status = end_of(&c);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+  (void)kill(beside, SIGKILL);
+  (void)waitpid(beside, NULL, 0);
+  end_scene(&s);
+}
+
+static void what_a_silent_one_has_started(void **state) {
+  (void)state;
+  scene s;
+  command c;
+  begin_scene(&s, "silent/lua", HAS_A_CHILD);
+  fall_silent(&s, FUSE_READ);
+  start_command(&c, s.program, LIST);
+  expect_message(&c, "/silent/lua' does not answer");
+  expect_message(&c, "Lua 5.4 runs in what it has started:");
+  expect_message(&c, "    heapattach --list ");
+  int status = end_of(&c);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+  end_scene(&s);
+}
+
+static void an_older_snapshot_that_does_not_open(void **state) {
+  (void)state;
+  scene s;
+  command c;
+  begin_scene(&s, "lua5.4", WAITS);
+  fall_silent(&s, FUSE_LOOKUP);
+  start_command(&c, s.program, (const char *const[]){"--after", "silent/a", "-o", "b", NULL});
+  expect_message(&c, "the file system of 'silent/a' does not answer");
+  int status = end_of(&c);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+  assert_int_equal(access("b", F_OK), -1);
+  end_scene(&s);
 }
 
 /* }=================================================================================== */
@@ -398,6 +456,9 @@ int main(int argc, char **arguments) {
                                      cmocka_unit_test(the_program_does_not_stand_still_for_it),
                                      cmocka_unit_test(a_page_that_does_not_come),
                                      cmocka_unit_test(a_signal_ends_it),
-                                     cmocka_unit_test(an_output_that_is_not_taken)};
+                                     cmocka_unit_test(an_output_that_is_not_taken),
+                                     cmocka_unit_test(one_of_those_that_were_started),
+                                     cmocka_unit_test(what_a_silent_one_has_started),
+                                     cmocka_unit_test(an_older_snapshot_that_does_not_open)};
   return folder_run(tests);
 }

@@ -142,8 +142,14 @@ static void samples_are_counted_by_weight(void **state) {
   options.is_aggregate = true;
   options.sample_bytes = 1000;
   assert_int_equal(lh_profile_begin(&out, &options, NULL), LH_OK);
-  for (int i = 0; i < 4; i++) lh_profile_new(out, 5, stack, 56, 18.25);
-  lh_profile_free(out, 5, stack, 56, 5000, 18.25);
+  lh_event made = {.kind = LH_EVENT_NEW, .type = 5, .stack = stack, .bytes = 56, .weight = 18.25};
+  for (int i = 0; i < 4; i++) lh_profile_put(out, made);
+  lh_profile_put(out, (lh_event){.kind = LH_EVENT_FREE,
+                                 .type = 5,
+                                 .old_stack = stack,
+                                 .old_bytes = 56,
+                                 .age_bytes = 5000,
+                                 .weight = 18.25});
   assert_int_equal(lh_profile_end(out, NULL), LH_OK);
   lh_profile *profile = open_profile("a");
   const lh_profile_count *row = lh_profile_counts(profile, &n);

@@ -365,8 +365,8 @@ static void forgets_code_that_is_freed(void **state) {
     tracked_assert(t, expected);
     assert_int_equal(tracked_made(t, expected), 3); /* two tables, and what one has in it */
   }
-  assert_true(t->r.stacks->lookup.n_keys < 100);
-  assert_true(t->r.stacks->lookup.protos.n < 100);
+  assert_true(t->r.stacks->lookup.key_index.n_handed_out < 100);
+  assert_true(t->r.stacks->lookup.protos.index.n_handed_out < 100);
   tracked_free(t);
 }
 
@@ -473,7 +473,7 @@ static void writes_what_it_has_found(void **state) {
   lh_defined defined = {0};
   (void)state;
   assert_non_null(bytes);
-  lh_stacks_define(s, &defined, put, &end);
+  lh_definitions_write(&s->definitions, &defined, put, &end);
   assert_true((uint64_t)(end - bytes) <= lh_definitions_longest(&s->definitions));
   lh_sites *sites = lh_sites_new();
   lh_cursor c = {.at = bytes, .end = end};
@@ -492,7 +492,7 @@ static void writes_what_it_has_found(void **state) {
   }
   assert_true(is_there);
   uint8_t *again = end;
-  lh_stacks_define(s, &defined, put, &again);
+  lh_definitions_write(&s->definitions, &defined, put, &again);
   assert_ptr_equal(again, end); /* all of it is written */
   lh_sites_free(sites);
   free(bytes);

@@ -172,14 +172,14 @@ static lh_sites *read_sites(const lh_recorder *r) {
   definitions d = {0};
   lh_sites *sites = lh_sites_new();
   assert_non_null(sites);
-  lh_recorder_define(r, put, &d);
-  assert_true(d.n <= lh_recorder_longest(r));
+  lh_definitions_write(&r->stacks->definitions, &(lh_defined){0}, put, &d);
+  assert_true(d.n <= lh_definitions_longest(&r->stacks->definitions));
   lh_cursor c = {.at = d.data, .end = d.data + d.n};
   while (c.at < c.end) {
     assert_true(lh_sites_define(sites, &c));
     if (c.fault) fail_msg("%s", c.fault);
   }
-  assert_int_equal(lh_n_stacks(sites), lh_recorder_stacks(r));
+  assert_int_equal(lh_n_stacks(sites), r->stacks->definitions.n_stacks);
   free(d.data);
   return sites;
 }
@@ -234,7 +234,7 @@ static void tallies_are_what_was_made(void **state) {
     lua_settop(h.L, 0);
     assert_int_equal(n, 5000);
     lh_stack_counts most = {0};
-    for (lh_stack_id id = 1; id <= lh_recorder_stacks(r); id++) {
+    for (lh_stack_id id = 1; id <= r->stacks->definitions.n_stacks; id++) {
       lh_stack_counts counts = lh_recorder_counts(r, id);
       if (counts.made_objects > most.made_objects) most = counts;
     }

@@ -3,7 +3,7 @@
 ** that is turned away at once. And a heap from which the best is taken first, as the same with the
 ** order turned around.
 */
-#include "analyses.h"
+#include "ranking.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,377 @@
+/*
+** kinds.c - the tables of a snapshot, and how each goes from row to row. What the columns of a row
+** are is in the facts (luaheap_report.h, part 5).
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "heapsnap.h"
+
+/* {=== objects and strings ============================================================ */
+
+/* All objects, or the one asked for by a column of HS_ONE_ID or HS_FEW_IDS. */
+static int begin_any(hs_cursor *cursor, lh_error *error) {
+  (void)error;
+  bool one = cursor->lookup == HS_ONE_ID || cursor->lookup == HS_FEW_IDS;
+  cursor->list = NULL;
+  cursor->at = one ? cursor->object : 0;
+  cursor->end = one ? cursor->object + 1 : lh_object_count(cursor->file->snapshot) + 1;
+  cursor->thing.position = 0;
+  return LH_OK;
+}
+
+/* The next id of the list or range, luaheap's own left out; LH_NO_OBJECT at the end. */
+static lh_id next_id(hs_cursor *cursor) {
+  while (cursor->at < cursor->end) {
+    uint32_t at = cursor->descending ? --cursor->end : cursor->at++;
+    if (cursor->list != NULL) return cursor->list[at];
+    if (!lh_is_own(cursor->file->snapshot, at)) return at;
+  }
+  return LH_NO_OBJECT;
+}
+
+/* Of those the next of a type that is not condemned, which is the row: false at the end. */
+static bool next_of_type(hs_cursor *cursor, lh_type type) {
+  const lh_snapshot *snapshot = cursor->file->snapshot;
+  lh_id id;
+  do {
+    id = next_id(cursor);
+    if (id == LH_NO_OBJECT) return false;
+  } while (lh_type_of(snapshot, id) != type || lh_is_dead(snapshot, id));
+  cursor->row = cursor->thing.id = id;
+  return true;
+}
+
+/* What is in all objects of a type, one after the other. */
+static int next_inside(hs_cursor *cursor, lh_type type,
+                       void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
+                       bool (*next)(hs_cursor *cursor)) {
+  for (;;) {
+    if (cursor->thing.position == 0) {
+      if (!next_of_type(cursor, type)) return 0;
+      begin(cursor->file->snapshot, cursor->thing.id, &cursor->iterator);
+    }
+    cursor->thing.position++;
+    if (next(cursor)) return 1;
+    cursor->thing.position = 0;
+  }
+}
+
+static int begin_class(hs_cursor *cursor, lh_error *error) {
+  hs_file *file = cursor->file;
+  int code = hs_index_classes(file, error);
+  if (code != LH_OK) return code;
+  cursor->list = file->by_class.item;
+  cursor->at = 0;
+  cursor->end = file->by_class.first[lh_class_count(file->snapshot)];
+  if (cursor->lookup == HS_BY_CLASS) hs_find_class(file, cursor->text, &cursor->at, &cursor->end);
+  return LH_OK;
+}
+
+static int begin_dominated(hs_cursor *cursor, lh_error *error) {
+  hs_index *index = &cursor->file->by_dominator;
+  int code = hs_index_dominators(cursor->file, error);
+  if (code != LH_OK) return code;
+  cursor->list = index->item;
+  cursor->at = index->first[cursor->object];
+  cursor->end = index->first[cursor->object + 1];
+  return LH_OK;
+}
+
+/* '0x55d0c0a3f2e0' or 'table: 0x55d0c0a3f2e0'; and without quotes, where SQLite makes a number of
+** it, and text of that. */
+static void begin_address(hs_cursor *cursor) {
+  char *end = cursor->text;
+  const char *colon = strstr(cursor->text, ": 0x"), *text = colon ? colon + 2 : cursor->text;
+  bool is_number = text[0] >= '0' && text[0] <= '9';
+  uint64_t address = is_number ? strtoull(text, &end, text[1] == 'x' ? 16 : 10) : 0;
+  bool is_address = is_number && *end == '\0';
+  lh_id id = is_address ? lh_find_address(cursor->file->snapshot, address) : LH_NO_OBJECT;
+  cursor->at = id;
+  cursor->end = id != LH_NO_OBJECT ? id + 1 : id;
+}
+
+static int begin_objects(hs_cursor *cursor, lh_error *error) {
+  (void)begin_any(cursor, error);
+  if (cursor->lookup == HS_BY_CLASS || cursor->by_class) return begin_class(cursor, error);
+  if (cursor->lookup == HS_FEW_IDS) return begin_dominated(cursor, error);
+  if (cursor->lookup == HS_ADDRESS) begin_address(cursor);
+  return LH_OK;
+}
+
+static int next_object(hs_cursor *cursor, lh_error *error) {
+  const lh_snapshot *snapshot = cursor->file->snapshot;
+  lh_id id;
+  (void)error;
+  while ((id = next_id(cursor)) != LH_NO_OBJECT) {
+    if (id == LH_ROOT) continue;
+    if (cursor->lookup == HS_BY_TYPE &&
+        strcmp(lh_type_name(lh_type_of(snapshot, id)), cursor->text) != 0)
+      continue;
+    cursor->row = cursor->thing.id = id;
+    return 1;
+  }
+  return 0;
+}
+
+static int next_string(hs_cursor *cursor, lh_error *error) {
+  (void)error;
+  return next_of_type(cursor, LH_TYPE_STRING);
+}
+
+/* }=================================================================================== */
+
+/* {=== edges and entries ============================================================== */
+
+static int begin_edges(hs_cursor *cursor, lh_error *error) {
+  int code = hs_need(cursor->file, LH_NEEDS_ANALYSIS, error); /* it finds the ephemerons */
+  (void)begin_any(cursor, error);
+  if (code != LH_OK || cursor->lookup != HS_FEW_IDS) return code;
+  code = hs_index_targets(cursor->file, error);
+  if (code != LH_OK) return code;
+  cursor->at = cursor->file->by_target.first[cursor->object];
+  cursor->end = cursor->file->by_target.first[cursor->object + 1];
+  return LH_OK;
+}
+
+/* The next that ends in the object asked for. */
+static int next_to_target(hs_cursor *cursor) {
+  if (cursor->at == cursor->end || lh_is_own(cursor->file->snapshot, cursor->object)) return 0;
+  hs_edge_id id = cursor->file->by_target.item[cursor->at++];
+  hs_edge_at(cursor->file, id, &cursor->thing.edge);
+  cursor->thing.position = id.position;
+  return 1;
+}
+
+static int next_edge(hs_cursor *cursor, lh_error *error) {
+  const lh_snapshot *snapshot = cursor->file->snapshot;
+  (void)error;
+  if (cursor->lookup == HS_FEW_IDS) return next_to_target(cursor);
+  for (;;) {
+    if (cursor->thing.position == 0) {
+      lh_id source = next_id(cursor);
+      if (source == LH_NO_OBJECT) return 0;
+      lh_edges_begin(snapshot, source, &cursor->iterator);
+    }
+    if (lh_edges_next(&cursor->iterator, &cursor->thing.edge)) {
+      cursor->thing.position++;
+      if (!lh_is_own(snapshot, cursor->thing.edge.target)) return 1;
+    } else {
+      cursor->thing.position = 0;
+    }
+  }
+}
+
+static bool read_entry(hs_cursor *cursor) {
+  return lh_entries_next(&cursor->iterator, &cursor->thing.key, &cursor->thing.value);
+}
+
+static int next_entry(hs_cursor *cursor, lh_error *error) {
+  (void)error;
+  return next_inside(cursor, LH_TYPE_TABLE, lh_entries_begin, read_entry);
+}
+
+/* }=================================================================================== */
+
+/* {=== threads and frames ============================================================= */
+
+/* To the next thread and its innermost frame that has a line, or else the innermost: that it is in
+** coroutine.yield, where nearly all are, would say little. */
+static int next_thread(hs_cursor *cursor, lh_error *error) {
+  lh_frame frame, *shown = &cursor->thing.frame;
+  (void)error;
+  if (!next_of_type(cursor, LH_TYPE_THREAD)) return 0;
+  *shown = (lh_frame){.function = {.kind = LH_VALUE_NIL}};
+  lh_frames_begin(cursor->file->snapshot, cursor->thing.id, &cursor->iterator);
+  while (lh_frames_next(&cursor->iterator, &frame))
+    if (frame.line != 0 || shown->line == 0) *shown = frame;
+  return 1;
+}
+
+static bool read_frame(hs_cursor *cursor) {
+  return lh_frames_next(&cursor->iterator, &cursor->thing.frame);
+}
+
+static int next_frame(hs_cursor *cursor, lh_error *error) {
+  (void)error;
+  return next_inside(cursor, LH_TYPE_THREAD, lh_frames_begin, read_frame);
+}
+
+/* }=================================================================================== */
+
+/* {=== The others: rows have numbers ================================================== */
+
+/* Numbers 1 to n, or the one asked for. */
+static void begin_numbers(hs_cursor *cursor, size_t n) {
+  bool one = cursor->lookup == HS_ONE_ID;
+  cursor->at = one ? cursor->object : 1;
+  cursor->end = (one && cursor->object < n ? cursor->object : (uint32_t)n) + 1;
+}
+
+static int next_number(hs_cursor *cursor, lh_error *error) {
+  (void)error;
+  if (cursor->at == 0 || cursor->at >= cursor->end) return 0;
+  cursor->row = cursor->thing.id = cursor->at++;
+  return 1;
+}
+
+static const lh_sites *sites_of(const hs_cursor *cursor) {
+  return lh_snapshot_sites(cursor->file->snapshot);
+}
+
+static uint32_t count_sites(const lh_snapshot *snapshot) {
+  const lh_sites *sites = lh_snapshot_sites(snapshot);
+  return sites != NULL ? lh_n_sites(sites) : 0;
+}
+
+static uint32_t count_stacks(const lh_snapshot *snapshot) {
+  const lh_sites *sites = lh_snapshot_sites(snapshot);
+  return sites != NULL ? lh_n_stacks(sites) : 0;
+}
+
+/* Sites count what their stacks do, which is added up once: 32 bytes a site. */
+static int need_counts(hs_file *file, lh_error *error) {
+  uint32_t n = count_sites(file->snapshot);
+  const lh_sites *sites = lh_snapshot_sites(file->snapshot);
+  if (file->site_counts != NULL) return LH_OK;
+  lh_stack_counts *sums = sqlite3_malloc64((n + UINT64_C(1)) * sizeof *sums);
+  if (sums == NULL) return hs_no_memory(error, "adding up sites");
+  memset(sums, 0, (n + (size_t)1) * sizeof *sums);
+  for (lh_stack_id stack = 1; stack <= count_stacks(file->snapshot); stack++) {
+    lh_stack_counts *sum = &sums[lh_stack_of(sites, stack)->site];
+    lh_stack_counts counts = lh_stack_counts_of(file->snapshot, stack);
+    sum->made_objects += counts.made_objects;
+    sum->made_bytes += counts.made_bytes;
+    sum->freed_objects += counts.freed_objects;
+    sum->freed_bytes += counts.freed_bytes;
+  }
+  file->site_counts = sums;
+  return LH_OK;
+}
+
+static int begin_sites(hs_cursor *cursor, lh_error *error) {
+  begin_numbers(cursor, count_sites(cursor->file->snapshot));
+  return need_counts(cursor->file, error);
+}
+
+static int next_site(hs_cursor *cursor, lh_error *error) {
+  if (!next_number(cursor, error)) return 0;
+  cursor->thing.site = *lh_site_of(sites_of(cursor), cursor->row);
+  cursor->thing.counts = cursor->file->site_counts[cursor->row];
+  return 1;
+}
+
+static int begin_stacks(hs_cursor *cursor, lh_error *error) {
+  (void)error;
+  begin_numbers(cursor, count_stacks(cursor->file->snapshot));
+  return LH_OK;
+}
+
+static int next_stack(hs_cursor *cursor, lh_error *error) {
+  if (!next_number(cursor, error)) return 0;
+  cursor->thing.stack = *lh_stack_of(sites_of(cursor), cursor->row);
+  cursor->thing.counts = lh_stack_counts_of(cursor->file->snapshot, cursor->row);
+  return 1;
+}
+
+static int begin_classes(hs_cursor *cursor, lh_error *error) {
+  int code = hs_need(cursor->file, LH_NEEDS_CLASSES, error);
+  begin_numbers(cursor, lh_class_count(cursor->file->snapshot));
+  return code;
+}
+
+/* Classes that were joined into others have no objects. */
+static int next_class(hs_cursor *cursor, lh_error *error) {
+  while (next_number(cursor, error)) {
+    cursor->class.of_class = *lh_class_at(cursor->file->snapshot, cursor->row - 1);
+    if (cursor->class.of_class.objects + cursor->class.of_class.garbage_objects > 0) return 1;
+  }
+  return 0;
+}
+
+static const void *class_row(hs_cursor *cursor) {
+  const uint64_t *retained = cursor->file->class_retained;
+  if (retained != NULL) cursor->class.retained_bytes = retained[cursor->row - 1];
+  return &cursor->class;
+}
+
+/* The rows of heaptop --modules. */
+static int begin_modules(hs_cursor *cursor, lh_error *error) {
+  hs_file *file = cursor->file;
+  int code = hs_need(file, LH_NEEDS_CLASSES, error);
+  if (code == LH_OK && !file->modules.list)
+    code = lh_list_modules(file->snapshot, &file->modules, error);
+  begin_numbers(cursor, file->modules.n);
+  return code;
+}
+
+static const void *module_row(hs_cursor *cursor) {
+  return &cursor->file->modules.list[cursor->row - 1];
+}
+
+static int begin_marks(hs_cursor *cursor, lh_error *error) {
+  (void)error;
+  begin_numbers(cursor, lh_mark_count(cursor->file->snapshot));
+  return LH_OK;
+}
+
+static const void *mark_row(hs_cursor *cursor) {
+  cursor->mark = (lh_mark_fact){*lh_mark_at(cursor->file->snapshot, cursor->row - 1), cursor->row};
+  return &cursor->mark;
+}
+
+/* Counts luaheap's own objects, which are in no other table. */
+static int begin_info(hs_cursor *cursor, lh_error *error) {
+  const lh_snapshot *snapshot = cursor->file->snapshot;
+  lh_count own = {0};
+  (void)error;
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
+    if (!lh_is_own(snapshot, id)) continue;
+    own.objects++;
+    own.bytes += lh_shallow_bytes(snapshot, id);
+  }
+  cursor->file->fact.own = own;
+  begin_numbers(cursor, 1);
+  return LH_OK;
+}
+
+static const void *info_row(hs_cursor *cursor) {
+  return &cursor->file->fact;
+}
+
+/* }=================================================================================== */
+
+#define KIND(...)    \
+  &(const hs_kind) { \
+    __VA_ARGS__      \
+  }
+const hs_kind *const hs_kinds[] = {
+    KIND(.facts = &lh_object_facts, .key = "id", .rows_per_object = 1, .begin = begin_objects,
+         .next = next_object,
+         .lookups = {{"id", HS_ONE_ID},
+                     {"type", HS_BY_TYPE},
+                     {"class", HS_BY_CLASS},
+                     {"address", HS_ADDRESS},
+                     {"immediate_dominator", HS_FEW_IDS}}),
+    KIND(.facts = &lh_edge_facts, .key = "source, position", .rows_per_object = 3,
+         .begin = begin_edges, .next = next_edge,
+         .lookups = {{"source", HS_ONE_ID}, {"target", HS_FEW_IDS}}),
+    KIND(.facts = &lh_entry_facts, .key = "id, position", .rows_per_object = 3, .begin = begin_any,
+         .next = next_entry, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_string_facts, .key = "id", .rows_per_object = 0.5, .begin = begin_any,
+         .next = next_string, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_class_facts, .rows_per_object = 0.01, .begin = begin_classes,
+         .next = next_class, .row = class_row),
+    KIND(.facts = &lh_thread_facts, .key = "id", .rows_per_object = 0.001, .begin = begin_any,
+         .next = next_thread, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_frame_facts, .key = "thread, frame", .rows_per_object = 0.005,
+         .begin = begin_any, .next = next_frame, .lookups = {{"thread", HS_ONE_ID}}),
+    KIND(.facts = &lh_site_facts, .key = "id", .rows_per_object = 0.001, .begin = begin_sites,
+         .next = next_site, .last_id = count_sites, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_stack_facts, .key = "id", .rows_per_object = 0.01, .begin = begin_stacks,
+         .next = next_stack, .last_id = count_stacks, .lookups = {{"id", HS_ONE_ID}}),
+    KIND(.facts = &lh_module_facts, .rows_per_object = 0.001, .begin = begin_modules,
+         .next = next_number, .row = module_row),
+    KIND(.facts = &lh_mark_facts, .begin = begin_marks, .next = next_number, .row = mark_row),
+    KIND(.facts = &lh_snapshot_facts, .begin = begin_info, .next = next_number, .row = info_row),
+    NULL};

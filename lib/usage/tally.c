@@ -1,0 +1,214 @@
+/*
+** tally.c - events counted as other tools count them. What lines.c and timeline.c share: sums,
+** numbers for lines, of which a table of sites has each as often as something allocates there, and
+** the replay. And two counts: by type, as luamemprofiler has them, and by size.
+**
+** Sources are compared by their names, since code that was loaded twice has them twice.
+*/
+#include <string.h>
+
+#include "usage.h"
+
+/* {=== Sums ========================================================================== */
+
+static int64_t signed_sum(const lh_sum *sum) {
+  double part = sum->part < 0 ? sum->part - 0.5 : sum->part + 0.5;
+  if (!(part < 9e18)) return INT64_MAX;
+  if (part < -9e18) return INT64_MIN;
+  return (int64_t)(sum->whole + (uint64_t)(int64_t)part);
+}
+
+uint64_t lh_sum_of(const lh_sum *sum) {
+  int64_t n = signed_sum(sum);
+  return n > 0 ? (uint64_t)n : 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== Lines ========================================================================= */
+
+int lh_compare_lines(const lh_line *a, const lh_line *b) {
+  if (!a->source || !b->source) return (a->source != NULL) - (b->source != NULL);
+  int order = a->source == b->source ? 0 : strcmp(a->source, b->source);
+  return order != 0 ? order : (a->line > b->line) - (a->line < b->line);
+}
+
+typedef struct line_maker {
+  lh_line_keys *keys;
+  size_t capacity;
+  lh_shared_names sources;
+  lh_map by_key;
+} line_maker;
+
+static bool is_same_name(const char *a, const char *b) {
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void keep_common(lh_site *common, const lh_site *site) {
+  if (!is_same_name(common->function, site->function)) common->function = NULL;
+  if (!is_same_name(common->c_function, site->c_function)) common->c_function = NULL;
+}
+
+static bool add_line(line_maker *m, const lh_site *site, uint32_t *line) {
+  uint64_t key[2] = {0, site->line};
+  *line = 0;
+  if (!site->source) return true;
+  key[0] = lh_shared_name(&m->sources, site->source);
+  if (key[0] == LH_NO_NUMBER) return false;
+  uint32_t *known = lh_map_at_words(&m->by_key, key, 2);
+  if (!known) return false;
+  if (*known == LH_NO_NUMBER) {
+    lh_line_keys *keys = m->keys;
+    if (!lh_grow(&keys->lines, keys->n_lines, &m->capacity, sizeof *keys->lines)) return false;
+    *known = (uint32_t)keys->n_lines;
+    keys->lines[keys->n_lines++] = (lh_line){site->source, site->line, *site};
+  }
+  keep_common(&m->keys->lines[*known].site, site);
+  *line = *known;
+  return true;
+}
+
+static bool make_lines(line_maker *m, const lh_sites *sites) {
+  uint32_t n_sites = lh_n_sites(sites), n_stacks = lh_n_stacks(sites);
+  lh_line_keys *keys = m->keys;
+  uint32_t *of_site = lh_alloc((size_t)n_sites + 1, sizeof *of_site);
+  keys->of_stack = lh_alloc((size_t)n_stacks + 1, sizeof *keys->of_stack);
+  bool fine = of_site && keys->of_stack && lh_grow(&keys->lines, 0, &m->capacity, sizeof(lh_line));
+  if (fine) {
+    keys->lines[keys->n_lines++] = (lh_line){0};
+    of_site[0] = keys->of_stack[0] = 0;
+  }
+  for (uint32_t i = 1; fine && i <= n_sites; i++)
+    fine = add_line(m, lh_site_of(sites, i), &of_site[i]);
+  for (uint32_t i = 1; fine && i <= n_stacks; i++)
+    keys->of_stack[i] = of_site[lh_stack_of(sites, i)->site];
+  lh_free(of_site);
+  return fine;
+}
+
+int lh_line_keys_make(const lh_sites *sites, lh_line_keys *keys, lh_error *error) {
+  *keys = (lh_line_keys){0};
+  line_maker m = {.keys = keys};
+  bool fine = make_lines(&m, sites);
+  lh_shared_names_free(&m.sources);
+  lh_map_free(&m.by_key);
+  if (fine) return 0;
+  lh_line_keys_free(keys);
+  return lh_fail_memory(error, "counting by line");
+}
+
+void lh_line_keys_free(lh_line_keys *keys) {
+  lh_free(keys->lines);
+  lh_free(keys->of_stack);
+  *keys = (lh_line_keys){0};
+}
+
+/* }=================================================================================== */
+
+int lh_tally_events(lh_profile *profile, const char *what,
+                    bool (*see)(const lh_event *event, void *data), void *data, const bool *failed,
+                    lh_error *error) {
+  if (lh_profile_about(profile)->is_aggregate)
+    return lh_fail(error, LH_EARGUMENT,
+                   "it was recorded as an aggregate, which has no order of events: there is no %s "
+                   "of it",
+                   what);
+  int code = lh_profile_replay(profile, see, data, error);
+  return code == 0 && *failed ? lh_fail_memory(error, "counting events") : code;
+}
+
+/* {=== By type ======================================================================== */
+
+/* Only blocks count that were made since tracking began, so that all figures are of the same ones.
+** */
+
+typedef struct type_counter {
+  lh_sum made, made_bytes, resized, resized_bytes, freed, freed_bytes, live_bytes;
+  lh_sum made_of[LH_TYPE_COUNT], made_parts;
+  uint64_t peak_bytes;
+} type_counter;
+
+static void see_live(type_counter *c, uint64_t more, uint64_t less, double weight) {
+  lh_sum_add(&c->live_bytes, more, weight);
+  lh_sum_subtract(&c->live_bytes, less, weight);
+  uint64_t live = lh_sum_of(&c->live_bytes);
+  if (live > c->peak_bytes) c->peak_bytes = live;
+}
+
+static bool see_type(const lh_event *event, void *data) {
+  type_counter *c = data;
+  double weight = event->weight;
+  if (event->kind == LH_EVENT_NEW) {
+    lh_sum_add(&c->made, 1, weight);
+    lh_sum_add(&c->made_bytes, event->bytes, weight);
+    lh_sum_add(event->type < LH_TYPE_COUNT ? &c->made_of[event->type] : &c->made_parts, 1, weight);
+    see_live(c, event->bytes, 0, weight);
+  } else if (event->old_stack == 0) {
+    return true;
+  } else if (event->kind == LH_EVENT_RESIZE) {
+    lh_sum_add(&c->resized, 1, weight);
+    lh_sum_add(&c->resized_bytes, event->bytes, weight);
+    lh_sum_subtract(&c->resized_bytes, event->old_bytes, weight);
+    see_live(c, event->bytes, event->old_bytes, weight);
+  } else {
+    lh_sum_add(&c->freed, 1, weight);
+    lh_sum_add(&c->freed_bytes, event->old_bytes, weight);
+    see_live(c, 0, event->old_bytes, weight);
+  }
+  return true;
+}
+
+static void put(const type_counter *c, lh_type_tally *out) {
+  *out = (lh_type_tally){.made = lh_sum_of(&c->made),
+                         .made_bytes = lh_sum_of(&c->made_bytes),
+                         .resized = lh_sum_of(&c->resized),
+                         .resized_bytes = signed_sum(&c->resized_bytes),
+                         .freed = lh_sum_of(&c->freed),
+                         .freed_bytes = lh_sum_of(&c->freed_bytes),
+                         .made_parts = lh_sum_of(&c->made_parts),
+                         .peak_bytes = c->peak_bytes};
+  for (unsigned i = 0; i < LH_TYPE_COUNT; i++) out->made_of[i] = lh_sum_of(&c->made_of[i]);
+}
+
+int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error) {
+  type_counter c = {0};
+  bool failed = false;
+  int code = lh_tally_events(profile, "report by type", see_type, &c, &failed, error);
+  put(&c, out);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== By size ======================================================================== */
+
+typedef struct size_counter {
+  lh_sum blocks[LH_SIZES], bytes[LH_SIZES];
+} size_counter;
+
+/* The first power of two that is not less. */
+static unsigned size_of(uint64_t bytes) {
+  return bytes <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(bytes - 1);
+}
+
+static bool see_size(const lh_event *event, void *data) {
+  size_counter *c = data;
+  if (event->kind == LH_EVENT_FREE) return true;
+  unsigned size = size_of(event->bytes);
+  lh_sum_add(&c->blocks[size], 1, event->weight);
+  lh_sum_add(&c->bytes[size], event->bytes, event->weight);
+  return true;
+}
+
+int lh_tally_sizes(lh_profile *profile, lh_size_tally *out, lh_error *error) {
+  size_counter c = {0};
+  bool failed = false;
+  int code = lh_tally_events(profile, "table of sizes", see_size, &c, &failed, error);
+  for (unsigned i = 0; i < LH_SIZES; i++) {
+    out->blocks[i] = lh_sum_of(&c.blocks[i]);
+    out->bytes[i] = lh_sum_of(&c.bytes[i]);
+  }
+  return code;
+}
+
+/* }=================================================================================== */
