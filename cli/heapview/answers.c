@@ -34,9 +34,9 @@ static int prepare_one(lh_snapshot *snapshot, lh_error *error) {
 
 /* {=== Parameters ================================================================== */
 
-/* Each parameter, such as limit=20, is a field of the request, and has a row here. Where a key means
-** one thing to some questions and another thing to others it has several rows, and the first that
-** knows the question counts. */
+/* Each parameter, such as limit=20, is a field of the request, and has a row here. Where a key
+** means one thing to some questions and another thing to others it has several rows, and the first
+** that knows the question counts. */
 typedef enum parameter_kind {
   A_NUMBER, /* size_t or uint64_t */
   A_FLAG,   /* 0 or 1 */

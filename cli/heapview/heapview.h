@@ -32,9 +32,8 @@ typedef struct view {
   const lh_usage *usage; /* of a profile; NULL: there is none */
   const char *profile;   /* its file */
   bool is_written;       /* a report, which answers what it carries only */
-  lh_ladder *ladder,
-      *ends; /* answers.c: of all snapshots, and of the first and the last, once something was asked of
-                                   them */
+  /* Of all snapshots, and of the first and the last, once something was asked of them. */
+  lh_ladder *ladder, *ends;
   lh_usage *part;               /* of the part of the profile that was last looked at */
   bool (*is_gone)(void *asker); /* did who asks go away meanwhile? NULL: never */
   void *asker;

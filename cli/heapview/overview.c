@@ -113,10 +113,10 @@ int view_overview(view_asked *asked, cli_json *w) {
 
 /* {=== What is asked ahead ========================================================= */
 
-/* The first opening of a picture takes a pass over the heap, of which an index is kept: so the server
-** asks for these itself while nobody else asks. What the first page tells comes first, then indexes,
-** each of which serves those after it: who asks meanwhile waits for one step, of ten million objects
-** 0.6 s at most but for what leaks and for places. */
+/* The first opening of a picture takes a pass over the heap, of which an index is kept: so the
+** server asks for these itself while nobody else asks. What the first page tells comes first, then
+** indexes, each of which serves those after it: who asks meanwhile waits for one step, of ten
+** million objects 0.6 s at most but for what leaks and for places. */
 static const char *const pictures[] = {"treemap",          /* lists, what dominates what */
                                        "timeline",         /* when objects were made */
                                        "treemap?by=place", /* and the flame graph */
