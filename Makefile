@@ -268,6 +268,7 @@ $(1)/tests/test_states: TEST_LIBS += -Wl,--wrap=process_vm_readv,--wrap=pread,--
 $(1)/tests/test_memory_room: TEST_LIBS += -Wl,--wrap=lh_find_room
 $(1)/tests/test_page: $(call objects,$(1),cli/heapview/page.c)
 $(1)/tests/test_requests: $(call objects,$(1),cli/heapview/requests.c)
+$(1)/tests/test_requests: TEST_LIBS += $$(CLI_LIBS)
 $(1)/tests/test_guests: $(call objects,$(1),cli/heapview/guests.c)
 $(1)/tests/test_recent: $(call objects,$(1),cli/heapview/recent.c)
 # Where files are exchanged between two calls.
@@ -411,6 +412,7 @@ fuzz-corpus: $(FUZZ_TARGETS:%=build/fuzz/%)
 build/fuzz/%: CC = clang
 build/fuzz/fuzz_reader: $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/common/ask_reader.o
 build/fuzz/fuzz_reader: LIB_LIBS += $(LUA_LIBS)
+build/fuzz/fuzz_requests: LIB_LIBS += $(shell $(PKG_CONFIG) --libs jansson)
 build/fuzz/fuzz_core: build/fuzz/liboutside.a
 build/fuzz/fuzz_core: LIB_LIBS += build/fuzz/liboutside.a build/fuzz/libluaheap.a $(OUTSIDE_LIBS)
 build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \

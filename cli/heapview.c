@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "heapview/server.h"
+#include "heapview/heapview.h"
 
 typedef enum open_when { OPEN_AUTO, OPEN_ALWAYS, OPEN_NEVER } open_when; /* as in the option */
 

@@ -1,17 +1,20 @@
 /*
 ** answers.c - what can be asked of what was opened, and its answer as JSON. Every question of the
 ** library is asked by its name, about the snapshot that is looked at; the parameters are fields of
-** its request (parameters.c). What needs more than that has a way of its own, a row of a table.
+** its request. What needs more than that has a way of its own, a row of a table.
 **
 ** Whoever asks is on the other side of a network: nothing that it says ends the process, and each
 ** refusal is one sentence. An answer is made in memory, so it has 64 MB at most: a list of millions
 ** is to be asked for in parts. Only where there is no memory left for a line of text the process
 ** ends, as commands do.
 */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "parameters.h"
+#include "heapview.h"
 
 enum { MOST_BYTES = 64 << 20 }; /* of an answer */
 
@@ -24,12 +27,199 @@ int view_refuse(lh_error *error, const char *format, ...) {
   return error->code;
 }
 
-/* {=== Snapshots, ladders, profiles ==================================================== */
-
-int view_prepare(lh_snapshot *snapshot, lh_error *error) {
+static int prepare_one(lh_snapshot *snapshot, lh_error *error) {
   int code = lh_analyse(snapshot, error);
   return code == LH_OK ? lh_classify(snapshot, error) : code;
 }
+
+/* {=== Parameters ================================================================== */
+
+/* Each parameter, such as limit=20, is a field of the request, and has a row here. Where a key
+** means one thing to some questions and another thing to others it has several rows, and the first
+** that knows the question counts. */
+typedef enum parameter_kind {
+  A_NUMBER, /* size_t or uint64_t */
+  A_FLAG,   /* 0 or 1 */
+  A_WORD,   /* one of `words`, for an enum field */
+  A_TEXT,
+  A_TYPE,     /* of objects: a set of one */
+  AN_ADDRESS, /* 0x55d0c0a3f2e0, whatever is there */
+  AN_OBJECT,  /* 0x55d0c0a3f2e0, or root */
+  A_SNAPSHOT, /* by its number */
+  NOT_HERE    /* taken by who needs it */
+} parameter_kind;
+
+typedef struct parameter {
+  const char *key;
+  const char *questions; /* " treemap flame ": those that know it so; NULL: all */
+  parameter_kind kind;
+  size_t offset;
+  size_t has_offset; /* of the field that says it was given; 0: there is none */
+  const char *words; /* "this|or|that" */
+} parameter;
+
+#define FIELD(name) offsetof(lh_request, name)
+
+/* Questions about a profile that may be about a part of its time. */
+#define OF_PARTS " findings profile allocations stacks calls "
+
+static const parameter parameters[] = {
+    {"against", NULL, A_SNAPSHOT, FIELD(before), 0, NULL},
+    {"at", NULL, AN_OBJECT, FIELD(id), 0, NULL},
+    {"bins", NULL, A_NUMBER, FIELD(bins), 0, NULL},
+    {"by", " allocations ", A_WORD, FIELD(by), 0, "site|function|type|file|stack"},
+    {"by", " timeline ", A_WORD, FIELD(ages), 0, "class|type|place"},
+    {"by", NULL, A_WORD, FIELD(tree), 0, "object|class|place|module"},
+    {"class", NULL, A_TEXT, FIELD(name), 0, NULL},
+    {"depth", NULL, A_NUMBER, FIELD(depth), FIELD(has_depth), NULL},
+    {"filter", NULL, A_TEXT, FIELD(filter), 0, NULL},
+    {"from", " map ", AN_ADDRESS, FIELD(from_address), 0, NULL},
+    {"from", NULL, A_NUMBER, FIELD(from), 0, NULL},
+    {"garbage", NULL, A_FLAG, FIELD(garbage), 0, NULL},
+    {"in", NULL, NOT_HERE, 0, 0, NULL},
+    {"limit", NULL, A_NUMBER, FIELD(limit), FIELD(has_limit), NULL},
+    {"made_since", OF_PARTS, NOT_HERE, 0, 0, NULL},
+    {"made_until", OF_PARTS, NOT_HERE, 0, 0, NULL},
+    {"of", NULL, A_TEXT, FIELD(of), 0, NULL},
+    {"pixels", " map ", A_NUMBER, FIELD(cells), 0, NULL},
+    {"query", " sql ", NOT_HERE, 0, 0, NULL},
+    {"since", NULL, A_NUMBER, FIELD(interval.since), FIELD(has_interval), NULL},
+    {"site", " site_objects ", A_TEXT, FIELD(name), 0, NULL},
+    {"sort", " classes objects diff apart ", A_WORD, FIELD(sort), 0, "retained|shallow|count"},
+    {"sort", " allocations stacks ", A_WORD, FIELD(order), 0, "allocated|live|peak|soon_dead"},
+    {"sort", NULL, A_TEXT, FIELD(sorted), 0, NULL},
+    {"to", " map ", AN_ADDRESS, FIELD(to_address), 0, NULL},
+    {"type", NULL, A_TYPE, FIELD(type_mask), 0, NULL},
+    {"until", NULL, A_NUMBER, FIELD(interval.until), FIELD(has_interval), NULL},
+};
+
+static bool knows(const parameter *p, const char *question) {
+  char word[64];
+  if (p->questions == NULL) return true;
+  snprintf(word, sizeof word, " %s ", question);
+  return strstr(p->questions, word) != NULL;
+}
+
+static const parameter *find_parameter(const char *key, const char *question) {
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+    if (strcmp(parameters[i].key, key) == 0 && knows(&parameters[i], question))
+      return &parameters[i];
+  return NULL;
+}
+
+static int refuse(const view_asked *asked, const char *key, const char *needs, const char *value) {
+  return view_refuse(asked->error, "%s needs %s, not '%.64s'", key, needs, value);
+}
+
+static int take_number(view_asked *asked, const parameter *p, const char *value, uint64_t *field) {
+  return cli_read_number(value, field) ? LH_OK : refuse(asked, p->key, "a number", value);
+}
+
+static int take_flag(view_asked *asked, const parameter *p, const char *value, bool *field) {
+  *field = strcmp(value, "1") == 0;
+  return *field || strcmp(value, "0") == 0 ? LH_OK : refuse(asked, p->key, "0 or 1", value);
+}
+
+static int take_word(view_asked *asked, const parameter *p, const char *value, unsigned *field) {
+  if (cli_read_word(value, p->words, field)) return LH_OK;
+  char needs[128];
+  snprintf(needs, sizeof needs, "one of %s", p->words);
+  return refuse(asked, p->key, needs, value);
+}
+
+static int take_type(view_asked *asked, const parameter *p, const char *value, uint32_t *field) {
+  lh_type type = lh_type_called(value, strlen(value));
+  if (type == LH_TYPE_COUNT) return refuse(asked, p->key, "a type such as table", value);
+  *field = 1u << type;
+  return LH_OK;
+}
+
+static bool read_address(const char *text, uint64_t *address) {
+  char *end;
+  errno = 0;
+  *address = strtoumax(text, &end, 16);
+  return strncmp(text, "0x", 2) == 0 && text[2] != '\0' && *end == '\0' && errno == 0;
+}
+
+static int take_address(view_asked *asked, const parameter *p, const char *value, uint64_t *field) {
+  return read_address(value, field)
+             ? LH_OK
+             : refuse(asked, p->key, "an address such as 0x55d0c0a3f2e0", value);
+}
+
+static int take_object(view_asked *asked, const parameter *p, const char *value, lh_id *field) {
+  uint64_t address;
+  *field = LH_ROOT;
+  if (strcmp(value, "root") == 0) return LH_OK;
+  if (!read_address(value, &address))
+    return refuse(asked, p->key, "root, or an address such as 0x55d0c0a3f2e0", value);
+  if (asked->snapshot == NULL) return view_refuse(asked->error, "no snapshot was opened");
+  *field = lh_find_address(asked->snapshot, address);
+  if (*field != LH_NO_OBJECT) return LH_OK;
+  view_refuse(asked->error, "nothing is at %.64s in %s", value, asked->v->files[asked->in]);
+  return asked->error->code = LH_ENOTFOUND;
+}
+
+static int take_snapshot(view_asked *asked, const parameter *p, const char *value,
+                         lh_snapshot **field) {
+  uint64_t i;
+  if (!cli_read_number(value, &i)) return refuse(asked, p->key, "the number of a snapshot", value);
+  if (i >= asked->v->n)
+    return view_refuse(asked->error, "there is no snapshot number %s: the first is 0, the last %zu",
+                       value, asked->v->n - 1);
+  *field = asked->v->snapshots[i];
+  return prepare_one(*field, asked->error);
+}
+
+static int take(view_asked *asked, const parameter *p, const char *value) {
+  char *fields = (char *)&asked->request;
+  void *field = fields + p->offset;
+  switch (p->kind) {
+    case A_NUMBER: return take_number(asked, p, value, field);
+    case A_FLAG: return take_flag(asked, p, value, field);
+    case A_WORD: return take_word(asked, p, value, field);
+    case A_TEXT: *(const char **)field = value; return LH_OK;
+    case A_TYPE: return take_type(asked, p, value, field);
+    case AN_ADDRESS: return take_address(asked, p, value, field);
+    case AN_OBJECT: return take_object(asked, p, value, field);
+    case A_SNAPSHOT: return take_snapshot(asked, p, value, field);
+    case NOT_HERE: break;
+  }
+  return LH_OK;
+}
+
+static int take_in(view_asked *asked) {
+  const char *value = view_parameter_of(asked->question, "in");
+  uint64_t in = asked->v->n > 0 ? asked->v->n - 1 : 0;
+  if (value != NULL && (!cli_read_number(value, &in) || in >= asked->v->n))
+    return refuse(asked, "in", "the number of a snapshot, 0 the first", value);
+  asked->in = (size_t)in;
+  return LH_OK;
+}
+
+static int take_parameters(view_asked *asked) {
+  const view_question *question = asked->question;
+  lh_request *r = &asked->request;
+  char *fields = (char *)r;
+  if (strcmp(asked->name, "objects") == 0) r->limit = 20; /* as a command does */
+  r->matches = 1;
+  r->class_index = UINT32_MAX;
+  r->interval = (lh_interval)LH_EVER;
+  for (size_t i = 0; i < question->n; i++) {
+    const parameter *p = find_parameter(question->parameters[i].key, asked->name);
+    if (p == NULL)
+      return view_refuse(asked->error, "there is no parameter '%.64s'",
+                         question->parameters[i].key);
+    int code = take(asked, p, question->parameters[i].value);
+    if (code != LH_OK) return code;
+    if (p->has_offset != 0) *(bool *)(fields + p->has_offset) = true;
+  }
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
+/* {=== Snapshots, ladders, profiles ==================================================== */
 
 /* The snapshots up to the one that is looked at, and what the user calls them. */
 static int prepare_snapshots(view_asked *asked) {
@@ -42,7 +232,7 @@ static int prepare_snapshots(view_asked *asked) {
   asked->request.n_snapshots = asked->in + 1;
   asked->request.names = v->files;
   asked->request.n_names = asked->in + 1;
-  return view_prepare(asked->snapshot, asked->error);
+  return prepare_one(asked->snapshot, asked->error);
 }
 
 static bool is_same(const lh_snapshot *a, const lh_snapshot *b) {
@@ -56,14 +246,14 @@ static bool is_same(const lh_snapshot *a, const lh_snapshot *b) {
 static int add_to_ladder(lh_ladder *ladder, const view *v, size_t i, lh_error *error) {
   lh_snapshot *again = NULL;
   if (i + 1 == v->n) {
-    int code = view_prepare(v->snapshots[i], error);
+    int code = prepare_one(v->snapshots[i], error);
     return code == LH_OK ? lh_ladder_add(ladder, v->snapshots[i], error) : code;
   }
   int code = lh_open(&again, v->files[i], error);
   if (code != LH_OK) return code;
   if (!is_same(again, v->snapshots[i]))
     code = view_refuse(error, "%s is another file than it was", v->files[i]);
-  if (code == LH_OK) code = view_prepare(again, error);
+  if (code == LH_OK) code = prepare_one(again, error);
   if (code == LH_OK) code = lh_ladder_add(ladder, again, error);
   lh_close(again);
   return code;
@@ -97,6 +287,43 @@ static int prepare_ladder(view_asked *asked) {
   return code;
 }
 
+static int take_moment(view_asked *asked, const char *key, lh_moment *moment) {
+  const char *value = view_parameter_of(asked->question, key);
+  if (value == NULL) return LH_OK;
+  moment->unit = LH_MOMENT_TIME;
+  if (cli_read_number(value, &moment->n)) return LH_OK;
+  return view_refuse(asked->error, "%s needs nanoseconds, not '%.64s'", key, value);
+}
+
+static bool is_whole(const lh_usage_query *query) {
+  return query->since.unit == LH_MOMENT_OPEN && query->until.unit == LH_MOMENT_OPEN;
+}
+
+static bool is_same_part(const lh_usage_query *a, const lh_usage_query *b) {
+  return a->since.unit == b->since.unit && a->since.n == b->since.n &&
+         a->until.unit == b->until.unit && a->until.n == b->until.n;
+}
+
+/* The usage that the question is about: all of it, or what was allocated in a part of its time and
+** what became of that until the end. The last part that was asked for is kept, since a page asks
+** several questions about it; to count it takes one or two replays of the events. */
+static int take_part(view_asked *asked, const lh_usage **out) {
+  view *v = asked->v;
+  lh_usage_query query = {.to_the_end = true, .peak = true};
+  int code = take_moment(asked, "made_since", &query.since);
+  if (code == LH_OK) code = take_moment(asked, "made_until", &query.until);
+  if (code != LH_OK) return code;
+  *out = v->usage;
+  if (is_whole(&query)) return LH_OK;
+  if (v->part == NULL || !is_same_part(&query, lh_usage_asked(v->part))) {
+    lh_usage_free(v->part);
+    v->part = NULL;
+    code = lh_usage_new(&v->part, lh_usage_profile(v->usage), &query, asked->error);
+  }
+  *out = v->part;
+  return code;
+}
+
 static int prepare_profile(view_asked *asked) {
   view *v = asked->v;
   if (v->usage == NULL) return view_refuse(asked->error, "no profile was opened");
@@ -104,7 +331,7 @@ static int prepare_profile(view_asked *asked) {
   asked->request.n_usages = 1;
   asked->request.names = &v->profile;
   asked->request.n_names = 1;
-  return view_take_part(asked, &asked->usage);
+  return take_part(asked, &asked->usage);
 }
 
 void view_end(view *v) {
@@ -136,7 +363,7 @@ static int prepare_strings(view_asked *asked) {
     return view_refuse(asked->error,
                        "strings are compared with an older "
                        "snapshot, and this is the first");
-  return view_prepare(asked->v->snapshots[0], asked->error);
+  return prepare_one(asked->v->snapshots[0], asked->error);
 }
 
 static int prepare_halves(view_asked *asked) {
@@ -221,12 +448,12 @@ static const struct way *way_of(const char *name) {
 
 static int prepare(view_asked *asked, const lh_question *question, const struct way *way) {
   lh_subject of = question != NULL ? question->of : LH_OF_SNAPSHOT;
-  int code = view_take_in(asked);
+  int code = take_in(asked);
   if (code == LH_OK && (question != NULL || asked->v->n > 0))
     code = of == LH_OF_LADDER    ? prepare_ladder(asked)
            : of == LH_OF_PROFILE ? prepare_profile(asked)
                                  : prepare_snapshots(asked);
-  if (code == LH_OK) code = view_take_parameters(asked);
+  if (code == LH_OK) code = take_parameters(asked);
   if (code == LH_OK && way != NULL && way->prepare != NULL) code = way->prepare(asked);
   return code;
 }
@@ -302,6 +529,45 @@ int view_answer(view *v, const view_question *question, FILE *out) {
   }
   free(text);
   return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== Keys ======================================================================== */
+
+/* A question as text is the same for the same question: treemap?by=class&limit=200. Values are
+** written as a browser's encodeURIComponent writes them, names of questions and keys need it
+** not. */
+void view_put_encoded(FILE *out, const char *text) {
+  static const char plain[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()";
+  for (; *text != '\0'; text++) {
+    if (strchr(plain, *text) != NULL)
+      putc(*text, out);
+    else
+      fprintf(out, "%%%02X", (unsigned char)*text);
+  }
+}
+
+char *view_key(const view_question *question) {
+  char *key = NULL;
+  size_t size;
+  FILE *out = cli_open_text(&key, &size);
+  fputs(question->name, out);
+  for (size_t i = 0; i < question->n; i++) {
+    fprintf(out, "%c%s=", i == 0 ? '?' : '&', question->parameters[i].key);
+    view_put_encoded(out, question->parameters[i].value);
+  }
+  cli_close_text(out);
+  return key;
+}
+
+void view_take_key(char *key, view_question *question) {
+  *question = (view_question){.name = strsep(&key, "?")};
+  while (key != NULL && question->n < VIEW_MOST_PARAMETERS) {
+    char *value = strsep(&key, "&"), *name = strsep(&value, "=");
+    question->parameters[question->n++] = (view_parameter){name, value != NULL ? value : ""};
+  }
 }
 
 /* }=================================================================================== */

@@ -19,78 +19,49 @@
 #include <unistd.h>
 
 #include "heapview.h"
-#include "pieces.h"
 
 /* As big a file as is mailed without a thought. */
 enum { MOST_BYTES = 5000000 };
 
 /* {=== What a page may ask for ========================================================= */
 
-/* Keys, as pages ask for them. */
+/* Keys, as pages ask for them, with a blank between two. */
 
 /* Of each snapshot, the last one first. */
-static const char *const of_snapshot[] = {"treemap?by=place",
-                                          "flame",
-                                          "treemap?by=class",
-                                          "treemap?by=module",
-                                          "treemap",
-                                          "timeline",
-                                          "timeline?by=place",
-                                          "timeline?by=type",
-                                          "map",
-                                          "objects?limit=20",
-                                          "classes?limit=20",
-                                          "modules?limit=20",
-                                          "threads?limit=20",
-                                          "growing?limit=20",
-                                          "waste?limit=20",
-                                          "epochs",
-                                          "sites?limit=20"};
+#define OF_SNAPSHOT                                                             \
+  "treemap?by=place flame treemap?by=class treemap?by=module treemap timeline " \
+  "timeline?by=place timeline?by=type map objects?limit=20 classes?limit=20 "   \
+  "modules?limit=20 threads?limit=20 growing?limit=20 waste?limit=20 epochs "   \
+  "sites?limit=20"
 
 /* The same where there are several. */
-static const char *const of_several[] = {"flame?against=0", "series", "ladder?limit=20",
-                                         "owners?limit=20", "strings?limit=20"};
+#define OF_SEVERAL "flame?against=0 series ladder?limit=20 owners?limit=20 strings?limit=20"
 
 /* With what can be chosen on its page: what is counted, and by what rows are. */
-static const char *const of_profile[] = {"findings",
-                                         "profile",
-                                         "allocations?limit=20",
-                                         "advice?limit=20",
-                                         "memory",
-                                         "sizes",
-                                         "stacks?limit=400",
-                                         "calls?limit=20",
-                                         "blueprint",
-                                         "allocations?by=function&limit=20",
-                                         "allocations?by=type&limit=20",
-                                         "allocations?by=file&limit=20",
-                                         "allocations?by=stack&limit=20",
-                                         "stacks?limit=400&sort=live",
-                                         "stacks?limit=400&sort=peak",
-                                         "stacks?limit=400&sort=soon_dead",
-                                         "allocations?limit=20&sort=live",
-                                         "allocations?limit=20&sort=peak",
-                                         "allocations?limit=20&sort=soon_dead"};
+#define OF_PROFILE                                                                       \
+  "findings profile allocations?limit=20 advice?limit=20 memory sizes stacks?limit=400 " \
+  "calls?limit=20 blueprint allocations?by=function&limit=20 "                           \
+  "allocations?by=type&limit=20 allocations?by=file&limit=20 "                           \
+  "allocations?by=stack&limit=20 stacks?limit=400&sort=live stacks?limit=400&sort=peak " \
+  "stacks?limit=400&sort=soon_dead allocations?limit=20&sort=live "                      \
+  "allocations?limit=20&sort=peak allocations?limit=20&sort=soon_dead"
 
 /* Of what was allocated from mark to mark, with both ends: since=354, until=4605. */
-static const char *const of_interval[] = {
-    "interval?limit=20", "timeline?bins=1&limit=1", "treemap?by=place", "flame",
-    "treemap?by=class",  "treemap?by=module",       "treemap",          "map"};
+#define OF_INTERVAL                                                                    \
+  "interval?limit=20 timeline?bins=1&limit=1 treemap?by=place flame treemap?by=class " \
+  "treemap?by=module treemap map"
 enum { MOST_INTERVALS = 20 };
 
 /* Of an object, with its address: at=0x55d0c0a3f2e0. */
-static const char *const of_object[] = {"object",
-                                        "fields?limit=50",
-                                        "paths",
-                                        "referrers?limit=20",
-                                        "dominators?limit=20",
-                                        "treemap?depth=2&limit=30"};
+#define OF_OBJECT                                                        \
+  "object fields?limit=50 paths referrers?limit=20 dominators?limit=20 " \
+  "treemap?depth=2&limit=30"
 
 /* The same, where each may take a pass over the heap. */
-static const char *const of_worthy_object[] = {"under?limit=20", "independent", "picture"};
+#define OF_WORTHY_OBJECT "under?limit=20 independent picture"
 
 /* Of a class, with its name: class=Session. Each takes a pass, too. */
-static const char *const of_class[] = {"class?limit=20", "set?limit=20"};
+#define OF_CLASS "class?limit=20 set?limit=20"
 
 /* A report costs a bounded amount of work, counted in bytes of text that is made and packed, of
 ** some 30 ns each: 60 MB of text for a file of 1 MB, and 20 for each MB more. What is dear has a
@@ -219,24 +190,25 @@ typedef struct answers {
 } answers;
 
 /* Asks about one thing. */
-static answers ask(report *r, const char *const *list, size_t n, size_t in, added more) {
+static answers ask(report *r, const char *list, size_t in, added more) {
   answers a = {0};
   char number[24];
   FILE *text = cli_open_text(&a.text, &a.n_text);
   FILE *keys = cli_open_text(&a.keys, &a.n_keys);
   snprintf(number, sizeof number, "%zu", in);
   if (r->v->n > 0 && in + 1 < r->v->n) more = with(more, "in", number);
-  for (size_t i = 0; i < n; i++) {
-    char *words = cli_must(strdup(list[i]));
+  char *copy = cli_must(strdup(list)), *rest = copy;
+  for (char *words; (words = strsep(&rest, " ")) != NULL;) {
     view_question q;
     make_question(&q, words, &more);
     char *key = view_key(&q);
-    fprintf(text, "%s\"%s\":", i > 0 ? "," : "", key);
-    fprintf(keys, "%s\"%s\"", i > 0 ? "," : "", key);
+    const char *comma = words > copy ? "," : "";
+    fprintf(text, "%s\"%s\":", comma, key);
+    fprintf(keys, "%s\"%s\"", comma, key);
     (void)view_answer(r->v, &q, text);
     free(key);
-    free(words);
   }
+  free(copy);
   cli_close_text(text);
   cli_close_text(keys);
   r->left[OF_TEXT] -= a.n_text < r->left[OF_TEXT] ? a.n_text : r->left[OF_TEXT];
@@ -250,33 +222,31 @@ static void free_answers(answers *a) {
 
 /* As it is, for the page that opens. */
 static void carry_plain(report *r, const char *key, size_t in) {
-  answers a = ask(r, &key, 1, in, (added){0});
+  answers a = ask(r, key, in, (added){0});
   fprintf(r->out, "%s%s", r->n_out++ > 0 ? ",\n" : "", a.text);
   find_named(r, in, a.text);
   free_answers(&a);
 }
 
 /* Deflated, all or none; of so many objects. */
-static bool carry(report *r, const char *const *list, size_t n, size_t in, added more,
-                  unsigned objects) {
-  answers a = ask(r, list, n, in, more);
+static bool carry(report *r, const char *list, size_t in, added more, unsigned objects) {
+  answers a = ask(r, list, in, more);
   bool fits = pieces_add(r->pieces, a.text, a.keys, objects);
   if (fits) find_named(r, in, a.text);
   free_answers(&a);
   return fits;
 }
 
-/* The first page tells it. */
-static bool is_told(const report *r, const char *key) {
-  bool told = false;
-  for (const char *const *plain = view_verdict(r->v); *plain != NULL; plain++)
-    told |= strcmp(*plain, key) == 0;
-  return told;
-}
-
-static void carry_each(report *r, const char *const *list, size_t n, size_t in) {
-  for (size_t i = 0; i < n; i++)
-    if (!is_told(r, list[i])) (void)carry(r, &list[i], 1, in, (added){0}, 0);
+/* Each by itself, but for what the first page tells. */
+static void carry_each(report *r, const char *list, size_t in) {
+  char *copy = cli_must(strdup(list)), *rest = copy;
+  for (char *key; (key = strsep(&rest, " ")) != NULL;) {
+    bool is_told = false;
+    for (const char *const *told = view_verdict(r->v); *told != NULL; told++)
+      is_told |= strcmp(*told, key) == 0;
+    if (!is_told) (void)carry(r, key, in, (added){0}, 0);
+  }
+  free(copy);
 }
 
 /* What the first page shows, which is opened with the file. */
@@ -289,10 +259,8 @@ static void carry_opening(report *r) {
 /* What the first page shows of an older snapshot. */
 static void carry_verdict(report *r, size_t in) {
   for (const char *const *key = view_verdict(r->v); *key != NULL; key++)
-    (void)carry(r, key, 1, in, (added){0}, 0);
+    (void)carry(r, *key, in, (added){0}, 0);
 }
-
-#define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* An end of the axis is left out, as pages do. */
 static void carry_interval(report *r, uint64_t since, uint64_t until) {
@@ -303,7 +271,7 @@ static void carry_interval(report *r, uint64_t since, uint64_t until) {
   snprintf(to, sizeof to, "%llu", (unsigned long long)until);
   if (since > 0) ends = with(ends, "since", from);
   if (until < lh_position_count(r->v->snapshots[in])) ends = with(ends, "until", to);
-  (void)carry(r, of_interval, COUNT(of_interval), in, ends, 0);
+  (void)carry(r, OF_INTERVAL, in, ends, 0);
 }
 
 /* From each mark of the last snapshot, or the start, to each later one, or the end; the shortest
@@ -325,10 +293,10 @@ static void carry_intervals(report *r) {
 /* What the others show when they are opened. */
 static void carry_tops(report *r) {
   size_t n = r->v->n, last = n > 0 ? n - 1 : 0;
-  if (r->v->usage != NULL) carry_each(r, of_profile, COUNT(of_profile), last);
+  if (r->v->usage != NULL) carry_each(r, OF_PROFILE, last);
   for (size_t in = n; in-- > 0;) {
-    carry_each(r, of_snapshot, COUNT(of_snapshot), in);
-    if (n > 1) carry_each(r, of_several, COUNT(of_several), in);
+    carry_each(r, OF_SNAPSHOT, in);
+    if (n > 1) carry_each(r, OF_SEVERAL, in);
     if (in < last) carry_verdict(r, in);
   }
   if (n > 0) carry_intervals(r);
@@ -357,7 +325,7 @@ static bool carry_class(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   added name = with((added){0}, "class", lh_class_at(s, it->class_index)->name);
   if (!spend(r, OF_CLASSES, lh_snapshot_info(s)->file_bytes * 2 / 5)) return true;
-  return carry(r, of_class, COUNT(of_class), it->in, name, 0);
+  return carry(r, OF_CLASS, it->in, name, 0);
 }
 
 static bool has_steps_left(report *r, const named *it) {
@@ -369,15 +337,12 @@ static bool has_steps_left(report *r, const named *it) {
 
 static bool carry_object(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
-  const char *keys[COUNT(of_object) + COUNT(of_worthy_object)];
   lh_number address = lh_address_text(s, it->id);
   added at = with((added){0}, "at", it->id == LH_ROOT ? "root" : address.text);
-  size_t n = COUNT(of_object);
   if (!has_steps_left(r, it)) return true;
-  memcpy(keys, of_object, sizeof of_object);
-  if (spend(r, OF_PASSES, lh_snapshot_info(s)->file_bytes / 3 + WORK_OF_A_PICTURE))
-    for (size_t i = 0; i < COUNT(of_worthy_object); i++) keys[n++] = of_worthy_object[i];
-  if (!carry(r, keys, n, it->in, at, it->id != LH_ROOT)) return false;
+  bool is_worthy = spend(r, OF_PASSES, lh_snapshot_info(s)->file_bytes / 3 + WORK_OF_A_PICTURE);
+  const char *keys = is_worthy ? OF_OBJECT " " OF_WORTHY_OBJECT : OF_OBJECT;
+  if (!carry(r, keys, it->in, at, it->id != LH_ROOT)) return false;
   name_class(r, it->in, lh_class_of(s, it->id));
   return true;
 }

@@ -3,15 +3,13 @@
 ** answers by name, and has them from the server, or from what a written report carries.
 **
 **     answers.c   what can be asked: names, parameters, and the answer as JSON
-**     parameters.c, overview.c   of these: what questions take; what was opened
-**     part.c      the part of a profile's time that a question is about
-**     keys.c      a question as text, by which its answer is found
+**     overview.c  what was opened, and what its pages ask first
 **     told.c      the words of an answer as JSON: lines, tables, links
 **     page.c      the page, put together when heapview was built, with its policy
 **     carried.c   a report: the page with the answers that it may be asked for, to a budget
 **                 (pieces.c deflates them)
-**     server.c    the page and the answers over HTTP, one question after the other (server.h)
-**     ahead.c, recent.c   what it asks itself meanwhile; answers that it keeps
+**     server.c    the page and the answers over HTTP, one question after the other
+**     recent.c    answers that it keeps
 **     guests.c    who is connected to it, and who has to go
 **     requests.c  which requests are taken at all, and what a question is (requests.h)
 **     browser.c   opens the page, where there is somebody who looks
@@ -31,19 +29,19 @@ typedef struct view {
   lh_snapshot *const *snapshots;
   const char *const *files; /* as the user named them */
   size_t n;
-  const lh_usage *usage;        /* of a profile; NULL: there is none */
-  const char *profile;          /* its file */
-  bool is_written;              /* a report, which answers what it carries only */
-  lh_ladder *ladder, *ends;     /* answers.c: of all snapshots, and of the first and the last, once
-                               something was asked of them */
-  lh_usage *part;               /* part.c: of the part of the profile that was last looked at */
+  const lh_usage *usage; /* of a profile; NULL: there is none */
+  const char *profile;   /* its file */
+  bool is_written;       /* a report, which answers what it carries only */
+  /* Of all snapshots, and of the first and the last, once something was asked of them. */
+  lh_ladder *ladder, *ends;
+  lh_usage *part;               /* of the part of the profile that was last looked at */
   bool (*is_gone)(void *asker); /* did who asks go away meanwhile? NULL: never */
   void *asker;
 } view;
 
 void view_end(view *v); /* lets go of what was kept for answers */
 
-/* keys.c: what stands for the question where its answer is carried, and in a request's path:
+/* What stands for the question where its answer is carried, and in a request's path:
 ** name?k=v&k=v, as encodeURIComponent writes values. Freed by free. */
 char *view_key(const view_question *question);
 void view_put_encoded(FILE *out, const char *text);
@@ -56,7 +54,7 @@ void view_take_key(char *key, view_question *question);
 ** {"error": one sentence} where the library said no; then its code is returned, else LH_OK. */
 int view_answer(view *v, const view_question *question, FILE *out);
 
-/* ahead.c: the key of what should be asked while nobody asks; NULL: there are no more than `i`.
+/* overview.c: the key of what should be asked while nobody asks; NULL: there are no more than `i`.
 ** Freed by free. */
 char *view_ahead(const view *v, size_t i);
 
@@ -77,6 +75,56 @@ void view_write(view *v, const char *path);
 ** needed any more, also by a signal handler. False: it cannot be opened. */
 bool view_open_browser(const char *address);
 void view_forget_browser(void);
+
+/* {=== pieces.c ======================================================================= */
+
+/* The greater part of what a report carries: answers in pieces of some hundred, which are deflated,
+** since they are alike and shrink to a twentieth; and an index, deflated too, of which answer is in
+** which piece. A page inflates the piece that it needs (page/carried.js). */
+typedef struct pieces pieces;
+
+/* Room for so many bytes of text in the end, index and all. */
+pieces *pieces_begin(size_t room);
+
+/* Answers that stand together: "KEY":ANSWER,... and their keys: "KEY",... They are of `objects`
+** objects. False: there is no room any more, and nothing was added. Millions of bytes are no answer
+** to look at, and are left out. */
+bool pieces_add(pieces *p, const char *answers, const char *keys, unsigned objects);
+
+/* Writes the fields of a JSON object, "index":"...","pieces":["...",...], and frees it. Returns of
+** how many objects there are answers. */
+uint64_t pieces_end(pieces *p, FILE *out);
+
+/* }=================================================================================== */
+
+/* {=== server.c ======================================================================= */
+
+/* The page and its answers over HTTP. A thread of its own takes requests, refuses what is none of
+** ours (requests.h), and gives the page and the progress at once; questions wait in a queue, and
+** whoever owns the snapshots answers one after the other. */
+typedef struct server server;
+
+/* Begins to listen, at port 0 for any that is free; NULL in place of an address: for this machine
+** alone. Ends the process if that cannot be. From now on SIGINT and SIGTERM end it, too. */
+server *server_start(cli *c, const char *address, unsigned port);
+
+/* http://127.0.0.1:PORT/#TOKEN */
+const char *server_address(const server *s);
+
+/* What is being done, which is told to all who look; NULL: nothing. As cli.told. */
+void server_tell(void *s, const char *doing);
+
+/* There will be no answers: tells the reason to who looks, and waits for them some seconds if
+** `expected`, or if somebody has the page already. */
+void server_fail(server *s, const char *sentence, bool expected);
+
+/* Answers until a signal comes. */
+_Noreturn void server_run(server *s, view *v);
+
+/* Did the one go away whose question is being answered? As view.is_gone. */
+bool server_asker_is_gone(void *s);
+
+/* }=================================================================================== */
 
 /* {=== For what answers =============================================================== */
 

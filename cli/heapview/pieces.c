@@ -3,7 +3,7 @@
 ** so one that does not fit is dropped as a whole, which costs a hundredth of the room, and then the
 ** report is full.
 */
-#include "pieces.h"
+#include "heapview.h"
 
 #include <string.h>
 #include <zlib.h>

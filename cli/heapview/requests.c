@@ -12,6 +12,7 @@
 */
 #include "requests.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -157,32 +158,11 @@ static bool decode(char *text) {
   return true;
 }
 
-/* How many bytes the character has that begins here; 0: it is not UTF-8. */
-static size_t character_bytes(const unsigned char *at) {
-  static const struct range {
-    unsigned char first, last, least, most; /* of the first byte, and of the second */
-    size_t n;
-  } ranges[] = {{0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-                {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3},
-                {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
-                {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
-  if (*at < 0x80) return 1;
-  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-    const struct range *range = &ranges[i];
-    if (*at < range->first || *at > range->last) continue;
-    if (at[1] < range->least || at[1] > range->most) return 0;
-    for (size_t k = 2; k < range->n; k++)
-      if ((at[k] & 0xC0) != 0x80) return 0;
-    return range->n;
-  }
-  return 0;
-}
-
+/* What jansson takes for a string. */
 static bool is_utf8(const char *text) {
-  const unsigned char *at = (const unsigned char *)text;
-  for (size_t n; *at != '\0'; at += n)
-    if ((n = character_bytes(at)) == 0) return false;
-  return true;
+  json_t *string = json_string(text);
+  json_decref(string);
+  return string != NULL;
 }
 
 /* Names and keys are of small letters, digits, - and _. */

@@ -13,7 +13,7 @@
 ** request, and one answer. It is poll that we wait by: with epoll, an end that comes together with
 ** bytes is not seen before the time is up.
 */
-#include "heapview/server.h"
+#include "heapview/heapview.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -139,16 +139,17 @@ static enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned 
   return respond(connection, status, response, "application/json", "default-src 'none'");
 }
 
-static enum MHD_Result respond_object(struct MHD_Connection *connection, unsigned status,
-                                      json_t *object) {
-  char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+static char *text_of_error(const char *sentence) {
+  json_t *object = cli_must(json_pack("{s:s}", "error", sentence));
+  char *text = cli_must(json_dumps(object, JSON_COMPACT));
   json_decref(object);
-  return respond_json(connection, status, text, text != NULL ? strlen(text) : 0);
+  return text;
 }
 
 static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned status,
                                      const char *sentence) {
-  return respond_object(connection, status, json_pack("{s:s}", "error", sentence));
+  char *text = text_of_error(sentence);
+  return respond_json(connection, status, text, strlen(text));
 }
 
 static enum MHD_Result respond_page(server *s, struct MHD_Connection *connection) {
@@ -173,7 +174,9 @@ static enum MHD_Result respond_progress(server *s, job *j) {
                       "doing_seconds", s->doing != NULL ? (double)(time - s->doing_ns) / 1e9 : 0.0,
                       "seconds", (double)(time - s->begun_ns) / 1e9);
   (void)pthread_mutex_unlock(&s->lock);
-  return respond_object(j->connection, MHD_HTTP_OK, object);
+  char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+  json_decref(object);
+  return respond_json(j->connection, MHD_HTTP_OK, text, text != NULL ? strlen(text) : 0);
 }
 
 /* }=================================================================================== */
@@ -407,13 +410,6 @@ static job *take_first(server *s) {
   s->first = j->next;
   if (s->first == NULL) s->last = &s->first;
   return j;
-}
-
-static char *text_of_error(const char *sentence) {
-  json_t *object = cli_must(json_pack("{s:s}", "error", sentence));
-  char *text = cli_must(json_dumps(object, JSON_COMPACT));
-  json_decref(object);
-  return text;
 }
 
 void server_fail(server *s, const char *sentence, bool expected) {

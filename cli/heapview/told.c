@@ -191,28 +191,27 @@ static void tell_line(lh_teller *teller, lh_style style, const char *text) {
 
 /* {=== Tables ========================================================================= */
 
-/* What a column's cells are, for how they are set and sorted. */
+/* What a column's cells are, for how they are set and sorted; else they are texts. */
+static const char *const kinds[] = {[LH_COLUMN_BYTES] = "bytes",
+                                    [LH_COLUMN_SHARE] = "share",
+                                    [LH_COLUMN_BAR] = "bar",
+                                    [LH_COLUMN_BYTES_SERIES] = "series",
+                                    [LH_COLUMN_COUNT_SERIES] = "series",
+                                    [LH_COLUMN_MORE_BYTES] = "change",
+                                    [LH_COLUMN_BYTES_CHANGE] = "change",
+                                    [LH_COLUMN_COUNT_CHANGE] = "change",
+                                    [LH_COLUMN_COUNT] = "count",
+                                    [LH_COLUMN_NUMBER] = "count",
+                                    [LH_COLUMN_FLAG] = "flag",
+                                    [LH_COLUMN_NAME] = "name",
+                                    [LH_COLUMN_OBJECT] = "object",
+                                    [LH_COLUMN_EXAMPLE] = "object",
+                                    [LH_COLUMN_CLASS] = "class",
+                                    [LH_COLUMN_STRING] = "string",
+                                    [LH_COLUMN_EDGE] = "edge"};
+
 static const char *kind_name(lh_column_kind kind) {
-  switch (kind) {
-    case LH_COLUMN_BYTES: return "bytes";
-    case LH_COLUMN_SHARE: return "share";
-    case LH_COLUMN_BAR: return "bar";
-    case LH_COLUMN_BYTES_SERIES:
-    case LH_COLUMN_COUNT_SERIES: return "series";
-    case LH_COLUMN_MORE_BYTES:
-    case LH_COLUMN_BYTES_CHANGE:
-    case LH_COLUMN_COUNT_CHANGE: return "change";
-    case LH_COLUMN_COUNT:
-    case LH_COLUMN_NUMBER: return "count";
-    case LH_COLUMN_FLAG: return "flag";
-    case LH_COLUMN_NAME: return "name";
-    case LH_COLUMN_OBJECT:
-    case LH_COLUMN_EXAMPLE: return "object";
-    case LH_COLUMN_CLASS: return "class";
-    case LH_COLUMN_STRING: return "string";
-    case LH_COLUMN_EDGE: return "edge";
-    default: return "text";
-  }
+  return kind < sizeof kinds / sizeof *kinds && kinds[kind] != NULL ? kinds[kind] : "text";
 }
 
 /* By what it is sorted; NULL: by its text. A share is of 1. */

@@ -378,38 +378,35 @@ static uint64_t end_of_cell(uint64_t along, uint64_t cell, uint64_t whole) {
   return whole - along > cell ? along + cell : whole;
 }
 
-static void fill_cells(const lh_snapshot *s, lh_memory_map *map, uint64_t first, uint64_t whole) {
-  uint64_t before[LH_TYPE_COUNT], behind[LH_TYPE_COUNT], along = first;
+/* Of a cell, from what lies before it and what lies before its end. */
+typedef void fill_cell(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
+                       const uint64_t behind[LH_TYPE_COUNT]);
+
+static void fill_cells(const lh_snapshot *s, lh_memory_map *map, uint64_t first, uint64_t whole,
+                       fill_cell *fill) {
+  uint64_t sums[2][LH_TYPE_COUNT], along = first;
   way w = {.map = map};
-  (void)bytes_before(s, address_at(&w, along), before);
+  (void)bytes_before(s, address_at(&w, along), sums[0]);
   for (size_t i = 0; i < map->n_cells; i++) {
-    lh_map_cell *cell = &map->cells[i];
     along = end_of_cell(along, map->cell_bytes, whole);
-    (void)bytes_before(s, address_at(&w, along), behind);
-    for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++) {
-      cell->bytes[t] = behind[t] - before[t];
-      cell->bytes[LH_TYPE_ROOT] += cell->bytes[t];
-      before[t] = behind[t];
-    }
-    cell->new_bytes = behind[LH_TYPE_ROOT] - before[LH_TYPE_ROOT];
-    before[LH_TYPE_ROOT] = behind[LH_TYPE_ROOT];
+    (void)bytes_before(s, address_at(&w, along), sums[(i + 1) % 2]);
+    fill(&map->cells[i], sums[i % 2], sums[(i + 1) % 2]);
   }
 }
 
+static void fill_bytes(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
+                       const uint64_t behind[LH_TYPE_COUNT]) {
+  for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++) cell->bytes[t] = behind[t] - before[t];
+  cell->bytes[LH_TYPE_ROOT] = sum_of(cell->bytes);
+  cell->new_bytes = behind[LH_TYPE_ROOT] - before[LH_TYPE_ROOT];
+}
+
 /* What was there, and what is not new, differ by what is gone. */
-static void fill_gone(const lh_snapshot *s, lh_memory_map *map, uint64_t first, uint64_t whole) {
-  uint64_t before[LH_TYPE_COUNT], behind[LH_TYPE_COUNT], along = first;
-  way w = {.map = map};
-  (void)bytes_before(s, address_at(&w, along), before);
-  for (size_t i = 0; i < map->n_cells; i++) {
-    lh_map_cell *cell = &map->cells[i];
-    along = end_of_cell(along, map->cell_bytes, whole);
-    (void)bytes_before(s, address_at(&w, along), behind);
-    uint64_t had = sum_of(behind) - sum_of(before);
-    uint64_t kept = cell->bytes[LH_TYPE_ROOT] - cell->new_bytes;
-    cell->gone_bytes = had > kept ? had - kept : 0;
-    for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++) before[t] = behind[t];
-  }
+static void fill_gone(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
+                      const uint64_t behind[LH_TYPE_COUNT]) {
+  uint64_t had = sum_of(behind) - sum_of(before);
+  uint64_t kept = cell->bytes[LH_TYPE_ROOT] - cell->new_bytes;
+  cell->gone_bytes = had > kept ? had - kept : 0;
 }
 
 static void add_up(lh_memory_map *map) {
@@ -448,8 +445,9 @@ static int make_cells(lh_snapshot *s, const lh_map_query *query, lh_memory_map *
   way w = {.map = map};
   map->from = address_at(&w, first);
   map->to = address_at(&w, end_of_cell(last, map->cell_bytes, whole) - 1) + 1;
-  fill_cells(s, map, first, whole);
-  if (query->before && is_of_state(s, query->before)) fill_gone(query->before, map, first, whole);
+  fill_cells(s, map, first, whole, fill_bytes);
+  if (query->before && is_of_state(s, query->before))
+    fill_cells(query->before, map, first, whole, fill_gone);
   add_up(map);
   return list_objects(s, map, query->most_objects, error);
 }

@@ -35,10 +35,6 @@ function wanted(state) {
   return {sort: sort === "allocated" ? null : sort, by: by === "site" ? null : by};
 }
 
-function change(state, changes) {
-  heapview.go("allocations", Object.assign({}, state.parameters, changes));
-}
-
 function section(root, name, title) {
   const box = make("section", {class: `of-profile ${name}`, "data-section": name},
     title ? make("h3", {}, title) : null);
@@ -62,7 +58,7 @@ async function showStacks(box, state) {
   const limit = heapview.isWritten() ? CARRIED_STACKS : MOST_STACKS;
   const {answer} = await askPart(state, "stacks", {limit, sort: wanted(state).sort});
   return drawStacks(box, answer, state.parameters.stacks,
-    (stacks) => change(state, {stacks}));
+    (stacks) => heapview.change({stacks}));
 }
 
 /* {=== Tables ======================================================================== */
@@ -123,9 +119,9 @@ function controls(root, state) {
   const {sort, by} = state.parameters;
   heapview.toolbar(root,
     heapview.choice("Count", ORDERS, sort || "allocated", (value) =>
-      change(state, {sort: value === "allocated" ? null : value})),
+      heapview.change({sort: value === "allocated" ? null : value})),
     heapview.choice("By", BYS, by || "site", (value) =>
-      change(state, {by: value === "site" ? null : value})));
+      heapview.change({by: value === "site" ? null : value})));
 }
 
 async function tell(box, state, name, parameters) {
@@ -147,7 +143,7 @@ function partControls(box, state) {
   const of = ({field}) => (field.value === "" ? null : Math.round(Number(field.value) * 1e6));
   box.append(make("form", {class: "toolbar", id: "part", onsubmit: (event) => {
     event.preventDefault();
-    change(state, {made_since: of(since), made_until: of(until)});
+    heapview.change({made_since: of(since), made_until: of(until)});
   }}, since.label, until.label, make("button", {type: "submit"}, "Show that part")));
 }
 
@@ -166,7 +162,7 @@ async function showMemory(box, state) {
       until: made_until === undefined ? null : Number(made_until)};
   box.append(heapview.told(told.filter((item) => item.line)));
   const choose = heapview.isWritten() ? null
-    : (since, until) => change(state, {made_since: since, made_until: until});
+    : (since, until) => heapview.change({made_since: since, made_until: until});
   const leave = heapview.drawMemory(box, answer, part, choose);
   box.append(make("details", {}, make("summary", {}, "As a table"),
     heapview.told(told.filter((item) => item.table))));
@@ -211,9 +207,9 @@ async function show(root, state) {
 heapview.define({name: "allocations", title: "Allocations", show,
   lead: "Who allocates, how much of it lives, and how soon the rest died."});
 
-/* The stacks of a profile as a flame graph. The outermost caller is on top and what it
-** called is below it; or, the other way round, on top is what allocates, in one frame whoever
-** called it, and below it are its callers. Both are drawn from one answer, and add up to its bytes. */
+/* The stacks of a profile as a flame graph. The outermost caller is on top and what it called is
+** below it; or, the other way round, on top is what allocates, in one frame whoever called it, and
+** below it are its callers. Both are drawn from one answer, and add up to its bytes. */
 const ENDS = [
   {value: "", text: "the outermost caller", label: "Stacks, the outermost caller on top"},
   {value: "leaf", text: "what allocates", label: "Stacks, what allocates on top"}
@@ -295,16 +291,6 @@ function describe(node, whole) {
   return parts.join(", ");
 }
 
-function searchField(flame) {
-  const found = make("span", {class: "faint", role: "status"});
-  const field = make("input", {type: "search", id: "stacks-search", oninput: () => {
-    const {bytes, frames} = flame.search(field.value);
-    found.textContent = field.value === "" ? ""
-      : `${heapview.countOf(frames, "stack", "stacks")}, ${heapview.bytes(bytes)}`;
-  }});
-  return make("label", {class: "control"}, make("span", {}, "Search"), field, found);
-}
-
 /* `end` is what is on top; choose(end) is called for the other. Returns what ends it. */
 function drawStacks(box, answer, end, choose) {
   const chosen = ENDS.find((one) => one.value === end) || ENDS[0];
@@ -314,7 +300,8 @@ function drawStacks(box, answer, end, choose) {
     label: chosen.label, look: lookOf, describe: (node) => describe(node, answer.whole_bytes)
   });
   bar.append(heapview.choice("On top", ENDS, chosen.value, (value) => choose(value || null)),
-    searchField(flame), heapview.saveButton(() => flame.svg(), "stacks"));
+    heapview.searchField(() => flame, {id: "stacks-search"}, "stack", "stacks"),
+    heapview.saveButton(() => flame.svg(), "stacks"));
   return flame.leave;
 }
 

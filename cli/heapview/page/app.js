@@ -89,6 +89,11 @@ function go(page, parameters, options) {
   }
 }
 
+/* The same page with other parameters; null: without one. */
+function change(changes, options) {
+  go(state.page, Object.assign({}, state.parameters, changes), options);
+}
+
 /* The address has these, too, from now on; what is drawn has them already. */
 function keep(parameters) {
   state.parameters = Object.assign({}, state.parameters, parameters);
@@ -199,7 +204,7 @@ function nameOpened(overview) {
   document.getElementById("opened").textContent = names.join(", ");
   const last = overview.snapshots.length - 1;
   if (last < 1) return;
-  const choose = (value) => go(state.page, Object.assign({}, state.parameters, {in: value}));
+  const choose = (value) => change({in: value});
   const options = overview.snapshots.map((snapshot, i) => ({value: i, text: names[i]}));
   const picker = document.getElementById("snapshot");
   const mark = () => {
@@ -244,7 +249,7 @@ async function start() {
 
 state = parse(location.hash);
 Object.assign(heapview, {
-  define, link, linkTo, parse, keep, go, keptParameters, snapshotNumber, busy,
+  define, link, linkTo, parse, keep, go, change, keptParameters, snapshotNumber, busy,
   token: () => state.token,
   state: () => state,
   pages: () => available(),

@@ -55,6 +55,11 @@ function svgElement(tag, attributes) {
   return element;
 }
 
+function drawing(kind, width, height, role, label) {
+  return d3.create("svg").attr("class", kind).attr("width", width).attr("height", height)
+    .attr("viewBox", `0 0 ${width} ${height}`).attr("role", role).attr("aria-label", label);
+}
+
 let made = 0; /* names of patterns are of the whole document */
 
 /* The fill of what has this type in the picture `svg`. */
@@ -87,11 +92,15 @@ function typeChip(type) {
   return chip(typeLetter(type), typeColour(type));
 }
 
-/* What things look like: steps are {letter, colour, text}. */
+/* The colour of a step between two variables: {from, to, part}. */
+function stepColour({from, to, part}) {
+  return d3.interpolateLab(colour(from), colour(to))(part);
+}
+
+/* What things look like: {letter, text}, and a colour or a step between two. */
 function legend(label, steps) {
-  const {make} = heapview;
   return make("ul", {class: "legend", "aria-label": label}, steps.map((step) =>
-    make("li", {}, chip(step.letter, step.colour), step.text)));
+    make("li", {}, chip(step.letter, step.colour || stepColour(step)), step.text)));
 }
 
 /* Of the types of a picture, those that it has. */
@@ -110,8 +119,8 @@ function onScheme(change) {
 }
 
 Object.assign(heapview, {
-  colour, typeColour, typeLetter, typeStroke, typePattern, svgElement, chip, typeChip, legend,
-  typeLegend, onScheme, types: Object.keys(TYPES)
+  colour, typeColour, typeLetter, typeStroke, typePattern, svgElement, drawing, chip, typeChip,
+  legend, stepColour, typeLegend, onScheme, types: Object.keys(TYPES)
 });
 
 /* A picture of a page as a file: SVG that stands alone, with the styles that it has on

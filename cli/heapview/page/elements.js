@@ -66,6 +66,24 @@ function problem(error, retry) {
   return box;
 }
 
+/* A box over `picture`, that tells of a point of it: {show(lines, x, y), hide()}. It stands beside
+** the point, where there is room. */
+function tooltip(picture) {
+  const box = make("div", {class: "tooltip", hidden: true, "aria-hidden": "true"});
+  picture.append(box);
+  const place = (side, at, length, room) => {
+    const isBehind = at + 14 + length <= room;
+    box.style[side] = `${Math.max(4, isBehind ? at + 14 : at - length - 8)}px`;
+  };
+  const show = (lines, x, y) => {
+    box.replaceChildren(...lines.map((line) => make("div", {}, line)));
+    box.hidden = false;
+    place("left", x, box.offsetWidth, picture.clientWidth - 4);
+    place("top", y, box.offsetHeight, picture.clientHeight);
+  };
+  return {show, hide: () => { box.hidden = true; }};
+}
+
 /* What is drawn for a width is drawn anew for another one. Returns what ends that. */
 function onWidth(element, draw) {
   let width = element.clientWidth;
@@ -78,4 +96,5 @@ function onWidth(element, draw) {
   return () => observer.disconnect();
 }
 
-Object.assign(heapview, {make, head, tail, breakable, announce, toolbar, choice, problem, onWidth});
+Object.assign(heapview, {make, head, tail, breakable, announce, toolbar, choice, problem, tooltip,
+  onWidth});

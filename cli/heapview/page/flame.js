@@ -15,28 +15,17 @@ function changeOf(node) {
 }
 
 const STEPS = [
-  {least: 0.5, letter: "+++", text: "more than doubled, or new"},
-  {least: 0.1, letter: "++", text: "more"},
-  {least: 0.005, letter: "+", text: "a little more"},
-  {least: -0.005, letter: "=", text: "the same"},
-  {least: -0.1, letter: "\u2212", text: "a little less"},
-  {least: -1, letter: "\u2212\u2212", text: "less"}
-];
+  {least: 0.5, letter: "+++", text: "more than doubled, or new", to: "--more", part: 1},
+  {least: 0.1, letter: "++", text: "more", to: "--more", part: 2 / 3},
+  {least: 0.005, letter: "+", text: "a little more", to: "--more", part: 1 / 3},
+  {least: -0.005, letter: "=", text: "the same", to: "--less", part: 0},
+  {least: -0.1, letter: "\u2212", text: "a little less", to: "--less", part: 1 / 2},
+  {least: -1, letter: "\u2212\u2212", text: "less", to: "--less", part: 1}
+].map((step) => Object.assign({from: "--same"}, step));
 
 function stepOf(node) {
   const change = changeOf(node);
   return STEPS.find((step) => change >= step.least);
-}
-
-function changeColour(step) {
-  const at = STEPS.indexOf(step);
-  const [to, part] = at < 3 ? ["--more", (3 - at) / 3] : ["--less", (at - 3) / 2];
-  return d3.interpolateLab(heapview.colour("--same"), heapview.colour(to))(part);
-}
-
-function changeLegend() {
-  return heapview.legend("Change", STEPS.map((step) =>
-    ({letter: step.letter, colour: changeColour(step), text: step.text})));
 }
 
 /* }=================================================================================== */
@@ -69,61 +58,33 @@ function foldedText(tree) {
 
 /* {=== The page ====================================================================== */
 
-function treeOf(answer) {
-  const tree = tiles.treeOf(answer.rows);
-  tiles.eachNode(tree, (node) => {
-    node.isOwn = node.row.kind === "own";
-    node.isRest = node.row.kind === "rest";
-    node.type = tiles.typeOf(node.row);
-    node.path = node.row.path;
-  });
-  return tree;
-}
-
-function parametersWith(parameters, changes) {
-  const {of, against, search} = parameters;
-  const all = Object.assign({of, against, search}, changes);
-  if (all.of === "root") all.of = null;
-  return all;
-}
-
 /* Several snapshots: the others, of which one may be what this one is compared with. */
-function againstChoice(parameters) {
+function againstChoice(view) {
   const {snapshots} = heapview.overview;
-  const here = heapview.snapshotNumber(parameters);
+  const here = heapview.snapshotNumber(view.parameters);
   if (snapshots.length < 2) return null;
   const options = [{value: "", text: "nothing"}].concat(snapshots.map((snapshot, i) =>
     ({value: String(i), text: snapshot.name || snapshot.file})).filter((_, i) => i !== here));
-  return heapview.choice("Compared with", options, parameters.against || "", (value) =>
-    heapview.go("flame", parametersWith(parameters, {against: value || null})));
+  return heapview.choice("Compared with", options, view.parameters.against || "", (value) =>
+    tiles.goTo(view, {against: value || null}));
 }
 
-/* The field whose text is searched for while it is typed, and what was found. */
-function searchField(view) {
-  const found = make("output", {class: "faint"});
-  const input = make("input", {type: "search", class: "flame-search", "data-key": "search",
-    placeholder: "a name or a path", value: view.parameters.search});
-  const run = () => {
-    const text = input.value.trim();
-    const sum = view.flame.search(text);
-    found.textContent = text === "" ? ""
-      : `${heapview.countOf(sum.frames, "frame", "frames")}, ${bytes(sum.bytes)}, ` +
-        `${heapview.share(sum.bytes, view.answer.whole_bytes)} of the heap`;
-  };
-  input.addEventListener("input", run);
-  input.addEventListener("change", () => { /* also when the page is left, which goes elsewhere */
-    if (view.isLeft) return;
-    heapview.go("flame", parametersWith(view.parameters, {search: input.value.trim() || null}),
-      {replace: true});
-  });
-  return {run, element: make("label", {class: "control"}, make("span", {}, "Search"), input,
-    found)};
+/* What was found stands in the address, but not when the page is left, which goes elsewhere. */
+function controls(view) {
+  view.field = searchField(() => view.flame, {class: "flame-search", value: view.parameters.search,
+    placeholder: "a name or a path", "data-key": "search", onchange: (event) => {
+      if (view.isLeft) return;
+      tiles.goTo(view, {search: event.target.value.trim() || null}, {replace: true});
+    }}, "frame", "frames", view.answer.whole_bytes);
+  return [view.field, againstChoice(view), heapview.saveButton(() => view.flame.svg(), "flame"),
+    make("button", {type: "button", class: "save-folded", onclick: () =>
+      heapview.save(foldedText(view.tree), "text/plain", "flame.folded")}, "Save as text")];
 }
 
 function look(view, svg, node) {
   if (view.isCompared) {
     const step = stepOf(node);
-    return {fill: changeColour(step), letter: step.letter};
+    return {fill: heapview.stepColour(step), letter: step.letter};
   }
   return {fill: heapview.typePattern(svg, node.type),
     letter: node.isRest ? "" : heapview.typeLetter(node.type)};
@@ -138,78 +99,44 @@ function describe(view, node) {
   return words.join(", ");
 }
 
-function openOf(view, node) {
-  const {row} = node;
-  const isTop = node === view.tree;
-  if (!row.key || isTop) return true;
-  if (row.opens) heapview.go("flame", parametersWith(view.parameters, {of: row.key}));
-  else if (row.example) heapview.go("object", {at: row.example});
-  return true;
-}
-
-function zoomOut(view) {
-  const {above} = view.answer;
-  if (above.length > 0) {
-    heapview.go("flame", parametersWith(view.parameters, {of: above[above.length - 1].key}));
-  }
-}
-
-function choose(view, node) {
-  const zoom = node.row.opens && node !== view.tree
-    ? heapview.link("flame", parametersWith(view.parameters, {of: node.key})) : null;
-  view.details.replaceChildren(...tiles.details(node, view.answer, zoom));
-}
-
-function drawPage(view, box) {
-  return drawFlame(box, view.tree, {
+function draw(view) {
+  view.flame = drawFlame(view.box, view.tree, {
     label: "Flame graph: arrows move, Enter zooms in, Escape zooms out",
     describe: (node) => describe(view, node), look: (svg, node) => look(view, svg, node),
-    choose: (node) => choose(view, node), open: (node) => openOf(view, node),
-    leave: () => zoomOut(view)
+    choose: (node) => tiles.choose(view, node),
+    open: (node) => {
+      if (node.key && node !== view.tree) tiles.zoomTo(view, node);
+      return true;
+    },
+    leave: () => tiles.zoomOut(view)
   });
+  view.field.querySelector("input").dispatchEvent(new Event("input"));
+  return view.flame.leave;
 }
 
-function pathTo(parameters, row) {
-  if (row.opens) return `/${heapview.keyOf("flame", parametersWith(parameters, {of: row.key}))}`;
-  return row.example ? `/${heapview.keyOf("object", {at: row.example})}` : null;
-}
-
-async function show(root, state) {
-  const {parameters} = state;
-  const question = {of: parameters.of, against: parameters.against};
-  const answer = await tiles.askFor("flame", question);
-  const isCompared = answer.rows[0].before_bytes !== undefined;
-  const view = {answer, parameters, isCompared, tree: treeOf(answer),
-    details: make("div", {class: "details"})};
-  const box = make("div");
-  const linkOf = (key) => heapview.link("flame", parametersWith(parameters, {of: key}));
-  const field = searchField(view);
-  heapview.toolbar(root, field.element, againstChoice(parameters),
-    heapview.saveButton(() => view.flame.svg(), "flame"),
-    make("button", {type: "button", class: "save-folded", onclick: () =>
-      heapview.save(foldedText(view.tree), "text/plain", "flame.folded")}, "Save as text"));
-  root.append(tiles.crumbs(answer, linkOf), box,
-    view.isCompared ? changeLegend() : tiles.legendOf(view.tree), view.details,
-    tiles.asTable(answer, (row) => pathTo(parameters, row)));
-  tiles.tellPart(root, answer);
-  view.flame = drawPage(view, box);
-  field.run();
-  choose(view, view.tree);
-  const listenNoMore = tiles.onEscape(() => zoomOut(view));
-  return () => {
-    view.isLeft = true;
-    view.flame.leave();
-    listenNoMore();
-  };
-}
+tiles.definePage({
+  name: "flame", title: "Flame graph",
+  lead: "From the root along references: each frame is as wide as what hangs there retains.",
+  keeps: ({against, search}) => ({against, search}),
+  question: ({of, against}) => ({of, against}),
+  prepare: (view) => {
+    view.isCompared = view.answer.rows[0].before_bytes !== undefined;
+    tiles.eachNode(view.tree, (node) => {
+      node.isOwn = node.row.kind === "own";
+      node.isRest = node.row.kind === "rest";
+      node.type = tiles.typeOf(node.row);
+      node.path = node.row.path;
+    });
+  },
+  controls,
+  legend: (view) => (view.isCompared ? heapview.legend("Change", STEPS)
+    : tiles.legendOf(view.tree)),
+  draw
+});
 
 /* }=================================================================================== */
 
-heapview.tellKeys("flame", "Enter, Escape", "zooms in, zooms out");
-heapview.define({name: "flame", title: "Flame graph", show,
-  lead: "From the root along references: each frame is as wide as what hangs there retains."});
-
-/* DrawFlame: a tree as frames, of references or of stacks. The root is on
+/* A tree as frames, of references or of stacks. The root is on
 ** top, and each frame below the one that it hangs at, as wide as its bytes; what is left free below
 ** a frame are its own. A click makes a frame as wide as the picture, with those above it.
 **
@@ -274,17 +201,13 @@ function drawFrame(svg, frame, flame) {
   const {options} = flame;
   const look = (options.look || defaultLook)(svg.node(), node);
   const name = options.name ? options.name(node) : node.label;
-  const cell = svg.append("g").datum(frame)
-    .attr("class", `tile frame${frame.isAbove ? " above" : ""}${node.isRest ? " rest" : ""}`)
-    .attr("role", "treeitem").attr("tabindex", -1).attr("aria-level", frame.depth + 1)
-    .attr("aria-label", flame.describe(node)).attr("data-bytes", node.bytes);
-  if (node.key) cell.attr("data-key", node.key);
-  cell.append("rect").attr("x", frame.x).attr("y", frame.depth * ROW)
-    .attr("width", Math.max(frame.width - 0.5, 0.5)).attr("height", ROW - 1)
-    .attr("fill", look.fill);
+  const what = {datum: frame, node, label: flame.describe(node),
+    kind: `frame${frame.isAbove ? " above" : ""}${node.isRest ? " rest" : ""}`};
+  const cell = tiles.drawTile(svg, what, frame.depth + 1, {x: frame.x, y: frame.depth * ROW,
+    width: Math.max(frame.width - 0.5, 0.5), height: ROW - 1}, look.fill);
   const prefix = look.letter ? `${look.letter} ` : "";
   const text = frame.width > 24
-    ? heapview.tiles.fitted(`${prefix}${name}  ${bytes(node.bytes)}`, frame.width - 8) : "";
+    ? tiles.fitted(`${prefix}${name}  ${bytes(node.bytes)}`, frame.width - 8) : "";
   if (text === "") return;
   cell.append("text").attr("x", frame.x + 4).attr("y", frame.depth * ROW + 14).text(text);
 }
@@ -361,9 +284,8 @@ function fill(flame) {
   const width = Math.max(flame.box.clientWidth, 280);
   flame.frames = layOut(flame, width);
   const height = ROW * (1 + d3.max(flame.frames, (frame) => frame.depth));
-  const svg = d3.create("svg").attr("class", "flame").attr("role", "tree")
-    .attr("aria-label", flame.options.label || "Flame graph")
-    .attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
+  const svg = heapview.drawing("flame", width, height, "tree",
+    flame.options.label || "Flame graph");
   for (const frame of flame.frames) drawFrame(svg, frame, flame);
   svg.select("g.frame").attr("tabindex", 0);
   if (flame.svg) flame.svg.replaceWith(svg.node());
@@ -415,7 +337,7 @@ function listen(flame) {
   box.addEventListener("keydown", (event) => press(flame, event));
   box.addEventListener("focusin", (event) => act(event, (frame) => chooseFrame(flame, frame)));
   box.addEventListener("click", (event) => act(event, (frame) => zoom(flame, frame.node)));
-  heapview.tiles.tooltip(box, (event) => {
+  tiles.tellAtPointer(box, (event) => {
     const frame = frameOf(event);
     return frame ? flame.describe(frame.node) : null;
   });
@@ -440,4 +362,17 @@ function drawFlame(element, tree, options) {
   };
 }
 
-heapview.drawFlame = drawFlame;
+/* The field whose text is searched for while it is typed, and what was found in the flame graph
+** that `find` gives; with its share of `whole`, if that is given. */
+function searchField(find, attributes, one, many, whole) {
+  const found = make("output", {class: "faint"});
+  const input = make("input", Object.assign({type: "search", oninput: () => {
+    const text = input.value.trim();
+    const sum = find().search(text);
+    found.textContent = text === "" ? "" : `${heapview.countOf(sum.frames, one, many)}, ` +
+      bytes(sum.bytes) + (whole ? `, ${heapview.share(sum.bytes, whole)} of the heap` : "");
+  }}, attributes));
+  return make("label", {class: "control"}, make("span", {}, "Search"), input, found);
+}
+
+Object.assign(heapview, {drawFlame, searchField});

@@ -73,10 +73,6 @@ function offTypes(state) {
   return new Set((state.parameters.off || "").split(",").filter((type) => type !== ""));
 }
 
-function goTo(view, changes, options) {
-  heapview.go("map", Object.assign({}, view.state.parameters, changes), options);
-}
-
 /* Squares `first` to `end`, which may be beyond what is shown now. */
 function showSquares(view, first, end, options) {
   const {answer, regions} = view;
@@ -87,7 +83,7 @@ function showSquares(view, first, end, options) {
   const at = view.along + BigInt(Math.floor(first)) * size;
   const to = view.along + BigInt(Math.ceil(end)) * size;
   const isAll = at <= 0n && to >= whole;
-  goTo(view, isAll ? WHOLE : {at: null, from: hex(addressAt(regions, clip(at))),
+  heapview.change(isAll ? WHOLE : {at: null, from: hex(addressAt(regions, clip(at))),
     to: hex(addressAt(regions, clip(to)))}, options);
 }
 
@@ -110,19 +106,19 @@ function toFrame(view, at) {
   const {answer, state} = view;
   const part = state.parameters.at === undefined ? {}
     : {at: null, from: answer.from, to: answer.to}; /* other snapshots may not have it */
-  goTo(view, Object.assign({in: at === view.frame.last ? null : at}, part));
+  heapview.change(Object.assign({in: at === view.frame.last ? null : at}, part));
   heapview.announce(`snapshot ${heapview.overview.snapshots[at].name}`);
 }
 
 function toggle(view, type) {
   const off = new Set(view.off);
   if (!off.delete(type)) off.add(type);
-  goTo(view, {off: [...off].join(",") || null}, {replace: true});
+  heapview.change({off: [...off].join(",") || null}, {replace: true});
   heapview.announce(`${type} ${off.has(type) ? "off" : "on"}`);
 }
 
 function toggleChange(view) {
-  goTo(view, {colour: view.byChange ? null : "change"}, {replace: true});
+  heapview.change({colour: view.byChange ? null : "change"}, {replace: true});
 }
 
 /* }=================================================================================== */
@@ -170,25 +166,17 @@ function exactly(view, i, answer) {
   return lines;
 }
 
-/* The mark on the square, and beside it what is there, where there is room. */
-function place(view, i) {
+/* The mark on the square, and beside it what is there. */
+function tell(view, i, lines) {
   const {size, columns} = view.place;
   const x = (i % columns) * size;
   const y = Math.floor(i / columns) * size;
-  const box = view.tooltip;
-  box.hidden = view.mark.hidden = false;
+  view.mark.hidden = false;
   view.mark.style.left = `${x - 1}px`;
   view.mark.style.top = `${y - 1}px`;
   view.mark.style.width = view.mark.style.height = `${size + 2}px`;
-  const left = Math.max(0, Math.min(x + size, view.box.clientWidth - box.offsetWidth - 4));
-  box.style.left = `${left}px`;
-  box.style.top = `${y + size + 6}px`;
-}
-
-function tell(view, i, lines) {
-  view.tooltip.replaceChildren(...lines.map((line) => make("div", {}, line)));
   view.here.textContent = lines.join("; ");
-  place(view, i);
+  view.tooltip.show(lines, x + size, y + size);
 }
 
 /* The square that the pointer or the keys are on; null: none. */
@@ -196,7 +184,8 @@ function pointAt(view, i, isHeard) {
   clearTimeout(view.timer);
   if (i === null || i < 0 || i >= view.answer.squares) {
     view.cursor = null;
-    view.tooltip.hidden = view.mark.hidden = true;
+    view.mark.hidden = true;
+    view.tooltip.hide();
     return;
   }
   view.cursor = i;
@@ -280,7 +269,7 @@ function onCanvasKey(view, event) {
   } else if (event.key === "Enter") {
     open(view, at);
   } else if (event.key === "Escape") {
-    goTo(view, WHOLE);
+    heapview.change(WHOLE);
   } else {
     return;
   }
@@ -307,7 +296,7 @@ function onKey(view, event) {
   const type = Object.keys(KEYS).find((one) => KEYS[one] === event.key);
   const actions = {
     "+": () => zoom(view, 2, view.cursor), "=": () => zoom(view, 2, view.cursor),
-    "-": () => zoom(view, 0.5, view.cursor), "0": () => goTo(view, WHOLE),
+    "-": () => zoom(view, 0.5, view.cursor), "0": () => heapview.change(WHOLE),
     PageDown: () => pan(view, 0.5), PageUp: () => pan(view, -0.5),
     "[": () => toFrame(view, view.frame.at - 1), "]": () => toFrame(view, view.frame.at + 1),
     n: () => toggleChange(view)
@@ -330,7 +319,7 @@ function zoomButtons(view) {
       {"aria-label": "Zoom in"}),
     button("\u2212", "-", "half as near", () => zoom(view, 0.5, view.cursor),
       {"aria-label": "Zoom out"}),
-    button("Whole heap", "0", "all regions", () => goTo(view, WHOLE)),
+    button("Whole heap", "0", "all regions", () => heapview.change(WHOLE)),
     button("\u25c0", "PageUp", "to lower addresses", () => pan(view, -0.5),
       {"aria-label": "To lower addresses"}),
     button("\u25b6", "PageDown", "to higher addresses", () => pan(view, 0.5),
@@ -409,13 +398,13 @@ function makeView(state, answer) {
 
 function addPicture(root, view) {
   const {answer} = view;
-  view.tooltip = make("div", {class: "tooltip", hidden: true});
   view.canvas = make("canvas", {id: "map", tabindex: 0, role: "application",
     "aria-label": description(view), "aria-roledescription": "heap map", "data-key": "map",
     "data-squares": answer.squares, "data-square-bytes": answer.square_bytes,
     "data-from": answer.from, "data-to": answer.to, "data-in": view.frame.at});
   view.mark = make("div", {class: "map-mark", hidden: true});
-  view.box = make("div", {class: "map-box"}, view.canvas, view.mark, view.tooltip);
+  view.box = make("div", {class: "map-box"}, view.canvas, view.mark);
+  view.tooltip = heapview.tooltip(view.box);
   view.here = make("p", {id: "map-here", class: "faint"},
     heapview.isWritten()
       ? "This file has the whole map. Served, it is zoomed into, and names each object."

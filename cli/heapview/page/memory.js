@@ -31,18 +31,11 @@ function scales(answer, width) {
 }
 
 function drawLayers(svg, layers, {x, y}) {
-  const n = layers[0].values.length;
-  let below = new Array(n).fill(0);
-  for (const layer of layers) {
-    const above = below.map((bottom, i) => bottom + layer.values[i]);
-    const bottoms = below;
-    const area = d3.area().x((value, i) => x(i)).y0((value, i) => y(bottoms[i]))
-      .y1((value) => y(value)).curve(d3.curveStepAfter);
-    const path = svg.append("path").attr("d", area(above)).attr("class", "layer")
-      .attr("data-name", layer.name).attr("fill", heapview.typePattern(svg.node(), layer.type));
-    path.append("title").text(`${layer.letter}: ${layer.name}`);
-    below = above;
-  }
+  const dressed = layers.map((layer) => Object.assign({title: `${layer.letter}: ${layer.name}`,
+    fill: heapview.typePattern(svg.node(), layer.type)}, layer));
+  const area = ({from, to}) => d3.area().x((_, i) => x(i)).y0((_, i) => y(from[i]))
+    .y1((value) => y(value)).curve(d3.curveStepAfter)(to);
+  heapview.drawLayers(svg, heapview.stack(dressed, (layer) => layer.values), area, () => null);
 }
 
 /* Times that are told as they are: whole milliseconds, then tenths of a second. */
@@ -79,22 +72,16 @@ function momentText(answer, layers, i) {
 }
 
 function follow(box, svg, answer, layers, {x}) {
-  const tooltip = make("div", {class: "tooltip", hidden: true});
+  const tooltip = heapview.tooltip(box);
   const line = svg.append("line").attr("class", "moment").attr("y1", MARGIN.top)
     .attr("y2", HEIGHT - MARGIN.bottom).attr("visibility", "hidden");
-  box.append(tooltip);
-  svg.node().addEventListener("pointermove", (event) => {
-    const at = Math.round(x.invert(event.clientX - svg.node().getBoundingClientRect().left));
+  svg.on("pointermove", () => {
+    const at = Math.round(x.invert(d3.mouse(svg.node())[0]));
     const i = Math.max(0, Math.min(answer.heap_bytes.length - 1, at));
     line.attr("x1", x(i)).attr("x2", x(i)).attr("visibility", "visible");
-    tooltip.textContent = momentText(answer, layers, i);
-    tooltip.hidden = false;
-    const left = Math.min(x(i) + 8, box.clientWidth - tooltip.offsetWidth - 4);
-    tooltip.style.left = `${Math.max(0, left)}px`;
-    tooltip.style.top = `${MARGIN.top}px`;
-  });
-  svg.node().addEventListener("pointerleave", () => {
-    tooltip.hidden = true;
+    tooltip.show([momentText(answer, layers, i)], x(i), 0);
+  }).on("pointerleave", () => {
+    tooltip.hide();
     line.attr("visibility", "hidden");
   });
 }
@@ -128,11 +115,10 @@ function draw(box, answer, part, choose) {
   const width = Math.max(box.clientWidth, 300);
   const layers = layersOf(answer);
   const to = scales(answer, width);
-  const svg = d3.create("svg").attr("class", "chart memory").attr("role", "img")
-    .attr("width", width).attr("height", HEIGHT).attr("viewBox", `0 0 ${width} ${HEIGHT}`)
-    .attr("data-peak", answer.peak_bytes)
-    .attr("aria-label", `The heap over time: at most ${bytes(answer.peak_bytes)}, after ` +
-      `${duration(answer.peak_ns)}; ${bytes(answer.end_bytes)} at the end`);
+  const svg = heapview.drawing("chart memory", width, HEIGHT, "img",
+    `The heap over time: at most ${bytes(answer.peak_bytes)}, after ` +
+    `${duration(answer.peak_ns)}; ${bytes(answer.end_bytes)} at the end`)
+    .attr("data-peak", answer.peak_bytes);
   drawAxes(svg, to, width);
   drawLayers(svg, layers, to);
   drawPeak(svg, answer, to);

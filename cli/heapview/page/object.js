@@ -122,7 +122,7 @@ async function showReferrers(root, state) {
   const line = pager({
     from, n: answer.referrers.length, total: answer.total_referrers, size: ROWS,
     one: "reference", many: "references",
-    go: (to) => heapview.go("object", Object.assign({}, state.parameters, {from: to}))
+    go: (to) => heapview.change({from: to})
   });
   if (line) root.append(line);
 }
@@ -243,10 +243,6 @@ function orderOf(sort) {
   return {at, turn: sortKey(COLUMNS[at], 1) === sort ? 1 : 2};
 }
 
-function goTo(state, changed) {
-  heapview.go("object", Object.assign({}, state.parameters, changed));
-}
-
 /* {=== Rows ========================================================================== */
 
 function labelOf(field) {
@@ -293,7 +289,7 @@ function filterForm(state) {
     maxlength: 200});
   const apply = (event) => {
     event.preventDefault();
-    goTo(state, {filter: input.value || null, from: null});
+    heapview.change({filter: input.value || null, from: null});
   };
   input.addEventListener("search", apply);
   return make("form", {class: "control", role: "search", onsubmit: apply},
@@ -316,14 +312,15 @@ async function showFields(root, state) {
     root.append(heapview.table({
       columns: COLUMNS, rows: answer.fields.map(rowOf),
       order: Object.assign(orderOf(sort), {
-        choose: (column, turn) => goTo(state, {sort: sortKey(COLUMNS[column], turn), from: null})
+        choose: (column, turn) =>
+          heapview.change({sort: sortKey(COLUMNS[column], turn), from: null})
       })
     }));
   }
   root.append(heapview.told(told.filter((item) => item.line).slice(1)));
   const line = pager({
     from: answer.from, n: answer.fields.length, total: answer.matching, size: FIELD_ROWS,
-    one: "field", many: "fields", go: (to) => goTo(state, {from: to})
+    one: "field", many: "fields", go: (to) => heapview.change({from: to})
   });
   if (line) root.append(line);
 }
@@ -427,7 +424,7 @@ async function showCut(root, state, path) {
     spellcheck: "false", "data-key": "cut-what"});
   root.append(make("form", {class: "toolbar cut", onsubmit: (event) => {
     event.preventDefault();
-    heapview.go("object", Object.assign({}, state.parameters, {cut: field.value || null}));
+    heapview.change({cut: field.value || null});
   }}, make("label", {class: "control"}, "Cut ", field),
   make("button", {type: "submit", "data-key": "cut-ask"}, "What would be freed?")),
   make("p", {class: "faint"}, "A path or a variable: the reference of its last step; an " +
@@ -464,8 +461,7 @@ async function showPaths(root, state) {
   if (!answer.reachable) return;
   root.append(make("div", {class: "toolbar"}, WAYS.map((way) => make("button", {
     type: "button", "data-key": way.name, "aria-pressed": String(way.name === show),
-    onclick: () => heapview.go("object", Object.assign({}, state.parameters,
-      {show: way.name === show ? null : way.name, cut: null}))
+    onclick: () => heapview.change({show: way.name === show ? null : way.name, cut: null})
   }, way.title))));
   showRetainers(root, state, answer.paths[0]);
   const chosen = WAYS.find((way) => way.name === show);

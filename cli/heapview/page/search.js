@@ -73,7 +73,7 @@ function tell(text) {
 function noteOf(name) {
   const size = bytes(name.retained_bytes);
   if (name.kind === "class") return `${count(name.objects)} objects, ${size}`;
-  return name.text.startsWith("table: ") ? size : `${name.class || ""}, ${size}`;
+  return name.class ? `${name.class}, ${size}` : size;
 }
 
 function rowOf(name) {

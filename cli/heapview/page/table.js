@@ -125,7 +125,7 @@ function rowElements(table, row, most) {
   const style = row.style && row.style !== "plain" ? row.style : null;
   const cells = table.columns.map((column, at) => cellElement(table, row, at, most[at]));
   const line = make("tr", {role: "row", class: style}, cells);
-  const actions = table.actions ? table.actions(row) : [];
+  const actions = table.actions ? table.actions(row, table.columns) : [];
   if (!row.below && actions.length === 0) return [line];
   line.classList.add("has-below");
   const below = make("td", {role: "cell", colspan: table.columns.length},
@@ -170,9 +170,9 @@ const observer = new ResizeObserver((entries) => entries.forEach((entry) => fit(
 /* }=================================================================================== */
 
 /* {caption, columns: [{heading, kind, meaning}], rows: [{cells: [{text, value, link}], style,
-** below: [part], depth}], hidden, rest, isFixed, actions(row), order: {at, turn, choose}}: a
-** tree is not sorted, nor what is fixed; an order says by which column the rows are sorted
-** already, and choose(at, turn) is told which is wanted. Of a row the actions are parts with
+** below: [part], depth}], hidden, rest, isFixed, actions(row, columns), order: {at, turn,
+** choose}}: a tree is not sorted, nor what is fixed; an order says by which column the rows are
+** sorted already, and choose(at, turn) is told which is wanted. Of a row the actions are parts with
 ** links, told under it; linksClasses: a column of that heading has names of classes alone. */
 function table(from) {
   const body = make("tbody", {role: "rowgroup"});

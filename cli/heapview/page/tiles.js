@@ -96,7 +96,7 @@ function describe(node, whole) {
 /* The address of the object that a part is, or the biggest of those that it has. */
 function objectOf(row) {
   if (row.example) return row.example;
-  return /^0x/.test(row.key || "") ? row.key : null;
+  return ["object", "list", "tree"].includes(row.kind) && row.key !== "root" ? row.key : null;
 }
 
 function detailList(node, answer) {
@@ -219,26 +219,28 @@ function fitted(text, width, font) {
   return low < 3 ? "" : `${heapview.head(text, low)}\u2026`;
 }
 
-/* A box at the pointer that follows it over `picture`; find(event) is what it tells, or null. */
-function tooltip(picture, find) {
-  const box = make("div", {class: "tooltip", hidden: true, "aria-hidden": "true"});
-  picture.append(box);
+/* Follows the pointer over `picture`; find(event) is what it tells, or null. */
+function tellAtPointer(picture, find) {
+  const tooltip = heapview.tooltip(picture);
   picture.addEventListener("pointermove", (event) => {
     const text = find(event);
-    box.hidden = text === null;
-    if (text === null) return;
-    box.textContent = text;
     const around = picture.getBoundingClientRect();
-    const x = event.clientX - around.left;
-    const y = event.clientY - around.top;
-    const isRight = x > around.width / 2;
-    const isLow = y > around.height / 2;
-    box.style.left = isRight ? "auto" : `${x + 14}px`;
-    box.style.right = isRight ? `${around.width - x + 8}px` : "auto";
-    box.style.top = isLow ? "auto" : `${y + 14}px`;
-    box.style.bottom = isLow ? `${around.height - y + 8}px` : "auto";
+    if (text === null) tooltip.hide();
+    else tooltip.show([text], event.clientX - around.left, event.clientY - around.top);
   });
-  picture.addEventListener("pointerleave", () => { box.hidden = true; });
+  picture.addEventListener("pointerleave", tooltip.hide);
+}
+
+/* A rectangle of a tree, at {x, y, width, height}; `what` is drawn there of a node. */
+function drawTile(svg, what, level, {x, y, width, height}, fill) {
+  const {datum, kind, label, node} = what;
+  const cell = svg.append("g").datum(datum).attr("class", `tile ${kind}`).attr("role", "treeitem")
+    .attr("tabindex", -1).attr("aria-level", level).attr("aria-label", label)
+    .attr("data-bytes", node.bytes);
+  if (node.key) cell.attr("data-key", node.key);
+  cell.append("rect").attr("x", x).attr("y", y).attr("width", width).attr("height", height)
+    .attr("fill", fill);
+  return cell;
 }
 
 /* Escape goes up from anywhere on the page, not from its picture alone. Returns what ends it. */
@@ -252,13 +254,6 @@ function onEscape(goUp) {
   return () => removeEventListener("keydown", press);
 }
 
-/* Of what is not the whole picture. */
-function tellPart(root, answer) {
-  if (!answer.isPart) return;
-  root.append(make("p", {class: "note"},
-    "This file carries so much of it. Where the snapshots are, more is shown."));
-}
-
 /* Of the types that a tree has. */
 function legendOf(tree) {
   const letters = new Set();
@@ -267,7 +262,90 @@ function legendOf(tree) {
     letters.has(heapview.typeLetter(type))));
 }
 
+/* {=== A page of a tree ============================================================== */
+
+/* Its parameters with what changes: that is, for the part that is on top, `of`. */
+function parametersWith(view, changes) {
+  const all = Object.assign({of: view.parameters.of}, view.page.keeps(view.parameters), changes);
+  if (all.of === "root") all.of = null;
+  return all;
+}
+
+function goTo(view, changes, options) {
+  heapview.go(view.page.name, parametersWith(view, changes), options);
+}
+
+function linkTo(view, key) {
+  return heapview.link(view.page.name, parametersWith(view, {of: key}));
+}
+
+/* As answers have links. */
+function pathTo(view, row) {
+  const at = objectOf(row);
+  if (row.opens) {
+    return `/${heapview.keyOf(view.page.name, parametersWith(view, {of: row.key}))}`;
+  }
+  return at ? `/${heapview.keyOf("object", {at})}` : null;
+}
+
+/* What is in the part, or the object that it is. */
+function zoomTo(view, node) {
+  const {row} = node;
+  const at = objectOf(row);
+  if (row.key && row.opens && node !== view.tree) goTo(view, {of: row.key});
+  else if (at) heapview.go("object", {at});
+}
+
+function zoomOut(view) {
+  const {above} = view.answer;
+  if (above.length > 0) goTo(view, {of: above[above.length - 1].key});
+}
+
+function choose(view, node) {
+  const zoom = node.row.opens && node !== view.tree ? linkTo(view, node.key) : null;
+  view.details.replaceChildren(...details(node, view.answer, zoom));
+}
+
+/* Defines the page of a tree's picture: {name, title, lead}, as of any page, and
+**
+**     keeps(parameters)      what stays in its address when another part is on top
+**     question(parameters)   what is asked
+**     prepare(view)          adds to the view what only this page has
+**     controls(view)         elements above the picture
+**     legend(view)           an element below it
+**     draw(view)             draws into view.box; returns what ends it
+**
+** The view is {page, answer, tree, parameters, box, details}. */
+function definePage(page) {
+  const {name, title, lead} = page;
+  const show = async (root, {parameters}) => {
+    const answer = await askFor(name, page.question(parameters));
+    const view = {page, answer, parameters, tree: treeOf(answer.rows), box: make("div"),
+      details: make("div", {class: "details"})};
+    page.prepare(view);
+    heapview.toolbar(root, page.controls(view));
+    root.append(crumbs(answer, (key) => linkTo(view, key)), view.box, page.legend(view),
+      view.details, asTable(answer, (row) => pathTo(view, row)));
+    if (answer.isPart) {
+      root.append(make("p", {class: "note"},
+        "This file carries so much of it. Where the snapshots are, more is shown."));
+    }
+    const drawNoMore = page.draw(view);
+    const listenNoMore = onEscape(() => zoomOut(view));
+    choose(view, view.tree);
+    return () => {
+      view.isLeft = true;
+      drawNoMore();
+      listenNoMore();
+    };
+  };
+  heapview.tellKeys(name, "Enter, Escape", "zooms in, zooms out");
+  heapview.define({name, title, lead, show});
+}
+
+/* }=================================================================================== */
+
 heapview.tiles = {
-  legendOf, treeOf, eachNode, askFor, tellPart, typeOf, describe, details, objectOf, crumbs,
-  asTable, fitted, tooltip, onEscape
+  definePage, goTo, zoomTo, zoomOut, choose, legendOf, treeOf, eachNode, typeOf, describe, objectOf,
+  fitted, tellAtPointer, drawTile
 };

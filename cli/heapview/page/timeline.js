@@ -12,10 +12,6 @@ const ALL = {since: null, until: null};
 const MOST_ROWS = 50; /* of the table: bins are taken together */
 const MOST_MARKS = 400;
 
-function goTo(state, changes, options) {
-  heapview.go("timeline", Object.assign({}, state.parameters, changes), options);
-}
-
 function numberOf(text) {
   return /^\d+$/.test(text || "") ? Number(text) : null;
 }
@@ -42,7 +38,7 @@ function isWhole(ends, answer) {
 }
 
 function choose(state, answer, ends) {
-  goTo(state, isWhole(ends, answer) ? ALL
+  heapview.change(isWhole(ends, answer) ? ALL
     : {since: ends[0] === 0 ? null : ends[0],
       until: ends[1] === answer.positions ? null : ends[1]});
 }
@@ -75,9 +71,9 @@ function zoomButtons(state, answer, ends) {
   const isClose = answer.since > 0 || answer.until < answer.positions;
   const closer = make("button", {type: "button", "data-key": "zoom",
     disabled: isWhole(ends, answer), title: "the brushed interval fills the chart",
-    onclick: () => goTo(state, {left: ends[0], right: ends[1]})}, "Look closer");
+    onclick: () => heapview.change({left: ends[0], right: ends[1]})}, "Look closer");
   const whole = make("button", {type: "button", "data-key": "whole", disabled: !isClose,
-    onclick: () => goTo(state, {left: null, right: null})}, "Whole axis");
+    onclick: () => heapview.change({left: null, right: null})}, "Whole axis");
   return [closer, whole];
 }
 
@@ -85,16 +81,16 @@ function addControls(view, root) {
   const {state, answer, ends} = view;
   const kinds = ["class", "type", "place"].map((value) => ({value, text: value}));
   const by = heapview.choice("Layers by", kinds, answer.by,
-    (value) => goTo(state, {by: value === "class" ? null : value, off: null}));
+    (value) => heapview.change({by: value === "class" ? null : value, off: null}));
   const what = heapview.choice("Of",
     [{value: "", text: "what lives"}, {value: "1", text: "garbage"}], answer.garbage ? "1" : "",
-    (value) => goTo(state, {garbage: value || null, off: null}));
+    (value) => heapview.change({garbage: value || null, off: null}));
   by.querySelector("select").dataset.key = "by";
   what.querySelector("select").dataset.key = "of";
   const chosen = (next) => choose(state, answer, next);
   const isWholeHeight = state.parameters.height === "whole";
   view.height = make("button", {type: "button", "data-key": "height",
-    "aria-pressed": isWholeHeight, onclick: () => goTo(state,
+    "aria-pressed": isWholeHeight, onclick: () => heapview.change(
       {height: isWholeHeight ? null : "whole"}, {replace: true})}, "Whole height");
   heapview.toolbar(root, by, what,
     markChoice("From", "from", ends, 0, answer, view.marks, chosen),
@@ -151,7 +147,7 @@ function addChart(view, root) {
   const note = (layer) => `${bytes(layer.bytes)}, ${heapview.share(layer.bytes, answer.bytes)}`;
   const toggle = (letter) => {
     const off = view.off.includes(letter) ? view.off.replace(letter, "") : view.off + letter;
-    goTo(state, {off: off || null}, {replace: true});
+    heapview.change({off: off || null}, {replace: true});
   };
   root.append(view.box, view.brushed, heapview.layerLegend(view.layers, view.off, toggle, note));
   draw(view);
@@ -255,53 +251,21 @@ function layersOf(answer) {
   }
   layers.push({label: "all else", letter: "=", verdict: "level", series: answer.level.bytes,
     fill: heapview.colour("--same")});
+  for (const layer of layers) layer.title = `${layer.label}: ${layer.verdict}`;
   return layers;
-}
-
-/* From the bottom up. */
-function stack(layers) {
-  const n = layers[0].series.length;
-  const below = new Array(n).fill(0);
-  return layers.slice().reverse().map((layer) => {
-    const from = below.slice();
-    layer.series.forEach((value, k) => { below[k] += value; });
-    return {layer, from, to: below.slice()};
-  });
 }
 
 /* }=================================================================================== */
 
 /* {=== The chart ===================================================================== */
 
-/* The snapshot in which there is most room for a letter; -1: in none. */
-function thickest(part, y) {
-  let best = -1;
-  let most = LETTER_PIXELS;
-  for (let k = 0; k < part.from.length; k++) {
-    const pixels = y(part.from[k]) - y(part.to[k]);
-    if (pixels > most) [best, most] = [k, pixels];
-  }
-  return best;
-}
-
-function drawAreas(svg, parts, x, y) {
-  const area = (part) => d3.area().x((_, k) => x(k)).y0((_, k) => y(part.from[k]))
-    .y1((_, k) => y(part.to[k]))(part.from);
-  const group = svg.append("g").attr("class", "layers").attr("aria-hidden", "true");
-  for (const part of parts) {
-    group.append("path").attr("class", "layer").attr("data-letter", part.layer.letter)
-      .attr("fill", part.layer.fill).attr("d", area(part)).append("title")
-      .text(`${part.layer.label}: ${part.layer.verdict}`);
-  }
-  for (const part of parts) {
-    const last = part.from.length - 1;
-    const at = thickest(part, y);
-    if (at < 0) continue;
-    group.append("text").attr("class", "letter").attr("dy", "0.35em")
-      .attr("x", x(at) + (at === 0 ? 10 : at === last ? -10 : 0))
-      .attr("y", y((part.from[at] + part.to[at]) / 2)).attr("text-anchor", "middle")
-      .text(part.layer.letter);
-  }
+/* In the snapshot in which there is most room; null: in none is enough. */
+function letterPlace({from, to}, x, y) {
+  const last = from.length - 1;
+  const thickness = from.map((below, k) => y(below) - y(to[k]));
+  const at = d3.scan(thickness, d3.descending);
+  if (thickness[at] <= LETTER_PIXELS) return null;
+  return {x: x(at) + (at === 0 ? 10 : at === last ? -10 : 0), y: y((from[at] + to[at]) / 2)};
 }
 
 function shortened(name, pixels) {
@@ -337,14 +301,15 @@ function drawSeries(box, answer, layers) {
   const width = Math.max(300, box.clientWidth);
   const height = width < 600 ? 260 : 340;
   const n = answer.snapshots.length;
-  const parts = stack(layers);
+  const parts = heapview.stack(layers.slice().reverse(), (layer) => layer.series);
   const x = d3.scaleLinear([0, n - 1], [LEFT, width - 12]);
   const y = d3.scaleLinear([0, d3.max(answer.whole.bytes) || 1], [height - BOTTOM, TOP]);
-  const svg = d3.create("svg").attr("class", "chart").attr("width", width)
-    .attr("height", height).attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img")
-    .attr("aria-label", `Bytes by place in ${n} snapshots; the table below has the figures`);
+  const svg = heapview.drawing("chart", width, height, "img",
+    `Bytes by place in ${n} snapshots; the table below has the figures`);
   heapview.drawByteScale(svg, y, LEFT, width - 12);
-  drawAreas(svg, parts, x, y);
+  heapview.drawLayers(svg, parts, ({from, to}) =>
+    d3.area().x((_, k) => x(k)).y0((_, k) => y(from[k])).y1((_, k) => y(to[k]))(from),
+  (part) => letterPlace(part, x, y));
   drawSnapshots(svg, answer, x, width, height);
   box.replaceChildren(svg.node());
 }

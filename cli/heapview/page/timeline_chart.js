@@ -19,17 +19,6 @@ function heightFor(width) {
 
 /* {=== Bins ========================================================================== */
 
-/* In each bin the bytes below each layer that is shown, and on top of it, from the biggest up. */
-function stack(answer, layers) {
-  const n = answer.bins.length - 1;
-  const below = new Array(n).fill(0);
-  return layers.map((layer) => {
-    const from = below.slice();
-    layer.bin_bytes.forEach((value, i) => { below[i] += value; });
-    return {layer, from, to: below.slice()};
-  });
-}
-
 /* So high is the scale. One big table that was allocated long ago, and grew since then, would
 ** leave no room for all else: so few bins that are far above the others are cut, and say so. */
 function scaleTop(answer, parts, isWhole) {
@@ -49,18 +38,10 @@ function binAt(answer, position) {
   return Math.max(0, Math.min(n - 1, d3.bisectRight(answer.bins, position) - 1));
 }
 
-function outline(chart, from, to) {
-  const {x, answer} = chart;
-  const height = (value) => Math.max(chart.top, chart.y(value)).toFixed(1);
-  const forth = [];
-  const back = [];
-  for (let i = 0; i < from.length; i++) {
-    const left = x(answer.bins[i]).toFixed(1);
-    const right = x(answer.bins[i + 1]).toFixed(1);
-    forth.push(`${left},${height(to[i])}L${right},${height(to[i])}`);
-    back.push(`${right},${height(from[i])}L${left},${height(from[i])}`);
-  }
-  return `M${forth.join("L")}L${back.reverse().join("L")}Z`;
+function outline(chart, {from, to}) {
+  const at = (list) => (_, i) => Math.max(chart.top, chart.y(list[Math.min(i, list.length - 1)]));
+  return d3.area().x((edge) => chart.x(edge)).y0(at(from)).y1(at(to))
+    .curve(d3.curveStepAfter)(chart.answer.bins);
 }
 
 /* The middle of where the layer is thick enough for a letter for longest; null: nowhere. */
@@ -76,20 +57,6 @@ function letterPlace(chart, part) {
   if (most * width < LETTER_PIXELS / 2) return null;
   return {x: (x(answer.bins[best]) + x(answer.bins[best + 1])) / 2,
     y: (y(part.from[best]) + y(part.to[best])) / 2};
-}
-
-function drawLayers(chart) {
-  const layers = chart.svg.append("g").attr("class", "layers").attr("aria-hidden", "true");
-  for (const part of chart.parts) {
-    layers.append("path").attr("class", "layer").attr("data-letter", part.layer.letter)
-      .attr("fill", part.layer.fill).attr("d", outline(chart, part.from, part.to));
-  }
-  for (const part of chart.parts) {
-    const place = letterPlace(chart, part);
-    if (place === null) continue;
-    layers.append("text").attr("class", "letter").attr("x", place.x).attr("y", place.y)
-      .attr("dy", "0.35em").attr("text-anchor", "middle").text(part.layer.letter);
-  }
 }
 
 /* }=================================================================================== */
@@ -208,33 +175,24 @@ function cursorLines(chart, bin, letter) {
     .map((layer) => layerText(layer, bin)));
 }
 
-function placeTooltip(chart, bin) {
-  const {tooltip, box} = chart;
-  const at = chart.x(chart.answer.bins[bin + 1]);
-  const room = box.clientWidth - tooltip.offsetWidth - 4;
-  const isRight = at + 12 <= room;
-  const left = isRight ? at + 12 : chart.x(chart.answer.bins[bin]) - tooltip.offsetWidth - 12;
-  tooltip.style.left = `${Math.max(4, Math.min(room, left))}px`;
-  tooltip.style.top = `${TOP + 4}px`;
-}
-
 /* Of the bin with this number; null: of none. */
 function pointAt(chart, bin, letter) {
   chart.bin = bin;
   chart.letter = letter || null;
   chart.cursor.style("display", bin === null ? "none" : null);
-  chart.tooltip.hidden = bin === null;
   for (const path of chart.svg.node().querySelectorAll("path.layer")) {
     path.classList.toggle("chosen", bin !== null && path.dataset.letter === letter);
   }
-  if (bin === null) return;
+  if (bin === null) {
+    chart.tooltip.hide();
+    return;
+  }
   const {x, answer} = chart;
   const lines = cursorLines(chart, bin, letter);
   chart.cursor.attr("x", x(answer.bins[bin]) - 0.5)
     .attr("width", Math.max(2, x(answer.bins[bin + 1]) - x(answer.bins[bin]) + 1));
-  chart.tooltip.replaceChildren(...lines.map((line) => make("div", {}, line)));
   chart.surface.attr("aria-valuenow", bin).attr("aria-valuetext", lines.join("; "));
-  placeTooltip(chart, bin);
+  chart.tooltip.show(lines, x(answer.bins[bin + 1]), TOP);
 }
 
 function letterAt(chart, bin, pixels) {
@@ -300,24 +258,23 @@ function drawTimeline(box, answer, layers, off, isWhole) {
   const width = Math.max(300, box.clientWidth);
   const height = heightFor(width);
   const shown = layers.filter((layer) => !off.includes(layer.letter));
-  const parts = stack(answer, shown);
+  const parts = stack(shown, (layer) => layer.bin_bytes);
   const {top, sums, cut} = scaleTop(answer, parts, isWhole);
-  const svg = d3.create("svg").attr("class", "chart").attr("width", width)
-    .attr("height", height).attr("viewBox", `0 0 ${width} ${height}`).attr("role", "group")
-    .attr("aria-label", "Bytes by when they were allocated");
+  const svg = heapview.drawing("chart", width, height, "group",
+    "Bytes by when they were allocated");
   const chart = {box, svg, answer, layers: shown, parts, sums, cut, width, height, bin: null,
     letter: null,
     left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM,
     x: d3.scaleLinear([answer.since, answer.until], [LEFT, width - RIGHT]),
-    y: d3.scaleLinear([0, top], [height - BOTTOM, TOP]),
-    tooltip: make("div", {class: "tooltip", hidden: true})};
+    y: d3.scaleLinear([0, top], [height - BOTTOM, TOP])};
   drawByteScale(svg, chart.y, LEFT, width - RIGHT);
-  drawLayers(chart);
+  drawLayers(svg, parts, (part) => outline(chart, part), (part) => letterPlace(chart, part));
   drawCuts(chart);
   drawPositions(chart);
   drawMarks(chart);
   addSurface(chart);
-  box.replaceChildren(svg.node(), chart.tooltip);
+  box.replaceChildren(svg.node());
+  chart.tooltip = heapview.tooltip(box);
   return chart;
 }
 
@@ -338,6 +295,35 @@ function dress(layers) {
     const letter = layer.type ? String.fromCharCode(65 + (i % 26)) : "+";
     return Object.assign({}, layer, {letter, fill: mix(SHADES[(n - 1) % SHADES.length])});
   });
+}
+
+/* From the bottom up, what is below each layer, and on top of it. */
+function stack(layers, valuesOf) {
+  let below = null;
+  return layers.map((layer) => {
+    const values = valuesOf(layer);
+    const from = below || values.map(() => 0);
+    below = from.map((sum, i) => sum + values[i]);
+    return {layer, from, to: below};
+  });
+}
+
+/* pathOf(part) is a layer's outline, and placeOf(part) where its letter has room: {x, y}, or
+** null. */
+function drawLayers(svg, parts, pathOf, placeOf) {
+  const group = svg.append("g").attr("class", "layers").attr("aria-hidden", "true");
+  for (const part of parts) {
+    const {letter, fill, title} = part.layer;
+    const path = group.append("path").attr("class", "layer").attr("data-letter", letter)
+      .attr("fill", fill).attr("d", pathOf(part));
+    if (title) path.append("title").text(title);
+  }
+  for (const part of parts) {
+    const place = placeOf(part);
+    if (place === null) continue;
+    group.append("text").attr("class", "letter").attr("x", place.x).attr("y", place.y)
+      .attr("dy", "0.35em").attr("text-anchor", "middle").text(part.layer.letter);
+  }
 }
 
 /* A switch for each layer. `off` has the letters of those that are not drawn. */
@@ -373,7 +359,7 @@ function drawByteScale(svg, y, left, right) {
     .text((tick) => bytes(tick));
 }
 
-Object.assign(heapview, {dress, layerLegend, drawByteScale});
+Object.assign(heapview, {dress, stack, drawLayers, layerLegend, drawByteScale});
 
 /* An interval that is brushed on the timeline, by the pointer or with the two handles,
 ** which are sliders that the arrow keys move. Its ends are ends of bins, or marks where these are
@@ -446,7 +432,9 @@ function addHandle(brush, i) {
     .attr("width", 2 * HANDLE).attr("height", chart.bottom - chart.top);
   handle.on("keydown", () => pressHandle(brush, i, d3.event))
     .on("blur", () => settle(brush))
-    .on("pointerdown", () => drag(brush, handle.node(), i, d3.event));
+    .call(d3.drag().container(chart.svg.node())
+      .on("drag", () => move(brush, i, snap(brush, d3.event.x)))
+      .on("end", () => settle(brush)));
   return handle;
 }
 
@@ -495,52 +483,26 @@ function settle(brush) {
 
 /* }=================================================================================== */
 
-/* {=== The pointer =================================================================== */
-
-function pixelsOf(brush, event) {
-  return event.clientX - brush.chart.svg.node().getBoundingClientRect().left;
-}
-
-/* Follows the pointer until it is let go; `follow` gets its place in pixels. */
-function capture(brush, node, event, follow, done) {
-  const onMove = (moved) => follow(pixelsOf(brush, moved));
-  const stop = () => {
-    node.removeEventListener("pointermove", onMove);
-    node.removeEventListener("pointerup", stop);
-    node.removeEventListener("pointercancel", stop);
-    done();
-  };
-  node.setPointerCapture(event.pointerId);
-  node.addEventListener("pointermove", onMove);
-  node.addEventListener("pointerup", stop);
-  node.addEventListener("pointercancel", stop);
-}
-
-function drag(brush, node, i, event) {
-  if (event.button !== 0) return;
-  capture(brush, node, event, (pixels) => move(brush, i, snap(brush, pixels)),
-    () => settle(brush));
-}
-
 /* On the chart itself a new interval begins. */
-function begin(brush, event) {
-  if (event.button !== 0) return;
-  const from = pixelsOf(brush, event);
-  const before = brush.ends.slice();
+function dragNew(brush) {
+  let from = 0;
+  let before = null;
   let isBrush = false;
-  capture(brush, brush.chart.surface.node(), event, (pixels) => {
-    isBrush = isBrush || Math.abs(pixels - from) > LEAST;
+  return d3.drag().container(brush.chart.svg.node()).on("start", () => {
+    from = d3.event.x;
+    before = brush.ends.slice();
+    isBrush = false;
+  }).on("drag", () => {
+    isBrush = isBrush || Math.abs(d3.event.x - from) > LEAST;
     if (!isBrush) return;
-    brush.ends = [snap(brush, from), snap(brush, pixels)].sort((a, b) => a - b);
+    brush.ends = [snap(brush, from), snap(brush, d3.event.x)].sort((a, b) => a - b);
     place(brush);
-  }, () => {
+  }).on("end", () => {
     if (!isBrush || brush.ends[0] === brush.ends[1]) brush.ends = before;
     place(brush);
     settle(brush);
   });
 }
-
-/* }=================================================================================== */
 
 /* Puts a brush over a chart. `marks` are {name, position}, the oldest first, `ends` positions;
 ** `moved` is told of each step, and `chosen` of the interval that is left in the end. */
@@ -550,7 +512,7 @@ function addBrush(chart, marks, ends, moved, chosen) {
   brush.shades = [0, 1].map(() => chart.svg.append("rect").attr("class", "shade")
     .attr("y", chart.top).attr("height", chart.bottom - chart.top));
   brush.handles = [0, 1].map((i) => addHandle(brush, i));
-  chart.surface.on("pointerdown", () => begin(brush, d3.event));
+  chart.surface.call(dragNew(brush));
   place(brush);
   return brush;
 }

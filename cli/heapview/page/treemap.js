@@ -13,6 +13,8 @@ const LINE = 15;
 const ABOVE = 270; /* of the window, of what stands above the picture and the colours below */
 const BY = [["object", "Object"], ["class", "Class"], ["place", "Place"], ["module", "Module"]];
 const COLOURS = [["type", "Type"], ["age", "Age"], ["change", "Change"]];
+const AGES = 5;
+const NEW = [1e-9, 0.5, 0.999]; /* of a tile, from where on it has the next letter of change */
 
 /* {=== The state ===================================================================== */
 
@@ -24,87 +26,41 @@ function byOf(parameters) {
   return BY.some(([name]) => name === by) ? by : "place";
 }
 
-function parametersWith(parameters, changes) {
-  const all = Object.assign({by: byOf(parameters), of: parameters.of, colour: parameters.colour},
-    changes);
-  if (all.of === "root") all.of = null;
-  return all;
-}
-
-/* As answers have links. */
-function pathTo(parameters, row) {
-  const at = tiles.objectOf(row);
-  const inside = parametersWith(parameters, {of: row.key});
-  if (row.opens) return `/${heapview.keyOf("treemap", inside)}`;
-  return at ? `/${heapview.keyOf("object", {at})}` : null;
-}
-
 /* }=================================================================================== */
 
 /* {=== Colours ======================================================================= */
 
-const AGES = 5;
+/* The fifths of what is there, from the oldest on; and how much is new. */
+const STEPS = {
+  age: d3.range(AGES).map((i) => ({letter: String(i + 1), from: "--old", to: "--new",
+    part: i / (AGES - 1), text: i === 0 ? "allocated first"
+      : i === AGES - 1 ? "allocated last" : `fifth ${i + 1}`})),
+  change: [["=", "nothing new"], ["+", "some new"], ["++", "more than half new"],
+    ["+++", "all new"]].map(([letter, text], i) =>
+    ({letter, text, from: "--same", to: "--more", part: i / NEW.length}))
+};
 
-/* 1 is the oldest fifth of what is there, 5 the youngest. */
-function ageOf(row, answer) {
-  if (row.position === undefined || !answer.positions) return null;
-  return Math.min(AGES, 1 + Math.floor((AGES * row.position) / answer.positions));
-}
-
-/* How much is new: none, some, more than half, all of it. */
-const NEW = [{letter: "=", text: "nothing new", least: 0},
-  {letter: "+", text: "some new", least: 1e-9},
-  {letter: "++", text: "more than half new", least: 0.5},
-  {letter: "+++", text: "all new", least: 0.999}];
-
-function changeOf(row) {
-  if (row.new_bytes === undefined || !(row.retained_bytes > 0)) return null;
-  const part = row.new_bytes / row.retained_bytes;
-  return NEW.filter((step) => part >= step.least).length - 1;
-}
-
-function mixed(from, to, part) {
-  return d3.interpolateLab(heapview.colour(from), heapview.colour(to))(part);
-}
-
-function ageColour(age) {
-  return age === null ? heapview.colour("--type-other")
-    : mixed("--old", "--new", (age - 1) / (AGES - 1));
-}
-
-function changeColour(step) {
-  return step === null ? heapview.colour("--type-other")
-    : mixed("--same", "--more", step / (NEW.length - 1));
+/* undefined: it is not known. */
+function stepOf(row, answer, colour) {
+  if (colour === "age") {
+    return row.position === undefined || !answer.positions ? undefined
+      : STEPS.age[Math.min(AGES - 1, Math.floor((AGES * row.position) / answer.positions))];
+  }
+  if (row.new_bytes === undefined || !(row.retained_bytes > 0)) return undefined;
+  return STEPS.change[d3.bisectRight(NEW, row.new_bytes / row.retained_bytes)];
 }
 
 /* What a tile looks like: {fill, letter}. */
 function looks(svg, node, answer, colour) {
   const {row} = node;
   if (row.kind === "rest") return {fill: heapview.typePattern(svg, "other"), letter: ""};
-  if (colour === "age") {
-    const age = ageOf(row, answer);
-    return {fill: ageColour(age), letter: age === null ? "" : String(age)};
+  if (colour === "type") {
+    const type = tiles.typeOf(row);
+    return {fill: heapview.typePattern(svg, type), letter: heapview.typeLetter(type)};
   }
-  if (colour === "change") {
-    const step = changeOf(row);
-    return {fill: changeColour(step), letter: step === null ? "" : NEW[step].letter};
-  }
-  const type = tiles.typeOf(row);
-  return {fill: heapview.typePattern(svg, type), letter: heapview.typeLetter(type)};
-}
-
-function legend(tree, answer, colour) {
-  if (colour === "age") {
-    return heapview.legend("Age", d3.range(1, AGES + 1).map((age) => ({
-      letter: String(age), colour: ageColour(age),
-      text: age === 1 ? "allocated first" : age === AGES ? "allocated last" : `fifth ${age}`
-    })));
-  }
-  if (colour === "change") {
-    return heapview.legend("Change", NEW.map((step, i) =>
-      ({letter: step.letter, colour: changeColour(i), text: step.text})));
-  }
-  return tiles.legendOf(tree);
+  const step = stepOf(row, answer, colour);
+  return step ? {fill: heapview.stepColour(step), letter: step.letter}
+    : {fill: heapview.colour("--type-other"), letter: ""};
 }
 
 /* }=================================================================================== */
@@ -162,26 +118,21 @@ function putNames(group, node, letter) {
 function cellOf(svg, node, view) {
   const {row} = node.data;
   const look = looks(svg.node(), node.data, view.answer, view.colour);
-  const cell = svg.append("g").datum(node)
-    .attr("class", `tile ${row.kind}${node.inside.length > 0 ? " divided" : ""}`)
-    .attr("role", "treeitem").attr("tabindex", -1).attr("aria-level", node.depth + 1)
-    .attr("aria-label", tiles.describe(node.data, view.answer.whole_bytes))
-    .attr("data-bytes", row.retained_bytes).attr("data-kind", row.kind);
-  if (row.key) cell.attr("data-key", row.key);
-  cell.append("rect").attr("x", node.x0).attr("y", node.y0)
-    .attr("width", Math.max(node.x1 - node.x0, 0)).attr("height", Math.max(node.y1 - node.y0, 0))
-    .attr("fill", look.fill);
+  const what = {datum: node, node: node.data,
+    kind: `${row.kind}${node.inside.length > 0 ? " divided" : ""}`,
+    label: tiles.describe(node.data, view.answer.whole_bytes)};
+  const cell = tiles.drawTile(svg, what, node.depth + 1, {x: node.x0, y: node.y0,
+    width: Math.max(node.x1 - node.x0, 0), height: Math.max(node.y1 - node.y0, 0)}, look.fill)
+    .attr("data-kind", row.kind);
   putNames(cell, node, look.letter);
 }
 
 function draw(view, width, height) {
-  const svg = d3.create("svg").attr("class", "treemap").attr("role", "tree")
-    .attr("aria-label", "Treemap: arrows move, Enter zooms in, Escape zooms out")
-    .attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
+  const svg = heapview.drawing("treemap", width, height, "tree",
+    "Treemap: arrows move, Enter zooms in, Escape zooms out");
   view.nodes = drawn(layOut(view.tree, width, height));
   for (const node of view.nodes) cellOf(svg, node, view);
-  const first = svg.select("g.tile");
-  first.attr("tabindex", 0);
+  svg.select("g.tile").attr("tabindex", 0);
   return svg.node();
 }
 
@@ -219,21 +170,6 @@ function focusOn(view, node) {
   cells.filter((other) => other === node).node().focus({preventScroll: true});
 }
 
-function zoomTo(view, row) {
-  if (row.key && row.opens && row.key !== view.answer.rows[0].key) {
-    heapview.go("treemap", parametersWith(view.parameters, {of: row.key}));
-    return;
-  }
-  const at = tiles.objectOf(row);
-  if (at) heapview.go("object", {at});
-}
-
-function zoomOut(view) {
-  const {above} = view.answer;
-  if (above.length === 0) return;
-  heapview.go("treemap", parametersWith(view.parameters, {of: above[above.length - 1].key}));
-}
-
 function press(view, event) {
   const cell = event.target.closest("g.tile");
   if (!cell) return;
@@ -243,9 +179,9 @@ function press(view, event) {
     const next = nearest(view, node, ...arrow);
     if (next) focusOn(view, next);
   } else if (event.key === "Enter" || event.key === " ") {
-    zoomTo(view, node.data.row);
+    tiles.zoomTo(view, node.data);
   } else if (event.key === "Escape" || event.key === "Backspace") {
-    zoomOut(view);
+    tiles.zoomOut(view);
   } else if (event.key === "o" && tiles.objectOf(node.data.row)) {
     heapview.go("object", {at: tiles.objectOf(node.data.row)});
   } else if (event.key === "u" && node.parent) {
@@ -257,9 +193,7 @@ function press(view, event) {
 }
 
 function choose(view, node) {
-  const zoom = node.data.row.opens && node.depth > 0
-    ? heapview.link("treemap", parametersWith(view.parameters, {of: node.data.key})) : null;
-  view.details.replaceChildren(...tiles.details(node.data, view.answer, zoom));
+  tiles.choose(view, node.data);
   d3.select(view.svg).selectAll("g.tile").classed("chosen", (other) => other === node);
 }
 
@@ -272,26 +206,28 @@ function nodeAt(event) {
 
 /* {=== The page ====================================================================== */
 
-function radios(label, name, options, value, parameters) {
+function radios(view, label, name, options, value) {
   return make("fieldset", {class: "radios"}, make("legend", {}, label), options.map(
     ([option, text, isOff]) => make("label", {}, make("input", {
       type: "radio", name, value: option, checked: option === value, disabled: isOff,
-      onchange: () => heapview.go("treemap", parametersWith(parameters,
-        name === "by" ? {by: option, of: null} : {colour: option === "type" ? null : option}))
+      onchange: () => tiles.goTo(view,
+        name === "by" ? {by: option, of: null} : {colour: option === "type" ? null : option})
     }), text)));
 }
 
+function hasNew(view) {
+  return view.answer.rows[0].new_bytes !== undefined;
+}
+
 function controls(view) {
-  const {answer, parameters} = view;
-  const hasNew = answer.rows[0].new_bytes !== undefined;
-  const colours = COLOURS.map(([name, text]) => [name, text, name === "change" && !hasNew]);
-  return [radios("By", "by", BY, byOf(parameters), parameters),
-    radios("Colour", "colour", colours, view.colour, parameters),
+  const colours = COLOURS.map(([name, text]) => [name, text, name === "change" && !hasNew(view)]);
+  return [radios(view, "By", "by", BY, byOf(view.parameters)),
+    radios(view, "Colour", "colour", colours, view.colour),
     heapview.saveButton(() => view.svg, "treemap")];
 }
 
-function fill(view, root) {
-  const width = Math.max(view.picture.clientWidth || root.clientWidth, 280);
+function fill(view) {
+  const width = Math.max(view.picture.clientWidth || view.box.clientWidth, 280);
   const height = Math.max(Math.min(Math.round(width * 0.62), innerHeight - ABOVE), 320);
   const svg = draw(view, width, height);
   if (view.svg) view.svg.replaceWith(svg);
@@ -300,51 +236,44 @@ function fill(view, root) {
 }
 
 function listen(view) {
-  const {picture, answer} = view;
-  picture.addEventListener("keydown", (event) => press(view, event));
-  picture.addEventListener("focusin", (event) => {
+  const act = (event, what) => {
     const node = nodeAt(event);
-    if (node) choose(view, node);
-  });
-  picture.addEventListener("click", (event) => {
-    const node = nodeAt(event);
-    if (node) zoomTo(view, node.data.row);
-  });
-  tiles.tooltip(picture, (event) => {
-    const node = nodeAt(event);
-    return node ? tiles.describe(node.data, answer.whole_bytes) : null;
-  });
-}
-
-async function show(root, state) {
-  const {parameters} = state;
-  const by = byOf(parameters);
-  const question = {by: by === "object" ? null : by, of: parameters.of};
-  const answer = await tiles.askFor("treemap", question);
-  const tree = tiles.treeOf(answer.rows);
-  const hasNew = answer.rows[0].new_bytes !== undefined;
-  const known = COLOURS.some(([name]) => name === parameters.colour);
-  const colour = known && (parameters.colour !== "change" || hasNew) ? parameters.colour : "type";
-  const view = {answer, tree, parameters, colour,
-    picture: make("div", {class: "picture"}), details: make("div", {class: "details"})};
-  const linkOf = (key) => heapview.link("treemap", parametersWith(parameters, {of: key}));
-  heapview.toolbar(root, controls(view));
-  root.append(tiles.crumbs(answer, linkOf), view.picture, legend(tree, answer, colour),
-    view.details, tiles.asTable(answer, (row) => pathTo(parameters, row)));
-  tiles.tellPart(root, answer);
-  fill(view, root);
-  listen(view);
-  choose(view, view.nodes[0]);
-  const followNoMore = heapview.onWidth(view.picture, () => fill(view, root));
-  const listenNoMore = tiles.onEscape(() => zoomOut(view));
-  return () => {
-    followNoMore();
-    listenNoMore();
+    if (node) what(node);
   };
+  view.picture.addEventListener("keydown", (event) => press(view, event));
+  view.picture.addEventListener("focusin", (event) => act(event, (node) => choose(view, node)));
+  view.picture.addEventListener("click", (event) =>
+    act(event, (node) => tiles.zoomTo(view, node.data)));
+  tiles.tellAtPointer(view.picture, (event) => {
+    const node = nodeAt(event);
+    return node ? tiles.describe(node.data, view.answer.whole_bytes) : null;
+  });
 }
 
-heapview.tellKeys("treemap", "Enter, Escape", "zooms in, zooms out");
+tiles.definePage({
+  name: "treemap", title: "Treemap",
+  lead: "Who keeps what alive: each area is as large as what it retains.",
+  keeps: (parameters) => ({by: byOf(parameters), colour: parameters.colour}),
+  question: (parameters) => {
+    const by = byOf(parameters);
+    return {by: by === "object" ? null : by, of: parameters.of};
+  },
+  prepare: (view) => {
+    const {colour} = view.parameters;
+    const isKnown = colour === "age" || (colour === "change" && hasNew(view));
+    view.colour = isKnown ? colour : "type";
+  },
+  controls,
+  legend: ({colour, tree}) => (colour === "type" ? tiles.legendOf(tree)
+    : heapview.legend(colour === "age" ? "Age" : "Change", STEPS[colour])),
+  draw: (view) => {
+    view.picture = make("div", {class: "picture"});
+    view.box.append(view.picture);
+    fill(view);
+    listen(view);
+    choose(view, view.nodes[0]);
+    return heapview.onWidth(view.picture, () => fill(view));
+  }
+});
 heapview.tellKeys("treemap", "o", "opens the object");
 heapview.tellKeys("treemap", "u", "to the one that it lies in");
-heapview.define({name: "treemap", title: "Treemap", show,
-  lead: "Who keeps what alive: each area is as large as what it retains."});

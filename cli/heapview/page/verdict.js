@@ -17,9 +17,9 @@ const HEADINGS = {
 /* {=== Answers ======================================================================= */
 
 /* Of a row of a table: what can be looked at of the object that it names. */
-function actions(row) {
-  const cell = row.cells.find((one) => (one.link || "").startsWith("/object?at="));
-  return cell ? actionsOf(cell.text) : [];
+function actions(row, columns) {
+  const cell = row.cells[columns.findIndex((column) => column.kind === "object")];
+  return cell && cell.link ? actionsOf(cell.text) : [];
 }
 
 function ledgerRow(name, objects, n, whole, style) {
