@@ -26,7 +26,7 @@ enum { CLI_DONE = 0, CLI_NO = 1, CLI_FAILURE = 2 }; /* exit status */
 typedef struct cli cli;
 struct request; /* what a command was asked for: each has its own */
 
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 /* What an option does. Of most it is the type of a field of the command's `request`, which the
 ** option fills; CLI_NUMBER and CLI_SIZE fill an unsigned integer of any width. */
@@ -157,9 +157,7 @@ bool cli_read_number(const char *text, uint64_t *n);
 bool cli_read_word(const char *text, const char *words, unsigned *position);
 const cli_unit *cli_read_amount(const char *text, const cli_unit *units, double *n);
 
-/* }=================================================================================== */
-
-/* {=== Errors, colours, progress ===================================================== */
+/* ==== Errors, colours, progress ===================================================== */
 
 /* "heaptop: ..." on stderr, a hint how to go on, and exit status 2. */
 _Noreturn void cli_usage_error(const cli *c, const char *format, ...)
@@ -210,9 +208,7 @@ void cli_flush(const cli *c);
 ** written. */
 int cli_finish(cli *c, int status);
 
-/* }=================================================================================== */
-
-/* {=== Snapshots ===================================================================== */
+/* ==== Snapshots ===================================================================== */
 
 /* By how many threads a command opens a snapshot: as many as there are processors, up to four. */
 unsigned cli_threads(void);
@@ -229,9 +225,7 @@ lh_snapshot *cli_open_analysed(cli *c, const char *file);
 /* The path to it, steps that vary folded where it is long. Freed by lh_free. */
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id);
 
-/* }=================================================================================== */
-
-/* {=== Text =========================================================================== */
+/* ==== Text =========================================================================== */
 
 /* lh_escaped: valid UTF-8 on one line, with nothing in it that a terminal would obey. What is
 ** escaped already stays as it is. Freed by lh_free. */
@@ -240,9 +234,7 @@ char *cli_escape(const char *text);
 /* As a shell takes it: quoted where it must be, in the way of bash where not all can be seen. */
 char *cli_shell_word(const char *text);
 
-/* }=================================================================================== */
-
-/* {=== Tables ======================================================================== */
+/* ==== Tables ======================================================================== */
 
 typedef struct cli_column {
   const char *heading;
@@ -262,9 +254,7 @@ void cli_table_print(cli_table *table);
 bool cli_is_narrow(const cli *c);
 void cli_table_free(cli_table *table); /* in place of printing it */
 
-/* }=================================================================================== */
-
-/* {=== JSON ========================================================================== */
+/* ==== JSON ========================================================================== */
 
 /* One document. `key` is NULL inside an array. */
 typedef struct cli_json {
@@ -291,9 +281,7 @@ void cli_json_exact(cli_json *w, json_t *value);
 json_t *cli_json_size(uint64_t n);
 json_t *cli_json_text(const char *text); /* escaped first */
 
-/* }=================================================================================== */
-
-/* {=== Answers ======================================================================== */
+/* ==== Answers ======================================================================== */
 
 /* The command that asks on about `file`, as a shell takes it. Freed by free. */
 char *cli_next_command(lh_next next, const char *file, const char *subject, const char *other);
@@ -307,7 +295,5 @@ void cli_report_values(cli_json *w, lh_report *report);
 ** What is shown as progress ends then. False: it is an honest no. */
 bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request);
-
-/* }=================================================================================== */
 
 #endif

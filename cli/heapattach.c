@@ -7,7 +7,7 @@
 
 #include "heapattach/heapattach.h"
 
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 static void take_every(cli *c, request *r, const cli_option *option) {
   static const double least = 0.1, most = 1e9;
@@ -124,7 +124,7 @@ static void check_target(const cli *c, request *r, int n, char **names) {
                     command_for_number(r->target));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int run_request(cli *c, const request *r) {
   switch (r->mode) {

@@ -23,7 +23,7 @@ typedef struct request {
   lh_known known; /* no name without --known */
 } request;
 
-/* {=== Accepted growth ================================================================ */
+/* ==== Accepted growth ================================================================ */
 
 /* --known names a text file with a fingerprint on each line, and behind a # what it is; lines that
 ** are empty or begin with # say nothing to us. The file may be another user's: a device or a FIFO
@@ -92,9 +92,7 @@ static void known_read(cli *c, lh_known *k, const char *file) {
   if (k->n > 1) qsort(k->list, k->n, sizeof *k->list, compare_texts);
 }
 
-/* }=================================================================================== */
-
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 /* The argument of --before or --after, and a second one if there is: not an option. */
 static void take_files(cli *c, request *r, const cli_option *option) {
@@ -215,9 +213,7 @@ static void parse(cli *c, request *r, int argc, char **argv) {
     for (size_t k = 0; k < r->n_before; k++) r->files[r->n_files++] = r->halves[i][k];
 }
 
-/* }=================================================================================== */
-
-/* {=== Reports ======================================================================== */
+/* ==== Reports ======================================================================== */
 
 static bool is_big(const lh_snapshot *snapshot) {
   return lh_object_count(snapshot) > 200000;
@@ -336,7 +332,7 @@ static int report(cli *c, request *r) {
   return is_ladder(r) ? climb(c, r, "ladder") : compare(c, r);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;

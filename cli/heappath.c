@@ -54,7 +54,7 @@ static const cli_tool tool = {
     "Example: heappath c Listener | dot -Tsvg > why.svg\n"
     "Exit status: 0 done, 1 not there or nothing keeps it alive, 2 wrong usage or failure.\n"};
 
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 /* OBJECT is one argument; but an address is easily pasted without its quotes: table: 0x55d0... */
 static char *join_expression(const cli *c, int n, char **words) {
@@ -98,9 +98,7 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   c->json = r->format == FORMAT_JSON;
 }
 
-/* }=================================================================================== */
-
-/* {=== The object ===================================================================== */
+/* ==== The object ===================================================================== */
 
 char *describe(const lh_snapshot *snapshot, lh_id id) {
   char *what = cli_must(lh_what_text(snapshot, id)), *text;
@@ -141,7 +139,7 @@ static void open_subject(cli *c, const request *r, subject *s) {
   s->text = describe(s->snapshot, s->id);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 lh_request request_about(const request *r, const subject *s) {
   lh_request asked = r->asked;
@@ -158,7 +156,7 @@ void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
   if (s->id != LH_NO_OBJECT) (void)cli_answer(c, w, "stack", s->snapshot, r->file, &asked);
 }
 
-/* {=== The questions ================================================================== */
+/* ==== The questions ================================================================== */
 
 /* Text goes where the answer is expected; a graph of nothing is none, so there it is said aside. */
 static void answer_garbage(cli *c, const request *r, const subject *s) {
@@ -216,7 +214,7 @@ static bool answer_one(cli *c, const request *r, subject *s) {
   return alive;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;

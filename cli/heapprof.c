@@ -6,7 +6,7 @@
 
 #include "heapprof/heapprof.h"
 
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 /* "10s", "500ms", "2m", "1h", "25%", "100MB". */
 static lh_moment moment_argument(const cli *c, const cli_option *option) {
@@ -54,9 +54,11 @@ static void take_mode(cli *c, request *r, const cli_option *option) {
 
 /* A mode is an option, so new ones need no line here but in the list above. */
 static void add_modes(cli *c, const cli_option *row) {
-  for (size_t i = 0; modes[i].name != NULL; i++)
-    cli_add_option(c, &(cli_option){0, modes[i].name, modes[i].argument, modes[i].help, row->kind,
-                                    .take = row->take, .number = i});
+  for (size_t i = 0; modes[i].name != NULL; i++) {
+    const cli_option option = {0,         modes[i].name,     modes[i].argument, modes[i].help,
+                               row->kind, .take = row->take, .number = i};
+    cli_add_option(c, &option);
+  }
 }
 
 static const cli_option options[] = {
@@ -127,7 +129,7 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   check(c, r, r->mode);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;

@@ -47,7 +47,7 @@ static const cli_tool tool = {
     "Example: heapsql c 'select class, count(*) from objects group by 1 order by 2 desc'\n"
     "Exit status: 0 done, 2 wrong usage or failure.\n"};
 
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 /* Is this word SQL, and not the name of a snapshot? Names rarely have blanks, queries always. */
 static bool is_query(const char *word) {
@@ -86,9 +86,7 @@ static char *read_stdin(cli *c) {
   return text;
 }
 
-/* }=================================================================================== */
-
-/* {=== The connection ================================================================= */
+/* ==== The connection ================================================================= */
 
 static void open_all(cli *c, sqlite3 *db, request *r) {
   r->schemas = cli_must(calloc(r->n_files, sizeof *r->schemas));
@@ -106,9 +104,7 @@ static void close_all(sqlite3 *db, request *r) {
   free(r->snapshots);
 }
 
-/* }=================================================================================== */
-
-/* {=== Queries ======================================================================== */
+/* ==== Queries ======================================================================== */
 
 static void run_queries(cli *c, request *r, sqlite3 *db) {
   cli_json document = {0};
@@ -141,7 +137,7 @@ static void run_queries(cli *c, request *r, sqlite3 *db) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void say_saved(const request *r) {
   char *name = cli_escape(r->save);

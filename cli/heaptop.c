@@ -18,7 +18,7 @@ typedef struct request {
   const lh_question *question; /* NULL: the tables */
 } request;
 
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 static void take_types(cli *c, request *r, const cli_option *option) {
   (void)option;
@@ -89,9 +89,7 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   r->file = argv[optind];
 }
 
-/* }=================================================================================== */
-
-/* {=== Questions of the library ======================================================= */
+/* ==== Questions of the library ======================================================= */
 
 static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_request *asked) {
   lh_found found;
@@ -113,9 +111,7 @@ static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
   (void)cli_answer(c, w, name, snapshot, r->file, &asked);
 }
 
-/* }=================================================================================== */
-
-/* {=== What is shown ================================================================== */
+/* ==== What is shown ================================================================== */
 
 static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
   static const struct by {
@@ -156,7 +152,7 @@ static void print(cli *c, lh_snapshot *snapshot, const request *r) {
   if (c->json) cli_json_close(&w, '}');
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;

@@ -47,7 +47,7 @@ typedef struct opening {
   view view;
 } opening;
 
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 /* Files are told apart by how they begin. */
 static void take_file(opening *o, const char *file) {
@@ -72,9 +72,7 @@ static void parse(opening *o, request *r, int argc, char **argv) {
   for (int i = optind; i < argc; i++) take_file(o, argv[i]);
 }
 
-/* }=================================================================================== */
-
-/* {=== Opening ======================================================================== */
+/* ==== Opening ======================================================================== */
 
 /* As cli_check, but whoever looks is told, too. */
 static void check(opening *o, int code, const char *file, const lh_error *error) {
@@ -144,7 +142,7 @@ static void close_all(view *v) {
   free((void *)v->snapshots);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void print_address(cli *c, const server *s) {
   puts(server_address(s));

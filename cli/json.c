@@ -62,7 +62,7 @@ void cli_json_close(cli_json *w, char bracket) {
   is_open = false;
 }
 
-/* {=== Values ======================================================================== */
+/* ==== Values ======================================================================== */
 
 /* Jansson makes values; it takes several times as long to write them, and leaves in strings what
 ** should reach neither a page nor a terminal. What is written waits in the pen until it is full. A
@@ -245,7 +245,7 @@ void cli_json_exact(cli_json *w, json_t *value) {
   put_value(w, NULL, value, true);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 json_t *cli_json_size(uint64_t n) {
   return json_integer((json_int_t)n);

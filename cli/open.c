@@ -27,9 +27,9 @@ unsigned cli_threads(void) {
   return n < MOST ? n : MOST;
 }
 
-/* Malloc's memory is one heap, which threads share, and what was freed is used again. Where the heap
-** grows for a snapshot it has huge pages: a fifth of an answer's time went into faults of small
-** ones. */
+/* Malloc's memory is one heap, which threads share, and what was freed is used again. Where the
+** heap grows for a snapshot it has huge pages: a fifth of an answer's time went into faults of
+** small ones. */
 static void make_room(uint64_t file_bytes) {
   enum { TIMES = 8, HUGE_PAGE = 2 << 20 };
 #ifdef M_ARENA_MAX

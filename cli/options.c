@@ -68,7 +68,7 @@ static _Noreturn void print_help(cli *c) {
   exit(cli_finish(c, CLI_DONE));
 }
 
-/* {=== What was given ================================================================= */
+/* ==== What was given ================================================================= */
 
 bool cli_read_number(const char *text, uint64_t *n) {
   char *end;
@@ -179,7 +179,7 @@ static void take(cli *c, struct request *r, const cli_option *option) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void refuse_removed(const cli *c, const char *word) {
   for (const char *const *option = c->removed; option != NULL && *option != NULL; option += 2) {

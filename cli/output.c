@@ -145,7 +145,7 @@ void cli_progress(cli *c, const char *format, ...) {
   lh_free(escaped);
 }
 
-/* {=== Room for rows ================================================================== */
+/* ==== Room for rows ================================================================== */
 
 enum { MOST_TIMES = 200, ALWAYS_BYTES = 4 << 20 };
 
@@ -196,7 +196,7 @@ static void tell_left_out(const cli *c) {
             lh_count_of(rows_left_out, "row was", "rows were").text, MOST_TIMES);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 void cli_flush(const cli *c) {
   if (fflush(stdout) != 0) cli_die(c, NULL, "cannot write the results: %s", strerror(errno));
@@ -214,7 +214,7 @@ int cli_finish(cli *c, int status) {
   return status;
 }
 
-/* {=== Names, as a terminal and a shell take them ====================================== */
+/* ==== Names, as a terminal and a shell take them ====================================== */
 
 char *cli_escape(const char *text) {
   return cli_must(lh_escaped(text, strlen(text)));
@@ -252,5 +252,3 @@ char *cli_shell_word(const char *text) {
     return cli_must(strdup(text));
   return single_quoted(text);
 }
-
-/* }=================================================================================== */

@@ -6,7 +6,7 @@
 
 #include "cli.h"
 
-/* {=== What to type next ============================================================== */
+/* ==== What to type next ============================================================== */
 
 /* What stands in front of a file's name, so that it is not taken for an option. */
 static const char *dashes_for(const char *file) {
@@ -40,9 +40,7 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
   return made;
 }
 
-/* }=================================================================================== */
-
-/* {=== Trees ========================================================================== */
+/* ==== Trees ========================================================================== */
 
 /* Rows come in preorder. A row is the last of its level if none of that depth follows before a row
 ** that is less deep; where it is not, the line of that depth goes on beside all rows below it.
@@ -94,9 +92,7 @@ static void end_tree(tree_lines *tree) {
   free(tree->follows);
 }
 
-/* }=================================================================================== */
-
-/* {=== Text =========================================================================== */
+/* ==== Text =========================================================================== */
 
 typedef struct terminal {
   lh_teller teller; /* the first field: what it is called with */
@@ -200,9 +196,7 @@ void cli_report_text(cli *c, lh_report *report, const char *file) {
   if (t.teller.failed || report->failed) cli_must(NULL);
 }
 
-/* }=================================================================================== */
-
-/* {=== JSON =========================================================================== */
+/* ==== JSON =========================================================================== */
 
 static json_t *row_json(lh_report *report, const lh_table *table, const void *row);
 
@@ -343,7 +337,7 @@ void cli_report_values(cli_json *w, lh_report *report) {
   if (report->failed) cli_must(NULL);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request) {

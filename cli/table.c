@@ -43,7 +43,7 @@ cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns) {
   return table;
 }
 
-/* {=== Long keys ====================================================================== */
+/* ==== Long keys ====================================================================== */
 
 enum { LONGEST_KEY = 64, DOTS = 3 };
 
@@ -87,9 +87,7 @@ static char *with_short_keys(const char *text) {
   return result;
 }
 
-/* }=================================================================================== */
-
-/* {=== Fitting a terminal ============================================================= */
+/* ==== Fitting a terminal ============================================================= */
 
 /* Places on the screen that the character at p takes; *bytes is its length. */
 static size_t character_width(const char *p, size_t *bytes) {
@@ -251,9 +249,7 @@ static void fit(cli_table *table, size_t terminal_width) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Printing ====================================================================== */
+/* ==== Printing ====================================================================== */
 
 /* One line of a cell, padded but at the end of the line. */
 static void print_part(const cli_table *table, size_t column, const char *text, size_t n) {
@@ -340,7 +336,7 @@ static void begin(cli_table *table) {
   table->n_rows = 0;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void make_room(cli_table *table) {
   if (table->n_rows < table->capacity) return;

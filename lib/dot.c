@@ -52,7 +52,7 @@ static int no_memory(const drawing *d) {
   return lh_fail_memory(d->error, "drawing paths");
 }
 
-/* {=== Labels ======================================================================== */
+/* ==== Labels ======================================================================== */
 
 /* What Graphviz would read as the start of an escape (\\N), an entity (&amp;) or a tag becomes the
 ** spelling of the character itself; cgraph quotes the quotes. */
@@ -120,9 +120,7 @@ static void put_object(const drawing *d, lh_text *to, lh_id id, const lh_edge *r
   lh_text_string(to, " retained</font>");
 }
 
-/* }=================================================================================== */
-
-/* {=== Boxes and arrows ============================================================== */
+/* ==== Boxes and arrows ============================================================== */
 
 /* cgraph copies what it is given, but does not say so in its types. */
 static void set(void *object, const char *name, const char *value) {
@@ -196,9 +194,7 @@ static int arrow(const drawing *d, Agnode_t *from, Agnode_t *to, const lh_edge *
   return line ? 0 : no_memory(d);
 }
 
-/* }=================================================================================== */
-
-/* {=== Paths ========================================================================= */
+/* ==== Paths ========================================================================= */
 
 /* One arrow to be: a step, or the two steps through an upvalue. */
 typedef struct hop {
@@ -316,9 +312,7 @@ static int draw_below(const drawing *d, const lh_below *below) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Writing ======================================================================= */
+/* ==== Writing ======================================================================= */
 
 /* Where cgraph writes to; the first error is kept, and nothing is written after it. */
 typedef struct sink {
@@ -355,7 +349,7 @@ static int close_graph(const drawing *d, int code, FILE *out) {
   return code;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Mid-tones for all that stands on the page itself, dark text on pale boxes: readable on white and
 ** on black. */
@@ -389,7 +383,7 @@ static void set_defaults(Agraph_t *graph) {
     set_default(graph, defaults[i].kind, defaults[i].name, defaults[i].value);
 }
 
-/* {=== Many objects =================================================================== */
+/* ==== Many objects =================================================================== */
 
 enum { THICKEST = 8 }; /* points */
 
@@ -480,7 +474,7 @@ static int draw_merged(const drawing *d, const lh_merged_paths *merged) {
   return code;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* dot needs minutes for more, and nobody sees an arrow of them. */
 enum { MOST_ARROWS = 4000 };

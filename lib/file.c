@@ -13,7 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* {=== Opening ======================================================================= */
+/* ==== Opening ======================================================================= */
 
 static const char pattern[] = ".luaheap-XXXXXX";
 enum { LETTERS = 6 }; /* the X */
@@ -151,9 +151,7 @@ int lh_file_open(lh_file *file, const char *path, lh_error *error) {
   return rc < 0 ? rc : make_file(file, error);
 }
 
-/* }=================================================================================== */
-
-/* {=== Writing: async-signal-safe ==================================================== */
+/* ==== Writing: async-signal-safe ==================================================== */
 
 static void latch_failure(lh_file *file, int os_errno) {
   file->failure = (lh_file_failure){.os_errno = os_errno};
@@ -238,7 +236,7 @@ void lh_file_close(lh_file *file) {
   lh_file_leave(file);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_file_fail(const lh_file_failure *failure, const char *path, lh_error *error) {
   lh_number needed = lh_size_text(failure->needed, false),
@@ -271,7 +269,7 @@ void lh_file_remove_left(const lh_file *file) {
   (void)close(folder);
 }
 
-/* {=== For commands and modules ====================================================== */
+/* ==== For commands and modules ====================================================== */
 
 int lh_create_file(lh_file **out, const char *path, lh_error *error) {
   lh_file *file = *out = lh_alloc(1, sizeof *file);
@@ -307,5 +305,3 @@ int lh_save(const void *data, size_t size, const char *path, lh_error *error) {
   lh_file_close(&file);
   return rc;
 }
-
-/* }=================================================================================== */

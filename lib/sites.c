@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* {=== Writing ======================================================================= */
+/* ==== Writing ======================================================================= */
 
 uint8_t *lh_put_name_head(uint8_t *p, uint32_t name_bytes) {
   *p++ = LH_DEFINE_NAME;
@@ -34,9 +34,7 @@ uint8_t *lh_put_stack(uint8_t *p, lh_stack_id parent, lh_site_id site) {
   return lh_put_uvarint(lh_put_uvarint(p, parent), site);
 }
 
-/* }=================================================================================== */
-
-/* {=== The tables ==================================================================== */
+/* ==== The tables ==================================================================== */
 
 enum { PIECE_BYTES = 1 << 16 };
 _Static_assert((int)PIECE_BYTES > (int)LH_MOST_SITE_NAME_BYTES, "a name fits in a piece");
@@ -91,9 +89,7 @@ const lh_stack *lh_stack_of(const lh_sites *s, lh_stack_id id) {
   return &s->stacks[id - 1];
 }
 
-/* }=================================================================================== */
-
-/* {=== Reading ======================================================================= */
+/* ==== Reading ======================================================================= */
 
 /* The first piece is as small as a small table, so that a file of some bytes takes no 64 KB. */
 static char *room_for_name(lh_sites *s, size_t n) {
@@ -199,5 +195,3 @@ void lh_sites_skip(lh_cursor *c) {
     lh_fault(c, start, "it defines nothing known");
   }
 }
-
-/* }=================================================================================== */

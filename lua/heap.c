@@ -49,7 +49,7 @@ static void read_option(lua_State *L, const char *name, void *out) {
     luaL_argerror(L, 2, "the options are 'strings' and 'background'");
 }
 
-/* {=== Background snapshots ========================================================== */
+/* ==== Background snapshots ========================================================== */
 
 static const char job_key = 0; /* registry[&job_key] is the metatable of jobs */
 static const char job_kind[] = "heap.job";
@@ -133,7 +133,7 @@ static void register_jobs(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &job_key);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* snapshot(path [, options]) --> objects, bytes | job | nil, message, errno */
 static int heap_snapshot(lua_State *L) {
@@ -171,7 +171,7 @@ static int heap_sizeof(lua_State *L) {
   return 1;
 }
 
-/* {=== Statistics ===================================================================== */
+/* ==== Statistics ===================================================================== */
 
 static void push_count(lua_State *L, const lh_count *count) {
   lua_createtable(L, 0, 4);
@@ -259,9 +259,7 @@ static int heap_stats(lua_State *L) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is written in Lua ========================================================= */
+/* ==== What is written in Lua ========================================================= */
 
 /* __index of the module: heap.leaks is in heap/leaks.lua, which is loaded when it is asked for. */
 static int load_part(lua_State *L) {
@@ -284,7 +282,7 @@ static void register_parts(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int luaopen_heap(lua_State *L);
 

@@ -71,7 +71,7 @@ static line make_line(const char *before, char *digits, const char *const parts[
   return l;
 }
 
-/* {=== Writes that harm nobody ========================================================= */
+/* ==== Writes that harm nobody ========================================================= */
 
 static bool write_line(int fd, const line *l) {
   return lh_write_unharmed(fd, l->parts, l->n) >= 0;
@@ -131,7 +131,7 @@ static bool write_to_stderr(line *l) {
   return write_line(STDERR_FILENO, l);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool write_to_file(const char *path, const line *l) {
   int fd = lh_move_up(open(

@@ -13,7 +13,7 @@
 #include "host.h"
 #include "log.h"
 
-/* {=== Reports ======================================================================= */
+/* ==== Reports ======================================================================= */
 
 /* "armed: /var/tmp/server.lua-1234-1.heap, on kill -URG 1234, at the end" */
 static void print_armed(lua_State *L, const lh_watch_options *o) {
@@ -60,9 +60,7 @@ static void print_report(const lh_watch_report *report, void *payload) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Options ======================================================================= */
+/* ==== Options ======================================================================= */
 
 /* The option is on top of the stack, or nil. */
 static bool get(lua_State *L, const char *name) {
@@ -114,7 +112,7 @@ static void read_options(lua_State *L, lh_watch_options *options, lh_take_option
   options->report_is_signal_safe = true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int luaopen_heap_watch(lua_State *L);
 

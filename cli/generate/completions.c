@@ -36,7 +36,7 @@ static void put_words(const cli_option *option) {
   for (; *words != '\0'; words++) putchar(*words == '|' ? ' ' : *words);
 }
 
-/* {=== bash =========================================================================== */
+/* ==== bash =========================================================================== */
 
 static void put_bash_case(const cli_option *option) {
   if (option->argument == NULL || is_file(option)) return;
@@ -110,9 +110,7 @@ static void put_bash(const cli *c) {
       name, name);
 }
 
-/* }=================================================================================== */
-
-/* {=== zsh ============================================================================ */
+/* ==== zsh ============================================================================ */
 
 static void put_zsh_help(const char *help) {
   putchar('[');
@@ -167,7 +165,7 @@ static void put_zsh(const cli *c) {
   puts("  '*:snapshot:_files'");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 _Noreturn void __wrap_cli_parse(cli *c, struct request *r, int argc, char **argv) {
   (void)r;

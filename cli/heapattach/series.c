@@ -90,7 +90,7 @@ static char *next_file(const series *s, const lh_found_state *state, member *m) 
   return path;
 }
 
-/* {=== Rounds ======================================================================== */
+/* ==== Rounds ======================================================================== */
 
 static void keep(series *s, const shot *shots, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -175,7 +175,7 @@ static void take_rounds(series *s, size_t chosen) {
   wait_close(&w);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Said before anything is done to the process, and without a name that nobody typed. */
 static void check_directory(cli *c, const request *r) {

@@ -46,7 +46,7 @@ lh_snapshot *open_older(cli *c, const request *r, const char *path) {
   return older;
 }
 
-/* {=== Taking ======================================================================== */
+/* ==== Taking ======================================================================== */
 
 void make_way(const request *r, const lh_error *error) {
   bool is_in_the_way = error->code == LH_EBUSY && error->os_errno == EEXIST;
@@ -211,5 +211,3 @@ int take_once(cli *c, const request *r) {
   subject_close(&s);
   return n_taken > 0 ? CLI_DONE : CLI_FAILURE;
 }
-
-/* }=================================================================================== */

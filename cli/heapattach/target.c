@@ -25,7 +25,7 @@ bool is_over(const lh_error *error) {
   return (error->code == LH_EIO && error->os_errno == ESRCH) || error->code == LH_EHOST;
 }
 
-/* {=== Opening ======================================================================= */
+/* ==== Opening ======================================================================= */
 
 static void open_process(subject *s, const request *r) {
   lh_error error;
@@ -103,9 +103,7 @@ void subject_close(subject *s) {
   lh_free(s->shown);
 }
 
-/* }=================================================================================== */
-
-/* {=== Which state =================================================================== */
+/* ==== Which state =================================================================== */
 
 /* "server.lua, Lua 5.4.4, 1.2 MB". Freed by free. */
 static char *state_text(const lh_found_state *state, bool exact) {
@@ -201,9 +199,7 @@ size_t subject_choose(const subject *s, const request *r, const lh_snapshot *aft
   return aged;
 }
 
-/* }=================================================================================== */
-
-/* {=== --list ========================================================================= */
+/* ==== --list ========================================================================= */
 
 static void print_row(cli_table *table, const cli *c, size_t number, const lh_found_state *state) {
   char *script = cli_escape(state->script);
@@ -281,5 +277,3 @@ int list_states(cli *c, const request *r) {
   if (process_id > 0) tell_started(c, r, process_id);
   return CLI_DONE;
 }
-
-/* }=================================================================================== */

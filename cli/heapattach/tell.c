@@ -11,7 +11,7 @@
 
 #include "heapattach/heapattach.h"
 
-/* {=== Text =========================================================================== */
+/* ==== Text =========================================================================== */
 
 char *program_text(const char *program) {
   enum { MOST_BYTES = 60 };
@@ -169,9 +169,7 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told) 
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== What to type next ============================================================= */
+/* ==== What to type next ============================================================= */
 
 static void print_word(FILE *out, const char *option, const char *text) {
   if (text == NULL) return;
@@ -357,9 +355,7 @@ void tell_next_steps(const subject *s, const request *r, const shot *first) {
   if (!s->info.is_core && !r->workers) tell_next_snapshot(r);
 }
 
-/* }=================================================================================== */
-
-/* {=== JSON =========================================================================== */
+/* ==== JSON =========================================================================== */
 
 void json_state(cli_json *w, const lh_found_state *state) {
   char address[24], id[24];
@@ -424,5 +420,3 @@ void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_
   cli_json_close(&w, ']');
   cli_json_close(&w, '}');
 }
-
-/* }=================================================================================== */

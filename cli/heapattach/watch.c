@@ -36,7 +36,7 @@ typedef struct watch {
   int failure; /* the code of why they could not be counted, as was said */
 } watch;
 
-/* {=== Looking ======================================================================= */
+/* ==== Looking ======================================================================= */
 
 /* The processor time of this program and of its children that have ended. */
 static uint64_t spent_ns(void) {
@@ -92,9 +92,7 @@ static int take_look(watch *w, look *l, lh_error *error) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Text =========================================================================== */
+/* ==== Text =========================================================================== */
 
 static const struct column {
   lh_type type;
@@ -151,7 +149,7 @@ static void print_look(const watch *w, const look *l) {
   putchar('\n');
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void print_json(const watch *w, const look *l) {
   cli_json j = {.is_compact = true};

@@ -152,7 +152,7 @@ void tell_left_out(cli *c, const request *r, const workers *w) {
   print_all(r);
 }
 
-/* {=== --workers ====================================================================== */
+/* ==== --workers ====================================================================== */
 
 /* FILE-PID. Freed by free; NULL: there is no file. */
 static char *name_of(const char *file, int64_t id) {
@@ -244,5 +244,3 @@ int ask_workers(cli *c, const request *r) {
   free_workers(&w);
   return status;
 }
-
-/* }=================================================================================== */

@@ -10,7 +10,7 @@
 /* From this many steps on a path is folded in a picture, so that it fits a page. */
 enum { LONG_PICTURE = 10 };
 
-/* {=== What is taken as gone ========================================================= */
+/* ==== What is taken as gone ========================================================= */
 
 /* A pattern that matches nothing leaves nothing out: the same list is for all snapshots. */
 static bool find_gone(cli *c, const request *r, lh_snapshot *snapshot, const char *option,
@@ -51,9 +51,7 @@ void free_gone(lh_gone *list, size_t n) {
   free(list);
 }
 
-/* }=================================================================================== */
-
-/* {=== JSON =========================================================================== */
+/* ==== JSON =========================================================================== */
 
 static json_t *json_of_object(const lh_snapshot *snapshot, lh_id id) {
   if (id == LH_ROOT) return cli_must(json_pack("{ss}", "class", "root"));
@@ -87,9 +85,7 @@ void json_subject(cli_json *w, const subject *s) {
   lh_free(object);
 }
 
-/* }=================================================================================== */
-
-/* {=== Independent paths ============================================================== */
+/* ==== Independent paths ============================================================== */
 
 /* As many cuts as there are of them free the object, unless it goes where they part. Where it is
 ** one path, and not every cut of it frees the object: where several come together on the way. */
@@ -220,9 +216,7 @@ static void json_independent(cli *c, cli_json *w, const subject *s, const lh_ind
   cli_json_close(w, '}');
 }
 
-/* }=================================================================================== */
-
-/* {=== Paths ========================================================================== */
+/* ==== Paths ========================================================================== */
 
 /* What to do stands behind the chain that it is about:
 ** Held by 2 independent paths, so one cut does not free it; the others: ...
@@ -311,9 +305,7 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
   lh_independent_free(&found);
 }
 
-/* }=================================================================================== */
-
-/* {=== Cuts =========================================================================== */
+/* ==== Cuts =========================================================================== */
 
 /* Of one cut that leads to one object, that is the object that people mean. */
 static void choose_subject(const request *r, subject *s) {
@@ -360,9 +352,7 @@ void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== References ===================================================================== */
+/* ==== References ===================================================================== */
 
 /* Edges as paths of one step each, as the graph wants them. */
 static void draw_edges(cli *c, const subject *s, lh_edge *edges, size_t n) {
@@ -392,5 +382,3 @@ void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w) {
   else
     (void)cli_answer(c, w, "referrers", s->snapshot, r->file, &asked);
 }
-
-/* }=================================================================================== */

@@ -9,7 +9,7 @@
 /* Without -n. */
 enum { USUAL_ROWS = 20, USUAL_BOXES = 30 };
 
-/* {=== The objects ==================================================================== */
+/* ==== The objects ==================================================================== */
 
 static _Noreturn void say_no(cli *c, const request *r, const char *message) {
   cli_say(c, "%s: %s", r->file, message);
@@ -34,7 +34,7 @@ static object_set find_objects(cli *c, const request *r, lh_snapshot *snapshot, 
   return set;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* A graph of nothing is none, so that is said aside. */
 static bool draw(cli *c, const request *r, const lh_request *set, lh_snapshot *snapshot) {

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* {=== Names ======================================================================== */
+/* ==== Names ======================================================================== */
 
 char *line_text(const lh_line *line) {
   if (line->source == NULL) return cli_must(lh_escaped("INTERNAL", 8));
@@ -42,7 +42,7 @@ char *function_text(const lh_sites *sites, const lh_function_usage *f) {
   return cli_must(n >= 0 ? result : NULL);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 enum { NAME_BYTES = 64 };
 
@@ -55,7 +55,7 @@ typedef struct drawing {
   uint64_t most_bytes, most_ns, most_arrow;
 } drawing;
 
-/* {=== What is drawn ================================================================= */
+/* ==== What is drawn ================================================================= */
 
 /* Returns how many arrows there are. */
 static size_t choose(drawing *d, size_t limit) {
@@ -74,9 +74,7 @@ static size_t choose(drawing *d, size_t limit) {
   return n_arrows;
 }
 
-/* }=================================================================================== */
-
-/* {=== DOT =========================================================================== */
+/* ==== DOT =========================================================================== */
 
 static void print_quoted(FILE *out, const char *text) {
   for (; *text != '\0'; text++) {
@@ -155,7 +153,7 @@ static void print_graph(const drawing *d) {
   fputs("}\n", d->out);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 size_t print_boxes(FILE *out, const lh_usage *usage, const lh_usage_calls *graph, size_t limit) {
   const lh_profile *profile = lh_usage_profile(usage);

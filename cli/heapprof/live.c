@@ -52,7 +52,7 @@ typedef struct page {
   rows types, sites;
 } page;
 
-/* {=== Counting ====================================================================== */
+/* ==== Counting ====================================================================== */
 
 static void add(counts *to, const lh_profile_count *from) {
   to->allocated += from->made + from->resized;
@@ -163,9 +163,7 @@ static void count(page *p, lh_profile *profile) {
   *p = next;
 }
 
-/* }=================================================================================== */
-
-/* {=== Text =========================================================================== */
+/* ==== Text =========================================================================== */
 
 /* In a second. */
 static uint64_t rate(const page *p, uint64_t now, uint64_t before) {
@@ -219,9 +217,7 @@ static void print_page(cli *c, const page *p, size_t most, const char *state) {
   print_rows(c, p, "allocated at", &p->sites, most > 0 ? most : SIZE_MAX);
 }
 
-/* }=================================================================================== */
-
-/* {=== JSON =========================================================================== */
+/* ==== JSON =========================================================================== */
 
 static void json_counts(cli_json *w, const counts *c) {
   cli_json_value(w, "live_bytes", cli_json_size(live_bytes(c)));
@@ -256,7 +252,7 @@ static void print_json(const page *p, size_t most) {
   cli_json_close(&w, '}');
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 enum { LOOK_MS = 20, LONGEST_WAIT_MS = 2000, LINES_BESIDES = 8 };
 
@@ -276,7 +272,7 @@ typedef struct view {
 
 static view *watching; /* for leave, which has no argument */
 
-/* {=== The terminal ================================================================== */
+/* ==== The terminal ================================================================== */
 
 static void end_by_signal(int number) {
   (void)number;
@@ -320,9 +316,7 @@ static size_t rows_that_fit(const view *v) {
   return size.ws_row > types + LINES_BESIDES + 3 ? size.ws_row - types - LINES_BESIDES : 3;
 }
 
-/* }=================================================================================== */
-
-/* {=== Asking ======================================================================== */
+/* ==== Asking ======================================================================== */
 
 static uint64_t now_ms(void) {
   struct timespec now;
@@ -356,9 +350,7 @@ static void ask(view *v) {
   check(v, lh_tracked_ask(v->program, &error), &error);
 }
 
-/* }=================================================================================== */
-
-/* {=== Pages ========================================================================= */
+/* ==== Pages ========================================================================= */
 
 static void show(view *v) {
   const char *state = v->program_waits ? "it waits: p lets it go on"
@@ -438,7 +430,7 @@ static int print_once(view *v) {
   return CLI_DONE;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int watch_live(cli *c, const request *r) {
   uint64_t every_ms = r->every_ns > 0 ? r->every_ns / 1000000 : 1000;

@@ -30,7 +30,7 @@ typedef struct layout {
   int calls_width, name_width;
 } layout;
 
-/* {=== Names and numbers ============================================================= */
+/* ==== Names and numbers ============================================================= */
 
 /* A character of several bytes takes one place. */
 static int width_of(const char *text) {
@@ -94,9 +94,7 @@ static lh_number calls_text(const layout *l, uint64_t calls) {
   return number;
 }
 
-/* }=================================================================================== */
-
-/* {=== Layout ======================================================================== */
+/* ==== Layout ======================================================================== */
 
 static void measure(layout *l, const lh_function_usage *f) {
   char *name = function_text(l->sites, f);
@@ -155,9 +153,7 @@ static void print_rule(int width) {
   putchar('\n');
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows ========================================================================== */
+/* ==== Rows ========================================================================== */
 
 /* A letter stands for a cell (put_cell), all else for itself. */
 static const char flat_form[] = "p  s   t   c  S    T   n", function_form[] = "i  p  s   t    c rN",
@@ -212,7 +208,7 @@ static row row_of(const layout *l, uint32_t i) {
   return (row){i, f->self_bytes, f->total_bytes, f->calls, 0, NULL};
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void print_flat(const layout *l) {
   int gap = l->calls_width - 3;
@@ -226,7 +222,7 @@ static void print_flat(const layout *l) {
   }
 }
 
-/* {=== Call graph ==================================================================== */
+/* ==== Call graph ==================================================================== */
 
 /* All blanks between its words are dashes. */
 static void print_dashed(const char *line) {
@@ -304,7 +300,7 @@ static void print_graph(const layout *l) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void print_title(const layout *l) {
   char title[128];

@@ -74,7 +74,7 @@ void print_memprof(cli *c, const request *r, lh_profile *profile) {
   lh_line_tally_free(&tally);
 }
 
-/* {=== luamemprofiler =============================================================== */
+/* ==== luamemprofiler =============================================================== */
 
 /* The report that luamemprofiler prints when it is stopped, in its layout: how
 ** often memory was asked for, objects by type, and the most that lived at one time. Its last
@@ -107,5 +107,3 @@ void print_luamemprofiler(cli *c, const request *r, lh_profile *profile) {
   printf("\nMaximum Memory Used=%" PRIu64 " bytes\n", tally.peak_bytes);
   puts(rule);
 }
-
-/* }=================================================================================== */

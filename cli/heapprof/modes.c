@@ -138,7 +138,7 @@ static void print_blueprint(cli *c, const request *r, const lh_usage *usage) {
   lh_usage_calls_free(&graph);
 }
 
-/* {=== Stacks ========================================================================= */
+/* ==== Stacks ========================================================================= */
 
 /* As flamegraph.pl takes them, a line each, from its first caller to who allocates, and bytes:
 **
@@ -185,7 +185,7 @@ static void print_stacks(cli *c, const request *r, const lh_usage *usage) {
   lh_free(groups);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 enum { COUNTS = TAKES_MOMENTS | TAKES_JSON };
 

@@ -21,7 +21,7 @@
 
 SQLITE_EXTENSION_INIT1
 
-/* {=== The connection ================================================================== */
+/* ==== The connection ================================================================== */
 
 static int run_sql(sqlite3 *db, char *sql, lh_error *error) {
   char *message = NULL;
@@ -141,9 +141,7 @@ static void heap_for_terminal(sqlite3_context *context, int argc, sqlite3_value 
   hs_shelf_for_terminal(sqlite3_user_data(context));
 }
 
-/* }=================================================================================== */
-
-/* {=== Questions about one object ===================================================== */
+/* ==== Questions about one object ===================================================== */
 
 /* The object of the argument; false, with NULL or an error as result, if there is none. */
 static bool object_argument(sqlite3_context *context, sqlite3_value *value, hs_file **file,
@@ -204,7 +202,7 @@ static void answer_id(sqlite3_context *context, int argc, sqlite3_value **argv) 
     hs_result_error(context, &error);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int sqlite3_heapsnap_init(sqlite3 *db, char **message,
                                                                  const sqlite3_api_routines *api);

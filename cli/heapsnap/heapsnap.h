@@ -26,7 +26,7 @@
 
 SQLITE_EXTENSION_INIT3
 
-/* {=== shelf.c ======================================================================== */
+/* ==== shelf.c ======================================================================== */
 
 /* Numbers by a key, in the order of keys: those of key k are item[first[k]] to
 ** item[first[k + 1] - 1]. NULL: not made yet. */
@@ -90,9 +90,7 @@ int hs_need(hs_file *file, lh_needs needs, lh_error *error);
 
 int hs_no_memory(lh_error *error, const char *doing);
 
-/* }=================================================================================== */
-
-/* {=== index.c ======================================================================== */
+/* ==== index.c ======================================================================== */
 
 /* Make by_class (and class_at), by_dominator; harmless again. */
 int hs_index_classes(hs_file *file, lh_error *error);
@@ -101,9 +99,7 @@ int hs_index_dominators(hs_file *file, lh_error *error);
 /* Where the items of by_class are that have a class of that name. */
 void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint32_t *end);
 
-/* }=================================================================================== */
-
-/* {=== table.c ======================================================================== */
+/* ==== table.c ======================================================================== */
 
 /* How a column's value finds rows without looking at all of them. */
 typedef enum hs_lookup {
@@ -178,9 +174,7 @@ int hs_begin(hs_cursor *cursor, lh_error *error);
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the shelf goes with the connection */
 
-/* }=================================================================================== */
-
-/* {=== result.c ======================================================================= */
+/* ==== result.c ======================================================================= */
 
 void hs_result_id(sqlite3_context *context, const hs_file *file, lh_id id);
 void hs_result_static(sqlite3_context *context, const char *text);
@@ -191,7 +185,7 @@ void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id);
 void hs_result_cell(sqlite3_context *context, hs_file *file, const lh_cell *cell);
 void hs_result_error(sqlite3_context *context, const lh_error *error);
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* guard.c: from now on the connection's queries read the tables here and nothing else. */
 int hs_guard(sqlite3 *db);

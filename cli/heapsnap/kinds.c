@@ -7,7 +7,7 @@
 
 #include "heapsnap.h"
 
-/* {=== objects and strings ============================================================ */
+/* ==== objects and strings ============================================================ */
 
 /* All objects, or the one asked for by a column of HS_ONE_ID or HS_FEW_IDS. */
 static int begin_any(hs_cursor *cursor, lh_error *error) {
@@ -119,9 +119,7 @@ static int next_string(hs_cursor *cursor, lh_error *error) {
   return next_of_type(cursor, LH_TYPE_STRING);
 }
 
-/* }=================================================================================== */
-
-/* {=== edges and entries ============================================================== */
+/* ==== edges and entries ============================================================== */
 
 void hs_referrers_free(hs_referrers *referrers) {
   lh_free(referrers->edges);
@@ -225,9 +223,7 @@ static int next_entry(hs_cursor *cursor, lh_error *error) {
   return next_inside(cursor, LH_TYPE_TABLE, lh_entries_begin, read_entry);
 }
 
-/* }=================================================================================== */
-
-/* {=== threads and frames ============================================================= */
+/* ==== threads and frames ============================================================= */
 
 /* To the next thread and its innermost frame that has a line, or else the innermost: that it is in
 ** coroutine.yield, where nearly all are, would say little. */
@@ -251,9 +247,7 @@ static int next_frame(hs_cursor *cursor, lh_error *error) {
   return next_inside(cursor, LH_TYPE_THREAD, lh_frames_begin, read_frame);
 }
 
-/* }=================================================================================== */
-
-/* {=== The others: rows have numbers ================================================== */
+/* ==== The others: rows have numbers ================================================== */
 
 /* Numbers 1 to n, or the one asked for. */
 static void begin_numbers(hs_cursor *cursor, size_t n) {
@@ -378,7 +372,7 @@ static const void *info_row(hs_cursor *cursor, const lh_column *column) {
   return &cursor->file->fact;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int hs_begin(hs_cursor *cursor, lh_error *error) {
   const hs_kind *kind = cursor->kind;

@@ -29,7 +29,7 @@ typedef struct hs_table {
 /* idxNum: the column that is looked up + 1 in the low byte, 0: none; and */
 enum { PLAN_SNAPSHOT = 0x100, PLAN_BY_CLASS = 0x200, PLAN_DESCENDING = 0x400 };
 
-/* {=== Tables ========================================================================= */
+/* ==== Tables ========================================================================= */
 
 static const hs_kind *find_kind(const char *name) {
   for (const hs_kind *const *kind = hs_kinds; *kind != NULL; kind++)
@@ -119,9 +119,7 @@ static unsigned last_file(const hs_table *table) {
   return table->end != 0 ? table->end : table->shelf->n_files;
 }
 
-/* }=================================================================================== */
-
-/* {=== Plans ========================================================================== */
+/* ==== Plans ========================================================================== */
 
 /* How many rows are about to be found in a table of n. */
 static double rows_found(hs_lookup lookup, double n) {
@@ -197,9 +195,7 @@ static int plan(sqlite3_vtab *base, sqlite3_index_info *info) {
   return SQLITE_OK;
 }
 
-/* }=================================================================================== */
-
-/* {=== Cursors ======================================================================== */
+/* ==== Cursors ======================================================================== */
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **out) {
   const hs_table *table = (const hs_table *)base;
@@ -339,7 +335,7 @@ static int get_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   return SQLITE_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf) {
   static const sqlite3_module module = {

@@ -7,7 +7,7 @@
 
 #include "heapsql.h"
 
-/* {=== Tables ======================================================================== */
+/* ==== Tables ======================================================================== */
 
 static bool is_number(sqlite3_stmt *row, int column) {
   int type = sqlite3_column_type(row, column);
@@ -62,9 +62,7 @@ static int print_table(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, 
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== CSV =========================================================================== */
+/* ==== CSV =========================================================================== */
 
 /* RFC 4180, but lines end as they do here. */
 static void print_field(const cli *c, const char *bytes, size_t n, bool follows) {
@@ -106,9 +104,7 @@ static int print_csv(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, in
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== JSON ========================================================================== */
+/* ==== JSON ========================================================================== */
 
 /* The names of the columns; the second `class` is class_2, so that no key hides another. */
 static char **key_names(sqlite3_stmt *statement, int n) {
@@ -152,7 +148,7 @@ static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, i
   return code;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int heapsql_print(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, heapsql_format format,
                   bool first, cli_json *document) {

@@ -55,7 +55,7 @@ static void run(save *s, const char *sql) {
   must(s, sqlite3_exec(s->to, sql, NULL, NULL, NULL));
 }
 
-/* {=== The file ======================================================================= */
+/* ==== The file ======================================================================= */
 
 /* Nothing but a database may be replaced. What is no regular file is left to lh_create_file. */
 static void check_old(save *s) {
@@ -97,9 +97,7 @@ static void finish(save *s) {
   lh_discard_file(s->file);
 }
 
-/* }=================================================================================== */
-
-/* {=== The tables ===================================================================== */
+/* ==== The tables ===================================================================== */
 
 static sqlite3_stmt *prepare(save *s, sqlite3 *db, const char *sql) {
   sqlite3_stmt *statement;
@@ -169,7 +167,7 @@ static void save_table(save *s, const char *table) {
   sqlite3_finalize(statements);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static uint64_t text_budget(save *s) {
   sqlite3_stmt *sum = prepare(s, s->from, "SELECT sum(file_bytes) FROM info");

@@ -32,7 +32,7 @@ static int prepare_one(lh_snapshot *snapshot, lh_error *error) {
   return code == LH_OK ? lh_classify(snapshot, error) : code;
 }
 
-/* {=== Parameters ================================================================== */
+/* ==== Parameters ================================================================== */
 
 /* Each parameter, such as limit=20, is a field of the request, and has a row here. Where a key
 ** means one thing to some questions and another thing to others it has several rows, and the first
@@ -217,9 +217,7 @@ static int take_parameters(view_asked *asked) {
   return LH_OK;
 }
 
-/* }=================================================================================== */
-
-/* {=== Snapshots, ladders, profiles ==================================================== */
+/* ==== Snapshots, ladders, profiles ==================================================== */
 
 /* The snapshots up to the one that is looked at, and what the user calls them. */
 static int prepare_snapshots(view_asked *asked) {
@@ -342,9 +340,7 @@ void view_end(view *v) {
   v->part = NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== Ways of their own =============================================================== */
+/* ==== Ways of their own =============================================================== */
 
 /* Of different Lua states no object of one is looked for in another. */
 static int prepare_diff(view_asked *asked) {
@@ -442,9 +438,7 @@ static const struct way *way_of(const char *name) {
   return NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== Asking ========================================================================= */
+/* ==== Asking ========================================================================= */
 
 static int prepare(view_asked *asked, const lh_question *question, const struct way *way) {
   lh_subject of = question != NULL ? question->of : LH_OF_SNAPSHOT;
@@ -531,9 +525,7 @@ int view_answer(view *v, const view_question *question, FILE *out) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Keys ======================================================================== */
+/* ==== Keys ======================================================================== */
 
 /* A question as text is the same for the same question: treemap?by=class&limit=200. Values are
 ** written as a browser's encodeURIComponent writes them, names of questions and keys need it
@@ -569,5 +561,3 @@ void view_take_key(char *key, view_question *question) {
     question->parameters[question->n++] = (view_parameter){name, value != NULL ? value : ""};
   }
 }
-
-/* }=================================================================================== */

@@ -23,7 +23,7 @@
 /* As big a file as is mailed without a thought. */
 enum { MOST_BYTES = 5000000 };
 
-/* {=== What a page may ask for ========================================================= */
+/* ==== What a page may ask for ========================================================= */
 
 /* Keys, as pages ask for them, with a blank between two. */
 
@@ -81,7 +81,7 @@ enum { WORK_OF_A_PICTURE = 45000 };
 ** them further away than MOST_STEPS. */
 enum { NEAR_STEPS = 64, MOST_STEPS = 4000, WORK_OF_A_STEP = 10 };
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Named in an answer that is carried. */
 typedef struct named {
@@ -104,7 +104,7 @@ typedef struct report {
   bool is_full;
 } report;
 
-/* {=== What is named ================================================================== */
+/* ==== What is named ================================================================== */
 
 static void name(report *r, const named *it, uint8_t *seen) {
   if (*seen != 0) return;
@@ -156,9 +156,7 @@ static void find_named(report *r, size_t in, const char *answer) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Answers ======================================================================== */
+/* ==== Answers ======================================================================== */
 
 /* What is added to the parameters of a table's key. */
 enum { MOST_ADDED = 3 };
@@ -302,9 +300,7 @@ static void carry_tops(report *r) {
   if (n > 0) carry_intervals(r);
 }
 
-/* }=================================================================================== */
-
-/* {=== Objects and classes ============================================================= */
+/* ==== Objects and classes ============================================================= */
 
 static int compare_named(const void *a, const void *b) {
   const named *x = a, *y = b;
@@ -363,9 +359,7 @@ static void carry_round(report *r, bool by_size) {
   free(round);
 }
 
-/* }=================================================================================== */
-
-/* {=== The file ======================================================================= */
+/* ==== The file ======================================================================= */
 
 static uint64_t count_objects(const view *v) {
   uint64_t n = 0;
@@ -459,5 +453,3 @@ void view_write(view *v, const char *path) {
   cli_check(v->c, code, NULL, &error);
   free(text);
 }
-
-/* }=================================================================================== */

@@ -76,7 +76,7 @@ void view_write(view *v, const char *path);
 bool view_open_browser(const char *address);
 void view_forget_browser(void);
 
-/* {=== pieces.c ======================================================================= */
+/* ==== pieces.c ======================================================================= */
 
 /* The greater part of what a report carries: answers in pieces of some hundred, which are deflated,
 ** since they are alike and shrink to a twentieth; and an index, deflated too, of which answer is in
@@ -95,9 +95,7 @@ bool pieces_add(pieces *p, const char *answers, const char *keys, unsigned objec
 ** how many objects there are answers. */
 uint64_t pieces_end(pieces *p, FILE *out);
 
-/* }=================================================================================== */
-
-/* {=== server.c ======================================================================= */
+/* ==== server.c ======================================================================= */
 
 /* The page and its answers over HTTP. A thread of its own takes requests, refuses what is none of
 ** ours (requests.h), and gives the page and the progress at once; questions wait in a queue, and
@@ -124,9 +122,7 @@ _Noreturn void server_run(server *s, view *v);
 /* Did the one go away whose question is being answered? As view.is_gone. */
 bool server_asker_is_gone(void *s);
 
-/* }=================================================================================== */
-
-/* {=== For what answers =============================================================== */
+/* ==== For what answers =============================================================== */
 
 /* A question that was taken apart. */
 typedef struct view_asked {
@@ -162,7 +158,5 @@ int view_blueprint(view_asked *asked, cli_json *w);
 /* told.c: the words of a report about the snapshot, as a list of lines and tables under `key`.
 ** False: memory ran out, and what was written is not whole. */
 bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const char *key);
-
-/* }=================================================================================== */
 
 #endif

@@ -111,7 +111,7 @@ int view_overview(view_asked *asked, cli_json *w) {
   return LH_OK;
 }
 
-/* {=== What is asked ahead ========================================================= */
+/* ==== What is asked ahead ========================================================= */
 
 /* The first opening of a picture takes a pass over the heap, of which an index is kept: so the
 ** server asks for these itself while nobody else asks. What the first page tells comes first, then
@@ -143,5 +143,3 @@ char *view_ahead(const view *v, size_t i) {
   if (i < n) return cli_must(strdup(pictures[i]));
   return n > 0 && i == n ? referrers_key(v) : NULL;
 }
-
-/* }=================================================================================== */

@@ -50,7 +50,7 @@ static size_t size_of(growing *g) {
   return g->size;
 }
 
-/* {=== Deflated texts ================================================================= */
+/* ==== Deflated texts ================================================================= */
 
 static void put_base64(FILE *out, const unsigned char *bytes, size_t n) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -80,7 +80,7 @@ static char *deflated(const char *text, size_t n, size_t *size) {
   return result;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 pieces *pieces_begin(size_t room) {
   pieces *p = cli_must(calloc(1, sizeof *p));

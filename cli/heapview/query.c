@@ -23,7 +23,7 @@
 
 enum { USUAL_ROWS = 1000, MOST_ROWS = 100000, MOST_BYTES = 64 << 20, LOOK_MS = 100 };
 
-/* {=== In the child =================================================================== */
+/* ==== In the child =================================================================== */
 
 /* SQLite takes so many snapshots: the last. What they are called is told; the first is returned. */
 static char *show_snapshots(const view *v, sqlite3 *db, cli_json *w) {
@@ -129,9 +129,7 @@ static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pip
   _exit(CLI_DONE);
 }
 
-/* }=================================================================================== */
-
-/* {=== The child's parent ============================================================= */
+/* ==== The child's parent ============================================================= */
 
 /* Reads what the child says, until its end or that of the one who asked. */
 static void listen_to(const view *v, pid_t child, int pipe, FILE *out) {
@@ -184,9 +182,7 @@ static int ask_child(view_asked *asked, const char *sql, uint64_t most, cli_json
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Questions ====================================================================== */
+/* ==== Questions ====================================================================== */
 
 static int check_view(view_asked *asked) {
   if (asked->v->is_written)
@@ -213,5 +209,3 @@ int view_tables(view_asked *asked, cli_json *w) {
   int code = check_view(asked);
   return code == LH_OK ? ask_child(asked, sql, MOST_ROWS, w) : code;
 }
-
-/* }=================================================================================== */

@@ -22,7 +22,7 @@ static bool refuse(view_taken *out, unsigned status, const char *sentence) {
   return false;
 }
 
-/* {=== Headers ======================================================================== */
+/* ==== Headers ======================================================================== */
 
 /* How often a header is there; *value is the last of them, or NULL. */
 static size_t find_header(const view_request *request, const char *name, const char **value) {
@@ -125,9 +125,7 @@ static bool check_headers(const view_gate *gate, const view_request *request, bo
          (!has_body(request) || refuse(out, 413, "a question has no body"));
 }
 
-/* }=================================================================================== */
-
-/* {=== Questions ====================================================================== */
+/* ==== Questions ====================================================================== */
 
 const char *view_parameter_of(const view_question *question, const char *key) {
   for (size_t i = 0; i < question->n; i++)
@@ -198,7 +196,7 @@ static bool take_question(char *text, view_taken *out) {
                 "and values as encodeURIComponent writes them");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool check_method(const char *method, bool is_page, view_taken *out) {
   if (strcmp(method, "GET") == 0 || (is_page && strcmp(method, "HEAD") == 0)) return true;

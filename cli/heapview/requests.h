@@ -26,7 +26,7 @@ typedef struct view_question {
 /* The value of a parameter; NULL: it is not given. */
 const char *view_parameter_of(const view_question *question, const char *key);
 
-/* {=== Requests ======================================================================= */
+/* ==== Requests ======================================================================= */
 
 enum { VIEW_TOKEN_BYTES = 32, VIEW_MOST_HEADERS = 64 };
 
@@ -67,7 +67,5 @@ typedef struct view_taken {
 
 /* Tells what a request wishes. Texts of the question are in request->target: UTF-8 without NUL. */
 void view_take(const view_gate *gate, view_request *request, view_taken *out);
-
-/* }=================================================================================== */
 
 #endif

@@ -69,7 +69,7 @@ struct server {
   bool is_ready, page_was_seen, failure_was_told;
 };
 
-/* {=== Connections ==================================================================== */
+/* ==== Connections ==================================================================== */
 
 static guest *guest_of(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info =
@@ -101,9 +101,7 @@ static void come_or_go(void *of_server, struct MHD_Connection *connection, void 
   if (info != NULL) *context = guests_come(&s->guests, socket_of(connection), info->client_addr);
 }
 
-/* }=================================================================================== */
-
-/* {=== Answers ======================================================================== */
+/* ==== Answers ======================================================================== */
 
 static enum MHD_Result respond(struct MHD_Connection *connection, unsigned status,
                                struct MHD_Response *response, const char *type,
@@ -179,9 +177,7 @@ static enum MHD_Result respond_progress(server *s, job *j) {
   return respond_json(j->connection, MHD_HTTP_OK, text, text != NULL ? strlen(text) : 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Requests ======================================================================= */
+/* ==== Requests ======================================================================= */
 
 /* Called first; what it returns is the request's own from then on. */
 static void *begin_request(void *of_server, const char *target, struct MHD_Connection *connection) {
@@ -282,9 +278,7 @@ static enum MHD_Result on_request(void *of_server, struct MHD_Connection *connec
   return take(of_server, j, method);
 }
 
-/* }=================================================================================== */
-
-/* {=== Listening ====================================================================== */
+/* ==== Listening ====================================================================== */
 
 static void make_token(cli *c, char token[VIEW_TOKEN_BYTES + 1]) {
   unsigned char bytes[VIEW_TOKEN_BYTES / 2];
@@ -382,9 +376,7 @@ const char *server_address(const server *s) {
   return s->address;
 }
 
-/* }=================================================================================== */
-
-/* {=== Who answers ==================================================================== */
+/* ==== Who answers ==================================================================== */
 
 void server_tell(void *of_server, const char *doing) {
   server *s = of_server;
@@ -518,5 +510,3 @@ void server_run(server *s, view *v) {
       all_ahead = !look_ahead(s, v);
   }
 }
-
-/* }=================================================================================== */

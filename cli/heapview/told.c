@@ -26,7 +26,7 @@ typedef struct told {
   size_t n_hints; /* that the next line has in it */
 } told;
 
-/* {=== Links ========================================================================== */
+/* ==== Links ========================================================================== */
 
 /* Of another snapshot than the last its number, so that a link leads to the same one from any
 ** page. */
@@ -112,9 +112,7 @@ static char *command_of(lh_teller *teller, const char *why, lh_next next, const 
   return command;
 }
 
-/* }=================================================================================== */
-
-/* {=== Lines ========================================================================== */
+/* ==== Lines ========================================================================== */
 
 static void put_part(told *t, const char *text, size_t n, const char *link, const char *action) {
   if (n == 0) return;
@@ -187,9 +185,7 @@ static void tell_line(lh_teller *teller, lh_style style, const char *text) {
   free(line);
 }
 
-/* }=================================================================================== */
-
-/* {=== Tables ========================================================================= */
+/* ==== Tables ========================================================================= */
 
 /* What a column's cells are, for how they are set and sorted; else they are texts. */
 static const char *const kinds[] = {[LH_COLUMN_BYTES] = "bytes",
@@ -328,7 +324,7 @@ static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
   cli_json_string(t->w, "rest", rows);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const char *key) {
   enum { USUAL_ROWS = 20 };

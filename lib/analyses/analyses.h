@@ -43,7 +43,7 @@ static inline int lh_compare_class_names(const lh_snapshot *snapshot, uint32_t a
   return strcmp(lh_class_at(snapshot, a)->name, lh_class_at(snapshot, b)->name);
 }
 
-/* {=== clusters.c ==================================================================== */
+/* ==== clusters.c ==================================================================== */
 
 /* The elements of a list dominate each other in a chain, those of a tree in a tree: a million
 ** objects that are one thing. Such a cluster is what hangs together by its class; top[id] is its
@@ -88,9 +88,7 @@ bool lh_list_below(lh_gathering *g, lh_id top);
 /* Puts clusters, given by their tops, into rows by the class of those. O(their members). */
 void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops);
 
-/* }=================================================================================== */
-
-/* {=== describe*.c =================================================================== */
+/* ==== describe*.c =================================================================== */
 
 /* The reachable instances of a class. */
 typedef struct lh_instances {
@@ -119,9 +117,7 @@ enum { LH_MOST_ORDINALS = 256, LH_MOST_LOCALS = 4096 };
 /* describe_fields.c: fills fields and n_fields. */
 bool lh_describe_fields(const lh_instances *of, lh_description *out);
 
-/* }=================================================================================== */
-
-/* {=== merged_steps.c ================================================================ */
+/* ==== merged_steps.c ================================================================ */
 
 /* Where paths whose texts are alike go together. */
 typedef struct lh_merged_step {
@@ -164,9 +160,7 @@ void lh_free_step_tree(lh_step_tree *tree);
 bool lh_divide_retained(lh_step_tree *tree, const lh_snapshot *snapshot, const lh_id *ids,
                         size_t n_ids);
 
-/* }=================================================================================== */
-
-/* {=== growing*.c ==================================================================== */
+/* ==== growing*.c ==================================================================== */
 
 /* How old objects are among all, by the order of their allocation. Fixed ones, and those with a
 ** finalizer, have no place in it, but the latter have their epoch. */
@@ -232,7 +226,5 @@ static inline bool lh_are_most(uint64_t part, uint64_t whole) {
 
 /* growing_tables.c: adds the tables with many elements that are alike. O(entries). */
 bool lh_find_collections(lh_grower *grower);
-
-/* }=================================================================================== */
 
 #endif

@@ -88,7 +88,7 @@ const lh_id *lh_kept_clusters(lh_snapshot *snapshot) {
   return snapshot->clusters;
 }
 
-/* {=== Many as a few classes ========================================================== */
+/* ==== Many as a few classes ========================================================== */
 
 bool lh_gathering_make(lh_gathering *g, const lh_tree *tree, const lh_id *top) {
   uint32_t n_classes = lh_class_count(tree->snapshot);
@@ -172,5 +172,3 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops) {
   if (g->n_rows > 1)
     qsort_r(g->rows, g->n_rows, sizeof *g->rows, compare_gathered, (void *)snapshot);
 }
-
-/* }=================================================================================== */

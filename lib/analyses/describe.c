@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* {=== Sites ========================================================================== */
+/* ==== Sites ========================================================================== */
 
 /* Where the instances of a class were allocated, of a program that was tracked. */
 
@@ -50,9 +50,7 @@ static bool describe_sites(const lh_instances *of, lh_description *out) {
   return out->sites != NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== Referrers ====================================================================== */
+/* ==== Referrers ====================================================================== */
 
 /* Who refers to the instances of a class: the references by the class of
 ** what they come from and by what they are called there, weak ones too.
@@ -232,9 +230,7 @@ static bool describe_referrers(const lh_instances *of, lh_description *out) {
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== Instances ====================================================================== */
+/* ==== Instances ====================================================================== */
 
 /* The class with this name: array, for those of anything. */
 static uint32_t class_asked_for(const lh_snapshot *snapshot, uint32_t class_index,
@@ -295,9 +291,7 @@ static bool find_inside(lh_instances *of) {
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== Figures ======================================================================== */
+/* ==== Figures ======================================================================== */
 
 /* The figure of one object; false if it has none. */
 static bool measure_of(const lh_instances *of, lh_id id, lh_measure measure, uint64_t *value) {
@@ -407,7 +401,7 @@ static void find_biggest(const lh_instances *of, const char *name, lh_descriptio
   out->class_index = class_asked_for(of->snapshot, lh_class_of(of->snapshot, out->biggest), name);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int fail_unknown(const lh_snapshot *snapshot, const char *name, lh_error *error) {
   lh_text text = {0};

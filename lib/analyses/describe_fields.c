@@ -40,7 +40,7 @@ typedef struct collecting {
   lh_id *counted; /* of each object: the last instance with whose fields its bytes were counted */
 } collecting;
 
-/* {=== Fields ========================================================================= */
+/* ==== Fields ========================================================================= */
 
 /* What tells fields apart: in the high half of the first word what it is, in the low half which;
 ** and of a local the class of its function. */
@@ -120,9 +120,7 @@ static field_entry *field_at(collecting *c, const field_id *p) {
   return &c->fields[c->n++];
 }
 
-/* }=================================================================================== */
-
-/* {=== Values ========================================================================= */
+/* ==== Values ========================================================================= */
 
 /* Classes have their index, scalars what no class has. */
 static uint32_t kind_of(const lh_snapshot *snapshot, lh_value value, const char **name) {
@@ -218,7 +216,7 @@ static bool add_field_edges(collecting *c, uint32_t instance) {
   return true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Keeps the kinds with most values, those that came first first among equals. */
 static void keep_kinds(const collecting *c, field_entry *field) {

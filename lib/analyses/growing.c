@@ -16,7 +16,7 @@ typedef struct grouping {
   lh_map row_of; /* path, element and its kind -> row */
 } grouping;
 
-/* {=== Ages =========================================================================== */
+/* ==== Ages =========================================================================== */
 
 /* How old the elements of a collection are, and what that says: does it grow?
 **
@@ -152,9 +152,7 @@ static lh_prospect prospect_of(const lh_ages *a, const lh_growing *g) {
   return g->aged > 0 ? lh_prospect_of_ages(snapshot, a->history, g->ages, holder) : LH_MAY_GROW;
 }
 
-/* }=================================================================================== */
-
-/* {=== Bytes ========================================================================== */
+/* ==== Bytes ========================================================================== */
 
 bool lh_add_top(lh_grower *grower, lh_id id) {
   if (!lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
@@ -230,7 +228,7 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
   return true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Where the row is kept of tables at one path whose elements are of one class; NULL: out of
 ** memory. */
@@ -363,7 +361,7 @@ static bool group_by_path(grouping *f, lh_growings *out) {
   return ok && keep_growing(f, out);
 }
 
-/* {=== Linked objects ================================================================= */
+/* ==== Linked objects ================================================================= */
 
 /* Objects of one class that refer to each other: lists that are linked both
 ** ways, rings, queues, trees with links to their parents. Nobody in them dominates the others, so
@@ -491,7 +489,7 @@ static bool find_linked(lh_grower *grower) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool find_what_grows(lh_grower *grower, const lh_history *history) {
   grower->tree = lh_dominator_tree(grower->snapshot);

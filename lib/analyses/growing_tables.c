@@ -31,7 +31,7 @@ typedef struct keys_seen {
   key_bytes of_example; /* which are the same in each run */
 } keys_seen;
 
-/* {=== Keys =========================================================================== */
+/* ==== Keys =========================================================================== */
 
 /* What the keys of a table are, as a person would say it: 1 to n, ids, times,
 ** uuids, "strings like user:123". Keys that something counts up, or draws at random, have no end; a
@@ -203,7 +203,7 @@ static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
   return dense ? LH_KEYED_SEQUENCE : LH_KEYED_INTEGERS;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 enum { SOME = 64 }; /* entries are read so many at once */
 

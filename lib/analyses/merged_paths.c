@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* {=== Holders ======================================================================== */
+/* ==== Holders ======================================================================== */
 
 /* By which paths the members of a tree of paths (merged_steps.c) are held: those
 ** that read the same are one, and where a text begins at an upvalue, who holds the function. */
@@ -133,9 +133,7 @@ static bool count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, ui
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== Elsewhere ====================================================================== */
+/* ==== Elsewhere ====================================================================== */
 
 /* Members of a set that would stay if the paths that are told of them were
 ** cut: by the next path of those, each one's shortest without the last reference of its path in the
@@ -219,7 +217,7 @@ out:
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* From so many steps on the middle of a row is left out, but for some at both ends. */
 enum { LONG_ROW = 24, SHOWN_AT_ENDS = 5 };
@@ -249,7 +247,7 @@ typedef struct writing {
   size_t row_capacity;
 } writing;
 
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 static int compare_steps(const void *left, const void *right, void *payload) {
   const lh_step_tree *t = payload;
@@ -352,9 +350,7 @@ static bool choose_rows(writing *w, size_t limit) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Texts ========================================================================== */
+/* ==== Texts ========================================================================== */
 
 /* A step that is no key is told by its edge, since what it is from stands before it. `joins`: the
 ** next may follow without a comma. */
@@ -401,9 +397,7 @@ static char *steps_of(const writing *w, const draft *d) {
   return lh_text_finish(&text);
 }
 
-/* }=================================================================================== */
-
-/* {=== The result ===================================================================== */
+/* ==== The result ===================================================================== */
 
 /* Only of a file that was made for that the texts take more than they may: then "..." is told. A
 ** text that grew has a third of its block to spare. */
@@ -466,7 +460,7 @@ static bool add_rows(writing *w) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Those that are reachable, each once; garbage is counted. */
 static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_id *reachable,

@@ -145,7 +145,7 @@ void lh_free_step_tree(lh_step_tree *t) {
   LH_FREE_ALL(t->list, t->of, t->is_member);
 }
 
-/* {=== Bytes ========================================================================== */
+/* ==== Bytes ========================================================================== */
 
 /* The bytes that go when all members of a set go, divided among the steps of their
 ** tree, with no byte twice.
@@ -239,5 +239,3 @@ bool lh_divide_retained(lh_step_tree *t, const lh_snapshot *snapshot, const lh_i
   lh_going_free(&d.going);
   return ok;
 }
-
-/* }=================================================================================== */

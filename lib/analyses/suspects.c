@@ -42,7 +42,7 @@ static uint64_t retained(const search *s, lh_id id) {
   return lh_retained_bytes(s->snapshot, id);
 }
 
-/* {=== What has accumulated =========================================================== */
+/* ==== What has accumulated =========================================================== */
 
 static void keep_classes(lh_suspect *suspect, const lh_gathering *g) {
   suspect->n_classes = g->n_rows;
@@ -99,7 +99,7 @@ static bool gather(search *s, lh_suspect *suspect) {
   return true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool add_suspect(search *s, const lh_suspect *suspect) {
   lh_suspects *all = s->suspects;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* {=== objects ======================================================================= */
+/* ==== objects ======================================================================= */
 
 static bool is_by_shallow(const lh_top_query *query) {
   return query->garbage || query->sort == LH_SORT_SHALLOW;
@@ -73,9 +73,7 @@ int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids
   return rank(snapshot, query, false, ids, n_ids, error);
 }
 
-/* }=================================================================================== */
-
-/* {=== objects without what only repeats others ====================================== */
+/* ==== objects without what only repeats others ====================================== */
 
 #define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
 
@@ -125,9 +123,7 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== classes ======================================================================= */
+/* ==== classes ======================================================================= */
 
 typedef struct class_ranking {
   lh_snapshot *snapshot;
@@ -267,5 +263,3 @@ int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_ro
   lh_ranking_free(&c.best);
   return ok ? LH_OK : lh_fail_memory(error, "ranking classes");
 }
-
-/* }=================================================================================== */

@@ -43,7 +43,7 @@ typedef struct descent {
   size_t n_rows, row_capacity;
 } descent;
 
-/* {=== One level ====================================================================== */
+/* ==== One level ====================================================================== */
 
 static int compare_pending(const void *left, const void *right) {
   const lh_branch *a = &((const pending *)left)->row, *b = &((const pending *)right)->row;
@@ -173,7 +173,7 @@ static bool find_edges(descent *d, lh_id id) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Takes the level as what comes next, the first row on top. */
 static bool push_level(descent *d) {

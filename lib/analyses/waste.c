@@ -28,7 +28,7 @@ static bool may_be_waste(const lh_snapshot *snapshot, lh_id id) {
   return lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
 }
 
-/* {=== Tables ========================================================================= */
+/* ==== Tables ========================================================================= */
 
 /* Slots of tables that hold nothing, and tables that hold next to nothing.
 **
@@ -129,9 +129,7 @@ static void find_table_waste(wasted *w) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Twins ========================================================================== */
+/* ==== Twins ========================================================================== */
 
 /* Strings with the same content, and functions that nothing tells apart.
 **
@@ -248,9 +246,7 @@ static bool find_twins(wasted *w) {
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 /* What is waste, by place: a million small tables are some rows. */
 
@@ -319,9 +315,7 @@ static void end_waste_rows(waste_rows *rows, const lh_snapshot *snapshot) {
   if (n > 1) qsort_r(sum->rows, n, sizeof *sum->rows, compare_waste, (void *)snapshot);
 }
 
-/* }=================================================================================== */
-
-/* {=== Debug information ============================================================== */
+/* ==== Debug information ============================================================== */
 
 /* The debug information of loaded code, by source: what a program that was stripped
 ** (luac -s, string.dump with true) has not. That is the lines and the lists of variables of each
@@ -399,7 +393,7 @@ static bool find_debug_waste(const wasted *w, waste_rows *rows) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* What the caller sees, and what holds the texts. */
 typedef struct whole {
@@ -415,7 +409,7 @@ typedef struct finder {
   whole *out;
 } finder;
 
-/* {=== What counts ==================================================================== */
+/* ==== What counts ==================================================================== */
 
 enum { USER_VALUE_BYTES = 16, USER_VALUES_BYTES = 8 }; /* each, and to have any */
 
@@ -474,9 +468,7 @@ static waste_part part_of(const wasted *w, lh_id id, lh_waste_kind kind) {
   return part;
 }
 
-/* }=================================================================================== */
-
-/* {=== By class and place ============================================================= */
+/* ==== By class and place ============================================================= */
 
 static bool find_places(finder *f) {
   const lh_snapshot *snapshot = f->w.snapshot;
@@ -504,7 +496,7 @@ static bool add_up_kind(finder *f, lh_waste_kind kind) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool find_all_waste(finder *f) {
   wasted *w = &f->w;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* {=== The tree ====================================================================== */
+/* ==== The tree ====================================================================== */
 
 /* A longer way is not looked through for a label that comes again, nor made longer: what would be
 ** below its last vertex is beside it. */
@@ -54,9 +54,7 @@ uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label) {
   return found;
 }
 
-/* }=================================================================================== */
-
-/* {=== Counting ====================================================================== */
+/* ==== Counting ====================================================================== */
 
 typedef struct census {
   lh_ladder *ladder;
@@ -214,9 +212,7 @@ static bool take_census(census *c) {
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== The ladder ==================================================================== */
+/* ==== The ladder ==================================================================== */
 
 int lh_ladder_new(lh_ladder **out, lh_error *error) {
   *out = lh_alloc_zeroed(1, sizeof **out);
@@ -273,5 +269,3 @@ bool lh_ladder_same_state(const lh_ladder *ladder) {
     if (ladder->snapshots[i].state_id != ladder->snapshots[0].state_id) return false;
   return true;
 }
-
-/* }=================================================================================== */

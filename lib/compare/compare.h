@@ -27,7 +27,7 @@
 #include "name/place.h"
 #include "read/snapshot.h"
 
-/* {=== known_classes.c =============================================================== */
+/* ==== known_classes.c =============================================================== */
 
 typedef struct lh_known_class {
   lh_class_entry entry; /* its texts are those of all */
@@ -57,9 +57,7 @@ bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_o
 const char *lh_name_with(const lh_known_classes *known, const lh_known_class *class,
                          const char *name);
 
-/* }=================================================================================== */
-
-/* {=== age.c ========================================================================= */
+/* ==== age.c ========================================================================= */
 
 /* A time in snapshot c. `a` and `b`, where there are any, are the snapshots of the marks between
 ** which it is: they tell revived objects from new ones. */
@@ -84,12 +82,12 @@ bool lh_is_new(const lh_window *window, lh_id id);
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                       uint32_t mark);
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* "snapshots must be given in the order of time ...". LH_EARGUMENT. */
 int lh_fail_order(lh_error *error, const char *earlier, const char *later);
 
-/* {=== The parts of a diff: each fills its fields of *diff ============================ */
+/* ==== The parts of a diff: each fills its fields of *diff ============================ */
 
 /* What the caller sees, and the texts in it. */
 typedef struct lh_whole_diff {
@@ -157,9 +155,7 @@ int lh_diff_grown(const lh_three *three, lh_diff *diff, lh_error *error);
 int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,
                     uint32_t a_in_c, lh_whole_diff *whole, lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== causes.c ====================================================================== */
+/* ==== causes.c ====================================================================== */
 
 /* A row at a place; `cause` gets the number of its cause. */
 typedef struct lh_caused {
@@ -173,9 +169,7 @@ typedef struct lh_caused {
 ** out of memory. */
 bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n);
 
-/* }=================================================================================== */
-
-/* {=== census.c ====================================================================== */
+/* ==== census.c ====================================================================== */
 
 /* A tree whose edges are labelled with numbers. Vertex 0 is its root; each has a greater number
 ** than the one above it. */
@@ -236,9 +230,7 @@ struct lh_ladder {
   size_t n_snapshots, snapshot_capacity;
 };
 
-/* }=================================================================================== */
-
-/* {=== view.c ======================================================================== */
+/* ==== view.c ======================================================================== */
 
 /* Places that are told as one. */
 typedef struct lh_view_row {
@@ -277,7 +269,5 @@ const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uin
 
 /* Fills in the class row of each row of the view. */
 bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t *main_class);
-
-/* }=================================================================================== */
 
 #endif

@@ -24,7 +24,7 @@ void lh_diff_free(lh_diff *diff) {
   lh_free(diff);
 }
 
-/* {=== Marks ========================================================================= */
+/* ==== Marks ========================================================================= */
 
 /* A message with two names, which may hold anything. */
 static int fail_named(lh_error *error, int code, const char *format, const char *first,
@@ -93,7 +93,7 @@ static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error 
   return code;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Flags the reachable objects that are new, but for those of luaheap's module, which are flagged,
 ** and of the call that took the snapshot. */
@@ -130,7 +130,7 @@ static int prepare(lh_snapshot *snapshot, lh_error *error) {
   return code ? code : lh_classify(snapshot, error);
 }
 
-/* {=== The older ones by a thread each ================================================= */
+/* ==== The older ones by a thread each ================================================= */
 
 /* What a comparison makes of one of the snapshots. The older ones are done before the youngest is
 ** begun: it takes most memory, and what all may take is bounded by their files. */
@@ -186,7 +186,7 @@ static void free_sides(side sides[SIDES]) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The marks of the older snapshots in the younger ones. */
 static int find_marks(lh_three *t, lh_error *error) {
@@ -370,7 +370,7 @@ int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, l
   return code;
 }
 
-/* {=== The history in one ============================================================= */
+/* ==== The history in one ============================================================= */
 
 /* Flags what was allocated in the parts of the history between the first and the last. Where there
 ** are only two parts it is the last one. */
@@ -417,5 +417,3 @@ int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **
   lh_free(new_ones);
   return finish(code, out);
 }
-
-/* }=================================================================================== */

@@ -23,7 +23,7 @@ static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
   return top;
 }
 
-/* {=== Counting ======================================================================= */
+/* ==== Counting ======================================================================= */
 
 /* The object that a top is told by: of a variable what is in it, if that goes with it. */
 static lh_id subject_of(const lh_grouping *g, lh_id top) {
@@ -87,9 +87,7 @@ static void count_new(lh_grouping *g, members *m, lh_id id) {
   m->failed |= !lh_allocations_add(&m->allocations, lh_group_at(g, top), id);
 }
 
-/* }=================================================================================== */
-
-/* {=== What a group is called ========================================================= */
+/* ==== What a group is called ========================================================= */
 
 static int compare_members(const void *left, const void *right) {
   const member *a = left, *b = right;
@@ -164,7 +162,7 @@ static bool name_groups(lh_grouping *g, members *m) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int compare_groups(const void *left, const void *right) {
   const lh_diff_group *a = left, *b = right;

@@ -48,7 +48,7 @@ static void note(uint32_t *list, int most, uint32_t place) {
   }
 }
 
-/* {=== Who holds whom ================================================================= */
+/* ==== Who holds whom ================================================================= */
 
 static bool is_other_top(const lh_grouping *g, lh_id holder, lh_id target) {
   return g->top[target] == target && target != LH_ROOT && g->top[holder] != target;
@@ -138,9 +138,7 @@ static bool find_bonds(joint *j) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Which groups are one =========================================================== */
+/* ==== Which groups are one =========================================================== */
 
 static link *link_between(joint *j, uint32_t from, uint32_t to) {
   uint32_t *index = lh_map_at(&j->link_of, (uint64_t)from << 32 | to);
@@ -259,9 +257,7 @@ static bool join_groups(joint *j) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== The holders' texts ============================================================= */
+/* ==== The holders' texts ============================================================= */
 
 typedef struct holder {
   uint32_t group;
@@ -354,7 +350,7 @@ static bool tell_all(joint *j) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 bool lh_join_holders(lh_grouping *g) {
   joint j = {.g = g};

@@ -28,7 +28,7 @@ typedef struct builder {
   lh_growth *growth;
 } builder;
 
-/* {=== Verdicts ====================================================================== */
+/* ==== Verdicts ====================================================================== */
 
 /* Takes down a figure of a row in each snapshot, given the first. */
 static void take_series(const builder *b, const uint64_t *first) {
@@ -63,9 +63,7 @@ static lh_verdict judge_row(const builder *b, const lh_figures *at) {
   return join_verdicts(b, joined, judge(b, &at->bytes));
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows by path ================================================================== */
+/* ==== Rows by path ================================================================== */
 
 static void add_tally(lh_figures *to, const lh_census_count *own, bool is_itself) {
   if (is_itself) {
@@ -116,9 +114,7 @@ static void fill_rows(builder *b) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows ========================================================================== */
+/* ==== Rows ========================================================================== */
 
 /* In a ladder the first step is the one before: it warms up. */
 static void find_growth(const builder *b, const uint64_t *first, int64_t growth[2]) {
@@ -229,9 +225,7 @@ static bool list_path_rows(builder *b) {
   return ok && number_causes_of_paths(b);
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows by class ================================================================= */
+/* ==== Rows by class ================================================================= */
 
 static bool list_class_rows(builder *b) {
   const lh_ladder *ladder = b->ladder;
@@ -263,7 +257,7 @@ static bool list_class_rows(builder *b) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool begin_growth(builder *b) {
   const lh_ladder *ladder = b->ladder;

@@ -30,7 +30,7 @@
 
 #include "read/decode.h"
 
-/* {=== Is it the same? =============================================================== */
+/* ==== Is it the same? =============================================================== */
 
 static bool is_whole(const lh_object *string) {
   return string->as.string.kept == string->as.string.length;
@@ -93,9 +93,7 @@ static bool may_be_same(const lh_snapshot *a, lh_id then, const lh_snapshot *b, 
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Is it unchanged? ============================================================== */
+/* ==== Is it unchanged? ============================================================== */
 
 static bool is_same_value(const lh_snapshot *a, const lh_value *x, const lh_snapshot *b,
                           const lh_value *y) {
@@ -145,9 +143,7 @@ static bool is_unchanged(const lh_snapshot *a, lh_id then, const lh_snapshot *b,
                                              : has_same_references(a, then, b, now);
 }
 
-/* }=================================================================================== */
-
-/* {=== One list ====================================================================== */
+/* ==== One list ====================================================================== */
 
 /* A list of both, from the old end on. */
 typedef struct pass {
@@ -313,7 +309,7 @@ static void match_list(const lh_snapshot *earlier, const lh_snapshot *later, lh_
     places[i].passed[list] = passed_behind(&p, i, places[i].n[list], passed);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 void lh_match(const lh_snapshot *earlier, const lh_snapshot *later, lh_matched_place *places) {
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)

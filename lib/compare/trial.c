@@ -41,7 +41,7 @@ uint8_t *lh_trial_parts(const lh_trial_step *step, const lh_snapshot *snapshot) 
   return parts;
 }
 
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 lh_text_id lh_trial_fold(lh_trial *trial, const char *text) {
   lh_text folded = {0};
@@ -94,9 +94,7 @@ static bool find_row(tally *t, lh_id id, uint32_t *row) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Counting ======================================================================= */
+/* ==== Counting ======================================================================= */
 
 static lh_trial_row *row_at(const lh_trial *trial, lh_id id) {
   return &trial->rows[trial->row_of[id]];
@@ -225,7 +223,7 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
   return ok ? LH_OK : lh_fail_memory(error, "counting what is in the snapshot");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* So many objects tell, or one in each run; so many are more than what has a bound. */
 enum { LEAST_OBJECTS = 8, SOME_OBJECTS = 64, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };
@@ -240,7 +238,7 @@ typedef struct judge {
   size_t n_sums, capacity;
 } judge;
 
-/* {=== Objects ======================================================================== */
+/* ==== Objects ======================================================================== */
 
 static uint64_t sum_of(const uint64_t *counts, int first, int last) {
   uint64_t sum = 0;
@@ -319,9 +317,7 @@ static bool is_more_than_bounded(const lh_trial_counts *counts) {
          counts->n_finalized >= MANY_FINALIZED;
 }
 
-/* }=================================================================================== */
-
-/* {=== Entries ======================================================================== */
+/* ==== Entries ======================================================================== */
 
 static bool has_more_entries(const lh_trial *trial, const lh_trial_counts *counts) {
   const uint64_t *entries = counts->entries;
@@ -348,9 +344,7 @@ static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is put together =========================================================== */
+/* ==== What is put together =========================================================== */
 
 static void add_up(lh_trial_counts *sum, const lh_trial_counts *counts) {
   sum->old += counts->old;
@@ -473,5 +467,3 @@ int lh_trial_next(const lh_trial *trial, lh_trial_verdict *verdict, lh_error *er
   lh_trial_found_free(&found);
   return ok ? LH_OK : lh_fail_memory(error, "looking for what grows");
 }
-
-/* }=================================================================================== */

@@ -46,7 +46,7 @@ static bool is_leak(const telling *t, lh_id id) {
   return t->found.way[row] != N_WAYS && (t->all || t->found.is_certain[row]);
 }
 
-/* {=== Which objects ================================================================== */
+/* ==== Which objects ================================================================== */
 
 enum { UNKNOWN, NO, YES };
 
@@ -89,9 +89,7 @@ static bool flag_objects(telling *t) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 static const char *text_of(const lh_trial *trial, lh_text_id id) {
   return id == LH_NO_NUMBER ? NULL : trial->texts.texts[id];
@@ -206,9 +204,7 @@ static int compare_leaks(const void *left, const void *right) {
   return LH_MORE(a->new_bytes, b->new_bytes) ?: strcmp(a->held_by, b->held_by);
 }
 
-/* }=================================================================================== */
-
-/* {=== Names of classes =============================================================== */
+/* ==== Names of classes =============================================================== */
 
 typedef struct part_of_leak {
   uint32_t leak;
@@ -285,9 +281,7 @@ static bool count_classes(telling *t) {
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== Entries ======================================================================== */
+/* ==== Entries ======================================================================== */
 
 /* Do leaks that are told of hang in this table? */
 static bool has_leaks(const telling *t, lh_id table) {
@@ -342,7 +336,7 @@ static bool add_tables(telling *t, const lh_diff_group *group) {
   return true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Adds the groups that the flagged objects are, each by `add`. */
 static int add_groups(telling *t, const uint8_t *flags,

@@ -135,7 +135,7 @@ const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uin
   return ladder->texts.texts[lh_map_get(&ladder->known.differing, class->numbers)];
 }
 
-/* {=== Classes ======================================================================= */
+/* ==== Classes ======================================================================= */
 
 /* Of what class the objects of a path are: of that which most of them have, in the last snapshot in
 ** which there are any. */
@@ -180,9 +180,7 @@ bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== Owners ======================================================================== */
+/* ==== Owners ======================================================================== */
 
 /* Growth by owner: the first and the last snapshot of a ladder, one beside the other. What a part
 ** has with all below it is what it retains, so the parts below the root add up to the whole, and
@@ -253,5 +251,3 @@ int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, 
   lh_view_free(&view);
   return ok ? 0 : lh_fail_memory(error, "looking for owners");
 }
-
-/* }=================================================================================== */

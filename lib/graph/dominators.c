@@ -195,7 +195,7 @@ static void define_implicit(flowgraph *flow) {
     if (state[w].idom != state[w].semi) state[w].idom = state[state[w].idom].idom;
 }
 
-/* {=== leaves ======================================================================== */
+/* ==== leaves ======================================================================== */
 
 enum { BLOCK = 16, LEVELS = 32 };
 
@@ -329,7 +329,7 @@ static bool find_those_of_leaves(flowgraph *flow, lh_id *idom) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint32_t *n_order) {
   bool ok = false;

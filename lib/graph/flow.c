@@ -69,7 +69,7 @@ static uint32_t known_member(const lh_flow *flow, uint32_t at) {
   return flow->by_at[at] - 1; /* 0 becomes NONE */
 }
 
-/* {=== Units ========================================================================== */
+/* ==== Units ========================================================================== */
 
 /* Of a table's entry the reference to its key, or of a key that to what is under it, if it keeps
 ** alive; NONE. */
@@ -154,9 +154,7 @@ static uint32_t taken_of(const lh_flow *flow, uint32_t i) {
   return other != NONE && flow->members[other].is_taken ? other : NONE;
 }
 
-/* }=================================================================================== */
-
-/* {=== Where a search may go ========================================================== */
+/* ==== Where a search may go ========================================================== */
 
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex) {
   return flow->of_source[vertex] || flow->of_target[vertex];
@@ -236,9 +234,7 @@ const lh_id *lh_flow_sources(lh_flow *flow, lh_id vertex, size_t *n) {
   return ok ? flow->targets : NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== Taking paths =================================================================== */
+/* ==== Taking paths =================================================================== */
 
 /* A step along a free reference, or from a member of a unit back to the taken one's source. */
 static bool take_forward(lh_flow *flow, lh_id from, lh_id to, bool *done) {
@@ -357,9 +353,7 @@ bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *plac
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== Variables ====================================================================== */
+/* ==== Variables ====================================================================== */
 
 /* So many captured variables of one thread that have the same value are looked at. */
 enum { MOST_OF_ONE_VALUE = 8 };
@@ -432,5 +426,3 @@ bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge 
   return edge->kind == LH_EDGE_LOCAL ? find_content(snapshot, edge, other)
                                      : find_local(snapshot, edge->source, edge->target, other);
 }
-
-/* }=================================================================================== */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include "read/decode.h"
 
-/* {=== what is left out ============================================================== */
+/* ==== what is left out ============================================================== */
 
 typedef struct leaver {
   lh_snapshot *s;
@@ -68,9 +68,7 @@ static void straighten(lh_snapshot *s) {
   s->n_bent = 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== ephemerons ==================================================================== */
+/* ==== ephemerons ==================================================================== */
 
 static int by_table(const void *a, const void *b) {
   const lh_ephemeron *x = a, *y = b;
@@ -133,7 +131,7 @@ bool lh_prove_ephemerons(lh_snapshot *s) {
   return true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error) {
   leaver l = {.s = snapshot, .set = snapshot->left_out};
@@ -150,7 +148,7 @@ void lh_drop_graph(lh_snapshot *snapshot) {
     set_alive(snapshot, &snapshot->ephemerons[i], false);
 }
 
-/* {=== What is reachable ============================================================== */
+/* ==== What is reachable ============================================================== */
 
 typedef struct traversal {
   const lh_graph *graph;
@@ -221,5 +219,3 @@ bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t 
   traversal_free(&t);
   return ok;
 }
-
-/* }=================================================================================== */

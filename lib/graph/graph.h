@@ -28,7 +28,7 @@ static inline void lh_prefetch(const void *p) {
   __builtin_prefetch(p);
 }
 
-/* {=== graph.c ======================================================================= */
+/* ==== graph.c ======================================================================= */
 
 /* Makes the rows of a snapshot the graph of an analysis: what is left out becomes a loop, and all
 ** other ephemerons get their edges. And back again. */
@@ -47,9 +47,7 @@ void lh_drop_graph(lh_snapshot *snapshot);
 enum { LH_SEEN_ALIVE = 1, LH_SEEN_GONE = 2 };
 bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen);
 
-/* }=================================================================================== */
-
-/* {=== analyse.c ===================================================================== */
+/* ==== analyse.c ===================================================================== */
 
 /* LH_EARGUMENT unless the snapshot is analysed and has an object of this id. */
 int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error);
@@ -71,9 +69,7 @@ typedef struct lh_flow lh_flow;
 void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *distance,
                      lh_id *parent);
 
-/* }=================================================================================== */
-
-/* {=== reach.c ======================================================================= */
+/* ==== reach.c ======================================================================= */
 
 #define LH_UNREACHED UINT32_MAX
 #define LH_AVOIDED (UINT32_MAX - 1)
@@ -115,9 +111,7 @@ static inline lh_id lh_naming_parent(const lh_snapshot *snapshot, lh_id id) {
   return named_by != LH_ROOT ? named_by : snapshot->parent[id];
 }
 
-/* }=================================================================================== */
-
-/* {=== flow.c ======================================================================== */
+/* ==== flow.c ======================================================================== */
 
 /* References, each of which at most one path may take. A few may be one for people (a table's entry
 ** and its key, a variable), and then one path may take any of them. */
@@ -152,9 +146,7 @@ enum { LH_MOST_VARIABLES = 64 };
 bool lh_may_be_variable(const lh_snapshot *snapshot, const lh_edge *edge);
 bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge *other);
 
-/* }=================================================================================== */
-
-/* {=== steps.c ======================================================================= */
+/* ==== steps.c ======================================================================= */
 
 /* Where the records of big sources are entered. */
 bool lh_steps_new(lh_steps **out);
@@ -174,9 +166,7 @@ int lh_compare_edge_numbers(const lh_snapshot *snapshot, uint32_t a, uint32_t b)
 ** search tree, else O(edges of the source). */
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 
-/* }=================================================================================== */
-
-/* {=== referrers.c =================================================================== */
+/* ==== referrers.c =================================================================== */
 
 void lh_referrer_index_free(lh_referrer_index *index); /* NULL is fine */
 
@@ -191,9 +181,7 @@ lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e);
 void lh_mark_sources(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
                      const uint8_t *is_one, uint8_t *refers);
 
-/* }=================================================================================== */
-
-/* {=== gone.c ======================================================================== */
+/* ==== gone.c ======================================================================== */
 
 /* What goes when all of a set go. */
 typedef struct lh_going {
@@ -207,9 +195,7 @@ typedef struct lh_going {
 bool lh_find_going(lh_going *going, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
 void lh_going_free(lh_going *going);
 
-/* }=================================================================================== */
-
-/* {=== dominators.c ================================================================== */
+/* ==== dominators.c ================================================================== */
 
 /* Fills idom[0..n]; LH_NO_OBJECT for the root and what it does not reach. *order is the reachable
 ** vertices so that each comes behind its dominators, owned by the caller. */
@@ -218,9 +204,7 @@ bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint3
 /* Turns shallow bytes into retained ones, in place. */
 void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, uint64_t *bytes);
 
-/* }=================================================================================== */
-
-/* {=== preorder.c ==================================================================== */
+/* ==== preorder.c ==================================================================== */
 
 /* The reachable vertices by distance: parents and dominators come before their children. NULL when
 ** out of memory; freed by the caller. */
@@ -264,9 +248,7 @@ static inline uint32_t lh_end_of(const lh_tree *tree, lh_id v) {
   return tree->end[tree->position[v]];
 }
 
-/* }=================================================================================== */
-
-/* {=== sets.c ======================================================================== */
+/* ==== sets.c ======================================================================== */
 
 typedef struct lh_reached {
   uint64_t objects, bytes;
@@ -279,9 +261,7 @@ bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t
                    const lh_id *sources, uint32_t n_sources, uint32_t n_asked, lh_reached *sums,
                    lh_reached *together);
 
-/* }=================================================================================== */
-
-/* {=== union.c ======================================================================= */
+/* ==== union.c ======================================================================= */
 
 /* What goes when a whole set of vertices goes: more than what its members dominate, as they may
 ** hold a vertex together. For many disjoint sets over one graph: see union.c. */
@@ -317,9 +297,7 @@ void lh_free_unions(lh_unions *unions);
 bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets,
                          uint64_t *retained, size_t stride);
 
-/* }=================================================================================== */
-
-/* {=== verdict.c ===================================================================== */
+/* ==== verdict.c ===================================================================== */
 
 /* What says whether a collection was filled once. */
 typedef struct lh_filling {
@@ -338,7 +316,5 @@ lh_verdict lh_verdict_of(const uint64_t *figures, size_t n);
 
 /* The same of what grew by so much before, and by so much after. */
 lh_verdict lh_verdict_of_two(int64_t before, int64_t after);
-
-/* }=================================================================================== */
 
 #endif

@@ -183,7 +183,7 @@ void lh_independent_free(lh_independent *independent) {
   *independent = (lh_independent){0};
 }
 
-/* {=== Where ways come together ======================================================= */
+/* ==== Where ways come together ======================================================= */
 
 /* So often two references were one: who asks of a longer chain of such is not told. */
 enum { MOST_TRIES = 8 };
@@ -277,5 +277,3 @@ int lh_find_junction(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *junct
   if (code == LH_ENOTFOUND) return lh_fail(error, code, "each cut of the chain frees the object");
   return code;
 }
-
-/* }=================================================================================== */

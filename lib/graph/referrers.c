@@ -32,7 +32,7 @@ void lh_referrer_index_free(lh_referrer_index *index) {
   LH_FREE_ALL(index->first, index->edge, index->hint, index->others, index->sorted, index);
 }
 
-/* {=== Sorting ======================================================================== */
+/* ==== Sorting ======================================================================== */
 
 /* One round, by a digit of 8 bits: what has the same stays as it was. False: all have the same. */
 static bool sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift) {
@@ -78,9 +78,7 @@ static bool sort_keys(uint64_t **keys, size_t n) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Making the index =============================================================== */
+/* ==== Making the index =============================================================== */
 
 /* first[id + 2] counts those of id, then first[id + 1] is where the next of them goes, and in the
 ** end where they end, which is where those of id + 1 begin. */
@@ -137,9 +135,7 @@ static int make_index(lh_snapshot *snapshot, lh_error *error) {
   return LH_OK;
 }
 
-/* }=================================================================================== */
-
-/* {=== In order of distance =========================================================== */
+/* ==== In order of distance =========================================================== */
 
 lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e) {
   lh_id first = snapshot->referrers->hint[e / HINT], id;
@@ -176,9 +172,7 @@ static bool sort_edges(lh_snapshot *snapshot, lh_id id) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Asking ========================================================================= */
+/* ==== Asking ========================================================================= */
 
 int lh_some_referrers(lh_snapshot *snapshot, lh_id id, size_t from, size_t limit, lh_edge **edges,
                       size_t *n_edges, uint64_t *total, lh_error *error) {
@@ -232,5 +226,3 @@ void lh_mark_sources(const lh_snapshot *s, const lh_id *ids, size_t n_ids, const
     for (uint32_t e = s->first_edge[id], end = s->first_edge[id + 1]; e < end; e++)
       if (is_one[edge[e]] && !(s->label[e] & LH_LABEL_ASIDE)) refers[id] = 1;
 }
-
-/* }=================================================================================== */

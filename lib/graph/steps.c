@@ -43,7 +43,7 @@ void lh_steps_free(lh_steps *steps) {
   lh_free(steps);
 }
 
-/* {=== Which of several ============================================================== */
+/* ==== Which of several ============================================================== */
 
 /* How well an edge tells a person why its target is alive: 0 is best, 3 the worst. */
 static unsigned rank_of(lh_edge_kind kind, bool is_named) {
@@ -90,9 +90,7 @@ int lh_compare_edge_numbers(const lh_snapshot *s, uint32_t a, uint32_t b) {
                        other == 0 ? s->edge[b - 1] : LH_ROOT);
 }
 
-/* }=================================================================================== */
-
-/* {=== What it is ==================================================================== */
+/* ==== What it is ==================================================================== */
 
 /* False: out of memory. */
 static bool list_sources(const lh_snapshot *s, lh_steps *steps) {
@@ -180,7 +178,7 @@ lh_edge lh_edge_at(const lh_snapshot *s, lh_id source, uint32_t e) {
   return edge;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 lh_edge lh_best_edge(const lh_snapshot *s, lh_id source, lh_id target) {
   if (lh_naming_parent(s, target) == source) return lh_edge_at(s, source, s->parent_edge[target]);
@@ -192,7 +190,7 @@ lh_edge lh_best_edge(const lh_snapshot *s, lh_id source, lh_id target) {
   return lh_edge_at(s, source, best);
 }
 
-/* {=== Paths ========================================================================== */
+/* ==== Paths ========================================================================== */
 
 /* The path to `last` along the parents, and with `target` the step from there to it. */
 static bool trace(const lh_snapshot *snapshot, const uint32_t *distance, const lh_id *parent,
@@ -278,5 +276,3 @@ out:
   LH_FREE_ALL(distance, parent, found);
   return code == LH_EMEMORY ? lh_fail_memory(error, "searching paths") : code;
 }
-
-/* }=================================================================================== */

@@ -85,7 +85,7 @@ bool lh_bound_sets(lh_unions *u, lh_snapshot *snapshot, const uint32_t *set_of, 
   return ok;
 }
 
-/* {=== exact ========================================================================= */
+/* ==== exact ========================================================================= */
 
 static inline bool is_joint(const uint64_t *joints, lh_id v) {
   return joints[v / 64] >> v % 64 & 1;
@@ -253,5 +253,3 @@ void lh_free_unions(lh_unions *u) {
   LH_FREE_ALL(u->lower, u->upper, u->joints, u->first_member, u->member, u->first_source, u->source,
               u->stamp, u->candidate);
 }
-
-/* }=================================================================================== */

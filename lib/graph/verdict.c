@@ -9,7 +9,7 @@
 */
 #include "graph.h"
 
-/* {=== One snapshot: was it filled once? ============================================== */
+/* ==== One snapshot: was it filled once? ============================================== */
 
 /* So many elements would be expected where there are none: e^-4 is 0.02. */
 #define EXPECTED 4.0
@@ -29,9 +29,7 @@ bool lh_was_filled_once(const lh_snapshot *snapshot, const lh_filling *f) {
          (double)f->bytes < LARGE_SHARE * (double)snapshot->reach.reachable_bytes;
 }
 
-/* }=================================================================================== */
-
-/* {=== One snapshot: does it grow? =================================================== */
+/* ==== One snapshot: does it grow? =================================================== */
 
 /* Half of the intervals since the first mark of which anything lives. */
 typedef struct half {
@@ -129,9 +127,7 @@ lh_prospect lh_prospect_of_place(const lh_snapshot *snapshot, const lh_history *
   return lh_prospect_within(prospect, bound);
 }
 
-/* }=================================================================================== */
-
-/* {=== Several snapshots ============================================================= */
+/* ==== Several snapshots ============================================================= */
 
 enum { TENTH = 10, MOST_PARTS = 3 };
 
@@ -189,9 +185,7 @@ lh_verdict lh_verdict_of_two(int64_t before, int64_t after) {
                                                                     : LH_NO_LONGER_GROWS;
 }
 
-/* }=================================================================================== */
-
-/* {=== The history of the heap ======================================================== */
+/* ==== The history of the heap ======================================================== */
 
 static uint8_t span_of_epoch(uint32_t epoch, uint32_t n_marks, unsigned n_spans) {
   if (epoch == 0) return 0;
@@ -259,5 +253,3 @@ int lh_find_history(const lh_snapshot *snapshot, lh_history *out, lh_error *erro
 void lh_history_free(lh_history *history) {
   lh_free(history->span_of);
 }
-
-/* }=================================================================================== */

@@ -73,7 +73,7 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
   namer->candidates[namer->n_candidates++] = candidate;
 }
 
-/* {=== What a name is worth ========================================================== */
+/* ==== What a name is worth ========================================================== */
 
 static const char *const generic_names[] = {
     "base",      "class",  "cls",     "index",     "instance", "instance_mt", "meta",
@@ -138,9 +138,7 @@ static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t 
   return c;
 }
 
-/* }=================================================================================== */
-
-/* {=== Where a name comes from ======================================================= */
+/* ==== Where a name comes from ======================================================= */
 
 /* Modules and files in one order: app.bus is in app/bus.lua. */
 static int compare_slashed(const char *a, size_t n_a, const char *b, size_t n_b) {
@@ -219,9 +217,7 @@ static lh_text_id qualifier_of(lh_namer *namer, lh_id proto) {
   return made;
 }
 
-/* }=================================================================================== */
-
-/* {=== The sweep ===================================================================== */
+/* ==== The sweep ===================================================================== */
 
 static uint32_t rank_of_container(const lh_namer *namer, lh_id table) {
   const lh_classes *classes = namer->classes;
@@ -369,5 +365,3 @@ void lh_find_candidates(lh_namer *namer) {
   }
   look_for_unnamed(namer);
 }
-
-/* }=================================================================================== */

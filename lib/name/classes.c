@@ -17,7 +17,7 @@
 ** many functions, would need 150 times its size. */
 enum { MOST_NAMES = 16 };
 
-/* {=== Interning ===================================================================== */
+/* ==== Interning ===================================================================== */
 
 static lh_text_id unmarked(lh_classes *classes, lh_text_id marked, bool stable) {
   lh_text text = {0};
@@ -106,9 +106,7 @@ static uint32_t class_of_parts(lh_namer *namer, const char *first, const char *s
   return class_of_chars(namer, lh_namer_chars(namer, name), type, true);
 }
 
-/* }=================================================================================== */
-
-/* {=== First sweep: what there is to name ============================================ */
+/* ==== First sweep: what there is to name ============================================ */
 
 static void find_roots(lh_namer *namer) {
   const lh_snapshot *snapshot = namer->snapshot;
@@ -208,9 +206,7 @@ static void collect(lh_namer *namer) {
   lh_map_free(&upvalue_classes);
 }
 
-/* }=================================================================================== */
-
-/* {=== Second sweep: the classes ===================================================== */
+/* ==== Second sweep: the classes ===================================================== */
 
 static uint32_t class_by_metatable(lh_namer *namer, uint32_t i, lh_type type) {
   lh_meta *meta = &namer->metas[i];
@@ -351,7 +347,7 @@ static void assign(lh_namer *namer) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void namer_free(lh_namer *namer) {
   LH_FREE_ALL(namer->flags, namer->candidates, namer->metas, namer->module_names);

@@ -30,7 +30,7 @@ static unsigned rank_of(lh_range asked, const char *name, size_t n) {
   return lh_text_contains(name, n, asked.at, n_asked) ? HAS : NOT_AT_ALL;
 }
 
-/* {=== The best few =================================================================== */
+/* ==== The best few =================================================================== */
 
 static bool is_before(unsigned rank, uint64_t bytes, unsigned other_rank, uint64_t other_bytes) {
   return rank != other_rank ? rank < other_rank : bytes > other_bytes;
@@ -73,9 +73,7 @@ static void put_object(completing *c, unsigned rank, char *text, lh_id id) {
                          .retained_bytes = lh_retained_bytes(c->snapshot, id)});
 }
 
-/* }=================================================================================== */
-
-/* {=== Steps of a path ================================================================ */
+/* ==== Steps of a path ================================================================ */
 
 /* Where the last step begins, which is not written to its end: at a dot, or a bracket that is not
 ** closed by more than one step; NULL: the text is one word. */
@@ -168,9 +166,7 @@ static void put_steps(completing *c, lh_range asked) {
     put_keys(c, base, begun_key(step, asked.end), id);
 }
 
-/* }=================================================================================== */
-
-/* {=== Words and addresses ============================================================ */
+/* ==== Words and addresses ============================================================ */
 
 static void put_classes(completing *c, lh_range asked) {
   for (uint32_t i = 0; i < lh_class_count(c->snapshot) && !c->failed; i++) {
@@ -232,7 +228,7 @@ static bool put_address(completing *c, lh_range asked) {
   return true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_complete(lh_snapshot *snapshot, const char *begun, lh_completions *out, lh_error *error) {
   lh_range asked = {begun, begun + strlen(begun)};

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "graph/graph.h"
 
-/* {=== Ranges and sets =============================================================== */
+/* ==== Ranges and sets =============================================================== */
 
 bool lh_range_is(lh_range range, const char *text) {
   return lh_range_length(range) == strlen(text) && memcmp(range.at, text, strlen(text)) == 0;
@@ -125,9 +125,7 @@ int lh_find_fail_text(lh_finder *finder, lh_text *message) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Addresses ===================================================================== */
+/* ==== Addresses ===================================================================== */
 
 /* "0x55d0", "table: 0x55d0", "thread worker @app.lua:10 (0x55d0)" */
 static bool is_address(lh_range range, uint64_t *address) {
@@ -159,9 +157,7 @@ static int find_address(lh_finder *finder, lh_range range, uint64_t address, lh_
   return ok ? 0 : lh_find_fail_memory(finder);
 }
 
-/* }=================================================================================== */
-
-/* {=== Functions by place ============================================================ */
+/* ==== Functions by place ============================================================ */
 
 /* Is `asked` the source's path, or its last components? */
 static bool is_source(const lh_snapshot *snapshot, lh_id source, lh_range asked) {
@@ -259,9 +255,7 @@ static int find_by_place(lh_finder *finder, lh_range range, lh_set *out) {
   return code == LH_EMEMORY ? lh_find_fail_memory(finder) : code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Classes ======================================================================= */
+/* ==== Classes ======================================================================= */
 
 static bool is_name(lh_range asked, bool pattern, const char *name) {
   return pattern ? lh_range_fits(asked, name, strlen(name)) : lh_range_is(asked, name);
@@ -313,7 +307,7 @@ static int find_class(lh_finder *finder, lh_range name, bool pattern, lh_set *ou
   return code;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static lh_range trim(lh_range range) {
   while (range.at < range.end && (*range.at == ' ' || *range.at == '\t')) range.at++;
@@ -408,7 +402,7 @@ int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size
   return code;
 }
 
-/* {=== What an expression takes away ================================================== */
+/* ==== What an expression takes away ================================================== */
 
 static bool note_one(lh_edge_list *list, const lh_edge *edge) {
   if (!lh_grow(&list->edges, list->n, &list->capacity, sizeof *list->edges)) return false;
@@ -472,5 +466,3 @@ int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, 
   LH_FREE_ALL(set.ids, finder.seen);
   return code;
 }
-
-/* }=================================================================================== */

@@ -109,7 +109,7 @@ int lh_find_fail_memory(lh_finder *finder);
 /* LH_ENOTFOUND with this message, which is freed. */
 int lh_find_fail_text(lh_finder *finder, lh_text *message);
 
-/* {=== suggest.c ===================================================================== */
+/* ==== suggest.c ===================================================================== */
 
 /* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if none is alike. */
 void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
@@ -122,7 +122,5 @@ void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 ** name, " (it has 22 integer keys, from 1 to 22)". */
 void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                  bool number);
-
-/* }=================================================================================== */
 
 #endif

@@ -20,7 +20,7 @@ typedef struct key {
   lh_id object; /* at that address; LH_NO_OBJECT: none */
 } key;
 
-/* {=== Keys ========================================================================== */
+/* ==== Keys ========================================================================== */
 
 /* Of a name behind a dot. Lua wants brackets around one that is not of ASCII alone; people do
 ** not. */
@@ -224,9 +224,7 @@ static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
   return false;
 }
 
-/* }=================================================================================== */
-
-/* {=== Steps ========================================================================= */
+/* ==== Steps ========================================================================= */
 
 /* One step and what it led to, for the message where it leads nowhere. */
 typedef struct outcome {
@@ -346,9 +344,7 @@ static int repeat(lh_finder *finder, lh_set *set, lh_range step, lh_range before
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Parsing ======================================================================= */
+/* ==== Parsing ======================================================================= */
 
 /* The end of what the parenthesis at the start opens, behind its counterpart; NULL: none. */
 static const char *closing(lh_range r) {
@@ -537,5 +533,3 @@ int lh_find_path(lh_finder *finder, lh_range range, lh_set *out) {
               : apply(finder, out, r, (lh_range){range.at, r.at}, false,
                       lh_find_is_outermost(finder));
 }
-
-/* }=================================================================================== */

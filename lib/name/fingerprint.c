@@ -13,7 +13,7 @@
 #include <string.h>
 #include "place.h"
 
-/* {=== Fingerprints =================================================================== */
+/* ==== Fingerprints =================================================================== */
 
 /* Of this kind; before there were those without a number. */
 #define KIND "2-"
@@ -78,9 +78,7 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
          (folded == LH_NO_PLACE || set_folded(class, name, tree->list[folded].identity, prints));
 }
 
-/* }=================================================================================== */
-
-/* {=== The objects with a fingerprint ================================================= */
+/* ==== The objects with a fingerprint ================================================= */
 
 /* Each fingerprint takes a pass over the objects. */
 typedef struct finder {
@@ -279,9 +277,7 @@ int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
 }
 
-/* }=================================================================================== */
-
-/* {=== Older fingerprints ============================================================= */
+/* ==== Older fingerprints ============================================================= */
 
 static size_t n_digits(const char *p) {
   size_t n = 0;
@@ -348,5 +344,3 @@ bool lh_older_fingerprint(const lh_class_entry *class, const char *name, lh_type
   lh_free(text);
   return ok;
 }
-
-/* }=================================================================================== */

@@ -14,7 +14,7 @@
 
 enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8 };
 
-/* {=== Maps and records ============================================================== */
+/* ==== Maps and records ============================================================== */
 
 lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table) {
   const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, table) : NULL;
@@ -31,9 +31,7 @@ bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_
   return n_alike >= (entry->fields != LH_NO_NUMBER ? MANY_ALIKE : LH_LEAST_ALIKE);
 }
 
-/* }=================================================================================== */
-
-/* {=== States ======================================================================== */
+/* ==== States ======================================================================== */
 
 static uint32_t step_at(const lh_folder *folder, const lh_fold_state *state) {
   return folder->tree->list[state->place].step;
@@ -137,9 +135,7 @@ static uint32_t append(lh_folder *folder, uint32_t parent, uint32_t step, uint32
   return intern(folder, (lh_fold_state){.parent = parent, .class_index = class_index}, step);
 }
 
-/* }=================================================================================== */
-
-/* {=== Steps ========================================================================= */
+/* ==== Steps ========================================================================= */
 
 /* A step of its own kind, told by a text of its own. */
 static uint32_t special_step(lh_folder *folder, uint8_t kind, const char *text) {
@@ -348,7 +344,7 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
   return intern(folder, next, step);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Does the path of a state lead to it through another one, not far back? */
 static bool leads_through(const lh_folder *folder, uint32_t state, uint32_t other) {

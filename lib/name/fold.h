@@ -22,7 +22,7 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge);
 /* The step that an edge is, the key of which is a part of it; LH_NO_NUMBER: out of memory. */
 uint32_t lh_step_of_edge(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_edge *edge);
 
-/* {=== Folding ======================================================================= */
+/* ==== Folding ======================================================================= */
 
 typedef struct lh_fold_state {
   uint32_t parent;
@@ -91,9 +91,7 @@ static inline bool lh_is_keyed_object(const lh_snapshot *s, uint32_t e) {
          lh_tells_of_keys(s, lh_true_target(s, e - 1), lh_true_target(s, e));
 }
 
-/* }=================================================================================== */
-
-/* {=== fold_paths.c ================================================================== */
+/* ==== fold_paths.c ================================================================== */
 
 /* Objects of one class, the paths of which lead to one state. */
 typedef struct lh_spot {
@@ -160,7 +158,5 @@ bool lh_meet_keys(lh_met *met, const lh_folds *folds, const uint8_t *marks);
 ** that never followed itself has no star: so _G.users[*].mailbox tells which of a user's 50 fields
 ** it is. LH_NO_NUMBER: out of memory. */
 uint32_t lh_place_with_keys(lh_folder *folder, const lh_met *met, uint32_t state);
-
-/* }=================================================================================== */
 
 #endif

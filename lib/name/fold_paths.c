@@ -40,7 +40,7 @@ static bool allocate(walk *w) {
   return w->folds->order && w->folds->spot && w->recent && w->n_alike && w->counted;
 }
 
-/* {=== Whether keys vary ============================================================== */
+/* ==== Whether keys vary ============================================================== */
 
 /* Counts the classes of a table's values. */
 static uint32_t count_values(walk *w, lh_id table) {
@@ -90,9 +90,7 @@ static bool is_any_key(const walk *w, keys k, uint32_t e) {
          lh_keys_vary(s, class_index, w->n_alike[class_index], k.n_values);
 }
 
-/* }=================================================================================== */
-
-/* {=== Spots ========================================================================== */
+/* ==== Spots ========================================================================== */
 
 /* LH_NO_NUMBER: out of memory. */
 static uint32_t spot_of_state(walk *w, uint32_t state, uint32_t class_index) {
@@ -169,9 +167,7 @@ static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bo
   return step.to;
 }
 
-/* }=================================================================================== */
-
-/* {=== The walk ======================================================================= */
+/* ==== The walk ======================================================================= */
 
 /* Those that are named by an edge of `id`. */
 static bool visit_targets(walk *w, lh_id id) {
@@ -231,7 +227,7 @@ lh_folds *lh_fold_marked(const lh_snapshot *snapshot, const uint8_t *marks) {
   return classes->folds = folds;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 uint32_t *lh_numbers_of_spots(const lh_folds *folds, size_t n) {
   uint32_t *numbers = lh_alloc(folds->n_spots, n * sizeof *numbers);
@@ -239,7 +235,7 @@ uint32_t *lh_numbers_of_spots(const lh_folds *folds, size_t n) {
   return numbers;
 }
 
-/* {=== What a question is about ======================================================= */
+/* ==== What a question is about ======================================================= */
 
 uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids) {
   uint8_t *marks = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
@@ -264,7 +260,7 @@ bool lh_meet_keys(lh_met *met, const lh_folds *folds, const uint8_t *marks) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_held_by(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
   *out = NULL;

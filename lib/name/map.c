@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* {=== Numbers under keys ============================================================ */
+/* ==== Numbers under keys ============================================================ */
 
 /* Each word is multiplied by a secret factor, and the halves of the 128 bits are folded: whoever
 ** does not know the seed knows no two keys that meet. */
@@ -104,9 +104,7 @@ void lh_free_maps(lh_map *const *maps, size_t n) {
   for (size_t i = 0; i < n; i++) lh_map_free(maps[i]);
 }
 
-/* }=================================================================================== */
-
-/* {=== Numbers of strings ============================================================ */
+/* ==== Numbers of strings ============================================================ */
 
 enum { KEY_WORDS = 2 };
 
@@ -163,5 +161,3 @@ void lh_shared_names_free(lh_shared_names *names) {
   lh_map_free(&names->by_address);
   lh_strings_free(&names->strings);
 }
-
-/* }=================================================================================== */

@@ -166,7 +166,7 @@ void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
     add_object(text, snapshot, id);
 }
 
-/* {=== Edges ========================================================================= */
+/* ==== Edges ========================================================================= */
 
 void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   static const char *const types[] = {"nil",    "booleans",  "light userdata", "numbers", "strings",
@@ -386,5 +386,3 @@ bool lh_is_told_by_root(const lh_snapshot *snapshot, lh_id id) {
       return true;
   return false;
 }
-
-/* }=================================================================================== */

@@ -70,7 +70,7 @@ void lh_free_naming(lh_naming *naming);
 /* classes.c: the paths that objects are named by are other ones. */
 void lh_drop_folds(lh_classes *classes);
 
-/* {=== classes.c ===================================================================== */
+/* ==== classes.c ===================================================================== */
 
 /* What tells a class from all others, for a map: its name, its fields and its type. Both texts are
 ** numbers in one set. */
@@ -105,7 +105,7 @@ static inline const lh_class_entry *lh_class_entry_of(const lh_snapshot *snapsho
   return i == UINT32_MAX ? NULL : &snapshot->classes->list[i];
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* How many bytes of its class's name are a function's own name, with the blank before its place,
 ** "function on_tick ". 0: it has no place. */
@@ -125,7 +125,7 @@ static inline bool lh_is_made_inside(const lh_snapshot *snapshot, lh_id closure)
 ** class has. Whoever asks for it drops the classes again. */
 int lh_classify_for_places(lh_snapshot *snapshot, lh_error *error);
 
-/* {=== Scratch of lh_classify ======================================================== */
+/* ==== Scratch of lh_classify ======================================================== */
 
 /* Names of metatables and functions, best first. */
 enum lh_name_rank {
@@ -263,9 +263,7 @@ void lh_name_contents(lh_namer *namer);
 /* classes.c: adds it to its class */
 void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
 
-/* }=================================================================================== */
-
-/* {=== own.c ========================================================================= */
+/* ==== own.c ========================================================================= */
 
 /* Sets `mark` of what luaheap's modules are, and of all whose shortest path leads through these.
 ** Needs the classes. False: out of memory. O(their objects). */
@@ -274,9 +272,7 @@ bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark);
 /* The function heap.snapshot: an object, or the address of a C function. False: there is none. */
 bool lh_find_snapshot_function(const lh_snapshot *snapshot, lh_value *found);
 
-/* }=================================================================================== */
-
-/* {=== names.c ======================================================================= */
+/* ==== names.c ======================================================================= */
 
 /* The number of a text among others; LH_NO_NUMBER when out of memory or full. Empties the text. */
 lh_text_id lh_strings_take(lh_strings *strings, lh_text *text);
@@ -336,7 +332,5 @@ bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function
 /* An LH_EDGE_ROOT, and what stands in a stack frame: "local x in function f @app.lua:1". */
 void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
-
-/* }=================================================================================== */
 
 #endif

@@ -221,7 +221,7 @@ uint32_t lh_step_of_edge(lh_place_tree *tree, const lh_snapshot *snapshot, const
   return lh_intern_step(tree, step, &label, NULL);
 }
 
-/* {=== Telling ======================================================================= */
+/* ==== Telling ======================================================================= */
 
 static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text piece = {0};
@@ -286,7 +286,7 @@ static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
   return lh_text_finish(&telling.text);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Notes for each class of a table's values whether its keys vary there: in one pass for all of
 ** them, since there may be as many classes as values. False: out of memory. */

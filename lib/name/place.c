@@ -91,7 +91,7 @@ uint32_t lh_place_called(lh_places *places, lh_text *text) {
   return place_at(places, UINT32_MAX, LH_FOLD_START, lh_place_of_text(lh_tree_of(places), text));
 }
 
-/* {=== Joining ======================================================================== */
+/* ==== Joining ======================================================================== */
 
 static const lh_class_entry *class_at(const lh_places *places, uint32_t class_index) {
   return &places->folds->folder.snapshot->classes->list[class_index];
@@ -203,7 +203,7 @@ bool lh_join_places(lh_places *places) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void take_least(lh_print least, const lh_print other) {
   if (*other && (!*least || strcmp(other, least) < 0)) memcpy(least, other, sizeof(lh_print));

@@ -12,7 +12,7 @@
 #include "graph/answers.h"
 #include "name/fold.h"
 
-/* {=== place.c ======================================================================= */
+/* ==== place.c ======================================================================= */
 
 typedef struct lh_place {
   uint32_t class_index; /* UINT32_MAX: it is told by its text alone */
@@ -87,13 +87,13 @@ bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any);
 ** the order of bytes; texts->n: none has any. */
 size_t lh_most_of(const lh_strings *texts, const uint64_t *objects);
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* stable_text.c: the name of the class of a module with * for its numbers, as of the module: module
 ** tenant_*. False: it has none, or is of no module, and `out` stays empty. */
 bool lh_fold_module(lh_text *out, const lh_class_entry *class);
 
-/* {=== fingerprint.c ================================================================= */
+/* ==== fingerprint.c ================================================================= */
 
 /* The fingerprint of objects of a class at a place with this identity; the class has a name that is
 ** the same in other runs. False: out of memory. */
@@ -143,7 +143,5 @@ int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh
 ** memory. */
 bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *prints, size_t n,
                       lh_at_place *out);
-
-/* }=================================================================================== */
 
 #endif

@@ -13,7 +13,7 @@ void lh_place_tree_free(lh_place_tree *tree) {
   *tree = (lh_place_tree){0};
 }
 
-/* {=== Interning ====================================================================== */
+/* ==== Interning ====================================================================== */
 
 /* Two steps of one kind and label have one body. */
 static uint32_t intern_known_step(lh_place_tree *tree, lh_place_step step) {
@@ -101,9 +101,7 @@ uint32_t lh_place_of_text(lh_place_tree *tree, lh_text *text) {
   return lh_place_behind(tree, 0, lh_intern_step(tree, step, text, NULL));
 }
 
-/* }=================================================================================== */
-
-/* {=== What is where ================================================================== */
+/* ==== What is where ================================================================== */
 
 static bool goes_on_from(const lh_place_tree *tree, uint32_t place, uint32_t whole) {
   while (place != LH_NO_PLACE && place != whole) place = lh_place_before(tree, place);
@@ -174,9 +172,7 @@ uint32_t lh_place_in_common(lh_place_tree *tree, uint32_t place, uint32_t other)
   return both;
 }
 
-/* }=================================================================================== */
-
-/* {=== The same but for something ===================================================== */
+/* ==== The same but for something ===================================================== */
 
 /* A step of another tree, or of the same, with another label and what of it is stable. */
 static uint32_t copy_step(lh_place_tree *to, bool is_same_tree, lh_place_step step, lh_text *label,
@@ -272,5 +268,3 @@ uint32_t lh_place_of_both(lh_place_tree *tree, uint32_t place, uint32_t other) {
   }
   return both;
 }
-
-/* }=================================================================================== */

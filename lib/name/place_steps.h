@@ -125,7 +125,7 @@ static inline uint32_t lh_place_of_holder(const lh_place_tree *tree, uint32_t pl
   return lh_last_step(tree, place)->holder;
 }
 
-/* {=== What is where ================================================================== */
+/* ==== What is where ================================================================== */
 
 /* Is `place` the place `whole`, or does it go on from there, or is it in a weak table that does? */
 bool lh_place_is_inside(const lh_place_tree *tree, uint32_t place, uint32_t whole);
@@ -140,9 +140,7 @@ uint32_t lh_place_base(lh_place_tree *tree, uint32_t place);
 ** differ otherwise. */
 uint32_t lh_place_in_common(lh_place_tree *tree, uint32_t place, uint32_t other);
 
-/* }=================================================================================== */
-
-/* {=== Places that are the same but for something ===================================== */
+/* ==== Places that are the same but for something ===================================== */
 
 enum {
   LH_COPY_STABLE = 1,      /* without what another run, machine or build changes */
@@ -161,9 +159,7 @@ uint32_t lh_place_without_numbers(lh_place_tree *tree, uint32_t place);
 ** differ. LH_NO_PLACE: they are not the same. */
 uint32_t lh_place_of_both(lh_place_tree *tree, uint32_t place, uint32_t other);
 
-/* }=================================================================================== */
-
-/* {=== place_text.c: the printer ====================================================== */
+/* ==== place_text.c: the printer ====================================================== */
 
 /* Text made of steps so far, and whether it is a phrase. */
 typedef struct lh_telling {
@@ -188,9 +184,7 @@ void lh_place_text(const lh_place_tree *tree, uint32_t place, lh_text *out);
 ** of it where the place does not go on from there. */
 void lh_place_text_below(const lh_place_tree *tree, uint32_t place, uint32_t above, lh_text *out);
 
-/* }=================================================================================== */
-
-/* {=== stable_text.c ================================================================== */
+/* ==== stable_text.c ================================================================== */
 
 /* From so many paths on that differ in their numbers only they are one. */
 enum { LH_MANY_NUMBERS = 8 };
@@ -205,7 +199,5 @@ bool lh_fold_module_name(lh_text *out, const char *text, size_t n);
 /* Two texts that are the same but for their numbers, or a * for one, as one: with * where these
 ** differ. So of de_1 and de_2 comes de_*. False: they are not the same, and `out` is empty. */
 bool lh_fold_differing(lh_text *out, const char *text, const char *other);
-
-/* }=================================================================================== */
 
 #endif

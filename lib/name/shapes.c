@@ -162,7 +162,7 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
   return seen->class_index = find_shape(namer, &k); /* which puts them in order */
 }
 
-/* {=== Maps with one entry ============================================================ */
+/* ==== Maps with one entry ============================================================ */
 
 enum { MANY = 8 };
 
@@ -216,5 +216,3 @@ void lh_join_one_key_maps(lh_namer *namer) {
   lh_free(maps);
   lh_map_free(&count);
 }
-
-/* }=================================================================================== */

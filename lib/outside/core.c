@@ -58,7 +58,7 @@ static bool read_memory(const lh_memory *memory, uint64_t address, void *out, si
   return true;
 }
 
-/* {=== What is no core ============================================================ */
+/* ==== What is no core ============================================================ */
 
 typedef struct beginning {
   const char *bytes;
@@ -181,9 +181,7 @@ static int check_core_kind(const char *name, const Elf64_Ehdr *header, lh_error 
   return LH_OK;
 }
 
-/* }=================================================================================== */
-
-/* {=== Segments ====================================================================== */
+/* ==== Segments ====================================================================== */
 
 int lh_core_damaged(const lh_core *core, uint64_t at, const char *what, lh_error *error) {
   return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %s", core->name,
@@ -281,9 +279,7 @@ static int read_header(lh_core *core, Elf64_Ehdr *header, lh_error *error) {
   return check_core_kind(core->name, header, error);
 }
 
-/* }=================================================================================== */
-
-/* {=== Regions ======================================================================= */
+/* ==== Regions ======================================================================= */
 
 static unsigned access_of(uint32_t flags) {
   return (flags & PF_R ? LH_REGION_READ : 0u) | (flags & PF_W ? LH_REGION_WRITE : 0u) |
@@ -372,9 +368,7 @@ static int make_regions(const lh_core *core, lh_memory *memory, lh_error *error)
                  core->name);
 }
 
-/* }=================================================================================== */
-
-/* {=== What it is a core of ========================================================== */
+/* ==== What it is a core of ========================================================== */
 
 /* The path of the executable: of the file mapped where its program headers were, else as it was
 ** started. */
@@ -482,5 +476,3 @@ void lh_core_close(lh_target *target) {
   target->core = NULL;
   target->memory = (lh_memory){.fd = -1};
 }
-
-/* }=================================================================================== */

@@ -62,7 +62,7 @@ static void read_name(const char *text, char *name, size_t size) {
   if (!is_ident && !(text[n] == '\0' && text[-1] == '\0')) *name = '\0';
 }
 
-/* {=== In a mapping ================================================================== */
+/* ==== In a mapping ================================================================== */
 
 /* The same Lua, more exactly: LuaJIT says that it is 5.1, too. */
 static bool tells_more(const char *name, const char *than) {
@@ -119,9 +119,7 @@ static bool may_hold_texts(const lh_memory_region *r) {
   return (r->access & (LH_REGION_READ | not_texts)) == LH_REGION_READ;
 }
 
-/* }=================================================================================== */
-
-/* {=== In a target =================================================================== */
+/* ==== In a target =================================================================== */
 
 /* The first mapping of a file begins with its head. */
 static bool is_program(const lh_memory *memory, const lh_memory_region *first) {
@@ -200,5 +198,3 @@ int lh_refuse_other_luas(const lh_target *target, lh_error *error) {
                    left_out);
   return lh_fail(error, LH_EHOST, "%s runs %s, and luaheap reads 5.4", who, list);
 }
-
-/* }=================================================================================== */

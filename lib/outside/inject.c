@@ -32,7 +32,7 @@
 
 #if defined __x86_64__
 
-/* {=== The instructions ============================================================== */
+/* ==== The instructions ============================================================== */
 
 /* They change no flags. rax and rdi have their values for clone() by then. */
 static const uint8_t instructions[] = {
@@ -151,9 +151,7 @@ uint64_t lh_inject_find_room(const lh_target *target) {
   return found;
 }
 
-/* }=================================================================================== */
-
-/* {=== A thread that can be sent there =============================================== */
+/* ==== A thread that can be sent there =============================================== */
 
 /* With what a thread goes on in the program: as the kernel sees it, which then restarts a call that
 ** was interrupted; and by instructions. */
@@ -206,9 +204,7 @@ static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back
   return NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== A call ======================================================================== */
+/* ==== A call ======================================================================== */
 
 static const uint64_t MOST_TO_CALL_NS = 10000000000; /* a fork of a huge process */
 
@@ -259,9 +255,7 @@ static long inject(const lh_stop *stop, lh_thread *thread, const way_back *back,
   return result;
 }
 
-/* }=================================================================================== */
-
-/* {=== The copy ====================================================================== */
+/* ==== The copy ====================================================================== */
 
 static const uint64_t MOST_TO_DIE_NS = 30000000000;
 
@@ -341,7 +335,5 @@ bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
   }
   return result == frozen->own_id || result == -ECHILD;
 }
-
-/* }=================================================================================== */
 
 #endif

@@ -17,7 +17,7 @@
 #include "mirrored.h"
 #include "take/state.h"
 
-/* {=== What luaheap left ============================================================= */
+/* ==== What luaheap left ============================================================= */
 
 /* The content of a value that luaheap registered: by its key the userdata is known to be what it
 ** says. */
@@ -65,9 +65,7 @@ uint32_t lh_newest_serial(const lh_mirrored_state *state) {
   return last > newest ? last : newest;
 }
 
-/* }=================================================================================== */
-
-/* {=== Userdata of ours ============================================================== */
+/* ==== Userdata of ours ============================================================== */
 
 static uint64_t bytes_of(unsigned n_user_values, uint64_t content_bytes) {
   return offsetof(raw_userdata, user_values) + n_user_values * sizeof(raw_value) + content_bytes;
@@ -129,7 +127,7 @@ static const raw_userdata *newest_mark(const lh_mirrored_state *state) {
   return user_value(state->ours, LH_STATE_NEWEST_MARK - 1, RAW_USERDATA);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
                      lh_error *error) {
@@ -151,7 +149,7 @@ int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const cha
   return LH_OK;
 }
 
-/* {=== Marks of an older snapshot ==================================================== */
+/* ==== Marks of an older snapshot ==================================================== */
 
 /* Names come from a file. */
 static uint16_t length_of_name(const lh_carried_mark *mark) {
@@ -199,9 +197,7 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
   return LH_OK;
 }
 
-/* }=================================================================================== */
-
-/* {=== Where they belong ============================================================= */
+/* ==== Where they belong ============================================================= */
 
 /* Marks that are not in the heap itself get the places that a comparison of the objects gives them
 ** (lib/compare/matched.c tells how, and how exactly). */
@@ -261,5 +257,3 @@ int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_
   lh_free(places);
   return LH_OK;
 }
-
-/* }=================================================================================== */

@@ -26,7 +26,7 @@
 
 #include "stop.h"
 
-/* {=== Spans ===================================================================== */
+/* ==== Spans ===================================================================== */
 
 bool lh_spans_add(lh_spans *spans, uint64_t start, uint64_t end, uint64_t gap) {
   lh_span *last = spans->n ? &spans->all[spans->n - 1] : NULL;
@@ -79,7 +79,7 @@ void lh_spans_free(lh_spans *spans) {
   *spans = (lh_spans){0};
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 bool lh_pread_all(int fd, void *out, size_t n, uint64_t offset) {
   for (size_t done = 0; done < n;) {
@@ -92,7 +92,7 @@ bool lh_pread_all(int fd, void *out, size_t n, uint64_t offset) {
   return true;
 }
 
-/* {=== Pages ========================================================================= */
+/* ==== Pages ========================================================================= */
 
 /* As in linux/fs.h from 6.7 on. */
 typedef struct page_range {
@@ -258,9 +258,7 @@ bool lh_pages_are_shared(const lh_memory *memory) {
   return shared > looked / FEW;
 }
 
-/* }=================================================================================== */
-
-/* {=== A cache =================================================================== */
+/* ==== A cache =================================================================== */
 
 lh_cached *lh_cached_open(const lh_memory *memory) {
   lh_cached *cached = lh_alloc(1, sizeof *cached);
@@ -318,9 +316,7 @@ lh_peek lh_peek_cached(lh_cached *cached) {
   return (lh_peek){read_cached, cached};
 }
 
-/* }=================================================================================== */
-
-/* {=== Copies ==================================================================== */
+/* ==== Copies ==================================================================== */
 
 enum { MOST_THREADS = 4, WORTH_A_THREAD = 8 << 20 };
 
@@ -406,5 +402,3 @@ bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans
   *copied = c.copied;
   return !c.lacks_memory && !c.is_over;
 }
-
-/* }=================================================================================== */

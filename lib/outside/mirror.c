@@ -42,7 +42,7 @@ static bool is_process(const lh_memory *memory) {
   return memory->process_id > 0;
 }
 
-/* {=== Room ========================================================================== */
+/* ==== Room ========================================================================== */
 
 static uint64_t round_down(uint64_t address) {
   return address & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
@@ -152,9 +152,7 @@ static int follow(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Memory for it ================================================================= */
+/* ==== Memory for it ================================================================= */
 
 /* Should the system run out of memory, this process is to be killed and not the target, which may
 ** be the biggest one. */
@@ -282,9 +280,7 @@ void lh_mirror_drop_gaps(const lh_mirror *mirror) {
   while (lh_spans_next_missing(&mirror->rooms, &mirror->mirrored, &at, &gap)) unmap(&gap);
 }
 
-/* }=================================================================================== */
-
-/* {=== Copies ======================================================================== */
+/* ==== Copies ======================================================================== */
 
 static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                              lh_error *error) {
@@ -343,5 +339,3 @@ int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_
                               : fill_from_core(mirror, memory, copied_bytes, error);
   return code;
 }
-
-/* }=================================================================================== */

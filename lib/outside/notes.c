@@ -28,7 +28,7 @@ static uint64_t align4(uint64_t n) {
   return (n + 3) & ~(uint64_t)3;
 }
 
-/* {=== Each note ===================================================================== */
+/* ==== Each note ===================================================================== */
 
 static bool add_thread(lh_core *core, uint64_t at, uint64_t n) {
   if (n < sizeof(struct elf_prstatus)) return true;
@@ -122,7 +122,7 @@ static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *e
   return LH_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int read_note(lh_core *core, uint32_t type, uint64_t at, uint64_t n, lh_error *error) {
   switch (type) {
@@ -179,7 +179,7 @@ int lh_core_read_notes(lh_core *core, lh_error *error) {
                  core->name);
 }
 
-/* {=== The command line ============================================================== */
+/* ==== The command line ============================================================== */
 
 /* A note has 80 bytes of it at most, and in gdb's cores often the program's name only. The kernel
 ** puts it on the stack when a program starts, and ps shows it from there; upwards:
@@ -257,9 +257,7 @@ bool lh_core_arguments(const lh_core *core, const lh_memory *memory, char *out, 
   return used > 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== The files that were mapped ================================================= */
+/* ==== The files that were mapped ================================================= */
 
 /* A core lacks what can be read from them again. Since then they may have been replaced, or the
 ** core is read on another machine. Their first page is in the core, and in it the build id, which
@@ -373,5 +371,3 @@ int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error) 
   }
   return LH_OK;
 }
-
-/* }=================================================================================== */

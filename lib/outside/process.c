@@ -29,7 +29,7 @@
 
 enum { PROGRAM_BYTES = 4096 };
 
-/* {=== Texts ========================================================================= */
+/* ==== Texts ========================================================================= */
 
 int lh_process_file(int64_t process_id, const char *name, int flags) {
   char path[64];
@@ -145,9 +145,7 @@ void lh_process_be_victim(int64_t process_id, const char *likelihood) {
   (void)close(fd);
 }
 
-/* }=================================================================================== */
-
-/* {=== Memory ======================================================================== */
+/* ==== Memory ======================================================================== */
 
 bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n) {
   enum { MOST_AT_ONCE = 1 << 30 };
@@ -183,9 +181,7 @@ bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out
   return is_read;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is mapped ================================================================ */
+/* ==== What is mapped ================================================================ */
 
 /* /proc/PID/maps, to be freed. NULL: *reason tells why, 0: it is empty. */
 static char *read_maps(int64_t process_id, int *reason) {
@@ -277,9 +273,7 @@ static int read_regions(lh_target *target, lh_error *error) {
   return 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== Who it is ===================================================================== */
+/* ==== Who it is ===================================================================== */
 
 /* The random bytes that the kernel gave it at its start, which its auxiliary vector tells: pairs of
 ** a small number and a value. Both have 32 bits in a 32-bit program, whose file need not be opened
@@ -368,9 +362,7 @@ void lh_process_close(lh_target *target) {
   lh_free(target->memory.regions);
 }
 
-/* }=================================================================================== */
-
-/* {=== What it has started =========================================================== */
+/* ==== What it has started =========================================================== */
 
 /* One pass over /proc: each process tells its parent, also where a thread of that started it. The
 ** kernel's own list of children is not to be had everywhere, and may leave some out. Processes come
@@ -437,9 +429,7 @@ int lh_find_started(int64_t process_id, int64_t **ids, size_t *n, lh_error *erro
   return *ids ? LH_OK : lh_fail_memory(error, "looking for what a process has started");
 }
 
-/* }=================================================================================== */
-
-/* {=== Waiting for a file ========================================================= */
+/* ==== Waiting for a file ========================================================= */
 
 /* A page of a file that a target has mapped, or the file that a snapshot goes to, may be on a
 ** network or a file system of a process's own (FUSE). If its server is gone, who waits sleeps in
@@ -481,5 +471,3 @@ unsigned lh_await_look(lh_await_watch *watch, const lh_awaited *awaited) {
   watch->switches = switches;
   return watch->times;
 }
-
-/* }=================================================================================== */

@@ -45,7 +45,7 @@
 
 #if defined __x86_64__
 
-/* {=== A moment ====================================================================== */
+/* ==== A moment ====================================================================== */
 
 enum { MOST_THREADS_OF_CORE = 1024 }; /* with some KB of registers each */
 
@@ -127,7 +127,7 @@ void lh_moment_free(lh_moment *moment) {
   lh_free(moment);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 typedef struct runner {
   pid_t id;
@@ -172,7 +172,7 @@ static bool watch_words(runner *r) {
          set_debug_register(r->id, N_DEBUG_CONTROL, BOTH | each << 16 | each << 20);
 }
 
-/* {=== Running on ==================================================================== */
+/* ==== Running on ==================================================================== */
 
 /* Most states need some microseconds of processor time. Those that do not get a second turn. */
 static const uint64_t FIRST_TURN_NS = 20000000, SECOND_TURN_NS = 300000000;
@@ -253,9 +253,7 @@ static verdict run(runner *r) {
   return v;
 }
 
-/* }=================================================================================== */
-
-/* {=== The parent ==================================================================== */
+/* ==== The parent ==================================================================== */
 
 /* The thread whose stack has the protected call: the next one above its stack pointer. */
 static lh_all_registers *find_thread(const lh_moment *m, const lh_memory *memory,
@@ -462,7 +460,5 @@ int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *erro
   if (is_whole) return LH_OK;
   return lh_fail(error, LH_EIO, "the process that runs on in the program's place was killed");
 }
-
-/* }=================================================================================== */
 
 #endif

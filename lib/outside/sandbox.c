@@ -42,7 +42,7 @@
 #include "memory.h"
 #include "run_on.h"
 
-/* {=== Code ========================================================================== */
+/* ==== Code ========================================================================== */
 
 /* What a program executes, and reads without ever writing it, is copied, and put where it was in
 ** the child. The mirror has what the program wrote. To run on it also needs its code and constants:
@@ -180,7 +180,7 @@ bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh
   return true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #if defined __x86_64__
 
@@ -257,7 +257,7 @@ uint64_t lh_sandbox_begin(const lh_identity *identity) {
   return mprotect(s, STUB_BYTES, PROT_READ | PROT_EXEC) == 0 ? (uintptr_t)s : 0;
 }
 
-/* {=== The parent ==================================================================== */
+/* ==== The parent ==================================================================== */
 
 bool lh_sandbox_wait(pid_t *child, int *status, uint64_t until_ns) {
   for (;;) {
@@ -390,7 +390,5 @@ bool lh_sandbox_close(pid_t *child, uint64_t stub_address, const lh_memory *memo
   return leave_descriptors_and_thread(&box) && unmap_all_else(&box) && has_only_the_targets(&box) &&
          take_identity(&box, identity) && drop_rights(&box);
 }
-
-/* }=================================================================================== */
 
 #endif

@@ -47,7 +47,7 @@ typedef struct shooting {
   lh_shot shot;
 } shooting;
 
-/* {=== The state ===================================================================== */
+/* ==== The state ===================================================================== */
 
 int lh_amid_change(lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap");
@@ -132,9 +132,7 @@ static void gather_facts(shooting *s) {
       .program = m->target->program ? m->target->program : ""};
 }
 
-/* }=================================================================================== */
-
-/* {=== The walk ====================================================================== */
+/* ==== The walk ====================================================================== */
 
 static shooting *shooting_of(const lh_walk *walk) {
   return walk->more_payload;
@@ -233,7 +231,7 @@ static bool adds_up(const shooting *s) {
   return bytes == s->shot.gc_bytes;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Can they be the slots of a table, or its array? */
 static bool fit_table(uint64_t bytes) {
@@ -258,7 +256,7 @@ static bool is_in_doubt(const shooting *s) {
   return !s->doubt.is_loading || fit_table(s->shot.gc_bytes - bytes);
 }
 
-/* {=== The view from outside ========================================================= */
+/* ==== The view from outside ========================================================= */
 
 /* The longest: the marks' places, and what C functions are called. */
 static uint64_t longest_section(const shooting *s) {
@@ -318,9 +316,7 @@ static void put_section(lh_walk *walk) {
 static const lh_walk_more doubting = {
     .accept = accept, .section = LH_SECTION_OUTSIDE, .put_section = put_section};
 
-/* }=================================================================================== */
-
-/* {=== Writing ======================================================================= */
+/* ==== Writing ======================================================================= */
 
 static int begin_shot(shooting *s, lh_writer writer, void *payload, lh_error *error) {
   const lh_outside_options *options = s->mirrored->options;
@@ -453,7 +449,7 @@ static int only_count(shooting *s, lh_error *error) {
   return rc == LH_OK ? check_sum(s, error) : rc;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Of the older snapshot's own mark; none where the program itself has left that. */
 static uint64_t passed_as_old(const shooting *s) {

@@ -96,7 +96,7 @@ static bool are_values(lh_doubt *doubt, const raw_value *values, uint64_t n) {
   return true;
 }
 
-/* {=== Tables ======================================================================== */
+/* ==== Tables ======================================================================== */
 
 static uint64_t masked(uint64_t hash, uint64_t slots) {
   return hash & (slots - 1);
@@ -171,7 +171,7 @@ static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
   return true;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The list is doubly linked, so it is no circle; the current call is on it, and so are those that
 ** it came from. All have their slots in the stack. */

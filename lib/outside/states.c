@@ -52,7 +52,7 @@ const char *lh_release_of(const lh_target *target, uint64_t state) {
   return "5.4";
 }
 
-/* {=== The search ==================================================================== */
+/* ==== The search ==================================================================== */
 
 enum { PIECE_BYTES = 1 << 20, LEAST_PIECE = 4096, HEAD_BYTES = 32 };
 
@@ -229,7 +229,7 @@ static int search_target(search *s, lh_error *error) {
   return rc;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int hand_out(const lh_target *target, lh_found_state **states, size_t *n, lh_error *error) {
   *states = lh_alloc(target->n_found, sizeof **states);

@@ -16,7 +16,7 @@
 
 #include "run_on.h"
 
-/* {=== Idle ======================================================================= */
+/* ==== Idle ======================================================================= */
 
 /* The kernel counts for each thread how often it was given a processor, and for how long
 ** (/proc/PID/task/TID/schedstat). A thread of which the count is read, which then does not run, and
@@ -125,7 +125,7 @@ static int wait_for_vfork(pid_t process, lh_error *error) {
   return LH_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 struct lh_still {
   lh_target *target;

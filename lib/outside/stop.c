@@ -88,7 +88,7 @@ bool lh_is_told_to_end(const sigset_t *before) {
   return false;
 }
 
-/* {=== One thread ==================================================================== */
+/* ==== One thread ==================================================================== */
 
 char lh_thread_state(pid_t thread) {
   lh_process_field state = lh_process_field_of(thread, 1);
@@ -164,9 +164,7 @@ bool lh_thread_wait(lh_thread *thread, lh_course course, uint64_t until_ns) {
   return lh_thread_look(thread, course); /* this process may have had no processor */
 }
 
-/* }=================================================================================== */
-
-/* {=== Tracing ======================================================================= */
+/* ==== Tracing ======================================================================= */
 
 /* A thread that starts another program (exec) keeps the others of its process from being traced
 ** until they have all ended; and those that are traced have not ended before they were waited for.
@@ -243,9 +241,7 @@ static int trace_thread(lh_stop *stop, pid_t thread) {
   return os_errno;
 }
 
-/* }=================================================================================== */
-
-/* {=== All =========================================================================== */
+/* ==== All =========================================================================== */
 
 size_t lh_visit_threads(pid_t process, bool (*visit)(void *payload, pid_t thread), void *payload) {
   char path[64];
@@ -411,5 +407,3 @@ uint64_t lh_stop_end(lh_stop *stop) {
   *stop = (lh_stop){0};
   return first_ns < now ? now - first_ns : 0;
 }
-
-/* }=================================================================================== */

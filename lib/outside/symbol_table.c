@@ -42,7 +42,7 @@ struct lh_symbol_table {
   uint64_t *room;
 };
 
-/* {=== ELF =========================================================================== */
+/* ==== ELF =========================================================================== */
 
 static uint64_t file_bytes(int fd) {
   struct stat status;
@@ -112,9 +112,7 @@ static uint64_t first_address(Elf *elf) {
   return 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== Symbols ======================================================================= */
+/* ==== Symbols ======================================================================= */
 
 static uint32_t rank_of(const Elf64_Sym *s) {
   switch (ELF64_ST_BIND(s->st_info)) {
@@ -174,9 +172,7 @@ static int compare(const void *a, const void *b) {
   return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-/* }=================================================================================== */
-
-/* {=== Elsewhere ===================================================================== */
+/* ==== Elsewhere ===================================================================== */
 
 /* In "ab/cdef.debug" the id's bytes in hexadecimal; at most so many has any tool. */
 enum { MOST_ID = 64 };
@@ -263,7 +259,7 @@ static void add_packed(lh_symbol_table *table, Elf *elf) {
     (void)add_symbols(table, inside, SHT_SYMTAB, first_address(elf) - first_address(inside));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t *room) {
   lh_symbol_table *table = lh_alloc_zeroed(1, sizeof *table);

@@ -23,7 +23,7 @@
 #include "core.h"
 #include "open.h"
 
-/* {=== Headers ======================================================================= */
+/* ==== Headers ======================================================================= */
 
 bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *header) {
   const Elf64_Ehdr *file = &first->header;
@@ -75,9 +75,7 @@ static bool find_address(const lh_first_page *first, uint64_t file_offset, uint6
   return false;
 }
 
-/* }=================================================================================== */
-
-/* {=== Registered names ================================================================ */
+/* ==== Registered names ================================================================ */
 
 /* luaL_setfuncs takes an array of pairs, a name and a function, that ends with a pair of nulls.
 ** Nearly all programs have theirs as constant data: with addresses in them it is in .data.rel.ro or
@@ -245,7 +243,7 @@ static void free_registered(registered *of) {
   lh_free(of);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 typedef struct module {
   const char *path;    /* of its regions */
@@ -263,7 +261,7 @@ struct lh_symbols {
   lh_awaited *reading;
 };
 
-/* {=== Files ========================================================================= */
+/* ==== Files ========================================================================= */
 
 /* Returns fd, which may be -1, if the file begins with what memory has. Else closes it: -1. */
 static int keep_same(const module *m, int fd) {
@@ -337,7 +335,7 @@ static module *module_of(lh_symbols *symbols, const lh_memory_region *region) {
   return m;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The last part of a path, without what Linux says of a deleted file. */
 static void copy_library(char *out, size_t room, const char *path) {

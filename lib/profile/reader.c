@@ -54,7 +54,7 @@ static lh_stack_id read_stack(lh_pass *pass) {
                                    "a stack is not defined");
 }
 
-/* {=== Records: definitions, times and events ======================================= */
+/* ==== Records: definitions, times and events ======================================= */
 
 static uint64_t read_bytes(lh_cursor *c) {
   return lh_read_upto(c, LH_MOST_BYTES, "a block is bigger than an address space");
@@ -133,9 +133,7 @@ static void read_records(lh_pass *pass) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Counts of an aggregate, and calls ============================================ */
+/* ==== Counts of an aggregate, and calls ============================================ */
 
 /* A table comes in blocks, and the rows of one that was begun are kept beside those of the last one
 ** that is whole. */
@@ -238,11 +236,11 @@ static void read_table(lh_pass *pass, lh_rows *rows, size_t size,
   end_block(rows, flags);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 enum { BEHIND = 16 }; /* bytes that a cursor may look at behind its end */
 
-/* {=== The file ====================================================================== */
+/* ==== The file ====================================================================== */
 
 static int fail_to_read(const lh_profile *p, int os_errno, lh_error *error) {
   return lh_fail_errno(error, os_errno, "cannot read '%s'", p->name);
@@ -317,9 +315,7 @@ bool lh_is_profile(const char *path) {
   return is_one;
 }
 
-/* }=================================================================================== */
-
-/* {=== Blocks ======================================================================== */
+/* ==== Blocks ======================================================================== */
 
 typedef struct block {
   uint32_t bytes, kind; /* bytes 0: there are no more that are whole */
@@ -443,9 +439,7 @@ static int read_blocks(lh_pass *pass, uint64_t end, lh_error *error) {
   return LH_OK;
 }
 
-/* }=================================================================================== */
-
-/* {=== For all ======================================================================= */
+/* ==== For all ======================================================================= */
 
 static int load(lh_profile *p, lh_error *error) {
   lh_pass pass = {.profile = p};
@@ -529,5 +523,3 @@ const lh_profile_call *lh_profile_calls(const lh_profile *p, size_t *n) {
   *n = p->calls.n;
   return p->calls.rows;
 }
-
-/* }=================================================================================== */

@@ -48,7 +48,7 @@ struct lh_tracked {
   bool waits;
 };
 
-/* {=== Finding it ==================================================================== */
+/* ==== Finding it ==================================================================== */
 
 static int fail_ended(const lh_tracked *t, lh_error *error) {
   return lh_fail(error, LH_ENOTFOUND, "process %" PRIu64 " has ended", t->process_id);
@@ -151,9 +151,7 @@ void lh_tracked_close(lh_tracked *t) {
   lh_free(t);
 }
 
-/* }=================================================================================== */
-
-/* {=== Asking, and looking =========================================================== */
+/* ==== Asking, and looking =========================================================== */
 
 static int fail_fake(const lh_tracked *t, const char *name, lh_error *error) {
   return lh_fail(error, LH_EIO,
@@ -234,7 +232,7 @@ int lh_tracked_look(lh_tracked *t, lh_profile **out, lh_error *error) {
   return code;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_tracked_pause(lh_tracked *t, bool wait, lh_error *error) {
 #ifdef SYS_pidfd_send_signal

@@ -406,7 +406,7 @@ static inline void check_record(checker *k, lh_id id) {
   s->kind[id] = (uint8_t)kind;
 }
 
-/* {=== Blocks ========================================================================= */
+/* ==== Blocks ========================================================================= */
 
 static void note_fault(lh_row_block *block, const checker *k, lh_id id, const uint8_t *start) {
   block->fault = k->c.fault;
@@ -492,7 +492,7 @@ static int check_sums(const lh_snapshot *s, const lh_raw_rows *rows, lh_error *e
   return LH_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The root has no record. */
 static bool allocate_columns(lh_snapshot *s) {

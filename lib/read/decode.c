@@ -10,7 +10,7 @@
 
 #include "scan.h"
 
-/* {=== labelled edges ================================================================ */
+/* ==== labelled edges ================================================================ */
 
 _Static_assert(sizeof(scan) <= sizeof((lh_edges *)0)->state, "a scan fits into the iterator");
 

@@ -72,7 +72,7 @@ bool lh_has_user_value(const lh_snapshot *snapshot, lh_id userdata);
 /* The object whose header is at this address, whatever Lua prints: one look-up. */
 lh_id lh_find_header(const lh_snapshot *snapshot, uint64_t address);
 
-/* {=== left_out.c: what is to be left out (lh_without), to look edges up in ========== */
+/* ==== left_out.c: what is to be left out (lh_without), to look edges up in ========== */
 
 /* All n as one set. LH_EARGUMENT: not of this snapshot; LH_EMEMORY. Freed by lh_left_out_free. */
 int lh_left_out_new(const lh_snapshot *snapshot, const lh_without *without, size_t n,
@@ -92,7 +92,5 @@ void lh_leave_out(lh_snapshot *snapshot, lh_left_out *set);
 /* With the snapshot's own set only, and fast: is this left out, or one of its ends or holder? */
 bool lh_is_object_left_out(const lh_snapshot *snapshot, const lh_left_out *set, lh_id id);
 bool lh_is_edge_left_out(const lh_snapshot *snapshot, const lh_left_out *set, const lh_edge *edge);
-
-/* }=================================================================================== */
 
 #endif

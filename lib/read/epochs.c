@@ -137,7 +137,7 @@ out:
   return code;
 }
 
-/* {=== Marks that the heap has not =================================================== */
+/* ==== Marks that the heap has not =================================================== */
 
 static int grow_marks(lh_snapshot *s, lh_error *error) {
   size_t n = (size_t)s->n_marks + 1;
@@ -202,7 +202,7 @@ int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
   return LH_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch) {
   lh_id first = s->list_first[list], end = s->list_first[list + 1];
@@ -229,7 +229,7 @@ uint32_t lh_epoch(const lh_snapshot *s, lh_id id) {
   return epoch;
 }
 
-/* {=== One axis of both lists ========================================================= */
+/* ==== One axis of both lists ========================================================= */
 
 /* So many objects of one list are older than mark `epoch` - 1: those of the epochs before. */
 static uint32_t older_on(const lh_snapshot *s, uint32_t epoch, lh_list list) {
@@ -318,5 +318,3 @@ bool lh_in_interval(const lh_snapshot *s, lh_interval interval, lh_id id) {
   uint64_t position = lh_position_of(s, id);
   return position != LH_NO_POSITION && position >= interval.since && position < interval.until;
 }
-
-/* }=================================================================================== */

@@ -182,7 +182,7 @@ static void read_keys(lh_snapshot *s, lh_cursor *c) {
   }
 }
 
-/* {=== Sections ====================================================================== */
+/* ==== Sections ====================================================================== */
 
 static void note_section(lh_snapshot *s, uint64_t number, lh_section section) {
   if (number == LH_SECTION_SITES) {
@@ -237,7 +237,7 @@ static void read_offsets(lh_snapshot *s, lh_cursor *c, uint64_t end) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[3], uint64_t end) {
   lh_info *info = &s->info;

@@ -57,7 +57,7 @@ bool lh_is_identifier(const char *bytes, size_t n) {
   return !is_reserved(bytes, n);
 }
 
-/* {=== objects ======================================================================= */
+/* ==== objects ======================================================================= */
 
 /* Where the fields of one record are read. */
 typedef struct fields {
@@ -215,9 +215,7 @@ uint64_t lh_pointer_of(const lh_snapshot *s, lh_id id) {
   return userdata.pointer;
 }
 
-/* }=================================================================================== */
-
-/* {=== entries and frames ============================================================ */
+/* ==== entries and frames ============================================================ */
 
 static void begin_at(const lh_snapshot *s, lh_id id, unsigned record, lh_edges *it) {
   scan c = {.section = AT_END};
@@ -385,5 +383,3 @@ bool lh_frames_next(lh_edges *it, lh_frame *frame) {
   frame->line = c.line;
   return true;
 }
-
-/* }=================================================================================== */

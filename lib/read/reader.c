@@ -27,7 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* {=== The file ====================================================================== */
+/* ==== The file ====================================================================== */
 
 static int fail_to_read(const lh_snapshot *s, int os_errno, lh_error *error) {
   return lh_fail_errno(error, os_errno, "cannot read '%s'", s->name);
@@ -127,7 +127,7 @@ static int check_memory(const lh_snapshot *s, lh_error *error) {
   return lh_check_head(s, s->data, s->size < LH_TAIL_BYTES ? s->data : end - LH_TAIL_BYTES, error);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int load(lh_snapshot *s, lh_error *error) {
   lh_raw_rows rows = {0};

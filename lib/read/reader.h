@@ -9,7 +9,7 @@
 #include "record.h"
 #include "varint.h"
 
-/* {=== rows.c ======================================================================== */
+/* ==== rows.c ======================================================================== */
 
 /* check.c meets the references in the order of the records, while the addresses of later objects
 ** are not known yet. So it puts the distance of each from one address, with its label, into a block
@@ -79,7 +79,7 @@ static inline bool lh_put_frequent(lh_row_block *block, unsigned number, unsigne
   return lh_put_delta(block, LH_DELTA_KEY + (int32_t)number, label);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Of block `i` of so many bytes of a file. */
 static inline uint64_t lh_bytes_of_block(uint64_t bytes, uint32_t i) {

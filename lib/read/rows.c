@@ -28,7 +28,7 @@ static int fail_count(lh_error *error) {
                  MOST_EDGES);
 }
 
-/* {=== Blocks ========================================================================= */
+/* ==== Blocks ========================================================================= */
 
 enum { BYTES_OF_REFERENCE = 4 }; /* or more, mostly */
 
@@ -86,9 +86,7 @@ bool lh_put_wide(lh_row_block *block, uint64_t word) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Distances become objects ======================================================= */
+/* ==== Distances become objects ======================================================= */
 
 /* References are looked up a batch at a time, and the memory that all of them will touch is asked
 ** for before. */
@@ -252,9 +250,7 @@ static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
   if (loses) drop_lost(s);
 }
 
-/* }=================================================================================== */
-
-/* {=== What is aside ================================================================== */
+/* ==== What is aside ================================================================== */
 
 typedef struct weakener {
   lh_snapshot *s;
@@ -308,9 +304,7 @@ static void weaken_tables(weakener *w) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Edges of keys ================================================================== */
+/* ==== Edges of keys ================================================================== */
 
 static int compare_ephemerons(const void *a, const void *b) {
   const lh_ephemeron *x = a, *y = b;
@@ -361,7 +355,7 @@ static int add_ephemerons(lh_snapshot *s, lh_error *error) {
   return LH_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The names that prototypes give to the upvalues of their closures. */
 static bool resolve_names(lh_snapshot *s, const lh_raw_rows *raw) {
@@ -424,7 +418,7 @@ int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error) {
   return w.failed ? lh_fail_memory(error, "reading edges") : add_ephemerons(s, error);
 }
 
-/* {=== Roots ========================================================================== */
+/* ==== Roots ========================================================================== */
 
 static const uint8_t order[] = {
     LH_ROOT_GLOBALS,        LH_ROOT_LOADED,         LH_ROOT_REGISTRY,  LH_ROOT_TYPE_METATABLE,
@@ -465,5 +459,3 @@ int lh_collect_roots(lh_snapshot *s, lh_error *error) {
   }
   return 0;
 }
-
-/* }=================================================================================== */

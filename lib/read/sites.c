@@ -85,7 +85,7 @@ lh_stack_counts lh_stack_counts_of(const lh_snapshot *s, lh_stack_id stack) {
   return is_known ? s->stack_counts[stack] : (lh_stack_counts){0};
 }
 
-/* {=== Samples ======================================================================= */
+/* ==== Samples ======================================================================= */
 
 /* 1 - e^-x by its series, halved until that is short, since libm is no part of all programs. */
 static double share_sampled(double x) {
@@ -119,5 +119,3 @@ double lh_object_weight(const lh_snapshot *s, lh_id id) {
   double x = (double)own_block_bytes(s, id) / (double)s->tracking.sample_bytes;
   return 1 / share_sampled(x);
 }
-
-/* }=================================================================================== */

@@ -260,7 +260,7 @@ struct lh_snapshot {
   void (*free_map_order)(lh_map_order *map_order);
 };
 
-/* {=== Columns that callers ask for by object ========================================== */
+/* ==== Columns that callers ask for by object ========================================== */
 
 /* The reading half has these inline; reader.c has them for who knows the public headers alone. */
 #ifndef LH_COLUMN
@@ -318,7 +318,7 @@ LH_COLUMN uint64_t lh_retained_bytes(const lh_snapshot *s, lh_id id) {
   return id <= s->n ? s->retained[id] : 0;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* A file may name objects that are none, so an id from a value may be LH_NO_OBJECT. */
 static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {

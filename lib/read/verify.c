@@ -79,7 +79,7 @@ typedef struct verifier {
   bool sweeping;
 } verifier;
 
-/* {=== faults ======================================================================== */
+/* ==== faults ======================================================================== */
 
 /* Of object `id`, or LH_ROOT for the footer. */
 static int fault(verifier *v, lh_id id, const uint8_t *at, const char *format, ...)
@@ -97,9 +97,7 @@ static int fault(verifier *v, lh_id id, const uint8_t *at, const char *format, .
   return lh_fail_damaged(v->s, at, where, what, v->error);
 }
 
-/* }=================================================================================== */
-
-/* {=== references ==================================================================== */
+/* ==== references ==================================================================== */
 
 enum { WRONG_BYTES = 64 };
 
@@ -162,9 +160,7 @@ static int verify_references(verifier *v, lh_id id, lists *l) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== objects ======================================================================= */
+/* ==== objects ======================================================================= */
 
 /* What Lua allocates for the object; 0 for a thread, of which the least is checked: the list of its
 ** calls may be longer than what is in use. */
@@ -233,9 +229,7 @@ static int verify_objects(verifier *v) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== the footer ==================================================================== */
+/* ==== the footer ==================================================================== */
 
 static int check_roots(verifier *v) {
   const lh_snapshot *s = v->s;
@@ -308,7 +302,7 @@ static int check_matched(verifier *v) {
                s->matched[k].serial);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_verify(const lh_snapshot *s, uint64_t *edges, lh_error *error) {
   verifier v = {.s = s, .error = error};

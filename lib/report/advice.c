@@ -16,7 +16,7 @@ static const char *kind_name(unsigned kind) {
   return LH_WORD_OF(names, kind);
 }
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 #define ROW lh_advice
 static const lh_table advice_table = LH_TABLE_OF(
@@ -42,9 +42,7 @@ static const lh_table answer =
                         "what is worth half a percent of all bytes", LH_LIMITED));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== Words ========================================================================== */
+/* ==== Words ========================================================================== */
 
 static void put_times(lh_text *text, const lh_advice *a) {
   static const char *const ones[] = {"rehash", "string", "function", "table"};
@@ -103,7 +101,7 @@ static void tell(lh_teller *t, lh_report *report) {
            "every event is recorded");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_ANSWERED_BY(found, lh_find_advice(request->usages[0], &it->list, &it->n, error))
 LH_FREED_BY(found, lh_free(it->list))

@@ -88,7 +88,7 @@ const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {
   return lh_keep_text(report, lh_text_finish(&text));
 }
 
-/* {=== One object ===================================================================== */
+/* ==== One object ===================================================================== */
 
 /* So many are told at most: a stack that is deeper is one that a file lies about. */
 enum { MOST_CALLERS = 1000 };
@@ -170,5 +170,3 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 }
 
 LH_QUESTION(stack);
-
-/* }=================================================================================== */

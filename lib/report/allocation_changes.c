@@ -12,7 +12,7 @@ typedef struct found {
   double more_bytes;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 /* The later one, where it is there. */
 static unsigned side_of(const lh_usage_change *c) {
@@ -73,7 +73,7 @@ static const lh_table answer =
                         "those with most more first, most less last", LH_LIMITED));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;

@@ -20,7 +20,7 @@ typedef struct found {
   size_t n_nothing;
 } found;
 
-/* {=== Strings ======================================================================== */
+/* ==== Strings ======================================================================== */
 
 static void long_beginning_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 256));
@@ -89,9 +89,7 @@ const lh_question lh_strings_question = {.name = "strings",
                                          .free = let_strings_go,
                                          .tell = tell_answer};
 
-/* }=================================================================================== */
-
-/* {=== Paths ========================================================================== */
+/* ==== Paths ========================================================================== */
 
 #define ROW lh_growth_row
 static const lh_table path_table = LH_TABLE_OF(
@@ -133,9 +131,7 @@ static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t
 static const lh_table paths = LH_TABLE("heap.growth_row", "path", "paths", lh_growth_row,
                                        lh_growth_columns, .tell = tell_paths);
 
-/* }=================================================================================== */
-
-/* {=== The answer ===================================================================== */
+/* ==== The answer ===================================================================== */
 
 #define ROW found
 static const lh_table answer = LH_TABLE_OF(
@@ -223,5 +219,3 @@ static void excess_of(const lh_report *report, lh_excess *out) {
 }
 
 LH_QUESTION(apart, .command = "heapdiff", .main = "groups", .free = let_go, .excess = excess_of);
-
-/* }=================================================================================== */

@@ -15,7 +15,7 @@ typedef struct found {
   bool has_calls;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_HEADING_OF(calls_heading,
               lh_profile_about(lh_usage_profile(lh_usage_of(report)))->has_calls ? "calls" : NULL)
@@ -88,7 +88,7 @@ static const lh_table answer = LH_TABLE_OF(
             "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;

@@ -4,7 +4,7 @@
 */
 #include "report/report.h"
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 static const lh_spread *spread_of(const lh_description *d, lh_measure measure) {
   for (uint32_t i = 0; i < d->n_spreads; i++)
@@ -165,9 +165,7 @@ static const lh_table answer = LH_TABLE_OF(
             LH_LIMITED));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* "before a", "between a and b", "since b": of n intervals number i. */
 static void put_interval(lh_text *out, const lh_snapshot *snapshot, uint32_t i, uint32_t n) {
@@ -279,7 +277,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &referrer, d->referrers, d->n_referrers, d->n_referrers);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_ANSWERED_BY(lh_description, lh_describe_class(snapshot, request->name, it, error))
 LH_FREED_BY(lh_description, lh_description_free(it))

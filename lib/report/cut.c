@@ -7,7 +7,7 @@
 
 #include "report/report.h"
 
-/* {=== What is taken as gone ========================================================= */
+/* ==== What is taken as gone ========================================================= */
 
 /* Entries of tables count once, with their keys. */
 static uint64_t count_references(const lh_without *what) {
@@ -91,7 +91,7 @@ static int ask_ignored(lh_snapshot *snapshot, const lh_request *request, void *o
 const lh_question lh_ignored_question = {
     .name = "ignored", .answer = &ignored_answer, .ask = ask_ignored, .tell = lh_tell_asked};
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The rows of the text: a cut, all of them, what only all of them free. */
 typedef struct trial {
@@ -108,7 +108,7 @@ typedef struct found {
   trial together, only_together;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_ITS(bool, asks, trial, it->asks)
 LH_CELL(goes_text, trial, cell->as.text = it->freed.frees_it ? "yes" : "no")
@@ -140,9 +140,7 @@ static const lh_table answer = LH_TABLE_OF(
                   "what of that no single one of them frees"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* cutting _G.cache frees 1.1 MB, 1,203 objects, but not Listener 0x55d0c0a3f2e0 */
 static void tell_sentence(lh_teller *t, const lh_report *report, const found *f) {
@@ -179,7 +177,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_rows(t, report, &cut, f->list, n);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;

@@ -10,7 +10,7 @@
 #include "report/diff.h"
 #include "thresholds.h"
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 static bool is_flagged(const lh_request *request, const lh_diff_group *group) {
   return request->factor != 0 && group->objects > 0 && group->objects % request->factor == 0;
@@ -139,9 +139,7 @@ static const lh_table answer = LH_TABLE_OF(
                 LH_OPTIONAL));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The sentence =================================================================== */
+/* ==== The sentence =================================================================== */
 
 static const char *last_name(const lh_report *report) {
   return report->names[report->request.n_names - 1];
@@ -229,9 +227,7 @@ static void tell_doubt(lh_teller *t, const lh_report *report) {
   lh_say_text(t, LH_FAINT, &text);
 }
 
-/* }=================================================================================== */
-
-/* {=== How the first is held ========================================================== */
+/* ==== How the first is held ========================================================== */
 
 /* What holds an object independently, or the variable that it is in: two paths, or none. */
 static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
@@ -267,9 +263,7 @@ static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
   lh_independent_free(&two);
 }
 
-/* }=================================================================================== */
-
-/* {=== The groups, and what is not told =============================================== */
+/* ==== The groups, and what is not told =============================================== */
 
 static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_flagged) {
   uint64_t n = ((const lh_diff_found *)report->answer)->new.groups;
@@ -373,9 +367,7 @@ static void tell(lh_teller *t, lh_report *report) {
                     lh_address_text(report->snapshot, f->diff.groups[0].example).text, NULL);
 }
 
-/* }=================================================================================== */
-
-/* {=== Asking ========================================================================= */
+/* ==== Asking ========================================================================= */
 
 static uint64_t rank(const lh_request *request, const lh_diff_group *group) {
   if (request->sort == LH_SORT_SHALLOW) return group->shallow_bytes;
@@ -498,5 +490,3 @@ const lh_question lh_interval_question = {.name = "interval",
                                           .free = let_go,
                                           .tell = tell_interval,
                                           .excess = excess_of};
-
-/* }=================================================================================== */

@@ -14,7 +14,7 @@ typedef struct found {
   size_t n;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 /* Of those that are not told: ... 1,204 more ... */
 static void what_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -48,7 +48,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("dominators", list, n, &dominator_table, "the nearest first", LH_LIMITED));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Of a long chain both ends. */
 static void tell_chain(lh_teller *t, lh_report *report, const found *f) {

@@ -28,7 +28,7 @@ typedef struct found {
   bool garbage;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 /* The mark at which interval i begins; NULL for the first. */
 static const lh_mark_info *mark_at(const lh_report *report, uint32_t i) {
@@ -76,9 +76,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The headline =================================================================== */
+/* ==== The headline =================================================================== */
 
 enum { MOST_NAMED = 3 };
 
@@ -191,7 +189,7 @@ static void tell_answer(lh_teller *t, const lh_report *report) {
   if (bytes > 0 && !f->garbage) tell_next(t, report, &r);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
@@ -208,7 +206,7 @@ static void tell(lh_teller *t, lh_report *report) {
   if (!f->garbage) lh_tell_garbage(t, report, "\n");
 }
 
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 static void count(found *f, const lh_snapshot *snapshot, const lh_request *request) {
   for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
@@ -264,6 +262,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_QUESTION(epochs, .main = "epochs", .free = let_go);

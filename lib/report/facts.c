@@ -1,12 +1,12 @@
 /*
 ** facts.c - the tables of facts: each fact about objects, references, sites and so on, once.
 **
-** SQL, Lua, annotations and a manual page show them (luaheap_report.h, part 5). The order of a table
-** is that of its columns in SQL, which end before the first column that Lua alone has.
+** SQL, Lua, annotations and a manual page show them (luaheap_report.h, part 5). The order of a
+** table is that of its columns in SQL, which end before the first column that Lua alone has.
 */
 #include "report/report.h"
 
-/* {=== Objects ======================================================================== */
+/* ==== Objects ======================================================================== */
 
 static bool find_code(const lh_snapshot *snapshot, lh_thing *thing) {
   lh_id proto = thing->object.as.closure.proto;
@@ -175,9 +175,7 @@ const lh_table lh_string_facts = LH_TABLE_OF(
            LH_OF_TYPE(STRING), .has = is_cut, LH_HIDDEN),
     LH_STRING("text", id, "what is in the snapshot; a BLOB if it is not UTF-8 or has a zero byte"));
 
-/* }=================================================================================== */
-
-/* {=== Threads ======================================================================== */
+/* ==== Threads ======================================================================== */
 
 /* What runs in a call; a light C function is no object and has an address only. */
 static void function_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -220,9 +218,7 @@ const lh_table lh_frame_facts =
                 FUNCTION("what is called"),
                 LH_LINE("line", frame.line, "the line that it has come to; NULL in C"));
 
-/* }=================================================================================== */
-
-/* {=== References and entries ========================================================= */
+/* ==== References and entries ========================================================= */
 
 LH_ITS(bool, has_key, lh_thing,
        it->edge.kind == LH_EDGE_VALUE || it->edge.kind == LH_EDGE_KEY ||
@@ -267,9 +263,7 @@ const lh_table lh_entry_facts =
                             "of a value that is an object", LH_OPTIONAL),
                 POSITION("the number of the entry in its table, from 1"));
 
-/* }=================================================================================== */
-
-/* {=== Where objects were allocated =================================================== */
+/* ==== Where objects were allocated =================================================== */
 
 LH_MADE_TEXT(site_text, lh_thing, lh_site_text(&it->site))
 LH_ITS(bool, has_source, lh_thing, it->site.source != NULL)
@@ -346,9 +340,7 @@ const lh_table lh_tracking_facts = LH_TABLE_OF(
     LH_COUNT("unattributed", NULL, unattributed, "those of them whose site is not known"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The whole ====================================================================== */
+/* ==== The whole ====================================================================== */
 
 #define ROW lh_class_fact
 const lh_table lh_class_facts = LH_TABLE_OF(
@@ -429,7 +421,7 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
              "and of how many bytes one was recorded; 0: every allocation was", TRACKED));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 const lh_table *const lh_facts[] = {
     &lh_object_facts, &lh_edge_facts,     &lh_entry_facts,    &lh_string_facts, &lh_class_facts,

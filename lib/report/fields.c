@@ -25,7 +25,7 @@ static bool is_string(const lh_snapshot *snapshot, lh_id id) {
   return lh_type_of(snapshot, id) == LH_TYPE_STRING && !lh_is_dead(snapshot, id);
 }
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_MADE_TEXT(label_of, field_row, lh_edge_text(report->snapshot, &it->field.edge))
 
@@ -99,7 +99,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("fields", rows, n, &field_table, "a page of them"));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Else who adds them up wonders. */
 static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const found *f) {

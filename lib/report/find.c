@@ -30,7 +30,7 @@ static int find(lh_snapshot *snapshot, const lh_request *request, void *out, lh_
 const lh_question lh_located_question = {
     .name = "find", .command = "heappath", .answer = &found_table, .ask = find, .tell = tell_found};
 
-/* {=== Beginnings of names ============================================================ */
+/* ==== Beginnings of names ============================================================ */
 
 LH_CELL(kind_of, lh_completion, cell->as.text = it->id == LH_NO_OBJECT ? "class" : "object")
 
@@ -61,5 +61,3 @@ LH_ANSWERED_BY(lh_completions, lh_complete(snapshot, request->of ? request->of :
 LH_FREED_BY(lh_completions, lh_completions_free(it))
 
 LH_QUESTION(search, .main = "names", .free = let_go);
-
-/* }=================================================================================== */

@@ -49,7 +49,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_INLINE_ROWS("findings", rows, n, &finding_table, "in the order of the text"));
 #undef ROW
 
-/* {=== Words ========================================================================== */
+/* ==== Words ========================================================================== */
 
 static void put_age(lh_text *text, const lh_teller *t, const found *f, const lh_usage_group *site) {
   uint64_t age = site->most_age_bytes;
@@ -102,7 +102,7 @@ static void tell(lh_teller *t, lh_report *report) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int find(found *f, find_kind kind, lh_error *error) {
   lh_usage_group *groups;

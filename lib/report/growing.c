@@ -6,7 +6,7 @@
 
 #include "report/report.h"
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_ITS(bool, has_numbers, lh_growing,
        it->keying >= LH_KEYED_SEQUENCE && it->keying <= LH_KEYED_NUMBERS)
@@ -70,9 +70,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("collections", list, n, &growing, "with what was filled once at the end", LH_LIMITED));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": how many of
 ** that class there are. */
@@ -252,7 +250,7 @@ static void tell(lh_teller *t, lh_report *report) {
            found->n_filled_once == 1 ? "was" : "were", t->all ? "; " : "", t->all ? t->all : "");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_ANSWERED_BY(lh_growings, lh_find_growing(snapshot, NULL, it, error))
 LH_FREED_BY(lh_growings, lh_growings_free(it))

@@ -7,7 +7,7 @@
 #include "name/map.h"
 #include "report/diff.h"
 
-/* {=== By place ======================================================================= */
+/* ==== By place ======================================================================= */
 
 /* Containers of one class and place: the one that grew most with their sums, and how many. */
 typedef struct place {
@@ -78,7 +78,7 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
   return NULL;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void tell_places(lh_teller *t, lh_report *report, const place *places, size_t n) {
   lh_diff_found *f = report->answer;

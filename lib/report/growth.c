@@ -4,7 +4,7 @@
 */
 #include "report/growth.h"
 
-/* {=== Figures in each snapshot ======================================================== */
+/* ==== Figures in each snapshot ======================================================== */
 
 static size_t count_snapshots(const lh_report *report) {
   return ((const lh_growth_found *)report->answer)->growth.n_snapshots;
@@ -50,9 +50,7 @@ static const lh_column figure_columns[] = {
 
 const lh_table lh_figures_table = LH_TABLE("heap.figures", NULL, NULL, lh_figures, figure_columns);
 
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 LH_CELL(absent_without_times, void,
         cell->is_absent = ((const lh_growth_found *)report->answer)->growth.seconds <= 0)
@@ -105,7 +103,7 @@ void lh_tell_growth(lh_teller *t, lh_report *report) {
   tell_classes(t, report, f->growth.classes, f->growth.n_classes);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void leave_out_known(lh_growth_found *f, const lh_request *request) {
   lh_growth *growth = &f->growth;

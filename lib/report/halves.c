@@ -14,7 +14,7 @@ static bool is_of_levels(const lh_report *report) {
   return ((const lh_growth_found *)report->answer)->growth.n_snapshots == 2;
 }
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_CELL(verdict_of, lh_growth_row,
         cell->as.text = !is_of_levels(report)         ? lh_verdict_name(it->verdict)
@@ -87,9 +87,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_GROWTH_COLUMNS(found.));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 static void put_amount(lh_text *text, const lh_teller *t, const lh_report *report,
                        const lh_growth_row *row, int half) {
@@ -138,7 +136,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_growth(t, report);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;

@@ -15,7 +15,7 @@ typedef struct found {
   lh_independent junction_held;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_MADE_TEXT(text_of, void, lh_whole_path_text(report->snapshot, row, false))
 
@@ -41,9 +41,7 @@ static const lh_table answer =
                         "those that hold that", LH_ONLY_WHERE(has_junction)));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* 2 independent paths below _G.app */
 static void put_paths(lh_text *text, lh_snapshot *snapshot, const lh_independent *held) {
@@ -77,7 +75,7 @@ static void tell(lh_teller *t, lh_report *report) {
   if (told->n > 0) lh_tell_rows(t, report, &path_table, told->paths, told->n);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Nobody takes a module out of package.loaded to free what is in it. */
 static int find_junction(lh_snapshot *snapshot, found *f, lh_error *error) {

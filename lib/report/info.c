@@ -72,7 +72,7 @@ static const lh_table answer = LH_TABLE_OF(
                    "the reachable ones by type, most bytes first"));
 #undef ROW
 
-/* {=== The ledger ===================================================================== */
+/* ==== The ledger ===================================================================== */
 
 static void tell_line(lh_teller *t, const char *what, const char *objects, lh_number size,
                       const char *note) {
@@ -133,7 +133,7 @@ static void tell(lh_teller *t, lh_report *report) {
             missing == 0 ? "all of it, to the byte" : "");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int by_bytes(const void *a, const void *b) {
   const of_type *x = a, *y = b;

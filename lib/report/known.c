@@ -22,7 +22,7 @@ bool lh_is_known(const lh_request *request, const char *fingerprint) {
                    is_among(fingerprint, known->renewed, known->n_renewed, sizeof *known->renewed));
 }
 
-/* {=== Those of the release before ==================================================== */
+/* ==== Those of the release before ==================================================== */
 
 static bool has_older(const lh_request *request) {
   return request->known && request->known->has_older;
@@ -68,5 +68,3 @@ bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder
   sort_renewed(request->known);
   return ok;
 }
-
-/* }=================================================================================== */

@@ -4,7 +4,7 @@
 */
 #include "report/growth.h"
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 static bool is_level(const lh_cell *series) {
   for (size_t i = 1; i < series->as.series.n; i++)
@@ -64,9 +64,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_GROWTH_COLUMNS());
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 typedef struct summary {
   size_t n_steady, n_once;
@@ -117,7 +115,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_growth(t, report);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
   lh_growth_found *f = found;

@@ -6,7 +6,7 @@
 
 #include "thresholds.h"
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_CELL(type_of, lh_cause, cell->as.text = it->type == LH_TYPE_ROOT ? NULL : lh_type_name(it->type))
 LH_ITS(bool, has_limit, lh_cause, it->bound.limit > 0)
@@ -50,9 +50,7 @@ static const lh_table answer = LH_TABLE_OF(
             LH_LIMITED));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 static void tell_sentence(lh_teller *t, const lh_report *report, const lh_cause *leak) {
   lh_text text = {0};
@@ -106,7 +104,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_hidden(t, &lh_suspect_table, v->n_big - n_big);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_ANSWERED_BY(lh_causes, lh_find_causes(snapshot, it, error))
 LH_FREED_BY(lh_causes, lh_causes_free(it))

@@ -14,7 +14,7 @@
 
 #include "thresholds.h"
 
-/* {=== Judging ======================================================================== */
+/* ==== Judging ======================================================================== */
 
 /* A collection has been judged, and knows its limit. */
 static bool is_judged(const lh_cause *leak) {
@@ -59,9 +59,7 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 static uint64_t sum_of(const uint64_t *ages) {
   uint64_t sum = 0;
@@ -198,9 +196,7 @@ static void sort_rows(lh_causes *found) {
   if (found->n_leaks > 1) qsort(found->leaks, found->n_leaks, sizeof *found->leaks, compare_leaks);
 }
 
-/* }=================================================================================== */
-
-/* {=== One cause ====================================================================== */
+/* ==== One cause ====================================================================== */
 
 /* The keys and the values of one table are one cause: the row with more bytes tells of both. So are
 ** parts of a row's objects, such as their names, where others share these; but not what grows in
@@ -442,9 +438,7 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== What is merely big ============================================================== */
+/* ==== What is merely big ============================================================== */
 
 static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   for (; !told[id]; id = lh_immediate_dominator(snapshot, id)) {
@@ -467,7 +461,7 @@ static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   lh_reach reach;

@@ -36,7 +36,7 @@ typedef struct found {
   const lh_mark_info *since; /* of the snapshot before, which what is new is younger than */
 } found;
 
-/* {=== Squares ======================================================================== */
+/* ==== Squares ======================================================================== */
 
 static void put_run(lh_text *text, uint64_t n, char level) {
   if (n > 1) lh_text_format(text, "%llu", (unsigned long long)n);
@@ -71,9 +71,7 @@ LH_CELL(plane_of, of_type,
 LH_CELL(new_of, void, put_plane(report, offsetof(lh_map_cell, new_bytes), cell))
 LH_CELL(gone_of, void, put_plane(report, offsetof(lh_map_cell, gone_bytes), cell))
 
-/* }=================================================================================== */
-
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 static void put_address(lh_report *report, uint64_t address, lh_cell *cell) {
   lh_text text = {0};
@@ -175,9 +173,7 @@ static const lh_table answer = LH_TABLE_OF(
             "the first of these, in the order of addresses; without a limit all if they are few"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== Words ========================================================================== */
+/* ==== Words ========================================================================== */
 
 static void tell_all(lh_teller *t, const lh_report *report) {
   const found *f = report->answer;
@@ -235,7 +231,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &object_table, f->objects, f->map.n_objects, f->map.in_cells);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The youngest snapshot that was opened of those whose marks are in this one, and not its own; what
 ** is in it, too, is no more new. */

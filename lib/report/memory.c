@@ -6,7 +6,7 @@
 
 enum { MOMENTS = 200, USUAL_LINES = 8, MOST_LINES = 1000 };
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 static void put_series(const lh_report *report, const uint64_t *first, lh_cell *cell) {
   cell->as.series.first = first;
@@ -57,7 +57,7 @@ static const lh_table answer = LH_TABLE_OF(
             "that held most at any time first; the last stands for all others"));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static const lh_timeline_site *biggest_at_peak(const lh_timeline *timeline) {
   const lh_timeline_site *most = NULL;

@@ -25,7 +25,7 @@ typedef struct found {
   size_t n_others;
 } found;
 
-/* {=== Of any object ================================================================== */
+/* ==== Of any object ================================================================== */
 
 static void text_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_object_text(report->snapshot, id));
@@ -62,9 +62,7 @@ static void site_of(lh_report *report, const void *row, lh_cell *cell) {
         lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
 }
 
-/* }=================================================================================== */
-
-/* {=== Of one type ==================================================================== */
+/* ==== Of one type ==================================================================== */
 
 static bool is_of(const void *row, lh_type type) {
   const found *f = row;
@@ -136,9 +134,7 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
     (void)lh_keep_text(report, lh_frame_text(report->snapshot, &last[(n - 1 - i) % MOST_FRAMES]));
 }
 
-/* }=================================================================================== */
-
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 /* Of the object in another snapshot. */
 LH_ITS(bool, was_there, elsewhere, it->id != LH_NO_OBJECT)
@@ -214,9 +210,7 @@ static const lh_table answer = LH_TABLE_OF(
             "the same object in other snapshots of the same state"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 static void tell_age(lh_teller *t, lh_report *report, const found *f) {
   lh_cell cell = {0};
@@ -246,7 +240,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_stack(t, s, f->id);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The same object in each of the other snapshots; they may be of other states, too. */
 static bool find_others(lh_snapshot *snapshot, const lh_request *request, found *f) {

@@ -27,7 +27,7 @@ static uint64_t change_of(const lh_part *part) {
   return bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
 }
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 static bool is_whole(const lh_report *report, const lh_part *part) {
   return part == ((const found *)report->answer)->chosen;
@@ -98,9 +98,7 @@ static const lh_table line_table =
                 LH_TEXT(NULL, "owner", name, NULL), LH_TEXT(NULL, "class", class_name, NULL));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== Choosing ======================================================================= */
+/* ==== Choosing ======================================================================= */
 
 static int compare_parts(const void *left, const void *right, void *payload) {
   const lh_part *parts = payload, *a = &parts[*(const size_t *)left],
@@ -168,9 +166,7 @@ static bool number_chosen(found *f, size_t limit) {
   return made;
 }
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* The part that changed most; of what is shared, that one of it. */
 static const lh_part *greatest_part(const found *f) {
@@ -298,7 +294,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_free(is_told);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void let_go(void *out) {
   found *f = out;

@@ -19,7 +19,7 @@ typedef struct found {
   size_t n;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_MADE_TEXT(text_of, told_path, lh_path_text(report->snapshot, it->path, false))
 
@@ -74,9 +74,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("paths", told, n, &path_table, "the shortest first"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 static void tell_path(lh_teller *t, lh_report *report, const found *f, size_t i) {
   const told_path *told = &f->told[i];
@@ -111,7 +109,7 @@ static void tell(lh_teller *t, lh_report *report) {
            "\nNothing else refers to it, but what does may itself be held in several ways.");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The shortest alone is known since the heap was analysed. */
 static int find_paths(lh_snapshot *snapshot, found *f, lh_error *error) {

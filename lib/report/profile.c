@@ -49,7 +49,7 @@ static const lh_table answer = LH_TABLE_OF(
              "freed of what was there before tracking"));
 #undef ROW
 
-/* {=== Words ========================================================================== */
+/* ==== Words ========================================================================== */
 
 static void tell_heap(lh_teller *t, const found *f) {
   lh_text text = {0};
@@ -138,7 +138,7 @@ static void tell(lh_teller *t, lh_report *report) {
   tell_faults(t, f);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;

@@ -11,7 +11,7 @@ typedef struct found {
   size_t n;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_ITS(bool, is_from_object, lh_edge, it->source != LH_ROOT)
 
@@ -71,7 +71,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first"));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;

@@ -16,7 +16,7 @@ const lh_question *lh_find_question(const char *name) {
   return *q;
 }
 
-/* {=== Names of snapshots ============================================================= */
+/* ==== Names of snapshots ============================================================= */
 
 /* For people, and then as the user gave them, with the marks behind them. */
 static size_t count_names(const lh_report *report) {
@@ -60,7 +60,7 @@ void lh_names_asked(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.texts.n = report->request.n_names;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error) {

@@ -15,15 +15,15 @@
 #ifndef LUAHEAP_REPORT_PRIVATE_H
 #define LUAHEAP_REPORT_PRIVATE_H
 
-#include "base.h"
 #include "analyses/answers.h"
+#include "base.h"
 #include "compare/answers.h"
 #include "luaheap_report.h"
 #include "name/text.h"
 #include "usage/answers.h"
 #include "view/answers.h"
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 /* A column of `ROW`, which a file defines as the struct that its columns are about. A field of
 ** another type than that kind of column shows does not compile. Behind the meaning may stand
@@ -183,9 +183,7 @@ void lh_cell_class(lh_report *report, lh_id id, lh_cell *cell);
 void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell);
 void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginning, in quotes */
 
-/* }=================================================================================== */
-
-/* {=== Functions =======================================================================
+/* ==== Functions =======================================================================
 **
 ** In these the row, or the answer, is called `it`. What columns and tables need of a row of `type`
 ** (void: nothing but `row`): a function that fills `cell`, which may make its text; that says
@@ -234,9 +232,7 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
   const lh_question lh_##its_name##_question = { \
       .name = #its_name, .answer = &answer, .ask = ask, .tell = tell, __VA_ARGS__}
 
-/* }=================================================================================== */
-
-/* {=== Where objects were allocated ===================================================
+/* ==== Where objects were allocated ===================================================
 **
 ** A table whose rows have an lh_allocated: a column of it, absent where it is not known, and the
 ** same as a line below: "allocated at @app/bus.lua:31 in Bus:on (1,000 of 1,000)". */
@@ -255,7 +251,7 @@ void lh_cell_site_or_why(lh_report *report, lh_site_id site, lh_cell *cell);
 void lh_cell_maker(lh_report *report, lh_site_id site, lh_cell *cell);
 const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated); /* NULL: none */
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Is the object of those that are asked for? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
@@ -263,7 +259,7 @@ bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_
 /* By what they are in order: "retained", "shallow", which it is for garbage, or "count". */
 const char *lh_sort_name(const lh_request *request);
 
-/* {=== Words ========================================================================== */
+/* ==== Words ========================================================================== */
 
 /* Tells one line; printf's format. And a text that was put together, which is empty then. */
 void lh_say(lh_teller *teller, lh_style style, const char *format, ...)
@@ -375,7 +371,7 @@ void lh_tell_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
 /* That ages are not right in a snapshot that was taken while its state closed, if so. */
 void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 extern const lh_table lh_suspect_table, lh_step_table;
 

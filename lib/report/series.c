@@ -20,7 +20,7 @@ typedef struct found {
   size_t n_steps;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_ITS(bool, has_time, step, it->has_time)
 
@@ -43,9 +43,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("paths", ladder.growth.paths, n_listed, &lh_growth_paths, "the first matters most"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== Asking ========================================================================= */
+/* ==== Asking ========================================================================= */
 
 static void add(lh_figures *to, const lh_figures *row) {
   to->objects += row->objects;
@@ -100,5 +98,3 @@ static void tell(lh_teller *t, lh_report *report) {
 }
 
 LH_QUESTION(series, .command = "heapview", .of = LH_OF_LADDER, .main = "paths", .free = let_go);
-
-/* }=================================================================================== */

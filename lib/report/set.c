@@ -10,7 +10,7 @@
 ** sentence if it is short. */
 enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_ITS(bool, has_through, lh_holder, it->through)
 
@@ -120,9 +120,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("rows", rows, n_rows, &way, "the tree, in the order in which text has it"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* "upvalue s of function @app.lua:7 (through _G.bus[*])", or "(12 of them through _G.bus[*])" */
 static void put_holder(lh_text *text, const lh_holder *holder) {
@@ -218,7 +216,7 @@ static void tell(lh_teller *t, lh_report *report) {
   if (hidden > 0 && t->all) lh_say(t, LH_FAINT, "%s", t->all);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_ANSWERED_BY(lh_merged_paths,
                lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, it, error))

@@ -49,7 +49,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &object_table, f->objects, f->n, f->n);
 }
 
-/* {=== Objects ======================================================================== */
+/* ==== Objects ======================================================================== */
 
 /* Which sites are meant: several, where a file was loaded twice. NULL: out of memory. */
 static bool *find_sites(const lh_sites *sites, const char *text, const char *maker) {
@@ -108,7 +108,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_fail_memory(error, "telling what was allocated at a site");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_FREED_BY(found, lh_free(it->objects))
 

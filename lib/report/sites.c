@@ -14,7 +14,7 @@ typedef struct found {
   bool is_sampled, garbage;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_CELL(share_of, lh_site_row,
         cell->as.n = report->request.garbage ? it->shallow_bytes : it->retained_bytes)
@@ -63,7 +63,7 @@ static const lh_table answer = LH_TABLE_OF(
             LH_LIMITED));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void tell_tracking(lh_teller *t, const found *f) {
   lh_text text = {0};

@@ -5,7 +5,7 @@
 */
 #include "report/report.h"
 
-/* {=== Which steps are told =========================================================== */
+/* ==== Which steps are told =========================================================== */
 
 static bool is_upvalue_with_content(const lh_path *path, size_t i) {
   return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
@@ -27,9 +27,7 @@ size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
   return told;
 }
 
-/* }=================================================================================== */
-
-/* {=== How a step is called =========================================================== */
+/* ==== How a step is called =========================================================== */
 
 /* The edge that most of these are, by the majority vote of Boyer and Moore, and how many are it. */
 static const lh_edge *usual_edge(const lh_snapshot *snapshot, const lh_edge *edges, size_t n,
@@ -63,7 +61,7 @@ static char *skipped_text(lh_report *report, const lh_step *step) {
   return lh_text_finish(&text);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 typedef struct found {
   lh_step steps[LH_MOST_STEPS];
@@ -110,7 +108,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* A weak table holds what is no object, and strings, and what is under such a key. */
 static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
@@ -163,6 +161,6 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_steps(t, report, report->request.path, f->steps, f->n);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_QUESTION(steps);

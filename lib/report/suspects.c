@@ -3,7 +3,7 @@
 */
 #include "report/report.h"
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 #define ROW lh_accumulated
 static const lh_table accumulated = LH_TABLE_OF(
@@ -34,9 +34,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* What is big about it, where that can be counted. */
 static void put_itself(lh_text *out, const lh_snapshot *snapshot, lh_id id) {
@@ -158,7 +156,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_hidden(t, &lh_suspect_table, suspects->n - n);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_ANSWERED_BY(lh_suspects, lh_find_suspects(snapshot, it, error))
 LH_FREED_BY(lh_suspects, lh_suspects_free(it))

@@ -169,7 +169,7 @@ void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, 
   lh_free(name);
 }
 
-/* {=== What grows ===================================================================== */
+/* ==== What grows ===================================================================== */
 
 void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound) {
   static const char *const words[] = {"was filled once:", "is bounded?", "may grow:", "grows:"};
@@ -212,7 +212,7 @@ void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_histo
   lh_free(last);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The mark after which all at the position, and no more, were allocated; NULL: there is none. */
 static const lh_mark_info *mark_at(const lh_snapshot *snapshot, uint64_t position) {

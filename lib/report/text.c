@@ -47,7 +47,7 @@ static char *call_of(lh_teller *teller, const char *why, lh_next next, const cha
   return lh_text_finish(&text);
 }
 
-/* {=== Tables ========================================================================= */
+/* ==== Tables ========================================================================= */
 
 /* Places that a text takes on the screen, as well as can be known here: one for each character. */
 static size_t width_of(const char *text) {
@@ -139,7 +139,7 @@ static void add_table(lh_teller *teller, lh_report *report, const lh_table *tabl
   lh_free(cells);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static char *finish(plain *p, const lh_report *report) {
   while (p->text.n > 0 && p->text.bytes[p->text.n - 1] == '\n') p->text.n--;

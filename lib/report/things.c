@@ -72,7 +72,7 @@ char *lh_whole_path_text(const lh_snapshot *snapshot, const lh_path *path, bool 
   return lh_text_finish(&text);
 }
 
-/* {=== Of the object in a column ====================================================== */
+/* ==== Of the object in a column ====================================================== */
 
 void lh_cell_retained(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.n = lh_retained_bytes(report->snapshot, id);
@@ -105,5 +105,3 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell) {
 void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_what_text(report->snapshot, id));
 }
-
-/* }=================================================================================== */

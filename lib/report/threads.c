@@ -5,7 +5,7 @@
 
 enum { USUAL_FRAMES = 8 };
 
-/* {=== Frames ========================================================================= */
+/* ==== Frames ========================================================================= */
 
 /* The frames of a thread, outermost first, without those of the host's own, which call no function.
 ** Freed by lh_free. */
@@ -37,7 +37,7 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_free(s.frames);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #define ROW lh_thread_group
 static const lh_table place = LH_TABLE_OF(
@@ -60,7 +60,7 @@ static const lh_table answer =
                 LH_ROWS("threads", list, n, &place, "one for each place", LH_LIMITED));
 #undef ROW
 
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 static bool is_in_lua(const lh_snapshot *snapshot, lh_value function) {
   lh_object closure;
@@ -136,7 +136,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_hidden(t, &place, s->n - n);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_ANSWERED_BY(lh_thread_groups, lh_group_threads(snapshot, it, error))
 LH_FREED_BY(lh_thread_groups, lh_thread_groups_free(it))

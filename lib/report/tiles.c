@@ -16,7 +16,7 @@ typedef struct lh_told_tiles {
   size_t n_parts;
 } lh_told_tiles;
 
-/* {=== What a tile is called =========================================================== */
+/* ==== What a tile is called =========================================================== */
 
 /* "12 Session tables", and of one its class; of several classes the type. */
 static void put_what(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
@@ -60,9 +60,7 @@ static char *text_of_tile(const lh_snapshot *snapshot, const lh_tile *tile) {
   return lh_text_finish(&text);
 }
 
-/* }=================================================================================== */
-
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_MADE_TEXT(text_of, void, text_of_tile(report->snapshot, row))
 LH_MADE_TEXT(steps_of, void, lh_tile_steps(report->snapshot, row))
@@ -143,7 +141,7 @@ static const lh_table told_tiles_table = LH_TABLE_OF(
             "in preorder, biggest first; those below a row add up to it"));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Of the key that the request has, else of its object. Where it says nothing: so many tiles, to
 ** this depth. */

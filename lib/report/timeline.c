@@ -21,7 +21,7 @@ typedef struct found {
   bool garbage;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_CELL(name_of, mark, lh_name_of_mark(cell, it->info))
 
@@ -144,9 +144,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first"));
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 static void tell_sentence(lh_teller *t, const lh_report *report) {
   const found *f = report->answer;
@@ -180,9 +178,7 @@ static void tell(lh_teller *t, lh_report *report) {
   if (!f->garbage) lh_tell_garbage(t, report, "\n");
 }
 
-/* }=================================================================================== */
-
-/* {=== Asking ========================================================================= */
+/* ==== Asking ========================================================================= */
 
 /* One for each bin that has any; what lies at the end of the last is there, too. */
 static int find_marks(found *f, const lh_snapshot *snapshot, lh_error *error) {
@@ -229,5 +225,3 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
 LH_ITS(uint64_t, whole_of, found, it->chart.all.bytes)
 
 LH_QUESTION(timeline, .command = "heapview", .main = "layers", .whole = whole_of, .free = let_go);
-
-/* }=================================================================================== */

@@ -14,7 +14,7 @@ typedef struct found {
   size_t n;
 } found;
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 LH_CELL(of_the_top, void, cell->whole = ((const found *)report->answer)->rows->retained_bytes)
 
@@ -70,7 +70,7 @@ static const lh_table answer =
                 LH_ROWS("rows", rows, n, &branch, "in the order of the tree"));
 #undef ROW
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;

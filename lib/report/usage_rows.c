@@ -12,7 +12,7 @@ const lh_sites *lh_usage_sites(const lh_report *report) {
   return lh_profile_sites(lh_usage_profile(lh_usage_of(report)));
 }
 
-/* {=== Columns ======================================================================== */
+/* ==== Columns ======================================================================== */
 
 static void put_function(lh_text *text, const lh_site *site) {
   lh_site function = *site;
@@ -139,9 +139,7 @@ const lh_column lh_usage_columns[] = {
     LH_END};
 #undef ROW
 
-/* }=================================================================================== */
-
-/* {=== Words ========================================================================== */
+/* ==== Words ========================================================================== */
 
 const char *lh_types_name(uint8_t type) {
   static const char *const names[] = {
@@ -184,5 +182,3 @@ void lh_tell_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {
     lh_free(caller);
   }
 }
-
-/* }=================================================================================== */

@@ -20,7 +20,7 @@ typedef struct found {
   uint32_t n_kinds;
 } found;
 
-/* {=== Places, of each kind other columns ============================================= */
+/* ==== Places, of each kind other columns ============================================= */
 
 #define ROW lh_waste_row
 #define BYTES LH_BYTES("bytes", "bytes", bytes, "that could be given back")
@@ -71,7 +71,7 @@ static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
 LH_CELL(places_of, kind, cell->as.rows.table = &places[it->kind], cell->as.rows.list = it->sum.rows,
         cell->as.rows.n = it->sum.n_rows)
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #define ROW kind
 static const lh_table kind_table =
@@ -103,7 +103,7 @@ static const lh_table answer = LH_TABLE_OF(
                    "one for each kind, most bytes first, but small_tables last"));
 #undef ROW
 
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 typedef struct wording {
   const char *name;   /* in the first line */
@@ -221,7 +221,7 @@ static void tell(lh_teller *t, lh_report *report) {
   tell_not_counted(t, report);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool is_before(const kind *a, const kind *b) {
   bool is_small = a->kind == LH_WASTE_SMALL_TABLES;

@@ -14,7 +14,7 @@
 
 enum { MOST_LOOKED_AT = 8, COMMON = 16, LONG_TEXT = 100 };
 
-/* {=== Where =========================================================================== */
+/* ==== Where =========================================================================== */
 
 static bool is_clearable(lh_edge_kind kind) {
   return kind == LH_EDGE_VALUE || kind == LH_EDGE_KEY || kind == LH_EDGE_UPVALUE ||
@@ -78,9 +78,7 @@ int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to
   return find_code(snapshot, path, is_entry ? n : n + 1, out, error);
 }
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* Of a prototype "proto connect @app.lua:68". */
 const char *lh_naming_text(lh_report *report, lh_id function) {
@@ -127,5 +125,3 @@ void lh_tell_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) 
   lh_say_text(t, LH_PLAIN, &text);
   if (where.name != LH_NO_OBJECT) tell_code(t, report, &where);
 }
-
-/* }=================================================================================== */

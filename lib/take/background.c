@@ -56,7 +56,7 @@ struct lh_job {
   lh_file file; /* `temporary` of a child that was killed; the path */
 };
 
-/* {=== The child ===================================================================== */
+/* ==== The child ===================================================================== */
 
 /* libc's snprintf of strings and whole numbers, by which the error is put together, takes no lock
 ** and no memory; the library does where a message is too long, and leaves that to the host. */
@@ -129,9 +129,7 @@ static pid_t fork_child(lh_shot *shot, lh_file *file, const lh_child *child, rep
   return pid;
 }
 
-/* }=================================================================================== */
-
-/* {=== The job ======================================================================= */
+/* ==== The job ======================================================================= */
 
 /* Has the child told its result? */
 static bool is_finished(const lh_job *job) {
@@ -241,5 +239,3 @@ int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
   }
   return tell_result(job, taken, error);
 }
-
-/* }=================================================================================== */

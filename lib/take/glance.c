@@ -21,7 +21,7 @@ static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
   return lh_peek_at(p, block + offset, &value, sizeof value) ? value : 0;
 }
 
-/* {=== Values ======================================================================== */
+/* ==== Values ======================================================================== */
 
 static bool read_text(const lh_peek *p, uint64_t address, char *out, size_t size) {
   raw_string s;
@@ -61,9 +61,7 @@ static bool read_first_source(const lh_peek *p, const raw_value *values, size_t 
   return false;
 }
 
-/* }=================================================================================== */
-
-/* {=== Tables ======================================================================== */
+/* ==== Tables ======================================================================== */
 
 static bool read_table(const lh_peek *p, const raw_value *value, raw_table *table) {
   return value->type == (RAW_TABLE | RAW_COLLECTABLE) &&
@@ -134,9 +132,7 @@ static bool read_registry(const lh_peek *p, const lh_seen_state *seen, raw_table
          read_table(p, &value, registry);
 }
 
-/* }=================================================================================== */
-
-/* {=== What it runs ================================================================== */
+/* ==== What it runs ================================================================== */
 
 static bool read_globals(const lh_peek *p, const lh_seen_state *seen, raw_table *globals) {
   enum { GLOBALS = 2 }; /* LUA_RIDX_GLOBALS */
@@ -238,9 +234,7 @@ bool lh_glance_source(const lh_peek *p, const lh_seen_state *seen, lh_glance_at 
   return read_first_source(p, values, readers[at](p, seen, values), out, size);
 }
 
-/* }=================================================================================== */
-
-/* {=== What was loaded =============================================================== */
+/* ==== What was loaded =============================================================== */
 
 static bool read_own(const lh_peek *p, const raw_slot *slot, lh_own_content *own) {
   raw_userdata u;
@@ -305,5 +299,3 @@ bool lh_glance_numbers(const lh_peek *p, const lh_seen_state *seen) {
   return !find_key(p, &table, "maxinteger", &value) || value.type != RAW_INTEGER ||
          value.as.integer == INT64_MAX;
 }
-
-/* }=================================================================================== */

@@ -193,7 +193,7 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
   return LH_OK;
 }
 
-/* {=== Marks by period ============================================================== */
+/* ==== Marks by period ============================================================== */
 
 /* Marks by period, bounded in number, for programs that run for months; and dropping
 ** marks.
@@ -291,5 +291,3 @@ int lh_mark_period(lua_State *L, bool *thinned, lh_error *error) {
   lua_pop(L, 1);
   return LH_OK;
 }
-
-/* }=================================================================================== */

@@ -8,7 +8,7 @@
 
 #include "take.h"
 
-/* {=== The footer ==================================================================== */
+/* ==== The footer ==================================================================== */
 
 enum { PROGRAM_BYTES = 1024, ROOT_BYTES = 2 + LH_MAX_VARINT };
 
@@ -93,9 +93,7 @@ static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
 
-/* }=================================================================================== */
-
-/* {=== The file ====================================================================== */
+/* ==== The file ====================================================================== */
 
 void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
                  uint64_t section_bytes) {
@@ -156,5 +154,3 @@ bool lh_shot_put(lh_shot *shot, lh_file *file, lh_taken *taken) {
 bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken) {
   return lh_shot_put(shot, file, taken) && lh_file_finish(file);
 }
-
-/* }=================================================================================== */

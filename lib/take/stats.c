@@ -11,7 +11,7 @@
 */
 #include "state.h"
 
-/* {=== The pass ======================================================================= */
+/* ==== The pass ======================================================================= */
 
 /* Where a list has come to in time. */
 typedef struct position {
@@ -103,7 +103,7 @@ static void name_epochs(const pass *p, const lh_state *state, uint32_t n_marks) 
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
                      lh_error *error) {

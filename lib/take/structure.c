@@ -26,7 +26,7 @@ _Static_assert((int)LH_MAIN_THREAD_TYPE == RAW_THREAD, "a thread's type byte");
 _Static_assert((int)LH_TYPE_OFFSET == offsetof(raw_object, type), "a thread's type byte");
 _Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global state");
 
-/* {=== The block ===================================================================== */
+/* ==== The block ===================================================================== */
 
 /* What is at the main thread's address, up to the metatables of basic types. */
 typedef struct block {
@@ -84,9 +84,7 @@ static bool is_global_state(const block *b) {
          RAW_FIELD(global, RAW_GLOBAL_ALLOC, uint64_t) != 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== What it points to ============================================================= */
+/* ==== What it points to ============================================================= */
 
 static bool is_table(const lh_peek *p, uint64_t address) {
   raw_object header;
@@ -126,9 +124,7 @@ static bool is_string(const lh_peek *p, uint64_t address) {
   return end_at > address && lh_peek_at(p, end_at, &end, 1) && end == '\0';
 }
 
-/* }=================================================================================== */
-
-/* {=== Sizes ========================================================================= */
+/* ==== Sizes ========================================================================= */
 
 /* How many strings are in its cache: it ends with two pointers that are to no strings. */
 static size_t cached_strings(const lh_peek *p, const block *b) {
@@ -169,7 +165,7 @@ static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
   seen->noted_extra_bytes = noted_extra_bytes(p, b, seen->main_thread_bytes - EXTRA_BYTES);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static uint64_t counted_bytes(const block *b) {
   return RAW_FIELD(global_of(b), RAW_GLOBAL_TOTAL_BYTES, uint64_t) +

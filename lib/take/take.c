@@ -12,7 +12,7 @@
 #include "take.h"
 #include "track/track.h"
 
-/* {=== The stream ==================================================================== */
+/* ==== The stream ==================================================================== */
 
 /* To plant the mark adds the stack at which that is done to the sites, where they have it not: so
 ** much, if it is as deep as a stack can be that does not call itself. */
@@ -67,9 +67,7 @@ int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *p
   return rc;
 }
 
-/* }=================================================================================== */
-
-/* {=== The file ====================================================================== */
+/* ==== The file ====================================================================== */
 
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
                      lh_taken *taken, lh_error *error) {
@@ -87,5 +85,3 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
   lh_file_close(&file);
   return rc;
 }
-
-/* }=================================================================================== */

@@ -31,16 +31,14 @@ typedef struct lh_shot {
   uint64_t longest_bytes; /* that the file can have */
 } lh_shot;
 
-/* {=== What needs the Lua state (take.c) ============================================= */
+/* ==== What needs the Lua state (take.c) ============================================= */
 
 /* Takes all memory and plants the mark. LH_EMEMORY, LH_EARGUMENT or LH_OK; in either case
 ** lh_shot_free is due, and shot->planted may be voided. */
 int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payload,
                     const lh_take_options *options, lh_shot *shot, lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== What does not (shot.c) ======================================================== */
+/* ==== What does not (shot.c) ======================================================== */
 
 /* The command line of the process, its words separated by spaces, without a NUL; returns how many
 ** bytes. */
@@ -71,7 +69,7 @@ size_t lh_shot_discard(const void *data, size_t n, void *payload);
 
 void lh_shot_free(lh_shot *shot);
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* background.c: lh_start_snapshot for somebody who wants to be told in the child. */
 typedef struct lh_child {

@@ -16,7 +16,7 @@
 #include "raw_code.h"
 #include "walk.h"
 
-/* {=== Names in the debug information ================================================ */
+/* ==== Names in the debug information ================================================ */
 
 /* Locals are listed in the order in which they begin, and scopes nest. So all positions of a
 ** function that are asked in the order of its code take one pass. */
@@ -55,7 +55,7 @@ bool lh_is_text(const raw_string *s, const char *text) {
   return s && raw_string_length(s) == n && memcmp(s->contents, text, n) == 0;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The name of what instruction `i` puts into register `reg`; NULL: it does not, or there is none.
 */
@@ -126,7 +126,7 @@ bool lh_nested_next(lh_nested *it) {
   return true;
 }
 
-/* {=== The record ==================================================================== */
+/* ==== The record ==================================================================== */
 
 static void walk_nested(lh_walk *walk, const raw_proto *p) {
   lh_nested it;
@@ -185,5 +185,3 @@ uint32_t lh_walk_line(const raw_proto *p, int64_t pc) {
   }
   return line > 0 ? (uint32_t)line : 0;
 }
-
-/* }=================================================================================== */

@@ -44,7 +44,7 @@ lh_watched lh_watch_tell(lua_State *L) {
                       .n_finalized = w->n_finalized};
 }
 
-/* {=== Starting ====================================================================== */
+/* ==== Starting ====================================================================== */
 
 static bool is_period(double seconds) {
   return seconds >= 0 && seconds < 1e9;
@@ -163,9 +163,7 @@ static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
   return w->own_thread ? LH_OK : make_own(L, w, error);
 }
 
-/* }=================================================================================== */
-
-/* {=== Stopping ====================================================================== */
+/* ==== Stopping ====================================================================== */
 
 /* The handler does not know the watcher any more when its parts go. */
 static void stop(lh_watcher *w) {
@@ -225,7 +223,7 @@ void lh_watch_end(lh_watcher *w) {
   lh_free(w);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   int rc = check_options(options, error);

@@ -41,7 +41,7 @@ static void want(lh_watcher *w, unsigned what) {
   (void)atomic_fetch_or(&w->wanted, what);
 }
 
-/* {=== Sizes and times =============================================================== */
+/* ==== Sizes and times =============================================================== */
 
 /* One file by size or time. */
 static void want_file(lh_watcher *w) {
@@ -136,9 +136,7 @@ void lh_watch_begin(lh_watcher *w) {
   note_owner(w);
 }
 
-/* }=================================================================================== */
-
-/* {=== No memory left ================================================================ */
+/* ==== No memory left ================================================================ */
 
 /* With our own thread, so that the running one's stack, of which Lua holds addresses, stays. */
 static void take_without_memory(lh_watcher *w) {
@@ -179,7 +177,7 @@ static void note_failure(lh_watcher *w, const void *made, const void *block, siz
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* A thread's block goes, the main thread's the last of all, or one that happens to be as big. */
 static __attribute__((noinline)) void *free_thread(lh_watcher *w, void *block, size_t old_bytes) {

@@ -46,7 +46,7 @@ static bool has_our_hook(lua_State *thread) {
   return lua_gethook(thread) == on_hook && lua_gethookmask(thread) & OUR_BIT;
 }
 
-/* {=== Arming ======================================================================== */
+/* ==== Arming ======================================================================== */
 
 static lh_armed *find_armed(lh_watcher *w, const lua_State *thread) {
   for (size_t i = 0; i < w->n_armed; i++) {
@@ -136,9 +136,7 @@ void lh_arm_again(lh_watcher *w) {
   w->busy = busy;
 }
 
-/* }=================================================================================== */
-
-/* {=== Disarming ===================================================================== */
+/* ==== Disarming ===================================================================== */
 
 /* Puts the program's hook back, if ours is still there. What is left of its count is from 1 to the
 ** count itself; it is anything else if lua_sethook was interrupted before it wrote that. */
@@ -181,7 +179,7 @@ unsigned lh_end_wait(lh_watcher *w) {
   return wanted;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Counts an instruction for the program, too. Is that what its hook waits for? It is, too, if Lua
 ** had come to the end of the count when the signal came: then our 1 is still there, or 0 was left.

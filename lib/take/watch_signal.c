@@ -62,7 +62,7 @@ lh_signal_text lh_text_of_signal(int number) {
   return text;
 }
 
-/* {=== The handler =================================================================== */
+/* ==== The handler =================================================================== */
 
 /* A signal that another handler has sent on to this thread. */
 static bool take_forwarded(int number, pthread_t self) {
@@ -121,9 +121,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     earlier->sa_handler(number);
 }
 
-/* }=================================================================================== */
-
-/* {=== Catching and letting go, under the lock ======================================= */
+/* ==== Catching and letting go, under the lock ======================================= */
 
 /* Those that cannot be caught, that a fault in the program raises, or that libc uses itself. */
 static bool may_be_caught(int number) {
@@ -194,9 +192,7 @@ static void let_go(int number) {
   let_go_one(SIGURG);
 }
 
-/* }=================================================================================== */
-
-/* {=== The list ====================================================================== */
+/* ==== The list ====================================================================== */
 
 /* The first watcher of the list, from *at on, that this thread owns. */
 static lh_watcher *next_own(node **at, pthread_t self) {
@@ -304,5 +300,3 @@ void lh_watchers_answer(const lh_watcher *w) {
 bool lh_watchers_answered(const lh_watcher *w) {
   return atomic_load(&w->signalled) <= atomic_load(&watchers.answered);
 }
-
-/* }=================================================================================== */

@@ -48,7 +48,7 @@ static void tell_in_child(const char *path, const lh_taken *taken, const lh_erro
   report_file(watcher, path, taken, error);
 }
 
-/* {=== Background jobs =============================================================== */
+/* ==== Background jobs =============================================================== */
 
 static void forget_job(lh_watcher *w, size_t i) {
   lh_job_free(w->jobs[i]);
@@ -102,7 +102,7 @@ static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, l
   return rc;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 void lh_watch_free_reserve(lh_watcher *w) {
   lh_free_pages(w->reserve, LH_RESERVE_BYTES);

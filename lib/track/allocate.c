@@ -8,7 +8,7 @@
 #include "calls.h"
 #include "profile.h"
 
-/* {=== Taking note =================================================================== */
+/* ==== Taking note =================================================================== */
 
 static double weight_of(const lh_recorder *r, size_t bytes) {
   return r->sample_bytes ? lh_sample_weight(bytes, r->sample_bytes) : 1;
@@ -128,9 +128,7 @@ lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t o
   return lh_life_moved(life, stack);
 }
 
-/* }=================================================================================== */
-
-/* {=== Threads, prototypes and other states ========================================== */
+/* ==== Threads, prototypes and other states ========================================== */
 
 void lh_note_special(lh_recorder *r, void *block, size_t tag) {
   if (!r->records) return;
@@ -178,5 +176,3 @@ void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes) {
   atomic_store_explicit(&r->newborn, NULL, memory_order_release);
   return lh_ask_host(r, NULL, tag, bytes);
 }
-
-/* }=================================================================================== */

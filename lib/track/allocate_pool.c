@@ -7,7 +7,7 @@
 #include "allocate.h"
 #include "pool.h"
 
-/* {=== New blocks ==================================================================== */
+/* ==== New blocks ==================================================================== */
 
 /* The block in a slot, or NULL. */
 static inline void *take(lh_recorder *r, size_t bytes) {
@@ -68,7 +68,7 @@ LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
   return begin_life(slot, bytes, lh_note_new(r, RAW_TABLE, stack, bytes));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 LH_OWN_WAY free_of_host(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)bytes;

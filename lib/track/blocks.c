@@ -84,7 +84,7 @@ bool lh_blocks_remove(lh_blocks *b, const void *block, lh_life *life) {
   return true;
 }
 
-/* {=== The blocks that were there before ============================================ */
+/* ==== The blocks that were there before ============================================ */
 
 /* Which blocks a Lua state has: those of its objects, with the parts that these own, and
 ** the string table. That nothing is missing shows when their bytes add up to what the collector
@@ -163,5 +163,3 @@ bool lh_blocks_add_all(lh_recorder *r) {
   }
   return !c.failed && c.bytes == lh_gc_bytes(r->global);
 }
-
-/* }=================================================================================== */

@@ -57,7 +57,7 @@ struct lh_calls {
   uint64_t clock_ns; /* all time between events */
 };
 
-/* {=== Counts and functions ========================================================== */
+/* ==== Counts and functions ========================================================== */
 
 /* Makes the array, all 0 at first, so long that [n] is in it. */
 static bool reach(void *array_pointer, size_t n, size_t *capacity, size_t size) {
@@ -115,9 +115,7 @@ static void open_frame(lh_calls *c, timed_thread *t, const raw_call *call, bool 
                               .opened_ns = thread_clock(c, t)};
 }
 
-/* }=================================================================================== */
-
-/* {=== Results ======================================================================= */
+/* ==== Results ======================================================================= */
 
 enum { MOST_RESULT_BYTES = 256 };
 
@@ -170,9 +168,7 @@ static void note_results(lua_State *L, lua_Debug *event, const raw_call *call, t
   f->n_returns++;
 }
 
-/* }=================================================================================== */
-
-/* {=== Threads ======================================================================= */
+/* ==== Threads ======================================================================= */
 
 static uint32_t find_thread(const lh_calls *c, const void *thread) {
   uint32_t number;
@@ -234,9 +230,7 @@ void lh_calls_died(lh_calls *c, const void *block) {
   *t = (timed_thread){0};
 }
 
-/* }=================================================================================== */
-
-/* {=== The hook ====================================================================== */
+/* ==== The hook ====================================================================== */
 
 static const raw_call *lua_caller(const raw_call *call) {
   do call = call->previous;
@@ -290,7 +284,7 @@ static void on_call(lua_State *L, lua_Debug *event) {
   errno = os_errno;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
   size_t place = 0;

@@ -42,7 +42,7 @@ static uint32_t define(void *array_pointer, uint32_t *n, size_t *capacity, lh_in
   return ++*n;
 }
 
-/* {=== Names ========================================================================= */
+/* ==== Names ========================================================================= */
 
 static uint32_t name_start(const lh_definitions *d, uint32_t name) {
   return name > 1 ? d->name_ends[name - 2] : 0;
@@ -84,9 +84,7 @@ uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
   return ++d->n_names;
 }
 
-/* }=================================================================================== */
-
-/* {=== Functions and sites =========================================================== */
+/* ==== Functions and sites =========================================================== */
 
 uint32_t lh_define_function(lh_definitions *d, lh_function_definition f) {
   return define(&d->functions, &d->n_functions, &d->function_capacity, &d->function_index, &f,
@@ -97,9 +95,7 @@ lh_site_id lh_define_site(lh_definitions *d, lh_site_definition s) {
   return define(&d->sites, &d->n_sites, &d->site_capacity, &d->site_index, &s, sizeof s);
 }
 
-/* }=================================================================================== */
-
-/* {=== Stacks ======================================================================== */
+/* ==== Stacks ======================================================================== */
 
 /* In the index a fold has its number plus this; there can be more folds than stacks. */
 enum { FOLD = 1u << 25, MOST_FOLDS = 1u << 25 };
@@ -149,9 +145,7 @@ lh_stack_id lh_define_stack(lh_definitions *d, lh_stack_id parent, lh_site_id si
   return ++d->n_stacks;
 }
 
-/* }=================================================================================== */
-
-/* {=== Writing ======================================================================= */
+/* ==== Writing ======================================================================= */
 
 static void write_names(const lh_definitions *d, uint32_t from, lh_put_bytes *put, void *payload) {
   uint8_t head[LH_LONGEST_DEFINITION];
@@ -185,5 +179,3 @@ uint64_t lh_definitions_longest(const lh_definitions *d) {
   uint64_t n = (uint64_t)d->n_names + d->n_functions + d->n_sites + d->n_stacks;
   return n * LH_LONGEST_DEFINITION + name_start(d, d->n_names + 1);
 }
-
-/* }=================================================================================== */

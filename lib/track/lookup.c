@@ -24,7 +24,7 @@ void lh_lookup_free(lh_lookup *lookup) {
   lookup->c_function_capacity = 0;
 }
 
-/* {=== Frames ======================================================================== */
+/* ==== Frames ======================================================================== */
 
 /* The value of the frame's function, if it is of this type. */
 static const raw_object *frame_function(const lh_lookup *lookup, lh_call_frame frame, uint8_t type,
@@ -48,9 +48,7 @@ const void *lh_frame_c_function(const lh_lookup *lookup, lh_call_frame frame) {
   return closure ? ((const raw_c_closure *)(const void *)closure)->function : light.pointer;
 }
 
-/* }=================================================================================== */
-
-/* {=== Definitions =================================================================== */
+/* ==== Definitions =================================================================== */
 
 static lh_c_function *find_c_function(lh_lookup *lookup, const void *function) {
   uint32_t hash = lh_index_hash((uintptr_t)function, 0), number;
@@ -142,9 +140,7 @@ static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_fram
   return lh_define_function(lookup->definitions, f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Keys ========================================================================== */
+/* ==== Keys ========================================================================== */
 
 /* The site of the position; 0: no memory. */
 static lh_site_id define_site(lh_lookup *lookup, const raw_proto *proto, uint32_t function,
@@ -204,5 +200,3 @@ void lh_lookup_forget(lh_lookup *lookup, uint32_t known_proto) {
   }
   lh_protos_remove(&lookup->protos, known_proto);
 }
-
-/* }=================================================================================== */

@@ -13,7 +13,7 @@ enum {
   MADE_AT_ONCE = 4096    /* bytes of slots put on the list: a page that was not touched before */
 };
 
-/* {=== Queues of slabs =============================================================== */
+/* ==== Queues of slabs =============================================================== */
 
 static void append(lh_slab_queue *q, lh_slab *slab) {
   slab->next = NULL;
@@ -33,7 +33,7 @@ static lh_slab *take_first(lh_slab_queue *q) {
   return slab;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 lh_pool *lh_pool_new(void) {
   lh_pool *p = lh_alloc_zeroed(1, sizeof *p);

@@ -44,7 +44,7 @@ lh_maker lh_position_maker(uint32_t instruction) {
   }
 }
 
-/* {=== Where a frame is =============================================================== */
+/* ==== Where a frame is =============================================================== */
 
 /* A frame's function, and the registers behind it. */
 typedef struct code {
@@ -82,9 +82,7 @@ static uint64_t array_bytes_of(const uint32_t *pc) {
   return n * sizeof(raw_value);
 }
 
-/* }=================================================================================== */
-
-/* {=== The search ===================================================================== */
+/* ==== The search ===================================================================== */
 
 enum { SIDE = 2048, MOST_PENDING = 64, MANY_LINES = INT_MAX };
 
@@ -170,9 +168,7 @@ static int search_table(code c, const uint32_t *saved, uint64_t reg, uint64_t pa
   return s.gave_up ? MANY_LINES : n;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is asked for ============================================================== */
+/* ==== What is asked for ============================================================== */
 
 static void note_parts(lh_position *p, const uint32_t *pc) {
   p->table.slots_bytes = p->table.array_bytes = LH_ANY_BYTES;
@@ -300,9 +296,7 @@ const uint32_t *lh_position_in_540(const lh_position *p, const void *thread, con
   return saved > c.proto->code ? saved - 1 : saved;
 }
 
-/* }=================================================================================== */
-
-/* {=== Learning ======================================================================= */
+/* ==== Learning ======================================================================= */
 
 enum { BELOW = LH_SAVED_WORDS, MOST_WORDS = 4096, MOST_AHEAD = 3, N_LESSONS = 15 };
 
@@ -396,5 +390,3 @@ void lh_position_calibrate(lh_recorder *r, lua_State *L) {
   p->lesson = NULL;
   lh_free(lesson);
 }
-
-/* }=================================================================================== */

@@ -19,7 +19,7 @@
 #include "file.h"
 #include "profile/live_files.h"
 
-/* {=== The file, and how the program comes to no harm by it ========================= */
+/* ==== The file, and how the program comes to no harm by it ========================= */
 
 /* The file is locked while it is written, so that a second state of the program, or a program that
 ** it starts, does not take its name away: they would be told the same name by LUA_HEAP. Forked
@@ -145,9 +145,7 @@ static size_t file_write(const void *data, size_t n, void *payload) {
   return 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== For a watcher ================================================================ */
+/* ==== For a watcher ================================================================ */
 
 /* The watcher is another process, who may look at this process's descriptors in /proc/PID/fd. There
 ** are two files in memory. "luaheap-profile" holds the profile. It is replaced, as a whole,
@@ -237,7 +235,7 @@ void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer) 
   (void)close(fd);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* After so many bytes of events the time is looked at, and a record of it is put. */
 enum { TICK_BYTES = 1024, TIME_BYTES = 1 + LH_MAX_VARINT };
@@ -247,7 +245,7 @@ enum { TICK_BYTES = 1024, TIME_BYTES = 1 + LH_MAX_VARINT };
 #define REWRITE_NS (10 * SECOND)       /* an aggregate, of some 100 KB */
 #define LEAST_BETWEEN_CALLS (1u << 20) /* bytes of the file */
 
-/* {=== Blocks of the file ============================================================ */
+/* ==== Blocks of the file ============================================================ */
 
 /* A child that was forked has all of it, the descriptor too. */
 static bool is_forked(const lh_profile_out *out) {
@@ -302,9 +300,7 @@ static void write_calls(lh_profile_out *out, bool is_due) {
   out->calls_end = out->to.offset;
 }
 
-/* }=================================================================================== */
-
-/* {=== Each KB of events, and each 256 that are counted ============================== */
+/* ==== Each KB of events, and each 256 that are counted ============================== */
 
 /* A block that is full, or has waited for long, goes into the file. */
 static void tick(lh_profile_out *out) {
@@ -357,9 +353,7 @@ void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
   errno = os_errno;
 }
 
-/* }=================================================================================== */
-
-/* {=== Its life ====================================================================== */
+/* ==== Its life ====================================================================== */
 
 static size_t mapped_bytes(void) {
   return sizeof(lh_profile_out) + 2 * (size_t)LH_PROFILE_BUFFER;
@@ -459,5 +453,3 @@ int lh_profile_end(lh_profile_out *out, lh_error *error) {
   free_out(out);
   return code;
 }
-
-/* }=================================================================================== */

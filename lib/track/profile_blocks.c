@@ -6,7 +6,7 @@
 #include "profile.h"
 #include "take/take.h"
 
-/* {=== Blocks ======================================================================== */
+/* ==== Blocks ======================================================================== */
 
 static uint8_t *content(const lh_profile_blocks *to) {
   return to->buffer + LH_PROFILE_BLOCK_HEAD;
@@ -44,9 +44,7 @@ uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n) {
   return to->at;
 }
 
-/* }=================================================================================== */
-
-/* {=== What all files have =========================================================== */
+/* ==== What all files have =========================================================== */
 
 void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate) {
   enum { PROGRAM_BYTES = 4096 };
@@ -122,5 +120,3 @@ void lh_profile_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uin
   to->at = p;
   lh_profile_blocks_next(to, LH_BLOCK_END);
 }
-
-/* }=================================================================================== */

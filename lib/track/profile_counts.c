@@ -31,7 +31,7 @@ struct lh_counting {
 
 enum { EVENTS_BETWEEN_LOOKS = 256, FIRST_ROWS = 64, FIRST_STACKS = 1024 };
 
-/* {=== Rows ========================================================================== */
+/* ==== Rows ========================================================================== */
 
 /* To n elements, which are more; the block is unchanged on failure, which is a false. */
 static bool grow_pages(void *array_pointer, size_t used, size_t n, size_t size) {
@@ -112,9 +112,7 @@ static void look_at_peak(lh_counting *c) {
   c->peak++;
 }
 
-/* }=================================================================================== */
-
-/* {=== Events ======================================================================== */
+/* ==== Events ======================================================================== */
 
 /* What stands behind one event. */
 static uint64_t units_of(const lh_counting *c, double weight) {
@@ -164,9 +162,7 @@ bool lh_profile_count_event(lh_profile_out *out, const lh_event *e) {
   return is_done(out);
 }
 
-/* }=================================================================================== */
-
-/* {=== The file ====================================================================== */
+/* ==== The file ====================================================================== */
 
 static uint8_t *put_row(uint8_t *p, const lh_profile_count *c, unsigned shift) {
   const uint64_t numbers[] = {c->made >> shift,     c->made_bytes >> shift,
@@ -211,5 +207,3 @@ void lh_counting_write(const lh_profile_out *out, lh_profile_blocks *to, bool is
   if (out->options.calls) lh_profile_blocks_calls(to, out, defined.stacks);
   lh_profile_blocks_end(to, out, 0, is_final);
 }
-
-/* }=================================================================================== */

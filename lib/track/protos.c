@@ -6,7 +6,7 @@
 
 #include "take/raw_code.h"
 
-/* {=== Names ======================================================================== */
+/* ==== Names ======================================================================== */
 
 /* Nothing is followed but what the collector follows, too; all indexes are
 ** checked, so a name that is read wrong in a patched Lua is only a wrong name. */
@@ -224,7 +224,7 @@ size_t lh_name_c_function(const char *global, const void *function, char *out) {
   return s.best.n;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 void lh_protos_free(lh_protos *protos) {
   for (uint32_t i = 1; i <= protos->index.n_handed_out; i++) lh_free(protos->known[i].name);

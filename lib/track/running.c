@@ -12,7 +12,7 @@
 
 #include "weak_lua.h"
 
-/* {=== C functions that never run another thread ==================================== */
+/* ==== C functions that never run another thread ==================================== */
 
 /* Those of this Lua's standard library that never run another thread, and those that do. A Lua
 ** state of our own opens the libraries, so that nothing a program has put into its tables is taken
@@ -143,7 +143,7 @@ static void learn_functions(lh_running *r) {
   lua_close(L);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* How many may be resumed in each other: 200, or what a host has made of LUAI_MAXCCALLS. */
 enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256 };
@@ -152,7 +152,7 @@ enum { WORDS_BEFORE = 64, WORDS_BEHIND = 96, STACK_BYTES = 1 << 20 };
 
 #define NO_SANITIZE __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
 
-/* {=== The threads of the state, and of the operating system ========================== */
+/* ==== The threads of the state, and of the operating system ========================== */
 
 static void note_stack(lh_running *r) {
   pthread_attr_t attributes;
@@ -212,9 +212,7 @@ void lh_running_died(lh_running *r, const void *block) {
   if (thread == r->thread) r->thread = r->main_thread;
 }
 
-/* }=================================================================================== */
-
-/* {=== What a thread tells ============================================================ */
+/* ==== What a thread tells ============================================================ */
 
 /* How deep its last protected call lies on the C stack: a lower address is deeper. */
 static uintptr_t depth_of(const lh_running *r, const void *thread) {
@@ -287,9 +285,7 @@ static const void *follow(const lh_running *r, const void *thread, uintptr_t sp)
   return NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== The C stack ==================================================================== */
+/* ==== The C stack ==================================================================== */
 
 enum { MOST_OPEN = 8 };
 
@@ -404,7 +400,7 @@ NO_SANITIZE bool lh_running_moved(lh_running *r) {
   return false;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Without the C stack: only where one thread alone is in a call, or tells that it runs. */
 static const void *tell_from_all(const lh_running *r) {

@@ -9,7 +9,7 @@
 */
 #include "stacks.h"
 
-/* {=== Stacks and their tallies ====================================================== */
+/* ==== Stacks and their tallies ====================================================== */
 
 /* There is a tally of each number that may come next. */
 static bool make_tallies(lh_stacks *s) {
@@ -44,9 +44,7 @@ static bool define_first(lh_stacks *s) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Marked frames ================================================================= */
+/* ==== Marked frames ================================================================= */
 
 static lh_marked_call *marked_entry(const lh_stacks *s, const raw_call *call) {
   return &s->marked[(uintptr_t)call * 0x9E3779B97F4A7C15u >> 40 & s->marked_mask];
@@ -81,9 +79,7 @@ static bool is_known(lh_stacks *s, const raw_call *call, lh_stack_id *callers) {
   return false;
 }
 
-/* }=================================================================================== */
-
-/* {=== Callers ======================================================================= */
+/* ==== Callers ======================================================================= */
 
 /* The Lua function that is the nearest caller; NULL: there is none, or the collector called. */
 static const raw_call *lua_caller(const lh_stacks *s, const raw_call *call) {
@@ -158,7 +154,7 @@ static inline lh_stack_id find_callers(lh_stacks *s, lh_call_frame frame) {
   return is_known(s, frame.call, &callers) ? callers : find_unknown_callers(s, frame);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The C function that runs on top of the thread's innermost Lua function. */
 static const void *function_on_top(const lh_stacks *s, lh_call_frame frame) {
@@ -189,7 +185,7 @@ lh_stack_id lh_stacks_of_function(lh_stacks *s, const void *thread, const raw_ca
   return find_stack(s, frame, wanted);
 }
 
-/* {=== Prototypes ==================================================================== */
+/* ==== Prototypes ==================================================================== */
 
 static void forget_recent(lh_stacks *s) {
   memset(s->recent, 0, sizeof s->recent);
@@ -221,7 +217,7 @@ void lh_stacks_begin(lh_stacks *s) {
   lh_protos_search(&lookup->protos, lookup->global);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 lh_stacks *lh_stacks_new(lh_recorder *r) {
   lh_stacks *s = lh_alloc_zeroed(1, sizeof *s);

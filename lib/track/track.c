@@ -24,7 +24,7 @@
 #include "running.h"
 #include "take/watch.h"
 
-/* {=== Profiles of states that nobody closes ======================================== */
+/* ==== Profiles of states that nobody closes ======================================== */
 
 /* os.exit() ends the process and not the state. So here is a list of all recorders that write a
 ** profile, for a function of atexit: one of the two things that the library keeps for the whole
@@ -86,9 +86,7 @@ static void forget_at_exit(lh_recorder *r) {
   (void)pthread_mutex_unlock(&open_profiles.lock);
 }
 
-/* }=================================================================================== */
-
-/* {=== Finding it ==================================================================== */
+/* ==== Finding it ==================================================================== */
 
 static const char registry_key = 0;
 
@@ -111,9 +109,7 @@ static bool is_in_front(const lh_recorder *r) {
   return is_ours(lh_get_host_alloc(r->main_thread, &data)) && data == r;
 }
 
-/* }=================================================================================== */
-
-/* {=== Making one ==================================================================== */
+/* ==== Making one ==================================================================== */
 
 /* After the profile, which asks for calls. */
 static void free_parts(lh_recorder *r) {
@@ -219,9 +215,7 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
   return lh_fail_memory(error, "starting to track a Lua state");
 }
 
-/* }=================================================================================== */
-
-/* {=== Starting and stopping ========================================================= */
+/* ==== Starting and stopping ========================================================= */
 
 /* Our function goes, if nobody has it before him and no block of ours lives. */
 static void leave(lua_State *L, lh_recorder *r) {
@@ -388,9 +382,7 @@ void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
   return alloc(alloc_data, block, old_bytes, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== What others ask =============================================================== */
+/* ==== What others ask =============================================================== */
 
 const void *lh_recorder_begin_own(lua_State *L) {
   lh_recorder *r = lh_recorder_of(L);
@@ -406,5 +398,3 @@ void lh_recorder_end_own(lua_State *L, const void *before) {
   r->running->own = NULL;
   r->running->thread = before;
 }
-
-/* }=================================================================================== */

@@ -15,7 +15,7 @@
 #include "name/site_text.h"
 #include "usage.h"
 
-/* {=== What is worth telling ========================================================== */
+/* ==== What is worth telling ========================================================== */
 
 enum {
   LEAST_PART = 200, /* of all bytes */
@@ -30,9 +30,7 @@ enum {
 /* So much of what is made for a moment is dead at the first collection. */
 #define MOST_ARE_DEAD 0.9
 
-/* }=================================================================================== */
-
-/* {=== In the order of events ========================================================= */
+/* ==== In the order of events ========================================================= */
 
 enum { N_SIZES = 40 };
 
@@ -122,9 +120,7 @@ static bool see(const lh_event *event, void *data) {
   return !w->failed;
 }
 
-/* }=================================================================================== */
-
-/* {=== Advice ========================================================================= */
+/* ==== Advice ========================================================================= */
 
 typedef struct adviser {
   const lh_usage *usage;
@@ -213,5 +209,3 @@ int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *
   lh_free(a.list);
   return code != LH_OK ? code : lh_fail_memory(error, "looking for what could be allocated less");
 }
-
-/* }=================================================================================== */

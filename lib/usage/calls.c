@@ -51,7 +51,7 @@ typedef struct graph {
   lh_usage_calls *out;
 } graph;
 
-/* {=== The tree ======================================================================= */
+/* ==== The tree ======================================================================= */
 
 /* The node on top of a stack: of who allocated there, and called what comes next. */
 static uint32_t top_of(const graph *g, lh_stack_id stack) {
@@ -149,9 +149,7 @@ static bool number_calls(graph *g) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== From stacks to functions ======================================================= */
+/* ==== From stacks to functions ======================================================= */
 
 static void enter(graph *g, uint32_t number) {
   const node *at = &g->nodes[number];
@@ -225,9 +223,7 @@ static bool make_room(graph *g) {
          g->calls_on_path;
 }
 
-/* }=================================================================================== */
-
-/* {=== Calls of the hook ============================================================== */
+/* ==== Calls of the hook ============================================================== */
 
 static bool count_calls(graph *g) {
   size_t n;
@@ -253,9 +249,7 @@ static void add_calls(graph *g) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== In order ======================================================================= */
+/* ==== In order ======================================================================= */
 
 static int compare_functions(const void *a, const void *b) {
   const lh_function_usage *left = a, *right = b;
@@ -328,9 +322,7 @@ static void keep_real_functions(graph *g) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Growth ======================================================================== */
+/* ==== Growth ======================================================================== */
 
 static bool see_growth(const lh_event *event, void *data) {
   graph *g = data;
@@ -347,7 +339,7 @@ static int find_growth(graph *g, lh_error *error) {
   return lh_tally_events(g->usage->profile, "report of growth", see_growth, g, &failed, error);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool make(graph *g) {
   if (!number_functions(g) || !count_calls(g)) return false;

@@ -11,7 +11,7 @@
 #include "name/site_text.h"
 #include "usage.h"
 
-/* {=== Sites with equal contents ====================================================== */
+/* ==== Sites with equal contents ====================================================== */
 
 static uint64_t number_of(lh_site_groups *groups, const char *name) {
   uint32_t number = lh_shared_name(&groups->names, name);
@@ -59,9 +59,7 @@ void lh_site_groups_free(lh_site_groups *groups) {
   lh_free(groups->of_site);
 }
 
-/* }=================================================================================== */
-
-/* {=== Groups ========================================================================= */
+/* ==== Groups ========================================================================= */
 
 enum { N_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */
 
@@ -226,5 +224,3 @@ int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
   lh_free(g.ages.list);
   return *out ? LH_OK : lh_fail_memory(error, "adding up what was allocated");
 }
-
-/* }=================================================================================== */

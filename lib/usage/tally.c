@@ -9,7 +9,7 @@
 
 #include "usage.h"
 
-/* {=== Sums ========================================================================== */
+/* ==== Sums ========================================================================== */
 
 static int64_t signed_sum(const lh_sum *sum) {
   double part = sum->part < 0 ? sum->part - 0.5 : sum->part + 0.5;
@@ -23,9 +23,7 @@ uint64_t lh_sum_of(const lh_sum *sum) {
   return n > 0 ? (uint64_t)n : 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== Lines ========================================================================= */
+/* ==== Lines ========================================================================= */
 
 int lh_compare_lines(const lh_line *a, const lh_line *b) {
   if (!a->source || !b->source) return (a->source != NULL) - (b->source != NULL);
@@ -103,7 +101,7 @@ void lh_line_keys_free(lh_line_keys *keys) {
   *keys = (lh_line_keys){0};
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_tally_events(lh_profile *profile, const char *what,
                     bool (*see)(const lh_event *event, void *data), void *data, const bool *failed,
@@ -117,7 +115,7 @@ int lh_tally_events(lh_profile *profile, const char *what,
   return code == 0 && *failed ? lh_fail_memory(error, "counting events") : code;
 }
 
-/* {=== By type ======================================================================== */
+/* ==== By type ======================================================================== */
 
 /* Only blocks count that were made since tracking began, so that all figures are of the same ones.
 ** */
@@ -178,9 +176,7 @@ int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== By size ======================================================================== */
+/* ==== By size ======================================================================== */
 
 typedef struct size_counter {
   lh_sum blocks[LH_SIZES], bytes[LH_SIZES];
@@ -210,5 +206,3 @@ int lh_tally_sizes(lh_profile *profile, lh_size_tally *out, lh_error *error) {
   }
   return code;
 }
-
-/* }=================================================================================== */

@@ -22,7 +22,7 @@ typedef struct counter {
   lh_timeline *out;
 } counter;
 
-/* {=== Who held most ================================================================= */
+/* ==== Who held most ================================================================= */
 
 static bool see_most(const lh_event *event, void *data) {
   counter *c = data;
@@ -66,9 +66,7 @@ static bool choose_lines(counter *c, size_t most_sites) {
   return out->sites && c->slots;
 }
 
-/* }=================================================================================== */
-
-/* {=== What they held when =========================================================== */
+/* ==== What they held when =========================================================== */
 
 static void note_moment(counter *c) {
   lh_timeline *out = c->out;
@@ -147,7 +145,7 @@ static int fill(counter *c, lh_profile *profile, size_t n_moments, lh_error *err
   return code;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool begin(counter *c) {
   c->live = lh_alloc_zeroed(c->keys.n_lines, sizeof *c->live);

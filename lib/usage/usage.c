@@ -18,7 +18,7 @@
 
 enum { CLOCK_SHIFT = 12 };
 
-/* {=== Amounts ======================================================================== */
+/* ==== Amounts ======================================================================== */
 
 /* What follows from them: what lives, how old the dead became, how certain that is of samples. */
 
@@ -124,9 +124,7 @@ double *lh_ages_at(lh_ages *ages, uint32_t *number) {
   return ages->list + (size_t)(*number - 1) * LH_PROFILE_AGES;
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 static lh_usage_row *row_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
   uint32_t *first = &usage->first[stack <= usage->n_stacks ? stack : 0];
@@ -175,9 +173,7 @@ static void add_freed(lh_amounts *c, const lh_event *event) {
   c->ages_bytes += event->weight * (double)event->age_bytes;
 }
 
-/* }=================================================================================== */
-
-/* {=== The interval =================================================================== */
+/* ==== The interval =================================================================== */
 
 typedef struct window {
   const lh_usage_query *query;
@@ -238,9 +234,7 @@ static bool was_born_in(const window *w, const lh_event *event) {
   return w->since <= birth && birth < w->until;
 }
 
-/* }=================================================================================== */
-
-/* {=== The peak ======================================================================= */
+/* ==== The peak ======================================================================= */
 
 typedef struct peak_finder {
   window window;
@@ -261,9 +255,7 @@ static bool find_peak(const lh_event *event, void *data) {
   return true;
 }
 
-/* }=================================================================================== */
-
-/* {=== Counting ======================================================================= */
+/* ==== Counting ======================================================================= */
 
 typedef struct counter {
   window window;
@@ -370,9 +362,7 @@ static int replay(lh_usage *usage, lh_error *error) {
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Aggregates ===================================================================== */
+/* ==== Aggregates ===================================================================== */
 
 /* How old all of a class of ages are taken to be: in the middle of it. */
 static double middle_of(unsigned number) {
@@ -437,7 +427,7 @@ static int take_counts(lh_usage *usage, lh_error *error) {
   return LH_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static bool is_unattributed(const lh_sites *sites, lh_stack_id stack) {
   return lh_site_of_stack(sites, stack)->maker == LH_MADE_UNKNOWN;
@@ -504,7 +494,7 @@ void lh_usage_free(lh_usage *usage) {
   lh_free(usage);
 }
 
-/* {=== Is anything in the interval? ================================================== */
+/* ==== Is anything in the interval? ================================================== */
 
 static bool is_of_time(const lh_moment *moment) {
   return moment->unit == LH_MOMENT_TIME || moment->unit == LH_MOMENT_SHARE;
@@ -534,7 +524,7 @@ int lh_usage_check_interval(const lh_usage *usage, lh_error *error) {
                  place_text(is_time, begin).text, place_text(is_time, whole).text);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* All that had been allocated before so much more was, as the heap had at the end, is freed by then
 ** if it is garbage: in that time the collector comes round, with half of it to spare. */

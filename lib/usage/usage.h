@@ -67,7 +67,7 @@ struct lh_usage {
   uint64_t clock_bytes, begin_bytes, end_bytes;
 };
 
-/* {=== usage.c ======================================================================== */
+/* ==== usage.c ======================================================================== */
 
 double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
 double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
@@ -83,7 +83,7 @@ void lh_add_deaths(double *to, const lh_amounts *from);
 */
 double *lh_ages_at(lh_ages *ages, uint32_t *number);
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static inline int lh_compare_numbers(uint64_t a, uint64_t b) {
   return (a > b) - (a < b);
@@ -108,7 +108,7 @@ typedef struct lh_site_groups {
 uint32_t lh_group_of_site(lh_site_groups *groups, const lh_sites *sites, lh_stack_id stack);
 void lh_site_groups_free(lh_site_groups *groups);
 
-/* {=== Events in their order: lines.c, timeline.c, tally.c ============================ */
+/* ==== Events in their order: lines.c, timeline.c, tally.c ============================ */
 
 /* Whole numbers, which may sink below zero in between, and apart from them what samples stand for:
 ** a double has no more than 53 bits. */
@@ -153,7 +153,5 @@ int lh_compare_lines(const lh_line *a, const lh_line *b);
 int lh_tally_events(lh_profile *profile, const char *what,
                     bool (*see)(const lh_event *event, void *data), void *data, const bool *failed,
                     lh_error *error);
-
-/* }=================================================================================== */
 
 #endif

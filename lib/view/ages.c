@@ -105,7 +105,7 @@ static bool begin_list(lh_labels *labels, candidate *list, uint32_t n) {
   return labels->list != NULL;
 }
 
-/* {=== Classes ======================================================================== */
+/* ==== Classes ======================================================================== */
 
 static bool label_classes(lh_labels *labels, const lh_snapshot *snapshot) {
   uint32_t n = lh_class_count(snapshot), n_used = 0;
@@ -130,9 +130,7 @@ static bool label_classes(lh_labels *labels, const lh_snapshot *snapshot) {
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== Places ========================================================================= */
+/* ==== Places ========================================================================= */
 
 static bool has_place(const lh_snapshot *snapshot, lh_id id) {
   return lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
@@ -207,7 +205,7 @@ static bool label_places(lh_labels *labels, const lh_snapshot *snapshot) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* False: out of memory. To be followed by labels_free, whatever it returns. */
 static bool labels_make(lh_labels *labels, const lh_snapshot *snapshot, lh_age_chart_by by) {
@@ -224,7 +222,7 @@ static void labels_free(lh_labels *labels) {
 
 enum { MOST_CHUNKS = 4096, LEAST_OBJECTS = 1024 };
 
-/* {=== Counting ======================================================================= */
+/* ==== Counting ======================================================================= */
 
 static void count_objects(const lh_chunks *chunks, const lh_snapshot *snapshot, lh_id_range range,
                           lh_count *tallies) {
@@ -273,9 +271,7 @@ static void count_between(const lh_chunks *chunks, const lh_snapshot *snapshot, 
   count_all(chunks, snapshot, begin_of(chunks, end), until, tallies);
 }
 
-/* }=================================================================================== */
-
-/* {=== Making chunks ================================================================== */
+/* ==== Making chunks ================================================================== */
 
 /* Keeps the sums of a chunk, and clears the tallies for the next. */
 static bool keep_sums(lh_chunks *chunks, lh_count *tallies, uint32_t n) {
@@ -357,7 +353,7 @@ static int chunks_of(lh_snapshot *snapshot, lh_age_chart_by by, const lh_chunks 
   return *out ? LH_OK : lh_fail_memory(error, "making a timeline");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Bins of a few objects each would be noise. */
 enum { DEFAULT_BINS = 200, DEFAULT_LAYERS = 8, LEAST_IN_BIN = 8 };
@@ -386,7 +382,7 @@ void lh_age_chart_free(lh_age_chart *ages) {
   lh_free(ages->layer_bins);
 }
 
-/* {=== Which labels get a layer ======================================================= */
+/* ==== Which labels get a layer ======================================================= */
 
 static const lh_count *tally_of(const drawing *d, uint32_t label) {
   return &d->tallies[tally_at(label, d->garbage)];
@@ -447,7 +443,7 @@ static void choose_layers(drawing *d) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void fill_bin(drawing *d, size_t bin) {
   lh_age_chart *out = d->out;

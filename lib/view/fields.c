@@ -20,7 +20,7 @@
 #include "read/decode.h"
 #include "read/snapshot.h"
 
-/* {=== One field after the other ======================================================= */
+/* ==== One field after the other ======================================================= */
 
 /* A place between two fields; a copy of it goes on from there. Fields are scalars, too, as far as a
 ** snapshot has them: of the frames of a coroutine, and of constants, it has objects only. */
@@ -186,7 +186,7 @@ static uint64_t count_fields(const lh_snapshot *snapshot, lh_id id) {
   return n + scan.number;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* A field in an order: rows are told apart by their numbers at the latest. */
 typedef struct field_row {
@@ -216,7 +216,7 @@ static field_row row_with(unsigned kind, uint64_t rank) {
   return (field_row){rank, ROW_LEAST + kind, 0};
 }
 
-/* {=== What a field ranks by ========================================================== */
+/* ==== What a field ranks by ========================================================== */
 
 /* The bits of a float, turned so that they are in the order of the numbers. */
 static uint64_t order_of_float(double number) {
@@ -293,9 +293,7 @@ static void rank_strings(const lh_snapshot *s, field_rows *rows) {
       rows->rows[i].rank = bytes_of(s, rows->rows[i].what, n);
 }
 
-/* }=================================================================================== */
-
-/* {=== The filter ===================================================================== */
+/* ==== The filter ===================================================================== */
 
 /* NULL: none. */
 static const char *filter_of(const lh_field_query *query) {
@@ -346,7 +344,7 @@ static bool is_left(filtering *c, const lh_object_field *f) {
   return text_has(c) || value_has(c, f->value);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void free_rows(field_rows *rows) {
   lh_free(rows->filter);
@@ -379,7 +377,7 @@ static bool make_rows(const lh_snapshot *snapshot, lh_id id, uint64_t n,
   return ok;
 }
 
-/* {=== The order ====================================================================== */
+/* ==== The order ====================================================================== */
 
 typedef struct sorting {
   const lh_snapshot *snapshot;
@@ -461,9 +459,7 @@ static void sort_rows(const lh_snapshot *snapshot, field_rows *rows, size_t from
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Pages ========================================================================== */
+/* ==== Pages ========================================================================== */
 
 enum { STRIDE = 512 };
 
@@ -583,5 +579,3 @@ void lh_object_fields_free(lh_object_fields *fields) {
   lh_free(fields->list);
   *fields = (lh_object_fields){0};
 }
-
-/* }=================================================================================== */

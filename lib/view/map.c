@@ -48,7 +48,7 @@ enum { STRIDE = 32, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, AHEAD = 16 };
 /* What an allocator adds, and what a library allocates in between, is no hole. */
 enum { LEAST_HOLE_BITS = 12, LEAST_HOLE_PART = 64 };
 
-/* {=== Blocks ========================================================================= */
+/* ==== Blocks ========================================================================= */
 
 uint64_t lh_mapped_bytes(const lh_snapshot *s, lh_id id) {
   static const uint64_t headers[LH_TYPE_COUNT] = {
@@ -68,9 +68,7 @@ static uint64_t end_of_block(const lh_snapshot *s, uint32_t at) {
   return start + (bytes < most ? bytes : most);
 }
 
-/* }=================================================================================== */
-
-/* {=== Order ========================================================================== */
+/* ==== Order ========================================================================== */
 
 /* What luaheap itself put into a snapshot from outside is in no memory of the program's. */
 static bool is_mapped(const lh_snapshot *s, lh_id id) {
@@ -123,9 +121,7 @@ static bool make_order(lh_snapshot *s, lh_map_order *map_order) {
   return fine;
 }
 
-/* }=================================================================================== */
-
-/* {=== Holes ========================================================================== */
+/* ==== Holes ========================================================================== */
 
 static unsigned bits_of(uint64_t n) {
   unsigned bits = 0;
@@ -150,9 +146,7 @@ static void find_holes(const lh_snapshot *s, lh_map_order *map_order) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Sums =========================================================================== */
+/* ==== Sums =========================================================================== */
 
 static void count_object(const lh_snapshot *s, lh_map_order *map_order, uint32_t at) {
   lh_id id = map_order->order[at];
@@ -248,9 +242,7 @@ static uint32_t bytes_before(const lh_snapshot *s, uint64_t address,
   return i;
 }
 
-/* }=================================================================================== */
-
-/* {=== Regions ======================================================================== */
+/* ==== Regions ======================================================================== */
 
 static bool is_of_state(const lh_snapshot *s, const lh_snapshot *other) {
   return s->info.state_id == other->info.state_id && other->n > 0;
@@ -333,9 +325,7 @@ static int find_regions(lh_snapshot *s, const lh_map_query *query, lh_memory_map
   return LH_OK;
 }
 
-/* }=================================================================================== */
-
-/* {=== Cells ========================================================================== */
+/* ==== Cells ========================================================================== */
 
 /* A way along the regions. */
 typedef struct way {
@@ -452,7 +442,7 @@ static int make_cells(lh_snapshot *s, const lh_map_query *query, lh_memory_map *
   return list_objects(s, map, query->most_objects, error);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int lh_find_memory_map(lh_snapshot *s, const lh_map_query *query, lh_memory_map *out,
                        lh_error *error) {

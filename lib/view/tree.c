@@ -32,7 +32,7 @@ static uint64_t vertex_bytes(const asked_tree *tree, uint32_t vertex) {
   return tree->bytes ? tree->bytes[vertex] : tree->groups->list[vertex].bytes;
 }
 
-/* {=== What a vertex is ============================================================ */
+/* ==== What a vertex is ============================================================ */
 
 /* How the tile above refers to the object: by its own reference, or by that of an element of the
 ** list that it is. */
@@ -172,9 +172,7 @@ static int vertex_of_key(const asked_tree *tree, const char *key, uint32_t *vert
   return LH_OK;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is below a vertex ====================================================== */
+/* ==== What is below a vertex ====================================================== */
 
 /* What is directly below a vertex. */
 typedef struct below_vertex {
@@ -281,9 +279,7 @@ static bool has_below(const asked_tree *tree, uint32_t vertex) {
   return linked->top != vertex || lh_retained_bytes(tree->snapshot, vertex) > linked->shallow_bytes;
 }
 
-/* }=================================================================================== */
-
-/* {=== Which tiles are shown ======================================================= */
+/* ==== Which tiles are shown ======================================================= */
 
 /* What adds up. */
 typedef struct tally {
@@ -470,9 +466,7 @@ static bool pick_tiles(const asked_tree *tree, uint32_t top, const lh_tiles_quer
   return ok;
 }
 
-/* }=================================================================================== */
-
-/* {=== The tree that is asked for ================================================== */
+/* ==== The tree that is asked for ================================================== */
 
 /* What is new is younger than the first snapshot, or else than the first mark, of which there must
 ** be another one than the snapshot's own. False: it is not known. */

@@ -28,7 +28,7 @@
 
 #include <string.h>
 
-/* {=== Linked lists ================================================================ */
+/* ==== Linked lists ================================================================ */
 
 static lh_linked *list_with(lh_lists *lists, const lh_snapshot *snapshot, lh_id top) {
   uint32_t *at = lh_map_at(&lists->by_top, top);
@@ -77,9 +77,7 @@ const lh_linked *lh_list_at(const lh_lists *lists, lh_id id) {
   return at == LH_NO_NUMBER ? NULL : &lists->list[at];
 }
 
-/* }=================================================================================== */
-
-/* {=== Groups ====================================================================== */
+/* ==== Groups ====================================================================== */
 
 enum { MAX_DEPTH = 200 };
 
@@ -247,9 +245,7 @@ static lh_group_tree *make_groups(lh_snapshot *snapshot, const lh_lists *lists, 
   return NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== Modules ===================================================================== */
+/* ==== Modules ===================================================================== */
 
 /* Takes those out that another one dominates. False: out of memory. */
 static bool drop_inner(lh_modules *modules, lh_snapshot *snapshot) {
@@ -290,9 +286,7 @@ int lh_trees_find_modules(lh_trees *trees, lh_snapshot *snapshot, lh_error *erro
   return lh_fail_memory(error, "finding modules");
 }
 
-/* }=================================================================================== */
-
-/* {=== Sums of an interval ========================================================= */
+/* ==== Sums of an interval ========================================================= */
 
 static void free_sums(lh_sums *sums) {
   lh_free(sums->of_object);
@@ -318,7 +312,7 @@ const uint64_t *lh_sums_of(lh_sums *sums, lh_snapshot *snapshot, const lh_group_
     free_sums(sums);
   sums->interval = interval;
   uint64_t **kept = groups ? &sums->of_group[groups->of_places] : &sums->of_object;
-  if (*kept) return *kept;
+  if (*kept != NULL) return *kept;
   const lh_tree *dominators = lh_dominator_tree(snapshot);
   uint64_t *bytes = lh_alloc_zeroed(groups ? groups->n : (size_t)snapshot->n + 1, sizeof *bytes);
   if (!dominators || !bytes) {
@@ -331,9 +325,7 @@ const uint64_t *lh_sums_of(lh_sums *sums, lh_snapshot *snapshot, const lh_group_
   return *kept = bytes;
 }
 
-/* }=================================================================================== */
-
-/* {=== All of them ================================================================= */
+/* ==== All of them ================================================================= */
 
 static void free_trees(lh_trees *trees) {
   free_lists(&trees->lists);
@@ -365,5 +357,3 @@ const lh_group_tree *lh_groups_of(lh_snapshot *snapshot, bool of_places) {
   if (!*kept) *kept = make_groups(snapshot, &trees->lists, of_places);
   return *kept;
 }
-
-/* }=================================================================================== */

@@ -25,7 +25,7 @@ static void *must(void *result) {
   return result;
 }
 
-/* {=== What was written already ======================================================== */
+/* ==== What was written already ======================================================== */
 
 /* Rows that stand in several answers are told once. */
 static struct written {
@@ -43,9 +43,7 @@ static const char *written_under(const lh_column *columns, const char *key) {
   return NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== Manual pages =================================================================== */
+/* ==== Manual pages =================================================================== */
 
 enum { WIDTH = 100 };
 
@@ -153,9 +151,7 @@ static void put_sql(FILE *out, const lh_table *facts) {
   fputs(".El\n", out);
 }
 
-/* }=================================================================================== */
-
-/* {=== Annotations ==================================================================== */
+/* ==== Annotations ==================================================================== */
 
 static const char *lua_type(const lh_column *column, bool is_fact) {
   static char rows[128];
@@ -233,9 +229,7 @@ static void put_lua(FILE *out, const lh_question *question) {
     if (c->kind == LH_COLUMN_ROWS) put_lua_rows(out, c->rows);
 }
 
-/* }=================================================================================== */
-
-/* {=== Files ========================================================================== */
+/* ==== Files ========================================================================== */
 
 static char *read_file(const char *path) {
   FILE *file = must(fopen(path, "r"));
@@ -246,8 +240,8 @@ static char *read_file(const char *path) {
   return text;
 }
 
-/* The facts of `sql.objects`, a table in SQL, or of `heap.object`, a class in Lua; NULL: the name is
-** neither. */
+/* The facts of `sql.objects`, a table in SQL, or of `heap.object`, a class in Lua; NULL: the name
+** is neither. */
 static const lh_table *find_facts(const char *name) {
   bool is_sql = strncmp(name, "sql.", 4) == 0;
   const lh_table *const *facts = lh_facts;
@@ -303,5 +297,3 @@ int main(int argc, char **argv) {
   if (fflush(stdout) != 0 || ferror(stdout)) must(NULL);
   return 0;
 }
-
-/* }=================================================================================== */

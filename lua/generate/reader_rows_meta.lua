@@ -3,7 +3,7 @@
 -- language server (reader_meta.lua). They are plain tables, with the keys of the commands' --json.
 -- What several reports have is where the first of them is. The build writes it (columns.c).
 
--- {=== Of a snapshot ======================================================================
+-- ==== Of a snapshot ======================================================================
 
 -- >>> info classes
 
@@ -24,9 +24,7 @@
 
 -- >>> suspects sites modules threads
 
--- }=======================================================================================
-
--- {=== Of several snapshots, and by marks =================================================
+-- ==== Of several snapshots, and by marks =================================================
 
 -- Of snapshots of one Lua state, and by marks.
 -- >>> diff
@@ -34,10 +32,6 @@
 -- Of snapshots of different ones.
 -- >>> apart strings under ladder compare owners
 
--- }=======================================================================================
-
--- {=== Of a profile =======================================================================
+-- ==== Of a profile =======================================================================
 
 -- >>> profile findings allocations calls advice allocation_changes
-
--- }=======================================================================================

@@ -35,7 +35,7 @@ local watch = require "heap.watch"
 local MOST_COLLECTIONS = 10
 local MOST_SHOWN = 5
 
--- {=== Files ===============================================================================
+-- ==== Files ===============================================================================
 
 local directory = watch.environment("LUA_HEAP_FAILURES")
 local n_files, told_how = 0, false
@@ -66,9 +66,7 @@ local function leaks_options(given, state)
   return options
 end
 
--- }========================================================================================
-
--- {=== Messages ============================================================================
+-- ==== Messages ============================================================================
 
 local function register(name, check, positive, negative)
   say:set("assertion." .. name .. ".positive", positive)
@@ -114,7 +112,7 @@ local function set_failure_message(state, arguments, from)
   end
 end
 
--- }========================================================================================
+-- =========================================================================================
 
 -- assert.leaks_nothing(f [, options] [, message])
 local function leaks_nothing(state, arguments, level)
@@ -186,7 +184,7 @@ register("leaks_at_most", leaks_at_most,
          "Expected that each run leaves at most %s behind, but it leaves %s",
          "Expected that each run leaves more than %s behind, but it leaves %s")
 
--- {=== What must be collected ==============================================================
+-- ==== What must be collected ==============================================================
 
 local function is_object(value)
   local kind = type(value)
@@ -276,5 +274,3 @@ end
 
 register("collected", collected, "Expected to be collected, but %s not:%s",
          "Expected not to be collected, but it is%s%s")
-
--- }========================================================================================

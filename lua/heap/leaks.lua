@@ -53,7 +53,7 @@ local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
 ---@field allocated? string "allocated at @app.lua:31 in Bus:on", of most of the objects
 ---@field fingerprint? string
 
--- {=== Runs ================================================================================
+-- ==== Runs ================================================================================
 
 local function collect()
   if collectgarbage() ~= 0 then error("heap.leaks cannot be called by a finalizer", 0) end
@@ -186,9 +186,7 @@ local function watch(f, main, asked)
   end
 end
 
--- }========================================================================================
-
--- {=== Text ================================================================================
+-- ==== Text ================================================================================
 
 -- "2 objects", "0.33 entries".
 local function count_of(n, one, many)
@@ -230,7 +228,7 @@ end
 
 local report_kind = {__name = "heap.leaks", __tostring = tell}
 
--- }========================================================================================
+-- =========================================================================================
 
 ---@class heap.leaks.options
 ---@field runs? integer how often f is run at most. Default 8192

@@ -210,7 +210,7 @@ function heap.track(options) end
 ---@return integer? errno
 function heap.untrack() end
 
--- {=== Looking at the heap from inside ====================================================
+-- ==== Looking at the heap from inside ====================================================
 --
 -- These calls ask about the heap as it is, in the words of the commands and with their figures.
 -- They take a snapshot into memory outside the Lua heap, analyse it, and give the memory back
@@ -461,6 +461,6 @@ function capture:save(path) end
 ---Gives its memory back.
 function capture:close() end
 
--- }=======================================================================================
+-- ========================================================================================
 
 return heap

@@ -7,7 +7,7 @@ local text = require "heap.text"
 local count, count_of, size = text.count, text.count_of, text.size
 local print = {}
 
--- {=== Snapshots and objects ==============================================================
+-- ==== Snapshots and objects ==============================================================
 
 print["heap.snapshot"] = function(s)
   local name = text.escape(s.file or "in memory")
@@ -37,9 +37,7 @@ print["heap.objects"] = function(list)
   return text.rows(list, OBJECT_COLUMNS, object_row, "object")
 end
 
--- }=======================================================================================
-
--- {=== Edges ==============================================================================
+-- ==== Edges ==============================================================================
 
 print["heap.edge"] = function(e) return ("%s -> %s"):format(e.label, text.object(e.target)) end
 
@@ -86,9 +84,7 @@ print["heap.referrers"] = function(list)
     text.rows(list, REFERRER_COLUMNS, referrer_row, "reference"))
 end
 
--- }=======================================================================================
-
--- {=== Streams ============================================================================
+-- ==== Streams ============================================================================
 
 local function edge_row(e)
   local o = e.target
@@ -113,9 +109,7 @@ print["heap.stream"] = function(stream)
   return text.columns(headings, rows)
 end
 
--- }=======================================================================================
-
--- {=== Marks, stacks, and lists of lines ===================================================
+-- ==== Marks, stacks, and lists of lines ===================================================
 
 -- "2026-11-21 17:40:05  served 20", or the time alone where that is the name.
 local function mark_text(name, time_ns)
@@ -143,9 +137,7 @@ print["heap.texts"] = function(lines)
     .. text.hidden(#lines - text.MOST_ROWS, "line")
 end
 
--- }=======================================================================================
-
--- {=== What the live calls return (meta.lua) ===============================================
+-- ==== What the live calls return (meta.lua) ===============================================
 
 local function count_row(r) return {size(r.bytes), count(r.objects), r.name} end
 
@@ -215,6 +207,6 @@ print["heap.live_referrers"] = function(list)
   return text.rows(list, step_headings(list, "from class"), step_row, "reference")
 end
 
--- }=======================================================================================
+-- ========================================================================================
 
 return print

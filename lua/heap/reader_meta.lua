@@ -91,7 +91,7 @@ function reader.compare_profiles(old, new) end
 ---@return string
 function reader.escape(text) end
 
--- {=== Snapshots ==========================================================================
+-- ==== Snapshots ==========================================================================
 
 ---An open snapshot. `#snapshot` is the number of its objects, which are numbered from 1.
 ---@class heap.snapshot
@@ -275,9 +275,7 @@ function snapshot:verify() end
 ---From now on, all that is asked of it, or of its objects, raises an error.
 function snapshot:close() end
 
--- }=======================================================================================
-
--- {=== Objects ============================================================================
+-- ==== Objects ============================================================================
 
 ---An object of a snapshot. Two that stand for the same one are equal; as the key of a table take
 ---its number, `id`. All methods but get and text can be asked of the snapshot, too: c:path(object).
@@ -369,6 +367,6 @@ function object:text(most_bytes) end
 
 ---@class heap.referrers: { [integer]: heap.edge }
 
--- }=======================================================================================
+-- ========================================================================================
 
 return reader

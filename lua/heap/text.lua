@@ -22,7 +22,7 @@ end
 -- time(time_ns).
 for name, words in pairs(require "heap.numbers") do text[name] = words end
 
--- {=== Tables =============================================================================
+-- ==== Tables =============================================================================
 
 -- Places that a line takes on the screen, as well as can be known here: one for each character.
 local function width(line) return utf8.len(line) or #line end
@@ -85,9 +85,7 @@ function text.rows(list, headings, make, one, many, total, most)
   return text.columns(headings, rows) .. text.hidden(more, one, many)
 end
 
--- }=======================================================================================
-
--- {=== What things are called =============================================================
+-- ==== What things are called =============================================================
 
 ---The beginning of a long text, to be printed.
 ---@param line string
@@ -132,6 +130,6 @@ function text.value(value)
   return text.object(value)
 end
 
--- }=======================================================================================
+-- ========================================================================================
 
 return text

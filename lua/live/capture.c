@@ -12,7 +12,7 @@
 static const char capture_key = 0; /* registry[&capture_key] is the metatable of captures */
 static const char capture_kind[] = "heap.capture";
 
-/* {=== Life =========================================================================== */
+/* ==== Life =========================================================================== */
 
 static size_t write_bytes(const void *data, size_t n, void *payload) {
   hl_capture *c = payload;
@@ -115,9 +115,7 @@ static hl_capture *check_capture(lua_State *L, int index) {
   return c;
 }
 
-/* }=================================================================================== */
-
-/* {=== Analyses ======================================================================= */
+/* ==== Analyses ======================================================================= */
 
 lh_snapshot *hl_analysed(lua_State *L, hl_task *t, hl_scope scope) {
   hl_capture *c = t->capture;
@@ -141,9 +139,7 @@ lh_snapshot *hl_opened(const hl_task *t) {
   return t->capture->reader->snapshot;
 }
 
-/* }=================================================================================== */
-
-/* {=== Questions ====================================================================== */
+/* ==== Questions ====================================================================== */
 
 static void free_task(hl_task *t) {
   lh_paths_free(&t->path, 1);
@@ -211,9 +207,7 @@ int hl_ask(lua_State *L, hl_task *t, hl_body body) {
   return run(L, t);
 }
 
-/* }=================================================================================== */
-
-/* {=== Captures that last ============================================================= */
+/* ==== Captures that last ============================================================= */
 
 static int do_nothing(lua_State *L, hl_task *t) {
   (void)L;
@@ -284,9 +278,7 @@ static int index_capture(lua_State *L) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== The module ===================================================================== */
+/* ==== The module ===================================================================== */
 
 /* Each is a function of the module, which takes a capture for itself, and a method of captures. */
 static const luaL_Reg questions[] = {
@@ -334,5 +326,3 @@ void hl_register(lua_State *L) {
   luaL_setfuncs(L, questions, 1);
   luaL_setfuncs(L, functions, 0);
 }
-
-/* }=================================================================================== */

@@ -6,7 +6,7 @@
 
 #include "live.h"
 
-/* {=== Counts ========================================================================= */
+/* ==== Counts ========================================================================= */
 
 /* Adds to the row t[key], which may be there. */
 static void add_count(lua_State *L, const char *key, uint64_t objects, uint64_t bytes) {
@@ -84,9 +84,7 @@ int hl_count(lua_State *L) {
   return hl_ask(L, &t, by == BY_SITE ? count_sites_body : count_body);
 }
 
-/* }=================================================================================== */
-
-/* {=== The biggest ==================================================================== */
+/* ==== The biggest ==================================================================== */
 
 static int classes_body(lua_State *L, hl_task *t) {
   return hr_answer(L, "classes", &t->request);
@@ -125,9 +123,7 @@ int hl_top(lua_State *L) {
   return hl_ask(L, &t, top_body);
 }
 
-/* }=================================================================================== */
-
-/* {=== What is new and stays ========================================================== */
+/* ==== What is new and stays ========================================================== */
 
 static int since_body(lua_State *L, hl_task *t) {
   static const char *const names[] = {"heap.capture"};
@@ -143,9 +139,7 @@ int hl_since(lua_State *L) {
   return hl_ask(L, &t, since_body);
 }
 
-/* }=================================================================================== */
-
-/* {=== What a function leaves ========================================================= */
+/* ==== What a function leaves ========================================================= */
 
 static const char before[] = "heap.diff: before", after[] = "heap.diff: after";
 
@@ -198,5 +192,3 @@ int hl_diff(lua_State *L) {
   if (status != LUA_OK) lua_error(L);
   return lua_gettop(L) - 1;
 }
-
-/* }=================================================================================== */

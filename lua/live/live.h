@@ -23,7 +23,7 @@
 
 #include "reader/handles.h"
 
-/* {=== Who asks: asker.c ============================================================== */
+/* ==== Who asks: asker.c ============================================================== */
 
 /* The stack at the moment of the capture:
 **
@@ -52,9 +52,7 @@ int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error);
 int hl_analyse_below(lh_snapshot *snapshot, lh_id function, const lh_id *objects, size_t n_objects,
                      lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== Captures: capture.c ============================================================ */
+/* ==== Captures: capture.c ============================================================ */
 
 typedef struct hl_capture {
   uint8_t *bytes; /* the snapshot's file */
@@ -120,9 +118,7 @@ void hl_to_reader(lua_State *L, int index);
 /* The serial of the newest mark of the state. */
 uint32_t hl_newest_mark(lua_State *L);
 
-/* }=================================================================================== */
-
-/* {=== Values and rows: values.c ===================================================== */
+/* ==== Values and rows: values.c ===================================================== */
 
 /* What a value is in the snapshot of a capture; LH_ENOTFOUND: nothing, and `error` says why. */
 int hl_find_value(lua_State *L, int index, const lh_snapshot *snapshot, bool is_fresh, lh_id *id,
@@ -145,9 +141,7 @@ void hl_set_value(lua_State *L, const hl_task *task, int values, lh_id id);
 /* Sets the fields of the row on top that lh_row_facts tell. */
 void hl_set_object_fields(lua_State *L, const hl_task *task, lh_snapshot *snapshot, lh_id id);
 
-/* }=================================================================================== */
-
-/* {=== Questions: ways.c, groups.c, values.c ========================================== */
+/* ==== Questions: ways.c, groups.c, values.c ========================================== */
 
 int hl_path(lua_State *L);
 int hl_paths(lua_State *L);
@@ -168,7 +162,5 @@ int hl_show(lua_State *L);
 
 /* Adds all to the module's table on top of the stack. */
 void hl_register(lua_State *L);
-
-/* }=================================================================================== */
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "live.h"
 
-/* {=== Objects as values ============================================================== */
+/* ==== Objects as values ============================================================== */
 
 static const char weak_key = 0; /* registry[&weak_key] is {__mode = "v"} */
 static const char row_kind[] = "heap.row";
@@ -70,9 +70,7 @@ void hl_set_object_fields(lua_State *L, const hl_task *t, lh_snapshot *s, lh_id 
   hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_thing){.id = id});
 }
 
-/* }=================================================================================== */
-
-/* {=== One ============================================================================ */
+/* ==== One ============================================================================ */
 
 /* Pushes the object as a value; nil: it is none, or gone. A pass over the heap. */
 static bool push_value(lua_State *L, const lh_snapshot *s, lh_id id) {
@@ -150,9 +148,7 @@ int hl_object(lua_State *L) {
   return hl_ask(L, &t, object_body);
 }
 
-/* }=================================================================================== */
-
-/* {=== Those that a filter takes ====================================================== */
+/* ==== Those that a filter takes ====================================================== */
 
 /* Of which types objects are values: not upvalues and prototypes. */
 static const uint32_t value_types = ~(1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO);
@@ -193,9 +189,7 @@ static void find_objects(lua_State *L, hl_task *t) {
     if (takes(t, s, id)) ids[t->n_ids++] = id;
 }
 
-/* }=================================================================================== */
-
-/* {=== A list of them ================================================================= */
+/* ==== A list of them ================================================================= */
 
 static void set_weak_kind(lua_State *L, int list) {
   static const char kind[] = "heap.live_objects";
@@ -242,9 +236,7 @@ int hl_objects(lua_State *L) {
   return hl_ask(L, &t, objects_body);
 }
 
-/* }=================================================================================== */
-
-/* {=== Each of them =================================================================== */
+/* ==== Each of them =================================================================== */
 
 enum { BATCH = 4096, FUNCTION = 2, VALUES = 3 };
 
@@ -319,9 +311,7 @@ int hl_each(lua_State *L) {
   return hl_ask(L, &t, each_body);
 }
 
-/* }=================================================================================== */
-
-/* {=== What a value looks like ====================================================== */
+/* ==== What a value looks like ====================================================== */
 
 /* What a value looks like: heap.dot(v, file) for Graphviz, and heap.show(v) as text
 ** (live.h). Both are in modules of their own, dot/dot.c and heap/show.lua, which are loaded when
@@ -390,5 +380,3 @@ int hl_show(lua_State *L) {
   lua_call(L, 2, 1);
   return 1;
 }
-
-/* }=================================================================================== */

@@ -7,7 +7,7 @@
 
 #include "live.h"
 
-/* {=== The object that is asked about ================================================= */
+/* ==== The object that is asked about ================================================= */
 
 /* Why there is no answer for the value at `index`; NULL: it is an object. */
 static const char *no_object(lua_State *L, int index) {
@@ -49,9 +49,7 @@ int hl_ask_about(lua_State *L, hl_task *t, hl_body body) {
   return 2;
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 static void set_edge_fields(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_edge *edge) {
   hr_set_string(L, "edge", lh_edge_kind_name(edge->kind));
@@ -59,9 +57,7 @@ static void set_edge_fields(lua_State *L, hl_task *t, const lh_snapshot *s, cons
   lua_setfield(L, -2, "label");
 }
 
-/* }=================================================================================== */
-
-/* {=== Paths ========================================================================== */
+/* ==== Paths ========================================================================== */
 
 /* The table of values on top gets the subject, too, which the caller has: an object that waits for
 ** its finalizer is not found in the collector's lists. */
@@ -192,9 +188,7 @@ static int paths_body(lua_State *L, hl_task *t) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== Referrers ====================================================================== */
+/* ==== Referrers ====================================================================== */
 
 /* An upvalue says nothing to people: in place of each of those that refer to the subject come the
 ** functions that have it. Their number is not known before, and one pass finds all. */
@@ -271,9 +265,7 @@ static int referrers_body(lua_State *L, hl_task *t) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== Retained bytes ================================================================= */
+/* ==== Retained bytes ================================================================= */
 
 /* The argument of this very call may be all that holds it, which changes nothing of what it
 ** retains: so nothing is left out. */
@@ -286,7 +278,7 @@ static int retained_body(lua_State *L, hl_task *t) {
   return 1;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* path(value) --> text, steps | nil, message */
 int hl_path(lua_State *L) {

@@ -6,7 +6,7 @@
 
 #include "handles.h"
 
-/* {=== Names ========================================================================== */
+/* ==== Names ========================================================================== */
 
 /* Pushes what the snapshot at `index` is called: the name of its file. */
 static const char *push_name(lua_State *L, int index) {
@@ -20,9 +20,7 @@ static const char **push_list(lua_State *L, size_t n) {
   return lua_newuserdatauv(L, (n + 1) * sizeof(const char *), 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Two or three snapshots ========================================================= */
+/* ==== Two or three snapshots ========================================================= */
 
 /* since(mark [, until]) --> rows | nil, message, code: there is no such mark. */
 int hr_since(lua_State *L) {
@@ -91,9 +89,7 @@ int hr_strings(lua_State *L) {
   return answer_of(L, 2, "strings");
 }
 
-/* }=================================================================================== */
-
-/* {=== Any number of snapshots ======================================================== */
+/* ==== Any number of snapshots ======================================================== */
 
 static void free_ladder(void *content) {
   lh_ladder_free(*(lh_ladder **)content);
@@ -193,9 +189,7 @@ int hr_owners(lua_State *L) {
   return answer_of_ladder(L, *ladder, "owners");
 }
 
-/* }=================================================================================== */
-
-/* {=== Profiles ===================================================================== */
+/* ==== Profiles ===================================================================== */
 
 /* What heapprof tells about profiles, as Lua tables. A profile is read, counted and
 ** closed in one call: what an answer needs of it is in the answer. */
@@ -292,5 +286,3 @@ int hr_compare_profiles(lua_State *L) {
   hr_let_go(L, hold);
   return n_results;
 }
-
-/* }=================================================================================== */

@@ -4,7 +4,7 @@
 */
 #include "handles.h"
 
-/* {=== The ways on which a set is held ================================================ */
+/* ==== The ways on which a set is held ================================================ */
 
 /* ways(set [, n]) --> a tree of rows, about n (default 20; 0: all) | nil, message, code */
 int hr_ways(lua_State *L) {
@@ -19,9 +19,7 @@ int hr_ways(lua_State *L) {
   return hr_answer(L, "set", &(lh_request){.ids = ids, .n_ids = n, .limit = (size_t)limit});
 }
 
-/* }=================================================================================== */
-
-/* {=== What is taken as gone ========================================================== */
+/* ==== What is taken as gone ========================================================== */
 
 /* What an expression takes away, or one edge (of which the target is an object), or an object. */
 typedef struct cut {
@@ -162,9 +160,7 @@ int hr_what_if(lua_State *L) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== Independent paths ============================================================== */
+/* ==== Independent paths ============================================================== */
 
 static void free_independent(void *content) {
   lh_independent *found = content;
@@ -190,5 +186,3 @@ int hr_independent(lua_State *L) {
   hr_let_go(L, hold);
   return 1;
 }
-
-/* }=================================================================================== */

@@ -27,7 +27,7 @@
 #include "luaheap.h"
 #include "weak_lua.h"
 
-/* {=== Snapshots: reader.c ============================================================ */
+/* ==== Snapshots: reader.c ============================================================ */
 
 typedef struct hr_snapshot hr_snapshot;
 
@@ -97,9 +97,7 @@ void hr_free_pointer(void *content);
 /* Pushes text that the library made, and frees it; NULL raises "not enough memory". */
 void hr_push_text(lua_State *L, hr_snapshot *of, char *text);
 
-/* }=================================================================================== */
-
-/* {=== Metatables, rows, options, errors: kinds.c ===================================== */
+/* ==== Metatables, rows, options, errors: kinds.c ===================================== */
 
 extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_edge_kind[],
     hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
@@ -158,9 +156,7 @@ lua_Integer hr_integer_option(lua_State *L, int index, const char *name, lua_Int
 bool hr_boolean_option(lua_State *L, int index, const char *name);
 uint32_t hr_types_option(lua_State *L, int index); /* type = "table,string" as a mask; 0: all */
 
-/* }=================================================================================== */
-
-/* {=== Objects and edges: objects.c, edges.c ========================================== */
+/* ==== Objects and edges: objects.c, edges.c ========================================== */
 
 typedef struct hr_object {
   const char *kind;
@@ -168,7 +164,7 @@ typedef struct hr_object {
   lh_id id;
 } hr_object;
 
-/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. Or sets it as a field. */
+/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. Or sets a field. */
 void hr_push_object(lua_State *L, int index, lh_id id);
 void hr_set_object(lua_State *L, const char *key, int index, lh_id id);
 
@@ -207,9 +203,7 @@ void hr_open_objects(lua_State *L); /* make the metatables */
 void hr_open_edges(lua_State *L);
 void hr_open_streams(lua_State *L);
 
-/* }=================================================================================== */
-
-/* {=== Answers and facts: report.c ==================================================== */
+/* ==== Answers and facts: report.c ==================================================== */
 
 /* The answer to a question of the library about the snapshot at index 1; nil, message, code where
 ** there is nothing. The same about the analysed snapshot at `index`; 0: about none. The same as a
@@ -234,9 +228,7 @@ int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const
 void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh_table *facts,
                   const void *row);
 
-/* }=================================================================================== */
-
-/* {=== Methods and functions of the module, by their names in Lua ===================== */
+/* ==== Methods and functions of the module, by their names in Lua ===================== */
 
 /* Of objects, and of snapshots with an object as argument. */
 int hr_path(lua_State *L);
@@ -270,7 +262,5 @@ int hr_compare(lua_State *L);
 int hr_owners(lua_State *L);
 int hr_profile(lua_State *L);
 int hr_compare_profiles(lua_State *L);
-
-/* }=================================================================================== */
 
 #endif

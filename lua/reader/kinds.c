@@ -10,7 +10,7 @@ const char hr_snapshot_kind[] = "heap.snapshot", hr_object_kind[] = "heap.object
            hr_path_kind[] = "heap.path", hr_referrers_kind[] = "heap.referrers",
            hr_stream_kind[] = "heap.stream";
 
-/* {=== Metatables ===================================================================== */
+/* ==== Metatables ===================================================================== */
 
 /* __tostring: upvalue 1 is the kind. Answers have their text with them. */
 static int print_kind(lua_State *L) {
@@ -140,17 +140,13 @@ void hr_set_index(lua_State *L, const luaL_Reg *methods, const luaL_Reg *fields,
   lua_setfield(L, -2, "__index");
 }
 
-/* }=================================================================================== */
-
-/* {=== Errors ========================================================================= */
+/* ==== Errors ========================================================================= */
 
 void hr_check(lua_State *L, int code, const lh_error *error) {
   if (code != LH_OK) luaL_error(L, "%s", error->message);
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 void hr_push_list(lua_State *L, const char *kind, size_t n) {
   lua_createtable(L, n < 1000000 ? (int)n : 1000000, 4);
@@ -182,9 +178,7 @@ void hr_set_string(lua_State *L, const char *key, const char *value) {
   lua_setfield(L, -2, key);
 }
 
-/* }=================================================================================== */
-
-/* {=== Options ======================================================================== */
+/* ==== Options ======================================================================== */
 
 static bool is_known(const char *name, const char *const *names) {
   while (*names && strcmp(*names, name) != 0) names++;
@@ -263,5 +257,3 @@ uint32_t hr_types_option(lua_State *L, int index) {
   lua_pop(L, 1);
   return mask;
 }
-
-/* }=================================================================================== */

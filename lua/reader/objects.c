@@ -13,7 +13,7 @@ static const hr_object *check_object(lua_State *L) {
   return o;
 }
 
-/* {=== Where objects were allocated ================================================= */
+/* ==== Where objects were allocated ================================================= */
 
 /* A stack that is deeper was made up: Lua's own have at most 200 calls of C and fold recursion. */
 enum { MOST_CALLS = 1000 };
@@ -56,9 +56,7 @@ int hr_tracking(lua_State *L) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== Objects ======================================================================== */
+/* ==== Objects ======================================================================== */
 
 void hr_push_object(lua_State *L, int index, lh_id id) {
   hr_object *o;
@@ -129,9 +127,7 @@ lh_id hr_subject(lua_State *L, hr_snapshot **of) {
   return id;
 }
 
-/* }=================================================================================== */
-
-/* {=== Values ========================================================================= */
+/* ==== Values ========================================================================= */
 
 static void push_string(lua_State *L, int index, const lh_snapshot *snapshot, lh_id id) {
   lh_object object;
@@ -161,9 +157,7 @@ void hr_push_value(lua_State *L, int index, lh_value value) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Fields ========================================================================= */
+/* ==== Fields ========================================================================= */
 
 static int get_snapshot(lua_State *L) {
   (void)check_object(L);
@@ -206,9 +200,7 @@ static int push_object_fact(lua_State *L, const lh_column *column) {
   return hr_return_fact(L, o->of, column, &thing);
 }
 
-/* }=================================================================================== */
-
-/* {=== Methods ======================================================================== */
+/* ==== Methods ======================================================================== */
 
 static int equal(lua_State *L) {
   const hr_object *a = hr_test(L, 1, hr_object_kind);
@@ -276,9 +268,7 @@ static int get(lua_State *L) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== Lists of objects =============================================================== */
+/* ==== Lists of objects =============================================================== */
 
 typedef struct list {
   const char *kind;
@@ -323,7 +313,7 @@ static int at(lua_State *L) {
   return return_object(L, l->ids[i - 1]);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The frames of a thread, innermost first, without the host's own, which calls no function. */
 static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {

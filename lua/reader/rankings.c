@@ -6,7 +6,7 @@
 
 #include "handles.h"
 
-/* {=== Classes and objects in order =================================================== */
+/* ==== Classes and objects in order =================================================== */
 
 static const char *const orders[] = {"retained", "shallow", "count", NULL};
 
@@ -61,9 +61,7 @@ int hr_top(lua_State *L) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== When =========================================================================== */
+/* ==== When =========================================================================== */
 
 /* marks(): the oldest first; the snapshot's own is the last. */
 int hr_marks(lua_State *L) {
@@ -94,9 +92,7 @@ int hr_epochs(lua_State *L) {
                                  .garbage = hr_boolean_option(L, 2, "garbage")});
 }
 
-/* }=================================================================================== */
-
-/* {=== Several objects ================================================================ */
+/* ==== Several objects ================================================================ */
 
 /* Which objects are meant: a bit for each. */
 typedef struct chosen {
@@ -219,5 +215,3 @@ int hr_dominators(lua_State *L) {
   hr_let_go(L, -2);
   return 1;
 }
-
-/* }=================================================================================== */

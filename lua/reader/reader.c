@@ -8,7 +8,7 @@
 #include "handles.h"
 #include "host.h"
 
-/* {=== How long a snapshot lasts ====================================================== */
+/* ==== How long a snapshot lasts ====================================================== */
 
 static void close_if_unused(hr_snapshot *of) {
   if (!of->closed || of->holds > 0) return;
@@ -143,9 +143,7 @@ void hr_push_text(lua_State *L, hr_snapshot *of, char *text) {
   of->scratch = NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== What a snapshot is ============================================================= */
+/* ==== What a snapshot is ============================================================= */
 
 static int info(lua_State *L) {
   return hr_answer(L, "info", &(lh_request){0});
@@ -272,9 +270,7 @@ void hr_set_snapshot_kind(lua_State *L, int index) {
   lua_setmetatable(L, index);
 }
 
-/* }=================================================================================== */
-
-/* {=== The module ===================================================================== */
+/* ==== The module ===================================================================== */
 
 int hr_open_file(lua_State *L, int index, lh_error *error) {
   size_t length;
@@ -325,5 +321,3 @@ int luaopen_heap_reader(lua_State *L) {
   lua_setfield(L, -2, "_VERSION");
   return 1;
 }
-
-/* }=================================================================================== */

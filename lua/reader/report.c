@@ -64,7 +64,7 @@ static void set_what(lua_State *L, const shown *a, const lh_column *column, lh_i
   hr_set_string(L, "type", lh_type_name(lh_type_of(snapshot, id)));
 }
 
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 static void push_row(lua_State *L, shown *a, const lh_table *table, const void *row);
 
@@ -180,9 +180,7 @@ static void push_row(lua_State *L, shown *a, const lh_table *table, const void *
   set_row(L, a, table, row);
 }
 
-/* }=================================================================================== */
-
-/* {=== Facts ========================================================================== */
+/* ==== Facts ========================================================================== */
 
 static void check_memory(lua_State *L, lh_report *report) {
   bool failed = report->failed;
@@ -217,7 +215,7 @@ void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh
   check_memory(L, &of->facts);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The fields of the list on the top; returns the rows that the question is about, of which it is a
 ** list. */

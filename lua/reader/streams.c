@@ -33,7 +33,7 @@ static stream *push_stream(lua_State *L, subject what) {
   return s;
 }
 
-/* {=== What comes next ================================================================ */
+/* ==== What comes next ================================================================ */
 
 /* `class_name` may be NULL: of any class. */
 static bool passes(const stream *s, const lh_snapshot *snapshot, const char *class_name, lh_id id) {
@@ -113,9 +113,7 @@ static int get_kind(lua_State *L) {
   return 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== Questions ====================================================================== */
+/* ==== Questions ====================================================================== */
 
 /* The epoch that begins with a mark: of several with one name the latest, or a number in marks().
 */
@@ -193,7 +191,7 @@ static int no_list(lua_State *L) {
   return 0;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 void hr_open_streams(lua_State *L) {
   static const luaL_Reg methods[] = {{"copy", copy}, {NULL, NULL}};

@@ -23,7 +23,7 @@
 #include "forged_file.h"
 #include "steps.h"
 
-/* {=== random heaps ================================================================== */
+/* ==== random heaps ================================================================== */
 
 /* Tables in a random tree with some more links, each with a string of up to 4,000 bytes. KIND: each
 ** has a class of its own ("own"), or one of three that are held from everywhere ("few"). */
@@ -67,9 +67,7 @@ static bool climbs_to(const lh_snapshot *s, lh_id id, lh_id above) {
   return id == above;
 }
 
-/* }=================================================================================== */
-
-/* {=== the tree ====================================================================== */
+/* ==== the tree ====================================================================== */
 
 static void check_tree(lh_snapshot *s) {
   const lh_tree *tree = lh_dominator_tree(s);
@@ -85,9 +83,7 @@ static void a_subtree_is_an_interval(void **state) {
   with_heaps(30, "own", check_tree);
 }
 
-/* }=================================================================================== */
-
-/* {=== suspects ====================================================================== */
+/* ==== suspects ====================================================================== */
 
 typedef struct place {
   lh_id id;
@@ -154,9 +150,7 @@ static void no_byte_is_told_twice(void **state) {
   with_heaps(100, "few", check_sum);
 }
 
-/* }=================================================================================== */
-
-/* {=== under an object =============================================================== */
+/* ==== under an object =============================================================== */
 
 /* The bytes that are directly below the row at `i`, and itself. */
 static uint64_t sum_of_row(const lh_branch *rows, size_t n, size_t i) {
@@ -208,9 +202,7 @@ static void branches_add_up(void **state) {
   with_heaps(30, "few", check_under);
 }
 
-/* }=================================================================================== */
-
-/* {=== modules ======================================================================= */
+/* ==== modules ======================================================================= */
 
 /* What a search from the object meets that passes through none of the four. */
 static uint64_t naive_module(const lh_snapshot *s, lh_id from) {
@@ -305,9 +297,7 @@ static void modules_reach_what_the_root_no_longer_does(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== threads ======================================================================= */
+/* ==== threads ======================================================================= */
 
 /* Coroutines at three places, some of which share a table; one is not started, one returned. */
 static const char coroutines[] =
@@ -360,9 +350,7 @@ static void threads_at_one_place_are_one(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== failures ====================================================================== */
+/* ==== failures ====================================================================== */
 
 /* A list, a place, and a class that two indexes hold. */
 static const char all_kinds[] =
@@ -436,7 +424,7 @@ static void nothing_before_its_time(void **state) {
   program_end(&h);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {

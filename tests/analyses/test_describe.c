@@ -57,7 +57,7 @@ static lh_snapshot *heap_of_seed(program *p, unsigned long seed) {
   return program_step(p, "grow(math.random(50))");
 }
 
-/* {=== The oracle ===================================================================== */
+/* ==== The oracle ===================================================================== */
 
 static bool is_one(const lh_snapshot *s, lh_id id, const char *name) {
   uint32_t class_index = lh_class_of(s, id);
@@ -183,7 +183,7 @@ static void check_class(lh_snapshot *s, const char *name) {
   free(ids);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void classes_are_as_the_definition_says(void **state) {
   static const char *const names[] = {"C1", "C2", "C3", "{id}", "{x}", "function C1"};

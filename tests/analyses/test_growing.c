@@ -65,7 +65,7 @@ static lh_snapshot *heap_of_seed(program *p, unsigned long seed) {
   return program_step(p, "grow()");
 }
 
-/* {=== The oracle ===================================================================== */
+/* ==== The oracle ===================================================================== */
 
 /* is_one[id]: what the elements of a row are. */
 typedef struct elements {
@@ -190,7 +190,7 @@ static void check_told(const lh_snapshot *s, const lh_growings *all, lh_id id) {
   check(told);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void rows_are_as_the_definition_says(void **state) {
   unsigned n_tables = 0, n_links = 0;

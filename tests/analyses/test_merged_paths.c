@@ -65,7 +65,7 @@ static bool is_member(const trial *t, lh_id id) {
   return t->chosen[id] && lh_is_reachable(t->s, id);
 }
 
-/* {=== Places ========================================================================= */
+/* ==== Places ========================================================================= */
 
 static char *folded_path(const trial *t, lh_id id) {
   lh_path path;
@@ -146,9 +146,7 @@ static void steps_are_those_of_the_definition(void **state) {
   assert_true(only_seed || n_steps > 10000);
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows =========================================================================== */
+/* ==== Rows =========================================================================== */
 
 /* A row has all objects that the rows below it have, and its own; and no less bytes. */
 static void check_row(const trial *t, const lh_merged_paths *merged, size_t i) {
@@ -265,9 +263,7 @@ static void rows_add_up(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Failures ======================================================================= */
+/* ==== Failures ======================================================================= */
 
 static void each_allocation_fails(void **state) {
   (void)state;
@@ -313,7 +309,7 @@ static void nothing_before_its_time(void **state) {
   forge_free(&file);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {

@@ -21,7 +21,7 @@
 #include "luaheap.h"
 #include "steps.h"
 
-/* {=== random heaps ================================================================== */
+/* ==== random heaps ================================================================== */
 
 /* Tables that are full, half empty, empty; strings of a few contents, with and without all of their
 ** bytes kept; functions that share variables or not; userdata; code of several sources. All of it
@@ -77,9 +77,7 @@ static program heap_of_seed(unsigned long seed, const char *text, uint64_t strin
   return p;
 }
 
-/* }=================================================================================== */
-
-/* {=== the definitions =============================================================== */
+/* ==== the definitions =============================================================== */
 
 typedef struct naive {
   uint64_t objects[LH_WASTE_KINDS], bytes[LH_WASTE_KINDS];
@@ -232,9 +230,7 @@ static void count_object(naive *n, lh_snapshot *s, lh_id id) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== against them ================================================================== */
+/* ==== against them ================================================================== */
 
 static void check_kind(lh_snapshot *s, lh_waste_kind kind, const lh_waste_sum *sum) {
   uint64_t objects = 0, bytes = 0, by_hash = 0;
@@ -294,7 +290,7 @@ static void waste_is_that_of_the_definitions(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void each_allocation_fails(void **state) {
   (void)state;

@@ -16,7 +16,7 @@ local ROUNDS, MOST_BYTES_AN_OBJECT = 3, 140
 
 local dir = sizes.dir
 
--- {=== What is measured, and the goals =================================================
+-- ==== What is measured, and the goals =================================================
 
 local shapes = {
   {"chain", "{id, name, next, notify}"}, {"rows", "Row"}, {"sessions", "Session"},
@@ -48,9 +48,7 @@ local commands = {
   {"heapview -o @/report.html @/c", "c", function() return report_goals[millions] end, 1},
 }
 
--- }=====================================================================================
-
--- {=== A process that has the heap ======================================================
+-- ==== A process that has the heap ======================================================
 
 local Heap = {}
 Heap.__index = Heap
@@ -85,7 +83,7 @@ function Heap:close()
   self.answers:close()
 end
 
--- }=====================================================================================
+-- ======================================================================================
 
 local function median(values)
   table.sort(values)

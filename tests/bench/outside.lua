@@ -21,7 +21,7 @@ local function median_and_least(values)
   return values[(#values + 1) // 2], values[1]
 end
 
--- {=== The process ======================================================================
+-- ==== The process ======================================================================
 
 local Target = {}
 Target.__index = Target
@@ -72,9 +72,7 @@ function Target:finish()
   self.from:close()
 end
 
--- }=====================================================================================
-
--- {=== Snapshots ========================================================================
+-- ==== Snapshots ========================================================================
 
 local function read_file(path)
   local file <close> = assert(io.open(path))
@@ -132,7 +130,7 @@ local function measure_core(core)
   return {processor_s = median_and_least(times), bytes = file:seek("end")}
 end
 
--- }=====================================================================================
+-- ======================================================================================
 
 local function measure(millions)
   progress("%s million objects: building the heap", millions)

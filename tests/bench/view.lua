@@ -27,7 +27,7 @@ local function read_file(name)
   return file:read("a")
 end
 
--- {=== A server ========================================================================
+-- ==== A server ========================================================================
 
 local Server = {}
 Server.__index = Server
@@ -95,9 +95,7 @@ function Server:stop()
   self.pipe:close()
 end
 
--- }====================================================================================
-
--- {=== Clicks ==========================================================================
+-- ==== Clicks ==========================================================================
 
 -- Addresses of objects from all parts of the heap, and of the biggest.
 local function some_objects(file)
@@ -153,7 +151,7 @@ local function measure_clicks(server, objects)
   return times
 end
 
--- }====================================================================================
+-- =====================================================================================
 
 local function measure(millions)
   progress("%s million objects", millions)

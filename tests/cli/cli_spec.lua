@@ -13,7 +13,7 @@ local tools = {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heap
 local dir, in_dir
 setup(function() dir, in_dir = support.take_leaking() end)
 
--- {=== Options ========================================================================
+-- ==== Options ========================================================================
 
 -- All options that the help, the manual page or the completion of a tool names, sorted.
 local function option_list(names)
@@ -203,9 +203,7 @@ it("an option of the last release is refused with what replaces it", function()
   assert.matches("^heapprof: %-%-plot was removed: heapview PROFILE draws memory over time\n", err)
 end)
 
--- }===================================================================================
-
--- {=== Files that are no snapshots ====================================================
+-- ==== Files that are no snapshots ====================================================
 
 describe("a bad file", function()
   local function refuses(name, content, pattern)
@@ -444,9 +442,7 @@ describe("heappath", function()
   end)
 end)
 
--- }===================================================================================
-
--- {=== JSON ===========================================================================
+-- ==== JSON ===========================================================================
 
 -- Each key with the type of its value; in arrays that of every element.
 local function fits(value, shape, where)
@@ -593,5 +589,3 @@ describe("JSON", function()
     assert.matches("has no field 'nosuch'", err)
   end)
 end)
-
--- }===================================================================================

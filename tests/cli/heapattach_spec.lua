@@ -49,7 +49,7 @@ local function with_new_name(text)
   return (text:gsub("%-o %l ", "-o NEW "))
 end
 
--- {=== One snapshot ===================================================================
+-- ==== One snapshot ===================================================================
 
 describe("heapattach", function()
   it("says what is in the file, how long the process stood, and what to type next", function()
@@ -240,9 +240,7 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
   end)
 end)
 
--- }===================================================================================
-
--- {=== States =========================================================================
+-- ==== States =========================================================================
 
 describe("of several states heapattach", function()
   it("asks which one, with the commands to type", function()
@@ -335,9 +333,7 @@ A snapshot: heapattach --state 1 -o NEW 4711
   end)
 end)
 
--- }===================================================================================
-
--- {=== Refusals =======================================================================
+-- ==== Refusals =======================================================================
 
 describe("before it touches the process heapattach", function()
   local function refuses_untouched(pattern, words, there)
@@ -437,9 +433,7 @@ describe("heapattach", function()
   end)
 end)
 
--- }===================================================================================
-
--- {=== Series =========================================================================
+-- ==== Series =========================================================================
 
 describe("a series of heapattach", function()
   local function series(there, more, ...)
@@ -549,7 +543,7 @@ describe("a series of heapattach", function()
   end)
 end)
 
--- }===================================================================================
+-- ====================================================================================
 
 -- Of a series they wait less long, and they watch for one line.
 describe("the examples of heapattach's manual page", function()

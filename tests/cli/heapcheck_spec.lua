@@ -108,7 +108,7 @@ describe("heapcheck of a profile", function()
   end)
 end)
 
--- {=== What is no snapshot ==============================================================
+-- ==== What is no snapshot ==============================================================
 
 local commands = {"heaptop FILE", "heapdiff FILE good", "heapdiff good good FILE",
                   "heappath FILE _G", "heapcheck FILE",
@@ -195,9 +195,7 @@ describe("all commands refuse", function()
   end)
 end)
 
--- }=====================================================================================
-
--- {=== What changes while it is read ====================================================
+-- ==== What changes while it is read ====================================================
 
 -- What is asked after the file was opened is answered from what was there then.
 describe("a snapshot that changes while it is looked at", function()
@@ -225,5 +223,3 @@ describe("a snapshot that changes while it is looked at", function()
     end
   end)
 end)
-
--- }=====================================================================================

@@ -26,7 +26,7 @@ end
 
 local SECOND = 1000000000
 
--- {=== A small profile ================================================================
+-- ==== A small profile ================================================================
 --
 --     local t = {1, 2}                   -- 3: a table of 56 bytes, and its array of 32
 --     for i = 3, 8 do t[i] = i end       -- 5: the array grows to 64 bytes, and to 128
@@ -210,9 +210,7 @@ Maximum Memory Used=1209 bytes
   end)
 end)
 
--- }===================================================================================
-
--- {=== Random profiles ================================================================
+-- ==== Random profiles ================================================================
 
 local kinds = {"string", "table", "closure", "upvalue", "proto", "userdata", "thread", "part"}
 
@@ -361,9 +359,7 @@ describe("random profiles", function()
   end)
 end)
 
--- }===================================================================================
-
--- {=== What is strange ================================================================
+-- ==== What is strange ================================================================
 
 describe("a strange profile", function()
   it("has names that no terminal obeys, and that stay text", function()
@@ -438,5 +434,3 @@ describe("heapprof --live-of", function()
       "heap.track{live = true}, or LUA_HEAP=track,live\n"):format(self), refused(self))
   end)
 end)
-
--- }===================================================================================

@@ -48,7 +48,7 @@ local function listing()
   return table.concat(list, "\n")
 end
 
--- {=== Queries ========================================================================
+-- ==== Queries ========================================================================
 
 local forbidden = {
   "attach 'x' as y", "attach ':memory:' as y", "attach 'file:x?mode=memory' as y", "detach c",
@@ -260,9 +260,7 @@ describe("a query", function()
   end)
 end)
 
--- }===================================================================================
-
--- {=== --save =========================================================================
+-- ==== --save =========================================================================
 
 describe("heapsql --save", function()
   local function sqlite(file, sql)
@@ -357,9 +355,7 @@ describe("heapsql --save", function()
   end)
 end)
 
--- }===================================================================================
-
--- {=== The shell ======================================================================
+-- ==== The shell ======================================================================
 
 describe("heapsql without a query", function()
   local has_script = select(3, run "script -qec true /dev/null") == 0
@@ -470,5 +466,3 @@ describe("the extension in a shell of one's own", function()
     assert.equal("a\n100\na_2\n100\n", out)
   end)
 end)
-
--- }===================================================================================

@@ -80,7 +80,7 @@ local function json_of(...)
   return cjson.decode(out)
 end
 
--- {=== The manual page ==================================================================
+-- ==== The manual page ==================================================================
 
 -- The columns of the section TABLES: {{table, {column, hidden}, ...}, ...}.
 local function tables_of_manual()
@@ -112,7 +112,7 @@ describe("the manual page of heapsql", function()
   end)
 end)
 
--- }===================================================================================
+-- ====================================================================================
 
 describe("cli/README.md", function()
   it("shows what heapsql prints about examples/listener.lua", function()
@@ -126,7 +126,7 @@ describe("cli/README.md", function()
   end)
 end)
 
--- {=== The same answers as the other commands =========================================
+-- ==== The same answers as the other commands =========================================
 
 describe("heapsql agrees with", function()
   it("heaptop about the whole heap", function()
@@ -312,9 +312,7 @@ describe("heapsql agrees with", function()
   end)
 end)
 
--- }===================================================================================
-
--- {=== Finding rows ===================================================================
+-- ==== Finding rows ===================================================================
 
 describe("heapsql finds the same rows at once as by a scan", function()
   -- A + before a column keeps SQLite from handing the comparison to the table.
@@ -412,9 +410,7 @@ describe("heapsql finds the same rows at once as by a scan", function()
   end)
 end)
 
--- }===================================================================================
-
--- {=== Several snapshots ==============================================================
+-- ==== Several snapshots ==============================================================
 
 describe("several snapshots", function()
   it("have ids of their own, that functions know", function()
@@ -466,9 +462,7 @@ describe("several snapshots", function()
   end)
 end)
 
--- }===================================================================================
-
--- {=== What is printed ================================================================
+-- ==== What is printed ================================================================
 
 describe("heapsql prints", function()
   it("exact strings in CSV and JSON, and says when it has only a part", function()
@@ -546,5 +540,3 @@ break' as d, null as e, 1.5 as f, '' as g; select 2 as h]]}
     assert.equal("heapsql: the query on stdin has a zero byte\n", err)
   end)
 end)
-
--- }===================================================================================

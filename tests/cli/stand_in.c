@@ -53,7 +53,7 @@ static void note(const lh_target *t, const char *call) {
   fclose(log);
 }
 
-/* {=== What there is ================================================================= */
+/* ==== What there is ================================================================= */
 
 static char *next_word(char **at) {
   char *word = *at;
@@ -135,7 +135,7 @@ static int open_target(lh_target **out, lh_error *error) {
   return LH_OK;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 void lh_make_way(char **arguments) {
   (void)arguments;

@@ -18,7 +18,7 @@
 #include "base.h"
 #include "sample.h"
 
-/* {=== SQLite's allocator ============================================================= */
+/* ==== SQLite's allocator ============================================================= */
 
 /* SQLite's own, behind a count: some of its calls fail. Process-wide, as SQLite has it. */
 static struct {
@@ -45,9 +45,7 @@ static void plan(size_t first, size_t last) {
   memory.last = last;
 }
 
-/* }=================================================================================== */
-
-/* {=== A session ====================================================================== */
+/* ==== A session ====================================================================== */
 
 int sqlite3_heapsnap_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
 
@@ -146,7 +144,7 @@ static result session(bool guarded) {
   return r;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Locked or not, it is the same. */
 static void answers(void **state) {
@@ -244,7 +242,7 @@ static void survives_sqlite_without_memory(void **state) {
   printf("faults: an allocation of SQLite fails: %zu cases, %zu survived\n", n_cases, n_cases);
 }
 
-/* {=== The heap ======================================================================= */
+/* ==== The heap ======================================================================= */
 
 static int write_sample(void **state) {
   forge f;
@@ -263,7 +261,7 @@ static int remove_sample(void **state) {
   return unlink(path);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

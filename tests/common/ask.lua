@@ -14,7 +14,7 @@ local reader = require "heap.reader"
 local MOST = 6
 require "heap.text".MOST_ROWS = MOST
 
--- {=== What may come ======================================================================
+-- ==== What may come ======================================================================
 
 -- Errors that are raised where a file's contents are at fault, or an expression is malformed: texts
 -- of the file are taken for expressions.
@@ -61,9 +61,7 @@ end
 -- Calls f, prints what it returns, and returns that.
 local function ask(f, ...) return check_results(pcall(f, ...)) end
 
--- }=======================================================================================
-
--- {=== Values =============================================================================
+-- ==== Values =============================================================================
 
 local printed = {userdata = true, table = true}
 
@@ -134,9 +132,7 @@ local function look_at_object(o)
   if o.type == "thread" then ask(o.frames, o) end
 end
 
--- }=======================================================================================
-
--- {=== One snapshot =======================================================================
+-- ==== One snapshot =======================================================================
 
 -- What the file itself says, as names of objects, of classes, of marks, and of what is cut off.
 local function ask_text(s, text)
@@ -202,9 +198,7 @@ local function ask_cuts(s)
   ask(s.ignore, s)
 end
 
--- }=======================================================================================
-
--- {=== Several ============================================================================
+-- ==== Several ============================================================================
 
 local function ask_diff(a, b, c)
   local diff = ask(a.diff, a, b, c)
@@ -254,5 +248,3 @@ return function(...)
   end
   collectgarbage()
 end
-
--- }=======================================================================================

@@ -16,7 +16,7 @@
 
 enum { MOST_TEXTS = 12 };
 
-/* {=== Texts of a snapshot as expressions ============================================= */
+/* ==== Texts of a snapshot as expressions ============================================= */
 
 /* Owned by the caller: the texts that the file gives. */
 static size_t gather_texts(const lh_snapshot *s, char *texts[MOST_TEXTS]) {
@@ -115,9 +115,7 @@ static void ask_texts(lh_snapshot *s) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Answers ======================================================================== */
+/* ==== Answers ======================================================================== */
 
 /* The answer to a question, and its text: of two or three snapshots, or of a ladder. */
 static void ask_question(const char *name, lh_snapshot *const snapshots[], size_t n,
@@ -147,9 +145,7 @@ static bool are_of_one_state(lh_snapshot *const snapshots[], size_t n) {
   return same == n;
 }
 
-/* }=================================================================================== */
-
-/* {=== Differences ==================================================================== */
+/* ==== Differences ==================================================================== */
 
 static void ask_group(lh_snapshot *c, const lh_diff_group *group) {
   const char *fingerprint = group->fingerprint;
@@ -196,9 +192,7 @@ static void compare_strings(lh_snapshot *a, lh_snapshot *c) {
   ask_question("strings", (lh_snapshot *const[]){a, c}, 2, NULL);
 }
 
-/* }=================================================================================== */
-
-/* {=== Growth ========================================================================= */
+/* ==== Growth ========================================================================= */
 
 static void ask_growth(lh_growth *growth) {
   lh_answer answer;
@@ -246,7 +240,7 @@ static void climb(lh_snapshot *const steps[], size_t n) {
   lh_ladder_free(ladder);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Each with each later one, and the last with the first. */
 static void compare_all(lh_snapshot *const snapshots[], size_t n) {

@@ -54,7 +54,7 @@ function browser.missing()
   return "pages are not tried: there is no Chromium here (Debian: chromium and chromium-driver)"
 end
 
--- {=== The driver ======================================================================
+-- ==== The driver ======================================================================
 
 -- One command of WebDriver. An error of the driver's is nil, its name, and what it says.
 local function call(page, method, path, body)
@@ -187,9 +187,7 @@ function Page:devtools(name, parameters)
   return post(self, "/goog/cdp/execute", {cmd = name, params = parameters or {}})
 end
 
--- }===================================================================================
-
--- {=== What is there ===================================================================
+-- ==== What is there ===================================================================
 
 --- Goes to an address, and waits until all of it is loaded.
 ---@param url string
@@ -246,9 +244,7 @@ function Page:texts(selector)
     });]], selector)
 end
 
--- }===================================================================================
-
--- {=== What a person does ==============================================================
+-- ==== What a person does ==============================================================
 
 -- Runs a command for the first element, when it is there and nothing covers it.
 local function on_element(page, selector, path, body)
@@ -318,9 +314,7 @@ function Page:back() post(self, "/back") end
 
 function Page:forward() post(self, "/forward") end
 
--- }===================================================================================
-
--- {=== How it looks ====================================================================
+-- ==== How it looks ====================================================================
 
 --- The size of the window in its own pixels; a window on a screen could not be as narrow.
 ---@param width integer
@@ -350,9 +344,7 @@ function Page:picture()
   return (mime.unb64(command(self, "GET", self.session .. "/screenshot")))
 end
 
--- }===================================================================================
-
--- {=== What no page may do =============================================================
+-- ==== What no page may do =============================================================
 
 local function log(page, kind)
   return post(page, "/se/log", {type = kind})
@@ -391,6 +383,6 @@ function Page:faults()
   return list
 end
 
--- }===================================================================================
+-- ====================================================================================
 
 return browser

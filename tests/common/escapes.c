@@ -12,7 +12,7 @@
 #define at family_at
 #define string_at family_name
 
-/* {=== Snapshots ====================================================================== */
+/* ==== Snapshots ====================================================================== */
 
 enum {
   GLOBALS,
@@ -139,9 +139,7 @@ void escapes_snapshot(forge *f, unsigned version, unsigned serial, const char *t
   forge_finish(f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Profiles and cores ============================================================= */
+/* ==== Profiles and cores ============================================================= */
 
 static void put_calls(forged_profile *f) {
   lh_table_begin(&f->to, LH_BLOCK_CALLS);
@@ -218,5 +216,3 @@ void escapes_core(forged_core *c, const char *text) {
   forge_mapping(c, PROGRAM + PAGE, PROGRAM + 2 * PAGE, 1, text);
   forge_core_end(c);
 }
-
-/* }=================================================================================== */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* {=== What they are made of ========================================================= */
+/* ==== What they are made of ========================================================= */
 
 unsigned family_root(unsigned n) {
   unsigned root = 1;
@@ -135,9 +135,7 @@ void family_slot(forge *f, unsigned kind, unsigned ordinal, uint64_t name, uint6
   forge_reference(f, value);
 }
 
-/* }=================================================================================== */
-
-/* {=== The frame ====================================================================== */
+/* ==== The frame ====================================================================== */
 
 /* The marks above `to`, from `from` down: youngest first. */
 static void put_marks(forge *f, unsigned from, unsigned to) {
@@ -185,9 +183,7 @@ unsigned family_scale(const heap_family *family, size_t bytes) {
   return scale_to_bytes(size_of, family, bytes);
 }
 
-/* }=================================================================================== */
-
-/* {=== The list ======================================================================= */
+/* ==== The list ======================================================================= */
 
 static const struct {
   const heap_family *list;
@@ -210,5 +206,3 @@ size_t family_count(void) {
   for (size_t i = 0; i < FILES; i++) n += *files[i].n;
   return n;
 }
-
-/* }=================================================================================== */

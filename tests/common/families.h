@@ -42,7 +42,7 @@ unsigned family_scale(const heap_family *family, size_t bytes);
 void family_make(forge *f, const heap_family *family, unsigned n, unsigned serial,
                  unsigned n_older);
 
-/* {=== What they are made of ========================================================= */
+/* ==== What they are made of ========================================================= */
 
 /* Object i, and string i of those that only name things; as far from each other as in a heap. */
 static inline uint64_t family_at(unsigned i) {
@@ -94,7 +94,7 @@ void family_c_frame(forge *f, uint64_t function, unsigned slots);
 void family_frame(forge *f, uint64_t function, unsigned slots);
 void family_slot(forge *f, unsigned kind, unsigned ordinal, uint64_t name, uint64_t value);
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The lists of the five files. */
 extern const heap_family families_of_graphs[], families_of_paths[], families_of_names[],

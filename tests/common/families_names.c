@@ -9,7 +9,7 @@
 #define at family_at
 #define name family_name
 
-/* {=== Classes ======================================================================== */
+/* ==== Classes ======================================================================== */
 
 /* Instances of n classes; the strings that name them have so many bytes. */
 static void classes_of(forge *f, unsigned n, unsigned name_bytes) {
@@ -128,9 +128,7 @@ static void metatables_in_one_class(forge *f, unsigned n) {
   family_globals(f, 1);
 }
 
-/* }=================================================================================== */
-
-/* {=== Shapes ========================================================================= */
+/* ==== Shapes ========================================================================= */
 
 /* n tables of n fields each have the same; or each n of n + the square root of them. */
 static void records(forge *f, unsigned n) {
@@ -304,9 +302,7 @@ static void empty_slots(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Names ========================================================================== */
+/* ==== Names ========================================================================== */
 
 static void globals(forge *f, unsigned n) {
   family_table(f, 0, n);
@@ -426,7 +422,7 @@ static void names_to_be_escaped(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #undef at
 #undef name

@@ -7,7 +7,7 @@
 #define at family_at
 #define name family_name
 
-/* {=== Ephemerons ===================================================================== */
+/* ==== Ephemerons ===================================================================== */
 
 /* Entry i of a weak table: key i leads to key i + 1. */
 static void ephemerons_from(forge *f, unsigned n, bool is_reverse, unsigned per_table) {
@@ -133,9 +133,7 @@ static void weak_values(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Many paths, dominators, flow ==================================================== */
+/* ==== Many paths, dominators, flow ==================================================== */
 
 /* Two ways at each step: 2^n paths. */
 static void diamonds(forge *f, unsigned n) {
@@ -293,7 +291,7 @@ static void variables(forge *f, unsigned n) {
   family_globals(f, 4 + 2 * n);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #undef at
 #undef name

@@ -8,7 +8,7 @@
 
 #include "families.h"
 
-/* {=== What they are made of ========================================================= */
+/* ==== What they are made of ========================================================= */
 
 enum { DEPTH = 1000 }; /* of stacks that are deep and not one behind the other */
 
@@ -77,9 +77,7 @@ static void count_all(forged_profile *f, lh_stack_id first) {
   lh_table_end(&f->to);
 }
 
-/* }=================================================================================== */
-
-/* {=== Stacks ======================================================================== */
+/* ==== Stacks ======================================================================== */
 
 /* 1 <- 2 <- 3 ... n, all of one site with long names. */
 static void chain_of(forged_profile *f, unsigned n, char filling) {
@@ -138,9 +136,7 @@ static void make_tree(forged_profile *f, unsigned n) {
   count_all(f, 1);
 }
 
-/* }=================================================================================== */
-
-/* {=== Names ========================================================================= */
+/* ==== Names ========================================================================= */
 
 /* Many names whose contents are alike up to their end. */
 static void make_names(forged_profile *f, unsigned n) {
@@ -159,9 +155,7 @@ static void make_short_names(forged_profile *f, unsigned n) {
   count_all(f, 1);
 }
 
-/* }=================================================================================== */
-
-/* {=== Events ======================================================================== */
+/* ==== Events ======================================================================== */
 
 enum { FEW_STACKS = 64 };
 
@@ -197,7 +191,7 @@ static void make_times(forged_profile *f, unsigned n) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static const profile_family families[] = {{"a chain of stacks", make_chain, false, false},
                                           {"a chain in an aggregate", make_chain, true, false},

@@ -10,7 +10,7 @@
 #define at family_at
 #define name family_name
 
-/* {=== Sites and stacks ============================================================== */
+/* ==== Sites and stacks ============================================================== */
 
 enum { NAME_BYTES = 1024 };
 
@@ -75,9 +75,7 @@ static void collections_of_sites(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Prototypes ===================================================================== */
+/* ==== Prototypes ===================================================================== */
 
 /* One that has the others in it, and is in each of them. */
 static void shared_proto(forge *f, unsigned n) {
@@ -182,9 +180,7 @@ static void nested_protos(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Weak tables ===================================================================== */
+/* ==== Weak tables ===================================================================== */
 
 /* Each leads to the next, under the name `next` and as the value of its only key. */
 static void linked_weak_tables(forge *f, unsigned n) {
@@ -227,9 +223,7 @@ static void old_tables(forge *f, unsigned n) {
   family_globals(f, globals);
 }
 
-/* }=================================================================================== */
-
-/* {=== From outside ==================================================================== */
+/* ==== From outside ==================================================================== */
 
 /* C functions that are told by symbols with long names. */
 static void symbols(forge *f, unsigned n) {
@@ -246,7 +240,7 @@ static void symbols(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #undef at
 #undef name

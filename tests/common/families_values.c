@@ -7,7 +7,7 @@
 #define at family_at
 #define name family_name
 
-/* {=== Functions ====================================================================== */
+/* ==== Functions ====================================================================== */
 
 static void functions(forge *f, unsigned n) {
   family_array(f, 0, 1, n, 2);
@@ -135,9 +135,7 @@ static void chosen_c_functions(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Threads ======================================================================== */
+/* ==== Threads ======================================================================== */
 
 /* Frames of a light C function, each with slots that refer to objects of their own. */
 static void light_frames(forge *f, unsigned n) {
@@ -209,9 +207,7 @@ static void standings(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Contents ======================================================================= */
+/* ==== Contents ======================================================================= */
 
 static void equal_strings(forge *f, unsigned n) {
   family_table(f, 0, n);
@@ -276,9 +272,7 @@ static void equal_functions(forge *f, unsigned n) {
   family_globals(f, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Ages and addresses ============================================================= */
+/* ==== Ages and addresses ============================================================= */
 
 static void dead(forge *f, unsigned n) {
   for (unsigned i = 0; i < n; i++) forge_record(f, (i % 8 + 1) | LH_FLAG_DEAD, at(i), 56);
@@ -320,7 +314,7 @@ static void scattered(forge *f, unsigned n) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #undef at
 #undef name

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* {=== What the description says ======================================================= */
+/* ==== What the description says ======================================================= */
 
 const release image_releases[N_RELEASES] = {
     {"$LuaVersion: Lua 5.4.0  Copyright (C) $", "5.4.0", 208, 1624, 200, 48, 56, 64, 96, 176, 256,
@@ -22,9 +22,7 @@ const release image_releases[N_RELEASES] = {
      264, 272, 280, 480, false, false},
 };
 
-/* }=================================================================================== */
-
-/* {=== The forge ===================================================================== */
+/* ==== The forge ===================================================================== */
 
 char *image_block(image *m, size_t bytes) {
   char *b = malloc(bytes);
@@ -183,5 +181,3 @@ void image_begin(image *m, const release *r, bool with_ident) {
 void image_end(image *m) {
   while (m->n_blocks > 0) free(m->blocks[--m->n_blocks]);
 }
-
-/* }=================================================================================== */

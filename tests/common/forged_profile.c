@@ -53,7 +53,7 @@ void forge_drop_profile(forged_profile *f) {
   free(f->out.data);
 }
 
-/* {=== Sites and stacks ============================================================== */
+/* ==== Sites and stacks ============================================================== */
 
 static uint32_t define_name(forged_profile *f, const char *name) {
   if (!name) return 0;
@@ -99,9 +99,7 @@ lh_stack_id forge_stack(forged_profile *f, lh_stack_id parent, lh_site site) {
   return ++f->n_stacks;
 }
 
-/* }=================================================================================== */
-
-/* {=== Records ======================================================================= */
+/* ==== Records ======================================================================= */
 
 void forge_time(forged_profile *f, uint64_t time_ns) {
   uint8_t *p = lh_profile_blocks_room(&f->to, 1 + LH_MAX_VARINT);
@@ -186,7 +184,7 @@ void forge_call(forged_profile *f, const lh_profile_call *c) {
   f->to.at = p;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 void forge_seal_profile(uint8_t *data, size_t size) {
   size_t at = LH_PROFILE_HEADER_BYTES;

@@ -48,7 +48,7 @@ local ask, act -- any question, any step of the program
 
 local function ask_guarded() guarded(ask) end
 
--- {=== Values =============================================================================
+-- ==== Values =============================================================================
 
 local function finalizer(o)
   if random(4) == 1 then slots[place()] = o end
@@ -108,9 +108,7 @@ local makers = {
   function() return load("local a = ... return function() return a end, " .. random(100)) end,
 }
 
--- }=======================================================================================
-
--- {=== Answers ============================================================================
+-- ==== Answers ============================================================================
 
 -- A path that is an expression of Lua is found again.
 local function check_path(capture, value)
@@ -232,9 +230,7 @@ function ask()
   if not ok then error(message, 0) end
 end
 
--- }=======================================================================================
-
--- {=== The program ========================================================================
+-- ==== The program ========================================================================
 
 local collections = {
   collectgarbage, check.emergency,
@@ -303,5 +299,3 @@ if random(2) == 1 then
   setmetatable({}, {__gc = function() for _ = 1, 10 do ask_guarded() end end})
 end
 os.exit(true, random(2) == 1)
-
--- }=======================================================================================

@@ -83,7 +83,7 @@ static const char *global_of(lua_State *L) {
   return pointer_at(L, 24);
 }
 
-/* {=== What a snapshot must not change ================================================ */
+/* ==== What a snapshot must not change ================================================ */
 
 typedef struct picture {
   char thread[MAX_THREAD_BYTES];                   /* of the running thread */
@@ -251,9 +251,7 @@ static int silent(lua_State *L) {
   return 3 + n_results;
 }
 
-/* }=================================================================================== */
-
-/* {=== Reading ======================================================================= */
+/* ==== Reading ======================================================================= */
 
 static int bytes(lua_State *L) {
   const char *global = global_of(L);
@@ -314,9 +312,7 @@ static int addresses(lua_State *L) {
   return 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== Objects that plain Lua cannot make ============================================== */
+/* ==== Objects that plain Lua cannot make ============================================== */
 
 static int make_userdata(lua_State *L) {
   size_t n = (size_t)luaL_checkinteger(L, 1);
@@ -379,7 +375,7 @@ static int loading(lua_State *L) {
   return 1;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int luaopen_lua_heapcheck(lua_State *L);
 

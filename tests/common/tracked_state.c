@@ -13,7 +13,7 @@
 
 #include "luaheap.h"
 
-/* {=== A state that is tracked ======================================================= */
+/* ==== A state that is tracked ======================================================= */
 
 static bool is_in_call(const tracked *t, const void *thread) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
@@ -100,7 +100,7 @@ void tracked_run(tracked *t, const char *name, const char *program) {
   if (fails) fail_msg("%s", lua_tostring(t->L, -1));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 const char *tracked_name(const tracked *t, uint32_t name, size_t *n) {
   const lh_definitions *d = &t->r.stacks->definitions;
@@ -109,7 +109,7 @@ const char *tracked_name(const tracked *t, uint32_t name, size_t *n) {
   return d->name_bytes + start;
 }
 
-/* {=== Stacks as text ================================================================ */
+/* ==== Stacks as text ================================================================ */
 
 /* "2 table in Bus:on, 9 call in main", with "/string.rep" behind what a C function made. */
 static void add_site(const tracked *t, lh_site_id id, char *out, size_t size) {
@@ -159,5 +159,3 @@ void tracked_assert(const tracked *t, const char *expected) {
   }
   fail();
 }
-
-/* }=================================================================================== */

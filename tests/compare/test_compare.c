@@ -16,7 +16,7 @@
 #include "luaheap.h"
 #include "steps.h"
 
-/* {=== Fingerprints =================================================================== */
+/* ==== Fingerprints =================================================================== */
 
 static const char leaks[] =
     "local Listener = {__name = 'Listener'}\n"
@@ -107,9 +107,7 @@ static void other_texts_are_no_fingerprints(void **state) {
   program_end(&p);
 }
 
-/* }=================================================================================== */
-
-/* {=== What is kept =================================================================== */
+/* ==== What is kept =================================================================== */
 
 /* What the comparison analysed itself goes; what its caller had analysed stays. */
 static void analyses_of_older_ones_go_when_they_are_counted(void **state) {
@@ -137,9 +135,7 @@ static void analyses_of_older_ones_go_when_they_are_counted(void **state) {
   program_end(&p);
 }
 
-/* }=================================================================================== */
-
-/* {=== No memory ====================================================================== */
+/* ==== No memory ====================================================================== */
 
 static void each_allocation_fails(void **state) {
   program p = program_begin();
@@ -158,7 +154,7 @@ static void each_allocation_fails(void **state) {
   printf("faults: allocations while comparing: %zu cases, %zu survived\n", n_cases, n_cases);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -27,7 +27,7 @@ static lh_ladder *ladder_of(const program *p) {
   return ladder;
 }
 
-/* {=== Random heaps ================================================================== */
+/* ==== Random heaps ================================================================== */
 
 /* Each step adds tables, closures and strings somewhere below what is there, and takes some away:
 ** under names, in arrays, as keys, shared, and in circles. */
@@ -89,9 +89,7 @@ static void free_sums(sums *s) {
   free(s->list);
 }
 
-/* }=================================================================================== */
-
-/* {=== Parts ========================================================================= */
+/* ==== Parts ========================================================================= */
 
 enum { MOST_LABELS = 600 };
 
@@ -214,9 +212,7 @@ static void parts_are_chains_of_dominators(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Rows ========================================================================== */
+/* ==== Rows ========================================================================== */
 
 static uint64_t reachable_of(const lh_snapshot *s, uint64_t *objects) {
   uint64_t bytes = 0;
@@ -358,9 +354,7 @@ static void order_of_time_is_asked_for(void **state) {
   program_end(&p);
 }
 
-/* }=================================================================================== */
-
-/* {=== Verdicts ====================================================================== */
+/* ==== Verdicts ====================================================================== */
 
 /* From the words of luaheap_compare.h, in another way: with sums of what rises and falls. */
 static lh_verdict right_verdict(const uint64_t *v, size_t n) {
@@ -437,9 +431,7 @@ static void verdicts_of_examples(void **state) {
   assert_int_equal(lh_verdict_of_two(-7, 0), LH_LEVEL);
 }
 
-/* }=================================================================================== */
-
-/* {=== Depth and memory ============================================================== */
+/* ==== Depth and memory ============================================================== */
 
 /* A chain of functions, each in an upvalue of the one before, with other names: deeper than what is
 ** told apart. All of it is still counted, once. */
@@ -500,7 +492,7 @@ static void each_allocation_fails(void **state) {
   printf("faults: allocations of ladders: %zu cases, %zu survived\n", n_cases, n_cases);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

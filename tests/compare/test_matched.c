@@ -230,7 +230,7 @@ static void no_old_object_is_called_new(void **state) {
   }
 }
 
-/* {=== Snapshots that lack marks ====================================================== */
+/* ==== Snapshots that lack marks ====================================================== */
 
 /* As if its heap had not the mark of `earlier`. */
 static void forget_mark(lh_snapshot *s, const lh_snapshot *earlier) {
@@ -382,7 +382,7 @@ static void without_memory(void **state) {
   end_three(&t);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -28,7 +28,7 @@
 #include "luaheap.h"
 #include "scene.h"
 
-/* {=== Ways =========================================================================== */
+/* ==== Ways =========================================================================== */
 
 typedef enum naming { NAMELESS, NAMED, UNLINKABLE, NAMINGS } naming;
 
@@ -81,9 +81,7 @@ static void report(const char *what, size_t cases) {
   (void)printf("faults: %s: %zu cases, %zu survived\n", what, cases, cases); /* else: no line */
 }
 
-/* }=================================================================================== */
-
-/* {=== Each call in turn ============================================================== */
+/* ==== Each call in turn ============================================================== */
 
 typedef enum outcome { WRITTEN, FAILED, EITHER } outcome;
 
@@ -165,9 +163,7 @@ static void asks_in_another_way(void **state) {
   report("no descriptor left", cases);
 }
 
-/* }=================================================================================== */
-
-/* {=== Writes that take less ========================================================== */
+/* ==== Writes that take less ========================================================== */
 
 static size_t write_in_pieces(lua_State *L, size_t bytes, bool interrupt) {
   for (int i = 0; i < WAYS; i++) {
@@ -229,9 +225,7 @@ static void survives_a_writer_that_refuses(void **state) {
   report("a program's writer takes less than it was given", cases);
 }
 
-/* }=================================================================================== */
-
-/* {=== The folder changes meanwhile =================================================== */
+/* ==== The folder changes meanwhile =================================================== */
 
 static void remove_folder(void) {
   char folder[4096];
@@ -286,7 +280,7 @@ static void survives_a_folder_that_changes(void **state) {
   report("the directory vanishes, moves, or changes while the file is written", cases);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* A program that tries again and again on a full disk does not grow. */
 static void leaves_nothing_in_the_heap(void **state) {

@@ -85,7 +85,7 @@ static void report(const char *what, bool named) {
                named ? " (temporary names)" : "", KILLS, KILLS);
 }
 
-/* {=== Of the program ================================================================= */
+/* ==== Of the program ================================================================= */
 
 /* A process of a group of its own that takes one snapshot after the other. */
 static pid_t start_program(lua_State *L, bool background) {
@@ -139,9 +139,7 @@ static void a_killed_program_damages_nothing(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Of the child =================================================================== */
+/* ==== Of the child =================================================================== */
 
 /* Kills the child after a time, and says whether that came before its end. */
 static bool kill_child(lua_State *L, uint64_t after_ns) {
@@ -181,9 +179,7 @@ static void a_killed_child_damages_nothing(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Signals that the program handles ============================================== */
+/* ==== Signals that the program handles ============================================== */
 
 static volatile sig_atomic_t n_alarms;
 
@@ -220,7 +216,7 @@ static void is_not_disturbed_by_a_timer(void **state) {
       cases);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static unsigned seed;
 

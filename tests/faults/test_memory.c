@@ -21,7 +21,7 @@
 #include "base.h"
 #include "scene.h"
 
-/* {=== The host's allocator ========================================================== */
+/* ==== The host's allocator ========================================================== */
 
 typedef struct allocator {
   size_t calls;       /* for new or bigger blocks */
@@ -64,9 +64,7 @@ static lua_State *new_host(allocator *a) {
   return L;
 }
 
-/* }=================================================================================== */
-
-/* {=== The calls ===================================================================== */
+/* ==== The calls ===================================================================== */
 
 static size_t swallow(const void *data, size_t n, void *payload) {
   (void)data, (void)payload;
@@ -118,7 +116,7 @@ static const struct call {
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void expect_no_memory(lua_State *L, const struct call *c, int rc, const lh_error *error) {
   assert_int_equal(rc, LH_EMEMORY);
@@ -201,7 +199,7 @@ static void survives_a_host_without_memory(void **state) {
                cases);
 }
 
-/* {=== The module ==================================================================== */
+/* ==== The module ==================================================================== */
 
 int luaopen_heap(lua_State *L);
 
@@ -320,7 +318,7 @@ static void the_live_calls_survive_their_own_lack(void **state) {
                cases);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -22,7 +22,7 @@
 
 int luaopen_heap_reader(lua_State *L);
 
-/* {=== Lua's allocator ================================================================= */
+/* ==== Lua's allocator ================================================================= */
 
 typedef struct allocator {
   size_t calls; /* for new or bigger blocks */
@@ -42,9 +42,7 @@ static void *allocate(void *data, void *block, size_t old_size, size_t size) {
   return realloc(block, size);
 }
 
-/* }=================================================================================== */
-
-/* {=== A snapshot, and a Lua that reads it ============================================ */
+/* ==== A snapshot, and a Lua that reads it ============================================ */
 
 static const char program[] =
     "Session = {__name = 'Session'} sessions = {} audit = {} "
@@ -159,7 +157,7 @@ static bool ask(lua_State *L, int question) {
   return ok;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void the_library_has_none(void **state) {
   (void)state;

@@ -145,7 +145,7 @@ static void is_not_killed_by_a_size_limit(void **state) {
   (void)printf("faults: a file size limit, SIGXFSZ not ignored: 42 cases, 42 survived\n");
 }
 
-/* {=== The bounds ==================================================================== */
+/* ==== The bounds ==================================================================== */
 
 static size_t count_bytes(const void *data, size_t n, void *payload) {
   (void)data;
@@ -196,7 +196,7 @@ static void bounds_hold_on_any_heap(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

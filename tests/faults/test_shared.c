@@ -44,7 +44,7 @@ static int as_user(uid_t user, int (*function)(lua_State *L), lua_State *L) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* {=== What the other user does ====================================================== */
+/* ==== What the other user does ====================================================== */
 
 static const struct plant {
   const char *what;
@@ -99,9 +99,7 @@ static int attack(lua_State *L) {
   return 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== What the victim does ========================================================== */
+/* ==== What the victim does ========================================================== */
 
 typedef enum way { DIRECT, BACKGROUND, SAVED, CREATED, WAYS } way;
 
@@ -160,7 +158,7 @@ static int write_many(lua_State *L) {
   return 0;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int make_home(lua_State *L) {
   (void)L;

@@ -22,7 +22,7 @@
 
 static const lh_watch_options out_of_memory = {.out_of_memory = true};
 
-/* {=== A heap with a limit =========================================================== */
+/* ==== A heap with a limit =========================================================== */
 
 typedef struct greedy {
   const char *what, *program;
@@ -111,9 +111,7 @@ static void takes_one_before_the_error(void **state) {
   printf("faults: memory runs out under a watched program: %zu cases, %zu survived\n", n, n);
 }
 
-/* }=================================================================================== */
-
-/* {=== Each growth fails in turn ===================================================== */
+/* ==== Each growth fails in turn ===================================================== */
 
 /* Something of everything. Deterministic: no table grows by keys that are strings, whose places
 ** differ from state to state, and no collection runs unless memory fails. */
@@ -181,9 +179,7 @@ static void changes_no_error(void **state) {
          (int)cases);
 }
 
-/* }=================================================================================== */
-
-/* {=== The library's own memory ====================================================== */
+/* ==== The library's own memory ====================================================== */
 
 /* Nothing is left behind by a start that failed, and the next one works. */
 static void starts_or_changes_nothing(void **state) {
@@ -273,7 +269,7 @@ static void does_without_the_set_of_threads(void **state) {
   host_end(&h);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

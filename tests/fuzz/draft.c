@@ -7,7 +7,7 @@
 
 #include "read/record.h"
 
-/* {=== Taking apart ================================================================== */
+/* ==== Taking apart ================================================================== */
 
 static void keep_outside(draft *d, const lh_snapshot *s) {
   const lh_section *section = &s->outside_section;
@@ -46,9 +46,7 @@ void draft_take_apart(draft *d, const lh_snapshot *s, unsigned seed) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Records ======================================================================= */
+/* ==== Records ======================================================================= */
 
 uint8_t *draft_fields_to_change(draft *d, record *r) {
   if (d->n_changed == SPARE || r->n_fields > MAX_FIELDS) return NULL;
@@ -103,9 +101,7 @@ uint64_t draft_free_address(draft *d) {
   return address;
 }
 
-/* }=================================================================================== */
-
-/* {=== Putting together ============================================================== */
+/* ==== Putting together ============================================================== */
 
 static void fill_footer(const draft *d, forge *f) {
   const lh_info *info = &d->info;
@@ -159,5 +155,3 @@ size_t draft_put_together(const draft *d, uint8_t *out, size_t max_size) {
   forge_free(&f);
   return size;
 }
-
-/* }=================================================================================== */

@@ -48,7 +48,7 @@ static inline size_t roll(draft *d, size_t n) {
   return n == 0 ? 0 : (size_t)(d->random >> 11) % n;
 }
 
-/* {=== draft.c ======================================================================= */
+/* ==== draft.c ======================================================================= */
 
 /* The snapshot must stay open as long as the draft. */
 void draft_take_apart(draft *d, const lh_snapshot *s, unsigned seed);
@@ -74,9 +74,7 @@ uint64_t draft_any_stack(draft *d);
 /* At which there is no object. */
 uint64_t draft_free_address(draft *d);
 
-/* }=================================================================================== */
-
-/* {=== lies.c ======================================================================== */
+/* ==== lies.c ======================================================================== */
 
 /* A number at which something may end, overflow or mean "none", or a small one. */
 uint64_t lie_number(draft *d);
@@ -93,7 +91,5 @@ void lie_outside(draft *d);
 
 /* The mark that a snapshot with this `info` would leave. */
 bool lie_own_mark(draft *d, uint64_t address, record *out);
-
-/* }=================================================================================== */
 
 #endif

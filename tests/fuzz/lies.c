@@ -10,7 +10,7 @@
 #include "draft.h"
 #include "read/record.h"
 
-/* {=== Numbers, texts, references, values ============================================ */
+/* ==== Numbers, texts, references, values ============================================ */
 
 uint64_t lie_number(draft *d) {
   static const uint64_t none[] = {0, UINT32_MAX, UINT64_MAX};
@@ -112,9 +112,7 @@ static void put_values(draft *d, forge *f) {
   while (n-- > 0) put_value(d, f, true);
 }
 
-/* }=================================================================================== */
-
-/* {=== Records ======================================================================= */
+/* ==== Records ======================================================================= */
 
 static void put_string(draft *d, forge *f, uint64_t address) {
   char text[MAX_TEXT];
@@ -273,7 +271,7 @@ static void put_mark(draft *d, forge *f, uint64_t address) {
   forge_mark(f, address, kinds[roll(d, 4)], serial ? serial : 1, name);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Takes the only record of a forged file over, which has no stack: it gets one of the draft's. */
 static bool adopt(draft *d, forge *f, uint64_t address, record *out) {

@@ -32,7 +32,7 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
   return (ssize_t)length;
 }
 
-/* {=== Changes of one snapshot ======================================================= */
+/* ==== Changes of one snapshot ======================================================= */
 
 static void copy_record(draft *d, size_t at) {
   record r = d->records[at];
@@ -178,9 +178,7 @@ static void change_some(draft *d) {
   for (size_t n = roll(d, 4) + 1; n > 0; n--) change(d);
 }
 
-/* }=================================================================================== */
-
-/* {=== Another snapshot =============================================================== */
+/* ==== Another snapshot =============================================================== */
 
 /* The two marks of a snapshot with d->info. */
 static void add_marks(draft *d) {
@@ -242,7 +240,7 @@ static void become_other(draft *d) {
   work(d);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Of the last file. */
 static size_t mutate_bytes(uint8_t *data, size_t size, size_t max_size) {

@@ -20,7 +20,7 @@
 #include "graph/graph.h"
 #include "luaheap.h"
 
-/* {=== heaps ========================================================================= */
+/* ==== heaps ========================================================================= */
 
 typedef struct heap {
   forge_bytes file;
@@ -88,9 +88,7 @@ static lh_id object_at(const lh_snapshot *s, const char *path) {
   return at;
 }
 
-/* }=================================================================================== */
-
-/* {=== the graph ===================================================================== */
+/* ==== the graph ===================================================================== */
 
 /* All kinds of edges, live ephemerons and dead ones. */
 static const char everything[] =
@@ -156,9 +154,7 @@ static void totals_add_up(void **state) {
   drop(&h);
 }
 
-/* }=================================================================================== */
-
-/* {=== paths ========================================================================= */
+/* ==== paths ========================================================================= */
 
 static lh_path path_to(heap *h, lh_id id) {
   lh_path path;
@@ -277,9 +273,7 @@ static void the_shortest_paths(void **state) {
   drop(&h);
 }
 
-/* }=================================================================================== */
-
-/* {=== referrers and sets ============================================================ */
+/* ==== referrers and sets ============================================================ */
 
 /* x is in _G, twice in a, in the weak table w and under the key k of the ephemeron table e. */
 static void all_referrers(void **state) {
@@ -328,9 +322,7 @@ static void a_set_retains_more_than_its_members(void **state) {
   drop(&h);
 }
 
-/* }=================================================================================== */
-
-/* {=== rankings ====================================================================== */
+/* ==== rankings ====================================================================== */
 
 /* Each class's retained bytes are what its instances retain together, whatever the limit and
 ** order. */
@@ -405,9 +397,7 @@ static void top_objects_are_sorted(void **state) {
   drop(&h);
 }
 
-/* }=================================================================================== */
-
-/* {=== out of memory ================================================================= */
+/* ==== out of memory ================================================================= */
 
 /* Fails the n-th allocation of a call, for all n, and expects that it says so and leaves all as it
 ** was. */
@@ -474,7 +464,7 @@ static void nothing_before_its_time(void **state) {
   drop(&h);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

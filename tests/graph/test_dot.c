@@ -36,7 +36,7 @@ static const char *fake_class;    /* of all objects */
 static const char *fake_site;     /* NULL: none is known */
 static const char *fake_edges[8]; /* by ordinal */
 
-/* {=== The fakes ===================================================================== */
+/* ==== The fakes ===================================================================== */
 
 static char *fake_text(const char *text) {
   char *copy = lh_alloc(strlen(text) + 1, 1);
@@ -99,7 +99,7 @@ char *fake_allocated_text(const lh_sites *sites, lh_stack_id stack, uint32_t cal
   return stack == 7 ? fake_text(fake_site) : NULL;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static lh_edge edge_of(lh_id source, lh_id target, lh_edge_kind kind, uint32_t ordinal) {
   return (lh_edge){.source = source,

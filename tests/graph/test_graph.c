@@ -18,7 +18,7 @@
 
 #include "graph/graph.h"
 
-/* {=== random graphs ================================================================= */
+/* ==== random graphs ================================================================= */
 
 enum { MOST_VERTICES = 64, MOST_EDGES = 1024, MOST_EPHEMERONS = 64, N_SETS = 4 };
 
@@ -158,9 +158,7 @@ static lh_graph graph_of(const sample *s) {
   return (lh_graph){s->n, s->first_edge, s->rows};
 }
 
-/* }=================================================================================== */
-
-/* {=== oracles ======================================================================= */
+/* ==== oracles ======================================================================= */
 
 /* What is reachable when no path may touch what is taken away: relaxed until nothing changes. */
 static void reach_without(const sample *s, const bool *taken, bool *reached) {
@@ -229,9 +227,7 @@ static void find_dominance(const sample *s, bool dominates[][MOST_VERTICES]) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== each algorithm against its oracle ============================================= */
+/* ==== each algorithm against its oracle ============================================= */
 
 static void check_dominators(const sample *s) {
   static bool dominates[MOST_VERTICES][MOST_VERTICES];
@@ -406,9 +402,7 @@ static void random_graphs(void **state) {
   for (uint64_t seed = 1; seed <= 20000; seed++) check_sample(seed);
 }
 
-/* }=================================================================================== */
-
-/* {=== a million vertices ============================================================ */
+/* ==== a million vertices ============================================================ */
 
 enum { MILLION = 1000000 };
 
@@ -571,7 +565,7 @@ static void ephemeron_chain(void **state) {
   free_big(&b);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {

@@ -220,7 +220,7 @@ static void as_many_as_cuts_are_needed(void **state) {
   assert_true(only_seed || n_junctions > 100);
 }
 
-/* {=== With the index of referrers ====================================================== */
+/* ==== With the index of referrers ====================================================== */
 
 /* What is found of each object, and where its ways come together. */
 typedef struct answers {
@@ -284,7 +284,7 @@ static void the_index_finds_the_same(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void each_allocation_fails(void **state) {
   (void)state;

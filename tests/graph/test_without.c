@@ -147,7 +147,7 @@ static void as_though_they_were_gone(void **state) {
     if ((!only_seed || seed == only_seed) && !check(seed)) fail_msg("seed %lu", seed);
 }
 
-/* {=== what if ======================================================================= */
+/* ==== what if ======================================================================= */
 
 /* What is reachable in s, but not in a heap without what was cut; and not in `before`. */
 static lh_freed naive(const lh_snapshot *s, const random_heap *less, bool *gone,
@@ -223,7 +223,7 @@ static void cuts_free_what_they_free(void **state) {
     if ((!only_seed || seed == only_seed) && !check_cuts(seed)) fail_msg("seed %lu", seed);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Classes keep their names and count what is still reachable. */
 static void classes_are_counted_anew(void **state) {

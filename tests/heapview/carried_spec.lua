@@ -57,7 +57,7 @@ local function count(t)
   return n
 end
 
--- {=== Sums ============================================================================
+-- ==== Sums ============================================================================
 
 -- Of a tree in preorder: the bytes of what is directly below a row, each by its depth.
 local function assert_tree(key, rows)
@@ -119,7 +119,7 @@ local function assert_sums(carried)
   return n
 end
 
--- }====================================================================================
+-- =====================================================================================
 
 describe("A report of a small heap", function()
   local dir = support.take_leaking()

@@ -9,7 +9,7 @@ local support = require "tests.common.support"
 
 local dir = support.take_leaking()
 
--- {=== Servers =========================================================================
+-- ==== Servers =========================================================================
 
 local script = [["$@" & p=$!; trap "kill $p" TERM; echo "pid $p"; wait $p; echo "status $?"]]
 
@@ -49,9 +49,7 @@ local function finish(server, name)
   return status, server.stop()
 end
 
--- }===================================================================================
-
--- {=== Requests ========================================================================
+-- ==== Requests ========================================================================
 
 local function connect(server)
   local client = assert(socket.tcp())
@@ -125,7 +123,7 @@ local function begin_endless(server)
   return client
 end
 
--- }===================================================================================
+-- ====================================================================================
 
 describe("A server", function()
   local server
@@ -352,7 +350,7 @@ describe("It ends", function()
   end)
 end)
 
--- {=== Damaged files ===================================================================
+-- ==== Damaged files ===================================================================
 
 -- Stands for the user's desktop: keeps what it is asked to open.
 local function desktop()
@@ -404,7 +402,7 @@ it("Files that cannot be opened end it at once where nobody looks", function()
   end
 end)
 
--- }===================================================================================
+-- ====================================================================================
 
 it("Snapshots are in the order of time, however they are named", function()
   local server = serve {"c", "a", "b"}

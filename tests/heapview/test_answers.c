@@ -108,7 +108,7 @@ static void test_ahead(void **state) {
   assert_null(view_ahead(&opened, i + 1));
 }
 
-/* {=== Parameters ===================================================================== */
+/* ==== Parameters ===================================================================== */
 
 static const char *const keys[] = {"against", "at",     "bins",  "by",        "class",      "depth",
                                    "factor",  "filter", "from",  "garbage",   "in",         "limit",
@@ -191,10 +191,10 @@ static void test_key(void **state) {
   free(key);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #ifdef LH_TEST_ALLOC
-/* {=== Memory ========================================================================= */
+/* ==== Memory ========================================================================= */
 
 /* Of what one keeps that ends so, nothing is to be looked for at its end, which takes long. */
 static void leave(int status, void *unused) {
@@ -239,7 +239,7 @@ static void test_no_memory(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 #endif
 
 int main(void) {

@@ -42,7 +42,7 @@ static view_taken take(const sent *s) {
   return take_at(&(view_gate){.token = TOKEN, .port = 8000}, s);
 }
 
-/* {=== What is taken ================================================================== */
+/* ==== What is taken ================================================================== */
 
 static void expect_taken(const sent *s, view_wish wish) {
   view_taken taken = take(s);
@@ -72,9 +72,7 @@ static void what_is_right_is_taken(void **state) {
   expect_taken(&(sent){"GET", "/progress", {HOST, WITH_TOKEN}}, VIEW_PROGRESS);
 }
 
-/* }=================================================================================== */
-
-/* {=== What is refused ================================================================ */
+/* ==== What is refused ================================================================ */
 
 static void expect_refused(const sent *s, unsigned status) {
   view_taken taken = take(s);
@@ -171,9 +169,7 @@ static void too_many_headers_are_refused(void **state) {
   assert_int_equal(taken.status, 431);
 }
 
-/* }=================================================================================== */
-
-/* {=== --listen ======================================================================= */
+/* ==== --listen ======================================================================= */
 
 static bool is_taken(const view_gate *gate, const char *host) {
   return take_at(gate, &(sent){"GET", "/", {"Host", host}}).wish == VIEW_PAGE;
@@ -202,9 +198,7 @@ static void what_was_said_is_listened_to(void **state) {
   assert_false(is_taken(&any, "10.0.0.1.evil.example:8000"));
 }
 
-/* }=================================================================================== */
-
-/* {=== Questions ====================================================================== */
+/* ==== Questions ====================================================================== */
 
 static view_taken ask(const char *what) {
   return take(&(sent){"GET", what, {HOST, WITH_TOKEN}});
@@ -260,7 +254,7 @@ static void other_questions_are_refused(void **state) {
                    VIEW_QUESTION);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void the_fuzzers_corpus_does_no_harm(void **state) {
   (void)state;

@@ -49,7 +49,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     return parser.decode(out)
   end
 
-  -- {=== Text ===
+  -- ==== Text ====
 
   -- The lines of the table whose heading is this.
   local function rows(text, heading)
@@ -162,9 +162,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     end
   end)
 
-  -- }===
-
-  -- {=== JSON ===
+  -- ==== JSON ====
 
   it("is in JSON as text, and harmless in a page", function()
     local classes = {}
@@ -199,9 +197,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     assert.not_matches('\u{65E5}\\xE6', strings, 1, true)
   end)
 
-  -- }===
-
-  -- {=== DOT ===
+  -- ==== DOT ====
 
   -- Of a long text a label has the two ends.
   local function in_label(text)
@@ -245,9 +241,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     assert.is_true(n > 100)
   end)
 
-  -- }===
-
-  -- {=== What is printed can be asked for ===
+  -- ==== What is printed can be asked for ====
 
   -- Names that are addresses are taken for such, and _G is _G.
   it("is found again by its path and by its class", function()
@@ -294,9 +288,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     assert.equal(10, n)
   end)
 
-  -- }===
-
-  -- {=== Names of files ===
+  -- ==== Names of files ====
 
   it("as a file is named safely, and in a command that can be pasted", function()
     local n = 0
@@ -348,6 +340,4 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       end
     end
   end)
-
-  -- }===
 end)

@@ -102,7 +102,7 @@ static void thread(forge *f, unsigned i, uint64_t function, uint64_t name, uint6
   forge_reference(f, value);
 }
 
-/* {=== cycles ======================================================================== */
+/* ==== cycles ======================================================================== */
 
 /* Each type of object refers to itself in every way that its record has, right or wrong; n: which
 ** flags the tables have. */
@@ -251,9 +251,7 @@ static void cycles_of_every_sort(void **state) {
   printf("faults: cycles of every sort: %zu cases, %zu survived\n", n, n);
 }
 
-/* }=================================================================================== */
-
-/* {=== depth, and memory ============================================================= */
+/* ==== depth, and memory ============================================================= */
 
 static void deep_tables(forge *f, unsigned n) {
   begin(f);
@@ -575,7 +573,7 @@ static void paths_have_a_limit(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -43,7 +43,7 @@ static void thread_in(forge *f, uint64_t address, uint64_t function, uint64_t ar
   forge_u8(f, 0);
 }
 
-/* {=== Addresses of functions ========================================================= */
+/* ==== Addresses of functions ========================================================= */
 
 /* package.loaded = {mod = {f = light C function}}, where `named`; and a thread in it. */
 static void light_function(forge *f, uint64_t function, bool named) {
@@ -87,9 +87,7 @@ static void a_function_may_have_any_address(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== What is not there ============================================================== */
+/* ==== What is not there ============================================================== */
 
 enum { NOWHERE = 0x90000, MANY = 40 };
 
@@ -237,7 +235,7 @@ static void nothing_may_be_asked_about(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_function_may_have_any_address),

@@ -17,7 +17,7 @@
 #include "read/snapshot.h"
 #include "take/walk.h"
 
-/* {=== Snapshots into memory ========================================================== */
+/* ==== Snapshots into memory ========================================================== */
 
 /* Takes, opens and analyses; everything must be accounted for. */
 static lh_snapshot *take(lua_State *L, forge_bytes *s) {
@@ -50,7 +50,7 @@ static void run(lua_State *L, const char *program) {
   if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void refuses_a_registry_without_main_thread(void **state) {
   (void)state;
@@ -122,7 +122,7 @@ static void lives_with_changed_user_values(void **state) {
   }
 }
 
-/* {=== Userdata that look like marks ================================================== */
+/* ==== Userdata that look like marks ================================================== */
 
 static void pretend(lua_State *L, size_t bytes, uint8_t kind, uint16_t name_length) {
   lh_own_content *content = lua_newuserdatauv(L, bytes, 1);
@@ -148,9 +148,7 @@ static void believes_no_false_mark(void **state) {
   lua_close(L);
 }
 
-/* }=================================================================================== */
-
-/* {=== A stack that overflows ========================================================= */
+/* ==== A stack that overflows ========================================================= */
 
 enum { MAX_STACK = 1000000 };
 
@@ -196,7 +194,7 @@ static void sees_a_frame_that_did_not_start(void **state) {
   assert_true(hits > 0);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

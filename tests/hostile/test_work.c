@@ -21,7 +21,7 @@
 #include "view/answers.h"
 #include "work.h"
 
-/* {=== The questions ================================================================= */
+/* ==== The questions ================================================================= */
 
 /* Three snapshots of one run, whose objects are new in the second, or older than all. */
 typedef struct run {
@@ -326,7 +326,7 @@ static const struct {
     {"changes", ask_changes},   {"ladder", ask_ladder}};
 enum { QUESTIONS = sizeof questions / sizeof *questions, OF_SEVERAL = 4 };
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Fills in the work of each question. `old`: the objects are older than all three. */
 static void ask_all_of(const heap_family *family, size_t bytes, bool old, uint64_t *figures) {

@@ -17,7 +17,7 @@
 #include "usage/answers.h"
 #include "work.h"
 
-/* {=== The questions ================================================================= */
+/* ==== The questions ================================================================= */
 
 typedef struct run {
   lh_profile *profile;
@@ -110,7 +110,7 @@ static const struct {
                  {"advice", ask_advice},   {"flame", ask_flame},       {"tallies", ask_tallies}};
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Fills in the work of each question, and in the last place that of opening the file. */
 static void ask_all_of(const profile_family *family, size_t bytes, uint64_t *figures) {

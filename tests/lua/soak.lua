@@ -28,7 +28,7 @@ local function read(path, what)
   return text
 end
 
--- {=== What is watched ================================================================
+-- ==== What is watched ================================================================
 
 local pid = assert(read("/proc/self/stat", "n"))
 
@@ -59,9 +59,7 @@ local function median(list, from, to)
   return part[(#part + 1) // 2]
 end
 
--- }===================================================================================
-
--- {=== The server =====================================================================
+-- ==== The server =====================================================================
 
 local sessions, finalized = {}, 0
 local meta = {__name = "Session", __gc = function() finalized = finalized + 1 end}
@@ -96,9 +94,7 @@ local function bytes_at_rest()
     - heap.stats({objects = false}).string_table.slots * 8
 end
 
--- }===================================================================================
-
--- {=== The snapshots ==================================================================
+-- ==== The snapshots ==================================================================
 
 local jobs, n_started, n_good, mark_bytes, problems = {}, 0, 0, 0, {}
 
@@ -150,7 +146,7 @@ local function collect_jobs(all)
   end
 end
 
--- }===================================================================================
+-- ====================================================================================
 
 for _ = 1, 3 * SESSIONS do serve() end
 start_one()

@@ -55,7 +55,7 @@ local function beside(script, dir)
   ]]):format(lua, script), {cwd = dir})
 end
 
--- {=== The same heap ==================================================================
+-- ==== The same heap ==================================================================
 
 -- What is known of each object by its address, but luaheap's own; and of the root.
 local function describe_heap(path)
@@ -102,7 +102,7 @@ local function check_same(dir)
   assert.matches("\nChange of classes from live to dead [^\n]*\nnone\n$", out)
 end
 
--- }=======================================================================================
+-- ========================================================================================
 
 -- Of the live process and, at the same stop, its core; cores[kind] is its directory or nil.
 local make = {
@@ -135,7 +135,7 @@ local function core_of(kind)
   return cores[kind]
 end
 
--- {=== Changed ========================================================================
+-- ==== Changed ========================================================================
 
 -- The program headers of a core: type, flags, offset, address, bytes in it, bytes in memory; and
 -- where each stands.
@@ -172,7 +172,7 @@ local function attach_changed(dir, core)
   return code, err:gsub("^heapattach: ", ""):gsub("\n$", ""), out
 end
 
--- }=======================================================================================
+-- ========================================================================================
 
 for kind in pairs(make) do
   describe("a core by " .. kind, function()

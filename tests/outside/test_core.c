@@ -87,7 +87,7 @@ static bool can_read(const lh_target *target, uint64_t address, size_t n) {
   return target->memory.read(&target->memory, address, bytes, n);
 }
 
-/* {=== What is read ================================================================== */
+/* ==== What is read ================================================================== */
 
 static void check_process(bool by_gdb) {
   static forged_core c;
@@ -253,9 +253,7 @@ static void what_no_note_tells_is_not_known(void **state) {
   lh_target_free(target);
 }
 
-/* }=================================================================================== */
-
-/* {=== What is refused =============================================================== */
+/* ==== What is refused =============================================================== */
 
 static void write_text(const char *text, size_t n) {
   FILE *file = fopen("core", "wb");
@@ -409,9 +407,7 @@ static void a_cut_core_is_told_at_every_byte(void **state) {
   printf("faults: cores cut: %zu cases, %zu survived\n", n, n);
 }
 
-/* }=================================================================================== */
-
-/* {=== What means harm =============================================================== */
+/* ==== What means harm =============================================================== */
 
 /* Segments that cannot be. */
 static void refuse_segments(void (*spoil)(Elf64_Phdr *notes, Elf64_Phdr *first), const char *told) {
@@ -562,7 +558,7 @@ static void the_corpus_is_read(void **state) {
   corpus_replay(corpus, "corpus of cores", 3, ask_about);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

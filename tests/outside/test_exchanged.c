@@ -25,7 +25,7 @@
 #include "open.h"
 #include "outside/symbols.h"
 
-/* {=== Between the steps ============================================================== */
+/* ==== Between the steps ============================================================== */
 
 static char there[128]; /* the name that is exchanged; "": none */
 static struct {
@@ -92,9 +92,7 @@ long __wrap_syscall(long number, ...) {
   return __real_syscall(number, given[0], given[1], given[2], given[3]);
 }
 
-/* }=================================================================================== */
-
-/* {=== Files ========================================================================== */
+/* ==== Files ========================================================================== */
 
 static const char *const bad_kinds[] = {
     "mkfifo bad",
@@ -156,7 +154,7 @@ static size_t try_all(int (*opens)(void), const char *target, size_t first, size
   return tried;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void test_below(void **state) {
   (void)state;

@@ -52,7 +52,7 @@ static void expect_life(notes *n) {
   assert_true(attach_wait_until(has_gone_on, n));
 }
 
-/* {=== Children ====================================================================== */
+/* ==== Children ====================================================================== */
 
 static void see(int signal_number) {
   (void)signal_number;
@@ -185,9 +185,7 @@ static void test_vfork(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== Files ========================================================================= */
+/* ==== Files ========================================================================= */
 
 static void close_when_told(const subject *self) {
   int *ends = self->shared;
@@ -248,9 +246,7 @@ static void test_no_descriptor_is_left(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== Stops ========================================================================= */
+/* ==== Stops ========================================================================= */
 
 static bool is_stopped(const void *process) {
   pid_t id = *(const pid_t *)process;
@@ -353,9 +349,7 @@ static void test_stops_meanwhile(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== Threads, ends, and other programs ============================================= */
+/* ==== Threads, ends, and other programs ============================================= */
 
 static void *end_at_once(void *payload) {
   (void)payload;
@@ -471,9 +465,7 @@ static void test_exec(void **state) {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) fail_msg("status %x", (unsigned)status);
 }
 
-/* }=================================================================================== */
-
-/* {=== Where nothing may be injected ================================================= */
+/* ==== Where nothing may be injected ================================================= */
 
 /* Allows all calls but clone(), which kills it. */
 static void live_under_filter(const subject *self) {
@@ -539,9 +531,7 @@ static void test_under_a_limit(void **state) {
   expect_no_fork(live_without_children, "it may have no more processes");
 }
 
-/* }=================================================================================== */
-
-/* {=== Idle ========================================================================== */
+/* ==== Idle ========================================================================== */
 
 static void wait_for_order(const subject *self) {
   for (;;) subject_wait(self);
@@ -575,7 +565,7 @@ static void test_idle(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int n_arguments, char **arguments) {
   if (n_arguments > 1) return be_started_again(atoi(arguments[1]));

@@ -18,7 +18,7 @@
 #include "outside/outside.h"
 #include "subject.h"
 
-/* {=== vfork ========================================================================= */
+/* ==== vfork ========================================================================= */
 
 /* The child ends when the test says so. */
 static void fork_in_place_for_long(const subject *self) {
@@ -74,9 +74,7 @@ static void test_a_long_vfork(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== A frozen cgroup =============================================================== */
+/* ==== A frozen cgroup =============================================================== */
 
 static bool write_into(const char *folder, const char *name, const char *text) {
   char path[256];
@@ -153,7 +151,7 @@ static void test_a_frozen_cgroup(void **state) {
   if (n_frozen == 0) skip();
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

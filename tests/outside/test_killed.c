@@ -32,7 +32,7 @@ typedef struct checks {
   volatile int n_steps;   /* of who was to be killed, and was not */
 } checks;
 
-/* {=== Registers ===================================================================== */
+/* ==== Registers ===================================================================== */
 
 #if defined __x86_64__
 
@@ -84,9 +84,7 @@ static int keep_in_calls(void) {
 
 #endif
 
-/* }=================================================================================== */
-
-/* {=== Who is looked at ============================================================== */
+/* ==== Who is looked at ============================================================== */
 
 static checks *begin_life(const subject *self) {
   (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
@@ -162,9 +160,7 @@ static void expect_sound(victim *v, const char *when, int step) {
   if (v->checks->intruders) fail_msg("%s %d: a copy ran", when, step);
 }
 
-/* }=================================================================================== */
-
-/* {=== Who is killed ================================================================= */
+/* ==== Who is killed ================================================================= */
 
 static void die(void *payload) {
   (void)payload;
@@ -238,7 +234,7 @@ static void test_killed_at_random_moments(void **state) {
   }
 }
 
-/* {=== Who is stopped ================================================================ */
+/* ==== Who is stopped ================================================================ */
 
 static bool is_stopped(const void *of) {
   const victim *v = of;
@@ -269,9 +265,7 @@ static void test_stopped(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Who is interrupted ============================================================ */
+/* ==== Who is interrupted ============================================================ */
 
 static volatile sig_atomic_t n_handled;
 
@@ -402,7 +396,7 @@ static void test_handled(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -16,10 +16,9 @@
 
 #include "folder.h"
 #include "outside/outside.h"
-#include "outside/outside.h"
 #include "subject.h"
 
-/* {=== A forged machine ============================================================== */
+/* ==== A forged machine ============================================================== */
 
 #define MACHINE "machine"
 
@@ -48,7 +47,7 @@ static void has_room(uint64_t bytes, bool is_limited) {
   assert_int_equal(room.is_limited, is_limited);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void test_of_the_machine(void **state) {
   (void)state;
@@ -100,7 +99,7 @@ static void test_of_the_first_version(void **state) {
   remove_machine();
 }
 
-/* {=== A copy that is too big ======================================================== */
+/* ==== A copy that is too big ======================================================== */
 
 static lh_room forged;
 
@@ -155,7 +154,7 @@ static void test_a_copy_that_is_too_big(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

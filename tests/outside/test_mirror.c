@@ -30,7 +30,7 @@
 #define PLACE ((char *)0x200000000000)
 #define PLACE_END ((char *)0x280000000000)
 
-/* {=== Subjects, and their mirrors =================================================== */
+/* ==== Subjects, and their mirrors =================================================== */
 
 enum { ACCESS = PROT_READ | PROT_WRITE, PRIVATE = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
 
@@ -92,9 +92,7 @@ static bool is_mapped(const char *page) {
   return mincore((void *)(uintptr_t)page, PAGE, &present) == 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is mirrored ============================================================== */
+/* ==== What is mirrored ============================================================== */
 
 static void fill_bytes(char *from, size_t n, unsigned seed) {
   for (size_t i = 0; i < n; i++) from[i] = (char)((i * 2654435761u + seed) >> 7);
@@ -189,9 +187,7 @@ static void test_only_private_writable_memory_is_mirrored(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== What it costs ================================================================= */
+/* ==== What it costs ================================================================= */
 
 static void write_seldom(const subject *self) {
   char *memory = map_at(0, 40 * GIB, ACCESS, PRIVATE, -1);
@@ -279,9 +275,7 @@ static void test_many_mappings(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== Changes ======================================================================= */
+/* ==== Changes ======================================================================= */
 
 static void change(const subject *self) {
   char *memory = map_at(0, 64 * PAGE, ACCESS, PRIVATE, -1);
@@ -361,9 +355,7 @@ static void test_memory_that_goes_while_it_is_copied(void **state) {
   lh_target_free(target);
 }
 
-/* }=================================================================================== */
-
-/* {=== Refusals ====================================================================== */
+/* ==== Refusals ====================================================================== */
 
 static void write_some_more(const subject *self) {
   (void)map_at(0, PAGE, ACCESS, PRIVATE, -1);
@@ -482,9 +474,7 @@ static void test_this_process_is_killed_first(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== Cores ========================================================================= */
+/* ==== Cores ========================================================================= */
 
 /* A core of 1 MiB, whose bytes are numbered; what is not in it cannot be read. */
 static bool read_core(const lh_memory *memory, uint64_t address, void *out, size_t n) {
@@ -547,7 +537,7 @@ static void test_core(void **state) {
   (void)close(memory.fd);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Every pair of lists of spans of 0..7 is compared byte by byte. */
 static void test_differences_of_spans(void **state) {

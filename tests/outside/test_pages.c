@@ -22,7 +22,7 @@
 #define GIB ((uint64_t)1 << 30)
 #define PAGE ((uint64_t)4096)
 
-/* {=== How often the kernel is asked ================================================= */
+/* ==== How often the kernel is asked ================================================= */
 
 static size_t n_questions;
 
@@ -34,9 +34,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *payload) {
   return __real_ioctl(fd, request, payload);
 }
 
-/* }=================================================================================== */
-
-/* {=== One mapping of a process, and what is told of it ============================== */
+/* ==== One mapping of a process, and what is told of it ============================== */
 
 typedef struct seen {
   uint64_t start, bytes; /* of the mapping */
@@ -95,7 +93,7 @@ static char *mapped(const subject *self) {
   return (char *)(uintptr_t)at->start; /* NOLINT: an address of this process */
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void write_every_other(const subject *self) {
   map_here(self, 6000 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);

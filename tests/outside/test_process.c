@@ -54,7 +54,7 @@ static char *map(size_t bytes, int access, int kind) {
   return memory;
 }
 
-/* {=== Who it is ===================================================================== */
+/* ==== Who it is ===================================================================== */
 
 static void only_wait(const subject *self) {
   for (;;) subject_wait(self);
@@ -115,9 +115,7 @@ static void test_state_id(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== What is mapped ================================================================ */
+/* ==== What is mapped ================================================================ */
 
 typedef struct kinds {
   char *writable, *hidden, *read_only, *shared, *file;
@@ -199,9 +197,7 @@ static void test_many_regions(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== Memory, and changes =========================================================== */
+/* ==== Memory, and changes =========================================================== */
 
 static void change(const subject *self) {
   char **memory = self->shared;
@@ -339,9 +335,7 @@ static void test_process_that_becomes_another(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
-
-/* {=== What it has started =========================================================== */
+/* ==== What it has started =========================================================== */
 
 typedef struct family {
   pid_t child, of_thread, grandchild;
@@ -422,7 +416,7 @@ static void test_started(void **state) {
   subject_end(&s);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Each allocation fails in turn: one sentence, and nothing is left. */
 static void test_without_memory(void **state) {

@@ -33,7 +33,7 @@
 
 enum { NOBODY = 65534 };
 
-/* {=== Who asks ====================================================================== */
+/* ==== Who asks ====================================================================== */
 
 typedef struct answer {
   bool could_become; /* what it was to become */
@@ -92,9 +92,7 @@ static bool become_nobody(void) {
          prctl(PR_SET_DUMPABLE, 1) == 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is no process ============================================================ */
+/* ==== What is no process ============================================================ */
 
 static void only_wait(const subject *self) {
   for (;;) subject_wait(self);
@@ -239,9 +237,7 @@ static void test_program_of_32_bits(void **state) {
   assert_non_null(strstr(a.error.message, message));
 }
 
-/* }=================================================================================== */
-
-/* {=== Users ========================================================================= */
+/* ==== Users ========================================================================= */
 
 static void wait_as_nobody(const subject *self) {
   if (!become_nobody()) _exit(1);
@@ -375,9 +371,7 @@ static void test_into_a_user_namespace(void **state) {
   assert_allowed(a);
 }
 
-/* }=================================================================================== */
-
-/* {=== Rules of the system =========================================================== */
+/* ==== Rules of the system =========================================================== */
 
 /* Puts a file where yama has its own, for this process and its children only. */
 static bool forge_scope(const char *scope) {
@@ -499,7 +493,7 @@ static void test_filtered_subject(void **state) {
   assert_true(is_known);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -50,14 +50,14 @@ static lh_snapshot *snapshot_from(lua_State *L, const lh_mirrored *m, const char
   return s;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void remove_files(void) {
   (void)unlink("a");
   (void)unlink("b");
 }
 
-/* {=== Comparing ===================================================================== */
+/* ==== Comparing ===================================================================== */
 
 static void compare_edges(const lh_snapshot *a, lh_id id, const lh_snapshot *b, lh_id other) {
   lh_edges i, k;
@@ -97,7 +97,7 @@ static uint32_t compare_objects(const lh_snapshot *a, const lh_snapshot *b, uint
   return n;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* What is not luaheap's is in both, and the same. */
 static void test_attached(void **unused) {
@@ -144,7 +144,7 @@ static void test_not_attached(void **unused) {
   remove_files();
 }
 
-/* {=== Marks of an older snapshot ==================================================== */
+/* ==== Marks of an older snapshot ==================================================== */
 
 static const char more[] =
     "for i = 1, 500 do T.later = {T.later, name = 'later' .. i} end\n"
@@ -228,9 +228,7 @@ static void test_after_inside(void **unused) {
   remove_files();
 }
 
-/* }=================================================================================== */
-
-/* {=== Threads ======================================================================= */
+/* ==== Threads ======================================================================= */
 
 /* How each thread of a snapshot of this state stands, by its address. */
 static lh_thread_status status_in(const lh_snapshot *s, const void *thread) {
@@ -376,7 +374,7 @@ static void test_running_function(void **unused) {
   remove_files();
 }
 
-/* {=== Extra space in front of each thread ============================================ */
+/* ==== Extra space in front of each thread ============================================ */
 
 static uint64_t bytes_of_thread(const lh_snapshot *s, const lua_State *thread) {
   lh_object o;
@@ -412,9 +410,7 @@ static void test_extra_space(void **unused) {
   remove_files();
 }
 
-/* }=================================================================================== */
-
-/* {=== A forged pointer ============================================================== */
+/* ==== A forged pointer ============================================================== */
 
 /* What a string, an array or slots reach is the target's, or the heap is refused: else they would
 ** show what is this process's own. */
@@ -443,7 +439,7 @@ static void test_not_mirrored(void **unused) {
   lua_close(L);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

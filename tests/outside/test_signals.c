@@ -32,7 +32,7 @@ typedef struct counts {
 
 static counts *own; /* of the subject */
 
-/* {=== At each step ================================================================== */
+/* ==== At each step ================================================================== */
 
 static void handle(int signal_number) {
   (void)signal_number;
@@ -237,9 +237,7 @@ static void test_a_signal_at_each_step(void **state) {
   assert_true(n > 200);
 }
 
-/* }=================================================================================== */
-
-/* {=== A storm ======================================================================= */
+/* ==== A storm ======================================================================= */
 
 static void handle_next(int signal_number, siginfo_t *info, void *context) {
   (void)signal_number, (void)context;
@@ -323,9 +321,7 @@ static void test_signals_meet_stops(void **state) {
   weather(sleep_in_storm, true);
 }
 
-/* }=================================================================================== */
-
-/* {=== Of a timer of ours ============================================================ */
+/* ==== Of a timer of ours ============================================================ */
 
 int __real_timer_delete(timer_t timer);
 int __wrap_timer_delete(timer_t timer);
@@ -400,7 +396,7 @@ static void test_a_timer_that_is_late(void **state) {
   (void)munmap(c, sizeof *c);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -30,7 +30,7 @@
 #include "outside/outside.h"
 #include "profile/live_files.h"
 
-/* {=== The server ==================================================================== */
+/* ==== The server ==================================================================== */
 
 typedef struct server {
   int fuse, interpreter;
@@ -150,7 +150,7 @@ static bool begin_server(server *s, pid_t *id) {
   return *id > 0;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int open_interpreter(void) {
   char path[4096] = "";
@@ -229,7 +229,7 @@ static bool is_traced(pid_t id) {
   return status.tracer != 0 || status.state == 't';
 }
 
-/* {=== The library ==================================================================== */
+/* ==== The library ==================================================================== */
 
 static void take(pid_t process, lh_outside_request *request, lh_outside_told *told) {
   lh_target *target;
@@ -293,9 +293,7 @@ static void the_program_does_not_stand_still_for_it(void **state) {
   (void)waitpid(child, NULL, 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Files that pass for luaheap's ================================================== */
+/* ==== Files that pass for luaheap's ================================================== */
 
 /* Has the silent file open by the names of a tracked program: where a file system has been taken
 ** away its files have no folder above them. */
@@ -338,9 +336,7 @@ static void a_file_that_passes_for_a_request(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== The command ==================================================================== */
+/* ==== The command ==================================================================== */
 
 typedef struct command {
   pid_t id;
@@ -494,7 +490,7 @@ static void an_older_snapshot_that_does_not_open(void **state) {
   end_scene(&s);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **arguments) {
   (void)argc;

@@ -23,7 +23,7 @@
 #include "take/raw.h"
 #include "take/state.h"
 
-/* {=== A heap to be damaged ========================================================== */
+/* ==== A heap to be damaged ========================================================== */
 
 static void *address_of(lua_State *L, const char *global) {
   lua_getglobal(L, global);
@@ -56,9 +56,7 @@ static int code_after(const char *program, void (*damage)(lua_State *L), lh_erro
   return code;
 }
 
-/* }=================================================================================== */
-
-/* {=== Lists ========================================================================= */
+/* ==== Lists ========================================================================= */
 
 static void circle(lua_State *L) {
   const raw_object *o = *head_of(L);
@@ -90,9 +88,7 @@ static void unknown_type(lua_State *L) {
   ((raw_object *)(uintptr_t)*head_of(L))->type = 0x1B;
 }
 
-/* }=================================================================================== */
-
-/* {=== Objects ======================================================================= */
+/* ==== Objects ======================================================================= */
 
 static void long_string(lua_State *L) {
   ((raw_string *)address_of(L, "S"))->long_length += 1;
@@ -130,9 +126,7 @@ static void wild_top(lua_State *L) {
   *top += 1 << 20;
 }
 
-/* }=================================================================================== */
-
-/* {=== Keys ========================================================================== */
+/* ==== Keys ========================================================================== */
 
 static raw_slot *slots_of(lua_State *L, uint64_t *n) {
   const raw_table *t = address_of(L, "T");
@@ -169,7 +163,7 @@ static void chain_out_of_table(lua_State *L) {
   for (uint64_t i = 0; i < n; i++) slots[i].next = (int32_t)n;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 #define KEYS(key) "T = {} for i = 1, 40 do T[" key "] = i end"
 
@@ -225,7 +219,7 @@ static void test_closed(void **unused) {
   assert_non_null(strstr(error.message, "closed"));
 }
 
-/* {=== What is sound all the same ==================================================== */
+/* ==== What is sound all the same ==================================================== */
 
 /* All that keys can be, in tables that grew, lost keys and were refilled. */
 static const char all_keys[] =
@@ -320,7 +314,7 @@ static void test_other_limits(void **unused) {
   lua_close(L);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_damaged), cmocka_unit_test(test_closed),

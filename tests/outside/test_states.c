@@ -22,7 +22,7 @@
 #include "state_search.h"
 #include "subject.h"
 
-/* {=== How often the kernel is asked, and how long that takes ======================== */
+/* ==== How often the kernel is asked, and how long that takes ======================== */
 
 static size_t n_reads;
 static uint64_t ns_each_read; /* that the clock goes on, for each */
@@ -61,7 +61,7 @@ ssize_t __wrap_pread(int file, void *to, size_t n, off_t from) {
   return __real_pread(file, to, n, from);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static const lh_found_state *found_at(const search *s, const void *address) {
   for (size_t i = 0; i < s->n; i++) {
@@ -76,7 +76,7 @@ static char *map(size_t bytes) {
   return memory;
 }
 
-/* {=== Wherever they are ============================================================= */
+/* ==== Wherever they are ============================================================= */
 
 enum { STATES = 6, ARENA_BYTES = 256 * 1024 };
 static char in_bss[ARENA_BYTES];
@@ -137,9 +137,7 @@ static void finds_states_everywhere(void **state) {
   subject_end(&child);
 }
 
-/* }=================================================================================== */
-
-/* {=== Closed ======================================================================== */
+/* ==== Closed ======================================================================== */
 
 enum { CLOSED = 2000, COPIES = 4 };
 
@@ -169,9 +167,7 @@ static void takes_no_closed_state_for_one(void **state) {
   subject_end(&child);
 }
 
-/* }=================================================================================== */
-
-/* {=== Hard to find ================================================================== */
+/* ==== Hard to find ================================================================== */
 
 enum { PIECE = 1 << 20, EDGES = 40 };
 
@@ -248,9 +244,7 @@ static void finds_a_state_at_work(void **state) {
   subject_end(&child);
 }
 
-/* }=================================================================================== */
-
-/* {=== Many ========================================================================== */
+/* ==== Many ========================================================================== */
 
 enum { MANY = 200, MOST_READS_EACH = 30 };
 
@@ -370,9 +364,7 @@ static void shows_how_far_it_is(void **state) {
   subject_end(&child);
 }
 
-/* }=================================================================================== */
-
-/* {=== Forged ======================================================================== */
+/* ==== Forged ======================================================================== */
 
 /* A target whose memory is what `read` says. */
 typedef struct forged {
@@ -509,7 +501,7 @@ static void needs_memory(void **state) {
   (void)munmap(a.memory, a.bytes);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -19,7 +19,7 @@
 #include "game.h"
 #include "outside/symbols.h"
 
-/* {=== Symbol tables ================================================================= */
+/* ==== Symbol tables ================================================================= */
 
 static int memory_file(const void *bytes, size_t n) {
   int fd = memfd_create("test", MFD_CLOEXEC);
@@ -115,9 +115,7 @@ static void test_packed(void **state) {
   game_shell("rm *.so");
 }
 
-/* }=================================================================================== */
-
-/* {=== Harm ========================================================================== */
+/* ==== Harm ========================================================================== */
 
 /* Some 40 KB that become more than a program may have: its index says so. */
 static void test_bomb(void **state) {

@@ -27,7 +27,7 @@
 #include "game.h"
 #include "outside/symbols.h"
 
-/* {=== A target: a copy of this process ============================================== */
+/* ==== A target: a copy of this process ============================================== */
 
 static pid_t child;
 
@@ -71,7 +71,7 @@ static const char *told(const void *function) {
   return is_known ? text : "";
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void *load(const char *name) {
   char path[64];
@@ -94,7 +94,7 @@ static void assert_told(const void *function, const char *symbol, const char *li
   assert_string_equal(told(function), expected);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int own_function(int n) {
   return n + 1;

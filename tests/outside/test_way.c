@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-/* {=== What is run =================================================================== */
+/* ==== What is run =================================================================== */
 
 /* The runs before this one, the layout, what it was given, and where a library and the code are. */
 static void tell_all(char **arguments) {
@@ -63,7 +63,7 @@ static int run(char **arguments) {
   return 0;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Runs this program under a strange name, in a child; what it said. */
 static char *output_of(const char *way, bool is_forbidden) {

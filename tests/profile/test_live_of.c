@@ -25,7 +25,7 @@
 #include "luaheap_tracked.h"
 #include "profile/live_files.h"
 
-/* {=== The process =================================================================== */
+/* ==== The process =================================================================== */
 
 static char opened[64]; /* the first bytes of the file that was opened last */
 
@@ -121,7 +121,7 @@ static void expect(int code, int wanted, const lh_error *error, const char *form
   assert_string_equal(error->message, sentence);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void expect_answer(lh_tracked *t, const char *answer) {
   lh_profile *profile;
@@ -161,7 +161,7 @@ static void a_process_is_asked_and_answers(void **state) {
   stop(&c, true);
 }
 
-/* {=== Hostile processes ============================================================= */
+/* ==== Hostile processes ============================================================= */
 
 /* Waits, with the descriptors that it made, until it is killed. */
 static child fake(bool (*makes)(void)) {
@@ -338,7 +338,7 @@ static void a_fake_request_is_refused(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void what_is_not_there_is_told(void **state) {
   child c = start();

@@ -138,7 +138,7 @@ static void blocks_follow_one_another(void **state) {
   forge_drop_profile(&f);
 }
 
-/* {=== Tables ======================================================================== */
+/* ==== Tables ======================================================================== */
 
 static void tables_are_read_as_written(void **state) {
   forged_profile f;
@@ -201,9 +201,7 @@ static void the_last_whole_table_counts(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== The file, and memory ========================================================== */
+/* ==== The file, and memory ========================================================== */
 
 static void a_file_may_change_while_it_is_open(void **state) {
   forged_profile f;
@@ -251,7 +249,7 @@ static void memory_runs_out(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Written by version 1; it must open for ever. */
 static void fixture_of_version_1_opens(void **state) {

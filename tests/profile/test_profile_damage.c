@@ -26,7 +26,7 @@ static size_t replay(lh_profile *p) {
   return n;
 }
 
-/* {=== Cut, and damaged ============================================================== */
+/* ==== Cut, and damaged ============================================================== */
 
 /* Of the facts' block, which must be there, and of the blocks after it all that is whole. */
 static void cut_anywhere(void **state) {
@@ -148,9 +148,7 @@ static void memory_is_bounded_by_the_bytes(void **state) {
   forge_drop_profile(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Lies ========================================================================== */
+/* ==== Lies ========================================================================== */
 
 static void expect_failure(const forged_profile *f, int code, uint64_t offset,
                            const char *message) {
@@ -278,7 +276,7 @@ static void what_is_no_profile_is_told(void **state) {
   assert_string_equal(error.message, "cannot read '/tmp': Is a directory");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void the_fuzzers_corpus_does_no_harm(void **state) {
   (void)state;

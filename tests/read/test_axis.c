@@ -12,7 +12,7 @@
 #include "random_heap.h"
 #include "steps.h"
 
-/* {=== The oracle ===================================================================== */
+/* ==== The oracle ===================================================================== */
 
 typedef struct event {
   lh_id id;
@@ -90,9 +90,7 @@ static void check_axis(const lh_snapshot *s, uint64_t seed) {
   check_interval(s, (lh_interval){n / 2 + 1, UINT64_MAX});
 }
 
-/* }=================================================================================== */
-
-/* {=== Forged lists =================================================================== */
+/* ==== Forged lists =================================================================== */
 
 /* A list of random length, with marks among the objects, youngest first. Of finobj some are gone,
 ** since a program that clears its registry loses them. */
@@ -156,9 +154,7 @@ static void lists_of_very_different_lengths(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== A program ====================================================================== */
+/* ==== A program ====================================================================== */
 
 /* What is allocated after a snapshot is on the right of its mark, with or without a finalizer; what
 ** its finalizer revives looks young; what waits for one, and reserved words, have no position. */
@@ -206,7 +202,7 @@ static void all_is_in_ever(void **state) {
   program_end(&p);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

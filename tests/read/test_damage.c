@@ -23,7 +23,7 @@ static uint64_t next_random(uint64_t *x) {
   return *x;
 }
 
-/* {=== cut, and with holes =========================================================== */
+/* ==== cut, and with holes =========================================================== */
 
 /* The small snapshots: the forged one, with every kind of record, as of a program that was not
 ** tracked and of one that was, of the latter from outside, too, that of format version 6 with all
@@ -149,9 +149,7 @@ static void cut_at_random_places(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== bits ========================================================================== */
+/* ==== bits ========================================================================== */
 
 static void any_bit_flipped(void **state) {
   lh_snapshot *s;
@@ -212,9 +210,7 @@ static void flipped_and_sealed(void **state) {
   printf("faults: bits flipped and the checksums made right: %zu cases, %zu survived\n", n, n);
 }
 
-/* }=================================================================================== */
-
-/* {=== numbers ======================================================================= */
+/* ==== numbers ======================================================================= */
 
 /* The sections of a file of version 6, in which `more` bytes were put in at `at`. */
 static void shift_sections(uint8_t *directory, size_t at, size_t more) {
@@ -284,7 +280,7 @@ static void terabytes_asked_for(void **state) {
   printf("faults: files that ask for up to 2^64 of anything: %zu cases, %zu survived\n", n, n);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

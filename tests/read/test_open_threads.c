@@ -19,7 +19,7 @@
 #include "read/record.h"
 #include "team.h"
 
-/* {=== The team ====================================================================== */
+/* ==== The team ====================================================================== */
 
 enum { THINGS = 1000 };
 
@@ -84,9 +84,7 @@ static void no_thread_of_ours_takes_a_signal(void **state) {
   assert_int_equal(pthread_barrier_destroy(&m.barrier), 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Snapshots ===================================================================== */
+/* ==== Snapshots ===================================================================== */
 
 enum { N_TABLES = 120000, MODE = 0x3000, NAME = 0x2000 };
 
@@ -235,7 +233,7 @@ static void options_of_another_size_are_refused(void **state) {
   assert_int_equal(lh_open_with(&s, "nowhere", NULL, &error), LH_EIO);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_thing_is_done_once),

@@ -90,7 +90,7 @@ static void one_that_a_program_took_tells_nothing(void **state) {
   forge_free(&f);
 }
 
-/* {=== Marks of the same number ====================================================== */
+/* ==== Marks of the same number ====================================================== */
 
 /* Mark `serial` of both lists, one of which is written at a time. */
 static void mark_at(forge *f, uint64_t address, uint64_t serial, uint64_t time_ns) {
@@ -128,9 +128,7 @@ static void marks_of_one_number_are_told_apart_by_time(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Lies ========================================================================== */
+/* ==== Lies ========================================================================== */
 
 typedef struct lie {
   const char *bytes; /* of the section */
@@ -214,9 +212,7 @@ static void older_versions_have_no_such_flag(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== What opens, and is not sound ================================================== */
+/* ==== What opens, and is not sound ================================================== */
 
 /* Of a heap with two marks, a registry and a main thread: what lh_verify says of the marks that
 ** were placed; NULL: nothing. */
@@ -259,7 +255,7 @@ static void unsound_marks_are_found(void **state) {
   expect_verified(1, 0, 1, "more objects pass as older than mark 1 than are behind it");
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

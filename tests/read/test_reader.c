@@ -18,7 +18,7 @@
 #include "read_all.h"
 #include "sample.h"
 
-/* {=== a good file =================================================================== */
+/* ==== a good file =================================================================== */
 
 static void what_the_footer_says(void **state) {
   forge f;
@@ -169,9 +169,7 @@ static void half_a_mark(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== files that are not =========================================================== */
+/* ==== files that are not =========================================================== */
 
 static void expect_open_failure(const char *path, int os_errno, const char *format) {
   lh_error error = {0};
@@ -290,9 +288,7 @@ static void damaged_in_one_place(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== nonsense, crowds and poverty ================================================== */
+/* ==== nonsense, crowds and poverty ================================================== */
 
 static uint64_t next_random(uint64_t *x) {
   *x ^= *x << 13;
@@ -420,7 +416,7 @@ static void without_memory(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(what_the_footer_says),

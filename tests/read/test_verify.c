@@ -88,7 +88,7 @@ static void truth(forge *f) {
   end(f);
 }
 
-/* {=== references that end nowhere, or where they cannot ============================= */
+/* ==== references that end nowhere, or where they cannot ============================= */
 
 static void value_nowhere(forge *f) {
   begin(f);
@@ -257,9 +257,7 @@ static void refers_to_the_condemned(forge *f) {
   end(f);
 }
 
-/* }=================================================================================== */
-
-/* {=== sizes ========================================================================= */
+/* ==== sizes ========================================================================= */
 
 static void table_too_small(forge *f) {
   with_object(f, LH_REC_TABLE, 56);
@@ -320,9 +318,7 @@ static void unnamed_upvalues(forge *f) {
   end(f);
 }
 
-/* }=================================================================================== */
-
-/* {=== places, marks, totals ========================================================= */
+/* ==== places, marks, totals ========================================================= */
 
 static void string_with_a_finalizer(forge *f) {
   begin_usual(f);
@@ -408,7 +404,7 @@ static void another_time(forge *f) {
   f->footer.time_ns++;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static const lie lies[] = {
     {value_nowhere,

@@ -5,7 +5,7 @@ local cjson = require "cjson"
 local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
--- {=== Random profiles ================================================================
+-- ==== Random profiles ================================================================
 
 local kinds = {"string", "table", "closure", "upvalue", "proto", "userdata", "thread", "part"}
 local makers = {"C", "table", "closure", "concatenation", "growth", "call", "otherwise"}
@@ -49,9 +49,7 @@ local function random_profile(seed, n_events)
   return p
 end
 
--- }===================================================================================
-
--- {=== The count in Lua ===============================================================
+-- ==== The count in Lua ===============================================================
 
 local ways = {
   site = function(s)
@@ -120,7 +118,7 @@ local function count(p, by, since, until_unit, is_before)
   return groups
 end
 
--- }===================================================================================
+-- ====================================================================================
 
 local dir = support.tmpdir()
 local n_files = 0

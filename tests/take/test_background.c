@@ -207,7 +207,7 @@ static void names_the_cause_where_fork_fails(void **state) {
   (void)printf("faults: fork fails (limits, memory): 4 cases, 4 survived\n");
 }
 
-/* {=== What hosts do about children ================================================== */
+/* ==== What hosts do about children ================================================== */
 
 static void goes_on_where_children_are_ignored(void **state) {
   struct sigaction ignored = {.sa_handler = SIG_IGN}, no_wait = {.sa_flags = SA_NOCLDWAIT}, before;
@@ -362,9 +362,7 @@ static void needs_no_lock_of_other_threads(void **state) {
   log_file = NULL;
 }
 
-/* }=================================================================================== */
-
-/* {=== What a watcher tells of it ===================================================== */
+/* ==== What a watcher tells of it ===================================================== */
 
 static void is_one_of_four_at_most(void **state) {
   host h;
@@ -429,7 +427,7 @@ static void is_left_when_no_more_is_watched(void **state) {
   host_end(&h);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -16,7 +16,7 @@
 
 #include "take/state.h"
 
-/* {=== The build ===================================================================== */
+/* ==== The build ===================================================================== */
 
 static int other_maximum; /* added to the pseudo-index of the registry */
 static size_t more_bytes; /* a new state counts more than what it has */
@@ -62,7 +62,7 @@ LUA_API lua_Number lua_version(lua_State *L) {
   return LUA_VERSION_NUM;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)data, (void)old_bytes;

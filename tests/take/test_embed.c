@@ -23,7 +23,7 @@
 #include "luaheap.h"
 #include "read/snapshot.h"
 
-/* {=== The host ====================================================================== */
+/* ==== The host ====================================================================== */
 
 typedef struct host {
   size_t live;                 /* bytes in blocks */
@@ -79,9 +79,7 @@ static void forget_calls(host *h) {
   h->made = h->freed = h->resized = 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== A writer into memory =========================================================== */
+/* ==== A writer into memory =========================================================== */
 
 typedef struct sink {
   uint8_t *data;
@@ -175,7 +173,7 @@ static void attach(lua_State *L) {
   if (lh_attach(L, &error) < 0) fail_msg("%s", error.message);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void refused(int rc, const lh_error *error, int code, const char *text) {
   assert_int_equal(rc, code);

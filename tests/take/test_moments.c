@@ -25,7 +25,7 @@
 #include "read/snapshot.h"
 #include "scene.h"
 
-/* {=== The host ====================================================================== */
+/* ==== The host ====================================================================== */
 
 typedef struct request {
   void *block;
@@ -158,7 +158,7 @@ static void take_amid(host *h) {
   h->serving = false;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static size_t n_cases;
 
@@ -229,7 +229,7 @@ static void not_while_the_collector_sweeps(void **state) {
   end_host(&h);
 }
 
-/* {=== Functions of the host's that Lua calls ========================================= */
+/* ==== Functions of the host's that Lua calls ========================================= */
 
 static void take_both(host *h, lua_State *L, uint64_t spare_bytes) {
   take(h, L, false, spare_bytes);
@@ -376,7 +376,7 @@ static void in_hooks(void **state) {
   end_host(&h);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(where_memory_is_asked_for),

@@ -41,7 +41,7 @@ static void refused(const void *main_thread, const char *known, const char *why)
   if (!strstr(error.message, why)) fail_msg("'%s' does not say '%s'", error.message, why);
 }
 
-/* {=== Forged ======================================================================== */
+/* ==== Forged ======================================================================== */
 
 static void sees_every_layout(void **state) {
   (void)state;
@@ -212,9 +212,7 @@ static void measures_what_the_build_chose(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Real ========================================================================== */
+/* ==== Real ========================================================================== */
 
 static lua_State *new_state(lh_seen_state *seen) {
   lh_error error;
@@ -347,7 +345,7 @@ static void sees_other_numbers(void **state) {
   lua_close(L);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

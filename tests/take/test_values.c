@@ -22,7 +22,7 @@
 #include "luaheap.h"
 #include "read/snapshot.h"
 
-/* {=== A snapshot in memory =========================================================== */
+/* ==== A snapshot in memory =========================================================== */
 
 typedef struct sink {
   uint8_t *data;
@@ -51,9 +51,7 @@ static void end_capture(lh_snapshot *snapshot, sink *s) {
   free(s->data);
 }
 
-/* }=================================================================================== */
-
-/* {=== The program ==================================================================== */
+/* ==== The program ==================================================================== */
 
 static const char program[] =
     "local random, keep, last = math.random, {}, 0\n"
@@ -109,7 +107,7 @@ static lua_State *new_program(unsigned seed) {
   return L;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The number that the snapshot read in a table; 0: it is not numbered. */
 static int64_t number_in(const lh_snapshot *s, lh_id id) {

@@ -20,7 +20,7 @@
 #include "read/snapshot.h"
 #include "take/walk.h"
 
-/* {=== A walk ======================================================================== */
+/* ==== A walk ======================================================================== */
 
 /* Puts `object` at the head of the list at `head` (of the global state). */
 static void push(image *m, size_t head, char *object) {
@@ -129,9 +129,7 @@ static void on_all(void (*test)(image *m)) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Tables and strings ============================================================= */
+/* ==== Tables and strings ============================================================= */
 
 static void set_size_flag(const image *m, char *table) {
   int at = m->r->size_flag_in_mark ? 9 : 10;
@@ -260,9 +258,7 @@ static void dangling_mode(image *m) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Functions and threads ========================================================== */
+/* ==== Functions and threads ========================================================== */
 
 /* A prototype without anything. */
 static char *new_proto(image *m) {
@@ -435,7 +431,7 @@ static void half_built(image *m) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Condemned in a sweep: sizes are read, nothing else. In another phase the same color is alive. */
 static void condemned(image *m) {

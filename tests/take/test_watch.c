@@ -42,7 +42,7 @@ static void takes_at_the_next_safe_point(void **state) {
   assert_int_equal(h.written, 9);
 }
 
-/* {=== Threads of Lua ================================================================ */
+/* ==== Threads of Lua ================================================================ */
 
 /* The set is what is on the collector's list. */
 static void check_set(const host *h) {
@@ -203,7 +203,7 @@ static void hides_what_is_its_own(void **state) {
   host_end(&h);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

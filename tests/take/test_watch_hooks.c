@@ -218,7 +218,7 @@ static void goes_where_the_program_has_kept_it(void **state) {
   host_end(&h);
 }
 
-/* {=== A signal at each instruction ================================================== */
+/* ==== A signal at each instruction ================================================== */
 
 #if defined(__x86_64__)
 
@@ -370,7 +370,7 @@ static void leaves_all_events_at_any_instruction(void **state) {
 
 #endif
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -46,7 +46,7 @@ static void set_hook(lua_State *L) {
   lua_sethook(L, count_hook, LUA_MASKCOUNT, 1000000);
 }
 
-/* {=== Events ======================================================================== */
+/* ==== Events ======================================================================== */
 
 static void push_code(driver *d, lua_State *L) {
   (void)lua_rawgetp(L, LUA_REGISTRYINDEX, &d->code);
@@ -106,7 +106,7 @@ static void resume_below_a_call(driver *d) {
   lua_call(d->h.L, 1, 0);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void begin_driver(driver *d, const char *code) {
   host_begin(&d->h);
@@ -198,7 +198,7 @@ static void leaves_the_hooks_of_all_threads(void **state) {
   host_end(&d.h);
 }
 
-/* {=== Hosts that call exit() ======================================================== */
+/* ==== Hosts that call exit() ======================================================== */
 
 static void keep_file(const lh_watch_report *report, void *payload) {
   (void)payload;
@@ -227,9 +227,7 @@ static void is_whole_where_the_host_exits_outside_of_lua(void **state) {
   assert_int_equal(unlink("left"), 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Hosts that sleep ============================================================== */
+/* ==== Hosts that sleep ============================================================== */
 
 static atomic_int n_late;
 
@@ -264,9 +262,7 @@ static void tells_that_it_waits(void **state) {
   host_end(&h);
 }
 
-/* }=================================================================================== */
-
-/* {=== Children, and several states ================================================== */
+/* ==== Children, and several states ================================================== */
 
 /* Into a FIFO, which it opens itself: a child has nothing of the host's open. */
 static void tell_who(const lh_watch_report *report, void *payload) {
@@ -345,7 +341,7 @@ static void writes_no_file_of_an_idle_state(void **state) {
   host_end(&busy);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -22,7 +22,7 @@
 #include "take/watch.h"
 #include "watched.h"
 
-/* {=== Threads of the system ========================================================= */
+/* ==== Threads of the system ========================================================= */
 
 static void no_handler(int number) {
   (void)number;
@@ -99,9 +99,7 @@ static void takes_each_state_in_its_own_thread(void **state) {
   assert_ptr_equal(ignore.sa_handler, no_handler); /* put back by the last one */
 }
 
-/* }=================================================================================== */
-
-/* {=== Signals ======================================================================= */
+/* ==== Signals ======================================================================= */
 
 static int n_earlier;
 
@@ -233,9 +231,7 @@ static void lives_behind_a_handler_of_the_program(void **state) {
   assert_ptr_not_equal(signal(SIGUSR2, SIG_DFL), SIG_ERR);
 }
 
-/* }=================================================================================== */
-
-/* {=== The life of a watcher ========================================================= */
+/* ==== The life of a watcher ========================================================= */
 
 static void refused(host *h, lh_watch_options options, int code, const char *text) {
   lh_error error;
@@ -412,7 +408,7 @@ static void replaces_no_older_file(void **state) {
   host_end(&h);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -56,7 +56,7 @@ static void run(lua_State *L, const char *program) {
   if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
 }
 
-/* {=== Requests that nobody can meet ================================================= */
+/* ==== Requests that nobody can meet ================================================= */
 
 static const char busy[] = "local t = {} for i = 1, 2000 do t[i] = {'x' .. i} end";
 
@@ -107,9 +107,7 @@ static void much_is_asked_for_after_tracking(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Ages ========================================================================== */
+/* ==== Ages ========================================================================== */
 
 static uint64_t age_of(const lh_recorder *r, const void *block) {
   if (r->pool)
@@ -180,7 +178,7 @@ static void bytes_are_counted_beyond_terabytes(void **state) {
   lua_close(L);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -16,7 +16,7 @@
 #include "luaheap_track.h"
 #include "track/calls.h"
 
-/* {=== A program whose calls are counted ============================================= */
+/* ==== A program whose calls are counted ============================================= */
 
 enum { MS = 1000000 };
 
@@ -84,7 +84,7 @@ static void end(lua_State *L) {
   lua_close(L);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void counts_calls(void **state) {
   (void)state;

@@ -32,7 +32,7 @@ static uint64_t size_of(const char *path) {
   return (uint64_t)info.st_size;
 }
 
-/* {=== Aggregates ==================================================================== */
+/* ==== Aggregates ==================================================================== */
 
 typedef struct tally {
   lh_profile_count counts[N_STACKS + 1][N_TYPES];
@@ -214,9 +214,7 @@ static void who_is_killed_leaves_the_last_counts(void **state) {
   assert_int_equal(unlink("a"), 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Watched from outside ========================================================== */
+/* ==== Watched from outside ========================================================== */
 
 /* The descriptor of this process whose file has such a name; -1. */
 static int find_file(const char *name) {
@@ -289,7 +287,7 @@ static void a_watcher_asks_and_is_shown(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(aggregates_count_what_happened),

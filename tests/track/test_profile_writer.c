@@ -22,7 +22,7 @@
 #include "scene.h"
 #include "track/profile.h"
 
-/* {=== Reading it again ============================================================== */
+/* ==== Reading it again ============================================================== */
 
 static lh_profile_out *begin(const program *p, const char *path) {
   lh_profile_options options = options_of(p, path);
@@ -97,9 +97,7 @@ static bool is_text(const char *path, const char *text) {
   return n == strlen(text) && memcmp(now, text, n) == 0;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is written =============================================================== */
+/* ==== What is written =============================================================== */
 
 static void events_are_those_that_happened(void **state) {
   enum { N = 300000 };
@@ -179,9 +177,7 @@ static void a_slow_program_can_be_followed(void **state) {
   assert_int_equal(unlink("a"), 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== Its name ====================================================================== */
+/* ==== Its name ====================================================================== */
 
 static void older_profiles_are_replaced_and_nothing_else(void **state) {
   program *p = new_program(10);
@@ -214,9 +210,7 @@ static void older_profiles_are_replaced_and_nothing_else(void **state) {
   free_program(p);
 }
 
-/* }=================================================================================== */
-
-/* {=== Killed, forked, robbed ======================================================== */
+/* ==== Killed, forked, robbed ======================================================== */
 
 static int wait_for(pid_t child) {
   int status;
@@ -317,9 +311,7 @@ static void a_descriptor_of_others_is_not_written_to(void **state) {
   assert_int_equal(unlink("a") | unlink("b"), 0);
 }
 
-/* }=================================================================================== */
-
-/* {=== The disk ====================================================================== */
+/* ==== The disk ====================================================================== */
 
 /* The n-th write and all after it fail, or that one only. At the end the file has what was written
 ** before, and as far as it can be written, how much was lost. */
@@ -465,7 +457,7 @@ static void memory_runs_out(void **state) {
   free_program(p);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(events_are_those_that_happened),

@@ -68,7 +68,7 @@ static void run(watched *w, const char *program) {
   if (luaL_dostring(w->L, program) != LUA_OK) fail_msg("%s", lua_tostring(w->L, -1));
 }
 
-/* {=== The set ======================================================================== */
+/* ==== The set ======================================================================== */
 
 static size_t assert_exact_set(const watched *w) {
   size_t in_set = 0, on_list = 0, place = 0;
@@ -121,9 +121,7 @@ static void knows_the_standard_library(void **state) {
   close_watched(&w);
 }
 
-/* }=================================================================================== */
-
-/* {=== OS threads ===================================================================== */
+/* ==== OS threads ===================================================================== */
 
 static void ask(watched *w) {
   if (!w->running) return;
@@ -196,9 +194,7 @@ static void sees_that_another_state_asks(void **state) {
   close_watched(&w);
 }
 
-/* }=================================================================================== */
-
-/* {=== Forged threads ================================================================= */
+/* ==== Forged threads ================================================================= */
 
 typedef struct forged {
   _Alignas(16) char block[512];
@@ -285,7 +281,7 @@ static void ends_where_threads_resume_in_a_circle(void **state) {
   close_watched(&w);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void survives_without_memory(void **state) {
   (void)state;

@@ -13,7 +13,7 @@
 #include "luaheap.h"
 #include "tracked_state.h"
 
-/* {=== A walk of the whole stack ===================================================== */
+/* ==== A walk of the whole stack ===================================================== */
 
 enum { MOST_FRAMES = 1000 };
 
@@ -107,7 +107,7 @@ static void check_walk(tracked *t, const raw_call *call, lh_stack_id found) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Runs the program "@t", and stops tracking. */
 static tracked *track(bool has_stacks, const char *program) {

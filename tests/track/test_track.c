@@ -24,7 +24,7 @@
 #include "track/allocate.h"
 #include "track/pool.h"
 
-/* {=== A strict host ================================================================= */
+/* ==== A strict host ================================================================= */
 
 typedef struct head {
   uint64_t bytes, magic;
@@ -57,9 +57,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
   return made + 1;
 }
 
-/* }=================================================================================== */
-
-/* {=== The ways ====================================================================== */
+/* ==== The ways ====================================================================== */
 
 typedef struct way {
   const char *name;
@@ -117,7 +115,7 @@ static void end(host *h) {
   assert_int_equal(h->n_wrong, 0);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* All that allocates, grows, shrinks and dies, in coroutines and finalizers, too. */
 static const char busy[] =
@@ -151,7 +149,7 @@ static void all_memory_is_back(void **state) {
   }
 }
 
-/* {=== Where things were allocated =================================================== */
+/* ==== Where things were allocated =================================================== */
 
 typedef struct definitions {
   uint8_t *data;
@@ -246,9 +244,7 @@ static void tallies_are_what_was_made(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Start and stop ================================================================ */
+/* ==== Start and stop ================================================================ */
 
 static void starts_and_stops(void **state) {
   host h;
@@ -339,9 +335,7 @@ static void at_odd_moments(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== No memory ===================================================================== */
+/* ==== No memory ===================================================================== */
 
 static int run_small(lua_State *L) {
   return luaL_dostring(
@@ -403,9 +397,7 @@ static void own_memory_fails(void **state) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== Others with our function ====================================================== */
+/* ==== Others with our function ====================================================== */
 
 static void run_other_state(lua_State *from) {
   void *data;
@@ -525,7 +517,7 @@ static void registry_is_emptied(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void child_goes_on(void **state) {
   host h;

@@ -128,7 +128,7 @@ static void states_are_made_in_others(void **state) {
   }
 }
 
-/* {=== Forks ========================================================================= */
+/* ==== Forks ========================================================================= */
 
 /* What a thread does instead of giving back its next lock: it waits, and then does. */
 static _Thread_local bool keeps_lock;
@@ -181,7 +181,7 @@ static void a_child_is_forked_amid_a_change(void **state) {
   for (const char *path = "abc"; *path; path++) assert_int_equal(unlink((char[]){*path, 0}), 0);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(two_states_in_two_threads),

@@ -15,7 +15,7 @@
 #include "luaheap_usage.h"
 #include "usage/answers.h"
 
-/* {=== Profiles ====================================================================== */
+/* ==== Profiles ====================================================================== */
 
 enum { MOST_SITES = 32, MOST_STACKS = 64, MOST_EVENTS = 4096 };
 
@@ -109,9 +109,7 @@ static void release(uint64_t time_ns, lh_stack_id old, uint64_t bytes) {
   event((lh_event){.kind = LH_EVENT_FREE, .old_stack = old, .old_bytes = bytes}, time_ns);
 }
 
-/* }=================================================================================== */
-
-/* {=== By line ======================================================================= */
+/* ==== By line ======================================================================= */
 
 #define SECOND UINT64_C(1000000000)
 
@@ -217,9 +215,7 @@ static void a_line_is_one_whatever_allocates_there(void **state) {
   lh_line_tally_free(&t);
 }
 
-/* }=================================================================================== */
-
-/* {=== By type, and over time ======================================================== */
+/* ==== By type, and over time ======================================================== */
 
 /* So many sites, each with its line, and an object of about half of them. */
 static void random_sites(unsigned seed) {
@@ -362,7 +358,7 @@ static void nothing_happened(void **state) {
   lh_timeline_free(&timeline);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static int tally_all(lh_error *error) {
   lh_line_tally lines;

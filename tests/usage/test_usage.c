@@ -51,7 +51,7 @@ static void drop(lh_usage *usage, lh_profile *profile, forged_profile *f) {
   forge_drop_profile(f);
 }
 
-/* {=== Aggregates ===================================================================== */
+/* ==== Aggregates ===================================================================== */
 
 /* A table of 56 bytes a time; those of f die young, the part that g made is resized by main. */
 static void forge_aggregate(forged_profile *f) {
@@ -159,9 +159,7 @@ static void an_aggregate_knows_no_moments(void **state) {
   drop(NULL, profile, &f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Calls ========================================================================== */
+/* ==== Calls ========================================================================== */
 
 static const lh_calls_query all_calls = {0};
 
@@ -241,9 +239,7 @@ static void stacks_of_any_depth_are_told(void **state) {
   drop(usage, profile, &f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Memory ========================================================================= */
+/* ==== Memory ========================================================================= */
 
 #ifdef LH_TEST_ALLOC
 
@@ -315,7 +311,7 @@ static void memory_runs_out(void **state) {
 
 #endif
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

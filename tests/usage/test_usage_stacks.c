@@ -79,7 +79,7 @@ static void make_scene(scene *s) {
     s->total[lh_stack_of(lh_profile_sites(s->profile), i)->parent] += s->total[i];
 }
 
-/* {=== What holds for every tree ====================================================== */
+/* ==== What holds for every tree ====================================================== */
 
 /* The bytes and stacks of the rows one level below row i, and whether these are in order. */
 static void check_row(const scene *s, const lh_usage_stack *rows, size_t n, size_t i) {
@@ -129,7 +129,7 @@ static void check_tree(const scene *s, size_t limit) {
   lh_free(rows);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void trees_add_up(void **state) {
   static const size_t limits[] = {0, 1, 2, 5, 20, 1000};

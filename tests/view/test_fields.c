@@ -84,7 +84,7 @@ static lh_object_fields ask(lh_id id, lh_field_query query) {
   return fields;
 }
 
-/* {=== What there is ================================================================== */
+/* ==== What there is ================================================================== */
 
 static bool is_same_value(lh_value a, lh_value b) {
   return a.kind == b.kind && (a.kind == LH_VALUE_NIL || a.as.pointer == b.as.pointer);
@@ -162,9 +162,7 @@ static void scalars_are_fields(void **state) {
   lh_object_fields_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Orders ========================================================================= */
+/* ==== Orders ========================================================================= */
 
 static int order_of_kind(lh_value value) {
   static const int orders[] = {
@@ -267,7 +265,7 @@ static void fields_are_in_order(void **state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* A page far behind is read by way of nothing that was learned before. */
 static void pages_are_found_at_once(void **state) {

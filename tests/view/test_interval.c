@@ -112,7 +112,7 @@ static void any_interval_adds_up(void **state) {
   program_end(&p);
 }
 
-/* {=== Classes and objects ============================================================ */
+/* ==== Classes and objects ============================================================ */
 
 /* Of each class the instances that are in the interval, and what would go with these. */
 static void check_class(lh_snapshot *s, lh_interval interval, const lh_class_row *row) {
@@ -164,9 +164,7 @@ static void tables_are_about_the_interval(void **state) {
   program_end(&p);
 }
 
-/* }=================================================================================== */
-
-/* {=== The words ====================================================================== */
+/* ==== The words ====================================================================== */
 
 /* What is told of a request; freed by lh_free. */
 static char *told(const char *question, lh_snapshot *s, lh_request request) {
@@ -249,7 +247,7 @@ static void moments_without_a_mark_are_positions(void **state) {
   program_end(&p);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void any_allocation_may_fail(void **state) {
   program p = stepped();

@@ -15,7 +15,7 @@
 #include "steps.h"
 #include "view/answers.h"
 
-/* {=== The oracle ===================================================================== */
+/* ==== The oracle ===================================================================== */
 
 typedef struct block {
   uint64_t from, to;
@@ -62,9 +62,7 @@ static void add_range(const lh_snapshot *s, const block *blocks, const lh_map_qu
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== What holds for every map ======================================================= */
+/* ==== What holds for every map ======================================================= */
 
 /* Every block is in a region, no hole is small, and no region is empty but for another's sake. */
 static void check_regions(const lh_snapshot *s, const block *blocks, const lh_memory_map *map) {
@@ -173,9 +171,7 @@ static void check_map(lh_snapshot *s, const lh_map_query *query) {
   free(blocks);
 }
 
-/* }=================================================================================== */
-
-/* {=== Forged heaps =================================================================== */
+/* ==== Forged heaps =================================================================== */
 
 enum { MOST_FORGED = 60 };
 
@@ -307,9 +303,7 @@ static void what_luaheap_puts_in_from_outside_is_on_no_map(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
-
-/* {=== Programs ======================================================================= */
+/* ==== Programs ======================================================================= */
 
 static const char *const steps[] = {
     "all = {} for i = 1, 2000 do all[i] = {i, ('x'):rep(i % 50) .. i, function() return i end} end",
@@ -411,7 +405,7 @@ static void a_map_has_cells(void **state) {
   forge_free(&f);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {

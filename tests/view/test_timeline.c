@@ -38,7 +38,7 @@ static lh_snapshot *program_of(program *p, unsigned long seed) {
   return program_step(p, random_step);
 }
 
-/* {=== The oracle ===================================================================== */
+/* ==== The oracle ===================================================================== */
 
 static bool is_counted(const lh_snapshot *s, lh_id id, bool garbage) {
   return !lh_is_own(s, id) && lh_is_reachable(s, id) != garbage;
@@ -129,7 +129,7 @@ static void check_ages(lh_snapshot *s, const lh_age_chart_query *q) {
   lh_age_chart_free(&ages);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 static void each_bin_adds_up(void **state) {
   (void)state;
@@ -241,7 +241,7 @@ static void any_allocation_may_fail(void **state) {
   program_end(&p);
 }
 
-/* {=== The question =================================================================== */
+/* ==== The question =================================================================== */
 
 static char *told(lh_snapshot *s, lh_request request) {
   static const char *const names[] = {"c"};
@@ -286,7 +286,7 @@ static void its_words_say_what_part_it_is(void **state) {
   program_end(&p);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

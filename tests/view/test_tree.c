@@ -59,7 +59,7 @@ static void end(trial *t) {
   forge_free(&t->file);
 }
 
-/* {=== The definition ================================================================= */
+/* ==== The definition ================================================================= */
 
 /* Of what `id` dominates, itself included, what was allocated in the interval. */
 static uint64_t bytes_below(const trial *t, lh_id id) {
@@ -104,9 +104,7 @@ static void group_text(const trial *t, lh_id id, char *text) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== What tiles have in common ======================================================= */
+/* ==== What tiles have in common ======================================================= */
 
 static const lh_tile *above_of(const trial *t, const lh_tile *tile) {
   uint32_t depth = tile->depth;
@@ -201,7 +199,7 @@ static void ask(trial *t) {
     check_groups(t);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Each tile is asked for by its key, and is the same then; and the way to it is told. */
 static void ask_for_each(trial *t) {
@@ -282,7 +280,7 @@ static void tiles_are_those_of_the_definition(void **state) {
   }
 }
 
-/* {=== A program ====================================================================== */
+/* ==== A program ====================================================================== */
 
 /* A list of 100,000 elements is one thing; a chain as long, in which none is like those before it,
 ** is not, and is cut. What is wide has the biggest shown. */
@@ -476,7 +474,7 @@ static void wrong_keys_are_told(void **state) {
   lh_close(s);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Whichever allocation fails: an error, and then the same tiles as ever. */
 static void memory_may_run_out(void **state) {

@@ -61,7 +61,7 @@ async function showStacks(box, state) {
     (stacks) => heapview.change({stacks}));
 }
 
-/* {=== Tables ======================================================================== */
+/* ==== Tables ======================================================================== */
 
 /* A line may have several: a table and the string in it. */
 function siteKey(row) {
@@ -113,7 +113,7 @@ async function showSite(box, state) {
   }, "All sites")));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 function controls(root, state) {
   const {sort, by} = state.parameters;
@@ -215,7 +215,7 @@ const ENDS = [
   {value: "leaf", text: "what allocates", label: "Stacks, what allocates on top"}
 ];
 
-/* {=== Trees ========================================================================= */
+/* ==== Trees ========================================================================= */
 
 /* Rows in preorder, as a tree to draw: below a stack what it called. */
 function treeOf(answer) {
@@ -275,7 +275,7 @@ function inverted(tree) {
   return root;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 const TYPE_OF_MAKER = {table: "table", growth: "table", concatenation: "string",
   function: "function", call: "thread", "C function": "userdata", host: "userdata"};

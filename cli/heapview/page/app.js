@@ -16,7 +16,7 @@ function define(page) {
   pages.push(page);
 }
 
-/* {=== The state ===================================================================== */
+/* ==== The state ===================================================================== */
 
 /* No name has a NUL in it, and no question takes one. */
 function decoded(text) {
@@ -101,9 +101,7 @@ function keep(parameters) {
   document.getElementById("page").dataset.shown = location.hash;
 }
 
-/* }=================================================================================== */
-
-/* {=== Showing a page ================================================================ */
+/* ==== Showing a page ================================================================ */
 
 function available() {
   return pages.filter((page) => heapview.overview.pages.includes(page.name));
@@ -182,9 +180,7 @@ async function show() {
   else if (typeof leave === "function") leave();
 }
 
-/* }=================================================================================== */
-
-/* {=== Beginning ===================================================================== */
+/* ==== Beginning ===================================================================== */
 
 /* What is being done, {doing, seconds}; null: nothing. The seconds are not read out. */
 function busy(progress) {
@@ -245,7 +241,7 @@ async function start() {
   show();
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 state = parse(location.hash);
 Object.assign(heapview, {

@@ -20,7 +20,7 @@ function keyOf(name, parameters) {
   return given.length === 0 ? name : `${name}?${given.join("&")}`;
 }
 
-/* {=== Failures ====================================================================== */
+/* ==== Failures ====================================================================== */
 
 function failure(message, properties) {
   return Object.assign(new Error(message), properties);
@@ -40,9 +40,7 @@ function lost(error) {
   return failure("heapview has ended. Start it again:", {lost: true, command: command()});
 }
 
-/* }=================================================================================== */
-
-/* {=== Served ======================================================================== */
+/* ==== Served ======================================================================== */
 
 async function get(path, signal) {
   let response, text;
@@ -100,7 +98,7 @@ async function ready() {
   heapview.busy(null);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 async function answerCarried(key) {
   const answer = await heapview.carriedAnswer(key);

@@ -5,7 +5,7 @@
 ** text it is a line for each way down, "root;_G;.bus 12345", which other flame graphs read, too.
 */
 const {make, bytes, tiles} = heapview;
-/* {=== Against another snapshot ====================================================== */
+/* ==== Against another snapshot ====================================================== */
 
 /* From -1, all of it is gone, to 1, all of it is new. */
 function changeOf(node) {
@@ -28,9 +28,7 @@ function stepOf(node) {
   return STEPS.find((step) => change >= step.least);
 }
 
-/* }=================================================================================== */
-
-/* {=== Folded text =================================================================== */
+/* ==== Folded text =================================================================== */
 
 /* A name in a line: ";" joins names, and what follows the last blank is the number. */
 function folded(node) {
@@ -54,9 +52,7 @@ function foldedText(tree) {
   return `${lines.join("\n")}\n`;
 }
 
-/* }=================================================================================== */
-
-/* {=== The page ====================================================================== */
+/* ==== The page ====================================================================== */
 
 /* Several snapshots: the others, of which one may be what this one is compared with. */
 function againstChoice(view) {
@@ -134,7 +130,7 @@ tiles.definePage({
   draw
 });
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* A tree as frames, of references or of stacks. The root is on
 ** top, and each frame below the one that it hangs at, as wide as its bytes; what is left free below
@@ -153,7 +149,7 @@ tiles.definePage({
 const ROW = 20; /* pixels, of a frame */
 const LEAST = 1.5; /* a narrower one is not drawn, nor what is below it */
 
-/* {=== Frames ======================================================================== */
+/* ==== Frames ======================================================================== */
 
 function parents(tree) {
   const above = new Map([[tree, null]]);
@@ -212,9 +208,7 @@ function drawFrame(svg, frame, flame) {
   cell.append("text").attr("x", frame.x + 4).attr("y", frame.depth * ROW + 14).text(text);
 }
 
-/* }=================================================================================== */
-
-/* {=== Moving ======================================================================== */
+/* ==== Moving ======================================================================== */
 
 function frameOf(event) {
   const cell = event.target.closest("g.frame");
@@ -278,7 +272,7 @@ function press(flame, event) {
   event.preventDefault();
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 function fill(flame) {
   const width = Math.max(flame.box.clientWidth, 280);
@@ -294,7 +288,7 @@ function fill(flame) {
   mark(flame);
 }
 
-/* {=== Search ======================================================================== */
+/* ==== Search ======================================================================== */
 
 /* What has the text in its name, and the bytes of all: none is counted twice that lies below
 ** another one. */
@@ -321,7 +315,7 @@ function mark(flame) {
     .classed("faded", (frame) => flame.isSearched && !flame.found.has(frame.node));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 function chooseFrame(flame, frame) {
   d3.select(flame.svg).selectAll("g.frame").classed("chosen", (other) => other === frame);

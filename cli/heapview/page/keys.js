@@ -15,7 +15,7 @@ function isTyping(target) {
   return target.closest("input, textarea, select, [contenteditable]") !== null;
 }
 
-/* {=== The list of keys ============================================================== */
+/* ==== The list of keys ============================================================== */
 
 function rows() {
   const pages = heapview.pages();
@@ -41,7 +41,7 @@ function showKeys() {
   if (!dialog.open) dialog.showModal();
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 function press(event) {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;

@@ -15,7 +15,7 @@ const WHOLE = {at: null, from: null, to: null};
 const KEYS = {table: "t", string: "s", closure: "f", upvalue: "v", proto: "p", userdata: "u",
   thread: "c"};
 
-/* {=== Along the regions ============================================================= */
+/* ==== Along the regions ============================================================= */
 
 function regionsOf(answer) {
   let start = 0n;
@@ -42,9 +42,7 @@ function hex(address) {
   return `0x${address.toString(16)}`;
 }
 
-/* }=================================================================================== */
-
-/* {=== What is looked at ============================================================= */
+/* ==== What is looked at ============================================================= */
 
 /* `in` only where it is not the last snapshot: so a written report has the answer. */
 function frameOf(state) {
@@ -121,9 +119,7 @@ function toggleChange(view) {
   heapview.change({colour: view.byChange ? null : "change"}, {replace: true});
 }
 
-/* }=================================================================================== */
-
-/* {=== One square ==================================================================== */
+/* ==== One square ==================================================================== */
 
 function rangeOf(view, i) {
   const size = BigInt(view.answer.square_bytes);
@@ -206,9 +202,7 @@ async function open(view, i) {
   else if (known) zoom(view, 8, i);
 }
 
-/* }=================================================================================== */
-
-/* {=== The picture =================================================================== */
+/* ==== The picture =================================================================== */
 
 function options(view) {
   return {off: view.off, byChange: view.byChange, starts: view.starts,
@@ -276,7 +270,7 @@ function onCanvasKey(view, event) {
   event.preventDefault();
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* The object that was asked for is marked. */
 function markObject(view) {
@@ -288,7 +282,7 @@ function markObject(view) {
   tell(view, i, [objectText(row)]);
 }
 
-/* {=== Controls ====================================================================== */
+/* ==== Controls ====================================================================== */
 
 function onKey(view, event) {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -374,7 +368,7 @@ function legend(view) {
   return list;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 function description(view) {
   const {answer} = view;

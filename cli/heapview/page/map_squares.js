@@ -41,7 +41,7 @@ function layout(n, width, height) {
   return {size, columns, rows: Math.ceil(n / columns)};
 }
 
-/* {=== What a square looks like ====================================================== */
+/* ==== What a square looks like ====================================================== */
 
 /* The type that has most of square `i`, of those that are not switched off; and all of them. */
 function dominant(squares, i, off) {
@@ -97,9 +97,7 @@ function tile(context, type) {
   return context.createPattern(canvas, "repeat");
 }
 
-/* }=================================================================================== */
-
-/* {=== Canvas ======================================================================== */
+/* ==== Canvas ======================================================================== */
 
 function gapOf(size) {
   return size >= 6 ? 1 : 0;
@@ -162,9 +160,7 @@ function draw(canvas, squares, place, options) {
   drawStarts(context, options.starts, place);
 }
 
-/* }=================================================================================== */
-
-/* {=== SVG =========================================================================== */
+/* ==== SVG =========================================================================== */
 
 /* The same as a drawing; what looks the same in a row is one piece of it. */
 function toSvg(squares, place, options) {
@@ -190,6 +186,6 @@ function toSvg(squares, place, options) {
   return `${new XMLSerializer().serializeToString(svg)}\n`;
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 heapview.squares = {planes, layout, dominant, look, draw, toSvg};

@@ -44,7 +44,7 @@ function pager(page) {
     button("Last", Math.max(total - size, 0), from + n < total));
 }
 
-/* {=== Figures ======================================================================= */
+/* ==== Figures ======================================================================= */
 
 function fact(name, ...value) {
   return [make("dt", {}, name), make("dd", {}, ...value)];
@@ -110,9 +110,7 @@ function facts(o) {
     factsOfType(o), elsewhere(o));
 }
 
-/* }=================================================================================== */
-
-/* {=== Tabs ========================================================================== */
+/* ==== Tabs ========================================================================== */
 
 async function showReferrers(root, state) {
   const from = Number(state.parameters.from) || 0;
@@ -176,7 +174,7 @@ async function showTab(root, state) {
   }
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 async function showObject(root, state) {
   const {at} = state.parameters;
@@ -243,7 +241,7 @@ function orderOf(sort) {
   return {at, turn: sortKey(COLUMNS[at], 1) === sort ? 1 : 2};
 }
 
-/* {=== Rows ========================================================================== */
+/* ==== Rows ========================================================================== */
 
 function labelOf(field) {
   const text = folded(field.label, 120);
@@ -281,7 +279,7 @@ function rowOf(field) {
   };
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 function filterForm(state) {
   const input = make("input", {type: "search", value: state.parameters.filter || "",
@@ -340,7 +338,7 @@ const ATTRIBUTES = ["width", "height", "viewBox", "transform", "fill", "stroke",
 const VALUE = /^[\w\s#.,%()+-]*$/;
 const MORE = 5; /* paths */
 
-/* {=== The picture =================================================================== */
+/* ==== The picture =================================================================== */
 
 function copyAttributes(from, to) {
   for (const name of ATTRIBUTES) {
@@ -403,7 +401,7 @@ async function showPicture(root, state) {
     make("div", {class: "drawing", tabindex: 0, role: "region", "aria-label": "Picture"}, svg));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 async function showIndependent(root, state) {
   const {told} = await askAbout("independent", {at: state.parameters.at});

@@ -7,7 +7,7 @@ const MOST_SHOWN = 1000;
 const MOST_SAVED = 100000;
 const ALL = {in: null, since: null, until: null}; /* a query says itself what it is about */
 
-/* {=== What can be asked ============================================================= */
+/* ==== What can be asked ============================================================= */
 
 /* Of the last snapshot, and of the first where there are more. */
 function examples(snapshots) {
@@ -58,9 +58,7 @@ function schema(answer) {
         make("ul", {}, columns))));
 }
 
-/* }=================================================================================== */
-
-/* {=== What is answered ============================================================== */
+/* ==== What is answered ============================================================== */
 
 function isNumber(answer, at) {
   return answer.rows.some((row) => row[at] !== null) &&
@@ -112,9 +110,7 @@ function result(query, answer) {
   return [make("div", {class: "toolbar"}, told, save), tableOf(answer)];
 }
 
-/* }=================================================================================== */
-
-/* {=== The page ====================================================================== */
+/* ==== The page ====================================================================== */
 
 function form(query, list) {
   const text = make("textarea", {class: "code", rows: 8, spellcheck: "false", autocomplete: "off",
@@ -160,7 +156,7 @@ async function show(root, state) {
   await answerIn(place, query);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 heapview.define({name: "sql", title: "SQL", show,
   lead: "Any other question: the tables of heapsql, which can be read and not changed."});

@@ -42,7 +42,7 @@ function bar(cell, most) {
   return make("span", {class: "track", "aria-hidden": "true"}, cell.value > 0 ? fill : null);
 }
 
-/* {=== Order ========================================================================= */
+/* ==== Order ========================================================================= */
 
 function compare(a, b) {
   if (a.value !== undefined && b.value !== undefined && a.value !== b.value) {
@@ -94,7 +94,7 @@ function filter(table, only) {
     make("label", {class: "control"}, make("span", {}, "Only rows that have"), field), told);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Where the class of a row is its name alone, it leads to that class, too. */
 function linked(table, column, cell) {
@@ -150,7 +150,7 @@ function meanings(table) {
       [make("dt", {}, column.heading), make("dd", {}, column.meaning)])));
 }
 
-/* {=== Room ========================================================================== */
+/* ==== Room ========================================================================== */
 
 const widths = new WeakMap(); /* at which it was looked last */
 
@@ -167,7 +167,7 @@ function fit(box) {
 
 const observer = new ResizeObserver((entries) => entries.forEach((entry) => fit(entry.target)));
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* {caption, columns: [{heading, kind, meaning}], rows: [{cells: [{text, value, link}], style,
 ** below: [part], depth}], hidden, rest, isFixed, actions(row, columns), order: {at, turn,

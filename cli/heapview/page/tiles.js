@@ -6,7 +6,7 @@
 ** there: a part of a picture is the same picture with fewer pieces.
 */
 const {make, bytes, count, share} = heapview;
-/* {=== Answers as trees ============================================================== */
+/* ==== Answers as trees ============================================================== */
 
 /* Rows in preorder as a tree: {row, key, label, bytes, before, children}. The objects of a part
 ** themselves, and what is too small, are children like others. */
@@ -76,9 +76,7 @@ async function askFor(name, parameters) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== In words ====================================================================== */
+/* ==== In words ====================================================================== */
 
 function typeOf(row) {
   return row.type || (row.kind === "rest" || row.kind === "shared" ? "other" : "root");
@@ -138,9 +136,7 @@ function details(node, answer, zoom) {
     make("p", {class: "actions"}, actions)];
 }
 
-/* }=================================================================================== */
-
-/* {=== The way and the table ========================================================= */
+/* ==== The way and the table ========================================================= */
 
 /* From the root to what is on top; `linkOf(key)` leads to a part. */
 function crumbs(answer, linkOf) {
@@ -202,7 +198,7 @@ function asTable(answer, linkOf) {
   });
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* So much of a text as fits in some pixels; "": not enough to be of use. */
 const ruler = document.createElement("canvas").getContext("2d");
@@ -262,7 +258,7 @@ function legendOf(tree) {
     letters.has(heapview.typeLetter(type))));
 }
 
-/* {=== A page of a tree ============================================================== */
+/* ==== A page of a tree ============================================================== */
 
 /* Its parameters with what changes: that is, for the part that is on top, `of`. */
 function parametersWith(view, changes) {
@@ -343,7 +339,7 @@ function definePage(page) {
   heapview.define({name, title, lead, show});
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 heapview.tiles = {
   definePage, goTo, zoomTo, zoomOut, choose, legendOf, treeOf, eachNode, typeOf, describe, objectOf,

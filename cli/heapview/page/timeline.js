@@ -16,7 +16,7 @@ function numberOf(text) {
   return /^\d+$/.test(text || "") ? Number(text) : null;
 }
 
-/* {=== What is asked ================================================================== */
+/* ==== What is asked ================================================================== */
 
 /* What stands for all is left out: so a written report has the answer. */
 function askedOf(state) {
@@ -43,9 +43,7 @@ function choose(state, answer, ends) {
       until: ends[1] === answer.positions ? null : ends[1]});
 }
 
-/* }=================================================================================== */
-
-/* {=== Controls ====================================================================== */
+/* ==== Controls ====================================================================== */
 
 /* From mark to mark, for those who neither drag nor count. */
 function markChoice(label, key, ends, at, answer, marks, chosen) {
@@ -108,9 +106,7 @@ function marksOf(state, answer) {
   return answer.marks.map((mark) => ({name: mark.text, position: mark.position}));
 }
 
-/* }=================================================================================== */
-
-/* {=== The chart ===================================================================== */
+/* ==== The chart ===================================================================== */
 
 function draw(view) {
   const {state, answer, ends} = view;
@@ -154,9 +150,7 @@ function addChart(view, root) {
   return heapview.onWidth(view.box, () => draw(view));
 }
 
-/* }=================================================================================== */
-
-/* {=== The same as a table =========================================================== */
+/* ==== The same as a table =========================================================== */
 
 function sum(list, from, until) {
   return list.slice(from, until).reduce((all, n) => all + n, 0);
@@ -183,7 +177,7 @@ function tableOf(view) {
   return heapview.table({caption: "Bytes by when they were allocated", columns, rows});
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* An answer in a part of the page of its own: where it cannot be had, the others can. */
 async function addAnswer(root, id, title, ask) {
@@ -232,7 +226,7 @@ const TOP = 12;
 const BOTTOM = 44;
 const LETTER_PIXELS = 15;
 
-/* {=== Layers ======================================================================== */
+/* ==== Layers ======================================================================== */
 
 function changeOf(series) {
   return heapview.bytesChange(series[0], series[series.length - 1]);
@@ -255,9 +249,7 @@ function layersOf(answer) {
   return layers;
 }
 
-/* }=================================================================================== */
-
-/* {=== The chart ===================================================================== */
+/* ==== The chart ===================================================================== */
 
 /* In the snapshot in which there is most room; null: in none is enough. */
 function letterPlace({from, to}, x, y) {
@@ -314,7 +306,7 @@ function drawSeries(box, answer, layers) {
   box.replaceChildren(svg.node());
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 function seriesTable(answer, layers) {
   const columns = [{heading: "verdict", kind: "text"}].concat(

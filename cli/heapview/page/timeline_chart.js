@@ -17,7 +17,7 @@ function heightFor(width) {
   return width < 600 ? 280 : 360;
 }
 
-/* {=== Bins ========================================================================== */
+/* ==== Bins ========================================================================== */
 
 /* So high is the scale. One big table that was allocated long ago, and grew since then, would
 ** leave no room for all else: so few bins that are far above the others are cut, and say so. */
@@ -59,7 +59,7 @@ function letterPlace(chart, part) {
     y: (y(part.from[best]) + y(part.to[best])) / 2};
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* A jag at the top of each bin that is cut, and where most room is between two of them how high
 ** the highest is: below the jags, where that is more than there is room for. */
@@ -90,7 +90,7 @@ function drawCuts(chart) {
     .attr("text-anchor", "middle").text(text);
 }
 
-/* {=== Scales and marks ============================================================== */
+/* ==== Scales and marks ============================================================== */
 
 function drawPositions(chart) {
   const {svg, x, height, width} = chart;
@@ -142,9 +142,7 @@ function drawMarks(chart) {
   }
 }
 
-/* }=================================================================================== */
-
-/* {=== The cursor ==================================================================== */
+/* ==== The cursor ==================================================================== */
 
 function lastMarkBefore(marks, position) {
   const before = marks.filter((mark) => mark.position <= position);
@@ -250,7 +248,7 @@ function addSurface(chart) {
     .on("keydown", () => press(chart, d3.event));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Draws into `box`; `layers` are those of the answer, dressed, `off` the letters of those that
 ** are hidden; with `isWhole` no bin is cut. Returns the chart: {svg, x, y, answer, cut, ...}. */
@@ -395,7 +393,7 @@ function positionText(marks, position) {
   return `object ${heapview.count(position)}${mark ? `, ${mark.name}` : ""}`;
 }
 
-/* {=== Drawing ======================================================================= */
+/* ==== Drawing ======================================================================= */
 
 function place(brush) {
   const {chart, ends} = brush;
@@ -438,9 +436,7 @@ function addHandle(brush, i) {
   return handle;
 }
 
-/* }=================================================================================== */
-
-/* {=== Keys ========================================================================== */
+/* ==== Keys ========================================================================== */
 
 /* One stop on; with Shift to the next mark, or the end. */
 function stopFrom(brush, from, by, isMark) {
@@ -481,7 +477,7 @@ function settle(brush) {
   if (!isSame) brush.chosen(brush.ends);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* On the chart itself a new interval begins. */
 function dragNew(brush) {

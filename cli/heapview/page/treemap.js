@@ -16,7 +16,7 @@ const COLOURS = [["type", "Type"], ["age", "Age"], ["change", "Change"]];
 const AGES = 5;
 const NEW = [1e-9, 0.5, 0.999]; /* of a tile, from where on it has the next letter of change */
 
-/* {=== The state ===================================================================== */
+/* ==== The state ===================================================================== */
 
 /* Where nothing is said the tree of places is shown, as that says most; an address is of that of
 ** objects. */
@@ -26,9 +26,7 @@ function byOf(parameters) {
   return BY.some(([name]) => name === by) ? by : "place";
 }
 
-/* }=================================================================================== */
-
-/* {=== Colours ======================================================================= */
+/* ==== Colours ======================================================================= */
 
 /* The fifths of what is there, from the oldest on; and how much is new. */
 const STEPS = {
@@ -63,9 +61,7 @@ function looks(svg, node, answer, colour) {
     : {fill: heapview.colour("--type-other"), letter: ""};
 }
 
-/* }=================================================================================== */
-
-/* {=== Areas ========================================================================= */
+/* ==== Areas ========================================================================= */
 
 /* The tree with a rectangle for each node. Where there is no room for what is in one it has none:
 ** `inside` is what is drawn of it. */
@@ -94,9 +90,7 @@ function drawn(root) {
   return list;
 }
 
-/* }=================================================================================== */
-
-/* {=== The picture =================================================================== */
+/* ==== The picture =================================================================== */
 
 /* The names of a tile: its own, and its bytes below, as far as they fit. */
 function putNames(group, node, letter) {
@@ -136,9 +130,7 @@ function draw(view, width, height) {
   return svg.node();
 }
 
-/* }=================================================================================== */
-
-/* {=== Moving ======================================================================== */
+/* ==== Moving ======================================================================== */
 
 function centre(node) {
   return [(node.x0 + node.x1) / 2, (node.y0 + node.y1) / 2];
@@ -202,9 +194,7 @@ function nodeAt(event) {
   return cell ? d3.select(cell).datum() : null;
 }
 
-/* }=================================================================================== */
-
-/* {=== The page ====================================================================== */
+/* ==== The page ====================================================================== */
 
 function radios(view, label, name, options, value) {
   return make("fieldset", {class: "radios"}, make("legend", {}, label), options.map(

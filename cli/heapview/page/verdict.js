@@ -14,7 +14,7 @@ const HEADINGS = {
   findings: "Findings", profile: "The profile", allocations: "Who allocates", advice: "Advice"
 };
 
-/* {=== Answers ======================================================================= */
+/* ==== Answers ======================================================================= */
 
 /* Of a row of a table: what can be looked at of the object that it names. */
 function actions(row, columns) {
@@ -85,9 +85,7 @@ async function section(name, answer, isFirst) {
     await culprits(name, answer.answer), body);
 }
 
-/* }=================================================================================== */
-
-/* {=== What is there besides ========================================================= */
+/* ==== What is there besides ========================================================= */
 
 function opened(overview) {
   if (overview.snapshots.length === 0) return null;
@@ -121,7 +119,7 @@ function further() {
       make("dd", {}, page.lead)])));
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 /* Of an interval that somebody brushed the question is what of it lives; of another snapshot than
 ** the last one, what that alone tells. */
@@ -190,7 +188,7 @@ function heapBytes() {
   return snapshots[heapview.snapshotNumber(heapview.state().parameters)].bytes;
 }
 
-/* {=== Answers ======================================================================= */
+/* ==== Answers ======================================================================= */
 
 /* Each gives boxes: {name, word, what, bytes, cause, series, at, class, made, isUncertain}. */
 
@@ -248,9 +246,7 @@ function ofLadder(answer) {
 
 const ANSWERS = {diff: ofDiff, interval: ofInterval, leaks: ofLeaks, ladder: ofLadder};
 
-/* }=================================================================================== */
-
-/* {=== One box for each cause ========================================================= */
+/* ==== One box for each cause ========================================================= */
 
 function causes(list) {
   const boxes = [];
@@ -261,7 +257,7 @@ function causes(list) {
   return boxes.slice(0, MOST_BOXES);
 }
 
-/* }=================================================================================== */
+/* ==================================================================================== */
 
 function actionsOf(address, name) {
   if (address) {
