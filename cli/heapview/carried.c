@@ -10,7 +10,7 @@
 ** all. What a picture leaves out is a tile of it with its bytes, so all sums are as they are when
 ** served; what is not carried the page says, and how to see it.
 **
-** What the page asks first stands as it is; all else is deflated (pieces.h). The same files make
+** What the page asks first stands as it is; all else is deflated (pieces.c). The same files make
 ** the same report, byte by byte.
 */
 #include <fcntl.h>

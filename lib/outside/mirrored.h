@@ -62,8 +62,6 @@ const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const 
 /* A Lua function that runs keeps `top` to itself: lets the thread say what its frame may use. */
 void lh_raise_top(const lh_layout *layout, const void *thread);
 
-/* ==== computing.c ================================================================= */
-
 /* Where a state was at a look. */
 struct lh_stance {
   uint64_t thread, call, place, top; /* of what runs */

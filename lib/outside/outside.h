@@ -219,7 +219,7 @@ typedef struct lh_mirror lh_mirror;
 int lh_mirror_reserve(const lh_memory *memory, lh_mirror **mirror, lh_error *error);
 
 /* Reserves what is new in `memory`, makes the rest what it is there, and copies: the pages that
-** were written (pages.h), or of a core what cannot be mapped from its file. What cannot be read is
+** were written (memory.h), or of a core what cannot be mapped from its file. What cannot be read is
 ** zero. Fails as lh_mirror_reserve does. Cost: 0.2 s for each GB. */
 int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                    lh_error *error);

@@ -1,6 +1,6 @@
 /*
 ** check.c - one pass over all records, so that whoever decodes one later needs no checks. It fills
-** the columns that are the records' own, and puts their references into rows (rows.h).
+** the columns that are the records' own, and puts their references into rows (rows.c).
 **
 ** It believes nothing but the number of objects, which the footer's reader has compared with the
 ** bytes that there are. A record's fields are parsed through a cursor that cannot leave the records
