@@ -1,5 +1,5 @@
 /*
-** advice.c - what could be allocated less, a sentence and the stack for each.
+** advice.c - where a program could allocate less: a sentence and a stack each.
 */
 #include "report/usage_rows.h"
 

@@ -1,11 +1,9 @@
 /*
-** allocated.c - where the objects of a row were allocated, of a program that was tracked:
+** allocated.c - allocation sites of a row's objects, and the stack of one object, which heappath
+** prints.
 **
 **     allocated at @app/bus.lua:31 in Bus:on, from @app/session.lua:88 in connect;
 **     1,000 of 51,000 objects made there stay
-**
-** And where one object was: its site, and the stack that called it. heappath tells it before the
-** chain that keeps the object.
 */
 #include "name/site_text.h"
 #include "report/report.h"
@@ -61,7 +59,7 @@ void lh_cell_maker(lh_report *report, lh_site_id id, lh_cell *cell) {
   cell->as.text = site ? lh_maker_name(site->maker) : NULL;
 }
 
-/* All that a site makes may be more than what the row is about. */
+/* A site may make more objects than the row has. */
 static void put_made(lh_text *text, const lh_allocated *a, bool is_sampled) {
   const char *verb = a->stay == 1 ? "stays" : "stay";
   lh_number made = lh_count_of(a->made, "object", "objects");
@@ -73,7 +71,7 @@ static void put_made(lh_text *text, const lh_allocated *a, bool is_sampled) {
                    lh_count_text(a->stay).text, made.text, verb);
 }
 
-/* How many agree is told where not all do. */
+/* Adds counts if not all objects have this site. */
 const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {
   const lh_sites *sites = lh_snapshot_sites(report->snapshot);
   if (a->stack == 0) return NULL;
@@ -90,7 +88,7 @@ const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {
 
 /* ==== One object ===================================================================== */
 
-/* So many are told at most: a stack that is deeper is one that a file lies about. */
+/* Longest list of callers: only a damaged file has deeper stacks. */
 enum { MOST_CALLERS = 1000 };
 
 typedef struct found {
@@ -118,7 +116,7 @@ static const lh_table answer = LH_TABLE_OF(
                 "the same, and then its callers; absent where they are not known", LH_OPTIONAL));
 #undef ROW
 
-/* Of a deep stack both ends. */
+/* Prints only both ends of a deep stack. */
 static void tell_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   uint32_t n = 0, i = 0;

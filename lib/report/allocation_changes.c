@@ -1,6 +1,5 @@
 /*
-** allocation_changes.c - two profiles compared: which sites allocate more than before, which less,
-** and which are new or gone.
+** allocation_changes.c - compares two profiles: sites that allocate more, less, newly or no longer.
 */
 #include "report/usage_rows.h"
 
@@ -14,7 +13,7 @@ typedef struct found {
 
 /* ==== Columns ======================================================================== */
 
-/* The later one, where it is there. */
+/* The later profile, unless only the earlier one has the site. */
 static unsigned side_of(const lh_usage_change *c) {
   return c->stacks[1] != 0;
 }

@@ -1,13 +1,13 @@
 /*
-** allocations.c - who allocated: by site, function, type, file or stack; most of what was asked for
-** first, which is all that was allocated, what lives, or what lived when the heap was biggest.
+** allocations.c - allocated, live or peak bytes by site, function, type, file or stack, biggest
+** first.
 */
 #include "report/usage_rows.h"
 
 typedef struct found {
   lh_usage_group *rows;
   size_t n;
-  uint64_t whole_bytes; /* of these shares are told */
+  uint64_t whole_bytes; /* the base of shares */
 } found;
 
 static const lh_table row_table =
@@ -21,7 +21,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("allocations", rows, n, &row_table, "those with most bytes first", LH_LIMITED));
 #undef ROW
 
-/* " since 500 ms and before 1.0 s", where moments were asked for. */
+/* " since 500 ms and before 1.0 s", if the request has moments. */
 static void put_interval(lh_text *text, const lh_usage *usage) {
   const lh_usage_query *query = lh_usage_asked(usage);
   const lh_usage_totals *totals = lh_usage_total(usage);

@@ -1,7 +1,6 @@
 /*
-** apart.c - snapshots of different processes or Lua states: what one has more of than the other, by
-** path, by class, and strings by what they say. Never by address: no object of one is an object of
-** another.
+** apart.c - compares snapshots of different processes or Lua states by path, class and string
+** contents. Objects are never compared by address: no object is in both.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +9,13 @@
 #include "report/growth.h"
 
 typedef struct found {
-  lh_growth_found found; /* the first field: for the columns of its rows */
+  lh_growth_found found; /* must be first: its columns read it */
   lh_ladder *ladder;
-  lh_diff *diff; /* for its classes */
+  lh_diff *diff; /* owns the classes */
   lh_class_change *classes;
   size_t n_classes;
   lh_string_changes strings;
-  void *nothing; /* no new objects are known, and no containers */
+  void *nothing; /* new objects and grown containers are unknown */
   size_t n_nothing;
 } found;
 
@@ -102,7 +101,7 @@ static const lh_table path_table = LH_TABLE_OF(
     LH_TEXT(NULL, "class", class_name, NULL), LH_TEXT(NULL, "held by", held_by, NULL));
 #undef ROW
 
-/* Or did only a snapshot between the two have more or less of it? */
+/* False: only a snapshot in between differs. */
 static bool has_changed(const lh_growth_row *row, size_t last) {
   return row->at[0].bytes != row->at[last].bytes || row->at[0].objects != row->at[last].objects;
 }
@@ -113,7 +112,7 @@ static int compare_rows(const void *left, const void *right) {
   return LH_MORE(x, y) ?: strcmp(a->held_by, b->held_by) ?: strcmp(a->fingerprint, b->fingerprint);
 }
 
-/* As the classes: what grew most first, what shrank most last. */
+/* Biggest growth first, biggest shrinkage last. */
 static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   const lh_growth_row *all = rows;
   size_t last = report->request.n_snapshots - 1, n_changed = 0;
@@ -205,7 +204,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   return code;
 }
 
-/* By how much the heap grew, but for what is known. */
+/* Growth of the heap without known paths. */
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_growth_found *f = report->answer;
   int64_t bytes = 0, objects = 0;

@@ -1,11 +1,10 @@
 /*
-** calls.c - who called whom for what was allocated: the functions with what each allocated itself
-** and with all that it called, its callers and what it called; and the stacks as a tree, down to
-** the branches that matter.
+** calls.c - the call graph of allocation: functions with callers and callees, and the main branches
+** of the tree of stacks.
 */
 #include "report/usage_rows.h"
 
-/* A branch is told that has this part of all bytes. */
+/* A branch is shown from this part of all bytes on: 1/100. */
 enum { LEAST_PART = 100 };
 
 typedef struct found {

@@ -1,6 +1,5 @@
 /*
-** class.c - what the instances of a class are like: how many and how big they are, what one more
-** costs, when they were made, what is in them, and who refers to them.
+** class.c - the instances of a class: number, sizes, ages, sites, fields and referrers.
 */
 #include "report/report.h"
 
@@ -36,7 +35,7 @@ static const lh_table values = LH_TABLE_OF("heap.value_class", "more kind", "mor
 
 LH_CELL(of_instances, void, cell->whole = ((const lh_description *)report->answer)->objects)
 
-/* "900 string, 120 number, 3 more kinds"; of one kind its name alone. */
+/* "900 string, 120 number, 3 more kinds"; a single kind without its number. */
 static void kinds_text(lh_report *report, const void *row, lh_cell *cell) {
   const lh_field *field = row;
   lh_text text = {0};
@@ -167,7 +166,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-/* "before a", "between a and b", "since b": of n intervals number i. */
+/* "before a", "between a and b", "since b": interval i of n. */
 static void put_interval(lh_text *out, const lh_snapshot *snapshot, uint32_t i, uint32_t n) {
   lh_text_string(out, i == 0 ? "before " : i + 1 < n ? "between " : "since ");
   if (i > 0) lh_put_freed(out, lh_interval_text(snapshot, i));
@@ -175,7 +174,7 @@ static void put_interval(lh_text *out, const lh_snapshot *snapshot, uint32_t i, 
   if (i + 1 < n) lh_put_freed(out, lh_interval_text(snapshot, i + 1));
 }
 
-/* "10 before a, 1,000 between a and b", if there are marks but the snapshot's own. */
+/* "10 before a, 1,000 between a and b". Nothing if the only mark is the snapshot's own. */
 static void tell_ages(lh_teller *t, const lh_snapshot *snapshot, const lh_description *d) {
   enum { MOST_TOLD = 4 };
   uint32_t n_some = 0, first = d->n_epochs, last = 0;
@@ -235,8 +234,8 @@ static void tell_biggest(lh_teller *t, const lh_report *report) {
   lh_tell_next(t, report, "Why it stays", LH_NEXT_PATHS, d->biggest);
 }
 
-/* Together they retain what the class does; and what they retain alone is no other figure unless
-** instances lie inside of each other. */
+/* The sum of retained sizes is that of the class, without double counting. "Alone" differs from
+** "retained" only if instances retain each other. */
 static void tell_spreads(lh_teller *t, lh_report *report) {
   const lh_description *d = report->answer;
   lh_spread told[LH_MOST_SPREADS];

@@ -1,15 +1,14 @@
 /*
-** class_changes.c - the change of each class between two snapshots, or three of different Lua
-** states.
+** class_changes.c - the change of each class between two snapshots, or among three.
 */
 #include "report/diff.h"
 
-/* Which objects appeared and went is not known of different states. */
+/* Different states: appeared and freed objects are unknown. */
 static bool is_of_one_state(const lh_report *report) {
   return report->question == &lh_diff_question;
 }
 
-/* Without a snapshot in the middle there are two numbers. */
+/* Without a middle snapshot a row has two numbers. */
 static void at_each(lh_report *report, const void *row, lh_cell *cell) {
   (void)row;
   if (report->request.n_snapshots > 2) return;

@@ -1,12 +1,12 @@
 /*
-** classes.c - the classes in order. Garbage retains nothing, so the column for that is left out.
+** classes.c - the classes, sorted. Garbage retains nothing, so its table has no such column.
 */
 #include "report/report.h"
 
 typedef struct found {
   lh_class_row *rows;
   size_t n;
-  uint64_t all_bytes; /* of these shares are told */
+  uint64_t all_bytes; /* the base of shares */
   const char *sort;
   bool garbage;
 } found;
@@ -43,14 +43,14 @@ static const lh_table answer = LH_TABLE_OF(
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  const char *gap = t->all ? "" : "\n"; /* where no colour sets the heading off */
+  const char *gap = t->all ? "" : "\n"; /* instead of a coloured heading */
   lh_say(t, LH_BOLD, "Classes%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
          report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
   lh_tell_interval(t, report);
   lh_tell_table(t, report, f->garbage ? &garbage_table : &class_table, f->rows, f->n, f->n);
 }
 
-/* All of them, to know how many there are. */
+/* Finds all classes, for their number. */
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
   lh_top_query query = {.sort = request->sort,

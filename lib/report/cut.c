@@ -1,15 +1,15 @@
 /*
-** cut.c - what is taken as gone: what --ignore leaves out of all answers; and what some cuts would
-** give back: all of them together; each alone, too, and what only all together free; and would the
-** object that is asked for go?
+** cut.c - references and objects taken as removed: those that --ignore excludes from all answers,
+** and cuts to try. Cuts: the bytes that all free together, that each frees alone, that only all
+** together free; and whether the object of the request is freed.
 */
 #include <string.h>
 
 #include "report/report.h"
 
-/* ==== What is taken as gone ========================================================= */
+/* ==== Ignored ======================================================================== */
 
-/* Entries of tables count once, with their keys. */
+/* A table entry's key and value are one reference. */
 static uint64_t count_references(const lh_without *what) {
   uint64_t n = 0;
   for (size_t i = 0; i < what->n_edges; i++) {
@@ -93,18 +93,18 @@ const lh_question lh_ignored_question = {
 
 /* ==================================================================================== */
 
-/* The rows of the text: a cut, all of them, what only all of them free. */
+/* A row: one cut, all cuts, or the bytes that only all of them free. */
 typedef struct trial {
-  lh_gone gone; /* the first field: what LH_GONE_COLUMNS reads; without a text: no cut */
+  lh_gone gone; /* must be first: LH_GONE_COLUMNS reads it; empty if not a single cut */
   lh_freed freed;
-  const char *title; /* of what is no cut */
+  const char *title; /* if not a single cut */
   lh_style style;
-  bool asks; /* for an object */
+  bool asks; /* the request has an object */
 } trial;
 
 typedef struct found {
   trial *list;
-  size_t n; /* cuts; behind them stand the other two */
+  size_t n; /* cuts; the other two rows follow in the list */
   trial together, only_together;
 } found;
 

@@ -1,7 +1,7 @@
 /*
-** diff.c - what was allocated between two moments and stays, by two or three snapshots of one Lua
-** state, by the marks in one or in any interval of it: first a sentence, then the groups of one
-** class and one holder, then the containers that grew (grown.c) or the change of each class
+** diff.c - objects allocated between two moments that are still alive. Moments are two or three
+** snapshots of one Lua state, two marks, or the ends of an interval. The text has a sentence, the
+** groups by class and holder, then grown containers (grown.c) or the change of each class
 ** (class_changes.c).
 */
 #include <stdlib.h>
@@ -145,7 +145,7 @@ static const char *last_name(const lh_report *report) {
   return report->names[report->request.n_names - 1];
 }
 
-/* "between a and b", "since the mark x": the time in which the objects were allocated. */
+/* "between a and b", "since the mark x": when the objects were allocated. */
 static void put_when(lh_text *text, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_request *r = &report->request;
@@ -195,7 +195,7 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
                 known->retained_bytes + known->grown_bytes, known->objects);
 }
 
-/* The earlier snapshots, or the marks: what they are called. */
+/* Name of the earlier snapshot i, or of the mark. */
 static void put_asked(lh_text *text, const lh_report *report, int i) {
   const lh_diff_found *f = report->answer;
   const char *mark = i == 0 ? report->request.since : report->request.until;
@@ -205,8 +205,9 @@ static void put_asked(lh_text *text, const lh_report *report, int i) {
     lh_text_escaped(text, mark, strlen(mark), false);
 }
 
-/* By the marks that are in a heap it is certain what is older. Who looks from outside leaves none,
-** and a program may clear its registry: then it is known by what is in both snapshots. */
+/* Marks in the heap separate older objects exactly. A snapshot from outside leaves no mark, and a
+** program may clear its registry: then objects of both snapshots count as older, and some may be
+** newer. */
 static void tell_doubt(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   const uint64_t *n = f->may_be_newer, *bytes = f->may_be_newer_bytes;
@@ -227,9 +228,10 @@ static void tell_doubt(lh_teller *t, const lh_report *report) {
   lh_say_text(t, LH_FAINT, &text);
 }
 
-/* ==== How the first is held ========================================================== */
+/* ==== Paths to the first group ======================================================= */
 
-/* What holds an object independently, or the variable that it is in: two paths, or none. */
+/* Two independent paths to an object, or to the upvalue that holds it. LH_ENOTFOUND: there is
+** one. */
 static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
   lh_id junction;
   int code = lh_find_independent(snapshot, id, 2, out, NULL);
@@ -245,8 +247,8 @@ static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) 
   return LH_ENOTFOUND;
 }
 
-/* The row does not say all where there are two paths: then a cut of the one that it names would not
-** free it. Three searches through the heap, for one group alone. */
+/* Names both paths: cutting only the path of the row would not free the object. Costs three
+** searches through the heap, so only for the first group. */
 static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
   lh_snapshot *snapshot = report->snapshot;
   lh_independent two;
@@ -263,7 +265,7 @@ static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
   lh_independent_free(&two);
 }
 
-/* ==== The groups, and what is not told =============================================== */
+/* ==== Groups, and unexplained growth ================================================= */
 
 static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_flagged) {
   uint64_t n = ((const lh_diff_found *)report->answer)->new.groups;
@@ -275,8 +277,7 @@ static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_fla
            n_flagged == 0 ? "" : ": look there first");
 }
 
-/* Where nothing became more there is no leak that could be told from a cache that is full: says so,
-** and since when. */
+/* If no path has more objects at the end, a full cache explains the new ones. */
 static void tell_if_full(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   bool since_a = true, since_b = true;
@@ -318,8 +319,8 @@ static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
   return reach.reachable_bytes - reach.own_bytes;
 }
 
-/* Says so where the heap got bigger, and neither new objects nor containers tell why: a table that
-** got bigger once, or was emptied, which does not make it smaller. */
+/* The heap grew without new objects or grown containers: a table that grew once, or was emptied,
+** which does not shrink it. Points to other reports. */
 static void tell_untold(lh_teller *t, const lh_report *report) {
   enum { TENTH = 10 };
   const lh_diff_found *f = report->answer;
@@ -374,8 +375,7 @@ static uint64_t rank(const lh_request *request, const lh_diff_group *group) {
   return request->sort == LH_SORT_COUNT ? group->objects : group->weight;
 }
 
-/* What is known last, flagged groups first, then by the order asked for; no two groups have the
-** same example. */
+/* Known groups last, flagged ones first, then the order of the request. Examples are unique. */
 static int compare_groups(const void *left, const void *right, void *payload) {
   const lh_diff_group *a = left, *b = right;
   const lh_request *r = payload;
@@ -384,7 +384,7 @@ static int compare_groups(const void *left, const void *right, void *payload) {
          LH_MORE(a->retained_bytes, b->retained_bytes) ?: LH_LESS(a->example, b->example);
 }
 
-/* Counts what is known apart from what is not. */
+/* Separates the sums of known and other groups. */
 static void split_groups(lh_diff_found *f, const lh_request *request) {
   const lh_diff *d = &f->diff;
   if (d->n_groups > 1)
@@ -405,7 +405,7 @@ static void split_groups(lh_diff_found *f, const lh_request *request) {
   f->new.retained_bytes = d->retained_bytes - f->known.retained_bytes;
 }
 
-/* The same with the containers, of which those that are not known keep their order. */
+/* The same for containers; those that are not known keep their order. */
 static void split_grown(lh_diff_found *f, const lh_request *request) {
   lh_diff *d = &f->diff;
   for (size_t i = 0; i < d->n_grown; i++) {
@@ -421,7 +421,7 @@ static void split_grown(lh_diff_found *f, const lh_request *request) {
   }
 }
 
-/* Takes over a diff. */
+/* Takes over `diff`. */
 static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_snapshots,
                       const lh_request *r, lh_error *error) {
   if (!lh_renew_known_of_diff(r, c, diff)) {
@@ -441,7 +441,7 @@ static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_
   return LH_OK;
 }
 
-/* The timeline, and the bar over each page, count it. */
+/* The timeline counts luaheap's objects, so the difference is explained. */
 static void tell_interval(lh_teller *t, lh_report *report) {
   const lh_diff *diff = &((const lh_diff_found *)report->answer)->diff;
   tell(t, report);

@@ -1,10 +1,10 @@
 /*
-** dominators.c - the objects that would free the one asked for if they went, the nearest first.
+** dominators.c - the objects whose removal would free an object, nearest first.
 */
 #include "report/report.h"
 
 typedef struct dominator {
-  lh_id id; /* LH_NO_OBJECT: it stands for several */
+  lh_id id; /* LH_NO_OBJECT: a row for `skipped` objects */
   uint64_t skipped;
 } dominator;
 
@@ -16,7 +16,7 @@ typedef struct found {
 
 /* ==== Columns ======================================================================== */
 
-/* Of those that are not told: ... 1,204 more ... */
+/* "... 1,204 more ..." for skipped ones. */
 static void what_of(lh_report *report, const void *row, lh_cell *cell) {
   const dominator *d = row;
   lh_text text = {0};
@@ -50,7 +50,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-/* Of a long chain both ends. */
+/* Both ends of a long chain. */
 static void tell_chain(lh_teller *t, lh_report *report, const found *f) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   dominator told[LH_LONG_PATH + 1];

@@ -1,6 +1,6 @@
 /*
-** enum_names.c - what the values of the analyses' enums are called: the words of --json,
-** heap.reader and heapsql's columns. (Those of objects and edges: lib/read/type_names.c.)
+** enum_names.c - names of enum values in --json, heap.reader and SQL. (Of objects and edges:
+** lib/read/type_names.c.)
 */
 #include "report.h"
 

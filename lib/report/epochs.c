@@ -1,28 +1,27 @@
 /*
-** epochs.c - the timeline: of what lives, how much was allocated between which marks. Nothing was
-** tracked for it: the order of the collector's lists tells (lh_epoch).
+** epochs.c - live bytes by the interval between marks in which they were allocated (lh_epoch).
+** Needs no tracking: the collector's lists are in the order of allocation.
 **
-** A row is an interval between two marks, oldest first; where there are more than rows were asked
-** for, neighbours share one. Objects without an age (fixed ones, and those that wait for their
-** finalizer) are in the first interval, before all marks. The headline is the answer: the few
-** intervals, or neighbours, that have half of what came since the first mark; or that there are
-** none, and it grows evenly.
+** A row is an interval, oldest first; neighbours share a row if the request limits rows. Objects
+** without an age (fixed, or waiting for a finalizer) are in the first interval. The headline names
+** the few intervals, or neighbours, with half of the bytes since the first mark; or says that the
+** heap grows evenly.
 */
 #include <string.h>
 
 #include "report/report.h"
 
-/* Neighbouring intervals, in one row. */
+/* Neighbouring intervals in one row. */
 typedef struct run {
-  uint32_t first, end; /* the one behind the last */
+  uint32_t first, end; /* `end`: one past the last */
   uint64_t objects, bytes;
 } run;
 
 typedef struct found {
-  lh_count *intervals; /* [0] is before the first mark, [i] between mark i - 1 and mark i */
-  uint32_t n;          /* the snapshot's own mark ends the last one */
+  lh_count *intervals; /* [0]: before the first mark; [i]: between marks i - 1 and i */
+  uint32_t n;          /* the last one ends at the snapshot's own mark */
   lh_count all;
-  uint64_t biggest; /* bytes of a row */
+  uint64_t biggest; /* bytes of the biggest row */
   run *rows;
   uint32_t n_rows;
   bool garbage;
@@ -84,8 +83,8 @@ static uint64_t bytes_since_first_mark(const found *f) {
   return f->all.bytes - f->intervals[0].bytes;
 }
 
-/* The biggest intervals, the first not counted, that have half together, if MOST_NAMED are enough
-** for that; how many, or 0. */
+/* The fewest biggest intervals with half of the bytes, without the first interval; at most
+** MOST_NAMED. Returns their number, or 0. */
 static uint32_t find_biggest(const found *f, run biggest[MOST_NAMED]) {
   uint64_t bytes = 0;
   for (uint32_t n = 0; n < MOST_NAMED; n++) {
@@ -102,8 +101,8 @@ static uint32_t find_biggest(const found *f, run biggest[MOST_NAMED]) {
   return 0;
 }
 
-/* The fewest neighbours that have half, the first interval not counted; of several the ones with
-** most. */
+/* The shortest run of neighbours with half of the bytes, without the first interval; of equal
+** length the biggest. */
 static run find_half(const found *f) {
   uint64_t whole = bytes_since_first_mark(f);
   run best = {.first = 1, .end = f->n, .bytes = whole}, r = {.first = 1, .end = 1};
@@ -126,7 +125,7 @@ static void put_mark(lh_text *out, const char *before, const lh_mark_info *mark)
   if (is_time) lh_text_string(out, " UTC");
 }
 
-/* Share and place. */
+/* The share of a run and its marks. */
 static void put_run(lh_text *out, const lh_report *report, const run *r, const char *before) {
   const found *f = report->answer;
   lh_text_format(out, "%s %s of it", before,
@@ -135,8 +134,8 @@ static void put_run(lh_text *out, const lh_report *report, const run *r, const c
   if (r->end < f->n) put_mark(out, "and", mark_at(report, r->end));
 }
 
-/* A bump, in a few intervals or in neighbours that are less than a third of all, or nothing of the
-** kind. Returns of which intervals more is to be known. */
+/* Names a few intervals, or neighbours that are less than a third of all, or neither. Returns the
+** intervals to look at next. */
 static run put_finding(lh_text *out, const lh_report *report) {
   const found *f = report->answer;
   uint32_t n_marked = f->n - 1;
@@ -155,7 +154,8 @@ static run put_finding(lh_text *out, const lh_report *report) {
   return (run){.first = 1, .end = f->n};
 }
 
-/* The latest mark of a name is meant by it: is it this one? No word has a zero byte. */
+/* A name means the latest mark that has it. Names with a zero byte cannot be given on a command
+** line. */
 static bool is_latest(const lh_snapshot *snapshot, const lh_mark_info *mark) {
   if (strlen(mark->name) != mark->name_length) return false;
   for (uint32_t i = lh_mark_count(snapshot); i-- > 0;) {
@@ -165,7 +165,7 @@ static bool is_latest(const lh_snapshot *snapshot, const lh_mark_info *mark) {
   return false;
 }
 
-/* What tells what was allocated there. */
+/* The command that lists these allocations. */
 static void tell_next(lh_teller *t, const lh_report *report, const run *r) {
   const lh_mark_info *since = mark_at(report, r->first);
   const lh_mark_info *until =
@@ -221,7 +221,7 @@ static void count(found *f, const lh_snapshot *snapshot, const lh_request *reque
   }
 }
 
-/* The first interval has a row for itself, if there are rows; the others are shared out evenly. */
+/* The first interval has its own row if there are several rows. The others are divided evenly. */
 static uint32_t begin_of_row(const found *f, uint32_t row) {
   if (row == 0 || f->n_rows == 1) return row == 0 ? 0 : f->n;
   return 1 + (uint32_t)((uint64_t)(row - 1) * (f->n - 1) / (f->n_rows - 1));
@@ -244,7 +244,7 @@ static void let_go(void *out) {
   lh_free(f->rows);
 }
 
-/* One row for each interval, unless fewer were asked for. */
+/* One row an interval, unless the request has a limit. */
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
   f->n = lh_mark_count(snapshot) > 0 ? lh_mark_count(snapshot) : 1;

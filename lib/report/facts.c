@@ -1,8 +1,8 @@
 /*
-** facts.c - the tables of facts: each fact about objects, references, sites and so on, once.
+** facts.c - the tables of facts about objects, references, sites and so on.
 **
-** SQL, Lua, annotations and a manual page show them (luaheap_report.h, part 5). The order of a
-** table is that of its columns in SQL, which end before the first column that Lua alone has.
+** SQL, Lua, annotations and a manual page use them (luaheap_report.h, part 5). The order is that of
+** SQL's columns; columns only for Lua come last.
 */
 #include "report/report.h"
 
@@ -160,7 +160,7 @@ const lh_table lh_object_facts = LH_TABLE_OF(
             LH_OF_TYPE(UPVALUE)),
     STATUS, IS_MAIN, STACK_SLOTS);
 
-/* What the live calls tell of each object. */
+/* Facts that the live calls have of each object. */
 const lh_table lh_row_facts = LH_TABLE_OF(
     "heap.row", "object", NULL, TYPE("table, string, closure and so on"),
     CLASS("as heaptop calls it"), ADDRESS,
@@ -177,7 +177,7 @@ const lh_table lh_string_facts = LH_TABLE_OF(
 
 /* ==== Threads ======================================================================== */
 
-/* What runs in a call; a light C function is no object and has an address only. */
+/* The function of a frame; a light C function is not an object, so it has only an address. */
 static void function_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_value function = ((const lh_thing *)row)->frame.function;
   lh_text text = {0};
@@ -277,7 +277,7 @@ LH_MADE_TEXT(allocated_of, lh_thing,
 LH_MADE_TEXT(stack_calls, lh_thing,
              lh_stack_text(lh_snapshot_sites(report->snapshot), it->id, MOST_CALLERS))
 
-/* Of a site SQL alone has them. */
+/* For sites only SQL has these columns. */
 #define IN_LUA(key) key
 #define NOT_IN_LUA(key) NULL
 #define COUNTS(lua)                                                                             \
@@ -340,7 +340,7 @@ const lh_table lh_tracking_facts = LH_TABLE_OF(
     LH_COUNT("unattributed", NULL, unattributed, "those of them whose site is not known"));
 #undef ROW
 
-/* ==== The whole ====================================================================== */
+/* ==== Snapshot ======================================================================= */
 
 #define ROW lh_class_fact
 const lh_table lh_class_facts = LH_TABLE_OF(

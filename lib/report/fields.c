@@ -1,17 +1,16 @@
 /*
-** fields.c - what is in an object, page by page: entries, variables, constants, and how each is
-** called there.
+** fields.c - the fields of an object, page by page: entries, variables, constants.
 */
 #include <string.h>
 
 #include "report/report.h"
 
-/* Rows of a page where a request says nothing, and at most. */
+/* Rows of a page without a limit, and the most. */
 enum { USUAL_ROWS = 100, MOST_ROWS = 10000 };
 
 typedef struct field_row {
   lh_object_field field;
-  lh_id object; /* the value, where it is one; else LH_NO_OBJECT */
+  lh_id object; /* the value, if it is an object; else LH_NO_OBJECT */
 } field_row;
 
 typedef struct found {
@@ -36,7 +35,7 @@ static void key_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.object = is_object ? edge->key.as.object : LH_NO_OBJECT;
 }
 
-/* A string or a scalar as Lua's source has it; of others the class. */
+/* A string or scalar as in Lua source; of other objects the class. */
 static void value_of(lh_report *report, const void *row, lh_cell *cell) {
   const field_row *r = row;
   bool is_other = r->object != LH_NO_OBJECT && !is_string(report->snapshot, r->object);
@@ -101,7 +100,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-/* Else who adds them up wonders. */
+/* Explains fields that retain more than the object: they have other paths. */
 static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const found *f) {
   uint64_t own = lh_retained_bytes(snapshot, f->id);
   if (f->id != LH_ROOT && !lh_is_reachable(snapshot, f->id)) return;

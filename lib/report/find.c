@@ -1,6 +1,6 @@
 /*
-** find.c - the object that a text names, of several the one that retains most; and what the
-** beginning of a name may become, for a field in which somebody looks for an object.
+** find.c - finds the object that a text names (of several, the one that retains most), and
+** completes the beginning of a name.
 */
 #include "report/report.h"
 

@@ -1,6 +1,6 @@
 /*
-** findings.c - the first lines about a profile: which site allocates most, which one most of what
-** lives belongs to, and at which one most is dead at the first collection, each with its stack.
+** findings.c - headlines of a profile: the sites with most allocated, most live, and most soon dead
+** bytes.
 */
 #include "report/usage_rows.h"
 
@@ -17,7 +17,7 @@ static const char *kind_name(unsigned kind) {
 
 typedef struct finding {
   unsigned kind;
-  uint64_t whole_bytes; /* what the site has a share of */
+  uint64_t whole_bytes; /* the base of the site's share */
   lh_usage_group site;
 } finding;
 
@@ -86,7 +86,7 @@ static void tell_finding(lh_teller *t, lh_report *report, const finding *row) {
   lh_say_text(t, LH_BOLD, &text);
 }
 
-/* A stack is told once. */
+/* Prints each stack once. */
 static bool is_told(const found *f, const finding *row) {
   for (const finding *before = f->rows; before < row; before++)
     if (before->site.stack == row->site.stack) return true;

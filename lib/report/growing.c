@@ -1,6 +1,5 @@
 /*
-** growing.c - collections that look as if they had no limit, in sentences, with what speaks for and
-** against that.
+** growing.c - collections that seem to have no limit, with the evidence for and against.
 */
 #include <string.h>
 
@@ -72,8 +71,8 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": how many of
-** that class there are. */
+/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": the most
+** frequent class. */
 static void put_elements(lh_text *out, const lh_growing *g) {
   const char *type = lh_type_name(g->type);
   bool by_type = strcmp(g->element, type) == 0;
@@ -143,7 +142,7 @@ void lh_tell_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
   }
 }
 
-/* Why a table that should let go does not. */
+/* Why a weak table keeps its entries. */
 static void tell_weak(lh_teller *t, const lh_growing *g) {
   if (g->weak_keys && g->weak_values)
     lh_say(t, LH_PLAIN, "    weak, but neither its keys nor its values are objects: nothing goes");
@@ -155,10 +154,10 @@ static void tell_weak(lh_teller *t, const lh_growing *g) {
            g->type == LH_TYPE_STRING && !g->are_keys ? "strings" : "no objects");
 }
 
-/* In which intervals between marks its elements were allocated. */
+/* The intervals between marks in which its elements were allocated. */
 static void tell_epochs(lh_teller *t, const lh_snapshot *snapshot, const lh_growing *g) {
   uint32_t n = lh_mark_count(snapshot);
-  if (n < 2 || g->aged == 0 || 2 * g->aged < g->elements) return; /* they share a few */
+  if (n < 2 || g->aged == 0 || 2 * g->aged < g->elements) return; /* most share a few objects */
   char *first = lh_interval_text(snapshot, 1);
   char *oldest = lh_interval_text(snapshot, g->oldest_epoch);
   char *youngest = lh_interval_text(snapshot, g->youngest_epoch);
@@ -173,7 +172,7 @@ static void tell_epochs(lh_teller *t, const lh_snapshot *snapshot, const lh_grow
   LH_FREE_ALL(first, oldest, youngest);
 }
 
-/* What is known without marks. */
+/* Evidence that needs no marks. */
 static void tell_order(lh_teller *t, const lh_growing *g) {
   if (g->exact) lh_say(t, LH_PLAIN, "    made in one piece: nothing was ever put behind its end");
   if (2 * g->aged < g->elements || g->aged == 0) return;
@@ -188,7 +187,7 @@ static void tell_order(lh_teller *t, const lh_growing *g) {
     lh_say(t, LH_PLAIN, "    %s of the heap's objects are younger than its youngest", younger.text);
 }
 
-/* next[i]: the next row with just the elements of row i, or found->n. NULL: out of memory. */
+/* next[i]: the next row with the same elements as row i, or found->n. NULL: out of memory. */
 static size_t *link_same(const lh_growings *found) {
   size_t *next = lh_alloc_zeroed(2 * found->n + 1, sizeof *next);
   size_t *last = next ? next + found->n : NULL;
@@ -218,7 +217,7 @@ static void tell_row(lh_teller *t, lh_report *report, size_t i, const size_t *ne
   lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, g->id);
 }
 
-/* The first n rows; of those with just the same elements the first. */
+/* The first n rows; of rows with the same elements only the first. */
 static void tell_rows(lh_teller *t, lh_report *report, size_t n) {
   const lh_growings *found = report->answer;
   size_t *next = link_same(found), n_told = 0, n_hidden = 0;
@@ -236,7 +235,7 @@ static void tell_rows(lh_teller *t, lh_report *report, size_t n) {
   lh_free(next);
 }
 
-/* Those that were filled once are left out, unless all are asked for. */
+/* Leaves out collections that were filled once, unless all are wanted. */
 static void tell(lh_teller *t, lh_report *report) {
   const lh_growings *found = report->answer;
   size_t n_left = found->n - found->n_filled_once, n = t->limit == 0 ? found->n : n_left;

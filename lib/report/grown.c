@@ -1,6 +1,6 @@
 /*
-** grown.c - the containers that grew. In text those of one class whose paths differ only in what is
-** folded to * are one row: a leak in each of a thousand inboxes is one cause.
+** grown.c - containers that grew. In text, containers of one class whose paths differ only in
+** folded steps (*) are one row: a leak in each of a thousand inboxes has one cause.
 */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 /* ==== By place ======================================================================= */
 
-/* Containers of one class and place: the one that grew most with their sums, and how many. */
+/* Containers of one class and place: the one that grew most, with the sums of all. */
 typedef struct place {
   lh_grown sum;
   const lh_grown *first;
@@ -55,7 +55,7 @@ static void add(place *p, const lh_grown *other) {
   }
 }
 
-/* The rows, in the order of what they grew by, as the containers are; NULL: out of memory. */
+/* The rows, sorted by growth. NULL: out of memory. */
 static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
   place *places = lh_alloc_zeroed(n + 1, sizeof *places);
   lh_map row_of = {0};

@@ -1,33 +1,33 @@
 /*
-** growth.h - rows of what grows, as ladder.c, halves.c and apart.c have them. The answer of each
-** begins with an lh_growth_found.
+** growth.h - rows of growth: ladder.c, halves.c and apart.c. Their answers begin with an
+** lh_growth_found.
 */
 #ifndef LUAHEAP_REPORT_GROWTH_H
 #define LUAHEAP_REPORT_GROWTH_H
 
 #include "report/report.h"
 
-/* known.c: finds what is known by its fingerprint of the release before. False: out of memory. */
+/* known.c: matches rows with the known fingerprints of the release before. False: out of memory. */
 bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder,
                               const lh_growth *growth);
 
 typedef struct lh_growth_found {
-  lh_growth growth; /* without the paths that are known: */
+  lh_growth growth; /* without known paths, which are counted here: */
   uint64_t known_paths, known_bytes, known_objects;
-  lh_growth *all;                           /* with them: it owns what `growth` has */
-  const lh_table *path_table, *class_table; /* of text; apart has its own */
+  lh_growth *all;                           /* with known paths; owns the data of `growth` */
+  const lh_table *path_table, *class_table; /* for text; apart has its own */
 } lh_growth_found;
 
-/* Finds what grows in the ladder; by halves, if it is about before and after. */
+/* Finds the rows of a ladder; `by_halves`: of two halves, before and after. */
 int lh_find_growth(lh_growth_found *found, const lh_ladder *ladder, bool by_halves,
                    const lh_request *request, lh_error *error);
 void lh_free_growth(void *found);
 
-/* A row, with a list of figures for each snapshot; and these alone. */
+/* Columns of a row, with a list of figures for each snapshot; and a table of the figures alone. */
 extern const lh_column lh_growth_columns[];
 extern const lh_table lh_figures_table;
 
-/* The text tables: by path, and by class. `style` marks what grows. */
+/* Text tables by path and by class. `style` marks growth. */
 #define LH_GROWTH_BY_PATH(...)                                       \
   {                                                                  \
     LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN,       \
@@ -37,8 +37,8 @@ extern const lh_table lh_figures_table;
 #define LH_GROWTH_TABLE(columns, style_of) \
   LH_TABLE(NULL, "row", "rows", lh_growth_row, columns, .style = style_of)
 
-/* Columns of an answer; `at` is what stands before its fields. Their lists, and who tells both with
-** what was left out. */
+/* Columns of an answer; `at` is the prefix of its fields. And the function that prints both tables
+** and the sum of known paths. */
 extern const lh_table lh_growth_paths, lh_growth_classes;
 #define LH_GROWTH_COLUMNS(at)                                                                    \
   LH_ROW("whole", at growth.whole, &lh_figures_table, "all that is reachable"),                  \
@@ -52,7 +52,7 @@ extern const lh_table lh_growth_paths, lh_growth_classes;
               "the same by class", LH_LIMITED)
 void lh_tell_growth(lh_teller *t, lh_report *report);
 
-/* For columns of text: a figure of a growth row in each snapshot, or in the last. */
+/* For text columns: a figure of a growth row in each snapshot, or in the last. */
 void lh_bytes_in_each(lh_report *report, const void *row, lh_cell *cell);
 void lh_objects_in_each(lh_report *report, const void *row, lh_cell *cell);
 void lh_last_bytes(lh_report *report, const void *row, lh_cell *cell);

@@ -1,15 +1,15 @@
 /*
-** halves.c - from before to after a change of a program: is it fixed? One or two snapshots of each;
-** of two it is their growth that is compared.
+** halves.c - compares one or two snapshots before a change of a program with as many after it: is
+** the leak fixed? With two each, their growth is compared.
 */
 #include "report/growth.h"
 
 typedef struct found {
-  lh_growth_found found; /* the first field: for the columns of its rows */
+  lh_growth_found found; /* must be first: its columns read it */
   lh_answer answer;
 } found;
 
-/* One snapshot of each: there is no growth, but more or less. */
+/* One snapshot each: sizes are compared, not growth. */
 static bool is_of_levels(const lh_report *report) {
   return ((const lh_growth_found *)report->answer)->growth.n_snapshots == 2;
 }
@@ -21,7 +21,7 @@ LH_CELL(verdict_of, lh_growth_row,
                         : it->verdict == LH_GROWS_NOW ? "more"
                                                       : "less")
 
-/* By what a row grew, or what it has, in one half. */
+/* Growth in one half, or the size if there is one snapshot. */
 static void set_amount(const lh_report *report, const lh_growth_row *row, int half, lh_cell *cell) {
   bool is_level = is_of_levels(report);
   cell->kind = is_level ? LH_COLUMN_BYTES : LH_COLUMN_MORE_BYTES;
@@ -126,7 +126,7 @@ static void tell_levels(lh_teller *t, const lh_report *report) {
   if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "No difference");
 }
 
-/* Two pairs of one run are easily given: the second tells no more than that it was taken later. */
+/* Warns if all snapshots are of one run: then "after" is only later. */
 static void tell(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   (is_of_levels(report) ? tell_levels : tell_answer)(t, report);
@@ -148,7 +148,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-/* What grows after: what still does, and what did not before. */
+/* Growth after the change, old or new. */
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_growth_found *f = report->answer;
   *out = (lh_excess){.what = is_of_levels(report) ? "more than before" : "of growth after"};

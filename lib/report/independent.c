@@ -1,17 +1,16 @@
 /*
-** independent.c - how many cuts free an object: the paths that hold it independently of each other;
-** and where it is one path, and not every cut of it frees the object: where several come together
-** on the way.
+** independent.c - the number of cuts that free an object: its independent paths. If one path holds
+** it, but not each cut of that path frees it: the nearest object on it that several paths hold.
 */
 #include "report/report.h"
 
-/* More are not looked for: who has to cut so often had better look elsewhere. */
+/* The search stops here: so many cuts are not practical. */
 enum { MOST_INDEPENDENT = 5 };
 
 typedef struct found {
   lh_independent held;
   lh_id id, below;
-  lh_id junction; /* LH_NO_OBJECT: there is none */
+  lh_id junction; /* LH_NO_OBJECT: none */
   lh_independent junction_held;
 } found;
 
@@ -77,7 +76,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-/* Nobody takes a module out of package.loaded to free what is in it. */
+/* Ignores modules: nobody removes a module from package.loaded to free its contents. */
 static int find_junction(lh_snapshot *snapshot, found *f, lh_error *error) {
   int code =
       lh_find_junction(snapshot, f->id, MOST_INDEPENDENT, &f->junction, &f->junction_held, error);

@@ -1,5 +1,6 @@
 /*
-** info.c - what a snapshot is, and a ledger of its heap, which adds up to what collectgarbage says.
+** info.c - facts about a snapshot, and a ledger of its heap that adds up to
+** collectgarbage("count").
 */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ typedef struct of_type {
 typedef struct found {
   lh_info info;
   lh_reach reach;
-  of_type types[LH_TYPE_COUNT]; /* without the root; of those that there are */
+  of_type types[LH_TYPE_COUNT]; /* without the root and empty types */
   size_t n_types;
   bool is_outside;
   lh_outside_info outside;

@@ -1,6 +1,6 @@
 /*
-** known.c - what a list of fingerprints says is known. Those of the release before are found, too,
-** and what they are now: for one release.
+** known.c - known fingerprints. For one release, those of the release before match, too, and get
+** their new value.
 */
 #include <stdlib.h>
 #include <string.h>

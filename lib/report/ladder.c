@@ -1,6 +1,5 @@
 /*
-** ladder.c - what grows over any number of snapshots: first the answer, then a table by path and
-** one by class.
+** ladder.c - growth over any number of snapshots: a sentence, a table by path and one by class.
 */
 #include "report/growth.h"
 
@@ -12,7 +11,7 @@ static bool is_level(const lh_cell *series) {
   return true;
 }
 
-/* How many objects there are; of containers that stay the same, how many entries. */
+/* Objects in each snapshot; if they are level, the entries of the containers. */
 static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growth_row *r = row;
   lh_objects_in_each(report, row, cell);
@@ -20,7 +19,7 @@ static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
   lh_cell entries = *cell;
   entries.as.series.first = &r->at->entries;
   if (is_level(&entries)) return;
-  const lh_teller plain = {0}; /* counts are told in one way */
+  const lh_teller plain = {0}; /* counts have one format */
   lh_text text = {0};
   lh_put_freed(&text, lh_cell_text(&plain, report, &entries));
   lh_text_string(&text, " entries");
@@ -28,7 +27,7 @@ static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-/* A rate of less than a second says nothing. */
+/* A rate over less than a second means nothing. */
 LH_HEADING_OF(seconds_heading,
               ((const lh_growth_found *)report->answer)->growth.seconds >= 1 ? "a second" : NULL)
 
@@ -68,7 +67,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 typedef struct summary {
   size_t n_steady, n_once;
-  uint64_t bytes, objects; /* by which those that grow steadily grew after the first step */
+  uint64_t bytes, objects; /* growth of steady rows after the first step */
 } summary;
 
 static summary summarise(const lh_growth_found *f) {

@@ -1,6 +1,6 @@
 /*
-** leaks.c - what leaks, or is likely to: by certainty first and bytes second, each with its reason
-** and with what to ask next; then what is merely big. It is what heaptop opens with.
+** leaks.c - leak candidates by certainty, then bytes, with reasons and next questions; then objects
+** that are only big. The first report of heaptop.
 */
 #include "report/leaks.h"
 

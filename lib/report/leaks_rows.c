@@ -1,11 +1,10 @@
 /*
-** leaks_rows.c - what leaks, or is likely to, by all the evidence of one snapshot. There are three
-** sources: what was allocated in the middle of the program's life and stays, by place, with what
-** several places hold together (lh_diff_history); collections and what their keys say, also of
-** numbers, which have no age (lh_find_growing); and what is big (lh_find_suspects).
+** leaks_rows.c - the rows of leak candidates, from all evidence in one snapshot.
 **
-** None of them has an opinion of its own: whether something grows is said by lib/graph/verdict.c.
-** Of rows that are about one cause one is kept.
+** Three sources: objects allocated in the middle of the program's life, by place (lh_diff_history);
+** collections and their keys, also of numbers, which have no age (lh_find_growing); and big objects
+** (lh_find_suspects). lib/graph/verdict.c decides whether a row grows. Rows with one cause are
+** merged.
 */
 #include "report/leaks.h"
 
@@ -16,12 +15,13 @@
 
 /* ==== Judging ======================================================================== */
 
-/* A collection has been judged, and knows its limit. */
+/* The row is a collection that is already judged. */
 static bool is_judged(const lh_cause *leak) {
   return leak->collection && leak->collection->id == leak->example;
 }
 
-/* Of what a collection has no limit of: what has it, to which anything may refer, is looked at. */
+/* Its limit is not searched from the example: the collection knows it, or anything may refer to a
+** string. */
 static bool has_own_limit(const lh_cause *leak) {
   return is_judged(leak) || leak->type == LH_TYPE_STRING;
 }
@@ -50,7 +50,7 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
     lh_cause *leak = &found->leaks[i];
     lh_id holder = lh_nearest_holder(snapshot, leak->example);
     if (is_judged(leak)) continue;
-    if (leak->type == LH_TYPE_STRING) /* anything may refer to it, too */
+    if (leak->type == LH_TYPE_STRING) /* for a string, search from its holder */
       code = lh_find_bound(snapshot, holder, leak->objects, &leak->bound, error);
     if (code) break;
     leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->ages, holder,
@@ -67,7 +67,7 @@ static uint64_t sum_of(const uint64_t *ages) {
   return sum;
 }
 
-/* What are fewer than this is no collection, but may be big. */
+/* Fewer objects are not a collection; they may still be big. */
 static void add_group(lh_causes *found, const lh_snapshot *snapshot, const lh_diff_group *group) {
   lh_cause leak = {.class_name = group->class_name,
                    .type = lh_class_at(snapshot, group->class_index)->type,
@@ -104,13 +104,13 @@ static void add_collection(lh_causes *found, const lh_growing *g) {
   found->leaks[found->n_leaks++] = leak;
 }
 
-/* The collections that are tables, by their places: the first of all, and of those of strings. */
+/* Index of the first collection that is a table at each place: of any type, of strings. */
 typedef struct collections {
   const lh_place_tree *tree;
   const lh_growings *growings;
   lh_map first[2];
-  lh_map met[2];  /* places of which a row tells: of any kind, of strings */
-  lh_map classes; /* of rows */
+  lh_map met[2];  /* places with a row: of any type, of strings */
+  lh_map classes; /* classes of rows */
 } collections;
 
 static bool list_collections(collections *c) {
@@ -126,7 +126,7 @@ static bool list_collections(collections *c) {
   return ok;
 }
 
-/* A row tells of what is in a table; what that is as a collection says what its keys are. */
+/* Links a row to the collection of its table, which knows about the keys. */
 static bool meet(collections *c, uint32_t table, lh_cause *leak) {
   bool is_string = leak->type == LH_TYPE_STRING;
   uint32_t first = lh_map_get(&c->first[is_string], table);
@@ -135,7 +135,7 @@ static bool meet(collections *c, uint32_t table, lh_cause *leak) {
   return lh_map_count(&c->met[is_string], table);
 }
 
-/* Meets the tables on the way to a place that has what is in them under any key, or their keys. */
+/* Meets all tables on the path of a place that hold the next step under any key, or as a key. */
 static bool meet_tables(collections *c, uint32_t place, lh_cause *leak) {
   bool ok = place == LH_NO_PLACE || meet(c, place, leak);
   for (uint32_t at = place; ok && at != LH_NO_PLACE; at = lh_place_before(c->tree, at)) {
@@ -145,7 +145,7 @@ static bool meet_tables(collections *c, uint32_t place, lh_cause *leak) {
   return ok;
 }
 
-/* Of what is in the collection. */
+/* Does a row already cover the contents of the collection? */
 static bool row_tells_of_collection(const collections *c, const lh_growing *g) {
   bool is_met = lh_map_get(&c->met[0], g->at) != LH_NO_NUMBER;
   bool is_met_as_string = lh_map_get(&c->met[1], g->at) != LH_NO_NUMBER;
@@ -196,19 +196,19 @@ static void sort_rows(lh_causes *found) {
   if (found->n_leaks > 1) qsort(found->leaks, found->n_leaks, sizeof *found->leaks, compare_leaks);
 }
 
-/* ==== One cause ====================================================================== */
+/* ==== Merging rows =================================================================== */
 
-/* The keys and the values of one table are one cause: the row with more bytes tells of both. So are
-** parts of a row's objects, such as their names, where others share these; but not what grows in
-** what does not. And the elements of one linked list, from wherever in it their paths begin. */
+/* Rows have one cause if they are keys and values of one table (the row with more bytes stays), or
+** parts of another row's objects, such as shared names; but growth inside of something bounded
+** stays. Elements of one linked list are one row, too, wherever their paths begin. */
 
 static bool is_linked(const lh_place_tree *tree, const lh_cause *leak) {
   return lh_last_step(tree, leak->at)->kind != LH_STEP_ANY_KEY && leak->type != LH_TYPE_STRING;
 }
 
-/* A row, among those of its class. */
+/* A row in the list of its class. */
 typedef struct link {
-  uint32_t class_index, row_class; /* of the example, and of the row */
+  uint32_t class_index, row_class; /* of the example; of the row */
   size_t row;
 } link;
 
@@ -222,11 +222,11 @@ static bool are_of_one_class(const link *a, const link *b) {
   return a->class_index == b->class_index && a->row_class == b->row_class;
 }
 
-/* Who has seen an object: the first link of its class that leads to it, counted from 1. */
+/* seen_by: 1 + index of the first link of the class that reaches the object. */
 typedef struct walk {
   lh_snapshot *snapshot;
   uint32_t *seen_by;
-  uint32_t first, now; /* link of the class */
+  uint32_t first, now; /* first link of this class, current link; both plus 1 */
   lh_id *stack;
   size_t n, capacity;
 } walk;
@@ -239,7 +239,8 @@ static bool push(walk *w, lh_id id) {
   return true;
 }
 
-/* Sees all of its class that the object leads to, and that no link before has seen. */
+/* Visits all objects of the same class reachable from the first, unless an earlier link saw
+** them. */
 static bool see_linked(walk *w, lh_id first) {
   uint32_t class_index = lh_class_of(w->snapshot, first);
   bool ok = push(w, first);
@@ -259,7 +260,7 @@ static void add_row(lh_cause *row, const lh_cause *other) {
   row->bytes += other->bytes;
 }
 
-/* Of the links of one class, each goes into the first one that leads to it. */
+/* Merges each link of a class into the first one that reaches it. */
 static bool unite_class(walk *w, lh_causes *found, const link *links, size_t from, size_t to) {
   bool ok = true;
   w->first = (uint32_t)from + 1;
@@ -289,10 +290,10 @@ static size_t list_links(const lh_snapshot *snapshot, const lh_causes *found, li
   return n;
 }
 
-/* The first row at each place. */
+/* The first row of each place. */
 typedef struct places {
   const lh_place_tree *tree;
-  lh_map rows, tables; /* the place, or the table of which it is the keys or values -> row */
+  lh_map rows, tables; /* place -> row; table of keys or values -> row */
 } places;
 
 static void take_first(const lh_map *map, uint32_t place, uint32_t *first) {
@@ -300,7 +301,7 @@ static void take_first(const lh_map *map, uint32_t place, uint32_t *first) {
   if (row < *first) *first = row;
 }
 
-/* The first of the rows that the place of a part is inside of; LH_NO_NUMBER: of none. */
+/* The first row whose place contains the part's; LH_NO_NUMBER: none. */
 static uint32_t find_whole(const places *p, uint32_t part) {
   uint32_t first = LH_NO_NUMBER;
   for (uint32_t at = part; at != LH_NO_PLACE; at = lh_place_before(p->tree, at)) {
@@ -337,7 +338,7 @@ static bool unite_row(places *p, lh_causes *found, size_t i) {
   return true;
 }
 
-/* The row with most objects at each place of what has a limit. False: out of memory. */
+/* Keeps the bounded row with most objects at each place. False: out of memory. */
 static bool note_bounded(lh_map *bounded, const lh_causes *found, size_t i) {
   const lh_cause *row = &found->leaks[i];
   if (row->prospect != LH_BOUNDED || !(row->bound.limit > 0)) return true;
@@ -353,8 +354,8 @@ static bool is_bounded_at(const lh_map *bounded, const lh_causes *found, uint32_
   return whole != LH_NO_NUMBER && part->objects <= found->leaks[whole].objects;
 }
 
-/* One thing of each element, such as its name: its path goes on from theirs by keys that mean
-** something. */
+/* One object of each element, such as its name: the path continues from the element's by fixed
+** keys. */
 static bool is_one_of_each(const lh_place_tree *tree, const lh_map *bounded, const lh_causes *found,
                            const lh_cause *part) {
   uint32_t at = part->at;
@@ -412,7 +413,7 @@ static bool unite_parts(const lh_place_tree *tree, lh_causes *found) {
   return ok;
 }
 
-/* One row of each cause. */
+/* Merges rows with one cause. */
 static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   sort_rows(found);
   if (!unite_lists(snapshot, found)) return lh_fail_memory(error, "looking for what leaks");
@@ -438,7 +439,7 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
   }
 }
 
-/* ==== What is merely big ============================================================== */
+/* ==== Big objects ===================================================================== */
 
 static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   for (; !told[id]; id = lh_immediate_dominator(snapshot, id)) {
@@ -447,7 +448,7 @@ static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   }
 }
 
-/* The suspects that are neither an example nor dominate one. */
+/* Suspects that are not an example and dominate none. */
 static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   const lh_suspects *suspects = &found->suspects;
   uint8_t *told = lh_alloc_zeroed((size_t)lh_object_count(snapshot) + 1, 1);

@@ -1,12 +1,10 @@
 /*
-** map.c - the heap as a picture: which types of objects lie at which addresses, in squares, and the
-** holes between regions passed over. Who has come near enough is told single objects.
+** map.c - the heap by address: types of objects in squares; few enough objects are listed.
 **
-** A picture of 30,000 squares is a text for each type: of each square how many eighths of it that
-** type has, as a letter from a (nothing) to i (all of it), and in front of it how many squares in a
-** row are the same: "120ai3b" are 120 empty ones, a full one, three with up to an eighth. What is
-** empty at the end is left out. So a picture has some 20 KB, and at worst a byte for each square
-** and type that it has.
+** A picture of 30,000 squares has a text for each type. A letter is the number of eighths of a
+** square that the type fills, from a (none) to i (all); a number before it repeats it. "120ai3b":
+** 120 empty squares, a full one, three with up to an eighth. Trailing empty squares are omitted. A
+** picture takes about 20 KB, at worst a byte for each square and type.
 */
 #include <stdlib.h>
 
@@ -14,7 +12,7 @@
 
 enum { USUAL_CELLS = 4096, MOST_CELLS = 65536, FEW_OBJECTS = 512, MOST_OBJECTS = 4096 };
 
-/* A row of types: the last is of all of them. */
+/* The last row is of all types. */
 typedef struct of_type {
   lh_type type;
   lh_mapped mapped;
@@ -28,12 +26,12 @@ typedef struct object {
 
 typedef struct found {
   lh_memory_map map;
-  uint64_t region_bytes, hole_bytes; /* of all */
-  uint64_t beside_bytes;             /* of objects, but on no map */
-  of_type types[LH_TYPE_COUNT];      /* without the root; of those that there are */
+  uint64_t region_bytes, hole_bytes; /* of all regions; between them */
+  uint64_t beside_bytes;             /* of objects, but not on the map */
+  of_type types[LH_TYPE_COUNT];      /* without the root and empty types */
   size_t n_types;
   object *objects;
-  const lh_mark_info *since; /* of the snapshot before, which what is new is younger than */
+  const lh_mark_info *since; /* mark of the snapshot before; new bytes are younger */
 } found;
 
 /* ==== Squares ======================================================================== */
@@ -43,7 +41,7 @@ static void put_run(lh_text *text, uint64_t n, char level) {
   lh_text_add(text, &level, 1);
 }
 
-/* One plane of the picture: what stands at `offset` in each cell. */
+/* The text of one plane: the sum at `offset` in each cell. */
 static char *plane_text(const lh_memory_map *map, size_t offset) {
   lh_text text = {0};
   uint64_t eighth = map->cell_bytes / 8, n = 0;
@@ -98,7 +96,7 @@ LH_CELL(object_address_of, object,
         put_address(report, lh_address_of(report->snapshot, it->id), cell))
 LH_CELL(since_of, found, lh_name_of_mark(cell, it->since))
 
-/* Where a picture has no squares there is nothing to be told of it. */
+/* Without squares these columns are null. */
 LH_ITS(bool, has_cells, found, it->map.n_cells > 0)
 
 #define ROW of_type
@@ -233,8 +231,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-/* The youngest snapshot that was opened of those whose marks are in this one, and not its own; what
-** is in it, too, is no more new. */
+/* The latest opened snapshot whose mark is in this one, before its own mark. `*mark`: its index. */
 static lh_snapshot *find_before(const lh_snapshot *s, const lh_request *request, uint32_t *mark) {
   const lh_info *info = lh_snapshot_info(s);
   for (uint32_t at = lh_mark_count(s) - 1; at-- > 0;) {
@@ -255,7 +252,7 @@ static size_t most_objects(const lh_request *request) {
   return request->limit < MOST_OBJECTS ? request->limit : MOST_OBJECTS;
 }
 
-/* An object is shown among its neighbours. */
+/* An object is shown with its neighbours. */
 enum { NEIGHBOURS_BYTES = 4096 };
 
 static void look_around(const lh_snapshot *s, lh_id id, lh_map_query *query) {

@@ -1,6 +1,6 @@
 /*
-** memory.c - the heap of a tracked program over time, and which lines held it: at 200 moments, each
-** the one at which the heap was biggest in its part of the time, so no peak is too short.
+** memory.c - the heap of a tracked program over time, by line. Each of the 200 moments is the peak
+** of its interval, so no peak is lost.
 */
 #include "report/usage_rows.h"
 

@@ -1,5 +1,5 @@
 /*
-** modules.c - what each module and each global keeps alive alone, and what it reaches.
+** modules.c - the bytes that each module and global retains, and reaches.
 */
 #include "report/report.h"
 

@@ -1,17 +1,16 @@
 /*
-** object.c - what one object is: its class and sizes, why it stays, when and where it was
-** allocated, and what its type tells.
+** object.c - one object: class, sizes, path, age, allocation site, and facts of its type.
 */
 #include "report/report.h"
 
-/* So much of a string is told here; and so many frames of a stack. */
+/* Limits: bytes of a string, frames of a stack. */
 enum { MOST_BYTES = 65536, MOST_FRAMES = 200 };
 
-/* What it was in another snapshot of the same program. */
+/* The same object in another snapshot of the same state. */
 typedef struct elsewhere {
   const char *name;
   lh_snapshot *snapshot;
-  lh_id id; /* LH_NO_OBJECT: it was not there */
+  lh_id id; /* LH_NO_OBJECT: not in that snapshot */
   uint64_t number;
 } elsewhere;
 
@@ -19,8 +18,8 @@ typedef struct found {
   lh_id id;
   lh_object object;
   lh_id metatable, proto, dominator;
-  lh_object code;       /* of a function in Lua, and of a prototype itself */
-  char *path, *through; /* as text; NULL: garbage, or it says all */
+  lh_object code;       /* of a Lua function, or the prototype itself */
+  char *path, *through; /* NULL: garbage, or `path` says all */
   elsewhere *others;
   size_t n_others;
 } found;
@@ -33,11 +32,11 @@ static void text_of(lh_report *report, lh_id id, lh_cell *cell) {
 
 LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
 
-/* What is fixed, or waits for its finalizer, has no age. */
+/* Fixed objects and those that wait for a finalizer have no age. */
 LH_ITS(bool, has_age, found, it->object.list == LH_LIST_ALLGC || it->object.list == LH_LIST_FINOBJ)
 LH_CELL(position_of, found, cell->as.n = lh_position_of(report->snapshot, it->id))
 
-/* Between which marks: "since warm, before end". */
+/* Marks around its allocation: "after warm and before end". */
 static void age_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_snapshot *s = report->snapshot;
   uint32_t epoch = lh_epoch(s, ((const found *)row)->id), n = lh_mark_count(s);
@@ -87,14 +86,14 @@ static bool is_thread(const void *row) {
 
 LH_ITS(bool, has_code, found, it->code.type == LH_TYPE_PROTO)
 
-/* As it is between quotes. */
+/* As in a quoted string. */
 static void content_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, MOST_BYTES));
 }
 
 LH_CELL(weak_mode_of, found, cell->as.text = lh_weak_mode_name(&it->object))
 
-/* The older form of that. */
+/* The older form of weak_mode. */
 static void weakness_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = row;
   bool keys = f->object.as.table.weak_keys, values = f->object.as.table.weak_values;
@@ -136,7 +135,7 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
 
 /* ==== Columns ======================================================================== */
 
-/* Of the object in another snapshot. */
+/* For the object in another snapshot. */
 LH_ITS(bool, was_there, elsewhere, it->id != LH_NO_OBJECT)
 LH_MADE_TEXT(address_there, elsewhere, lh_copy_text(lh_address_text(it->snapshot, it->id).text))
 LH_CELL(shallow_there, elsewhere, cell->as.n = lh_shallow_bytes(it->snapshot, it->id))
@@ -242,7 +241,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-/* The same object in each of the other snapshots; they may be of other states, too. */
+/* Finds the object in the other snapshots; skips those of other states. */
 static bool find_others(lh_snapshot *snapshot, const lh_request *request, found *f) {
   f->others = lh_alloc(request->n_snapshots, sizeof *f->others);
   if (!f->others) return false;
@@ -255,7 +254,7 @@ static bool find_others(lh_snapshot *snapshot, const lh_request *request, found 
   return true;
 }
 
-/* Once, since a step through a table with a million entries costs all of these. */
+/* Called once: a step through a table costs O(entries). */
 static int find_path(lh_snapshot *snapshot, found *f, lh_error *error) {
   lh_path path;
   if (!lh_is_reachable(snapshot, f->id)) return LH_OK;

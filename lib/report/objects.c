@@ -1,6 +1,6 @@
 /*
-** objects.c - the biggest objects: without next elements of linked lists when ranked by what they
-** retain, unless all are asked for. Nothing holds garbage, and it retains nothing.
+** objects.c - the biggest objects. By retained size only the first element of a linked list is
+** listed, unless the request wants all. Garbage has no path and retains nothing.
 */
 #include "report/report.h"
 
@@ -11,7 +11,7 @@ typedef struct object {
 typedef struct found {
   lh_id *ids;
   size_t n, n_left_out;
-  uint64_t total, all_bytes; /* all_bytes: of these shares are told */
+  uint64_t total, all_bytes; /* all_bytes: the base of shares */
   const char *sort;
   bool garbage;
 } found;
@@ -47,7 +47,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  const char *gap = t->all ? "" : "\n"; /* where no colour sets the heading off */
+  const char *gap = t->all ? "" : "\n"; /* instead of a coloured heading */
   size_t told = t->limit != 0 && t->limit < f->n ? t->limit : f->n;
   lh_say(t, LH_BOLD, "%s by %s size%s", f->garbage ? "Garbage" : "Objects", f->sort, gap);
   lh_tell_interval(t, report);

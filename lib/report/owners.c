@@ -1,7 +1,6 @@
 /*
-** owners.c - who owns the growth: the parts of the heap as a tree, each with what it had, what it
-** has, and the difference. Of a part that did not change much no parts are shown. What is not shown
-** is one line, so that the lines below a part always add up to it.
+** owners.c - the parts of the heap as a tree, with sizes before and after. Parts with little change
+** are summed up in one line, so the lines below a part add up to it.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +14,11 @@ typedef struct found {
   bool same_state;
   lh_part *parts;
   size_t n;
-  size_t *order;   /* the parts but the whole: by the part above, then by change */
-  size_t *first;   /* of each part: where those below it begin in `order`; n + 1 numbers */
-  lh_part *chosen; /* those that are asked for, `above` being numbered among these */
+  size_t *order;   /* all but the whole: by the part above, then by change */
+  size_t *first;   /* of each part: index of its first part in `order`; n + 1 */
+  lh_part *chosen; /* parts for the answer; `above` is an index into this list */
   size_t n_chosen;
-  uint64_t total; /* the size of the change of the whole */
+  uint64_t total; /* bytes by which the whole changed */
 } found;
 
 static uint64_t change_of(const lh_part *part) {
@@ -33,7 +32,7 @@ static bool is_whole(const lh_report *report, const lh_part *part) {
   return part == ((const found *)report->answer)->chosen;
 }
 
-/* Counted from 0, as lists in JSON are; and from 1. */
+/* Index in JSON from 0, in Lua from 1. */
 LH_CELL(above_of, lh_part,
         cell->as.n = is_whole(report, it) ? UINT64_MAX : it->above) /* JSON: -1 */
 LH_CELL(above_in_lua, lh_part, cell->is_null = is_whole(report, it), cell->as.n = it->above + 1)
@@ -64,15 +63,15 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole"));
 #undef ROW
 
-/* A line of the tree. */
+/* A line of the text. */
 typedef struct line {
   uint64_t bytes[2], objects[2];
   char *name; /* indented */
   const char *class_name;
 } line;
 
-/* Of the change of the whole; less than 0 is what went the other way, so they add up to 100 %.
-** Where nearly as much went as came they say nothing. */
+/* Share of the whole change. Negative for the opposite direction: all shares add up to 100 %. "-"
+** where growth and shrinkage nearly cancel out. */
 static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = report->answer;
   const uint64_t *bytes = ((const line *)row)->bytes, *whole = f->parts[0].bytes;
@@ -121,17 +120,17 @@ static bool sort_parts(found *f) {
   return true;
 }
 
-/* Puts the part at a place of `order` among those that come next, if it is below `part`. */
+/* Queues the part at index `place` of `order`, if it is directly below `part`. */
 static bool put_next(const found *f, lh_ranking *next, size_t part, size_t place) {
   if (place >= f->first[part + 1]) return true;
   uint64_t change = change_of(&f->parts[f->order[place]]);
   return lh_rank_put(next, (lh_ranked){change, place, (uint32_t)place});
 }
 
-/* The parts that changed most and at least by so much, each below parts that are chosen, too; at
-** most so many but the whole (0: all). A flag for each part; NULL: out of memory. */
+/* Marks the parts with the biggest changes, of at least `least` bytes, whose parents are marked; at
+** most `limit` (0: all), and the whole. NULL: out of memory. */
 static bool *choose(const found *f, size_t limit, uint64_t least) {
-  lh_ranking next = {0}; /* of each part that is chosen the first below it that is not */
+  lh_ranking next = {0}; /* of each marked part: its next unmarked one */
   bool *is_chosen = lh_alloc_zeroed(f->n, sizeof *is_chosen);
   bool ok = is_chosen && put_next(f, &next, 0, f->first[0]);
   if (ok) is_chosen[0] = true;
@@ -149,7 +148,7 @@ static bool *choose(const found *f, size_t limit, uint64_t least) {
   return NULL;
 }
 
-/* Those that are asked for, in their order. */
+/* Copies the marked parts and renumbers `above`. */
 static bool number_chosen(found *f, size_t limit) {
   bool *is_chosen = choose(f, limit, 0);
   size_t *number = lh_alloc_zeroed(f->n, sizeof *number);
@@ -168,7 +167,7 @@ static bool number_chosen(found *f, size_t limit) {
 
 /* ==== The words ====================================================================== */
 
-/* The part that changed most; of what is shared, that one of it. */
+/* The part with the biggest change; if it is a shared part, the biggest inside it. */
 static const lh_part *greatest_part(const found *f) {
   size_t part = f->order[0];
   if (f->parts[part].shared && f->first[part] < f->first[part + 1]) part = f->order[f->first[part]];
@@ -209,7 +208,7 @@ static void add_line(lines *to, const uint64_t bytes[2], const uint64_t objects[
     to->list[to->n++] = added;
 }
 
-/* By what its path adds to that of the part above it. */
+/* Named by the steps from the part above. */
 static void add_part(lines *to, const found *f, const lh_part *part, uint32_t depth) {
   char *steps = lh_part_steps(f->ladder, part, &f->parts[part->above]);
   to->failed |= !steps;
@@ -220,7 +219,7 @@ static void add_part(lines *to, const found *f, const lh_part *part, uint32_t de
   lh_free(steps);
 }
 
-/* What of a part is not told below it: itself, and the rest of its parts. */
+/* The own bytes of a part, and the sum of its hidden parts. */
 static void add_rest(lines *to, const found *f, const bool *is_told, size_t part, uint32_t depth) {
   const lh_part *p = &f->parts[part];
   uint64_t bytes[2] = {0, 0}, objects[2] = {0, 0}, n_hidden = 0, n_told = 0;
@@ -244,8 +243,7 @@ static void add_rest(lines *to, const found *f, const bool *is_told, size_t part
   add_line(to, bytes, objects, depth, name, "");
 }
 
-/* From each part down to the first below it, then to the next beside it; next[] is `first`, and is
-** used up. */
+/* A walk in preorder without recursion. next[] starts as `first` and is consumed. */
 static void add_tree(lines *to, const found *f, const bool *is_told, size_t *next) {
   size_t part = 0;
   uint32_t depth = 0;
@@ -278,7 +276,7 @@ static void tell_tree(lh_teller *t, lh_report *report, const bool *is_told) {
   lh_free(next);
 }
 
-/* Only what changed, and by enough; all of that if all is asked for. */
+/* Leaves out parts without change and with small change; with limit 0 only those without. */
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   uint64_t least = 0;

@@ -1,6 +1,5 @@
 /*
-** paths.c - why an object stays: the shortest paths to it by different referrers, and of each its
-** steps as people are told them.
+** paths.c - why an object stays: the shortest paths by different referrers, with their steps.
 */
 #include "report/report.h"
 
@@ -111,7 +110,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-/* The shortest alone is known since the heap was analysed. */
+/* The analysis has already found the shortest one. */
 static int find_paths(lh_snapshot *snapshot, found *f, lh_error *error) {
   if (f->wanted > 1) return lh_shortest_paths(snapshot, f->id, f->wanted, &f->paths, &f->n, error);
   f->paths = lh_alloc(1, sizeof *f->paths);

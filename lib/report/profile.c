@@ -1,6 +1,5 @@
 /*
-** profile.c - what a profile is: how much was allocated in it, how big the heap was, and what is
-** not known, which no figure of a report shows by itself.
+** profile.c - facts about a profile: allocated bytes, heap sizes, and lost or unattributed events.
 */
 #include <string.h>
 
@@ -111,7 +110,7 @@ static void tell_faults(lh_teller *t, const found *f) {
            lh_duration_text(f->info.duration_ns).text);
 }
 
-/* The program and its Lua release are texts of the file: both are escaped. */
+/* Both texts come from the file, so they are escaped. */
 static void tell_program(lh_teller *t, const lh_profile_info *info) {
   const char *program = info->program ? info->program : "";
   const char *release = info->release ? info->release : "5.4";

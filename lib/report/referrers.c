@@ -1,6 +1,5 @@
 /*
-** referrers.c - all references to an object, those that keep nothing alive included, the nearest to
-** a root first.
+** referrers.c - all references to an object, weak ones included, nearest to a root first.
 */
 #include "report/report.h"
 
@@ -29,7 +28,7 @@ static bool is_alive(const lh_report *report, const lh_edge *edge) {
   return !is_from_object(edge) || lh_is_reachable(report->snapshot, edge->source);
 }
 
-/* What is left out is weak, too. */
+/* An ignored reference is marked weak, too. */
 LH_CELL(weak_of, lh_edge, cell->as.flag = it->weak && !it->left_out)
 LH_CELL(alive_of, void, cell->as.flag = is_alive(report, row))
 

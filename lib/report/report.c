@@ -1,5 +1,5 @@
 /*
-** report.c - asking a question, and what stands under a column of its answer.
+** report.c - asks a question, and reads the cells of its answer.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ const lh_question *lh_find_question(const char *name) {
 
 /* ==== Names of snapshots ============================================================= */
 
-/* For people, and then as the user gave them, with the marks behind them. */
+/* Names for people, names as given, two marks. */
 static size_t count_names(const lh_report *report) {
   return 2 * report->request.n_names + 2;
 }
@@ -28,7 +28,7 @@ static void free_names(lh_report *report) {
   lh_free(report->names);
 }
 
-/* The texts that the request refers to are kept: the user may let go of them. */
+/* Copies the texts of the request: the caller may free them. */
 static bool keep_names(lh_report *report) {
   lh_request *r = &report->request;
   size_t n = r->n_names;
@@ -247,7 +247,7 @@ bool lh_is_number(lh_column_kind kind) {
   return kind >= LH_COLUMN_BYTES && kind <= LH_COLUMN_NUMBER;
 }
 
-/* Of a series so many numbers are told; of more, these at each end. */
+/* Longest series in text; a longer one shows this number at each end. */
 enum { MOST_TOLD = 6, TOLD_AT_ENDS = 2 };
 
 static void put_series(lh_text *text, const lh_teller *teller, const lh_cell *cell) {
@@ -308,7 +308,7 @@ char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_ce
     case LH_COLUMN_ID:
     case LH_COLUMN_HEX:
     case LH_COLUMN_TIME:
-    case LH_COLUMN_VALUE: /* facts are not told in text */
+    case LH_COLUMN_VALUE: /* facts have no text */
     case LH_COLUMN_END: break;
   }
   return lh_text_finish(&text);

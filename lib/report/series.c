@@ -1,8 +1,6 @@
 /*
-** series.c - bytes by place over time, of any number of snapshots, as a chart stacks them: what
-** grows most steadily first, one sum for all rows that are not listed, and what never changed. Rows
-** and verdicts are those of ladder.c, and so are the words. In each snapshot rows, `others` and
-** `level` add up to the whole.
+** series.c - bytes by place over any number of snapshots, for a stacked chart. Rows, verdicts and
+** words are those of ladder.c. In each snapshot the rows, `others` and `level` add up to the whole.
 */
 #include "report/growth.h"
 
@@ -13,9 +11,9 @@ typedef struct step {
 } step;
 
 typedef struct found {
-  lh_growth_found ladder; /* of ladder.c, which tells it */
-  size_t n_listed;        /* of its rows */
-  lh_figures *others;     /* in each snapshot: the rows that are not listed */
+  lh_growth_found ladder; /* must be first: ladder.c prints it */
+  size_t n_listed;        /* listed rows of the ladder */
+  lh_figures *others;     /* in each snapshot: sum of rows that are not listed */
   step *steps;
   size_t n_steps;
 } found;
@@ -57,7 +55,7 @@ static void sum_others(found *f) {
     for (size_t k = 0; k < f->n_steps; k++) add(&f->others[k], &f->ladder.growth.paths[i].at[k]);
 }
 
-/* Clocks of several machines may differ. */
+/* No times if clocks differ between machines. */
 static void name_steps(found *f, const lh_request *request) {
   const double *at = f->ladder.growth.at_seconds;
   bool in_order = true;
@@ -92,7 +90,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-/* The answer begins with that of the ladder. */
+/* The answer begins with the ladder's. */
 static void tell(lh_teller *t, lh_report *report) {
   lh_ladder_question.tell(t, report);
 }

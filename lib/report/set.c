@@ -1,13 +1,11 @@
 /*
-** set.c - why many objects are alive: the paths of all of them merged into one tree, and in front
-** of it the paths by which most are held.
+** set.c - why many objects are alive: their paths merged into one tree, after the main paths.
 */
 #include <string.h>
 
 #include "report/report.h"
 
-/* Of the paths by which most are held so many are told, and one more if it is the last; in one
-** sentence if it is short. */
+/* The sentence names three paths, or four if that is all; long sentences are split into lines. */
 enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
 
 /* ==== Columns ======================================================================== */
@@ -36,7 +34,7 @@ static bool is_below_the_root(const void *row) {
 
 LH_CELL(of_the_set, void, cell->whole = ((const lh_merged_paths *)report->answer)->bytes)
 
-/* What is there, unless that is known: the class of the set, or one that the steps tell. */
+/* The objects of a row, unless obvious: the class of the set, or an object that the steps name. */
 static void put_what(lh_text *text, const lh_report *report, const lh_merged_row *way) {
   const lh_merged_paths *merged = report->answer;
   if (way->id == LH_ROOT) return;
@@ -122,7 +120,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-/* "upvalue s of function @app.lua:7 (through _G.bus[*])", or "(12 of them through _G.bus[*])" */
+/* "upvalue s of function @app.lua:7 (through _G.bus[*])", or "(12 of them through ...)" */
 static void put_holder(lh_text *text, const lh_holder *holder) {
   lh_text_string(text, holder->path);
   if (!holder->through) return;
@@ -132,8 +130,8 @@ static void put_holder(lh_text *text, const lh_holder *holder) {
   lh_text_format(text, "through %s)", holder->through);
 }
 
-/* "198 are held by _G.bus.listeners.tick[*], 2 by registry[*] and 3 by 2 other paths"; with `lines`
-** each on a line of its own. */
+/* "198 are held by _G.bus.listeners.tick[*], 2 by registry[*] and 3 by 2 other paths"; `lines`: one
+** line each. */
 static char *holders_text(const lh_merged_paths *merged, bool lines) {
   const uint32_t most = merged->total_holders == MOST_TOLD + 1 ? MOST_TOLD + 1 : MOST_TOLD;
   const uint32_t n = merged->n_holders < most ? merged->n_holders : most;
@@ -159,7 +157,7 @@ static char *holders_text(const lh_merged_paths *merged, bool lines) {
   return lh_text_finish(&text);
 }
 
-/* "(all of them also by _G.by_name[*])": so a cut of what was named does not free these. */
+/* "(all of them also by _G.by_name[*])": cutting the paths above does not free these. */
 static void put_elsewhere(lh_text *text, const lh_merged_paths *merged) {
   uint64_t n = merged->objects_elsewhere;
   if (n == 0) return;
@@ -188,7 +186,7 @@ static void tell_sentence(lh_teller *t, const lh_report *report, const lh_merged
   lh_say_text(t, LH_BOLD, &text);
 }
 
-/* Garbage of the set, whose bytes are in no row. */
+/* Garbage of the set is in no row. */
 static void tell_garbage(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
   const char *why = report->request.n_ignored > 0 ? "garbage or held by what is ignored only"
                                                   : "garbage that was not yet collected";

@@ -1,7 +1,7 @@
 /*
-** site_objects.c - the objects that were allocated at one site and are still there, the biggest
-** first. The site is told by its text, as all tables have it: "@app/bus.lua:31 in Bus:on"; and by
-** what allocates there, if only that counts: a line may make a table and the string in it.
+** site_objects.c - the live objects of one allocation site, biggest first. A site is named by its
+** text, "@app/bus.lua:31 in Bus:on", and optionally by its kind of allocation: a line may make a
+** table and a string.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==== Objects ======================================================================== */
 
-/* Which sites are meant: several, where a file was loaded twice. NULL: out of memory. */
+/* The sites with this text: several if a file was loaded twice. NULL: out of memory. */
 static bool *find_sites(const lh_sites *sites, const char *text, const char *maker) {
   bool *are = lh_alloc_zeroed((size_t)lh_n_sites(sites) + 1, sizeof *are);
   for (lh_site_id id = 1; are && id <= lh_n_sites(sites); id++) {

@@ -1,16 +1,16 @@
 /*
-** sites.c - what was allocated where, of a program that was tracked: heaptop --by site.
+** sites.c - objects by allocation site, of a tracked program: heaptop --by site.
 */
 #include "report/report.h"
 
 typedef struct found {
   lh_site_row *rows;
   size_t n;
-  uint64_t all_bytes; /* of these shares are told */
+  uint64_t all_bytes; /* the base of shares */
   unsigned n_spans;   /* parts of the history */
   const char *sort;
   lh_tracking tracking;
-  bool by_marks; /* they are told by marks, not by the order of allocation */
+  bool by_marks; /* spans are by marks, not by the order of allocation */
   bool is_sampled, garbage;
 } found;
 
@@ -20,7 +20,7 @@ LH_CELL(share_of, lh_site_row,
         cell->as.n = report->request.garbage ? it->shallow_bytes : it->retained_bytes)
 LH_CELL(ages_of, void, cell->as.series.n = ((const found *)report->answer)->n_spans)
 
-/* Eighths of the order of allocation are no times that somebody knows. */
+/* Eighths of the order of allocation mean no time to the user. */
 LH_HEADING_OF(ages_heading, ((const found *)report->answer)->by_marks ? "ages" : NULL)
 LH_ITS(bool, has_site, lh_site_row, it->site > 0)
 
@@ -83,7 +83,7 @@ static void tell_tracking(lh_teller *t, const found *f) {
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  const char *gap = t->all ? "" : "\n"; /* where no colour sets the heading off */
+  const char *gap = t->all ? "" : "\n"; /* instead of a coloured heading */
   lh_say(t, LH_BOLD, "Sites%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
          report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
   lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);

@@ -1,6 +1,5 @@
 /*
-** sizes.c - how big the blocks were that a program asked for, of what is tracked: many small ones
-** cost time, a few big ones memory.
+** sizes.c - sizes of allocated blocks: many small ones cost time, a few big ones memory.
 */
 #include "report/usage_rows.h"
 
@@ -39,7 +38,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_INLINE_ROWS("sizes", rows, n, &row_table, "powers of two, the smallest first"));
 #undef ROW
 
-/* The row up to which half of all is reached. */
+/* The row at which half of the total is reached. */
 static const of_size *middle(const found *f, bool of_bytes) {
   uint64_t sum = 0, half = of_bytes ? f->bytes - f->bytes / 2 : f->blocks - f->blocks / 2;
   uint32_t i = 0;
@@ -61,7 +60,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_rows(t, report, &row_table, f->rows, f->n);
 }
 
-/* From the smallest to the biggest, with those in between that nobody asked for. */
+/* Includes empty sizes between the smallest and the biggest. */
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
   lh_size_tally tally;

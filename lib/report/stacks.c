@@ -1,11 +1,10 @@
 /*
-** stacks.c - the stacks of a profile as a tree, for a flame graph: what was allocated, what lives,
-** or what lived when the heap was biggest, by who called whom, outermost first. What there is no
-** room for is a row of its own, so the sums are right.
+** stacks.c - the stacks of a profile as a tree for a flame graph, outermost first. Hidden stacks
+** are rows of their own, so the sums are right.
 */
 #include "report/usage_rows.h"
 
-/* As many as can be seen: the others are less than a pixel. */
+/* More would be narrower than a pixel. */
 enum { USUAL_STACKS = 1000 };
 
 typedef struct found {

@@ -1,11 +1,10 @@
 /*
-** steps.c - a path step by step, as people are told it. A function's upvalue and what is in it are
-** one step, and the middle of a long path is one row, in the name of the reference that most of its
-** steps are.
+** steps.c - the steps of a path. A function's upvalue and its value are one step. The middle of a
+** long path is one row, named after its most frequent reference.
 */
 #include "report/report.h"
 
-/* ==== Which steps are told =========================================================== */
+/* ==== Choosing steps ================================================================== */
 
 static bool is_upvalue_with_content(const lh_path *path, size_t i) {
   return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
@@ -27,9 +26,9 @@ size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
   return told;
 }
 
-/* ==== How a step is called =========================================================== */
+/* ==== Names of steps ================================================================= */
 
-/* The edge that most of these are, by the majority vote of Boyer and Moore, and how many are it. */
+/* The most frequent edge, if it is a majority (Boyer and Moore's vote), and its count. */
 static const lh_edge *usual_edge(const lh_snapshot *snapshot, const lh_edge *edges, size_t n,
                                  size_t *n_usual) {
   const lh_edge *usual = NULL;
@@ -110,7 +109,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 /* ==== The words ====================================================================== */
 
-/* A weak table holds what is no object, and strings, and what is under such a key. */
+/* A weak table keeps strings and values that are not objects, and entries with such keys. */
 static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind != LH_EDGE_VALUE && edge->kind != LH_EDGE_KEY) return NULL;
   lh_weak_sides weak = lh_weak_sides_of(snapshot, edge->source);
@@ -134,7 +133,7 @@ static void tell_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_
   }
 }
 
-/* What an object does not dominate may be bigger than what goes with it. */
+/* Explains a row that retains more than the row above it. */
 static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step *steps, size_t n) {
   for (size_t i = 1; i < n; i++) {
     if (steps[i - 1].skipped > 0 || steps[i].skipped > 0 ||

@@ -1,5 +1,5 @@
 /*
-** suspects.c - what holds much: who holds how many of what, how much that is, and what to ask next.
+** suspects.c - holders of much memory: what they hold, how much, and the next questions.
 */
 #include "report/report.h"
 
@@ -36,7 +36,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-/* What is big about it, where that can be counted. */
+/* Its class, and its entries or frames. */
 static void put_itself(lh_text *out, const lh_snapshot *snapshot, lh_id id) {
   lh_object object;
   lh_put_freed(out, lh_what_text(snapshot, id));
@@ -49,7 +49,7 @@ static void put_itself(lh_text *out, const lh_snapshot *snapshot, lh_id id) {
                    lh_count_of(object.as.thread.frames, "frame", "frames").text);
 }
 
-/* What hangs there: the class with most, if it has half. */
+/* The class with most bytes, if it has half of them. */
 static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_suspect *s) {
   if (s->n_accumulated == 0)
     put_itself(out, snapshot, s->id);
@@ -61,7 +61,7 @@ static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_sus
                    lh_count_of(s->n_classes, accumulated.one, accumulated.many).text);
 }
 
-/* " (through _G.handlers[*])", of an object whose path begins at a function; else nothing. */
+/* Appends " (through _G.handlers[*])" if the object's path begins at a function. */
 static void put_through(lh_text *out, lh_snapshot *snapshot, lh_id id) {
   lh_path path;
   int code = lh_shortest_path(snapshot, id, &path, NULL);
@@ -93,7 +93,7 @@ static void tell_class(lh_teller *t, const lh_snapshot *snapshot, const lh_accum
   lh_free(what);
 }
 
-/* What is left is told together, but no class alone without its name. */
+/* The rest is one line, unless it is a single class. */
 static uint32_t told_classes(const lh_suspect *s) {
   return s->n_classes <= LH_MOST_ACCUMULATED ? s->n_accumulated : LH_MOST_ACCUMULATED - 1;
 }
@@ -122,8 +122,8 @@ static void tell_accumulated(lh_teller *t, const lh_snapshot *snapshot, const lh
     lh_say(t, LH_PLAIN, "    and %s around them", around.text);
 }
 
-/* Does another object than the place that dominates them refer to what accumulated there? Tasks in
-** two queues of a module go with the module only, but the queues hold them. */
+/* True if the accumulated objects' holder is not the dominator: tasks in two queues of a module are
+** dominated by the module, but held by the queues. */
 static bool is_held_below(const lh_snapshot *snapshot, const lh_suspect *s) {
   if (s->kind != LH_SUSPECT_HOLDER || s->accumulated[0].objects < 2) return false;
   if (lh_type_of(snapshot, s->accumulated[0].example) == LH_TYPE_STRING) return false;

@@ -1,6 +1,6 @@
 /*
-** tell.c - how the words of an answer reach who takes them: whole lines, with numbers in them,
-** tables, and what to ask next. When memory runs out the rest is not told, and the teller says so.
+** tell.c - prints an answer line by line. Out of memory: the rest is skipped, and teller->failed is
+** set.
 */
 #include <stdarg.h>
 #include <string.h>
@@ -73,7 +73,7 @@ lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes) {
   return lh_share_text(bytes, report->whole_bytes);
 }
 
-/* The time of a mark as marks are named by period: 2026-11-21 17:40:05. */
+/* As heap.mark names marks by period: 2026-11-21 17:40:05. */
 static char *time_name(const lh_mark_info *mark) {
   return lh_copy_text(lh_time_name(mark->time_ns).text);
 }
@@ -169,7 +169,7 @@ void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, 
   lh_free(name);
 }
 
-/* ==== What grows ===================================================================== */
+/* ==== Growth ========================================================================= */
 
 void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound) {
   static const char *const words[] = {"was filled once:", "is bounded?", "may grow:", "grows:"};
@@ -187,7 +187,7 @@ void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_boun
   lh_free(name);
 }
 
-/* The mark with which the last part of the history begins. */
+/* The mark that begins the last part of the history. */
 static uint32_t last_part(const lh_snapshot *snapshot, const lh_history *history) {
   uint32_t n = lh_mark_count(snapshot), n_parts = history->n - 1;
   return 1 + ((n_parts - 1) * n) / n_parts;
@@ -214,7 +214,7 @@ void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_histo
 
 /* ==================================================================================== */
 
-/* The mark after which all at the position, and no more, were allocated; NULL: there is none. */
+/* The youngest mark at this position; NULL: none. */
 static const lh_mark_info *mark_at(const lh_snapshot *snapshot, uint64_t position) {
   for (uint32_t i = lh_mark_count(snapshot); i-- > 0;)
     if (lh_mark_position(snapshot, i) == position) return lh_mark_at(snapshot, i);

@@ -1,6 +1,5 @@
 /*
-** text.c - a report as plain text: what tostring makes of it in Lua. Tables have at most 20 rows;
-** all rows are in the report itself.
+** text.c - a report as plain text, for Lua's tostring. Tables have at most 20 rows.
 */
 #include <string.h>
 
@@ -9,7 +8,7 @@
 enum { MOST_ROWS = 20, GAP = 2 };
 
 typedef struct plain {
-  lh_teller teller; /* the first field: what it is called with */
+  lh_teller teller; /* must be first: callbacks get a pointer to it */
   lh_text text;
   const char *subject;
 } plain;
@@ -49,7 +48,7 @@ static char *call_of(lh_teller *teller, const char *why, lh_next next, const cha
 
 /* ==== Tables ========================================================================= */
 
-/* Places that a text takes on the screen, as well as can be known here: one for each character. */
+/* Columns on the screen, assuming one a character. */
 static size_t width_of(const char *text) {
   size_t n = 0;
   for (; *text != '\0'; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
@@ -62,7 +61,7 @@ static void put_indentation(lh_text *text, uint32_t depth) {
   if (depth > indented) lh_text_format(text, "(%u deeper) ", depth - indented);
 }
 
-/* Of a tree the last column is indented. */
+/* The last column of a tree is indented. */
 static char *text_of(const lh_teller *teller, lh_report *report, const lh_table *table,
                      const lh_column *column, const void *row) {
   lh_cell cell;
@@ -81,13 +80,13 @@ static void add_cell(lh_text *out, const char *text, size_t width, bool right, b
   if (!right) lh_text_format(out, "%*s", (int)space, "");
 }
 
-/* Blanks at the end of a line are of no use. */
+/* Without trailing blanks. */
 static void end_line(lh_text *out) {
   while (out->n > 0 && out->bytes[out->n - 1] == ' ') out->n--;
   lh_text_string(out, "\n");
 }
 
-/* Those that have a heading; there is room for all. */
+/* All columns with a heading, except those for narrow output. */
 static size_t choose_columns(const lh_report *report, const lh_table *table,
                              const lh_column *shown[LH_MOST_HEADINGS]) {
   size_t n = 0;
@@ -96,7 +95,7 @@ static size_t choose_columns(const lh_report *report, const lh_table *table,
   return n;
 }
 
-/* cells: of the heading, and of the n rows behind it. */
+/* cells: the heading, then n rows. */
 static void print_cells(plain *p, lh_report *report, const lh_table *table, const void *rows,
                         char *const *cells, size_t n, const lh_column *const *columns,
                         size_t n_columns) {

@@ -1,5 +1,5 @@
 /*
-** things.c - what objects are called, and where they hang, wherever an answer is told.
+** things.c - names and paths of objects in answers.
 */
 #include <string.h>
 
@@ -21,7 +21,7 @@ const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id) {
                                    : lh_class_at(snapshot, class_index)->name;
 }
 
-enum { SHOWN_BYTES = 32 }; /* of a string, in the middle of others' words */
+enum { SHOWN_BYTES = 32 }; /* of a string, inside a sentence */
 
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id) {
   const char *class = lh_class_name_of(snapshot, id);
@@ -72,7 +72,7 @@ char *lh_whole_path_text(const lh_snapshot *snapshot, const lh_path *path, bool 
   return lh_text_finish(&text);
 }
 
-/* ==== Of the object in a column ====================================================== */
+/* ==== Cells about an object ========================================================== */
 
 void lh_cell_retained(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.n = lh_retained_bytes(report->snapshot, id);

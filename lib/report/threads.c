@@ -1,5 +1,5 @@
 /*
-** threads.c - where coroutines stand, what they retain, and their stacks.
+** threads.c - the stacks of coroutines, grouped by place, and what they retain.
 */
 #include "report/report.h"
 
@@ -7,8 +7,8 @@ enum { USUAL_FRAMES = 8 };
 
 /* ==== Frames ========================================================================= */
 
-/* The frames of a thread, outermost first, without those of the host's own, which call no function.
-** Freed by lh_free. */
+/* The frames of a thread, outermost first, without the host's, which have no function. Freed by
+** lh_free. */
 typedef struct stack {
   lh_frame *frames;
   size_t n;
@@ -69,7 +69,7 @@ static bool is_in_lua(const lh_snapshot *snapshot, lh_value function) {
   return closure.type == LH_TYPE_CLOSURE && !closure.dead && !closure.as.closure.is_c;
 }
 
-/* The innermost frame in Lua, or else the innermost; without any, the class tells the function. */
+/* The innermost Lua frame, else the innermost frame; without frames, the class. */
 static char *place_of(const lh_snapshot *snapshot, const lh_thread_group *s) {
   stack frames = stack_of(snapshot, s->example);
   char *text = NULL;
@@ -83,7 +83,7 @@ static char *place_of(const lh_snapshot *snapshot, const lh_thread_group *s) {
   return text;
 }
 
-/* How many there are, and where most of what they retain is. */
+/* The number of threads, and the coroutines that retain most. */
 static void tell_answer(lh_teller *t, const lh_report *report) {
   const lh_thread_groups *s = report->answer;
   const lh_thread_group *most = s->n > 0 && !s->list[0].is_main ? &s->list[0] : NULL;

@@ -1,8 +1,6 @@
 /*
-** tiles.c - what retains what, as areas (a tree of dominators by object, class, place or module)
-** and as a flame graph of references: from the root along folded paths, as wide as what hangs there
-** retains. Both are tiles (view/answers.h) as rows: what each is called from the one above, and how
-** much it is.
+** tiles.c - tiles (view/answers.h) as rows: retained sizes as areas (a dominator tree by object,
+** class, place or module), and as a flame graph of folded paths.
 */
 #include "report/report.h"
 
@@ -12,13 +10,13 @@ typedef struct lh_told_tiles {
   lh_tree_by by;
   bool has_interval;
   lh_tiles tiles;
-  lh_tile *parts; /* the first and what is directly below it: these are told as text */
+  lh_tile *parts; /* the first and its children: the rows of the text */
   size_t n_parts;
 } lh_told_tiles;
 
-/* ==== What a tile is called =========================================================== */
+/* ==== Names of tiles ================================================================== */
 
-/* "12 Session tables", and of one its class; of several classes the type. */
+/* "12 Session tables"; of one object its class; of several classes the type. */
 static void put_what(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
   if (tile->objects == 1)
     lh_put_freed(text, lh_what_text(snapshot, tile->id));
@@ -77,7 +75,7 @@ LH_ITS(bool, has_path, lh_tile, it->path)
 LH_ITS(bool, has_position, lh_tile, it->position >= 0)
 LH_ITS(bool, has_new, lh_tile, it->has_new)
 
-/* Objects are told again in another snapshot by their class or place, and not by themselves. */
+/* Only groups, by class or place, are compared with another snapshot. */
 static void before_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_tree_by by = ((const lh_told_tiles *)report->answer)->by;
   bool in_groups = by == LH_TREE_OF_CLASSES || by == LH_TREE_OF_PLACES;
@@ -143,8 +141,8 @@ static const lh_table told_tiles_table = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-/* Of the key that the request has, else of its object. Where it says nothing: so many tiles, to
-** this depth. */
+/* The tile of request->of, else of request->id. `limit` and `depth` apply if the request has
+** none. */
 static int ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
                      uint32_t depth, lh_told_tiles *out, lh_error *error) {
   enum { MOST_TILES = 20000, MOST_DEPTH = 1000 };
@@ -202,8 +200,8 @@ static void tell_tiles(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &tile_table, told->parts, told->n_parts, told->n_parts);
 }
 
-/* As many as somebody can tell apart, and levels as can be drawn inside each other. A frame is a
-** line of text, so narrower ones are fewer, but paths are longer than trees of areas are deep. */
+/* Limits of what a picture can show. Frames are lines of text, so there are fewer on a row, but
+** paths are longer than trees of areas are deep. */
 enum { USUAL_TILES = 400, USUAL_DEPTH = 8, USUAL_FRAMES = 600, USUAL_STACK = 60 };
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {

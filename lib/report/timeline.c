@@ -1,21 +1,20 @@
 /*
-** timeline.c - what lives, by when it was allocated, as a chart: bins in the order of allocation,
-** layers of classes, types or places in each of them, and the marks that lie among them. (epochs.c
-** tells the same as text, from mark to mark.)
+** timeline.c - live bytes by the time of allocation, as a chart: bins with layers of classes, types
+** or places, and the marks. (epochs.c has the same as text, from mark to mark.)
 */
 #include "report/report.h"
 
-/* Of several marks in one bin the youngest is told. */
+/* The youngest mark of a bin. */
 typedef struct mark {
   const lh_mark_info *info;
   uint64_t position;
-  uint64_t n; /* so many are in the bin */
+  uint64_t n; /* marks in the bin */
 } mark;
 
 typedef struct found {
   lh_age_chart chart;
   lh_age_chart_by by;
-  uint64_t positions; /* on the whole axis */
+  uint64_t positions; /* of the whole axis */
   mark *marks;
   size_t n_marks;
   bool garbage;
@@ -67,7 +66,7 @@ static void label_of(lh_report *report, const void *row, lh_cell *cell) {
     cell->as.text = lh_type_name(layer->type);
 }
 
-/* A class leads to what it is like. */
+/* A class is a link to its description. */
 static void told_label_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_layer *layer = row;
   label_of(report, row, cell);
@@ -180,10 +179,10 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==== Asking ========================================================================= */
 
-/* One for each bin that has any; what lies at the end of the last is there, too. */
+/* One for each bin with marks. The last bin includes its end. */
 static int find_marks(found *f, const lh_snapshot *snapshot, lh_error *error) {
   const lh_age_chart *chart = &f->chart;
-  size_t bin = 0, last = SIZE_MAX; /* bins: of the mark, of the one before */
+  size_t bin = 0, last = SIZE_MAX; /* bin of the mark; of the mark before */
   f->marks = lh_alloc(chart->n_bins, sizeof *f->marks);
   if (!f->marks) return lh_fail_memory(error, "making a timeline");
   for (uint32_t i = 0; chart->n_bins > 0 && i < lh_mark_count(snapshot); i++) {

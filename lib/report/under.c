@@ -1,10 +1,9 @@
 /*
-** under.c - what an object keeps alive alone, as a tree.
+** under.c - the objects that an object retains, as a tree.
 */
 #include "report/report.h"
 
-/* Where a request says nothing: four levels of ten rows, each of them at least a hundredth of
-** all. */
+/* Defaults: four levels, ten rows each, rows of at least 1/100 of all. */
 enum { USUAL_DEPTH = 4, USUAL_ROWS = 10, USUAL_PART = 100 };
 
 typedef struct found {

@@ -1,6 +1,5 @@
 /*
-** usage_rows.c - rows about what was allocated: their columns, and the words that sentences about
-** them share.
+** usage_rows.c - columns and words of rows about allocated bytes.
 */
 #include "report/usage_rows.h"
 
@@ -66,7 +65,7 @@ LH_HEADING_OF(type_heading, report->request.by == LH_BY_TYPE ? NULL : "mostly")
 
 LH_ITS(bool, was_freed, lh_usage_group, it->freed > 0)
 
-/* A part of the ages is beyond what is told apart. */
+/* False also for ages beyond the last class. */
 static bool has_most_age(const void *row) {
   return was_freed(row) && ((const lh_usage_group *)row)->most_age_bytes != UINT64_MAX;
 }

@@ -1,11 +1,9 @@
 /*
-** waste.c - what memory holds without need: how much of it could be given back, of which kind, at
-** which places, and what to do for it.
+** waste.c - memory that a program could give back: how much, of which kind, where, and how.
 */
 #include "report/report.h"
 
-/* Without -n: places of each kind, and what is less than this part of the heap is not worth many
-** words. */
+/* Without -n: places of each kind; kinds below this part of the heap (1/100) are only counted. */
 enum { USUAL_ROWS = 5, LEAST_PART = 100 };
 
 typedef struct kind {
@@ -16,11 +14,11 @@ typedef struct kind {
 typedef struct found {
   lh_waste *waste;
   uint64_t bytes, string_table_bytes, block_bytes;
-  kind kinds[LH_WASTE_KINDS]; /* those with most bytes first; what is not in the sum last */
+  kind kinds[LH_WASTE_KINDS]; /* most bytes first; small tables, not in the sum, last */
   uint32_t n_kinds;
 } found;
 
-/* ==== Places, of each kind other columns ============================================= */
+/* ==== Places: each kind has its own columns ========================================== */
 
 #define ROW lh_waste_row
 #define BYTES LH_BYTES("bytes", "bytes", bytes, "that could be given back")
@@ -158,7 +156,7 @@ static void tell_sum(lh_teller *t, const lh_report *report) {
            wordings[LH_WASTE_SMALL_TABLES].name);
 }
 
-/* How it is known that strings are equal. */
+/* Says how strings were found to be equal. */
 static void tell_proof(lh_teller *t, const lh_snapshot *snapshot, const lh_waste_sum *sum) {
   uint64_t limit = lh_snapshot_info(snapshot)->string_limit;
   if (sum->by_hash == 0)
@@ -183,7 +181,7 @@ static void tell_kind(lh_teller *t, lh_report *report, const kind *k) {
   lh_tell_table(t, report, &places[k->kind], sum->rows, sum->n_rows, sum->n_rows);
 }
 
-/* What looks like waste, but is none, or is not known to be. */
+/* Garbage and other bytes that are not counted as waste. */
 static void tell_not_counted(lh_teller *t, const lh_report *report) {
   const found *f = report->answer;
   uint64_t least = report->whole_bytes / LEAST_PART;
@@ -202,7 +200,7 @@ static void tell_not_counted(lh_teller *t, const lh_report *report) {
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   uint64_t least = report->request.has_limit ? 0 : report->whole_bytes / LEAST_PART;
-  const kind *first = NULL; /* of those told, else of all */
+  const kind *first = NULL; /* of the printed kinds, else of all */
   uint64_t n_hidden = 0;
   if (!report->request.has_limit) t->limit = USUAL_ROWS;
   tell_sum(t, report);

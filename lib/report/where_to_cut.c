@@ -1,11 +1,10 @@
 /*
-** where_to_cut.c - what to change in a program for a path to go: the reference to clear, and the
-** code to look at for it.
+** where_to_cut.c - where to cut a path: the reference to clear, and code that may do so.
 **
-** Of a path through a collection it is the entry that one would take out, the last of which the
-** key varies: _G.bus.listeners.tick[17] of _G.bus.listeners.tick[17].fn. Else it is the last
-** reference. The code is the functions that name the field that the collection is in; a name that
-** many have, such as "data", says nothing, and the field around it is tried.
+** In a collection it is the entry: the last step with a varying key, _G.bus.listeners.tick[17] of
+** _G.bus.listeners.tick[17].fn. Else it is the last reference. The code is the functions that name
+** the collection's field. A name in too many functions, such as "data", says nothing: the field
+** around it is tried.
 */
 #include <string.h>
 
@@ -21,7 +20,7 @@ static bool is_clearable(lh_edge_kind kind) {
          kind == LH_EDGE_CONTENT || kind == LH_EDGE_LOCAL;
 }
 
-/* Of the last steps of a path, is its key one that varies, or is it a key itself? */
+/* For each of the last steps: does its key vary, or is it a key? */
 static int find_entries(const lh_snapshot *snapshot, const lh_path *path,
                         bool is_entry[MOST_LOOKED_AT], lh_error *error) {
   uint32_t steps[MOST_LOOKED_AT];
@@ -37,7 +36,7 @@ static int find_entries(const lh_snapshot *snapshot, const lh_path *path,
   return LH_OK;
 }
 
-/* The name of the field that a reference is, if code has it. */
+/* The name of the reference's field, if code uses it. */
 static int find_name(lh_snapshot *snapshot, const lh_edge *edge, lh_where_to_cut *out,
                      lh_error *error) {
   lh_id name = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;
@@ -48,8 +47,8 @@ static int find_name(lh_snapshot *snapshot, const lh_edge *edge, lh_where_to_cut
   return code;
 }
 
-/* From the `n`th step towards the root; what is behind a module, a function or a stack is told by
-** their names. */
+/* From step `n` towards the root. Stops at modules, functions and stacks, whose names say
+** enough. */
 static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, lh_where_to_cut *out,
                      lh_error *error) {
   int code = LH_OK;
@@ -80,7 +79,7 @@ int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to
 
 /* ==== The words ====================================================================== */
 
-/* Of a prototype "proto connect @app.lua:68". */
+/* Of a prototype, without its "proto " prefix. */
 const char *lh_naming_text(lh_report *report, lh_id function) {
   static const char proto[] = "proto ";
   const char *name = lh_class_name_of(report->snapshot, function);
@@ -88,7 +87,7 @@ const char *lh_naming_text(lh_report *report, lh_id function) {
   return is_proto && strlen(name) >= sizeof proto - 1 ? name + sizeof proto - 1 : name;
 }
 
-/* The path up to there; of a long one the reference alone, and of that its beginning. */
+/* The path up to the cut; of a long path only its last reference, shortened. */
 static void put_reference(lh_text *out, const lh_snapshot *snapshot, const lh_path *path,
                           size_t n) {
   char *text = lh_path_text(snapshot, &(lh_path){n, path->steps}, false);

@@ -1,13 +1,11 @@
 /*
-** advice.c - what a program could allocate less of, as far as the events tell: tables that grow
-** step by step, strings that are put together in a loop, and functions and tables that are made
-** again and again for a moment.
+** advice.c - finds where a program could allocate less: growing tables, appended strings,
+** short-lived functions and tables.
 **
-** The first two are seen in the order of events at one site. A table that grows asks for a part
-** that is bigger than the one before, so how many tables grow there is how often the most frequent
-** size was asked for. A string that is put together in a loop is longer than the one before it: as
-** long as that goes on it is one string, and all but its last state are copies. The others follow
-** from the counts (usage.c).
+** The first two are found in the order of events at one site. A growing table allocates ever bigger
+** parts, so the count of the most frequent size is the number of tables. A string that a loop
+** appends to is longer each time: a run of ever longer strings is one string, and all but its last
+** state are copies. The other kinds follow from the counts (usage.c).
 */
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +13,19 @@
 #include "name/site_text.h"
 #include "usage.h"
 
-/* ==== What is worth telling ========================================================== */
+/* ==== Thresholds ===================================================================== */
 
 enum {
-  LEAST_PART = 200, /* of all bytes */
-  LEAST_TIMES = 8,  /* that tables grew at a site, and each of them */
+  LEAST_PART = 200, /* least share of all bytes: 1/200 */
+  LEAST_TIMES = 8,  /* growths at a site, and growths of each table */
   LEAST_TIMES_EACH = 4,
-  LEAST_STRINGS = 32,       /* of one that is put together */
-  LEAST_STRING_BYTES = 512, /* in the end */
-  LEAST_COPIES = 8,         /* times its bytes were copied */
-  LEAST_OBJECTS = 1000      /* that are made for a moment */
+  LEAST_STRINGS = 32,       /* states of one appended string */
+  LEAST_STRING_BYTES = 512, /* of its final length */
+  LEAST_COPIES = 8,         /* bytes allocated, as a multiple of the final bytes */
+  LEAST_OBJECTS = 1000      /* short-lived ones */
 };
 
-/* So much of what is made for a moment is dead at the first collection. */
+/* The share of short-lived bytes that must be dead at the first collection. */
 #define MOST_ARE_DEAD 0.9
 
 /* ==== In the order of events ========================================================= */
@@ -38,20 +36,21 @@ typedef struct watch {
   lh_advice_kind kind;
   lh_stack_id stack; /* the first that was seen */
   uint64_t times, bytes, most;
-  uint64_t by_size[N_SIZES]; /* growth: to 1 << i slots and more */
-  uint64_t last_bytes;       /* strings: of the one before */
-  uint64_t ends, end_bytes;  /* and of those that were the last of a loop */
+  uint64_t by_size[N_SIZES]; /* growths to 1 << i slots and more */
+  uint64_t last_bytes;       /* strings: of the string before */
+  uint64_t ends, end_bytes;  /* strings: finished ones */
 } watch;
 
 typedef struct watcher {
   const lh_sites *sites;
-  uint32_t *of_site; /* 1 + the number of its watch; 0: none yet */
+  uint32_t *of_site; /* 1 + the index of its watch; 0: none */
   watch *watches;
   size_t n, capacity;
   bool failed;
 } watcher;
 
-/* A part of a table: nodes have 24 bytes and are a power of 2; else values, of 16 bytes. */
+/* Slots of a table's part: nodes have 24 bytes and their number is a power of 2; values have 16
+** bytes. */
 static uint64_t slots_in(uint64_t bytes) {
   uint64_t nodes = bytes / 24;
   return bytes % 24 == 0 && (nodes & (nodes - 1)) == 0 ? nodes : bytes / 16;
@@ -168,7 +167,7 @@ static bool advise_in_order(adviser *a, lh_error *error, int *code) {
   return fine;
 }
 
-/* Of sites, which are groups of stacks. */
+/* `groups` are sites. */
 static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t n) {
   bool fine = true;
   for (size_t i = 0; fine && i < n; i++) {

@@ -1,16 +1,14 @@
 /*
-** calls.c - the call graph of what was allocated: for each function the bytes that it allocated
-** itself and those that it and all that it called did, and the same from function to function.
+** calls.c - the call graph of allocation: bytes of each function alone, with all that it called,
+** and of each call.
 **
-** Stacks are a tree, in which a caller has a smaller number than what it called. So one pass from
-** the last stack to the first adds up the bytes below each, and one through the tree in preorder
-** gives them to functions: what is below a function that is among its own callers has been counted
-** further up, and the same holds for calls from one function to another. O(stacks log stacks); some
-** 50 bytes for each stack.
+** Stacks are a tree in which a caller has a smaller number than its callees. One pass from the last
+** stack to the first adds up the bytes below each stack. One walk in preorder adds them to
+** functions and calls. Bytes below a recursive function or call are counted only at its outermost
+** occurrence. O(stacks log stacks); about 50 bytes a stack.
 **
-** Where C functions are functions of their own, a stack whose site has one is two nodes: that of
-** the Lua function, and above it that of the C function, which allocated, and called what comes
-** next.
+** If C functions count as functions, a stack whose site has a Lua and a C function gets two nodes.
+** The C function's node is the callee: it allocated, and called the next stack.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +17,11 @@
 #include "usage.h"
 
 typedef struct node {
-  double self, below; /* bytes of this stack; and with those of all that it called */
+  double self, below; /* bytes of this stack alone; with all that it called */
   uint32_t function;
-  uint32_t call;        /* from the function of its caller to its own; NO_CALL: it has none */
-  uint32_t caller;      /* the node below it; 0: none */
-  uint32_t first, next; /* what it called first; what its caller called next */
+  uint32_t call;        /* from its caller's function; NO_CALL: no caller */
+  uint32_t caller;      /* node of its caller; 0: none */
+  uint32_t first, next; /* its first callee; its caller's next callee */
   lh_stack_id stack;
 } node;
 
@@ -35,25 +33,25 @@ typedef struct graph {
   lh_site_groups groups;
   const lh_calls_query *query;
   uint32_t n;  /* stacks */
-  node *nodes; /* of stack 0, 1 ...; the first branches hang at 0, which is no caller;
-                          behind them those of C functions */
+  node *nodes; /* by stack, then second nodes for C functions;
+                          outermost stacks hang at node 0, which is no caller */
   uint32_t n_nodes;
-  uint32_t *tops; /* of each stack: its last node; NULL: each has one */
-  double *grown;  /* of each stack, if that is what counts */
+  uint32_t *tops; /* last node of each stack; NULL: each stack has one node */
+  double *grown;  /* growth bytes of each stack; NULL: all allocated bytes count */
   lh_shared_names c_names;
-  uint32_t n_lua;      /* functions of Lua; those of C have the numbers behind them */
-  lh_map call_numbers; /* of a caller and what it called */
-  uint32_t *functions_on_path, *calls_on_path; /* how often each is among the callers */
-  uint32_t *ranks;                             /* of each function: where it stands in the answer */
-  const lh_profile_call **calls_of;            /* of each stack's function; NULL: none */
+  uint32_t n_lua;      /* number of Lua functions; C functions are numbered after them */
+  lh_map call_numbers; /* key: caller's and callee's function */
+  uint32_t *functions_on_path, *calls_on_path; /* how often each occurs on the current path */
+  uint32_t *ranks;                             /* of each function: its index in the answer */
+  const lh_profile_call **calls_of;            /* calls counted for each stack; NULL: none */
   lh_call_usage *calls;
-  size_t n_calls; /* that somebody made */
+  size_t n_calls; /* calls that occurred */
   lh_usage_calls *out;
 } graph;
 
 /* ==== The tree ======================================================================= */
 
-/* The node on top of a stack: of who allocated there, and called what comes next. */
+/* The last node of a stack: of the function that allocated, and called the next stack. */
 static uint32_t top_of(const graph *g, lh_stack_id stack) {
   return g->tops ? g->tops[stack] : stack;
 }
@@ -68,7 +66,7 @@ static bool number_c_function(graph *g, const char *name, uint32_t *number) {
   return known != LH_NO_NUMBER;
 }
 
-/* A stack that has a Lua function, too, gets a second node. */
+/* Adds a second node to each stack that has a Lua and a C function. */
 static bool add_c_functions(graph *g) {
   bool fine = true;
   g->n_lua = g->groups.n;
@@ -113,7 +111,7 @@ static void add_own(graph *g, lh_stack_id stack, double bytes) {
   g->out->bytes += (uint64_t)bytes;
 }
 
-/* A node hangs at its caller; without bytes and calls it is left out. */
+/* Links a node to its caller, unless it has neither bytes nor calls. */
 static void hang(graph *g, uint32_t at) {
   node *n = &g->nodes[at], *caller = &g->nodes[n->caller];
   bool is_called = at == top_of(g, n->stack) && g->calls_of[n->stack];
@@ -123,7 +121,7 @@ static void hang(graph *g, uint32_t at) {
   caller->first = at;
 }
 
-/* What a stack called has a greater number. */
+/* Visits callees before callers: their numbers are greater. */
 static void add_up(graph *g) {
   for (size_t i = 0; !g->grown && i < g->usage->n; i++)
     add_own(g, g->usage->rows[i].stack, lh_allocated_bytes(&g->usage->rows[i].amounts));
@@ -177,7 +175,7 @@ static void leave(graph *g, uint32_t number) {
   if (at->call != NO_CALL) g->calls_on_path[at->call]--;
 }
 
-/* In preorder, without recursion: callers lead back. */
+/* In preorder, without recursion: `caller` leads back. */
 static void walk(graph *g) {
   uint32_t at = g->nodes[0].first;
   bool down = true;
@@ -223,7 +221,7 @@ static bool make_room(graph *g) {
          g->calls_on_path;
 }
 
-/* ==== Calls of the hook ============================================================== */
+/* ==== Counted calls ================================================================== */
 
 static bool count_calls(graph *g) {
   size_t n;
@@ -234,7 +232,7 @@ static bool count_calls(graph *g) {
   return g->calls_of;
 }
 
-/* A function is constant if it was so from wherever it was called. */
+/* A function is constant if all its callers saw it constant. */
 static void add_calls(graph *g) {
   size_t n;
   const lh_profile_call *list = lh_profile_calls(g->usage->profile, &n);
@@ -258,7 +256,7 @@ static int compare_functions(const void *a, const void *b) {
   return order != 0 ? order : lh_compare_numbers(left->stack, right->stack);
 }
 
-/* By the function on one side, most bytes first. */
+/* Sorts by the function on one side, then most bytes first. */
 static int compare_calls(const lh_call_usage *a, const lh_call_usage *b, uint32_t of_a,
                          uint32_t of_b) {
   int order = lh_compare_numbers(of_a, of_b);
@@ -278,7 +276,7 @@ static int compare_called(const void *a, const void *b) {
   return compare_calls(left, right, left->caller_at, right->caller_at);
 }
 
-/* Calls that no branch made, which has neither bytes nor calls, go. */
+/* Drops calls that the walk did not enter: their branches have neither bytes nor calls. */
 static size_t keep_real_calls(graph *g) {
   size_t n = 0;
   for (size_t i = 0; i < g->call_numbers.n; i++)
@@ -301,7 +299,8 @@ static void share_calls(graph *g) {
   }
 }
 
-/* Others go. Then calls tell where in the answer their functions stand. */
+/* Drops functions without bytes and calls, sorts the rest, and rewrites calls to the new
+** indexes. */
 static void keep_real_functions(graph *g) {
   lh_usage_calls *out = g->out;
   size_t n = 0;

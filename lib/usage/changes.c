@@ -1,11 +1,10 @@
 /*
-** changes.c - two profiles compared, site by site.
+** changes.c - compares two profiles, site by site.
 **
-** The sites of both stand in one list, in the order of what makes them the same: names (as numbers,
-** by their contents), the line's distance from the function's first line, what allocates. Where
-** there are several of the same in a profile, as in functions without a name, those at the same
-** lines belong together, and of the others the first with the first, as if lines had been added
-** above them.
+** The sites of both profiles are sorted in one list by identity: names (as numbers for equal
+** contents), distance from the function's first line, kind of allocation. If several sites of a
+** profile have one identity, sites at the same line are paired first, then the others in order, as
+** if lines had been added above them.
 */
 #include <stdlib.h>
 
@@ -14,7 +13,7 @@
 
 typedef struct entry {
   const lh_usage_group *group;
-  uint64_t names[3]; /* of source, function and C function */
+  uint64_t names[3]; /* source, function and C function */
   uint32_t distance, maker, first_line, side;
   bool is_joined;
 } entry;
@@ -80,13 +79,13 @@ static void join(joiner *j, entry *a, entry *b) {
   if (b) b->is_joined = true;
 }
 
-/* The next of a side that is not joined yet; `end`: there is none. */
+/* The next unpaired entry of a side; `end` if there is none. */
 static entry *next_of(entry *at, const entry *end, uint32_t side) {
   while (at < end && (at->is_joined || at->side != side)) at++;
   return at;
 }
 
-/* Of entries with the same identity. */
+/* Pairs entries with the same identity. */
 static void join_same(joiner *j, entry *first, entry *end) {
   for (entry *e = first; e + 1 < end; e++)
     if (!e->is_joined && e[0].first_line == e[1].first_line) join(j, &e[0], &e[1]);
@@ -110,7 +109,7 @@ static double more_in(const lh_usage_change *change) {
   return (double)change->allocated_bytes[1] - (double)change->allocated_bytes[0];
 }
 
-/* Most more first, most less last. */
+/* Biggest increase first, biggest decrease last. */
 static int compare_changes(const void *a, const void *b) {
   const lh_usage_change *left = a, *right = b;
   double more = more_in(left), than = more_in(right);

@@ -1,9 +1,8 @@
 /*
 ** groups.c - the counts of a profile by site, function, type, file or stack.
 **
-** Which sites belong together is told by their contents, since the same line may have several ids,
-** as when a file was loaded twice: names get numbers, and numbers are looked up in a hash. Groups
-** are made in the order of stacks, so they have the same numbers whenever that is done.
+** Sites are grouped by contents, since one line may have several ids, for example if a file was
+** loaded twice. Groups are numbered in the order of stacks, so the numbers are the same each time.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +18,13 @@ static uint64_t number_of(lh_site_groups *groups, const char *name) {
   return number;
 }
 
-/* The words that sites have in common which belong together. */
+/* The words that are equal for all sites of a group. */
 enum { N_WORDS = 5 };
 
 static void words_of(lh_site_groups *groups, const lh_site *site, uint64_t words[N_WORDS]) {
   memset(words, 0, N_WORDS * sizeof *words);
   words[0] = number_of(groups, site->source);
-  if (!site->source) words[4] = site->maker; /* the host, or nobody knows whom */
+  if (!site->source) words[4] = site->maker; /* host or unknown */
   if (groups->by == LH_BY_FILE) return;
   words[1] = number_of(groups, site->function);
   words[2] = site->first_line;
@@ -63,14 +62,14 @@ void lh_site_groups_free(lh_site_groups *groups) {
 
 enum { N_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */
 
-/* A group while it is added up. Few groups have several types, or ages. */
+/* A group while rows are added. Few groups have several types or ages. */
 typedef struct draft {
   lh_amounts amounts;
   double ordered;
-  double of_last, of_most; /* of the order's bytes: the last stack's, and the one's with most */
+  double of_last, of_most; /* ordered bytes of the last stack, and of the biggest stack */
   lh_stack_id last_stack, stack;
-  uint32_t ages;  /* as in lh_usage_row; 0: one row's, or none */
-  uint32_t types; /* 1 + the number of its bytes by type; 0: all are of `type` */
+  uint32_t ages;  /* as in lh_usage_row; 0: none, or those of one row */
+  uint32_t types; /* 1 + index of its bytes by type; 0: all have `type` */
   uint8_t type;
 } draft;
 
@@ -79,7 +78,7 @@ typedef struct grouper {
   lh_usage_by by;
   lh_usage_order order;
   lh_site_groups sites;
-  lh_map others; /* types or stacks */
+  lh_map others; /* numbers of types or stacks */
   draft *drafts;
   size_t n, capacity;
   lh_ages ages;
@@ -102,7 +101,6 @@ static uint32_t number_of_row(grouper *g, const lh_usage_row *row) {
   }
 }
 
-/* Parts of objects are behind the others. */
 static uint8_t type_of_row(const lh_usage_row *row) {
   return row->type < LH_TYPE_COUNT ? row->type : LH_TYPE_COUNT;
 }
@@ -114,7 +112,7 @@ static bool make_group(grouper *g, const lh_usage_row *row) {
   return true;
 }
 
-/* Before they are added to its whole. */
+/* Call before `ordered` is added to the draft's sum. */
 static bool add_to_type(grouper *g, draft *d, uint8_t type, double ordered) {
   if (d->types == 0) {
     if (type == d->type) return true;
@@ -127,7 +125,7 @@ static bool add_to_type(grouper *g, draft *d, uint8_t type, double ordered) {
   return true;
 }
 
-/* Where only one row has any they are that row's own. */
+/* Shares the sums of the first row that has any; copies them when a second one comes. */
 static bool add_ages(grouper *g, draft *d, const lh_usage_row *row) {
   if (!row->amounts.deaths) return true;
   if (!d->amounts.deaths) {
@@ -183,7 +181,7 @@ static int compare_drafts(const void *a, const void *b) {
   return lh_compare_numbers(left->type, right->type);
 }
 
-/* Those that have none of what is asked for go. */
+/* Drops groups without bytes in the wanted order. */
 static void keep_ordered(grouper *g) {
   size_t n = 0;
   for (size_t i = 0; i < g->n; i++) {

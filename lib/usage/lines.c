@@ -1,11 +1,11 @@
 /*
-** lines.c - events by the line at which they happened, as LuaJIT's memprof counts them: what was
-** allocated, resized and freed there, and where the blocks came from that were resized and freed.
+** lines.c - events by line, like LuaJIT's memprof: allocations, resizes and frees, and the lines of
+** the resized and freed blocks.
 **
-** A block belongs to the line that made it or resized it last: to that its bytes are credited, and
-** from that they are taken. (memprof takes the bytes of a resized block from the line that resized
-** it, but credits them to the line that made it; so its HEAP SUMMARY is wrong for tables that grew.
-** Ours adds up to what lives.) Frees happen in the collector, at no line.
+** A block belongs to the line that made or last resized it: the line gains the bytes and loses them
+** later. (memprof subtracts the bytes of a resized block from the resizing line but adds them to
+** the making line, so its HEAP SUMMARY is wrong for tables that grew. Our sums equal the live
+** bytes.) The collector frees at no line.
 */
 #include <stdlib.h>
 
@@ -17,21 +17,21 @@ typedef struct row {
 
 typedef struct holder {
   lh_sum bytes, allocations, frees;
-  bool is_known; /* it is in the list */
+  bool is_known; /* it is in `holding` */
 } holder;
 
 typedef struct override {
-  uint64_t key; /* kind, line, line that the blocks are from */
+  uint64_t key; /* kind, line of the event, earlier line of the blocks */
   lh_sum blocks;
 } override;
 
-enum { LINE_BITS = 28 }; /* there are 2^24 sites at most */
+enum { LINE_BITS = 28 }; /* at most 2^24 sites */
 
 typedef struct counter {
   lh_line_keys keys;
-  row *rows[3];      /* of each kind, by line */
-  holder *holders;   /* by line */
-  uint32_t *holding; /* the lines that ever held anything */
+  row *rows[3]; /* by kind, then line */
+  holder *holders;
+  uint32_t *holding; /* the lines that ever held bytes */
   size_t n_holding, holding_capacity;
   override *overrides;
   size_t n_overrides, overrides_capacity;
@@ -40,7 +40,7 @@ typedef struct counter {
   bool has_changed;
   lh_line_tally *out;
   size_t moments_capacity;
-  int code; /* of the first failure */
+  int code; /* first failure */
   lh_error *error;
   bool failed;
 } counter;
@@ -54,7 +54,7 @@ static int by_bytes(const void *a, const void *b, void *data) {
   return lh_compare_lines(&lines[one->line], &lines[other->line]);
 }
 
-/* What each line holds that holds anything, and the first `most` of them; 0: all. */
+/* Adds the `most` (0: all) lines that hold most bytes now. */
 static bool add_moment(counter *c, uint64_t time_ns, size_t most) {
   lh_line_tally *out = c->out;
   if (!lh_grow(&out->moments, out->n_moments, &c->moments_capacity, sizeof *out->moments))
@@ -77,7 +77,7 @@ static bool add_moment(counter *c, uint64_t time_ns, size_t most) {
   return true;
 }
 
-/* A moment lies at a multiple of every_ns, and shows what was before it. */
+/* A moment is at a multiple of every_ns and shows the state before it. */
 static bool pass_time(counter *c, uint64_t time_ns) {
   if (c->every_ns == 0 || time_ns < c->next_ns) return true;
   if (c->has_changed) {
@@ -169,7 +169,7 @@ static int by_events(const void *a, const void *b, void *data) {
   return lh_compare_lines(&lines[one->line], &lines[other->line]);
 }
 
-/* The overrides in the order of kinds and lines, of which each row has a part. */
+/* Sorts the overrides by kind and line: each row points to its range. */
 static bool put_overrides(counter *c) {
   lh_line_override *list = lh_alloc(c->n_overrides + 1, sizeof *list);
   if (!list) return false;
@@ -182,7 +182,7 @@ static bool put_overrides(counter *c) {
   return true;
 }
 
-/* The rows of one kind; *at is the first override that is not of the kinds and lines before. */
+/* The rows of one kind. *at: the first override not used by earlier rows. */
 static bool put_rows(counter *c, lh_event_kind kind, size_t *at) {
   size_t n = 0, capacity = 0;
   lh_line_events *list = NULL;

@@ -1,10 +1,10 @@
 /*
-** stacks.c - the stacks of a profile as a tree: as much of it as a picture has room for.
+** stacks.c - the biggest stacks of a profile as a tree, for a picture.
 **
-** A caller has a smaller number than what it called, and no fewer bytes. So one pass from the last
-** stack to the first adds up what is below each, and the stacks with most bytes, of equals those
-** with the smaller numbers, are a tree by themselves. What hangs below a stack that is shown, and
-** is not shown, is one row. 29 bytes for each stack, while it is made.
+** A caller has a smaller number than its callees, and at least their bytes. One pass from the last
+** stack to the first adds up the bytes below each. The stacks with most bytes (of equals, those
+** with smaller numbers) then form a tree. The hidden stacks below a shown stack are one rest row.
+** 29 bytes a stack while it runs.
 */
 #include <stdlib.h>
 
@@ -13,10 +13,10 @@
 typedef struct tree {
   const lh_sites *sites;
   uint32_t n;
-  uint64_t *self, *total; /* of each stack, and of 0: unattributed, and all */
-  uint64_t *hidden;       /* of each: how many stacks with bytes of their own are in its rest */
+  uint64_t *self, *total; /* of each stack; of 0: unattributed, and all */
+  uint64_t *hidden;       /* of each: number of hidden stacks with bytes of their own below it */
   bool *is_shown;
-  lh_stack_id *shown; /* those with the same caller beside each other, most bytes first */
+  lh_stack_id *shown; /* grouped by caller, most bytes first */
   size_t n_shown;
   lh_usage_stack *rows, *pile;
   size_t n_rows, n_pile, room, pile_room;
@@ -26,7 +26,7 @@ static lh_stack_id caller_of(const tree *t, lh_stack_id stack) {
   return lh_stack_of(t->sites, stack)->parent;
 }
 
-/* A file may claim more than there can be. */
+/* Saturates: a damaged file may have absurd counts. */
 static void add(uint64_t *sum, uint64_t bytes) {
   if (__builtin_add_overflow(*sum, bytes, sum)) *sum = UINT64_MAX;
 }
@@ -78,14 +78,14 @@ static bool push(tree *t, lh_usage_stack row) {
   return true;
 }
 
-/* The first of those that are shown and have this caller, or one with a greater number. */
+/* The first shown stack whose caller is this one or has a greater number. */
 static size_t first_called(const tree *t, lh_stack_id caller) {
   size_t at;
   LH_LOWER_BOUND(at, t->n_shown, caller_of(t, t->shown[at]) < caller);
   return at;
 }
 
-/* What a stack called goes on the pile, the one with most bytes on top. */
+/* Pushes the callees, the one with most bytes on top. */
 static bool push_called(tree *t, lh_stack_id caller, uint32_t depth) {
   size_t first = first_called(t, caller), end = first;
   uint64_t rest = t->total[caller] - t->self[caller];

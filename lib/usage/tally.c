@@ -1,9 +1,9 @@
 /*
-** tally.c - events counted as other tools count them. What lines.c and timeline.c share: sums,
-** numbers for lines, of which a table of sites has each as often as something allocates there, and
-** the replay. And two counts: by type, as luamemprofiler has them, and by size.
+** tally.c - counts events by type and by size; sums and line numbers that lines.c and timeline.c
+** share.
 **
-** Sources are compared by their names, since code that was loaded twice has them twice.
+** A table of sites repeats a line for each kind of allocation there. Sources are compared by name,
+** since code that was loaded twice has two sources of the same name.
 */
 #include <string.h>
 
@@ -117,8 +117,7 @@ int lh_tally_events(lh_profile *profile, const char *what,
 
 /* ==== By type ======================================================================== */
 
-/* Only blocks count that were made since tracking began, so that all figures are of the same ones.
-** */
+/* Counts only blocks made since tracking began, so that all figures are about the same blocks. */
 
 typedef struct type_counter {
   lh_sum made, made_bytes, resized, resized_bytes, freed, freed_bytes, live_bytes;
@@ -182,7 +181,7 @@ typedef struct size_counter {
   lh_sum blocks[LH_SIZES], bytes[LH_SIZES];
 } size_counter;
 
-/* The first power of two that is not less. */
+/* The least i with bytes <= 2^i. */
 static unsigned size_of(uint64_t bytes) {
   return bytes <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(bytes - 1);
 }

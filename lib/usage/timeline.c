@@ -1,9 +1,9 @@
 /*
-** timeline.c - memory over time, by the line that allocated it. The events are replayed twice: to
-** find the lines that held most at any time, and to see at each moment how much these held.
+** timeline.c - memory over time, by allocating line.
 **
-** The time is cut into equal intervals, and of each the instant is kept at which the heap was
-** biggest: a peak that lasts a millisecond is seen, and what is shown of the lines adds up to it.
+** One replay finds the lines that held most at any time, a second one records their bytes. Time is
+** cut into equal intervals. Each keeps the instant at which the heap was biggest: a peak of a
+** millisecond is seen, and the lines' bytes add up to it.
 */
 #include <stdlib.h>
 
@@ -13,16 +13,16 @@ typedef struct counter {
   lh_line_keys keys;
   lh_sum *live; /* of each line */
   uint64_t *most;
-  uint64_t last_ns;  /* of the last event */
-  uint32_t *slot_of; /* of each line: the row of the answer that it is told in */
-  lh_sum *slots;     /* of each row */
+  uint64_t last_ns;
+  uint32_t *slot_of; /* of each line: its row in the answer */
+  lh_sum *slots;     /* live bytes of each row */
   lh_sum old, heap;
-  uint64_t reached_bytes; /* the most of this interval */
-  size_t at;              /* this interval */
+  uint64_t reached_bytes; /* maximum in this interval */
+  size_t at;              /* index of this interval */
   lh_timeline *out;
 } counter;
 
-/* ==== Who held most ================================================================= */
+/* ==== Lines that held most =========================================================== */
 
 static bool see_most(const lh_event *event, void *data) {
   counter *c = data;
@@ -44,7 +44,7 @@ static int by_most(const void *a, const void *b, void *data) {
   return lh_compare_lines(&c->keys.lines[one], &c->keys.lines[other]);
 }
 
-/* The rows: the first lines, and one for all others if there are any. */
+/* The rows: the biggest lines, and one for all others if there are any. */
 static bool choose_lines(counter *c, size_t most_sites) {
   lh_timeline *out = c->out;
   uint32_t *order = lh_alloc(c->keys.n_lines, sizeof *order);
@@ -66,7 +66,7 @@ static bool choose_lines(counter *c, size_t most_sites) {
   return out->sites && c->slots;
 }
 
-/* ==== What they held when =========================================================== */
+/* ==== Bytes at each moment =========================================================== */
 
 static void note_moment(counter *c) {
   lh_timeline *out = c->out;
@@ -76,7 +76,7 @@ static void note_moment(counter *c) {
   for (size_t i = 0; i < out->n_sites; i++) out->sites[i].bytes[c->at] = lh_sum_of(&c->slots[i]);
 }
 
-/* Each interval begins with what there is. */
+/* An interval starts with the state at its beginning. */
 static void pass_time(counter *c, uint64_t time_ns) {
   const lh_timeline *out = c->out;
   uint64_t at = out->interval_ns > 0 ? time_ns / out->interval_ns : 0;

@@ -1,13 +1,12 @@
 /*
-** usage.c - amounts by stack and type, from the events of a profile or the counts of an aggregate.
+** usage.c - amounts by stack and type, from a profile's events or an aggregate's counts.
 **
-** One replay counts; where the peak is wanted, one before it finds the event at which the heap was
-** biggest, so that no amounts have to be copied whenever it grows. An event costs one look-up of
-** its stack's first row, and of the few more that a stack has which makes several types.
+** One replay counts. If the peak is wanted, an earlier replay finds the event at which the heap was
+** biggest: so amounts are copied once, not at each new maximum.
 **
-** Which block an event is about is not known, but when it was born: so an interval begins where the
-** clock of births (a unit is 4 KB of allocation) goes on, and the events of older blocks are told
-** by their age.
+** An event does not identify its block, only the block's age. So an interval begins and ends where
+** the clock of births moves on (a unit is 4 KB of allocation), and a block's age decides whether it
+** was born in the interval.
 */
 #include "usage.h"
 
@@ -20,13 +19,11 @@ enum { CLOCK_SHIFT = 12 };
 
 /* ==== Amounts ======================================================================== */
 
-/* What follows from them: what lives, how old the dead became, how certain that is of samples. */
-
 double lh_allocated_bytes(const lh_amounts *amounts) {
   return amounts->made_bytes + amounts->resized_bytes;
 }
 
-/* Never less than nothing: of what could not be attributed old blocks are freed, too. */
+/* At least 0: unattributed frees may include blocks from before tracking. */
 static double live_bytes(const lh_amounts *amounts) {
   double bytes = lh_allocated_bytes(amounts) - amounts->replaced_bytes - amounts->freed_bytes;
   return bytes > 0 ? bytes : 0;
@@ -37,7 +34,7 @@ static double live_blocks(const lh_amounts *amounts) {
   return blocks > 0 ? blocks : 0;
 }
 
-/* Newton's; the module has no libm. */
+/* Newton's method: the module does not link libm. */
 static double root_of(double square) {
   double root = square > 1 ? square : 1;
   for (double next = (root + square / root) / 2; next < root; next = (root + square / root) / 2)
@@ -103,7 +100,7 @@ lh_usage_group lh_rounded_amounts(const lh_usage *usage, const lh_amounts *c) {
                           .samples = whole(c->samples)};
 }
 
-/* The fields before the last are numbers of one type. */
+/* All fields before deaths are doubles. */
 void lh_add_amounts(lh_amounts *to, const lh_amounts *from) {
   double *sum = (double *)to;
   const double *more = (const double *)from;
@@ -160,7 +157,7 @@ static void add_replaced(lh_amounts *c, const lh_event *event) {
   c->replaced_bytes += event->weight * (double)event->old_bytes;
 }
 
-/* An older block that is resized allocates, but is none of those that are watched. */
+/* Resizing an older block allocates, but does not put the block into the interval. */
 static void add_older(lh_amounts *c, const lh_event *event) {
   c->replaced += event->weight;
   c->replaced_bytes += event->weight * (double)event->bytes;
@@ -178,11 +175,11 @@ static void add_freed(lh_amounts *c, const lh_event *event) {
 typedef struct window {
   const lh_usage_query *query;
   uint64_t duration_ns;
-  uint64_t clock;        /* bytes that were allocated since tracking began */
-  uint64_t since, until; /* of births: units of the clock */
+  uint64_t clock;        /* bytes allocated since tracking began */
+  uint64_t since, until; /* births, in units of the clock */
   bool has_begun, has_ended;
-  double heap_bytes; /* of the whole heap */
-  uint64_t events;   /* so many were seen */
+  double heap_bytes;
+  uint64_t events; /* number of events so far */
 } window;
 
 static window window_of(const lh_usage *usage) {
@@ -207,7 +204,8 @@ static bool has_come(const window *w, const lh_moment *moment, const lh_event *e
   }
 }
 
-/* An interval begins and ends between two units of births, so that each block is in it or not. */
+/* The interval begins and ends only where the unit of births changes: each block is wholly in or
+** out. */
 static void move_on(window *w, const lh_event *event) {
   uint64_t before = w->clock >> CLOCK_SHIFT;
   w->events++;
@@ -239,7 +237,7 @@ static bool was_born_in(const window *w, const lh_event *event) {
 typedef struct peak_finder {
   window window;
   double bytes;    /* the most so far */
-  uint64_t events; /* that was after so many */
+  uint64_t events; /* number of events before it */
   uint64_t time_ns;
 } peak_finder;
 
@@ -260,8 +258,8 @@ static bool find_peak(const lh_event *event, void *data) {
 typedef struct counter {
   window window;
   lh_usage *usage;
-  uint64_t peak_events; /* the heap is biggest after so many; 0: nobody asks */
-  double heap_by_bytes; /* its sizes, each as often as bytes were allocated then */
+  uint64_t peak_events; /* the peak is after this event; 0: not wanted */
+  double heap_by_bytes; /* heap size times allocated bytes, summed: for the mean heap */
   double allocated_bytes;
   bool failed;
 } counter;
@@ -286,15 +284,15 @@ static void count_allocated(counter *c, const lh_event *event) {
   add(c, event->stack, event, event->kind == LH_EVENT_NEW ? add_made : add_resized);
 }
 
-/* Of RESIZE and FREE: a block that was born in the interval. It is as old as it was when it is
-** resized, and what it allocates then is told with it, whenever that is. */
+/* A RESIZE or FREE of a block born in the interval. A resized block keeps its age, and its new
+** bytes count even after the interval. */
 static void count_watched(counter *c, const lh_event *event) {
   bool is_resized = event->kind == LH_EVENT_RESIZE;
   if (is_resized) count_allocated(c, event);
   add(c, event->old_stack, event, is_resized ? add_replaced : add_freed);
 }
 
-/* And an older one. */
+/* A RESIZE or FREE of an older block. */
 static void count_older(counter *c, const lh_event *event) {
   lh_usage_totals *totals = &c->usage->totals;
   if (event->kind == LH_EVENT_RESIZE && !c->window.has_ended) {
@@ -364,7 +362,7 @@ static int replay(lh_usage *usage, lh_error *error) {
 
 /* ==== Aggregates ===================================================================== */
 
-/* How old all of a class of ages are taken to be: in the middle of it. */
+/* The age assumed for all of an age class: its middle. */
 static double middle_of(unsigned number) {
   return number == 0 ? 2048 : (double)((uint64_t)3072 << number);
 }
@@ -401,8 +399,7 @@ static bool add_counts(lh_usage *usage, const lh_profile_count *from, const lh_a
   return deaths;
 }
 
-/* What is known of it: the counts at its end. Its heap is taken to have been as big on average as
-** it was then. */
+/* An aggregate has only the counts at its end. The heap then stands for the mean heap, too. */
 static int take_counts(lh_usage *usage, lh_error *error) {
   const lh_profile_info *about = lh_profile_about(usage->profile);
   lh_usage_totals *totals = &usage->totals;
@@ -433,7 +430,7 @@ static bool is_unattributed(const lh_sites *sites, lh_stack_id stack) {
   return lh_site_of_stack(sites, stack)->maker == LH_MADE_UNKNOWN;
 }
 
-/* No more rows come. What they had as room for more is given back, if it can be. */
+/* Returns unused capacity. No rows are added later, so deaths can point into the ages. */
 static void finish_rows(lh_usage *usage) {
   lh_usage_row *rows = lh_realloc(usage->rows, usage->n + 1, sizeof *rows);
   if (rows) {
@@ -500,7 +497,6 @@ static bool is_of_time(const lh_moment *moment) {
   return moment->unit == LH_MOMENT_TIME || moment->unit == LH_MOMENT_SHARE;
 }
 
-/* In nanoseconds or bytes. */
 static double place_of(const lh_moment *moment, double duration_ns) {
   bool is_share = moment->unit == LH_MOMENT_SHARE;
   return is_share ? duration_ns * (double)moment->n / LH_WHOLE_DURATION : (double)moment->n;
@@ -526,8 +522,9 @@ int lh_usage_check_interval(const lh_usage *usage, lh_error *error) {
 
 /* ==================================================================================== */
 
-/* All that had been allocated before so much more was, as the heap had at the end, is freed by then
-** if it is garbage: in that time the collector comes round, with half of it to spare. */
+/* The collector has come round when as many bytes were allocated as the heap had at the end, with
+** half of that to spare. So garbage allocated before then is freed, and the counts until then are
+** settled. */
 bool lh_usage_is_unsettled(const lh_usage *usage, uint64_t *until_bytes) {
   uint64_t clock = usage->clock_bytes, lag = usage->totals.heap_bytes;
   uint64_t settled = clock > lag ? clock - lag : 0;

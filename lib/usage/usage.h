@@ -1,17 +1,15 @@
 /*
-** usage.h - what the files share that tell what is in a profile:
+** usage.h - the types that the files about profiles share. Private to the library.
 **
 **     usage.c     counts by stack and type, over an interval; the peak
 **     groups.c    the same by site, function, type, file or stack
-**     calls.c     who called whom
-**     stacks.c    the stacks as a tree, as much of it as there is room for
-**     advice.c    what could be allocated less
+**     calls.c     the call graph
+**     stacks.c    the biggest stacks as a tree
+**     advice.c    where a program could allocate less
 **     changes.c   two profiles compared
 **     tally.c     events counted by type and by size
-**     lines.c     and by line
-**     timeline.c  over time, by site
-**
-** Private to the library.
+**     lines.c     events counted by line
+**     timeline.c  bytes over time, by site
 */
 #ifndef LUAHEAP_USAGE_H
 #define LUAHEAP_USAGE_H
@@ -20,26 +18,24 @@
 #include "name/map.h"
 #include "usage/answers.h"
 
-/* Of a stack and type, or of several. Sampled: estimates, hence no integers. A block that is
-** resized is made anew: it is `replaced` at the stack where it was, and `resized` at the one that
-** did it. */
+/* Counts of one or several rows. A sampled profile gives estimates: hence no integers. A resized
+** block counts as `replaced` at its old stack and as `resized` at the stack that resizes it. */
 typedef struct lh_amounts {
-  double objects;          /* new ones */
-  double made, made_bytes; /* new blocks: objects, and the parts that they own */
+  double objects;
+  double made, made_bytes; /* new blocks: objects, and their parts */
   double resized, resized_bytes;
   double replaced, replaced_bytes;
   double freed, freed_bytes;
-  double ages_bytes; /* of all that were freed, added up */
-  double peak_bytes; /* alive when the heap was biggest */
-  double samples;    /* so many events stand behind what was made and resized */
-  double variance;   /* of allocated bytes */
-  const double
-      *deaths; /* LH_PROFILE_AGES: bytes that were freed at an age of 4 KB << i at most; the
-                           last: of any other. NULL: none */
+  double ages_bytes;    /* sum over all freed bytes */
+  double peak_bytes;    /* live when the heap was biggest */
+  double samples;       /* number of events behind made and resized */
+  double variance;      /* of allocated bytes */
+  const double *deaths; /* LH_PROFILE_AGES sums: deaths[i] is freed bytes of age <= 4 KB << i,
+                           the last of all older ones. NULL: none */
 } lh_amounts;
 
-/* Bytes by age, LH_PROFILE_AGES sums each, of those that have any: most rows of a file that was
-** made to have many have none. They may move as long as more come. */
+/* Arrays of LH_PROFILE_AGES sums, for the rows that have any (most rows have none). An array may
+** move when the next one is added. */
 typedef struct lh_ages {
   double *list;
   size_t n, capacity;
@@ -47,9 +43,9 @@ typedef struct lh_ages {
 
 typedef struct lh_usage_row {
   lh_stack_id stack; /* 0: unattributed */
-  uint32_t next;     /* of the same stack: as `first` below */
-  uint32_t ages;     /* 1 + the number of those in lh_usage.ages; 0: none */
-  uint8_t type;      /* as in lh_event */
+  uint32_t next;     /* next row of the same stack, numbered like `first` below */
+  uint32_t ages;     /* 1 + index into lh_usage.ages; 0: none */
+  uint8_t type;
   lh_amounts amounts;
 } lh_usage_row;
 
@@ -57,13 +53,13 @@ struct lh_usage {
   lh_profile *profile;
   lh_usage_query query;
   uint32_t n_stacks;
-  uint32_t *first; /* of each stack: 1 + the number of its newest row; 0: none */
+  uint32_t *first; /* of each stack: 1 + index of its newest row; 0: none */
   lh_usage_row *rows;
   size_t n, capacity;
   lh_ages ages;
   lh_usage_totals totals;
-  bool is_begun; /* one of the moments has come */
-  /* Bytes that had been allocated when the replay ended, and when the interval began and ended. */
+  bool is_begun; /* the replay reached the interval's begin or end */
+  /* Bytes allocated before the end of the replay, and before the interval's begin and end. */
   uint64_t clock_bytes, begin_bytes, end_bytes;
 };
 
@@ -72,15 +68,13 @@ struct lh_usage {
 double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
 double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
 
-/* Rounded, as they are told. */
 lh_usage_group lh_rounded_amounts(const lh_usage *usage, const lh_amounts *amounts);
 
-/* All but deaths. */
+/* All fields but deaths. */
 void lh_add_amounts(lh_amounts *to, const lh_amounts *from);
 void lh_add_deaths(double *to, const lh_amounts *from);
 
-/* The sums of *number, which is as in lh_usage_row: made where there are none. NULL: out of memory.
-*/
+/* The sums of *number (lh_usage_row.ages); adds an array if *number is 0. NULL: out of memory. */
 double *lh_ages_at(lh_ages *ages, uint32_t *number);
 
 /* ==================================================================================== */
@@ -93,25 +87,24 @@ static inline bool lh_stack_is_in(const lh_sites *sites, lh_stack_id stack) {
   return stack != 0 && stack <= lh_n_stacks(sites);
 }
 
-/* Sites with equal contents, as far as those ask for them who want them by site, function or file.
-** All zero but `by` is none. */
+/* Groups sites with equal contents; by site, function or file. Initialize all but `by` with 0. */
 typedef struct lh_site_groups {
   lh_usage_by by;
   lh_shared_names names;
-  lh_map numbers;    /* of the groups, by what their sites have in common */
-  uint32_t *of_site; /* 1 + the number of its group; 0: not known yet */
+  lh_map numbers;    /* of the groups, by the words that their sites share */
+  uint32_t *of_site; /* 1 + the number of its group; 0: not computed */
   uint32_t n;
-  bool failed; /* out of memory: all is LH_NO_NUMBER */
+  bool failed; /* out of memory: each answer is LH_NO_NUMBER */
 } lh_site_groups;
 
-/* The group of a stack's site: 0, 1, 2 ... in the order in which they are asked for. */
+/* The group of a stack's site. Groups are numbered 0, 1, 2 ... in the order of the calls. */
 uint32_t lh_group_of_site(lh_site_groups *groups, const lh_sites *sites, lh_stack_id stack);
 void lh_site_groups_free(lh_site_groups *groups);
 
 /* ==== Events in their order: lines.c, timeline.c, tally.c ============================ */
 
-/* Whole numbers, which may sink below zero in between, and apart from them what samples stand for:
-** a double has no more than 53 bits. */
+/* An exact sum of whole numbers, which may be negative for a while, and apart a sum of sampled
+** estimates: a double has only 53 bits. */
 typedef struct lh_sum {
   uint64_t whole;
   double part;
@@ -131,11 +124,11 @@ static inline void lh_sum_subtract(lh_sum *sum, uint64_t n, double weight) {
     sum->part -= (double)n * weight;
 }
 
-/* Rounded; and what a file makes negative, or more than there can be, at that limit. */
+/* Rounded and clamped to 0..INT64_MAX: a damaged file can exceed both limits. */
 uint64_t lh_sum_of(const lh_sum *sum);
 
-/* The lines of all sites, lines[0] being that of what has no Lua function; and the line of each
-** stack, 0 of stack 0. */
+/* The distinct lines of all sites. lines[0] stands for sites without a Lua function. of_stack maps
+** each stack to its line, stack 0 to 0. */
 typedef struct lh_line_keys {
   lh_line *lines;
   size_t n_lines;
@@ -148,8 +141,8 @@ void lh_line_keys_free(lh_line_keys *keys);
 /* By source and line. */
 int lh_compare_lines(const lh_line *a, const lh_line *b);
 
-/* Replays `profile`, which is no aggregate, of `what` the caller makes a tally; when `see` stops
-** because memory ran out, *failed is set. */
+/* Replays `profile` into `see`. LH_EARGUMENT if it is an aggregate: the message names the report,
+** `what`. `see` sets *failed when memory runs out. */
 int lh_tally_events(lh_profile *profile, const char *what,
                     bool (*see)(const lh_event *event, void *data), void *data, const bool *failed,
                     lh_error *error);

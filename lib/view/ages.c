@@ -1,15 +1,14 @@
 /*
-** ages.c - the timeline: an interval of the axis as bins side by side, with layers one on another.
+** ages.c - the timeline: an interval of the axis of time as bins, each with layers.
 **
-** The axis is cut into at most 4,096 chunks, and of each the bytes and objects of each label are
-** kept, garbage apart: a chunk has some dozen labels, so all take a few MB at most. An interval is
-** then the chunks inside it and the objects in the two that it cuts: of 44 million objects 11,000
-** in each, so that a picture with two hundred bins looks at two million.
+** The axis is cut into at most 4,096 chunks. Each keeps the bytes and objects of each label,
+** garbage apart; about a dozen labels occur in a chunk, so all take a few MB. An interval sums the
+** chunks inside it and the objects in the two chunks that it cuts. With 44 million objects these
+** have 11,000 each, so 200 bins visit two million objects.
 **
-** A label is a class, type or place. A heap has some hundred that matter, and may have a hundred
-** thousand; only the first thousand are told apart. Which labels get a layer depends on the
-** interval, so that somebody who looks closer sees what matters there; all others are the last
-** layer, so that each bin adds up to the byte.
+** A label is a class, type or place. Only the biggest thousand are distinguished. The layers are
+** the biggest labels of the interval, so zooming shows local ones. The last layer has all others:
+** each bin adds up to the byte.
 */
 #include "view/answers.h"
 
@@ -20,12 +19,12 @@
 
 enum { LH_AGES_KINDS = LH_AGES_OF_PLACES + 1 };
 
-/* So many classes or places, those with most bytes, have a label of their own, whatever the
-** interval; of the others there is one for each type. */
+/* The number of classes or places with a label of their own: the biggest of the whole heap. The
+** others share one label for each type. */
 enum { LH_MOST_LABELS = 1000 };
 
 typedef struct lh_label {
-  uint32_t class_index; /* UINT32_MAX: of several, or none */
+  uint32_t class_index; /* UINT32_MAX: several, or none */
   lh_type type;
   const char *path; /* of a place; else NULL */
 } lh_label;
@@ -33,13 +32,13 @@ typedef struct lh_label {
 typedef struct lh_labels {
   lh_age_chart_by by;
   lh_label *list;
-  uint32_t n;            /* of their own; those of types are numbered behind */
-  uint64_t n_unlabelled; /* classes or places that have none of their own */
-  uint16_t *of;          /* of each class; of places, of each object; NULL: the type is it */
+  uint32_t n;            /* own labels; those of types follow */
+  uint64_t n_unlabelled; /* classes or places without their own label */
+  uint16_t *of;          /* by class; for places by object; NULL: by type */
   lh_strings paths;
 } lh_labels;
 
-/* All labels are numbered below this. */
+/* All labels are below this number. */
 static inline uint32_t label_count(const lh_labels *labels) {
   return labels->n + LH_TYPE_COUNT;
 }
@@ -56,25 +55,24 @@ static inline uint32_t lh_label_of(const lh_labels *labels, const lh_snapshot *s
 typedef struct lh_chunk_sum {
   uint64_t bytes;
   uint32_t objects;
-  uint32_t tally; /* the number of tally_at */
+  uint32_t tally; /* tally_at index */
 } lh_chunk_sum;
 
 typedef struct lh_chunks {
   lh_labels labels;
   uint64_t n_positions;
-  uint64_t n;    /* chunks: number i begins at position i * n_positions / n */
-  size_t *first; /* of each chunk: its sums from here on; n + 1 of them */
+  uint64_t n;    /* chunk i begins at position i * n_positions / n */
+  size_t *first; /* n + 1 indexes into sums */
   lh_chunk_sum *sums;
   size_t n_sums, capacity;
-  lh_count aged[2], ageless[2]; /* with a position, and without: alive, garbage */
+  lh_count aged[2], ageless[2]; /* with and without a position; [0] live, [1] garbage */
 } lh_chunks;
 
-/* What the snapshot keeps: of each kind that was asked for. */
 struct lh_age_sums {
   lh_chunks *of[LH_AGES_KINDS];
 };
 
-/* Tallies are a list with two counts of each label: of what lives, of garbage. */
+/* A list of tallies has two counts a label: live, garbage. */
 static inline uint32_t tally_at(uint32_t label, bool garbage) {
   return 2 * label + garbage;
 }
@@ -84,7 +82,7 @@ static inline void add_count(lh_count *to, const lh_count *n) {
   to->bytes += n->bytes;
 }
 
-/* One that may get a label. */
+/* A class or place that may get a label. */
 typedef struct candidate {
   uint64_t bytes;
   uint32_t which;
@@ -96,7 +94,7 @@ static int compare_candidates(const void *left, const void *right) {
   return (a->which > b->which) - (a->which < b->which);
 }
 
-/* Sorts them; as many as get labels come first. */
+/* Sorts by bytes; the first labels->n get labels. */
 static bool begin_list(lh_labels *labels, candidate *list, uint32_t n) {
   if (n > 1) qsort(list, n, sizeof *list, compare_candidates);
   labels->n = n < LH_MOST_LABELS ? n : LH_MOST_LABELS;
@@ -153,7 +151,7 @@ static lh_type type_at(const lh_snapshot *snapshot, const lh_place *place) {
   return lh_class_at(snapshot, place->class_index)->type;
 }
 
-/* Numbers the places: `list` has them in the order of their bytes. False: out of memory. */
+/* Labels the places; `list` is sorted by bytes. False: out of memory. */
 static bool name_places(lh_labels *labels, lh_places *places, const candidate *list,
                         uint16_t *label_of) {
   const lh_snapshot *snapshot = places->folds->folder.snapshot;
@@ -172,7 +170,7 @@ static bool name_places(lh_labels *labels, lh_places *places, const candidate *l
   return true;
 }
 
-/* Garbage is at no place: its type is all that is told of it. */
+/* Garbage is at no place, so its label is its type. */
 static bool label_objects(lh_labels *labels, const lh_places *places, const uint16_t *label_of) {
   const lh_snapshot *snapshot = places->folds->folder.snapshot;
   labels->of = lh_alloc((size_t)snapshot->n + 1, sizeof *labels->of);
@@ -205,9 +203,7 @@ static bool label_places(lh_labels *labels, const lh_snapshot *snapshot) {
   return ok;
 }
 
-/* ==================================================================================== */
-
-/* False: out of memory. To be followed by labels_free, whatever it returns. */
+/* False: out of memory. Call labels_free in either case. */
 static bool labels_make(lh_labels *labels, const lh_snapshot *snapshot, lh_age_chart_by by) {
   *labels = (lh_labels){.by = by};
   if (by == LH_AGES_OF_CLASSES) return label_classes(labels, snapshot);
@@ -247,13 +243,13 @@ static uint64_t begin_of(const lh_chunks *chunks, uint64_t chunk) {
   return chunk * chunks->n_positions / chunks->n;
 }
 
-/* The first chunk that begins at the position or behind it; the number of chunks: none does. */
+/* The first chunk that begins at or after the position; chunks->n if none does. */
 static uint64_t chunk_from(const lh_chunks *chunks, uint64_t position) {
   if (chunks->n_positions == 0) return chunks->n;
   return (position * chunks->n + chunks->n_positions - 1) / chunks->n_positions;
 }
 
-/* Adds what is between two positions. */
+/* Adds the objects between two positions to the tallies. */
 static void count_between(const lh_chunks *chunks, const lh_snapshot *snapshot, uint64_t since,
                           uint64_t until, lh_count *tallies) {
   uint64_t first = chunk_from(chunks, since), end = chunk_from(chunks, until);
@@ -273,7 +269,7 @@ static void count_between(const lh_chunks *chunks, const lh_snapshot *snapshot, 
 
 /* ==== Making chunks ================================================================== */
 
-/* Keeps the sums of a chunk, and clears the tallies for the next. */
+/* Saves the sums of a chunk and clears the tallies. */
 static bool keep_sums(lh_chunks *chunks, lh_count *tallies, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     if (tallies[i].objects == 0) continue;
@@ -287,7 +283,7 @@ static bool keep_sums(lh_chunks *chunks, lh_count *tallies, uint32_t n) {
   return true;
 }
 
-/* What is fixed or waits for its finalizer is behind all that has an age. */
+/* Fixed objects and those that wait for a finalizer have the ids after all aged ones. */
 static void count_ageless(lh_chunks *chunks, const lh_snapshot *snapshot, lh_count *tallies,
                           uint32_t n) {
   lh_id_range range = {(lh_id)chunks->n_positions + 1, snapshot->n + 1};
@@ -336,7 +332,7 @@ static void free_age_sums(lh_age_sums *sums) {
   lh_free(sums);
 }
 
-/* The chunks of a kind, made when they are first asked for. LH_EMEMORY. */
+/* The chunks of a kind, made at the first call. LH_EMEMORY. */
 static int chunks_of(lh_snapshot *snapshot, lh_age_chart_by by, const lh_chunks **out,
                      lh_error *error) {
   if (!snapshot->retained || !snapshot->classes)
@@ -355,7 +351,7 @@ static int chunks_of(lh_snapshot *snapshot, lh_age_chart_by by, const lh_chunks 
 
 /* ==================================================================================== */
 
-/* Bins of a few objects each would be noise. */
+/* Fewer objects in a bin would be noise. */
 enum { DEFAULT_BINS = 200, DEFAULT_LAYERS = 8, LEAST_IN_BIN = 8 };
 
 typedef struct drawing {
@@ -363,8 +359,8 @@ typedef struct drawing {
   lh_snapshot *snapshot;
   bool garbage;
   lh_count *tallies;  /* of an interval; scratch */
-  uint32_t *layer_of; /* of each label */
-  uint32_t *ranked; /* labels, those with most bytes first; as many as there are in the interval */
+  uint32_t *layer_of; /* layer of each label */
+  uint32_t *ranked;   /* labels in the interval, most bytes first */
   uint32_t n_ranked;
   lh_age_chart *out;
 } drawing;
@@ -382,7 +378,7 @@ void lh_age_chart_free(lh_age_chart *ages) {
   lh_free(ages->layer_bins);
 }
 
-/* ==== Which labels get a layer ======================================================= */
+/* ==== Choosing layers ================================================================ */
 
 static const lh_count *tally_of(const drawing *d, uint32_t label) {
   return &d->tallies[tally_at(label, d->garbage)];
@@ -400,8 +396,7 @@ static void tally(drawing *d, uint64_t since, uint64_t until) {
   count_between(d->chunks, d->snapshot, since, until, d->tallies);
 }
 
-/* May it have a layer? Of classes and places that have no label of their own nothing is known but
-** the type. */
+/* A label may be a layer, unless it is the shared one of classes or places of a type. */
 static bool is_told(const lh_labels *labels, uint32_t label) {
   return labels->by == LH_AGES_OF_TYPES || label < labels->n;
 }
@@ -426,7 +421,7 @@ static void name_layer(lh_layer *layer, const lh_labels *labels, uint32_t label)
 static void choose_layers(drawing *d) {
   const lh_labels *labels = &d->chunks->labels;
   lh_age_chart *out = d->out;
-  uint32_t n = (uint32_t)out->n_layers - 1; /* but for the last */
+  uint32_t n = (uint32_t)out->n_layers - 1; /* without the last */
   for (uint32_t label = 0; label < label_count(labels); label++) d->layer_of[label] = n;
   for (uint32_t i = 0; i <= n; i++)
     out->layers[i] = (lh_layer){
@@ -519,7 +514,7 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
   return lh_fail_memory(error, "making a timeline");
 }
 
-/* Chunks of any kind will do. */
+/* Chunks of any kind give the same sum. */
 int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out, lh_error *error) {
   const lh_chunks *chunks;
   *out = (lh_count){0, 0};

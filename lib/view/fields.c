@@ -1,15 +1,13 @@
 /*
 ** fields.c - the fields of an object, page by page, in any order and with a filter.
 **
-** A table may have ten million entries, whose places in the record nobody knows. So what was
-** learned on the way through it is kept, for the object that was last asked about: where each 512th
-** field is, up to the last that was wanted, and, where another order or a filter was, which fields
-** these are, in 16 bytes each. A field is then found in 512 steps.
+** A table may have ten million entries, whose offsets are unknown. So for the last queried object
+** the position of each 512th field is kept, up to the last one read: any field is found in 512
+** steps. With an order or a filter the matching fields are kept, 16 bytes each.
 **
-** Fields are never sorted as a whole, but as Quicksort would, in the part alone that has the page:
-** about two passes over the rows, which stay as sorted as they have become. Rows are compared by a
-** number; where those are bytes of strings, and the same, by the strings. Pivots are chosen by
-** chance, and no two rows are equal.
+** Sorting is a lazy Quicksort that sorts only the part with the page: about two passes over the
+** rows, which stay partly sorted for the next page. Rows compare by a number, and by string where
+** the number is a string's bytes and equal. Pivots are random, and no two rows are equal.
 */
 #include "view/answers.h"
 
@@ -20,22 +18,20 @@
 #include "read/decode.h"
 #include "read/snapshot.h"
 
-/* ==== One field after the other ======================================================= */
-
-/* A place between two fields; a copy of it goes on from there. Fields are scalars, too, as far as a
-** snapshot has them: of the frames of a coroutine, and of constants, it has objects only. */
+/* A position between two fields; copying it saves the position. Includes scalars, as far as the
+** snapshot has them: of coroutine frames and of constants it has only objects. */
 typedef struct field_scan {
   const lh_snapshot *snapshot;
   lh_id id;
   unsigned part; /* of the record */
   uint64_t number;
-  lh_id metatable; /* LH_NO_OBJECT: none, or it was told */
+  lh_id metatable; /* LH_NO_OBJECT: none, or already returned */
   size_t ephemeron;
   lh_weak_sides weak;
   lh_edges it;
 } field_scan;
 
-/* What follows upon a metatable. Edges have the ephemerons at their end. */
+/* The parts after the metatable. AT_EDGES ends with the ephemerons, too. */
 enum { AT_EDGES, AT_ENTRIES, AT_VALUES, AT_CONTENT, AT_EPHEMERONS, AT_END };
 
 static unsigned part_of(const lh_snapshot *snapshot, lh_id id) {
@@ -49,7 +45,7 @@ static unsigned part_of(const lh_snapshot *snapshot, lh_id id) {
   }
 }
 
-/* Those with the object as key stand together: where they begin. */
+/* Ephemerons are sorted by key: index of the first one. */
 static size_t first_ephemeron(const lh_snapshot *s, lh_id key) {
   size_t first;
   LH_LOWER_BOUND(first, s->n_ephemerons, s->ephemerons[first].key < key);
@@ -92,7 +88,7 @@ static bool next_value(field_scan *c, lh_object_field *f) {
   return lh_values_next(&c->it, &f->edge.ordinal, &f->value);
 }
 
-/* An upvalue holds one value, and functions look through it. */
+/* Replaces an upvalue by its value. */
 static void look_into_upvalue(const lh_snapshot *s, lh_object_field *f) {
   lh_object upvalue;
   if (lh_type_of(s, f->edge.target) != LH_TYPE_UPVALUE || lh_is_dead(s, f->edge.target)) return;
@@ -188,23 +184,22 @@ static uint64_t count_fields(const lh_snapshot *snapshot, lh_id id) {
 
 /* ==================================================================================== */
 
-/* A field in an order: rows are told apart by their numbers at the latest. */
+/* A field in an order. `number` breaks ties. */
 typedef struct field_row {
   uint64_t rank;
-  uint32_t what; /* what it is, or the string that the rank is some bytes of */
+  uint32_t what; /* the string of the rank, or ROW_LEAST + kind */
   uint32_t number;
 } field_row;
 
 typedef struct field_rows {
   lh_field_order order;
   bool is_descending;
-  char *filter; /* NULL: none */
+  char *filter;
   field_row *rows;
   size_t n;
 } field_rows;
 
-/* What rows are in order by first. In `what` a string is its own number, and all else ROW_LEAST and
-** its kind. */
+/* Kinds are the first sort key. `what` is a string's id, or ROW_LEAST + kind. */
 enum { ROW_BOOLEAN, ROW_INTEGER, ROW_FLOAT, ROW_STRING, ROW_POINTER, ROW_OBJECT, ROW_NOTHING };
 #define ROW_LEAST (UINT32_MAX - ROW_NOTHING)
 
@@ -216,9 +211,9 @@ static field_row row_with(unsigned kind, uint64_t rank) {
   return (field_row){rank, ROW_LEAST + kind, 0};
 }
 
-/* ==== What a field ranks by ========================================================== */
+/* ==== Ranks ========================================================================== */
 
-/* The bits of a float, turned so that they are in the order of the numbers. */
+/* Maps a float to an integer of the same order. */
 static uint64_t order_of_float(double number) {
   uint64_t bits, sign = UINT64_C(1) << 63;
   memcpy(&bits, &number, sizeof bits);
@@ -235,12 +230,12 @@ static field_row rank_value(const lh_snapshot *s, lh_value value) {
     case LH_VALUE_CFUNCTION: return row_with(ROW_POINTER, value.as.pointer);
     case LH_VALUE_OBJECT:
       if (!lh_is_string(s, value.as.object)) return row_with(ROW_OBJECT, value.as.object);
-      return (field_row){0, value.as.object, 0}; /* until rank_strings */
+      return (field_row){0, value.as.object, 0}; /* rank_strings fills in the rank */
     default: return row_with(ROW_NOTHING, 0);
   }
 }
 
-/* What has no key is in order by its kind, and by which of its kind it is. */
+/* A field without key ranks by edge kind and ordinal. */
 static field_row rank_key(const lh_snapshot *s, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_VALUE) return rank_value(s, edge->key);
   if (edge->name != LH_NO_OBJECT) return rank_value(s, object_value(edge->name));
@@ -261,7 +256,7 @@ static field_row row_of(const lh_snapshot *s, lh_field_order order, const lh_obj
   return row;
 }
 
-/* The bytes from number `from` on, so that numbers compare as strings do. */
+/* Eight bytes from index `from`, big-endian: compare like the string. */
 static uint64_t bytes_of(const lh_snapshot *s, lh_id string, size_t from) {
   const char *bytes;
   size_t n;
@@ -278,7 +273,7 @@ static size_t common_bytes(const char *a, size_t n_a, const char *b, size_t n_b)
   return n;
 }
 
-/* A string ranks by what follows on the beginning that all have: session_1, session_2. */
+/* Ranks strings by the bytes after their common prefix: session_1, session_2. */
 static void rank_strings(const lh_snapshot *s, field_rows *rows) {
   const char *first = NULL, *bytes;
   size_t n = 0, n_bytes;
@@ -295,17 +290,16 @@ static void rank_strings(const lh_snapshot *s, field_rows *rows) {
 
 /* ==== The filter ===================================================================== */
 
-/* NULL: none. */
 static const char *filter_of(const lh_field_query *query) {
   return query->filter && *query->filter ? query->filter : NULL;
 }
 
-/* A class is compared once, however many of its objects there are. */
+/* Caches for each class if its name matches. */
 typedef struct filtering {
   const lh_snapshot *snapshot;
   const char *filter;
   size_t n;
-  uint8_t *class_has; /* 0: not known yet, 1: no, 2: yes */
+  uint8_t *class_has; /* 0: unknown, 1: no, 2: yes */
   lh_text text;
 } filtering;
 
@@ -352,8 +346,7 @@ static void free_rows(field_rows *rows) {
   *rows = (field_rows){0};
 }
 
-/* All fields that the filter leaves, in no order yet; false when out of memory, then there are
-** none. */
+/* The unsorted fields that match. False: out of memory, *out is then empty. */
 static bool make_rows(const lh_snapshot *snapshot, lh_id id, uint64_t n,
                       const lh_field_query *query, field_rows *out) {
   const char *filter = filter_of(query);
@@ -416,7 +409,7 @@ static bool is_before(const sorting *c, const field_row *a, const field_row *b) 
   return c->is_descending ? order > 0 : order < 0;
 }
 
-/* Splits at a row that is chosen by chance, and returns where that is then. */
+/* Partitions at a random pivot; returns its index. */
 static size_t split(sorting *c, field_row *rows, size_t first, size_t end) {
   c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   size_t chosen = first + (size_t)(c->random >> 11) % (end - first), to = first;
@@ -433,8 +426,7 @@ static size_t split(sorting *c, field_row *rows, size_t first, size_t end) {
   return to;
 }
 
-/* The parts that are still to be done are at most as many as the number has digits, since the
-** smaller one is always done first. */
+/* Sorts the smaller part first: so at most 64 parts are pending, one a bit of n. */
 static void sort_rows(const lh_snapshot *snapshot, field_rows *rows, size_t from, size_t to) {
   enum { MOST_PARTS = 64 };
   struct {
@@ -466,7 +458,7 @@ enum { STRIDE = 512 };
 struct lh_field_list {
   lh_id id;
   uint64_t n;
-  field_scan *saved; /* room for all of them */
+  field_scan *saved; /* capacity for all */
   size_t n_saved;
   bool has_rows;
   field_rows rows;
@@ -494,7 +486,7 @@ static lh_field_list *make_list(const lh_snapshot *snapshot, lh_id id) {
   return list;
 }
 
-/* Learns where fields are, up to one. */
+/* Saves positions up to that of a field. */
 static void learn(lh_field_list *list, uint64_t number) {
   while (list->n_saved <= number / STRIDE) {
     field_scan scan = list->saved[list->n_saved - 1];
@@ -526,7 +518,7 @@ static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
   return list->has_rows;
 }
 
-/* The place before a field. */
+/* The position before a field. */
 static field_scan find_field(lh_field_list *list, uint64_t number) {
   learn(list, number);
   field_scan scan = list->saved[number / STRIDE];

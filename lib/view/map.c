@@ -1,18 +1,15 @@
 /*
-** map.c - the address space as a picture: regions with objects, the holes between them passed over,
-** in cells of equal size with the bytes of each type in them.
+** map.c - the address space in cells of equal size, with the bytes of each type in each.
 **
-** The regions one after the other are one stretch of bytes, and a cell is told by how far it is
-** along it. Of several snapshots of a program the regions are those of all of them together: so a
-** cell is the same memory in each. Cells begin at multiples of their size, which is a power of 2:
-** so what was asked for can be moved and enlarged, and what is drawn stays in its place.
+** The regions with objects are concatenated, skipping holes, and a cell is an offset in that
+** sequence. For several snapshots the regions are the union of all: a cell is the same memory in
+** each. A cell begins at a multiple of its size, a power of 2, so that panning and zooming do not
+** move the drawn cells.
 **
-** Objects are kept in the order of their addresses with the snapshot, from its first map on: 4
-** bytes an object, and 2 for what lies before every 32nd, so that what lies between any two
-** addresses is found by one search for each and at most 32 objects there. Sorting ten million
-** objects takes 80 MB, half of which are freed at once. Addresses are sorted by their digits, least
-** first, 11 bits each, and only by those in which they differ: three or four passes in a program of
-** today.
+** The first map sorts the objects by address and keeps the order: 4 bytes an object, and 2 for sums
+** before every 32nd object. The bytes between two addresses then take two searches and at most 32
+** objects each. Sorting is a radix sort (LSD) with digits of 11 bits, which skips equal digits:
+** three or four passes usually. Ten million objects need 80 MB, half of it freed afterwards.
 */
 #include "view/answers.h"
 
@@ -21,7 +18,7 @@
 
 #include "read/snapshot.h"
 
-/* A gap between objects is a hole if it is big beside all of them, and one of the biggest. */
+/* Holes are the biggest gaps, if big compared with the sum of all objects. */
 enum { LH_MOST_HOLES = 255 };
 
 typedef struct lh_gap {
@@ -29,15 +26,15 @@ typedef struct lh_gap {
 } lh_gap;
 
 struct lh_map_order {
-  lh_id *order;                      /* objects by address: all that the program has */
-  uint32_t n;                        /* of them */
-  uint64_t (*before)[LH_TYPE_COUNT]; /* bytes of each type that lie before every 32nd of them;
-                                        [LH_TYPE_ROOT]: of those in the interval, if there is one */
+  lh_id *order; /* objects of the program by address */
+  uint32_t n;
+  uint64_t (*before)[LH_TYPE_COUNT]; /* bytes of each type before every 32nd object;
+                                        [LH_TYPE_ROOT]: bytes in the interval, if any */
   lh_mapped all, types[LH_TYPE_COUNT];
-  uint64_t from, to; /* addresses: of the first object, and behind the last */
+  uint64_t from, to; /* addresses of the first byte, and past the last */
   lh_gap holes[LH_MOST_HOLES];
   size_t n_holes;
-  uint64_t least_hole; /* bytes */
+  uint64_t least_hole;
   bool has_interval;
   lh_interval interval;
   lh_id_range in_interval[2];
@@ -45,14 +42,16 @@ struct lh_map_order {
 
 enum { STRIDE = 32, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, AHEAD = 16 };
 
-/* What an allocator adds, and what a library allocates in between, is no hole. */
+/* Smaller gaps are an allocator's overhead or a C library's blocks. */
 enum { LEAST_HOLE_BITS = 12, LEAST_HOLE_PART = 64 };
 
 /* ==== Blocks ========================================================================= */
 
 uint64_t lh_mapped_bytes(const lh_snapshot *s, lh_id id) {
   static const uint64_t headers[LH_TYPE_COUNT] = {
-      [LH_TYPE_TABLE] = 56, [LH_TYPE_PROTO] = 128, [LH_TYPE_THREAD] = 192 /* in all releases */};
+      [LH_TYPE_TABLE] = 56,
+      [LH_TYPE_PROTO] = 128,
+      [LH_TYPE_THREAD] = 192 /* equal in all releases */};
   uint64_t shallow = lh_shallow_bytes(s, id), header = headers[lh_type_of(s, id)];
   return header > 0 && shallow > header ? header : shallow;
 }
@@ -61,7 +60,7 @@ static uint64_t start_of(const lh_snapshot *s, uint32_t at) {
   return s->address[s->map_order->order[at]];
 }
 
-/* Where the block of an object ends that is so far in the order. */
+/* End of the block of the object at index `at` of the order. */
 static uint64_t end_of_block(const lh_snapshot *s, uint32_t at) {
   uint64_t start = start_of(s, at), bytes = lh_mapped_bytes(s, s->map_order->order[at]);
   uint64_t most = (at + 1 < s->map_order->n ? start_of(s, at + 1) : UINT64_MAX) - start;
@@ -70,7 +69,7 @@ static uint64_t end_of_block(const lh_snapshot *s, uint32_t at) {
 
 /* ==== Order ========================================================================== */
 
-/* What luaheap itself put into a snapshot from outside is in no memory of the program's. */
+/* Objects that luaheap planted from outside are in no memory of the program. */
 static bool is_mapped(const lh_snapshot *s, lh_id id) {
   return !s->is_outside || !lh_is_own(s, id);
 }
@@ -91,7 +90,7 @@ static void sort_by_digit(const lh_snapshot *s, unsigned shift, const lh_id *fro
   }
 }
 
-/* Fills one of the two, and returns which. */
+/* Uses both arrays; returns the one with the result. */
 static lh_id *sort(const lh_snapshot *s, lh_id *order, lh_id *other, uint32_t *n,
                    uint32_t next[DIGITS]) {
   uint64_t differ = 0;
@@ -129,7 +128,7 @@ static unsigned bits_of(uint64_t n) {
   return bits;
 }
 
-/* From a size on, a power of 2, at which there are few enough. */
+/* The smallest power of 2 at which there are at most LH_MOST_HOLES gaps. */
 static uint64_t least_hole(const lh_map_order *map_order, const uint32_t gaps[64]) {
   unsigned least = bits_of(map_order->all.bytes / LEAST_HOLE_PART), bits = 64;
   uint32_t n = 0;
@@ -161,7 +160,7 @@ static void count_object(const lh_snapshot *s, lh_map_order *map_order, uint32_t
 }
 
 static void sum_up(const lh_snapshot *s, lh_map_order *map_order) {
-  uint32_t gaps[64] = {0}; /* by the power of 2 that is in them */
+  uint32_t gaps[64] = {0}; /* by their highest bit */
   uint64_t end = start_of(s, 0);
   map_order->from = end;
   for (uint32_t i = 0; i < map_order->n; i++) {
@@ -184,8 +183,7 @@ static void free_map_order(lh_map_order *map_order) {
   lh_free(map_order);
 }
 
-/* Sorts, the first time; and counts for the interval, each time that it is another one. LH_EMEMORY.
-** What it fills is freed with the snapshot. */
+/* Sorts the objects, once. LH_EMEMORY. The order is freed with the snapshot. */
 static int find_map_order(lh_snapshot *s, lh_error *error) {
   if (s->map_order) return LH_OK;
   lh_map_order *map_order = lh_alloc_zeroed(1, sizeof *map_order);
@@ -218,14 +216,14 @@ static void choose_interval(lh_snapshot *s, bool has_interval, lh_interval inter
   }
 }
 
-/* The last of every 32nd object that begins before an address. */
+/* Index of the last 32nd object that begins before an address. */
 static uint32_t stride_before(const lh_snapshot *s, uint64_t address) {
   uint32_t at, n = (s->map_order->n + STRIDE - 1) / STRIDE;
   LH_LOWER_BOUND(at, n, start_of(s, at * STRIDE) < address);
   return at > 0 ? at - 1 : 0;
 }
 
-/* What lies before an address: bytes as in `before`. Returns how many objects begin there. */
+/* Bytes before an address, as in `before`. Returns the number of objects that begin before it. */
 static uint32_t bytes_before(const lh_snapshot *s, uint64_t address,
                              uint64_t bytes[LH_TYPE_COUNT]) {
   const lh_map_order *map_order = s->map_order;
@@ -263,13 +261,14 @@ static lh_region *add_regions(lh_region *next, const lh_map_order *map_order) {
   return next + 1;
 }
 
-/* Objects begin at words. If regions end there a cell of eight bytes is of one object. */
+/* Rounds a region's end up to a word. Objects begin at words, so a cell of eight bytes has one
+** object. */
 static uint64_t up_to_a_word(uint64_t address) {
   return address > UINT64_MAX - 7 ? address : (address + 7) / 8 * 8;
 }
 
-/* Those that overlap, or are no hole apart, become one; without a byte they are none. Returns how
-** many are left. */
+/* Joins regions that overlap or have only a small gap; drops empty ones. Returns the number
+** left. */
 static size_t join_regions(lh_region *regions, size_t n, uint64_t least_hole) {
   size_t left = 0;
   for (size_t i = 0; i < n; i++) {
@@ -301,7 +300,7 @@ static void count_regions(const lh_snapshot *s, lh_memory_map *map) {
   }
 }
 
-/* Of the snapshot, and of those others of its state. */
+/* The regions of the snapshot and of all others of its state. */
 static int find_regions(lh_snapshot *s, const lh_map_query *query, lh_memory_map *map,
                         lh_error *error) {
   size_t most = s->map_order->n_holes + 1;
@@ -327,14 +326,14 @@ static int find_regions(lh_snapshot *s, const lh_map_query *query, lh_memory_map
 
 /* ==== Cells ========================================================================== */
 
-/* A way along the regions. */
+/* A position that moves forward through the regions. */
 typedef struct way {
   const lh_memory_map *map;
   size_t region;
-  uint64_t start; /* of the region */
+  uint64_t start; /* offset of the region */
 } way;
 
-/* How far along the address is; of one in a hole, the region behind it. */
+/* The offset of an address; in a hole: that of the region behind. */
 static uint64_t place_of(const lh_memory_map *map, uint64_t address) {
   uint64_t along = 0;
   for (size_t i = 0; i < map->n_regions; i++) {
@@ -345,7 +344,7 @@ static uint64_t place_of(const lh_memory_map *map, uint64_t address) {
   return along;
 }
 
-/* The address that is so far along, which is further each time. */
+/* The address at an offset. Offsets must not decrease from call to call. */
 static uint64_t address_at(way *w, uint64_t along) {
   const lh_region *r = &w->map->regions[w->region];
   while (along - w->start >= r->to - r->from && w->region + 1 < w->map->n_regions) {
@@ -356,19 +355,19 @@ static uint64_t address_at(way *w, uint64_t along) {
   return r->from + (along - w->start);
 }
 
-/* The size of a cell of which `most` have room for so many bytes. */
+/* The smallest cell, a power of 2, of which `most` cover `bytes`. */
 static uint64_t size_of_cell(uint64_t bytes, uint32_t most) {
   uint64_t cell = 8;
   while (cell <= UINT64_MAX / 4 && (bytes - 1) / cell >= most) cell *= 2;
   return cell;
 }
 
-/* So much of the way is in the cells: all that is asked for, or to the end of the regions. */
+/* The end of a cell; of the last one, the end of all regions. */
 static uint64_t end_of_cell(uint64_t along, uint64_t cell, uint64_t whole) {
   return whole - along > cell ? along + cell : whole;
 }
 
-/* Of a cell, from what lies before it and what lies before its end. */
+/* Fills a cell from the sums before its begin and before its end. */
 typedef void fill_cell(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
                        const uint64_t behind[LH_TYPE_COUNT]);
 
@@ -391,7 +390,7 @@ static void fill_bytes(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
   cell->new_bytes = behind[LH_TYPE_ROOT] - before[LH_TYPE_ROOT];
 }
 
-/* What was there, and what is not new, differ by what is gone. */
+/* The bytes of the older snapshot that are not in the kept ones were freed. */
 static void fill_gone(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
                       const uint64_t behind[LH_TYPE_COUNT]) {
   uint64_t had = sum_of(behind) - sum_of(before);
@@ -408,7 +407,7 @@ static void add_up(lh_memory_map *map) {
   }
 }
 
-/* Those whose blocks are in the cells, if only with their end. */
+/* Objects with a byte in the cells, even if they begin before them. */
 static int list_objects(const lh_snapshot *s, lh_memory_map *map, size_t most, lh_error *error) {
   uint64_t bytes[LH_TYPE_COUNT];
   uint32_t first = bytes_before(s, map->from, bytes), end = bytes_before(s, map->to, bytes);

@@ -1,30 +1,27 @@
 /*
-** tree.c - lh_find_tiles: the tiles of a picture of a part of a tree (tree.h). They are the biggest
-** of all that are below a vertex, as many as there is room for, and with each tile that is opened
-** one for its objects themselves and one for the rest, so that those below a tile add up to its
-** bytes.
+** tree.c - lh_find_tiles: the biggest tiles below a vertex of a tree (tree.h).
 **
-** None is bigger than the one above it, so the biggest are found from the top down: of all that
-** are next below what is shown the biggest is shown next. Each of those that are shown has the
-** best of what is below it in `waiting`, sorted; a heap has the next of each.
+** Each opened tile also gets an OWN tile for its objects and a REST tile for hidden ones, so that
+** the tiles below add up to its bytes. No vertex is bigger than the one above it. So the search is
+** top-down: of all vertices directly below shown ones, the biggest is shown next. `waiting` has the
+** sorted best vertices below each shown one; a heap holds the next of each.
 **
-** A table may have ten million objects below it, of which a picture shows some hundred: they are
-** passed once, in the order of memory, and the best kept; nothing is sorted but these.
+** A table may have ten million children, of which a picture shows a hundred. One pass in memory
+** order keeps the best; only these are sorted.
 */
 #include "tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The tree that is asked for. */
 typedef struct asked_tree {
   const lh_snapshot *snapshot;
   const lh_tree *dominators;
   const lh_trees *trees;
-  const lh_group_tree *groups; /* NULL: of objects */
+  const lh_group_tree *groups; /* NULL: by object */
   bool of_modules;
   const uint64_t *bytes;       /* of each object; NULL: those of the groups */
-  const uint64_t *new_bytes;   /* NULL: it is not known what is new */
+  const uint64_t *new_bytes;   /* NULL: unknown */
   const lh_group_tree *before; /* of the other snapshot, or NULL */
 } asked_tree;
 
@@ -32,10 +29,9 @@ static uint64_t vertex_bytes(const asked_tree *tree, uint32_t vertex) {
   return tree->bytes ? tree->bytes[vertex] : tree->groups->list[vertex].bytes;
 }
 
-/* ==== What a vertex is ============================================================ */
+/* ==== The tile of a vertex ======================================================== */
 
-/* How the tile above refers to the object: by its own reference, or by that of an element of the
-** list that it is. */
+/* Finds the reference from the tile above: its own, or that of an element of its list. */
 static void find_edge(const asked_tree *tree, lh_id id, uint32_t above, lh_tile *tile) {
   const lh_snapshot *s = tree->snapshot;
   const lh_id *top = tree->trees->lists.top;
@@ -71,7 +67,7 @@ static lh_tile tile_of_object(const asked_tree *tree, lh_id id, uint32_t above) 
   return tile;
 }
 
-/* The place of a group; LH_NO_PLACE: it has none. */
+/* LH_NO_PLACE: the root. */
 static uint32_t place_at(const lh_group_tree *groups, uint32_t at) {
   return at == 0 ? LH_NO_PLACE : groups->places.list[groups->list[at].what].at;
 }
@@ -83,8 +79,7 @@ char *lh_tile_steps(const lh_snapshot *snapshot, const lh_tile *tile) {
   return lh_text_finish(&text);
 }
 
-/* The same group of the other snapshot: its fingerprint is that of all that are the same to
-** people. */
+/* The group with the same fingerprint in the other snapshot. */
 static const lh_tree_group *group_before(const asked_tree *tree, uint32_t vertex) {
   if (!tree->before) return NULL;
   if (vertex == 0) return &tree->before->list[0];
@@ -124,7 +119,7 @@ static lh_tile tile_of_group(const asked_tree *tree, uint32_t at) {
   return tile;
 }
 
-/* `above`: the vertex of the tile above; UINT32_MAX: none. */
+/* `above`: vertex of the tile above; UINT32_MAX: none. */
 static lh_tile tile_of(const asked_tree *tree, uint32_t vertex, uint32_t above) {
   lh_tile tile;
   if (tree->groups && vertex != 0)
@@ -139,7 +134,7 @@ static lh_tile tile_of(const asked_tree *tree, uint32_t vertex, uint32_t above) 
   return tile;
 }
 
-/* Of the root UINT32_MAX. */
+/* UINT32_MAX for the root. */
 static uint32_t vertex_above(const asked_tree *tree, uint32_t vertex) {
   if (vertex == 0) return UINT32_MAX;
   if (tree->groups) return tree->groups->list[vertex].above;
@@ -149,7 +144,6 @@ static uint32_t vertex_above(const asked_tree *tree, uint32_t vertex) {
   return top == tree->trees->lists.top[vertex] ? above : top;
 }
 
-/* LH_EARGUMENT, LH_ENOTFOUND. */
 static int vertex_of_key(const asked_tree *tree, const char *key, uint32_t *vertex,
                          lh_error *error) {
   *vertex = 0;
@@ -172,14 +166,13 @@ static int vertex_of_key(const asked_tree *tree, const char *key, uint32_t *vert
   return LH_OK;
 }
 
-/* ==== What is below a vertex ====================================================== */
+/* ==== Children of a vertex ======================================================== */
 
-/* What is directly below a vertex. */
 typedef struct below_vertex {
-  lh_ranking best;           /* the best of them, first; key: bytes, what: vertex */
-  uint64_t n;                /* all of them */
+  lh_ranking best;           /* biggest; key: bytes, what: vertex */
+  uint64_t n;                /* all children */
   uint64_t bytes, new_bytes; /* of all */
-  lh_id *members;            /* scratch: a stack of the elements of a list */
+  lh_id *members;            /* scratch: a stack of list elements */
   size_t member_capacity;
 } below_vertex;
 
@@ -198,7 +191,6 @@ static bool take(const taking *t, uint32_t vertex) {
   return lh_rank(best, (lh_ranked){bytes, vertex, vertex});
 }
 
-/* Is `id` in the list of which `top` is the first? */
 static bool is_element(const asked_tree *tree, lh_id id, lh_id top) {
   return tree->trees->lists.top[id] == top && id != top;
 }
@@ -209,7 +201,7 @@ static bool push(below_vertex *below, size_t *n, lh_id id) {
   return true;
 }
 
-/* Of an object that is in no list. */
+/* For an object outside of lists. */
 static bool take_children(const taking *t, lh_id id) {
   const lh_tree *tree = t->tree->dominators;
   bool ok = true;
@@ -218,7 +210,8 @@ static bool take_children(const taking *t, lh_id id) {
   return ok;
 }
 
-/* Of a list what hangs at any of its elements; of one in the middle those behind it. */
+/* Takes the children of all elements of a list; from the middle of a list, only of the elements
+** behind it. */
 static bool take_objects(const taking *t, lh_id id) {
   const asked_tree *tree = t->tree;
   const lh_tree *dominators = tree->dominators;
@@ -252,8 +245,8 @@ static bool take_modules(const taking *t) {
   return ok;
 }
 
-/* Fills *below, the best as far as best.limit. False: out of memory. O(how many there are, and of a
-** list its elements). */
+/* Fills *below, with at most best.limit best. False: out of memory. O(children, and elements of a
+** list). */
 static bool find_below(const asked_tree *tree, uint32_t vertex, below_vertex *below) {
   taking t = {tree, below};
   below->n = below->bytes = below->new_bytes = 0;
@@ -265,7 +258,7 @@ static bool find_below(const asked_tree *tree, uint32_t vertex, below_vertex *be
   return ok;
 }
 
-/* O(1) but for lists. */
+/* O(1) except for lists. */
 static bool has_below(const asked_tree *tree, uint32_t vertex) {
   const lh_tree *dominators = tree->dominators;
   if (tree->groups) return tree->groups->first[vertex + 1] > tree->groups->first[vertex];
@@ -275,25 +268,25 @@ static bool has_below(const asked_tree *tree, uint32_t vertex) {
   lh_id child = dominators->order[first];
   const lh_linked *linked = lh_list_at(&tree->trees->lists, tree->trees->lists.top[vertex]);
   if (!linked || !is_element(tree, child, linked->top)) return true;
-  /* A list without anything but itself has nothing below. */
+  /* A list may consist of its elements alone. */
   return linked->top != vertex || lh_retained_bytes(tree->snapshot, vertex) > linked->shallow_bytes;
 }
 
-/* ==== Which tiles are shown ======================================================= */
+/* ==== Choosing tiles ============================================================== */
 
-/* What adds up. */
+/* The numbers that add up. */
 typedef struct tally {
   uint64_t bytes, new_bytes, before_bytes;
 } tally;
 
 typedef struct shown {
   uint32_t vertex;
-  uint32_t above; /* among those shown; of the first itself */
+  uint32_t above; /* index in the list of shown; 0 of the first */
   uint32_t depth;
-  uint64_t n_below, n_shown; /* vertices directly below, and what of them is shown */
-  tally whole, below, shown; /* of the tile; of all that is below; of what of that is shown */
-  size_t next, end;          /* in `waiting` */
-  uint32_t first_below, last_below, sibling; /* of those shown; 0: none */
+  uint64_t n_below, n_shown; /* vertices directly below; the shown ones among them */
+  tally whole, below, shown; /* of the tile; of all below; of the shown ones below */
+  size_t next, end;          /* range in `waiting` */
+  uint32_t first_below, last_below, sibling; /* among the shown; 0: none */
 } shown;
 
 typedef struct picking {
@@ -303,20 +296,20 @@ typedef struct picking {
   size_t n, capacity;
   lh_ranked *waiting;
   size_t n_waiting, waiting_capacity;
-  lh_ranking next; /* of each, by the bytes of what waits there; what: its index */
+  lh_ranking next; /* key: bytes of the next waiting vertex; what: index in list */
   below_vertex below;
   lh_tiles *out;
   size_t tile_capacity;
 } picking;
 
-/* What is next of `at` waits for its turn; what was shown earlier has it before others. */
+/* Queues the next vertex below `at`. Of equal bytes, the earlier shown tile has priority. */
 static bool put_next(picking *p, uint32_t at) {
   const shown *s = &p->list[at];
   if (s->next == s->end || p->waiting[s->next].key == 0) return true;
   return lh_rank_put(&p->next, (lh_ranked){p->waiting[s->next].key, at, at});
 }
 
-/* Looks at what is below, of which no more is kept than there is room for. */
+/* Finds the children; keeps no more than can still be shown. */
 static bool open_tile(picking *p, uint32_t at) {
   shown *s = &p->list[at];
   size_t limit = p->query->limit;
@@ -374,7 +367,7 @@ static bool show_biggest(picking *p) {
   return true;
 }
 
-/* A single one that is left takes no more room than the rest. */
+/* A single hidden vertex takes no more room than the REST tile, so it is shown. */
 static bool show_single(picking *p) {
   size_t n = p->n;
   for (uint32_t i = 0; i < n; i++) {
@@ -400,7 +393,7 @@ static bool add_vertex(picking *p, const shown *s) {
   return add_tile(p, tile, s->depth);
 }
 
-/* What a tile has more than what is below it, or than what is shown of that. */
+/* Adds a tile for the difference of two tallies, unless it is zero. */
 static bool add_difference(picking *p, const shown *s, lh_tile tile, const tally *whole,
                            const tally *part) {
   tile.bytes = whole->bytes - part->bytes;
@@ -412,7 +405,7 @@ static bool add_difference(picking *p, const shown *s, lh_tile tile, const tally
   return s->n_shown == 0 || is_nothing || add_tile(p, tile, s->depth + 1);
 }
 
-/* The objects of a tile themselves; on top of modules, what no single one of them keeps alive. */
+/* The tile's own objects; at the top of modules, all that no single module retains. */
 static bool add_own(picking *p, const shown *s) {
   lh_tile tile = {.kind = LH_TILE_SHARED, .id = LH_NO_OBJECT, .class_index = UINT32_MAX};
   tile.position = -1;
@@ -466,10 +459,10 @@ static bool pick_tiles(const asked_tree *tree, uint32_t top, const lh_tiles_quer
   return ok;
 }
 
-/* ==== The tree that is asked for ================================================== */
+/* ==== The tree of the query ======================================================= */
 
-/* What is new is younger than the first snapshot, or else than the first mark, of which there must
-** be another one than the snapshot's own. False: it is not known. */
+/* New bytes are younger than the mark of `first`; without a `first` of this state, younger than the
+** first mark. False: unknown, there is no mark but the snapshot's own. */
 static bool find_new(const lh_snapshot *snapshot, const lh_snapshot *first, lh_interval *out) {
   uint32_t mark = 0, n = lh_mark_count(snapshot);
   if (first && first != snapshot && first->info.state_id == snapshot->info.state_id)
@@ -517,10 +510,10 @@ static int make_tree(asked_tree *tree, lh_snapshot *snapshot, const lh_tiles_que
                                                  : lh_fail_memory(error, "summing up a tree");
 }
 
-/* Of a long way so many vertices are told at each end. */
+/* Of a long path, this number of vertices at each end is kept. */
 enum { AT_ENDS = 12 };
 
-/* From the root down to above the vertex. */
+/* Lists the path from the root to the vertex above. */
 static bool find_above(const asked_tree *tree, uint32_t vertex, lh_tiles *out) {
   size_t n = 0;
   for (uint32_t at = vertex_above(tree, vertex); at != UINT32_MAX; n++) at = vertex_above(tree, at);

@@ -1,28 +1,26 @@
 /*
-** trees.c - what is kept with a snapshot for pictures of its trees: linked lists, groups, modules,
-** and the bytes of an interval.
+** trees.c - the data kept with a snapshot for pictures: linked lists, groups, modules, sums of an
+** interval.
 **
-** Lists: each linked list or tree is shown as one thing, since a chain of a million elements would
-** be a million levels. 100 bytes for each list.
+** Lists: a linked list or tree is one vertex, since a chain of a million elements would have a
+** million levels. 100 bytes a list.
 **
-** Groups: of what the objects of a group dominate directly, those of one class, or of one place,
-** are a group below it. A group retains what its objects retain, and the bytes of a group are its
-** objects' own and those of the groups below it: so the whole heap adds up, whatever the depth.
-** Since all dominators of an object lie on its shortest path, the path of a place continues the one
-** of the place above it. Each object is met after its dominator, whose group is known then. What is
-** of the class or place of its dominator stays in that group, as do the elements of a linked list,
-** and an upvalue is in the group of what is in it, if nothing else holds that. Behind MAX_DEPTH
-** levels, and where a file was made for having too many groups, all stays in the group above.
-** 2.2 million objects: by class 0.06 s, by place 0.4 s with folding all paths, where that was not
-** done yet. Ten million: 0.3 and 1.9 s.
+** Groups: the objects of one class or place that a group's objects dominate directly form a group
+** below it. A group's bytes are its objects' own and those of the groups below: the heap adds up at
+** any depth. All dominators of an object lie on its shortest path, so a place's path continues the
+** path of the place above. Objects are visited after their dominators. An object of its dominator's
+** class or place joins its dominator's group, and a list's elements join one group. An upvalue
+** joins the group of its value if nothing else holds the value. Beyond MAX_DEPTH levels or the
+** limit of groups (for hostile files) an object joins the group above. 2.2 million objects: 0.06 s
+** by class; 0.4 s by place, including folding all paths. Ten million: 0.3 and 1.9 s.
 **
-** Modules and globals are directly below the root, each with what it alone keeps alive, which is
-** what it dominates. What is left of the heap is shared by several of them, or held by none. No
-** module of a program dominates another one, since _G and package.loaded hold both. Where a file
-** says otherwise only the one that does is told: no byte is there twice.
+** Modules and globals are directly below the root, each with the bytes that it dominates. The rest
+** is shared by several of them or held by none. In a program no module dominates another, since _G
+** and package.loaded hold both. If a file says otherwise, only the dominating one is kept: no byte
+** counts twice.
 **
-** Sums: 8 bytes an object (of groups a group), and one pass over the objects in the interval and up
-** the tree: 2.2 million objects take 0.05 s.
+** Sums: 8 bytes an object or group; one pass over the objects of the interval and up the tree: 0.05
+** s for 2.2 million objects.
 */
 #include "tree.h"
 
@@ -43,7 +41,7 @@ static lh_linked *list_with(lh_lists *lists, const lh_snapshot *snapshot, lh_id 
   return linked;
 }
 
-/* In preorder: in a chain each element is below the one before. */
+/* Preorder: each element of a chain is below the one before; else it is a tree. */
 static bool count_elements(lh_lists *lists, const lh_tree *tree) {
   const lh_snapshot *snapshot = tree->snapshot;
   for (uint32_t p = 1; p < tree->n; p++) {
@@ -81,7 +79,7 @@ const lh_linked *lh_list_at(const lh_lists *lists, lh_id id) {
 
 enum { MAX_DEPTH = 200 };
 
-/* A group takes 150 bytes, and so many bytes of the file allow for one. */
+/* A group takes 150 bytes. The limit of groups grows with the size of the file. */
 enum { FILE_BYTES = 16, LEAST_GROUPS = 1 << 16 };
 
 typedef struct grouping {
@@ -89,12 +87,12 @@ typedef struct grouping {
   const lh_lists *lists;
   const lh_tree *dominators;
   lh_group_tree *tree;
-  size_t most;  /* groups there may be */
-  lh_map alike; /* fingerprint -> the number of the last that would have it */
-  lh_map below; /* group, class or place -> the group below */
+  size_t most;  /* limit of groups */
+  lh_map alike; /* fingerprint -> last number given to it */
+  lh_map below; /* (group, class or place) -> the group below */
 } grouping;
 
-/* An upvalue stands for what is in it. */
+/* An upvalue stands for its value. */
 static lh_id stands_for(const grouping *g, lh_id id) {
   const lh_tree *tree = g->dominators;
   uint32_t child = lh_first_child(tree, id), end = lh_end_of(tree, id);
@@ -106,7 +104,7 @@ static uint32_t what_is(const grouping *g, lh_id id) {
   return g->tree->of_places ? lh_place_of(&g->tree->places, id) : lh_class_of(g->snapshot, id);
 }
 
-/* So that it is the same in any process: without lines and addresses. */
+/* Equal in all processes: excludes lines and addresses. */
 static uint64_t hash_of(const grouping *g, uint32_t what, uint64_t above) {
   const lh_group_tree *tree = g->tree;
   const lh_place *place = tree->of_places ? &tree->places.list[what] : NULL;
@@ -119,15 +117,16 @@ static uint64_t hash_of(const grouping *g, uint32_t what, uint64_t above) {
   return place ? words[0] : lh_hash(name, strlen(name), words[0]);
 }
 
-/* Those whose names differ only in what a fingerprint leaves out are told apart by their order: the
-** first has it as it is, the others with their number, of which the map knows the last. */
+/* Groups whose names differ only in parts that the fingerprint excludes are numbered in their
+** order. The first has the plain fingerprint, the others include their number; g->alike has the
+** last number. */
 static bool add_fingerprint(grouping *g, uint32_t index) {
   lh_tree_group *group = &g->tree->list[index];
   uint64_t words[2] = {hash_of(g, group->what, g->tree->list[group->above].fingerprint), 0};
   uint32_t *last = lh_map_at(&g->alike, words[0]), *known = NULL;
   if (!last) return false;
   do {
-    words[1] = ++*last; /* LH_NO_NUMBER was before the first */
+    words[1] = ++*last; /* LH_NO_NUMBER + 1 is 0 */
     group->fingerprint = words[1] > 0 ? lh_hash(words, sizeof words, 0) : words[0];
     known = lh_map_at(&g->tree->by_fingerprint, group->fingerprint);
   } while (known && *known != LH_NO_NUMBER);
@@ -179,7 +178,7 @@ static bool add_objects(grouping *g) {
   return ok;
 }
 
-/* A group has a greater index than the one above it. */
+/* Computes bytes and children. A group's index is greater than that of the group above it. */
 static bool join_groups(lh_group_tree *t) {
   uint32_t *first = t->first = lh_alloc_zeroed(t->n + 2, sizeof *first);
   t->below = lh_alloc(t->n, sizeof *t->below);
@@ -192,7 +191,8 @@ static bool join_groups(lh_group_tree *t) {
   return true;
 }
 
-/* Of these places alone are looked at: what begins a group, and what an upvalue stands for. */
+/* Computes places only of objects that may begin a group: first elements, and objects outside of
+** lists. */
 static bool make_places(grouping *g) {
   const lh_snapshot *s = g->snapshot;
   lh_places *places = &g->tree->places;
@@ -205,7 +205,7 @@ static bool make_places(grouping *g) {
   return ok;
 }
 
-/* Leaves the list of places, and their texts. */
+/* Keeps only the list of places and their texts. */
 static void settle_places(lh_places *places) {
   lh_free(places->met.list);
   lh_free(places->of_spot);
@@ -247,7 +247,7 @@ static lh_group_tree *make_groups(lh_snapshot *snapshot, const lh_lists *lists, 
 
 /* ==== Modules ===================================================================== */
 
-/* Takes those out that another one dominates. False: out of memory. */
+/* Removes modules that another module dominates. False: out of memory. */
 static bool drop_inner(lh_modules *modules, lh_snapshot *snapshot) {
   const lh_tree *tree = lh_dominator_tree(snapshot);
   uint8_t *inside = lh_alloc_zeroed((size_t)snapshot->n + 1, 1); /* 1: a module; 2: below one */
@@ -295,7 +295,7 @@ static void free_sums(lh_sums *sums) {
   *sums = (lh_sums){0};
 }
 
-/* Adds the own bytes of what is in the interval, by object or by group. */
+/* Adds shallow bytes of the interval's objects, by object or group. */
 static void add_own(uint64_t *bytes, const lh_snapshot *snapshot, const lh_group_tree *groups,
                     lh_interval interval) {
   lh_id_range ranges[2];
@@ -325,8 +325,6 @@ const uint64_t *lh_sums_of(lh_sums *sums, lh_snapshot *snapshot, const lh_group_
   return *kept = bytes;
 }
 
-/* ==== All of them ================================================================= */
-
 static void free_trees(lh_trees *trees) {
   free_lists(&trees->lists);
   for (unsigned i = 0; i < 2; i++) free_groups(trees->groups[i]);
@@ -337,7 +335,6 @@ static void free_trees(lh_trees *trees) {
   lh_free(trees);
 }
 
-/* NULL: out of memory. */
 lh_trees *lh_trees_of(lh_snapshot *snapshot) {
   if (snapshot->trees) return snapshot->trees;
   lh_trees *trees = lh_alloc_zeroed(1, sizeof *trees);
