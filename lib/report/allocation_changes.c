@@ -13,7 +13,6 @@ typedef struct found {
 
 /* ==== Columns ======================================================================== */
 
-/* The later profile, unless only the earlier one has the site. */
 static unsigned side_of(const lh_usage_change *c) {
   return c->stacks[1] != 0;
 }

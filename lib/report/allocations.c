@@ -1,6 +1,5 @@
 /*
-** allocations.c - allocated, live or peak bytes by site, function, type, file or stack, biggest
-** first.
+** allocations.c - allocated, live or peak bytes by site, function, type, file or stack.
 */
 #include "report/usage_rows.h"
 

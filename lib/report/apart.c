@@ -204,7 +204,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   return code;
 }
 
-/* Growth of the heap without known paths. */
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_growth_found *f = report->answer;
   int64_t bytes = 0, objects = 0;

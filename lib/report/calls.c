@@ -1,10 +1,9 @@
 /*
-** calls.c - the call graph of allocation: functions with callers and callees, and the main branches
-** of the tree of stacks.
+** calls.c - the call graph of allocation: functions, callers, callees, and the main stacks.
 */
 #include "report/usage_rows.h"
 
-/* A branch is shown from this part of all bytes on: 1/100. */
+/* Branches with at least 1/100 of all bytes are shown. */
 enum { LEAST_PART = 100 };
 
 typedef struct found {

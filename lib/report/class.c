@@ -234,8 +234,8 @@ static void tell_biggest(lh_teller *t, const lh_report *report) {
   lh_tell_next(t, report, "Why it stays", LH_NEXT_PATHS, d->biggest);
 }
 
-/* The sum of retained sizes is that of the class, without double counting. "Alone" differs from
-** "retained" only if instances retain each other. */
+/* The class retains less than the sum of its instances if they retain each other: then "alone"
+** differs, too. */
 static void tell_spreads(lh_teller *t, lh_report *report) {
   const lh_description *d = report->answer;
   lh_spread told[LH_MOST_SPREADS];

@@ -50,7 +50,6 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, f->garbage ? &garbage_table : &class_table, f->rows, f->n, f->n);
 }
 
-/* Finds all classes, for their number. */
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
   lh_top_query query = {.sort = request->sort,

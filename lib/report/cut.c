@@ -1,7 +1,8 @@
 /*
-** cut.c - references and objects taken as removed: those that --ignore excludes from all answers,
-** and cuts to try. Cuts: the bytes that all free together, that each frees alone, that only all
-** together free; and whether the object of the request is freed.
+** cut.c - references that --ignore excludes from all answers, and cuts to try.
+**
+** A cut's answer: the bytes that each cut frees alone, that all free together, and that only all
+** together free; and whether they free the object of the request.
 */
 #include <string.h>
 
@@ -93,7 +94,6 @@ const lh_question lh_ignored_question = {
 
 /* ==================================================================================== */
 
-/* A row: one cut, all cuts, or the bytes that only all of them free. */
 typedef struct trial {
   lh_gone gone; /* must be first: LH_GONE_COLUMNS reads it; empty if not a single cut */
   lh_freed freed;

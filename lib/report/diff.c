@@ -1,8 +1,8 @@
 /*
-** diff.c - objects allocated between two moments that are still alive. Moments are two or three
-** snapshots of one Lua state, two marks, or the ends of an interval. The text has a sentence, the
-** groups by class and holder, then grown containers (grown.c) or the change of each class
-** (class_changes.c).
+** diff.c - objects that were allocated between two moments and are still alive.
+**
+** The moments are snapshots of one Lua state, marks, or the ends of an interval. Other tables of
+** the report: grown.c, class_changes.c.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -205,9 +205,8 @@ static void put_asked(lh_text *text, const lh_report *report, int i) {
     lh_text_escaped(text, mark, strlen(mark), false);
 }
 
-/* Marks in the heap separate older objects exactly. A snapshot from outside leaves no mark, and a
-** program may clear its registry: then objects of both snapshots count as older, and some may be
-** newer. */
+/* Marks separate older objects exactly. Without a mark (a snapshot from outside, or a cleared
+** registry) the objects in both snapshots count as older, and some may be newer. */
 static void tell_doubt(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   const uint64_t *n = f->may_be_newer, *bytes = f->may_be_newer_bytes;
@@ -230,8 +229,7 @@ static void tell_doubt(lh_teller *t, const lh_report *report) {
 
 /* ==== Paths to the first group ======================================================= */
 
-/* Two independent paths to an object, or to the upvalue that holds it. LH_ENOTFOUND: there is
-** one. */
+/* Two paths to an object, or to the upvalue that holds it. LH_ENOTFOUND: there are not two. */
 static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
   lh_id junction;
   int code = lh_find_independent(snapshot, id, 2, out, NULL);
@@ -247,8 +245,8 @@ static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) 
   return LH_ENOTFOUND;
 }
 
-/* Names both paths: cutting only the path of the row would not free the object. Costs three
-** searches through the heap, so only for the first group. */
+/* The row names one path; cutting it alone would not free the object. Costs three searches through
+** the heap, so only the first group is searched. */
 static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
   lh_snapshot *snapshot = report->snapshot;
   lh_independent two;
@@ -319,8 +317,8 @@ static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
   return reach.reachable_bytes - reach.own_bytes;
 }
 
-/* The heap grew without new objects or grown containers: a table that grew once, or was emptied,
-** which does not shrink it. Points to other reports. */
+/* Explains growth without new objects and grown containers: a table grew once, or was emptied,
+** which does not shrink it. */
 static void tell_untold(lh_teller *t, const lh_report *report) {
   enum { TENTH = 10 };
   const lh_diff_found *f = report->answer;
@@ -384,7 +382,6 @@ static int compare_groups(const void *left, const void *right, void *payload) {
          LH_MORE(a->retained_bytes, b->retained_bytes) ?: LH_LESS(a->example, b->example);
 }
 
-/* Separates the sums of known and other groups. */
 static void split_groups(lh_diff_found *f, const lh_request *request) {
   const lh_diff *d = &f->diff;
   if (d->n_groups > 1)
@@ -405,7 +402,7 @@ static void split_groups(lh_diff_found *f, const lh_request *request) {
   f->new.retained_bytes = d->retained_bytes - f->known.retained_bytes;
 }
 
-/* The same for containers; those that are not known keep their order. */
+/* The containers that are not known keep their order. */
 static void split_grown(lh_diff_found *f, const lh_request *request) {
   lh_diff *d = &f->diff;
   for (size_t i = 0; i < d->n_grown; i++) {
@@ -441,7 +438,7 @@ static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_
   return LH_OK;
 }
 
-/* The timeline counts luaheap's objects, so the difference is explained. */
+/* The timeline and the bar of each page count these objects. */
 static void tell_interval(lh_teller *t, lh_report *report) {
   const lh_diff *diff = &((const lh_diff_found *)report->answer)->diff;
   tell(t, report);

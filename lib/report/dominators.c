@@ -16,7 +16,6 @@ typedef struct found {
 
 /* ==== Columns ======================================================================== */
 
-/* "... 1,204 more ..." for skipped ones. */
 static void what_of(lh_report *report, const void *row, lh_cell *cell) {
   const dominator *d = row;
   lh_text text = {0};
@@ -50,7 +49,6 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-/* Both ends of a long chain. */
 static void tell_chain(lh_teller *t, lh_report *report, const found *f) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   dominator told[LH_LONG_PATH + 1];

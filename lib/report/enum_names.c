@@ -1,6 +1,5 @@
 /*
-** enum_names.c - names of enum values in --json, heap.reader and SQL. (Of objects and edges:
-** lib/read/type_names.c.)
+** enum_names.c - names of enum values in JSON, Lua and SQL (others: lib/read/type_names.c).
 */
 #include "report.h"
 

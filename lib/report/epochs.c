@@ -1,17 +1,14 @@
 /*
 ** epochs.c - live bytes by the interval between marks in which they were allocated (lh_epoch).
-** Needs no tracking: the collector's lists are in the order of allocation.
 **
-** A row is an interval, oldest first; neighbours share a row if the request limits rows. Objects
-** without an age (fixed, or waiting for a finalizer) are in the first interval. The headline names
-** the few intervals, or neighbours, with half of the bytes since the first mark; or says that the
-** heap grows evenly.
+** This needs no tracking: the collector's lists are in the order of allocation. Objects without an
+** age (fixed, or waiting for a finalizer) are in the first interval. The headline names the few
+** intervals, or neighbours, with half of the bytes since the first mark.
 */
 #include <string.h>
 
 #include "report/report.h"
 
-/* Neighbouring intervals in one row. */
 typedef struct run {
   uint32_t first, end; /* `end`: one past the last */
   uint64_t objects, bytes;
@@ -29,7 +26,7 @@ typedef struct found {
 
 /* ==== Columns ======================================================================== */
 
-/* The mark at which interval i begins; NULL for the first. */
+/* NULL for the first interval. */
 static const lh_mark_info *mark_at(const lh_report *report, uint32_t i) {
   return i > 0 ? lh_mark_at(report->snapshot, i - 1) : NULL;
 }
@@ -83,8 +80,8 @@ static uint64_t bytes_since_first_mark(const found *f) {
   return f->all.bytes - f->intervals[0].bytes;
 }
 
-/* The fewest biggest intervals with half of the bytes, without the first interval; at most
-** MOST_NAMED. Returns their number, or 0. */
+/* The biggest intervals after the first one that have half of the bytes together. Returns their
+** number; 0: MOST_NAMED are not enough. */
 static uint32_t find_biggest(const found *f, run biggest[MOST_NAMED]) {
   uint64_t bytes = 0;
   for (uint32_t n = 0; n < MOST_NAMED; n++) {
@@ -101,8 +98,8 @@ static uint32_t find_biggest(const found *f, run biggest[MOST_NAMED]) {
   return 0;
 }
 
-/* The shortest run of neighbours with half of the bytes, without the first interval; of equal
-** length the biggest. */
+/* The shortest run of intervals after the first one with half of the bytes; of equals the
+** biggest. */
 static run find_half(const found *f) {
   uint64_t whole = bytes_since_first_mark(f);
   run best = {.first = 1, .end = f->n, .bytes = whole}, r = {.first = 1, .end = 1};
@@ -125,7 +122,6 @@ static void put_mark(lh_text *out, const char *before, const lh_mark_info *mark)
   if (is_time) lh_text_string(out, " UTC");
 }
 
-/* The share of a run and its marks. */
 static void put_run(lh_text *out, const lh_report *report, const run *r, const char *before) {
   const found *f = report->answer;
   lh_text_format(out, "%s %s of it", before,
@@ -134,7 +130,7 @@ static void put_run(lh_text *out, const lh_report *report, const run *r, const c
   if (r->end < f->n) put_mark(out, "and", mark_at(report, r->end));
 }
 
-/* Names a few intervals, or neighbours that are less than a third of all, or neither. Returns the
+/* Names some intervals, or neighbours that are less than a third of all, or neither. Returns the
 ** intervals to look at next. */
 static run put_finding(lh_text *out, const lh_report *report) {
   const found *f = report->answer;
@@ -154,8 +150,7 @@ static run put_finding(lh_text *out, const lh_report *report) {
   return (run){.first = 1, .end = f->n};
 }
 
-/* A name means the latest mark that has it. Names with a zero byte cannot be given on a command
-** line. */
+/* A name in a command means the latest mark with it, and cannot have a zero byte. */
 static bool is_latest(const lh_snapshot *snapshot, const lh_mark_info *mark) {
   if (strlen(mark->name) != mark->name_length) return false;
   for (uint32_t i = lh_mark_count(snapshot); i-- > 0;) {
@@ -165,7 +160,6 @@ static bool is_latest(const lh_snapshot *snapshot, const lh_mark_info *mark) {
   return false;
 }
 
-/* The command that lists these allocations. */
 static void tell_next(lh_teller *t, const lh_report *report, const run *r) {
   const lh_mark_info *since = mark_at(report, r->first);
   const lh_mark_info *until =
@@ -221,7 +215,7 @@ static void count(found *f, const lh_snapshot *snapshot, const lh_request *reque
   }
 }
 
-/* The first interval has its own row if there are several rows. The others are divided evenly. */
+/* The first interval has its own row, if there are several. The others are divided evenly. */
 static uint32_t begin_of_row(const found *f, uint32_t row) {
   if (row == 0 || f->n_rows == 1) return row == 0 ? 0 : f->n;
   return 1 + (uint32_t)((uint64_t)(row - 1) * (f->n - 1) / (f->n_rows - 1));
@@ -244,7 +238,6 @@ static void let_go(void *out) {
   lh_free(f->rows);
 }
 
-/* One row an interval, unless the request has a limit. */
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
   f->n = lh_mark_count(snapshot) > 0 ? lh_mark_count(snapshot) : 1;

@@ -1,8 +1,7 @@
 /*
-** facts.c - the tables of facts about objects, references, sites and so on.
+** facts.c - the tables of facts about objects, references, sites and so on, for SQL, Lua and docs.
 **
-** SQL, Lua, annotations and a manual page use them (luaheap_report.h, part 5). The order is that of
-** SQL's columns; columns only for Lua come last.
+** The order is that of SQL's columns; columns only for Lua come last (luaheap_report.h, part 5).
 */
 #include "report/report.h"
 
@@ -29,7 +28,6 @@ bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thi
 
 LH_ITS(bool, is_no_root, lh_thing, it->id != LH_ROOT)
 
-/* Functions for LH_OF. */
 #define OBJECT_CELL(name, ...)                                   \
   static void name(lh_report *report, lh_id id, lh_cell *cell) { \
     __VA_ARGS__;                                                 \

@@ -1,6 +1,5 @@
 /*
-** find.c - finds the object that a text names (of several, the one that retains most), and
-** completes the beginning of a name.
+** find.c - finds the object that a text names, and completes the beginning of a name.
 */
 #include "report/report.h"
 

@@ -1,6 +1,5 @@
 /*
-** findings.c - headlines of a profile: the sites with most allocated, most live, and most soon dead
-** bytes.
+** findings.c - headlines of a profile: sites with most allocated, live, and soon dead bytes.
 */
 #include "report/usage_rows.h"
 
@@ -86,7 +85,6 @@ static void tell_finding(lh_teller *t, lh_report *report, const finding *row) {
   lh_say_text(t, LH_BOLD, &text);
 }
 
-/* Prints each stack once. */
 static bool is_told(const found *f, const finding *row) {
   for (const finding *before = f->rows; before < row; before++)
     if (before->site.stack == row->site.stack) return true;

@@ -71,8 +71,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": the most
-** frequent class. */
+/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes". */
 static void put_elements(lh_text *out, const lh_growing *g) {
   const char *type = lh_type_name(g->type);
   bool by_type = strcmp(g->element, type) == 0;
@@ -154,7 +153,6 @@ static void tell_weak(lh_teller *t, const lh_growing *g) {
            g->type == LH_TYPE_STRING && !g->are_keys ? "strings" : "no objects");
 }
 
-/* The intervals between marks in which its elements were allocated. */
 static void tell_epochs(lh_teller *t, const lh_snapshot *snapshot, const lh_growing *g) {
   uint32_t n = lh_mark_count(snapshot);
   if (n < 2 || g->aged == 0 || 2 * g->aged < g->elements) return; /* most share a few objects */
@@ -172,7 +170,6 @@ static void tell_epochs(lh_teller *t, const lh_snapshot *snapshot, const lh_grow
   LH_FREE_ALL(first, oldest, youngest);
 }
 
-/* Evidence that needs no marks. */
 static void tell_order(lh_teller *t, const lh_growing *g) {
   if (g->exact) lh_say(t, LH_PLAIN, "    made in one piece: nothing was ever put behind its end");
   if (2 * g->aged < g->elements || g->aged == 0) return;
@@ -217,7 +214,7 @@ static void tell_row(lh_teller *t, lh_report *report, size_t i, const size_t *ne
   lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, g->id);
 }
 
-/* The first n rows; of rows with the same elements only the first. */
+/* Of rows with the same elements only the first is printed. */
 static void tell_rows(lh_teller *t, lh_report *report, size_t n) {
   const lh_growings *found = report->answer;
   size_t *next = link_same(found), n_told = 0, n_hidden = 0;
@@ -235,7 +232,7 @@ static void tell_rows(lh_teller *t, lh_report *report, size_t n) {
   lh_free(next);
 }
 
-/* Leaves out collections that were filled once, unless all are wanted. */
+/* Collections that were filled once are left out, unless all are wanted. */
 static void tell(lh_teller *t, lh_report *report) {
   const lh_growings *found = report->answer;
   size_t n_left = found->n - found->n_filled_once, n = t->limit == 0 ? found->n : n_left;

@@ -1,6 +1,8 @@
 /*
-** grown.c - containers that grew. In text, containers of one class whose paths differ only in
-** folded steps (*) are one row: a leak in each of a thousand inboxes has one cause.
+** grown.c - the containers that grew.
+**
+** In text, containers of one class whose paths differ only in folded steps (*) are one row: a leak
+** in each of a thousand inboxes has one cause.
 */
 #include <stdlib.h>
 

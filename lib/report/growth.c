@@ -1,6 +1,5 @@
 /*
-** growth.c - rows of growth over several snapshots: their columns in JSON and Lua; excludes known
-** ones.
+** growth.c - rows of growth over several snapshots: columns in JSON and Lua, known rows.
 */
 #include "report/growth.h"
 
@@ -16,7 +15,6 @@ static void set_series(const lh_report *report, lh_cell *cell, const uint64_t *f
   cell->as.series.n = count_snapshots(report);
 }
 
-/* Defines the cell functions of a figure: for a row, and for figures alone. */
 #define FIGURE(linkage, of_row, of_figures, figure)                           \
   linkage void of_row(lh_report *report, const void *row, lh_cell *cell) {    \
     set_series(report, cell, &((const lh_growth_row *)row)->at->figure);      \

@@ -1,5 +1,5 @@
 /*
-** growth.h - rows of growth: ladder.c, halves.c and apart.c. Their answers begin with an
+** growth.h - rows of growth of ladder.c, halves.c and apart.c, whose answers begin with
 ** lh_growth_found.
 */
 #ifndef LUAHEAP_REPORT_GROWTH_H
@@ -18,12 +18,12 @@ typedef struct lh_growth_found {
   const lh_table *path_table, *class_table; /* for text; apart has its own */
 } lh_growth_found;
 
-/* Finds the rows of a ladder; `by_halves`: of two halves, before and after. */
+/* `by_halves`: compares the first half of the ladder with the second one. */
 int lh_find_growth(lh_growth_found *found, const lh_ladder *ladder, bool by_halves,
                    const lh_request *request, lh_error *error);
 void lh_free_growth(void *found);
 
-/* Columns of a row, with a list of figures for each snapshot; and a table of the figures alone. */
+/* Columns of a row, with figures for each snapshot; a table of the figures alone. */
 extern const lh_column lh_growth_columns[];
 extern const lh_table lh_figures_table;
 
@@ -37,8 +37,7 @@ extern const lh_table lh_figures_table;
 #define LH_GROWTH_TABLE(columns, style_of) \
   LH_TABLE(NULL, "row", "rows", lh_growth_row, columns, .style = style_of)
 
-/* Columns of an answer; `at` is the prefix of its fields. And the function that prints both tables
-** and the sum of known paths. */
+/* Columns of an answer; `at` is the prefix of its fields. lh_tell_growth prints the tables. */
 extern const lh_table lh_growth_paths, lh_growth_classes;
 #define LH_GROWTH_COLUMNS(at)                                                                    \
   LH_ROW("whole", at growth.whole, &lh_figures_table, "all that is reachable"),                  \

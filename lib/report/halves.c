@@ -1,6 +1,7 @@
 /*
-** halves.c - compares one or two snapshots before a change of a program with as many after it: is
-** the leak fixed? With two each, their growth is compared.
+** halves.c - compares snapshots before and after a change of a program: is the leak fixed?
+**
+** With one snapshot each, sizes are compared; with two each, their growth.
 */
 #include "report/growth.h"
 
@@ -9,7 +10,6 @@ typedef struct found {
   lh_answer answer;
 } found;
 
-/* One snapshot each: sizes are compared, not growth. */
 static bool is_of_levels(const lh_report *report) {
   return ((const lh_growth_found *)report->answer)->growth.n_snapshots == 2;
 }
@@ -148,7 +148,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-/* Growth after the change, old or new. */
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_growth_found *f = report->answer;
   *out = (lh_excess){.what = is_of_levels(report) ? "more than before" : "of growth after"};

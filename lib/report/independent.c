@@ -1,10 +1,12 @@
 /*
-** independent.c - the number of cuts that free an object: its independent paths. If one path holds
-** it, but not each cut of that path frees it: the nearest object on it that several paths hold.
+** independent.c - the number of cuts that free an object, which is that of its independent paths.
+**
+** If one path holds it, but not each cut of that path frees it: the nearest object on the path that
+** several paths hold.
 */
 #include "report/report.h"
 
-/* The search stops here: so many cuts are not practical. */
+/* Nobody makes more cuts, so the search stops here. */
 enum { MOST_INDEPENDENT = 5 };
 
 typedef struct found {
@@ -76,7 +78,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-/* Ignores modules: nobody removes a module from package.loaded to free its contents. */
+/* Ignores modules: nobody removes one from package.loaded to free its contents. */
 static int find_junction(lh_snapshot *snapshot, found *f, lh_error *error) {
   int code =
       lh_find_junction(snapshot, f->id, MOST_INDEPENDENT, &f->junction, &f->junction_held, error);

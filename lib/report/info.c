@@ -1,6 +1,5 @@
 /*
-** info.c - facts about a snapshot, and a ledger of its heap that adds up to
-** collectgarbage("count").
+** info.c - facts about a snapshot, and a ledger that adds up to collectgarbage("count").
 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /*
-** known.c - known fingerprints. For one release, those of the release before match, too, and get
-** their new value.
+** known.c - known fingerprints. Those of the release before match, too, for one release.
 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /*
-** leaks.c - leak candidates by certainty, then bytes, with reasons and next questions; then objects
-** that are only big. The first report of heaptop.
+** leaks.c - leak candidates by certainty, then bytes; then objects that are only big.
 */
 #include "report/leaks.h"
 

@@ -1,8 +1,8 @@
 /*
 ** leaks_rows.c - the rows of leak candidates, from all evidence in one snapshot.
 **
-** Three sources: objects allocated in the middle of the program's life, by place (lh_diff_history);
-** collections and their keys, also of numbers, which have no age (lh_find_growing); and big objects
+** Sources: places of objects from the middle of the program's life (lh_diff_history); collections
+** and their keys, also of numbers, which have no age (lh_find_growing); big objects
 ** (lh_find_suspects). lib/graph/verdict.c decides whether a row grows. Rows with one cause are
 ** merged.
 */
@@ -15,13 +15,11 @@
 
 /* ==== Judging ======================================================================== */
 
-/* The row is a collection that is already judged. */
 static bool is_judged(const lh_cause *leak) {
   return leak->collection && leak->collection->id == leak->example;
 }
 
-/* Its limit is not searched from the example: the collection knows it, or anything may refer to a
-** string. */
+/* No search from the example: the collection knows its limit, and anything refers to a string. */
 static bool has_own_limit(const lh_cause *leak) {
   return is_judged(leak) || leak->type == LH_TYPE_STRING;
 }
@@ -104,7 +102,7 @@ static void add_collection(lh_causes *found, const lh_growing *g) {
   found->leaks[found->n_leaks++] = leak;
 }
 
-/* Index of the first collection that is a table at each place: of any type, of strings. */
+/* The first collection that is a table, by place: of any type, of strings. */
 typedef struct collections {
   const lh_place_tree *tree;
   const lh_growings *growings;
@@ -198,15 +196,14 @@ static void sort_rows(lh_causes *found) {
 
 /* ==== Merging rows =================================================================== */
 
-/* Rows have one cause if they are keys and values of one table (the row with more bytes stays), or
-** parts of another row's objects, such as shared names; but growth inside of something bounded
-** stays. Elements of one linked list are one row, too, wherever their paths begin. */
+/* One cause: the keys and values of one table (the row with more bytes stays); parts of another
+** row's objects, such as shared names, unless the part grows and the whole does not; elements of
+** one linked list, wherever their paths begin. */
 
 static bool is_linked(const lh_place_tree *tree, const lh_cause *leak) {
   return lh_last_step(tree, leak->at)->kind != LH_STEP_ANY_KEY && leak->type != LH_TYPE_STRING;
 }
 
-/* A row in the list of its class. */
 typedef struct link {
   uint32_t class_index, row_class; /* of the example; of the row */
   size_t row;
@@ -222,7 +219,7 @@ static bool are_of_one_class(const link *a, const link *b) {
   return a->class_index == b->class_index && a->row_class == b->row_class;
 }
 
-/* seen_by: 1 + index of the first link of the class that reaches the object. */
+/* seen_by: 1 + index of the first link of the class that leads to the object. */
 typedef struct walk {
   lh_snapshot *snapshot;
   uint32_t *seen_by;
@@ -239,8 +236,7 @@ static bool push(walk *w, lh_id id) {
   return true;
 }
 
-/* Visits all objects of the same class reachable from the first, unless an earlier link saw
-** them. */
+/* Visits the objects of its class that it leads to, unless an earlier link saw them. */
 static bool see_linked(walk *w, lh_id first) {
   uint32_t class_index = lh_class_of(w->snapshot, first);
   bool ok = push(w, first);
@@ -290,7 +286,6 @@ static size_t list_links(const lh_snapshot *snapshot, const lh_causes *found, li
   return n;
 }
 
-/* The first row of each place. */
 typedef struct places {
   const lh_place_tree *tree;
   lh_map rows, tables; /* place -> row; table of keys or values -> row */
@@ -354,8 +349,7 @@ static bool is_bounded_at(const lh_map *bounded, const lh_causes *found, uint32_
   return whole != LH_NO_NUMBER && part->objects <= found->leaks[whole].objects;
 }
 
-/* One object of each element, such as its name: the path continues from the element's by fixed
-** keys. */
+/* One object of each element, such as its name: only fixed keys follow the element's path. */
 static bool is_one_of_each(const lh_place_tree *tree, const lh_map *bounded, const lh_causes *found,
                            const lh_cause *part) {
   uint32_t at = part->at;
@@ -413,7 +407,6 @@ static bool unite_parts(const lh_place_tree *tree, lh_causes *found) {
   return ok;
 }
 
-/* Merges rows with one cause. */
 static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   sort_rows(found);
   if (!unite_lists(snapshot, found)) return lh_fail_memory(error, "looking for what leaks");

@@ -1,10 +1,10 @@
 /*
-** map.c - the heap by address: types of objects in squares; few enough objects are listed.
+** map.c - the heap by address: types of objects in squares. Few enough objects are listed, too.
 **
-** A picture of 30,000 squares has a text for each type. A letter is the number of eighths of a
-** square that the type fills, from a (none) to i (all); a number before it repeats it. "120ai3b":
-** 120 empty squares, a full one, three with up to an eighth. Trailing empty squares are omitted. A
-** picture takes about 20 KB, at worst a byte for each square and type.
+** Each type has a text. A letter says how many eighths of a square the type fills, from a (none) to
+** i (all); a number before it repeats it. "120ai3b": 120 empty squares, a full one, three with up
+** to an eighth. Trailing empty squares are omitted. 30,000 squares take about 20 KB, at worst a
+** byte for each square and type.
 */
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ static void put_run(lh_text *text, uint64_t n, char level) {
   lh_text_add(text, &level, 1);
 }
 
-/* The text of one plane: the sum at `offset` in each cell. */
+/* The sum at `offset` in each cell. */
 static char *plane_text(const lh_memory_map *map, size_t offset) {
   lh_text text = {0};
   uint64_t eighth = map->cell_bytes / 8, n = 0;
@@ -231,7 +231,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-/* The latest opened snapshot whose mark is in this one, before its own mark. `*mark`: its index. */
+/* The latest opened snapshot of which this one has the mark (not its own). *mark: its index. */
 static lh_snapshot *find_before(const lh_snapshot *s, const lh_request *request, uint32_t *mark) {
   const lh_info *info = lh_snapshot_info(s);
   for (uint32_t at = lh_mark_count(s) - 1; at-- > 0;) {
@@ -252,7 +252,6 @@ static size_t most_objects(const lh_request *request) {
   return request->limit < MOST_OBJECTS ? request->limit : MOST_OBJECTS;
 }
 
-/* An object is shown with its neighbours. */
 enum { NEIGHBOURS_BYTES = 4096 };
 
 static void look_around(const lh_snapshot *s, lh_id id, lh_map_query *query) {

@@ -1,6 +1,7 @@
 /*
-** memory.c - the heap of a tracked program over time, by line. Each of the 200 moments is the peak
-** of its interval, so no peak is lost.
+** memory.c - the heap of a tracked program over time, by line.
+**
+** Each of the 200 moments is the peak of its interval, so no peak is lost.
 */
 #include "report/usage_rows.h"
 

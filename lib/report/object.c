@@ -6,7 +6,6 @@
 /* Limits: bytes of a string, frames of a stack. */
 enum { MOST_BYTES = 65536, MOST_FRAMES = 200 };
 
-/* The same object in another snapshot of the same state. */
 typedef struct elsewhere {
   const char *name;
   lh_snapshot *snapshot;
@@ -86,14 +85,12 @@ static bool is_thread(const void *row) {
 
 LH_ITS(bool, has_code, found, it->code.type == LH_TYPE_PROTO)
 
-/* As in a quoted string. */
 static void content_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, MOST_BYTES));
 }
 
 LH_CELL(weak_mode_of, found, cell->as.text = lh_weak_mode_name(&it->object))
 
-/* The older form of weak_mode. */
 static void weakness_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = row;
   bool keys = f->object.as.table.weak_keys, values = f->object.as.table.weak_values;
@@ -104,7 +101,6 @@ static void weakness_of(lh_report *report, const void *row, lh_cell *cell) {
 LH_CELL(entries_of, found,
         cell->as.n = it->object.as.table.array_used + it->object.as.table.hash_used)
 
-/* "@app.lua" */
 static void source_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_id source = ((const found *)row)->code.as.proto.source;
   lh_object string;
@@ -135,7 +131,6 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
 
 /* ==== Columns ======================================================================== */
 
-/* For the object in another snapshot. */
 LH_ITS(bool, was_there, elsewhere, it->id != LH_NO_OBJECT)
 LH_MADE_TEXT(address_there, elsewhere, lh_copy_text(lh_address_text(it->snapshot, it->id).text))
 LH_CELL(shallow_there, elsewhere, cell->as.n = lh_shallow_bytes(it->snapshot, it->id))
@@ -241,7 +236,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-/* Finds the object in the other snapshots; skips those of other states. */
+/* Snapshots of other states are skipped. */
 static bool find_others(lh_snapshot *snapshot, const lh_request *request, found *f) {
   f->others = lh_alloc(request->n_snapshots, sizeof *f->others);
   if (!f->others) return false;

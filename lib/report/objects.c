@@ -1,6 +1,7 @@
 /*
-** objects.c - the biggest objects. By retained size only the first element of a linked list is
-** listed, unless the request wants all. Garbage has no path and retains nothing.
+** objects.c - the biggest objects. Garbage has no path and retains nothing.
+**
+** By retained size, a linked list is its first element, unless the request wants all elements.
 */
 #include "report/report.h"
 

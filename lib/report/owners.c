@@ -1,6 +1,7 @@
 /*
-** owners.c - the parts of the heap as a tree, with sizes before and after. Parts with little change
-** are summed up in one line, so the lines below a part add up to it.
+** owners.c - the parts of the heap as a tree, with sizes before and after.
+**
+** Parts with little change are one line, so the lines below a part add up to it.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -63,15 +64,14 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole"));
 #undef ROW
 
-/* A line of the text. */
 typedef struct line {
   uint64_t bytes[2], objects[2];
   char *name; /* indented */
   const char *class_name;
 } line;
 
-/* Share of the whole change. Negative for the opposite direction: all shares add up to 100 %. "-"
-** where growth and shrinkage nearly cancel out. */
+/* Negative for the opposite direction, so all shares add up to 100 %. "-" if growth and shrinkage
+** nearly cancel out. */
 static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = report->answer;
   const uint64_t *bytes = ((const line *)row)->bytes, *whole = f->parts[0].bytes;
@@ -127,8 +127,8 @@ static bool put_next(const found *f, lh_ranking *next, size_t part, size_t place
   return lh_rank_put(next, (lh_ranked){change, place, (uint32_t)place});
 }
 
-/* Marks the parts with the biggest changes, of at least `least` bytes, whose parents are marked; at
-** most `limit` (0: all), and the whole. NULL: out of memory. */
+/* The parts with the biggest changes, at least `least`, whose parents are chosen: at most `limit`
+** (0: all) and the whole. A flag a part; NULL: out of memory. */
 static bool *choose(const found *f, size_t limit, uint64_t least) {
   lh_ranking next = {0}; /* of each marked part: its next unmarked one */
   bool *is_chosen = lh_alloc_zeroed(f->n, sizeof *is_chosen);
@@ -208,7 +208,6 @@ static void add_line(lines *to, const uint64_t bytes[2], const uint64_t objects[
     to->list[to->n++] = added;
 }
 
-/* Named by the steps from the part above. */
 static void add_part(lines *to, const found *f, const lh_part *part, uint32_t depth) {
   char *steps = lh_part_steps(f->ladder, part, &f->parts[part->above]);
   to->failed |= !steps;
@@ -276,7 +275,7 @@ static void tell_tree(lh_teller *t, lh_report *report, const bool *is_told) {
   lh_free(next);
 }
 
-/* Leaves out parts without change and with small change; with limit 0 only those without. */
+/* With limit 0 all parts that changed. */
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   uint64_t least = 0;

@@ -110,7 +110,6 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-/* The analysis has already found the shortest one. */
 static int find_paths(lh_snapshot *snapshot, found *f, lh_error *error) {
   if (f->wanted > 1) return lh_shortest_paths(snapshot, f->id, f->wanted, &f->paths, &f->n, error);
   f->paths = lh_alloc(1, sizeof *f->paths);

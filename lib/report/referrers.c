@@ -28,7 +28,7 @@ static bool is_alive(const lh_report *report, const lh_edge *edge) {
   return !is_from_object(edge) || lh_is_reachable(report->snapshot, edge->source);
 }
 
-/* An ignored reference is marked weak, too. */
+/* Ignored references have `weak` set, too. */
 LH_CELL(weak_of, lh_edge, cell->as.flag = it->weak && !it->left_out)
 LH_CELL(alive_of, void, cell->as.flag = is_alive(report, row))
 

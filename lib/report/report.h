@@ -1,12 +1,13 @@
 /*
-** report.h - columns that the compiler checks, and helpers that several questions share. Private to
-** this folder, in which each question is a file of its name. Other files:
+** report.h - columns that the compiler checks, and helpers that several questions share.
+**
+** Private to this folder. Each question is a file of its name; the others:
 **
 **     things.c      names of objects
 **     report.c      asking a question; the cells of its answer
 **     tell.c        lines, numbers, names, tables and hints as text
 **     text.c        a report as plain text
-**     facts.c       the facts about each kind of thing in a snapshot
+**     facts.c       facts about each kind of thing in a snapshot
 **     allocated.c   allocation sites of a row's objects
 **     growth.c      rows of ladder.c, halves.c and apart.c
 **     grown.c       tables of diff.c, as is class_changes.c
@@ -25,10 +26,9 @@
 
 /* ==== Columns ======================================================================== */
 
-/* A column of `ROW`, which each file defines as the struct of its rows. A field of the wrong type
-** for the kind of column does not compile. Flags may follow the meaning: LH_OPTIONAL: may be null.
-** LH_WIDE: only shown if there is room; LH_NARROW: only if there is none. LH_LIMITED: -n limits the
-** rows. LH_HEADING: a function returns the heading. */
+/* A column of `ROW`, the struct of a file's rows. A field of the wrong type does not compile. Flags
+** may follow the meaning: LH_OPTIONAL: may be null; LH_WIDE, LH_NARROW: only if there is, or is no,
+** room; LH_LIMITED: -n limits the rows; LH_HEADING: a function returns the heading. */
 #define LH_FIELD(field, ...)                                                     \
   .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, __VA_ARGS__), \
   .bytes = sizeof(((ROW *)0)->field)
@@ -101,7 +101,6 @@
 /* The meaning of a column's older name; its new name is the one in SQL. */
 #define LH_OLDER_NAME "the older name of the same, which the next release drops"
 
-/* Columns of facts. */
 #define LH_LINE(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_LINE, __VA_ARGS__, LH_FIELD(field, uint32_t: 1), LH_OPTIONAL)
 #define LH_HEX(key, field, ...) \
@@ -119,8 +118,8 @@
 #define LH_NEEDS(what) .needs = LH_NEEDS_##what
 #define LH_SQL_ONLY(its_key) LH_JSON_ONLY(its_key)
 
-/* A computed column: `function` fills the cell, whose kind is set and which is not null. A field
-** column may also have .compute, which then changes the cell that was read. */
+/* `function` fills the cell, whose kind is set and which is not null. A field may also have
+** .compute, which then changes the cell that was read. */
 #define LH_COMPUTED(key, heading, kind, function, ...) \
   LH_COLUMN(key, heading, kind, __VA_ARGS__, .compute = function)
 /* A property of the object in a field; null if there is none. */
@@ -148,8 +147,8 @@
 #define LH_LIMITED .is_limited = true
 #define LH_END {.kind = LH_COLUMN_END}
 
-/* A table of structs of `type` with existing columns; of ROW with these columns; and the same with
-** `more` fields of the table, in parentheses. */
+/* A table of structs of `type` with given columns; of ROW with these columns; and the same with
+** `more` fields, in parentheses. */
 #define LH_TABLE(its_name, its_one, its_many, type, ...) \
   {.name = its_name, .one = its_one, .many = its_many, .row_bytes = sizeof(type), \
    .columns = __VA_ARGS__}
@@ -163,8 +162,8 @@
 /* Adds the site of a stack and of at most `callers` callers to a cell of LH_COLUMN_TEXTS. */
 void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 
-/* For compute: takes over `text`, keeps it until the next cell, and returns it. NULL: out of
-** memory; the report has failed. A cell of LH_COLUMN_TEXTS has all texts that were kept. */
+/* Takes over `text`, keeps it until the next cell, and returns it. NULL: out of memory, the report
+** has failed. A cell of LH_COLUMN_TEXTS has all kept texts. */
 const char *lh_keep_text(lh_report *report, char *text);
 void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
@@ -243,8 +242,8 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
 extern const lh_table lh_allocated_table;
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell);
 
-/* For LH_OF_SITE and a field that is an lh_site_id: the site's text, null for site 0; the text, or
-** why it is unknown; the kind of allocation. */
+/* For LH_OF_SITE, of an lh_site_id: its text (null for site 0); its text, or why it is unknown; the
+** kind of allocation. */
 void lh_cell_site(lh_report *report, lh_site_id site, lh_cell *cell);
 void lh_cell_site_or_why(lh_report *report, lh_site_id site, lh_cell *cell);
 void lh_cell_maker(lh_report *report, lh_site_id site, lh_cell *cell);
@@ -255,8 +254,7 @@ const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated);
 /* Does the request include the object? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
 
-/* The order: "retained", "shallow" or "count". Garbage retains nothing: "shallow" in place of
-** "retained". */
+/* "retained", "shallow" or "count"; for garbage, which retains nothing, not "retained". */
 const char *lh_sort_name(const lh_request *request);
 
 /* ==== Words ========================================================================== */
@@ -276,8 +274,7 @@ void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *p
 /* Listener 0x55d0c0a3f2e0 */
 void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id);
 
-/* 48,112 Session tables: the type follows the class name if the name does not say it; LH_TYPE_ROOT:
-** it does. */
+/* 48,112 Session tables. The type follows unless the name says it, or it is LH_TYPE_ROOT. */
 void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type);
 
 /* _G.debugger.* (12 references). Freed by lh_free; NULL when out of memory. */
@@ -293,8 +290,8 @@ lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 /* A line about garbage, which no answer counts, if there is any. */
 void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before);
 
-/* "2026-11-21 17:40:05 served 20", or only the time if it is the name. And the mark that begins an
-** interval: its name, cut if long; "the start" for epoch 0. Freed by lh_free. */
+/* "2026-11-21 17:40:05 served 20", or the time alone if it is the name. And the name of the mark
+** that begins an interval, cut if long; "the start" for epoch 0. Freed by lh_free. */
 char *lh_mark_text(const lh_mark_info *mark);
 char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
 
@@ -304,8 +301,7 @@ void lh_put_interval(lh_text *text, const lh_snapshot *snapshot, lh_interval int
 /* A line if the answer is about an interval only. */
 void lh_tell_interval(lh_teller *teller, const lh_report *report);
 
-/* "30 Listener in the snapshot; this is the one that retains most", and the ignored references: a
-** line each, if any. */
+/* "30 Listener in the snapshot; this is the one that retains most", and ignored references. */
 void lh_tell_asked(lh_teller *teller, lh_report *report);
 
 /* "and 12 more classes: -n 0 shows all"; nothing if n is 0. */
@@ -317,22 +313,20 @@ void lh_tell_rows(lh_teller *teller, lh_report *report, const lh_table *table, c
 void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                    size_t n, uint64_t total);
 
-/* "Why it stays: heappath c 0x55d0c0a3f2e0", in the caller's language (shell, Lua). For an object;
-** for any subject. */
+/* "Why it stays: heappath c 0x55d0c0a3f2e0", for a shell or for Lua; of an object, of any
+** subject. */
 void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
                   lh_id id);
 void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
                      const char *subject, const char *other);
 
-/* The groups left out as known, if there is a list. And how snapshots of several states were
-** compared. */
+/* The sum of known groups. And how snapshots of several states were compared. */
 void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, uint64_t bytes,
                    uint64_t objects);
 void lh_tell_compared(lh_teller *teller, bool same_state);
 
-/* "grows:", "may grow:", "is bounded at 1,000?", "was filled once:". Then the evidence: counts in
-** each part of the history, if there are two intervals between marks; a nearby limit; the keys of a
-** collection. A suspect in one line. */
+/* "grows:", "may grow:", "is bounded at 1,000?", "was filled once:". The evidence: ages, if there
+** are two intervals between marks; a nearby limit; keys. A suspect in one line. */
 void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound);
 void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
                   const uint64_t ages[LH_SPANS]);
@@ -340,13 +334,12 @@ void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_boun
 void lh_tell_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
 void lh_tell_suspect_line(lh_teller *teller, const lh_report *report, const lh_suspect *suspect);
 
-/* The steps of a path (lh_told_steps), and a warning if a weak table on it holds its entry
-** anyway. */
+/* Prints the steps, and a warning if a weak table on the path holds its entry anyway. */
 void lh_tell_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,
                    size_t n);
 
 /* Where to cut a path (where_to_cut.c): the entry or variable to clear, and code that names its
-** field. Not found if the program can clear no reference of the path. */
+** field. Not found: the program can clear no reference of the path. */
 enum { LH_MOST_NAMING = 4 };
 
 typedef struct lh_where_to_cut {

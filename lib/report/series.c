@@ -1,6 +1,8 @@
 /*
-** series.c - bytes by place over any number of snapshots, for a stacked chart. Rows, verdicts and
-** words are those of ladder.c. In each snapshot the rows, `others` and `level` add up to the whole.
+** series.c - bytes by place over any number of snapshots, for a stacked chart.
+**
+** Rows, verdicts and words are those of ladder.c. In each snapshot the rows, `others` and `level`
+** add up to the whole.
 */
 #include "report/growth.h"
 
@@ -90,7 +92,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-/* The answer begins with the ladder's. */
 static void tell(lh_teller *t, lh_report *report) {
   lh_ladder_question.tell(t, report);
 }

@@ -130,8 +130,7 @@ static void put_holder(lh_text *text, const lh_holder *holder) {
   lh_text_format(text, "through %s)", holder->through);
 }
 
-/* "198 are held by _G.bus.listeners.tick[*], 2 by registry[*] and 3 by 2 other paths"; `lines`: one
-** line each. */
+/* "198 are held by _G.bus.listeners.tick[*], 2 by registry[*] and 3 by 2 other paths". */
 static char *holders_text(const lh_merged_paths *merged, bool lines) {
   const uint32_t most = merged->total_holders == MOST_TOLD + 1 ? MOST_TOLD + 1 : MOST_TOLD;
   const uint32_t n = merged->n_holders < most ? merged->n_holders : most;

@@ -1,7 +1,8 @@
 /*
-** site_objects.c - the live objects of one allocation site, biggest first. A site is named by its
-** text, "@app/bus.lua:31 in Bus:on", and optionally by its kind of allocation: a line may make a
-** table and a string.
+** site_objects.c - the live objects of one allocation site, biggest first.
+**
+** A site is named by its text, "@app/bus.lua:31 in Bus:on", and by the kind of allocation if given:
+** a line may make a table and a string.
 */
 #include <stdlib.h>
 #include <string.h>

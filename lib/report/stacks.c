@@ -1,6 +1,5 @@
 /*
-** stacks.c - the stacks of a profile as a tree for a flame graph, outermost first. Hidden stacks
-** are rows of their own, so the sums are right.
+** stacks.c - the stacks of a profile as a tree, for a flame graph, outermost first.
 */
 #include "report/usage_rows.h"
 

@@ -1,6 +1,7 @@
 /*
-** steps.c - the steps of a path. A function's upvalue and its value are one step. The middle of a
-** long path is one row, named after its most frequent reference.
+** steps.c - the steps of a path. A function's upvalue and its value are one step.
+**
+** The middle of a long path is one row, named after its most frequent reference.
 */
 #include "report/report.h"
 

@@ -36,7 +36,6 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-/* Its class, and its entries or frames. */
 static void put_itself(lh_text *out, const lh_snapshot *snapshot, lh_id id) {
   lh_object object;
   lh_put_freed(out, lh_what_text(snapshot, id));
@@ -122,8 +121,7 @@ static void tell_accumulated(lh_teller *t, const lh_snapshot *snapshot, const lh
     lh_say(t, LH_PLAIN, "    and %s around them", around.text);
 }
 
-/* True if the accumulated objects' holder is not the dominator: tasks in two queues of a module are
-** dominated by the module, but held by the queues. */
+/* Tasks in two queues of a module: the module dominates them, but the queues hold them. */
 static bool is_held_below(const lh_snapshot *snapshot, const lh_suspect *s) {
   if (s->kind != LH_SUSPECT_HOLDER || s->accumulated[0].objects < 2) return false;
   if (lh_type_of(snapshot, s->accumulated[0].example) == LH_TYPE_STRING) return false;

@@ -1,6 +1,5 @@
 /*
-** tell.c - prints an answer line by line. Out of memory: the rest is skipped, and teller->failed is
-** set.
+** tell.c - prints an answer line by line; stops when memory runs out (teller->failed).
 */
 #include <stdarg.h>
 #include <string.h>
@@ -187,7 +186,6 @@ void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_boun
   lh_free(name);
 }
 
-/* The mark that begins the last part of the history. */
 static uint32_t last_part(const lh_snapshot *snapshot, const lh_history *history) {
   uint32_t n = lh_mark_count(snapshot), n_parts = history->n - 1;
   return 1 + ((n_parts - 1) * n) / n_parts;

@@ -80,7 +80,6 @@ static void add_cell(lh_text *out, const char *text, size_t width, bool right, b
   if (!right) lh_text_format(out, "%*s", (int)space, "");
 }
 
-/* Without trailing blanks. */
 static void end_line(lh_text *out) {
   while (out->n > 0 && out->bytes[out->n - 1] == ' ') out->n--;
   lh_text_string(out, "\n");

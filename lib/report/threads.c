@@ -7,8 +7,7 @@ enum { USUAL_FRAMES = 8 };
 
 /* ==== Frames ========================================================================= */
 
-/* The frames of a thread, outermost first, without the host's, which have no function. Freed by
-** lh_free. */
+/* The frames of a thread, outermost first, without the host's, which have no function. */
 typedef struct stack {
   lh_frame *frames;
   size_t n;
@@ -83,7 +82,6 @@ static char *place_of(const lh_snapshot *snapshot, const lh_thread_group *s) {
   return text;
 }
 
-/* The number of threads, and the coroutines that retain most. */
 static void tell_answer(lh_teller *t, const lh_report *report) {
   const lh_thread_groups *s = report->answer;
   const lh_thread_group *most = s->n > 0 && !s->list[0].is_main ? &s->list[0] : NULL;

@@ -1,6 +1,5 @@
 /*
-** tiles.c - tiles (view/answers.h) as rows: retained sizes as areas (a dominator tree by object,
-** class, place or module), and as a flame graph of folded paths.
+** tiles.c - tiles (view/answers.h) as rows: retained sizes as areas, and as a flame graph.
 */
 #include "report/report.h"
 
@@ -141,8 +140,7 @@ static const lh_table told_tiles_table = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-/* The tile of request->of, else of request->id. `limit` and `depth` apply if the request has
-** none. */
+/* The tile of request->of, else of request->id. `limit` and `depth` are defaults. */
 static int ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
                      uint32_t depth, lh_told_tiles *out, lh_error *error) {
   enum { MOST_TILES = 20000, MOST_DEPTH = 1000 };
@@ -200,8 +198,8 @@ static void tell_tiles(lh_teller *t, lh_report *report) {
   lh_tell_table(t, report, &tile_table, told->parts, told->n_parts, told->n_parts);
 }
 
-/* Limits of what a picture can show. Frames are lines of text, so there are fewer on a row, but
-** paths are longer than trees of areas are deep. */
+/* As much as a picture can show. A frame is a line of text: there are fewer side by side, but
+** deeper paths. */
 enum { USUAL_TILES = 400, USUAL_DEPTH = 8, USUAL_FRAMES = 600, USUAL_STACK = 60 };
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {

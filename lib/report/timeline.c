@@ -1,6 +1,6 @@
 /*
-** timeline.c - live bytes by the time of allocation, as a chart: bins with layers of classes, types
-** or places, and the marks. (epochs.c has the same as text, from mark to mark.)
+** timeline.c - live bytes by the time of allocation, as a chart with layers and marks (text:
+** epochs.c).
 */
 #include "report/report.h"
 

@@ -7,7 +7,6 @@
 #include "name/site_text.h"
 #include "report/report.h"
 
-/* Of an lh_usage_group. */
 extern const lh_column lh_usage_columns[];
 
 /* Plural for a sentence: "tables", "strings". */
@@ -17,9 +16,8 @@ const char *lh_types_name(uint8_t type);
 const lh_usage *lh_usage_of(const lh_report *report);
 const lh_sites *lh_usage_sites(const lh_report *report);
 
-/* For LH_OF_SITE and a field that is an lh_stack_id: its site, "@app/bus.lua:31 in Bus:on"; the
-** begin of that function, "@app/bus.lua:28 in Bus:on"; the kind of allocation; and for a cell of
-** LH_COLUMN_TEXTS all sites, innermost first. */
+/* For LH_OF_SITE, of an lh_stack_id: its site, "@app/bus.lua:31 in Bus:on"; the begin of that
+** function; the kind of allocation; all sites, innermost first (LH_COLUMN_TEXTS). */
 void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell);
 void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell);
 void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell);
@@ -28,7 +26,6 @@ void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell);
 /* Longest list of callers in a cell. */
 enum { LH_MOST_CALLERS = 64 };
 
-/* Prints the first callers of a stack, a line each. */
 void lh_tell_callers(lh_teller *teller, const lh_usage *usage, lh_stack_id stack);
 
 #endif

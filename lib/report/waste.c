@@ -156,7 +156,6 @@ static void tell_sum(lh_teller *t, const lh_report *report) {
            wordings[LH_WASTE_SMALL_TABLES].name);
 }
 
-/* Says how strings were found to be equal. */
 static void tell_proof(lh_teller *t, const lh_snapshot *snapshot, const lh_waste_sum *sum) {
   uint64_t limit = lh_snapshot_info(snapshot)->string_limit;
   if (sum->by_hash == 0)
@@ -181,7 +180,6 @@ static void tell_kind(lh_teller *t, lh_report *report, const kind *k) {
   lh_tell_table(t, report, &places[k->kind], sum->rows, sum->n_rows, sum->n_rows);
 }
 
-/* Garbage and other bytes that are not counted as waste. */
 static void tell_not_counted(lh_teller *t, const lh_report *report) {
   const found *f = report->answer;
   uint64_t least = report->whole_bytes / LEAST_PART;

@@ -1,10 +1,9 @@
 /*
 ** where_to_cut.c - where to cut a path: the reference to clear, and code that may do so.
 **
-** In a collection it is the entry: the last step with a varying key, _G.bus.listeners.tick[17] of
+** In a collection it is the last step with a varying key: _G.bus.listeners.tick[17] of
 ** _G.bus.listeners.tick[17].fn. Else it is the last reference. The code is the functions that name
-** the collection's field. A name in too many functions, such as "data", says nothing: the field
-** around it is tried.
+** the field. If too many name it, as with "data", the field around it is tried.
 */
 #include <string.h>
 
@@ -47,8 +46,7 @@ static int find_name(lh_snapshot *snapshot, const lh_edge *edge, lh_where_to_cut
   return code;
 }
 
-/* From step `n` towards the root. Stops at modules, functions and stacks, whose names say
-** enough. */
+/* Towards the root; stops at modules, functions and stacks, whose names say enough. */
 static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, lh_where_to_cut *out,
                      lh_error *error) {
   int code = LH_OK;

@@ -1,11 +1,10 @@
 /*
-** advice.c - finds where a program could allocate less: growing tables, appended strings,
-** short-lived functions and tables.
+** advice.c - finds where a program could allocate less.
 **
-** The first two are found in the order of events at one site. A growing table allocates ever bigger
-** parts, so the count of the most frequent size is the number of tables. A string that a loop
-** appends to is longer each time: a run of ever longer strings is one string, and all but its last
-** state are copies. The other kinds follow from the counts (usage.c).
+** Growing tables and appended strings are found in the order of events at a site. A growing table
+** allocates ever bigger parts, so the most frequent size counts the tables. A run of ever longer
+** strings is one string, and all but the last are copies. Short-lived functions and tables follow
+** from the counts (usage.c).
 */
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +48,7 @@ typedef struct watcher {
   bool failed;
 } watcher;
 
-/* Slots of a table's part: nodes have 24 bytes and their number is a power of 2; values have 16
-** bytes. */
+/* Nodes have 24 bytes each, and their number is a power of 2; values have 16 bytes. */
 static uint64_t slots_in(uint64_t bytes) {
   uint64_t nodes = bytes / 24;
   return bytes % 24 == 0 && (nodes & (nodes - 1)) == 0 ? nodes : bytes / 16;
@@ -167,7 +165,6 @@ static bool advise_in_order(adviser *a, lh_error *error, int *code) {
   return fine;
 }
 
-/* `groups` are sites. */
 static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t n) {
   bool fine = true;
   for (size_t i = 0; fine && i < n; i++) {

@@ -1,14 +1,13 @@
 /*
-** calls.c - the call graph of allocation: bytes of each function alone, with all that it called,
-** and of each call.
+** calls.c - the call graph of allocation: bytes of functions and of calls.
 **
-** Stacks are a tree in which a caller has a smaller number than its callees. One pass from the last
-** stack to the first adds up the bytes below each stack. One walk in preorder adds them to
-** functions and calls. Bytes below a recursive function or call are counted only at its outermost
-** occurrence. O(stacks log stacks); about 50 bytes a stack.
+** Stacks are a tree in which a caller has a smaller number than its callees. One pass backwards
+** adds up the bytes below each stack. One walk in preorder adds them to functions and calls; a
+** recursive one counts at its outermost occurrence only. O(stacks log stacks); about 50 bytes a
+** stack.
 **
-** If C functions count as functions, a stack whose site has a Lua and a C function gets two nodes.
-** The C function's node is the callee: it allocated, and called the next stack.
+** If C functions count, a stack whose site has a Lua and a C function gets two nodes. The C
+** function's node is the callee: it allocated, and called the next stack.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +50,7 @@ typedef struct graph {
 
 /* ==== The tree ======================================================================= */
 
-/* The last node of a stack: of the function that allocated, and called the next stack. */
+/* The node of the function that allocated, and called the next stack. */
 static uint32_t top_of(const graph *g, lh_stack_id stack) {
   return g->tops ? g->tops[stack] : stack;
 }
@@ -66,7 +65,6 @@ static bool number_c_function(graph *g, const char *name, uint32_t *number) {
   return known != LH_NO_NUMBER;
 }
 
-/* Adds a second node to each stack that has a Lua and a C function. */
 static bool add_c_functions(graph *g) {
   bool fine = true;
   g->n_lua = g->groups.n;
@@ -111,7 +109,7 @@ static void add_own(graph *g, lh_stack_id stack, double bytes) {
   g->out->bytes += (uint64_t)bytes;
 }
 
-/* Links a node to its caller, unless it has neither bytes nor calls. */
+/* Skips a node that has neither bytes nor calls. */
 static void hang(graph *g, uint32_t at) {
   node *n = &g->nodes[at], *caller = &g->nodes[n->caller];
   bool is_called = at == top_of(g, n->stack) && g->calls_of[n->stack];
@@ -299,8 +297,7 @@ static void share_calls(graph *g) {
   }
 }
 
-/* Drops functions without bytes and calls, sorts the rest, and rewrites calls to the new
-** indexes. */
+/* Drops functions without bytes and calls, and renumbers the functions of calls. */
 static void keep_real_functions(graph *g) {
   lh_usage_calls *out = g->out;
   size_t n = 0;

@@ -1,10 +1,9 @@
 /*
 ** changes.c - compares two profiles, site by site.
 **
-** The sites of both profiles are sorted in one list by identity: names (as numbers for equal
-** contents), distance from the function's first line, kind of allocation. If several sites of a
-** profile have one identity, sites at the same line are paired first, then the others in order, as
-** if lines had been added above them.
+** Their sites are sorted in one list by identity: names, distance from the function's first line,
+** kind of allocation. Of several sites with one identity those at the same line are paired first,
+** then the others in order, as if lines had been added above them.
 */
 #include <stdlib.h>
 
@@ -79,7 +78,6 @@ static void join(joiner *j, entry *a, entry *b) {
   if (b) b->is_joined = true;
 }
 
-/* The next unpaired entry of a side; `end` if there is none. */
 static entry *next_of(entry *at, const entry *end, uint32_t side) {
   while (at < end && (at->is_joined || at->side != side)) at++;
   return at;

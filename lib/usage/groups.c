@@ -1,8 +1,8 @@
 /*
 ** groups.c - the counts of a profile by site, function, type, file or stack.
 **
-** Sites are grouped by contents, since one line may have several ids, for example if a file was
-** loaded twice. Groups are numbered in the order of stacks, so the numbers are the same each time.
+** Sites are grouped by contents: one line has several ids if its file was loaded twice. Groups are
+** numbered in the order of stacks, so always alike.
 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,9 @@
 /*
-** lines.c - events by line, like LuaJIT's memprof: allocations, resizes and frees, and the lines of
-** the resized and freed blocks.
+** lines.c - events by line, like LuaJIT's memprof.
 **
-** A block belongs to the line that made or last resized it: the line gains the bytes and loses them
-** later. (memprof subtracts the bytes of a resized block from the resizing line but adds them to
-** the making line, so its HEAP SUMMARY is wrong for tables that grew. Our sums equal the live
-** bytes.) The collector frees at no line.
+** A block's bytes belong to the line that made or last resized it. (memprof takes the bytes of a
+** resized block from the resizing line, but gives them to the making line: its HEAP SUMMARY is
+** wrong for tables that grew.) The collector frees at no line.
 */
 #include <stdlib.h>
 

@@ -1,10 +1,9 @@
 /*
 ** stacks.c - the biggest stacks of a profile as a tree, for a picture.
 **
-** A caller has a smaller number than its callees, and at least their bytes. One pass from the last
-** stack to the first adds up the bytes below each. The stacks with most bytes (of equals, those
-** with smaller numbers) then form a tree. The hidden stacks below a shown stack are one rest row.
-** 29 bytes a stack while it runs.
+** A caller has a smaller number than its callees. So one pass backwards adds up the bytes below
+** each stack. A caller has at least its callees' bytes, so the biggest stacks are a tree. Hidden
+** stacks below a shown one are one row. 29 bytes a stack while it runs.
 */
 #include <stdlib.h>
 

@@ -1,9 +1,8 @@
 /*
-** tally.c - counts events by type and by size; sums and line numbers that lines.c and timeline.c
-** share.
+** tally.c - events by type and by size; sums and line numbers for lines.c and timeline.c.
 **
-** A table of sites repeats a line for each kind of allocation there. Sources are compared by name,
-** since code that was loaded twice has two sources of the same name.
+** Sites of one line with several kinds of allocation are one line here. Sources are compared by
+** name, since code that was loaded twice has two sources.
 */
 #include <string.h>
 
@@ -181,7 +180,6 @@ typedef struct size_counter {
   lh_sum blocks[LH_SIZES], bytes[LH_SIZES];
 } size_counter;
 
-/* The least i with bytes <= 2^i. */
 static unsigned size_of(uint64_t bytes) {
   return bytes <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(bytes - 1);
 }

@@ -1,9 +1,8 @@
 /*
 ** timeline.c - memory over time, by allocating line.
 **
-** One replay finds the lines that held most at any time, a second one records their bytes. Time is
-** cut into equal intervals. Each keeps the instant at which the heap was biggest: a peak of a
-** millisecond is seen, and the lines' bytes add up to it.
+** One replay finds the lines that held most at any time, a second one records their bytes. Each
+** interval keeps the instant at which the heap was biggest: no peak is too short.
 */
 #include <stdlib.h>
 
@@ -44,7 +43,6 @@ static int by_most(const void *a, const void *b, void *data) {
   return lh_compare_lines(&c->keys.lines[one], &c->keys.lines[other]);
 }
 
-/* The rows: the biggest lines, and one for all others if there are any. */
 static bool choose_lines(counter *c, size_t most_sites) {
   lh_timeline *out = c->out;
   uint32_t *order = lh_alloc(c->keys.n_lines, sizeof *order);

@@ -1,12 +1,9 @@
 /*
 ** usage.c - amounts by stack and type, from a profile's events or an aggregate's counts.
 **
-** One replay counts. If the peak is wanted, an earlier replay finds the event at which the heap was
-** biggest: so amounts are copied once, not at each new maximum.
-**
-** An event does not identify its block, only the block's age. So an interval begins and ends where
-** the clock of births moves on (a unit is 4 KB of allocation), and a block's age decides whether it
-** was born in the interval.
+** One replay counts. An earlier one finds the peak, if wanted, so that amounts are copied once. An
+** event tells the age of its block. So the interval begins and ends between two units of births (4
+** KB of allocation), and each block is in it or not.
 */
 #include "usage.h"
 
@@ -204,8 +201,7 @@ static bool has_come(const window *w, const lh_moment *moment, const lh_event *e
   }
 }
 
-/* The interval begins and ends only where the unit of births changes: each block is wholly in or
-** out. */
+/* Begins and ends the interval where the unit of births changes. */
 static void move_on(window *w, const lh_event *event) {
   uint64_t before = w->clock >> CLOCK_SHIFT;
   w->events++;
@@ -284,8 +280,7 @@ static void count_allocated(counter *c, const lh_event *event) {
   add(c, event->stack, event, event->kind == LH_EVENT_NEW ? add_made : add_resized);
 }
 
-/* A RESIZE or FREE of a block born in the interval. A resized block keeps its age, and its new
-** bytes count even after the interval. */
+/* A RESIZE or FREE of a block born in the interval. A resized block keeps its age. */
 static void count_watched(counter *c, const lh_event *event) {
   bool is_resized = event->kind == LH_EVENT_RESIZE;
   if (is_resized) count_allocated(c, event);
@@ -522,9 +517,8 @@ int lh_usage_check_interval(const lh_usage *usage, lh_error *error) {
 
 /* ==================================================================================== */
 
-/* The collector has come round when as many bytes were allocated as the heap had at the end, with
-** half of that to spare. So garbage allocated before then is freed, and the counts until then are
-** settled. */
+/* Garbage is freed after at most as many allocated bytes as the heap had at the end (twice what the
+** collector needs). Counts until then are settled. */
 bool lh_usage_is_unsettled(const lh_usage *usage, uint64_t *until_bytes) {
   uint64_t clock = usage->clock_bytes, lag = usage->totals.heap_bytes;
   uint64_t settled = clock > lag ? clock - lag : 0;

@@ -18,8 +18,8 @@
 #include "name/map.h"
 #include "usage/answers.h"
 
-/* Counts of one or several rows. A sampled profile gives estimates: hence no integers. A resized
-** block counts as `replaced` at its old stack and as `resized` at the stack that resizes it. */
+/* Sums of rows. Sampled profiles give estimates, hence no integers. A resized block counts as
+** `replaced` at its old stack, and as `resized` at the new one. */
 typedef struct lh_amounts {
   double objects;
   double made, made_bytes; /* new blocks: objects, and their parts */
@@ -34,8 +34,7 @@ typedef struct lh_amounts {
                            the last of all older ones. NULL: none */
 } lh_amounts;
 
-/* Arrays of LH_PROFILE_AGES sums, for the rows that have any (most rows have none). An array may
-** move when the next one is added. */
+/* Arrays of LH_PROFILE_AGES sums, for the few rows that have any. They move when one is added. */
 typedef struct lh_ages {
   double *list;
   size_t n, capacity;
@@ -103,8 +102,8 @@ void lh_site_groups_free(lh_site_groups *groups);
 
 /* ==== Events in their order: lines.c, timeline.c, tally.c ============================ */
 
-/* An exact sum of whole numbers, which may be negative for a while, and apart a sum of sampled
-** estimates: a double has only 53 bits. */
+/* A sum that may be negative for a while. Exact counts are apart from sampled estimates, since a
+** double has only 53 bits. */
 typedef struct lh_sum {
   uint64_t whole;
   double part;
@@ -127,8 +126,7 @@ static inline void lh_sum_subtract(lh_sum *sum, uint64_t n, double weight) {
 /* Rounded and clamped to 0..INT64_MAX: a damaged file can exceed both limits. */
 uint64_t lh_sum_of(const lh_sum *sum);
 
-/* The distinct lines of all sites. lines[0] stands for sites without a Lua function. of_stack maps
-** each stack to its line, stack 0 to 0. */
+/* All lines; lines[0] is that of sites without a Lua function. And the line of each stack. */
 typedef struct lh_line_keys {
   lh_line *lines;
   size_t n_lines;

@@ -1,14 +1,12 @@
 /*
 ** ages.c - the timeline: an interval of the axis of time as bins, each with layers.
 **
-** The axis is cut into at most 4,096 chunks. Each keeps the bytes and objects of each label,
-** garbage apart; about a dozen labels occur in a chunk, so all take a few MB. An interval sums the
-** chunks inside it and the objects in the two chunks that it cuts. With 44 million objects these
+** At most 4,096 chunks of the axis keep the sums of each label, garbage apart: a few MB. An
+** interval sums its chunks and the objects in the two that it cuts. With 44 million objects these
 ** have 11,000 each, so 200 bins visit two million objects.
 **
-** A label is a class, type or place. Only the biggest thousand are distinguished. The layers are
-** the biggest labels of the interval, so zooming shows local ones. The last layer has all others:
-** each bin adds up to the byte.
+** A label is a class, type or place; only the biggest thousand are distinguished. The layers are
+** the biggest labels of the interval, so zooming shows local ones.
 */
 #include "view/answers.h"
 
@@ -19,8 +17,8 @@
 
 enum { LH_AGES_KINDS = LH_AGES_OF_PLACES + 1 };
 
-/* The number of classes or places with a label of their own: the biggest of the whole heap. The
-** others share one label for each type. */
+/* The biggest classes or places of the heap have a label of their own; the others share one a
+** type. */
 enum { LH_MOST_LABELS = 1000 };
 
 typedef struct lh_label {
@@ -82,7 +80,6 @@ static inline void add_count(lh_count *to, const lh_count *n) {
   to->bytes += n->bytes;
 }
 
-/* A class or place that may get a label. */
 typedef struct candidate {
   uint64_t bytes;
   uint32_t which;
@@ -249,7 +246,6 @@ static uint64_t chunk_from(const lh_chunks *chunks, uint64_t position) {
   return (position * chunks->n + chunks->n_positions - 1) / chunks->n_positions;
 }
 
-/* Adds the objects between two positions to the tallies. */
 static void count_between(const lh_chunks *chunks, const lh_snapshot *snapshot, uint64_t since,
                           uint64_t until, lh_count *tallies) {
   uint64_t first = chunk_from(chunks, since), end = chunk_from(chunks, until);
@@ -269,7 +265,6 @@ static void count_between(const lh_chunks *chunks, const lh_snapshot *snapshot, 
 
 /* ==== Making chunks ================================================================== */
 
-/* Saves the sums of a chunk and clears the tallies. */
 static bool keep_sums(lh_chunks *chunks, lh_count *tallies, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     if (tallies[i].objects == 0) continue;
@@ -514,7 +509,6 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
   return lh_fail_memory(error, "making a timeline");
 }
 
-/* Chunks of any kind give the same sum. */
 int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out, lh_error *error) {
   const lh_chunks *chunks;
   *out = (lh_count){0, 0};

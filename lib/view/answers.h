@@ -1,9 +1,8 @@
 /*
 ** answers.h - data for pictures of a snapshot: timeline, trees, memory map, fields.
 **
-** A picture has a limited number of pieces. The rest is a piece of its own, so that each picture
-** adds up to the byte. Queries repeat while a user explores a heap of up to forty million objects:
-** results of passes over the heap are kept in the snapshot, and later queries need no pass.
+** A picture has limited pieces, and one for the rest: it adds up to the byte. Results of passes
+** over the heap are kept in the snapshot, since users explore heaps of forty million objects.
 */
 #ifndef LUAHEAP_VIEW_ANSWERS_H
 #define LUAHEAP_VIEW_ANSWERS_H
@@ -12,9 +11,8 @@
 
 /* ==== ages.c: the timeline ======================================================== */
 
-/* The bytes of a heap by time of allocation. The axis of time (lh_position_of) is cut into bins of
-** about equal numbers of objects. Each bin is a stack of layers, biggest first; the last layer has
-** all others. */
+/* The bytes of a heap by time of allocation (lh_position_of). Bins have about as many objects each.
+** The last layer has all bytes that are in no other. */
 enum { LH_MOST_BINS = 1000, LH_MOST_LAYERS = 100 };
 
 typedef struct lh_age_chart_query {
@@ -46,7 +44,7 @@ typedef struct lh_age_chart {
   lh_count *layer_bins;   /* private: the bins of all layers */
 } lh_age_chart;
 
-/* Excludes luaheap's own objects. Needs lh_classify. LH_EMEMORY. The first chart of a kind takes a
+/* Without luaheap's own objects. Needs lh_classify. LH_EMEMORY. The first chart of a kind takes a
 ** pass over the heap; by place, as long as folding all paths. Keeps some MB at most, and by place 2
 ** bytes an object. Later charts are O(bins * objects / 4,096). */
 int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh_age_chart *out,
@@ -72,8 +70,8 @@ typedef enum lh_tile_kind {
 
 enum { LH_TILE_KEY_BYTES = 20 };
 
-/* A piece of a picture. If a tile has tiles directly below it, their bytes add up to its own; OWN
-** and REST are among them. */
+/* A piece of a picture. The bytes of the tiles directly below, OWN and REST included, add up to
+** it. */
 typedef struct lh_tile {
   lh_tile_kind kind;
   uint32_t depth;              /* 0: the tile of the query */
@@ -115,27 +113,25 @@ typedef struct lh_tiles {
   uint64_t n_positions;  /* length of the axis of time */
 } lh_tiles;
 
-/* LH_ENOTFOUND: no live object or group has the key. LH_EARGUMENT: the key is malformed. Needs
-** lh_classify. The snapshot owns the paths. Keeps results of passes over the heap: at most 24 bytes
-** an object, and 8 more each for `interval` and `first`. Later queries are O(children of the
-** objects shown). */
+/* LH_ENOTFOUND: no live object or group has the key. LH_EARGUMENT: it is malformed. Needs
+** lh_classify. The snapshot owns the paths, and keeps at most 24 bytes an object, and 8 more each
+** for `interval` and `first`. Then O(children of the objects shown). */
 int lh_find_tiles(lh_snapshot *snapshot, const lh_tiles_query *query, lh_tiles *out,
                   lh_error *error);
 void lh_tiles_free(lh_tiles *tiles);
 
-/* The steps from the place above: ".hosts.localhost"; the full path if it does not continue that
-** place's path. Freed by lh_free; NULL: out of memory. */
+/* ".hosts.localhost": the steps from the place above, or the whole path if it begins anew. Freed by
+** lh_free; NULL: out of memory. */
 char *lh_tile_steps(const lh_snapshot *snapshot, const lh_tile *tile);
 const char *lh_tile_kind_name(lh_tile_kind kind); /* "object", "group", ... */
 const char *lh_tree_by_name(lh_tree_by by);       /* "object", "class", "place", "module" */
 
 /* ==== map.c: addresses ============================================================ */
 
-/* The map shows only the block at each object's address: for a string, function, upvalue or
-** userdata that is the whole object. A table's arrays, a prototype's code and a thread's stack are
-** separate blocks whose addresses no snapshot has, so they are not on the map. Marks planted from
-** outside are not, either. If blocks overlap (a damaged file), the later start owns the shared
-** bytes: no byte counts twice. */
+/* The map shows the block at each object's address: the whole string, function, upvalue or
+** userdata. A table's arrays, a prototype's code and a thread's stack are other blocks, whose
+** addresses no snapshot has. Marks planted from outside are not shown. Where blocks overlap (in a
+** damaged file), the one that begins last owns the bytes: no byte counts twice. */
 typedef struct lh_mapped {
   uint64_t objects, shallow_bytes;
   uint64_t bytes; /* of these, on the map */
@@ -192,9 +188,8 @@ uint64_t lh_mapped_bytes(const lh_snapshot *snapshot, lh_id id);
 
 /* ==== fields.c: one object, page by page ========================================== */
 
-/* A field of an object, reference or scalar: a table entry, a variable of a function or frame, a
-** user value, a constant, a metatable. For a function's upvalue, the field shows the upvalue's
-** value. */
+/* A field of an object: a table entry, a variable of a function or frame, a user value, a constant,
+** a metatable; references and scalars. A function's upvalue shows its value. */
 typedef struct lh_object_field {
   uint64_t number; /* index in the record, from 0 */
   lh_edge edge;    /* target: LH_NO_OBJECT if the value is no object */

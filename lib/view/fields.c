@@ -1,13 +1,12 @@
 /*
 ** fields.c - the fields of an object, page by page, in any order and with a filter.
 **
-** A table may have ten million entries, whose offsets are unknown. So for the last queried object
-** the position of each 512th field is kept, up to the last one read: any field is found in 512
-** steps. With an order or a filter the matching fields are kept, 16 bytes each.
+** A table may have ten million entries at unknown offsets. For the last queried object the position
+** of each 512th field is kept, up to the last one read; with an order or a filter also the matching
+** fields, 16 bytes each.
 **
-** Sorting is a lazy Quicksort that sorts only the part with the page: about two passes over the
-** rows, which stay partly sorted for the next page. Rows compare by a number, and by string where
-** the number is a string's bytes and equal. Pivots are random, and no two rows are equal.
+** A lazy Quicksort sorts only the part with the page, in about two passes; rows stay partly sorted.
+** Rows compare by a number; equal beginnings of strings by the strings. Pivots are random.
 */
 #include "view/answers.h"
 
@@ -18,8 +17,8 @@
 #include "read/decode.h"
 #include "read/snapshot.h"
 
-/* A position between two fields; copying it saves the position. Includes scalars, as far as the
-** snapshot has them: of coroutine frames and of constants it has only objects. */
+/* A position between two fields; a copy of it saves the position. Of coroutine frames and constants
+** a snapshot has objects only, of others scalars, too. */
 typedef struct field_scan {
   const lh_snapshot *snapshot;
   lh_id id;
@@ -518,7 +517,6 @@ static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
   return list->has_rows;
 }
 
-/* The position before a field. */
 static field_scan find_field(lh_field_list *list, uint64_t number) {
   learn(list, number);
   field_scan scan = list->saved[number / STRIDE];

@@ -1,15 +1,14 @@
 /*
 ** map.c - the address space in cells of equal size, with the bytes of each type in each.
 **
-** The regions with objects are concatenated, skipping holes, and a cell is an offset in that
-** sequence. For several snapshots the regions are the union of all: a cell is the same memory in
-** each. A cell begins at a multiple of its size, a power of 2, so that panning and zooming do not
-** move the drawn cells.
+** A cell is an offset in the concatenated regions. Several snapshots share the union of their
+** regions, so a cell is the same memory in each. Its size is a power of 2 and its offset a multiple
+** of that: panning and zooming do not move the drawn cells.
 **
-** The first map sorts the objects by address and keeps the order: 4 bytes an object, and 2 for sums
-** before every 32nd object. The bytes between two addresses then take two searches and at most 32
-** objects each. Sorting is a radix sort (LSD) with digits of 11 bits, which skips equal digits:
-** three or four passes usually. Ten million objects need 80 MB, half of it freed afterwards.
+** The first map sorts the objects by address (4 bytes an object), with sums before each 32nd one (2
+** bytes): any range takes two searches. The radix sort, digits of 11 bits, skips digits that are
+** equal in all addresses: three or four passes. Ten million objects need 80 MB, half of it freed at
+** once.
 */
 #include "view/answers.h"
 
@@ -261,14 +260,12 @@ static lh_region *add_regions(lh_region *next, const lh_map_order *map_order) {
   return next + 1;
 }
 
-/* Rounds a region's end up to a word. Objects begin at words, so a cell of eight bytes has one
-** object. */
+/* Objects begin at words: if regions end at words, a cell of eight bytes has one object. */
 static uint64_t up_to_a_word(uint64_t address) {
   return address > UINT64_MAX - 7 ? address : (address + 7) / 8 * 8;
 }
 
-/* Joins regions that overlap or have only a small gap; drops empty ones. Returns the number
-** left. */
+/* Joins regions that overlap or have a small gap; drops empty ones. Returns the number left. */
 static size_t join_regions(lh_region *regions, size_t n, uint64_t least_hole) {
   size_t left = 0;
   for (size_t i = 0; i < n; i++) {
@@ -326,7 +323,6 @@ static int find_regions(lh_snapshot *s, const lh_map_query *query, lh_memory_map
 
 /* ==== Cells ========================================================================== */
 
-/* A position that moves forward through the regions. */
 typedef struct way {
   const lh_memory_map *map;
   size_t region;

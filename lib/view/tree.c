@@ -1,13 +1,11 @@
 /*
 ** tree.c - lh_find_tiles: the biggest tiles below a vertex of a tree (tree.h).
 **
-** Each opened tile also gets an OWN tile for its objects and a REST tile for hidden ones, so that
-** the tiles below add up to its bytes. No vertex is bigger than the one above it. So the search is
-** top-down: of all vertices directly below shown ones, the biggest is shown next. `waiting` has the
-** sorted best vertices below each shown one; a heap holds the next of each.
+** Opened tiles get an OWN tile for their objects and a REST tile for hidden vertices, so that all
+** tiles below add up. No vertex is bigger than the one above it, so the next tile is the biggest
+** vertex directly below a shown one: `waiting` has these sorted, a heap the first of each.
 **
-** A table may have ten million children, of which a picture shows a hundred. One pass in memory
-** order keeps the best; only these are sorted.
+** A table may have ten million children: one pass in memory order keeps the best hundreds.
 */
 #include "tree.h"
 
@@ -210,8 +208,7 @@ static bool take_children(const taking *t, lh_id id) {
   return ok;
 }
 
-/* Takes the children of all elements of a list; from the middle of a list, only of the elements
-** behind it. */
+/* The children of all elements of a list; from its middle, of the elements behind. */
 static bool take_objects(const taking *t, lh_id id) {
   const asked_tree *tree = t->tree;
   const lh_tree *dominators = tree->dominators;
@@ -245,8 +242,7 @@ static bool take_modules(const taking *t) {
   return ok;
 }
 
-/* Fills *below, with at most best.limit best. False: out of memory. O(children, and elements of a
-** list). */
+/* At most best.limit best. False: out of memory. O(children, and elements of a list). */
 static bool find_below(const asked_tree *tree, uint32_t vertex, below_vertex *below) {
   taking t = {tree, below};
   below->n = below->bytes = below->new_bytes = 0;
@@ -274,7 +270,6 @@ static bool has_below(const asked_tree *tree, uint32_t vertex) {
 
 /* ==== Choosing tiles ============================================================== */
 
-/* The numbers that add up. */
 typedef struct tally {
   uint64_t bytes, new_bytes, before_bytes;
 } tally;
@@ -461,8 +456,8 @@ static bool pick_tiles(const asked_tree *tree, uint32_t top, const lh_tiles_quer
 
 /* ==== The tree of the query ======================================================= */
 
-/* New bytes are younger than the mark of `first`; without a `first` of this state, younger than the
-** first mark. False: unknown, there is no mark but the snapshot's own. */
+/* Younger than the mark of `first`; without a `first` of this state, than the first mark. False:
+** there is no such mark but the snapshot's own. */
 static bool find_new(const lh_snapshot *snapshot, const lh_snapshot *first, lh_interval *out) {
   uint32_t mark = 0, n = lh_mark_count(snapshot);
   if (first && first != snapshot && first->info.state_id == snapshot->info.state_id)
@@ -513,7 +508,6 @@ static int make_tree(asked_tree *tree, lh_snapshot *snapshot, const lh_tiles_que
 /* Of a long path, this number of vertices at each end is kept. */
 enum { AT_ENDS = 12 };
 
-/* Lists the path from the root to the vertex above. */
 static bool find_above(const asked_tree *tree, uint32_t vertex, lh_tiles *out) {
   size_t n = 0;
   for (uint32_t at = vertex_above(tree, vertex); at != UINT32_MAX; n++) at = vertex_above(tree, at);

@@ -1,10 +1,9 @@
 /*
 ** tree.h - the trees behind the pictures (tree.c), and the data kept with the snapshot (trees.c).
-** Private.
 **
-** All are the dominator tree: by object, with each linked list as one vertex; by class and by
-** place, with objects merged into groups; by module, with the modules below the root. A vertex is
-** an object id or a group index; 0 is the root. Kept, in bytes an object:
+** All are the dominator tree: by object, with each linked list as one vertex; by class or place,
+** with objects in groups; by module, with modules below the root. A vertex is an object id or a
+** group index; 0 is the root. Kept, in bytes an object:
 **
 **     dominator tree            12    graph/preorder.c
 **     clusters, i.e. lists       4    analyses/clusters.c
@@ -71,23 +70,22 @@ struct lh_trees {
   lh_sums in, since; /* bytes in the query's interval; new bytes */
 };
 
-/* The trees kept with the snapshot, computed at the first call; NULL: out of memory. Groups take
-** O(n); by place also O(edges). */
+/* Kept with the snapshot, computed at the first call; NULL: out of memory. Groups take O(n), by
+** place O(edges). */
 lh_trees *lh_trees_of(lh_snapshot *snapshot);
 const lh_group_tree *lh_groups_of(lh_snapshot *snapshot, bool of_places);
 
 /* Fills in modules. LH_EMEMORY. O(n). */
 int lh_trees_find_modules(lh_trees *trees, lh_snapshot *snapshot, lh_error *error);
 
-/* The sums by group, or by object if `groups` is NULL; NULL: out of memory. Kept until another
-** interval is asked for; the first call is O(n). */
+/* By group, or by object if `groups` is NULL; NULL: out of memory. Kept until another interval is
+** asked for; the first call is O(n). */
 const uint64_t *lh_sums_of(lh_sums *sums, lh_snapshot *snapshot, const lh_group_tree *groups,
                            lh_interval interval);
 
 /* NULL: the object is not the first of a list. */
 const lh_linked *lh_list_at(const lh_lists *lists, lh_id id);
 
-/* Adds an object's position, if it has one. */
 static inline void lh_add_position(const lh_snapshot *snapshot, lh_id id, double *sum,
                                    uint64_t *n) {
   uint64_t position = lh_position_of(snapshot, id);

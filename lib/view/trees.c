@@ -1,26 +1,24 @@
 /*
-** trees.c - the data kept with a snapshot for pictures: linked lists, groups, modules, sums of an
+** trees.c - the data kept with a snapshot for pictures: lists, groups, modules, sums of an
 ** interval.
 **
 ** Lists: a linked list or tree is one vertex, since a chain of a million elements would have a
 ** million levels. 100 bytes a list.
 **
-** Groups: the objects of one class or place that a group's objects dominate directly form a group
-** below it. A group's bytes are its objects' own and those of the groups below: the heap adds up at
-** any depth. All dominators of an object lie on its shortest path, so a place's path continues the
-** path of the place above. Objects are visited after their dominators. An object of its dominator's
-** class or place joins its dominator's group, and a list's elements join one group. An upvalue
-** joins the group of its value if nothing else holds the value. Beyond MAX_DEPTH levels or the
-** limit of groups (for hostile files) an object joins the group above. 2.2 million objects: 0.06 s
-** by class; 0.4 s by place, including folding all paths. Ten million: 0.3 and 1.9 s.
+** Groups: objects of one class or place that a group dominates directly are a group below it. Its
+** bytes are its objects' own and those of the groups below, so the heap adds up. Dominators lie on
+** the shortest path, so a place's path continues that of the place above. An object of its
+** dominator's class or place joins its group; so do elements of a list, and an upvalue that alone
+** holds its value joins the value's group. Beyond MAX_DEPTH levels or too many groups (hostile
+** files) all objects stay in the group above. 2.2 million objects: 0.06 s by class, 0.4 s by place
+** with folding all paths. Ten million: 0.3 and 1.9 s.
 **
-** Modules and globals are directly below the root, each with the bytes that it dominates. The rest
-** is shared by several of them or held by none. In a program no module dominates another, since _G
-** and package.loaded hold both. If a file says otherwise, only the dominating one is kept: no byte
-** counts twice.
+** Modules and globals are below the root, each with the bytes that it dominates. The rest is shared
+** by several, or held by none. In a program no module dominates another one, since _G and
+** package.loaded hold both; in a file that says so the inner one is dropped: no byte counts twice.
 **
-** Sums: 8 bytes an object or group; one pass over the objects of the interval and up the tree: 0.05
-** s for 2.2 million objects.
+** Sums: 8 bytes an object or group, one pass over the interval and up the tree. 2.2 million
+** objects: 0.05 s.
 */
 #include "tree.h"
 
@@ -117,9 +115,8 @@ static uint64_t hash_of(const grouping *g, uint32_t what, uint64_t above) {
   return place ? words[0] : lh_hash(name, strlen(name), words[0]);
 }
 
-/* Groups whose names differ only in parts that the fingerprint excludes are numbered in their
-** order. The first has the plain fingerprint, the others include their number; g->alike has the
-** last number. */
+/* Groups whose names differ only in excluded parts are numbered. The first has the plain
+** fingerprint, the others include their number; g->alike has the last one. */
 static bool add_fingerprint(grouping *g, uint32_t index) {
   lh_tree_group *group = &g->tree->list[index];
   uint64_t words[2] = {hash_of(g, group->what, g->tree->list[group->above].fingerprint), 0};
@@ -191,8 +188,7 @@ static bool join_groups(lh_group_tree *t) {
   return true;
 }
 
-/* Computes places only of objects that may begin a group: first elements, and objects outside of
-** lists. */
+/* Only objects that may begin a group: first elements, and objects outside of lists. */
 static bool make_places(grouping *g) {
   const lh_snapshot *s = g->snapshot;
   lh_places *places = &g->tree->places;
@@ -205,7 +201,6 @@ static bool make_places(grouping *g) {
   return ok;
 }
 
-/* Keeps only the list of places and their texts. */
 static void settle_places(lh_places *places) {
   lh_free(places->met.list);
   lh_free(places->of_spot);
