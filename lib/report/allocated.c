@@ -71,7 +71,7 @@ static void put_made(lh_text *text, const lh_allocated *a, bool is_sampled) {
                    lh_count_text(a->stay).text, made.text, verb);
 }
 
-/* Adds counts if not all objects have this site. */
+/* Adds counts if not all objects have this site, or if the profile is sampled. */
 const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {
   const lh_sites *sites = lh_snapshot_sites(report->snapshot);
   if (a->stack == 0) return NULL;

@@ -43,7 +43,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  const char *gap = t->all ? "" : "\n"; /* instead of a coloured heading */
+  const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   lh_say(t, LH_BOLD, "Classes%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
          report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
   lh_tell_interval(t, report);

@@ -21,7 +21,7 @@ bool lh_is_known(const lh_request *request, const char *fingerprint) {
                    is_among(fingerprint, known->renewed, known->n_renewed, sizeof *known->renewed));
 }
 
-/* ==== Those of the release before ==================================================== */
+/* ==== Fingerprints of the release before ============================================= */
 
 static bool has_older(const lh_request *request) {
   return request->known && request->known->has_older;

@@ -19,7 +19,7 @@ static bool is_judged(const lh_cause *leak) {
   return leak->collection && leak->collection->id == leak->example;
 }
 
-/* No search from the example: the collection knows its limit, and anything refers to a string. */
+/* No search at the example: the collection knows its limit; anything may refer to a string. */
 static bool has_own_limit(const lh_cause *leak) {
   return is_judged(leak) || leak->type == LH_TYPE_STRING;
 }

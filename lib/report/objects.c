@@ -48,7 +48,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  const char *gap = t->all ? "" : "\n"; /* instead of a coloured heading */
+  const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   size_t told = t->limit != 0 && t->limit < f->n ? t->limit : f->n;
   lh_say(t, LH_BOLD, "%s by %s size%s", f->garbage ? "Garbage" : "Objects", f->sort, gap);
   lh_tell_interval(t, report);

@@ -128,9 +128,9 @@ static bool put_next(const found *f, lh_ranking *next, size_t part, size_t place
 }
 
 /* The parts with the biggest changes, at least `least`, whose parents are chosen: at most `limit`
-** (0: all) and the whole. A flag a part; NULL: out of memory. */
+** (0: all) and the whole. Returns a flag for each part; NULL: out of memory. */
 static bool *choose(const found *f, size_t limit, uint64_t least) {
-  lh_ranking next = {0}; /* of each marked part: its next unmarked one */
+  lh_ranking next = {0}; /* of each chosen part: the next one below it */
   bool *is_chosen = lh_alloc_zeroed(f->n, sizeof *is_chosen);
   bool ok = is_chosen && put_next(f, &next, 0, f->first[0]);
   if (ok) is_chosen[0] = true;
@@ -148,7 +148,7 @@ static bool *choose(const found *f, size_t limit, uint64_t least) {
   return NULL;
 }
 
-/* Copies the marked parts and renumbers `above`. */
+/* Copies the chosen parts and renumbers `above`. */
 static bool number_chosen(found *f, size_t limit) {
   bool *is_chosen = choose(f, limit, 0);
   size_t *number = lh_alloc_zeroed(f->n, sizeof *number);

@@ -290,7 +290,7 @@ lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 /* A line about garbage, which no answer counts, if there is any. */
 void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before);
 
-/* "2026-11-21 17:40:05 served 20", or the time alone if it is the name. And the name of the mark
+/* "2026-11-21 17:40:05  served 20", or the time alone if it is the name. And the name of the mark
 ** that begins an interval, cut if long; "the start" for epoch 0. Freed by lh_free. */
 char *lh_mark_text(const lh_mark_info *mark);
 char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);

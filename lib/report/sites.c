@@ -83,7 +83,7 @@ static void tell_tracking(lh_teller *t, const found *f) {
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  const char *gap = t->all ? "" : "\n"; /* instead of a coloured heading */
+  const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   lh_say(t, LH_BOLD, "Sites%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
          report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
   lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
