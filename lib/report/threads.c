@@ -7,7 +7,8 @@ enum { USUAL_FRAMES = 8 };
 
 /* ==== Frames ========================================================================= */
 
-/* The frames of a thread, outermost first, without the host's, which have no function. */
+/* The frames of a thread, outermost first, without the host's, which have no function. Freed by
+** lh_free. */
 typedef struct stack {
   lh_frame *frames;
   size_t n;

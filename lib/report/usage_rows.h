@@ -7,7 +7,7 @@
 #include "name/site_text.h"
 #include "report/report.h"
 
-extern const lh_column lh_usage_columns[];
+extern const lh_column lh_usage_columns[]; /* of an lh_usage_group */
 
 /* Plural for a sentence: "tables", "strings". */
 const char *lh_types_name(uint8_t type);
@@ -16,8 +16,8 @@ const char *lh_types_name(uint8_t type);
 const lh_usage *lh_usage_of(const lh_report *report);
 const lh_sites *lh_usage_sites(const lh_report *report);
 
-/* For LH_OF_SITE, of an lh_stack_id: its site, "@app/bus.lua:31 in Bus:on"; the begin of that
-** function; the kind of allocation; all sites, innermost first (LH_COLUMN_TEXTS). */
+/* For LH_OF_SITE, of an lh_stack_id: its site, "@app/bus.lua:31 in Bus:on"; where that
+** function begins; the kind of allocation; all sites, innermost first (LH_COLUMN_TEXTS). */
 void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell);
 void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell);
 void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell);

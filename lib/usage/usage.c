@@ -492,6 +492,7 @@ static bool is_of_time(const lh_moment *moment) {
   return moment->unit == LH_MOMENT_TIME || moment->unit == LH_MOMENT_SHARE;
 }
 
+/* In nanoseconds or bytes. */
 static double place_of(const lh_moment *moment, double duration_ns) {
   bool is_share = moment->unit == LH_MOMENT_SHARE;
   return is_share ? duration_ns * (double)moment->n / LH_WHOLE_DURATION : (double)moment->n;

@@ -44,7 +44,7 @@ typedef struct lh_usage_row {
   lh_stack_id stack; /* 0: unattributed */
   uint32_t next;     /* next row of the same stack, numbered like `first` below */
   uint32_t ages;     /* 1 + index into lh_usage.ages; 0: none */
-  uint8_t type;
+  uint8_t type;      /* as in lh_event */
   lh_amounts amounts;
 } lh_usage_row;
 
@@ -57,8 +57,8 @@ struct lh_usage {
   size_t n, capacity;
   lh_ages ages;
   lh_usage_totals totals;
-  bool is_begun; /* the replay reached the interval's begin or end */
-  /* Bytes allocated before the end of the replay, and before the interval's begin and end. */
+  bool is_begun; /* the replay reached the beginning or the end of the interval */
+  /* Bytes allocated before the end of the replay, before the interval, and before its end. */
   uint64_t clock_bytes, begin_bytes, end_bytes;
 };
 

@@ -200,6 +200,8 @@ static bool label_places(lh_labels *labels, const lh_snapshot *snapshot) {
   return ok;
 }
 
+/* ==================================================================================== */
+
 /* False: out of memory. Call labels_free in either case. */
 static bool labels_make(lh_labels *labels, const lh_snapshot *snapshot, lh_age_chart_by by) {
   *labels = (lh_labels){.by = by};

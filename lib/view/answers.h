@@ -167,7 +167,7 @@ typedef struct lh_memory_map {
   lh_mapped all, types[LH_TYPE_COUNT]; /* of the whole snapshot, not only of the cells */
   lh_region *regions;                  /* by address */
   size_t n_regions;
-  uint64_t from, to;   /* addresses of the first cell's begin and the last cell's end */
+  uint64_t from, to;   /* addresses: from the first cell to the end of the last one */
   uint64_t cell_bytes; /* a power of 2, at least 8 */
   lh_map_cell *cells;
   size_t n_cells;    /* 0: no memory in the range of the query */

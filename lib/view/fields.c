@@ -17,6 +17,8 @@
 #include "read/decode.h"
 #include "read/snapshot.h"
 
+/* ==== Scanning fields ================================================================ */
+
 /* A position between two fields; a copy of it saves the position. Of coroutine frames and constants
 ** a snapshot has objects only, of others scalars, too. */
 typedef struct field_scan {

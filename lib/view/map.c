@@ -363,7 +363,7 @@ static uint64_t end_of_cell(uint64_t along, uint64_t cell, uint64_t whole) {
   return whole - along > cell ? along + cell : whole;
 }
 
-/* Fills a cell from the sums before its begin and before its end. */
+/* Fills a cell from the sums before its beginning and before its end. */
 typedef void fill_cell(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
                        const uint64_t behind[LH_TYPE_COUNT]);
 

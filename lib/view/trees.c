@@ -320,6 +320,8 @@ const uint64_t *lh_sums_of(lh_sums *sums, lh_snapshot *snapshot, const lh_group_
   return *kept = bytes;
 }
 
+/* ==== All trees =================================================================== */
+
 static void free_trees(lh_trees *trees) {
   free_lists(&trees->lists);
   for (unsigned i = 0; i < 2; i++) free_groups(trees->groups[i]);
