@@ -116,7 +116,6 @@ static const lh_table answer = LH_TABLE_OF(
                 "the same, and then its callers; absent where they are not known", LH_OPTIONAL));
 #undef ROW
 
-/* Prints only both ends of a deep stack. */
 static void tell_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   uint32_t n = 0, i = 0;

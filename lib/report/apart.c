@@ -112,7 +112,6 @@ static int compare_rows(const void *left, const void *right) {
   return LH_MORE(x, y) ?: strcmp(a->held_by, b->held_by) ?: strcmp(a->fingerprint, b->fingerprint);
 }
 
-/* Biggest growth first, biggest shrinkage last. */
 static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   const lh_growth_row *all = rows;
   size_t last = report->request.n_snapshots - 1, n_changed = 0;

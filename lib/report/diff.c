@@ -195,7 +195,6 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
                 known->retained_bytes + known->grown_bytes, known->objects);
 }
 
-/* Name of the earlier snapshot i, or of the mark. */
 static void put_asked(lh_text *text, const lh_report *report, int i) {
   const lh_diff_found *f = report->answer;
   const char *mark = i == 0 ? report->request.since : report->request.until;

@@ -158,7 +158,6 @@ const lh_table lh_object_facts = LH_TABLE_OF(
             LH_OF_TYPE(UPVALUE)),
     STATUS, IS_MAIN, STACK_SLOTS);
 
-/* Facts that the live calls have of each object. */
 const lh_table lh_row_facts = LH_TABLE_OF(
     "heap.row", "object", NULL, TYPE("table, string, closure and so on"),
     CLASS("as heaptop calls it"), ADDRESS,

@@ -51,7 +51,6 @@ extern const lh_table lh_growth_paths, lh_growth_classes;
               "the same by class", LH_LIMITED)
 void lh_tell_growth(lh_teller *t, lh_report *report);
 
-/* For text columns: a figure of a growth row in each snapshot, or in the last. */
 void lh_bytes_in_each(lh_report *report, const void *row, lh_cell *cell);
 void lh_objects_in_each(lh_report *report, const void *row, lh_cell *cell);
 void lh_last_bytes(lh_report *report, const void *row, lh_cell *cell);

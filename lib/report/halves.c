@@ -21,7 +21,6 @@ LH_CELL(verdict_of, lh_growth_row,
                         : it->verdict == LH_GROWS_NOW ? "more"
                                                       : "less")
 
-/* Growth in one half, or the size if there is one snapshot. */
 static void set_amount(const lh_report *report, const lh_growth_row *row, int half, lh_cell *cell) {
   bool is_level = is_of_levels(report);
   cell->kind = is_level ? LH_COLUMN_BYTES : LH_COLUMN_MORE_BYTES;

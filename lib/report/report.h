@@ -167,7 +167,6 @@ void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, 
 const char *lh_keep_text(lh_report *report, char *text);
 void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
-/* For columns of snapshot names and of fingerprints. */
 void lh_name_asked(lh_cell *cell, const char *name); /* NULL: none */
 void lh_names_asked(lh_report *report, const void *row, lh_cell *cell);
 const char *lh_fingerprint_heading(const lh_report *report);

@@ -38,7 +38,6 @@ static const lh_table answer = LH_TABLE_OF(
     LH_INLINE_ROWS("sizes", rows, n, &row_table, "powers of two, the smallest first"));
 #undef ROW
 
-/* The row at which half of the total is reached. */
 static const of_size *middle(const found *f, bool of_bytes) {
   uint64_t sum = 0, half = of_bytes ? f->bytes - f->bytes / 2 : f->blocks - f->blocks / 2;
   uint32_t i = 0;

@@ -48,7 +48,6 @@ static void put_itself(lh_text *out, const lh_snapshot *snapshot, lh_id id) {
                    lh_count_of(object.as.thread.frames, "frame", "frames").text);
 }
 
-/* The class with most bytes, if it has half of them. */
 static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_suspect *s) {
   if (s->n_accumulated == 0)
     put_itself(out, snapshot, s->id);
@@ -60,7 +59,6 @@ static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_sus
                    lh_count_of(s->n_classes, accumulated.one, accumulated.many).text);
 }
 
-/* Appends " (through _G.handlers[*])" if the object's path begins at a function. */
 static void put_through(lh_text *out, lh_snapshot *snapshot, lh_id id) {
   lh_path path;
   int code = lh_shortest_path(snapshot, id, &path, NULL);

@@ -85,7 +85,6 @@ static void end_line(lh_text *out) {
   lh_text_string(out, "\n");
 }
 
-/* All columns with a heading, except those for narrow output. */
 static size_t choose_columns(const lh_report *report, const lh_table *table,
                              const lh_column *shown[LH_MOST_HEADINGS]) {
   size_t n = 0;

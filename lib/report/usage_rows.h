@@ -23,7 +23,6 @@ void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell)
 void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell);
 void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell);
 
-/* Longest list of callers in a cell. */
 enum { LH_MOST_CALLERS = 64 };
 
 void lh_tell_callers(lh_teller *teller, const lh_usage *usage, lh_stack_id stack);

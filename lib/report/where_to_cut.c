@@ -35,7 +35,6 @@ static int find_entries(const lh_snapshot *snapshot, const lh_path *path,
   return LH_OK;
 }
 
-/* The name of the reference's field, if code uses it. */
 static int find_name(lh_snapshot *snapshot, const lh_edge *edge, lh_where_to_cut *out,
                      lh_error *error) {
   lh_id name = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;

@@ -254,7 +254,6 @@ static int compare_functions(const void *a, const void *b) {
   return order != 0 ? order : lh_compare_numbers(left->stack, right->stack);
 }
 
-/* Sorts by the function on one side, then most bytes first. */
 static int compare_calls(const lh_call_usage *a, const lh_call_usage *b, uint32_t of_a,
                          uint32_t of_b) {
   int order = lh_compare_numbers(of_a, of_b);

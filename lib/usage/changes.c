@@ -83,7 +83,6 @@ static entry *next_of(entry *at, const entry *end, uint32_t side) {
   return at;
 }
 
-/* Pairs entries with the same identity. */
 static void join_same(joiner *j, entry *first, entry *end) {
   for (entry *e = first; e + 1 < end; e++)
     if (!e->is_joined && e[0].first_line == e[1].first_line) join(j, &e[0], &e[1]);
@@ -107,7 +106,6 @@ static double more_in(const lh_usage_change *change) {
   return (double)change->allocated_bytes[1] - (double)change->allocated_bytes[0];
 }
 
-/* Biggest increase first, biggest decrease last. */
 static int compare_changes(const void *a, const void *b) {
   const lh_usage_change *left = a, *right = b;
   double more = more_in(left), than = more_in(right);

@@ -18,7 +18,6 @@ static uint64_t number_of(lh_site_groups *groups, const char *name) {
   return number;
 }
 
-/* The words that are equal for all sites of a group. */
 enum { N_WORDS = 5 };
 
 static void words_of(lh_site_groups *groups, const lh_site *site, uint64_t words[N_WORDS]) {
@@ -181,7 +180,6 @@ static int compare_drafts(const void *a, const void *b) {
   return lh_compare_numbers(left->type, right->type);
 }
 
-/* Drops groups without bytes in the wanted order. */
 static void keep_ordered(grouper *g) {
   size_t n = 0;
   for (size_t i = 0; i < g->n; i++) {

@@ -357,7 +357,6 @@ static int replay(lh_usage *usage, lh_error *error) {
 
 /* ==== Aggregates ===================================================================== */
 
-/* The age assumed for all of an age class: its middle. */
 static double middle_of(unsigned number) {
   return number == 0 ? 2048 : (double)((uint64_t)3072 << number);
 }

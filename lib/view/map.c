@@ -59,7 +59,6 @@ static uint64_t start_of(const lh_snapshot *s, uint32_t at) {
   return s->address[s->map_order->order[at]];
 }
 
-/* End of the block of the object at index `at` of the order. */
 static uint64_t end_of_block(const lh_snapshot *s, uint32_t at) {
   uint64_t start = start_of(s, at), bytes = lh_mapped_bytes(s, s->map_order->order[at]);
   uint64_t most = (at + 1 < s->map_order->n ? start_of(s, at + 1) : UINT64_MAX) - start;
@@ -297,7 +296,6 @@ static void count_regions(const lh_snapshot *s, lh_memory_map *map) {
   }
 }
 
-/* The regions of the snapshot and of all others of its state. */
 static int find_regions(lh_snapshot *s, const lh_map_query *query, lh_memory_map *map,
                         lh_error *error) {
   size_t most = s->map_order->n_holes + 1;

@@ -388,7 +388,6 @@ static bool add_vertex(picking *p, const shown *s) {
   return add_tile(p, tile, s->depth);
 }
 
-/* Adds a tile for the difference of two tallies, unless it is zero. */
 static bool add_difference(picking *p, const shown *s, lh_tile tile, const tally *whole,
                            const tally *part) {
   tile.bytes = whole->bytes - part->bytes;

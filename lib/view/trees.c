@@ -290,7 +290,6 @@ static void free_sums(lh_sums *sums) {
   *sums = (lh_sums){0};
 }
 
-/* Adds shallow bytes of the interval's objects, by object or group. */
 static void add_own(uint64_t *bytes, const lh_snapshot *snapshot, const lh_group_tree *groups,
                     lh_interval interval) {
   lh_id_range ranges[2];
