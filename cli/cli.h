@@ -54,8 +54,8 @@ struct cli_option {
   const char *argument; /* as in ORDER=this|or|that: name in --help, words; NULL: none */
   const char *help;
   cli_kind kind;
-  size_t field, bytes; /* offset and size in the request */
-  uint64_t least;      /* smallest number allowed */
+  size_t field, bytes;                                               /* offset and size in it */
+  uint64_t least;                                                    /* smallest number allowed */
   void (*take)(cli *c, struct request *r, const cli_option *option); /* parses optarg */
   void (*add)(cli *c, const cli_option *row);
   size_t number; /* of an added option: index of its question or mode */
