@@ -28,8 +28,7 @@ struct request; /* the options' values; each command defines its own */
 
 /* ==== Options ======================================================================== */
 
-/* The effect of an option. For most kinds it sets a field of the command's `request`, of the given
-** type. CLI_IS_NUMBER and CLI_IS_SIZE fill an unsigned integer of either width. */
+/* Most kinds set a field of this type in the `request`; a number takes any unsigned integer. */
 typedef enum cli_kind {
   CLI_IS_FLAG,   /* bool; no argument */
   CLI_IS_TEXT,   /* const char * */
@@ -129,22 +128,19 @@ void cli_begin(cli *c, const cli_tool *tool);
 void cli_add_option(cli *c, const cli_option *option);
 void cli_add_questions(cli *c, const cli_option *row);
 
-/* Fills the request; then optind is the first operand. --help, --version and unknown options end
-** the process. */
+/* Fills the request; then optind is the first operand. --help and wrong usage end the process. */
 void cli_parse(cli *c, struct request *r, int argc, char **argv);
 
 /* `name` must be in the table. */
 bool cli_is_given(const cli *c, const char *name);
 
-/* For `take`: optarg as a size, or as one of the option's words. cli_next_operand consumes the next
-** argument; NULL if that is an option or there is none. */
+/* For `take`: optarg as a size or a word; the next argument, NULL if that is an option. */
 uint64_t cli_size_argument(const cli *c, const cli_option *option);
 unsigned cli_word_argument(const cli *c, const cli_option *option);
 const char *cli_next_operand(const cli *c);
 
-/* Read a whole text as digits (at most INT64_MAX), as one of words such as "this|or|that", or as a
-** number with a unit such as "1.5h". Units end with a NULL name; the name "" stands for no unit.
-** False or NULL: the text is something else. */
+/* Read a whole text as digits (to INT64_MAX), as one of "this|or|that", or as a number with a unit,
+** "1.5h". Units end with a NULL name; "" stands for no unit. False or NULL: another text. */
 typedef struct cli_unit {
   const char *name;
   double factor;
@@ -179,8 +175,8 @@ void cli_check_writable(cli *c, const char *path);
 /* Returns `result`, or ends the process if it is NULL: out of memory. */
 void *cli_must(void *result);
 
-/* A stream whose *n bytes and a NUL are in *text after cli_close_text. Free *text with free. Both
-** functions end the process if memory runs out. */
+/* After cli_close_text, *text has *n bytes and a NUL; freed by free. No memory: ends the
+** process. */
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);
 
@@ -191,17 +187,16 @@ const char *cli_style_off(const cli *c);
 /* Replaces the progress line on a terminal; NULL: clears it. */
 void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Output is limited to 200 times the bytes of the files that were read, plus 4 MB: a small file
-** cannot fill a disk. cli_limit_output adds a file to the bytes read. cli_has_room says before each
-** row whether it may be printed, and counts the rows that may not; cli_finish reports their number.
-** Commands that read no file have no limit. */
+/* Output has at most 200 times the bytes of the files read, plus 4 MB, so a small file cannot fill
+** a disk; without files there is no limit. cli_limit_output counts a file. cli_has_room says before
+** each row whether to print it. cli_finish reports the number of rows left out. */
 void cli_limit_output(const char *file);
 bool cli_has_room(void);
 
 /* Flushes stdout; ends the process if that fails. */
 void cli_flush(const cli *c);
 
-/* Closes stdout and returns `status`; ends the process if a write failed. */
+/* Closes stdout and returns `status`; a failed write ends the process. */
 int cli_finish(cli *c, int status);
 
 /* ==== Snapshots ===================================================================== */
@@ -222,12 +217,10 @@ char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id);
 
 /* ==== Text =========================================================================== */
 
-/* lh_escaped: one line of valid UTF-8 without control characters. Escapes already in the text stay.
-** Freed by lh_free. */
+/* lh_escaped: one line of UTF-8 without control characters; keeps escapes. Freed by lh_free. */
 char *cli_escape(const char *text);
 
-/* Quotes the text for a shell if necessary; as $'...' if it has hidden characters. Freed by
-** free. */
+/* Quoted for a shell if necessary, as $'...' if it has hidden characters. Freed by free. */
 char *cli_shell_word(const char *text);
 
 /* ==== Tables ======================================================================== */
@@ -267,8 +260,7 @@ void cli_json_close(cli_json *w, char bracket);
 void cli_json_value(cli_json *w, const char *key, json_t *value);     /* steals value */
 void cli_json_string(cli_json *w, const char *key, const char *text); /* valid UTF-8 */
 
-/* Discards the unwritten part of an unfinished document on stdout. Called before a command
-** fails. */
+/* Discards the unwritten rest of an unfinished document on stdout; called before a failure. */
 void cli_json_drop(void);
 
 /* Inside an array. Text keeps its control characters; all beyond ASCII is \uXXXX. */
@@ -286,8 +278,7 @@ char *cli_next_command(lh_next next, const char *file, const char *subject, cons
 void cli_report_text(cli *c, lh_report *report, const char *file);
 void cli_report_values(cli_json *w, lh_report *report);
 
-/* Asks `name` and prints the answer as text or, with --json, into the open object of `w`. Clears
-** the progress line. False: the answer is an honest no. */
+/* Asks, and prints text, or JSON into `w`. Clears the progress line. False: an honest no. */
 bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request);
 

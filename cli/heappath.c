@@ -1,7 +1,6 @@
 /*
-** heappath - shows why an object, or a set of objects, is alive: shortest paths from a root, all
-** referrers, or the objects that would free it. Prints text on a terminal, a DOT graph into a pipe,
-** or JSON.
+** heappath - shows why objects are alive: shortest paths from a root, all referrers, or the objects
+** that would free them. Prints text on a terminal, a DOT graph into a pipe, or JSON.
 **
 ** A path may have a million steps (a linked list). Text and graph fold its middle; JSON has every
 ** step, written one by one. The answers are in cli/heappath/.
@@ -110,8 +109,7 @@ char *describe(const lh_snapshot *snapshot, lh_id id) {
   return text;
 }
 
-/* An object that is not in the snapshot is an honest no, exit status 1. A malformed expression is
-** wrong usage. */
+/* An object that is not there is an honest no. A malformed expression is wrong usage. */
 static void find(cli *c, const request *r, subject *s) {
   lh_error error;
   int code = lh_find(s->snapshot, r->expression, &s->found, &error);
@@ -124,8 +122,7 @@ static void find(cli *c, const request *r, subject *s) {
   s->id = s->found.id;
 }
 
-/* For a class, finds the instance that retains most without the ignored references, if one is
-** reachable without them. */
+/* Of a class, takes the instance that retains most without the ignored references, if one stays. */
 static void open_subject(cli *c, const request *r, subject *s) {
   bool was_alive = false;
   *s = (subject){.snapshot = cli_open_analysed(c, r->file), .id = LH_NO_OBJECT};

@@ -1,7 +1,7 @@
 /*
 ** json.c - writes JSON: one value a line inside the outermost two brackets, or compact. jansson
-** makes the values; this file writes them, and brackets at once: a path of a million steps is never
-** in memory as a million JSON objects.
+** makes the values; this file writes each of them, and each bracket, immediately: a path of a
+** million steps is never in memory as a million JSON objects.
 **
 ** Every < and > in a string is written \u003C and \u003E. So a page may contain the text in a
 ** script element, and XML in a CDATA section: no string can end either, or begin a comment.
@@ -11,8 +11,7 @@
 
 #include "cli.h"
 
-/* An unfinished document that fits the buffer is never printed: after a failure its reader finds
-** nothing. */
+/* An unfinished document that fits this is never printed, so a failed command prints nothing. */
 static char buffer[1 << 16];
 static bool is_open;
 
@@ -64,9 +63,8 @@ void cli_json_close(cli_json *w, char bracket) {
 
 /* ==== Values ======================================================================== */
 
-/* jansson takes several times as long to write, and leaves characters in strings that must not
-** reach a page or a terminal. A pen buffers its output. Whoever closes the file finds a write
-** error. */
+/* jansson takes several times as long to write, and leaves characters that must not reach a page or
+** a terminal. A pen buffers its output; whoever closes the file finds a write error. */
 typedef struct pen {
   FILE *out;
   bool is_compact, is_ascii;

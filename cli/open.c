@@ -1,6 +1,5 @@
 /*
-** open.c - opens, analyses and classifies a snapshot for a command. Shows progress for files over 8
-** MB, which take more than a quarter of a second.
+** open.c - opens, analyses and classifies a snapshot; shows progress beyond 8 MB (0.25 s).
 */
 #include <malloc.h>
 #include <sched.h>

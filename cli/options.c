@@ -1,6 +1,5 @@
 /*
-** options.c - parses a command's options and prints its help, both from one table, with
-** getopt_long.
+** options.c - parses a command's options and prints its help, both from one table.
 */
 #include <errno.h>
 #include <inttypes.h>

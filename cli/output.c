@@ -1,8 +1,8 @@
 /*
 ** output.c - errors, colours, the progress line, and the end of a command.
 **
-** Results are on stdout. Everything else is on stderr, in lines that begin with the command's name;
-** control characters of outside text are escaped there.
+** Results are on stdout. Everything else is on stderr, with the command's name in front and control
+** characters escaped.
 **
 ** A name of 4 KB in a file can stand in each of a million rows, so stdout counts its bytes, and
 ** code that prints rows asks cli_has_room before each.

@@ -59,8 +59,7 @@ static size_t quoted_unit(const char *p) {
   return n;
 }
 
-/* Bytes at p up to the closing quote. *shown: the bytes of whole characters that fit a short
-** key. */
+/* Bytes up to the closing quote. *shown: those of whole characters that fit a short key. */
 static size_t quoted_length(const char *p, size_t *shown) {
   size_t n = 0;
   *shown = 0;
@@ -138,8 +137,7 @@ static size_t column_width(const cli_table *table, size_t column) {
   return width > 0 ? width : 1;
 }
 
-/* The context of a byte: in a function's place such as @/srv/app.lua:31, in brackets, in quotes
-** inside brackets. */
+/* The context of a byte: a place such as @/srv/app.lua:31, brackets, quotes in brackets. */
 typedef struct position {
   bool in_place, in_key, in_quotes;
 } position;
@@ -164,8 +162,7 @@ static end end_before(position *in, const char *text, size_t at) {
   return is_step || last == ' ' || (last == ',' && !is_in_number) ? END_OF_NAME : NO_END;
 }
 
-/* Bytes of `text` up to the last break that fits `width`, else up to the first break. *in advances
-** with them. */
+/* Bytes up to the last break that fits `width`, else up to the first break; *in moves along. */
 static size_t fitting(const char *text, size_t width, position *in) {
   size_t used = 0, bytes, name = 0, folder = 0;
   position at_name = *in, at_folder = *in;

@@ -57,7 +57,6 @@ static void put_bash_case(const cli_option *option) {
   puts("' ;;");
 }
 
-/* Adds a name of an option, on a new line if it does not fit. */
 static void put_bash_name(size_t *at, const char *dashes, const char *name) {
   static const char first[] = "        words='", others[] = "          ";
   size_t n = strlen(dashes) + strlen(name);

@@ -20,7 +20,6 @@ typedef struct request {
   format format;
 } request;
 
-/* The object of the request. */
 typedef struct subject {
   lh_snapshot *snapshot;
   lh_found found;
@@ -40,8 +39,7 @@ void tell_asked(cli *c, cli_json *w, const request *r, const subject *s);
 /* Adds the keys of an object to the open JSON object. */
 void json_subject(cli_json *w, const subject *s);
 
-/* ignore: finds the --ignore patterns and analyses without them. find_cuts: each --cut must
-** match. */
+/* ignore: analyses without the --ignore patterns. find_cuts: each --cut must match. */
 void ignore(cli *c, const request *r, lh_snapshot *snapshot);
 void find_cuts(cli *c, const request *r, lh_snapshot *snapshot);
 void free_gone(lh_gone *list, size_t n);
@@ -59,8 +57,7 @@ typedef struct object_set {
   size_t n;
 } object_set;
 
-/* query.c: is_query: the text is SQL. find_by_query: the objects that it selects; set->ids is freed
-** by free. */
+/* query.c: is_query: the text is SQL. set->ids, the selected objects, is freed by free. */
 bool is_query(const char *text);
 void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *query,
                    object_set *set);

@@ -116,8 +116,7 @@ static char *independent_text(cli *c, const subject *s, const lh_independent *fo
   return text;
 }
 
-/* Number of paths that read the same as path i, such as two functions of one place. 0: counted
-** before. */
+/* Paths that read the same as path i, such as two functions of one place; 0: counted before. */
 static size_t count_alike(char *const *texts, size_t first, size_t n, size_t i) {
   size_t n_alike = 0;
   for (size_t k = first; k < i; k++)
@@ -220,9 +219,7 @@ static void json_independent(cli *c, cli_json *w, const subject *s, const lh_ind
 
 /* ==== Paths ========================================================================== */
 
-/* The advice follows its chain:
-** Held by 2 independent paths, so one cut does not free it; the others: ...
-** Above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
+/* The advice follows the chain that it is about. */
 static void print_others(cli *c, const subject *s, const lh_independent *found) {
   if (found->n < 2) {
     print_junction(c, s, !cli_is_given(c, "paths"));

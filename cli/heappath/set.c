@@ -6,7 +6,6 @@
 
 #include "heappath.h"
 
-/* Without -n. */
 enum { USUAL_ROWS = 20, USUAL_BOXES = 30 };
 
 /* ==== The objects ==================================================================== */

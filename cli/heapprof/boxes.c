@@ -57,7 +57,6 @@ typedef struct drawing {
 
 /* ==== What is drawn ================================================================= */
 
-/* Returns the number of arrows. */
 static size_t choose(drawing *d, size_t limit) {
   const lh_usage_calls *g = d->graph;
   size_t n_arrows = 0;
@@ -83,7 +82,6 @@ static void print_quoted(FILE *out, const char *text) {
   }
 }
 
-/* The first whole characters of a long name. */
 static void print_name(const drawing *d, const lh_function_usage *f) {
   char *name = function_text(d->sites, f);
   size_t n = strlen(name);

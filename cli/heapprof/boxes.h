@@ -10,9 +10,8 @@
 /* dot needs minutes for more arrows, and they hide each other. */
 enum { USUAL_BOXES = 40, MOST_ARROWS = 4000 };
 
-/* Prints the first `limit` functions (0: all) and their calls as DOT. C functions of `graph` must
-** be functions of their own. Returns the number of arrows; prints nothing if it exceeds
-** MOST_ARROWS. */
+/* Prints the first `limit` functions (0: all) and their calls as DOT; `graph` must have C
+** functions. Returns the number of arrows; beyond MOST_ARROWS it prints nothing. */
 size_t print_boxes(FILE *out, const lh_usage *usage, const lh_usage_calls *graph, size_t limit);
 
 /* "@app.lua:31"; "INTERNAL" if no Lua function allocated. Freed by lh_free. */

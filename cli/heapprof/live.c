@@ -125,7 +125,6 @@ static void free_page(page *p) {
   lh_free(p->program);
 }
 
-/* Replaces the page by the next one. */
 static void count(page *p, lh_profile *profile) {
   enum { PART = LH_TYPE_COUNT, TYPES };
   const lh_profile_info *info = lh_profile_about(profile);

@@ -139,11 +139,12 @@ static void print_blueprint(cli *c, const request *r, const lh_usage *usage) {
 
 /* ==== Stacks ========================================================================= */
 
-/* One stack a line, as flamegraph.pl reads them: frames from the first caller to the allocating
-** one, then bytes. A semicolon in a name becomes a comma.
+/* One stack a line, as flamegraph.pl reads them, from the first caller to the allocating frame,
+** then bytes:
 ** 
-**     @server.lua:120 in main chunk;@server.lua:88 in serve;string.rep at @fmt.lua:12 in render
-** 160 */
+**     @server.lua:120 in main chunk;@server.lua:88 in serve;string.rep at @fmt.lua:12 in render 160
+** 
+** A semicolon in a name becomes a comma. */
 
 enum { MOST_FRAMES = 200 };
 

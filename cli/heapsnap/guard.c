@@ -28,8 +28,7 @@ static bool may_read(const char *table) {
   return is_one_of(table, schemas) || is_one_of(table, harmless_tables);
 }
 
-/* Functions that depend on their arguments alone. Functions of other extensions or of later SQLite
-** releases are unknown, so they are refused. */
+/* Functions of their arguments alone; those of other extensions or later SQLite are unknown. */
 static bool may_call(const char *function) {
   static const char *const allowed[] = {
       /* scalars */
@@ -77,8 +76,7 @@ static bool may_ask(const char *pragma, const char *argument) {
   return is_one_of(pragma, argument != NULL ? about : telling);
 }
 
-/* SQLITE_READ with an empty column, as for count(*), reads no contents: it is allowed for any
-** table. */
+/* SQLITE_READ without a column, as for count(*), reads no contents: allowed for any table. */
 static int authorize(void *unused, int action, const char *first, const char *second,
                      const char *schema, const char *trigger) {
   bool allowed = false;
@@ -95,9 +93,8 @@ static int authorize(void *unused, int action, const char *first, const char *se
   return allowed ? SQLITE_OK : SQLITE_DENY;
 }
 
-/* SQLite creates some tables, such as most of its shell's, at their first use by a CREATE TABLE,
-** which would be refused. So each is used once before. A table that this SQLite lacks is
-** skipped. */
+/* SQLite creates some tables, such as its shell's, at first use by a CREATE TABLE, which the guard
+** refuses. So each is used once here, if this SQLite has it. */
 static void make_harmless_tables(sqlite3 *db) {
   for (const char *const *name = harmless_tables; *name != NULL; name++) {
     char *sql = sqlite3_mprintf("SELECT 1 FROM %s", *name);

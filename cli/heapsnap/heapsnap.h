@@ -27,8 +27,7 @@ SQLITE_EXTENSION_INIT3
 
 /* ==== shelf.c ======================================================================== */
 
-/* Items grouped by key: those of key k are item[first[k]] to item[first[k + 1] - 1]. NULL: not
-** built. */
+/* Items by key: those of key k are item[first[k]] to item[first[k + 1] - 1]. NULL: not built. */
 typedef struct hs_index {
   uint32_t *first, *item;
 } hs_index;
@@ -77,13 +76,12 @@ void hs_shelf_for_terminal(hs_shelf *shelf);
 /* NULL: no snapshot has that name. Case does not matter. */
 hs_file *hs_shelf_find(const hs_shelf *shelf, const char *schema);
 
-/* The snapshot and object of an id, or NULL. The second resolves other numbers, from 0 to
-** last(snapshot). */
+/* The snapshot and object, or number from 0 to last(snapshot), of an id. NULL: none. */
 hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object);
 hs_file *hs_shelf_resolve_to(const hs_shelf *shelf, int64_t id,
                              uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number);
 
-/* Analyses the snapshot as far as `needs`; nothing is done twice. */
+/* Analyses the snapshot as far as `needs`. */
 int hs_need(hs_file *file, lh_needs needs, lh_error *error);
 
 int hs_no_memory(lh_error *error, const char *doing);
@@ -111,8 +109,7 @@ typedef enum hs_lookup {
 
 typedef struct hs_cursor hs_cursor;
 
-/* A kind of table. Its name is facts->many. Its columns are the snapshot (column 0), then those of
-** the facts. */
+/* A kind of table, named facts->many. Column 0 is the snapshot; the others are the facts. */
 typedef struct hs_kind {
   const lh_table *facts;
   struct {

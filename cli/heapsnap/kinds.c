@@ -78,8 +78,7 @@ static int begin_dominated(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-/* Reads '0x55d0c0a3f2e0', 'table: 0x55d0c0a3f2e0', or a number: SQLite turns an unquoted address
-** into decimal text. */
+/* Reads '0x55d0c0a3f2e0', 'table: 0x55d0c0a3f2e0', or SQLite's decimal text of a bare address. */
 static void begin_address(hs_cursor *cursor) {
   char *end = cursor->text;
   const char *colon = strstr(cursor->text, ": 0x"), *text = colon ? colon + 2 : cursor->text;

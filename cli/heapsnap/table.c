@@ -58,7 +58,6 @@ static hs_lookup lookup_of(const hs_kind *kind, const char *column) {
   return HS_NONE;
 }
 
-/* Declares the columns to SQLite. */
 static int declare(sqlite3 *db, hs_table *table) {
   const hs_kind *kind = table->kind;
   const char *name;
@@ -119,7 +118,6 @@ static unsigned last_file(const hs_table *table) {
 
 /* ==== Plans ========================================================================== */
 
-/* Estimates the rows that a lookup finds among n. */
 static double rows_found(hs_lookup lookup, double n) {
   double least = 1;
   switch (lookup) {

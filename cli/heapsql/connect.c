@@ -5,7 +5,6 @@
 
 #include "heapsql.h"
 
-/* The entry of the extension. */
 int sqlite3_heapsnap_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
 
 sqlite3 *heapsql_connect(void) {

@@ -18,7 +18,6 @@
 
 #include "cli.h"
 
-/* A connection in memory with the extension loaded. */
 sqlite3 *heapsql_connect(void);
 
 /* Passes an open snapshot to heap_open. Returns its name in SQL, freed by free. */
@@ -54,8 +53,7 @@ json_t *heapsql_value(sqlite3_stmt *row, int column);
 
 typedef enum heapsql_format { HEAPSQL_TABLE, HEAPSQL_CSV, HEAPSQL_JSON } heapsql_format;
 
-/* Runs and prints one statement; returns its last SQLite code. `first`: nothing was printed
-** before. */
+/* Runs and prints one statement; returns SQLite's last code. `first`: nothing was printed yet. */
 int heapsql_print(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, heapsql_format format,
                   bool first, cli_json *document);
 

@@ -122,7 +122,6 @@ static const char statements_of[] =
     "        (SELECT group_concat('?', ', ') FROM columns)) "
     "FROM keys";
 
-/* The first bytes of a text, and the number of those left out. */
 static void copy_beginning(save *s, const char *text, int n, sqlite3_stmt *to, int i) {
   int shown = SHORT_BYTES - 24;
   while (shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--; /* inside a character */

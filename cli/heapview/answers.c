@@ -416,9 +416,8 @@ static int refuse_steps(view_asked *asked) {
 /* Questions that need more than their subject (LH_OF_SNAPSHOT and so on). */
 static const struct way {
   const char *name;
-  int (*prepare)(view_asked *asked); /* completes the request; or NULL */
-  int (*answer)(view_asked *asked,
-                cli_json *w); /* writes values of a question that the library lacks; or NULL */
+  int (*prepare)(view_asked *asked);             /* completes the request; or NULL */
+  int (*answer)(view_asked *asked, cli_json *w); /* for a question the library lacks; or NULL */
 } ways[] = {{"overview", NULL, view_overview},   {"sql", NULL, view_sql},
             {"tables", NULL, view_tables},       {"picture", NULL, view_picture},
             {"blueprint", NULL, view_blueprint}, {"object", prepare_object, NULL},
@@ -454,7 +453,6 @@ static int fail_memory(lh_error *error) {
   return error->code = LH_EMEMORY;
 }
 
-/* Writes "answer" and "told". */
 static int answer_report(view_asked *asked, cli_json *w) {
   lh_report report;
   int code = lh_ask(&report, lh_find_question(asked->name), asked->snapshot, &asked->request,

@@ -41,8 +41,7 @@ static bool write_file(const char *address) {
   return close(descriptor) == 0 && written > 0;
 }
 
-/* The browser is a grandchild, so nobody need wait for it, and has no terminal, so Control-C does
-** not end it. */
+/* A grandchild, so nobody need wait for it; without terminal, so Control-C does not end it. */
 static _Noreturn void become_browser(void) {
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) (void)dup2(nothing, i);

@@ -73,9 +73,8 @@ static const unsigned part_of[N_SHARES] = {1, 4, 8, 4};
 ** for a class. A picture's layout costs as much as 45 KB of text. */
 enum { WORK_OF_A_PICTURE = 45000 };
 
-/* Answers about an object cost time for each step from the root, and in a list for everything
-** behind the object. So only the first objects of long lists are included, none beyond
-** MOST_STEPS. */
+/* An answer about an object costs time for each step from the root, and in a list for everything
+** behind it: so only the first of a long list are included, none beyond MOST_STEPS. */
 enum { NEAR_STEPS = 64, MOST_STEPS = 4000, WORK_OF_A_STEP = 10 };
 
 /* ==================================================================================== */
@@ -122,7 +121,6 @@ static void name_object(report *r, size_t in, uint64_t address) {
   name(r, &it, &r->objects[in][id]);
 }
 
-/* Adds an object's class. */
 static void name_class(report *r, size_t in, uint32_t class_index) {
   const lh_snapshot *s = r->v->snapshots[in];
   if (class_index == UINT32_MAX) return;
@@ -155,7 +153,6 @@ static void find_named(report *r, size_t in, const char *answer) {
 
 /* ==== Answers ======================================================================== */
 
-/* Parameters added to a key. */
 enum { MOST_ADDED = 3 };
 typedef struct added {
   view_parameter list[MOST_ADDED];
@@ -178,7 +175,6 @@ static void make_question(view_question *q, char *key, const added *more) {
   }
 }
 
-/* Answers added together, and their keys. */
 typedef struct answers {
   char *text, *keys;
   size_t n_text, n_keys;
@@ -215,7 +211,6 @@ static void free_answers(answers *a) {
   free(a->keys);
 }
 
-/* Adds a plain answer. */
 static void carry_plain(report *r, const char *key, size_t in) {
   answers a = ask(r, key, in, (added){0});
   fprintf(r->out, "%s%s", r->n_out++ > 0 ? ",\n" : "", a.text);
@@ -244,7 +239,6 @@ static void carry_each(report *r, const char *list, size_t in) {
   free(copy);
 }
 
-/* The first page, which is shown at once. */
 static void carry_opening(report *r) {
   size_t last = r->v->n > 0 ? r->v->n - 1 : 0;
   carry_plain(r, "overview", last);
@@ -339,8 +333,7 @@ static bool carry_object(report *r, const named *it) {
   return true;
 }
 
-/* Adds the named objects and classes, by size or in order; those that their answers name follow in
-** the next round. */
+/* Adds all named, by size or in order; those named in their answers follow in the next round. */
 static void carry_round(report *r, bool by_size) {
   named *round = r->list;
   size_t n = r->n;

@@ -37,8 +37,7 @@ static bool is_from(const guest *g, const struct sockaddr *address) {
                 &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* Leaves fewer than `most` connections from an address (NULL: in all). False: all have the
-** token. */
+/* Leaves fewer than `most` connections (address NULL: of all). False: all have the token. */
 static bool make_room(guests *list, const struct sockaddr *address, size_t most) {
   guest *oldest = NULL;
   size_t n = 0;

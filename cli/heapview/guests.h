@@ -32,9 +32,8 @@ typedef struct guests {
 
 void guests_begin(guests *list);
 
-/* True: one more connection from `address` fits. Shuts down connections whose time is up and, if
-** there is no room, the oldest one without the token. A connection is shut down in both directions,
-** so its reader sees the end. */
+/* True: a connection from `address` fits. Shuts down, in both directions, connections whose time is
+** up and, for lack of room, the oldest one without the token. */
 bool guests_have_room(guests *list, const struct sockaddr *address);
 
 /* Adds a connection; NULL: no place. guests_leave removes it; NULL is allowed. */

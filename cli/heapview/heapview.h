@@ -21,8 +21,7 @@
 #include "cli.h"
 #include "requests.h"
 
-/* The opened files. Snapshots are sorted by time; a question is about the last unless it names
-** another. */
+/* The opened files. Snapshots are sorted by time; questions are about the last by default. */
 typedef struct view {
   cli *c;
   lh_snapshot *const *snapshots;
@@ -52,8 +51,7 @@ void view_take_key(char *key, view_question *question);
 ** LH_OK or the library's code. */
 int view_answer(view *v, const view_question *question, FILE *out);
 
-/* overview.c: the key of question i to answer while the server is idle; NULL: no more. Freed by
-** free. */
+/* overview.c: the key of question i, for the idle server; NULL: no more. Freed by free. */
 char *view_ahead(const view *v, size_t i);
 
 /* The page, and its Content-Security-Policy as a server sends it. */
@@ -94,9 +92,8 @@ uint64_t pieces_end(pieces *p, FILE *out);
 
 /* ==== server.c ======================================================================= */
 
-/* HTTP. One thread takes requests, refuses unknown ones (requests.h), and sends page and progress
-** at once. Questions wait in a queue for the thread that owns the snapshots, which answers them one
-** by one. */
+/* HTTP. One thread takes and checks requests (requests.h) and sends page and progress. Questions
+** wait in a queue for the thread that owns the snapshots. */
 typedef struct server server;
 
 /* Listens at a port (0: any free one) of an address (NULL: this machine alone), or ends the
@@ -121,7 +118,6 @@ bool server_asker_is_gone(void *s);
 
 /* ==== Questions ====================================================================== */
 
-/* A parsed question. */
 typedef struct view_asked {
   view *v;
   const view_question *question;
@@ -152,8 +148,7 @@ int view_tables(view_asked *asked, cli_json *w);
 int view_picture(view_asked *asked, cli_json *w);
 int view_blueprint(view_asked *asked, cli_json *w);
 
-/* told.c: writes a report's text as a list of lines and tables under `key`. False: out of memory,
-** the output is incomplete. */
+/* told.c: a report's text as lines and tables under `key`. False: out of memory, incomplete. */
 bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const char *key);
 
 #endif

@@ -114,9 +114,8 @@ int view_overview(view_asked *asked, cli_json *w) {
 /* ==== Questions answered ahead ==================================================== */
 
 /* A picture first needs a pass over the heap, which leaves an index. So the idle server answers
-** these questions ahead: first those of the first page, then those whose index serves the later
-** ones. A client waits for one step at most: 0.6 s for ten million objects, more for leaks and
-** places. */
+** these ahead, after the first page's. A client waits for one at most: 0.6 s for ten million
+** objects, more for leaks and places. */
 static const char *const pictures[] = {"treemap",          /* lists, dominator tree */
                                        "timeline",         /* allocation order */
                                        "treemap?by=place", /* and the flame graph */

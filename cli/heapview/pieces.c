@@ -14,7 +14,6 @@ enum {
   INDEX_SHRINKS = 3        /* deflated, in base64: a third at most */
 };
 
-/* Growing text. */
 typedef struct growing {
   FILE *file;
   char *text;

@@ -23,8 +23,7 @@ enum { USUAL_ROWS = 1000, MOST_ROWS = 100000, MOST_BYTES = 64 << 20, LOOK_MS = 1
 
 /* ==== In the child =================================================================== */
 
-/* SQLite limits the number of snapshots: the last ones are used. Writes their names; returns the
-** first, freed by free. */
+/* Shows the last snapshots, as many as SQLite allows. Returns the first's name; freed by free. */
 static char *show_snapshots(const view *v, sqlite3 *db, cli_json *w) {
   size_t most = (size_t)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, -1);
   char *first = NULL;

@@ -3,11 +3,11 @@
 **
 **     a page of another site              has no token; Origin and Sec-Fetch-Site reveal it
 **     another name bound to this machine  Host is not ours
-**     another user of this machine        has no token: no command line and no readable file contains
-**                                         it, and a browser never sends a fragment
+**     another user of this machine        has no token: it is in no command line or readable file,
+**                                         and a browser never sends a fragment
 **
-** The page contains no data, so it needs no token; all else does. Comparing a token takes constant
-** time. A refusal says nothing about the heap.
+** The page contains no data, so it needs no token; all else does. A refusal says nothing about the
+** heap.
 */
 #include "requests.h"
 
@@ -167,7 +167,6 @@ static bool is_word(const char *text) {
   return n > 0 && text[n] == '\0';
 }
 
-/* Splits the text behind the name into parameters. */
 static bool take_parameters(char *text, view_question *question) {
   while (text != NULL) {
     char *next = strchr(text, '&'), *value = strchr(text, '=');

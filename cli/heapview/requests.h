@@ -30,7 +30,6 @@ const char *view_parameter_of(const view_question *question, const char *key);
 
 enum { VIEW_TOKEN_BYTES = 32, VIEW_MOST_HEADERS = 64 };
 
-/* What a request is checked against. */
 typedef struct view_gate {
   char token[VIEW_TOKEN_BYTES + 1]; /* hexadecimal */
   unsigned port;

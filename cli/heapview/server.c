@@ -424,8 +424,7 @@ bool server_asker_is_gone(void *of_server) {
   return poll(&asker, 1, 0) > 0 && (asker.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* The answer to a query may depend on the time, that about an object on the snapshots analysed so
-** far. */
+/* A query's answer may depend on the time, an object's on the snapshots analysed so far. */
 static bool is_kept(const view_question *question) {
   return strcmp(question->name, "sql") != 0 && strcmp(question->name, "object") != 0;
 }

@@ -8,7 +8,6 @@
 
 #include "heapview.h"
 
-/* A sentence has one or two. */
 enum { MOST_HINTS = 4 };
 
 typedef struct hint {
