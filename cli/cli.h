@@ -3,8 +3,7 @@
 ** computes through lib/luaheap.h, and prints:
 **
 **     options.c   one table of options for each command, from which --help is printed too
-**     output.c    errors on stderr, colours, the progress line, the exit with all output written;
-**                 names escaped for a terminal and a shell
+**     output.c    errors, colours, progress; the exit with all output written; escaped names
 **     open.c      opens and analyses a snapshot
 **     table.c     aligned columns; a long table is printed while its rows come
 **     report.c    an answer of the library, as text or JSON
@@ -175,8 +174,7 @@ void cli_check_writable(cli *c, const char *path);
 /* Returns `result`, or ends the process if it is NULL: out of memory. */
 void *cli_must(void *result);
 
-/* After cli_close_text, *text has *n bytes and a NUL; freed by free. No memory: ends the
-** process. */
+/* On cli_close_text, *text has *n bytes and a NUL, freed by free. No memory ends the process. */
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);
 

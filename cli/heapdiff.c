@@ -25,9 +25,8 @@ typedef struct request {
 
 /* ==== Accepted growth ================================================================ */
 
-/* --known names a text file with one fingerprint a line, optionally followed by # and a comment.
-** Empty lines and lines that begin with # are skipped. The file may be another user's: only a
-** regular file is read, since a device or FIFO has no end, and a line has a limit. */
+/* --known FILE has one fingerprint a line, then perhaps a # comment. FILE may be another user's, so
+** it must be a regular file (a FIFO has no end) with lines of limited length. */
 
 enum { LONGEST_LINE = 4096 };
 

@@ -1,6 +1,5 @@
 /*
-** heapprof - shows who allocated in a tracked program, what is still alive, and how soon the rest
-** died. This file has the options; the reports are in cli/heapprof/.
+** heapprof - shows who allocated in a tracked program, what is alive, and how soon the rest died.
 */
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /*
 ** output.c - errors, colours, the progress line, and the end of a command.
 **
-** Results are on stdout. Everything else is on stderr, with the command's name in front and control
-** characters escaped.
+** Results are on stdout; all else is on stderr, behind the command's name and escaped.
 **
 ** A name of 4 KB in a file can stand in each of a million rows, so stdout counts its bytes, and
 ** code that prints rows asks cli_has_room before each.

@@ -1,6 +1,5 @@
 /*
-** report.c - prints an answer: words and tables as text, or columns as JSON. The library decides
-** the content (luaheap_report.h), this file the layout.
+** report.c - lays out an answer of the library (luaheap_report.h) as text or JSON.
 */
 #include <string.h>
 
@@ -42,10 +41,9 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
 
 /* ==== Trees ========================================================================== */
 
-/* Rows come in preorder. A row is the last of its level if no row of the same depth follows before
-** a less deep one; otherwise a line of that depth runs beside all rows between them. Lines are
-** drawn for LH_MOST_INDENTED levels only, and deeper rows state their depth, so the output is
-** linear in the number of rows. */
+/* Rows come in preorder. A row ends its level if no row of that depth follows before a less deep
+** one; otherwise a line runs down to that row. Lines are drawn for LH_MOST_INDENTED levels only,
+** and deeper rows state their depth, so the output is linear. */
 typedef struct tree_lines {
   uint32_t *depths; /* of each row */
   bool *follows;    /* of each row: another row follows under the same parent */

@@ -1,6 +1,5 @@
 /*
-** heappath.h - shared parts of heappath: the request and its object (cli/heappath.c), answers about
-** one object (paths.c) and about a set of objects (set.c), which a query may select (query.c).
+** heappath.h - shared parts: paths.c answers about one object, set.c and query.c about a set.
 */
 #ifndef LUAHEAP_HEAPPATH_H
 #define LUAHEAP_HEAPPATH_H

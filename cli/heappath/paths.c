@@ -1,7 +1,6 @@
 /*
 ** paths.c - why one object is alive: its shortest paths, the number of cuts that free it, the
-** effect of --cut and the paths that remain, and all its referrers, weak ones too. Prints tables,
-** JSON or a graph.
+** effect of --cut, the paths that remain, all referrers. Prints tables, JSON or a graph.
 */
 #include <string.h>
 
@@ -87,9 +86,8 @@ void json_subject(cli_json *w, const subject *s) {
 
 /* ==== Independent paths ============================================================== */
 
-/* One cut for each independent path frees the object, and no fewer, unless the object where these
-** part is freed. A single path may still be joined by others at a junction: a cut above it frees
-** nothing. */
+/* Freeing the object takes one cut per independent path, or freeing the object where these part.
+** Other paths may join a single path at a junction: a cut above it does not free the object. */
 
 /* The search stops here: nobody makes more cuts to free an object. */
 enum { MOST_INDEPENDENT = 5 };
@@ -152,8 +150,7 @@ typedef struct junction {
   lh_independent found; /* the paths to `id`; freed by lh_independent_free */
 } junction;
 
-/* False: no junction, or a permanent one such as a module, which nobody removes from package.loaded
-** to free its contents. */
+/* False: none, or a permanent one such as a module, which nobody frees to free its contents. */
 static bool find_junction(cli *c, const subject *s, junction *out) {
   lh_error error;
   int code = lh_find_junction(s->snapshot, s->id, MOST_INDEPENDENT, &out->id, &out->found, &error);

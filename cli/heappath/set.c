@@ -1,6 +1,5 @@
 /*
-** set.c - why a set of objects is alive: their merged paths as one tree. The library answers
-** (lib/report/set.c); this file finds the objects and draws the graph.
+** set.c - heappath --set: finds the objects, asks the library (lib/report/set.c), or draws a graph.
 */
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /*
-** boxes.h - names of lines and functions as other tools write them, printable and on one line; and
-** Memory Blueprint, printed by heapprof --blueprint and drawn by heapview.
+** boxes.h - names of lines and functions in other tools' form, on one line; Memory Blueprint.
 */
 #ifndef LUAHEAP_HEAPPROF_BOXES_H
 #define LUAHEAP_HEAPPROF_BOXES_H

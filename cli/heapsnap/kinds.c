@@ -1,6 +1,5 @@
 /*
-** kinds.c - the tables of a snapshot and how each steps from row to row. Their columns are the
-** facts of luaheap_report.h, part 5.
+** kinds.c - steps through the rows of each table; columns are facts (luaheap_report.h, part 5).
 */
 #include <stdlib.h>
 #include <string.h>
@@ -224,8 +223,7 @@ static int next_entry(hs_cursor *cursor, lh_error *error) {
 
 /* ==== threads and frames ============================================================= */
 
-/* Moves to the next thread. Its frame is the innermost one with a line, else the innermost: nearly
-** all threads are in coroutine.yield, which says little. */
+/* Takes the thread's innermost frame with a line, if any: nearly all are in coroutine.yield. */
 static int next_thread(hs_cursor *cursor, lh_error *error) {
   lh_frame frame, *shown = &cursor->thing.frame;
   (void)error;

@@ -1,7 +1,6 @@
 /*
-** shelf.c - holds the snapshots of one connection. They stay open until it closes, since tables,
-** functions and queries point to them. The first query that needs an analysis runs it (two million
-** objects: a second).
+** shelf.c - holds the snapshots of a connection, open until it closes, since tables and queries
+** point to them. The first query that needs an analysis runs it (two million objects: a second).
 */
 #include <string.h>
 

@@ -1,11 +1,9 @@
 /*
-** answers.c - answers questions about the opened files as JSON. A question has the name of one of
-** the library's; its parameters are fields of lh_request. Questions that need more have a row in
-** `ways`.
+** answers.c - answers questions about the opened files as JSON. A question is one of the library's,
+** and its parameters are fields of lh_request; special questions have a row in `ways`.
 **
 ** A client's input never ends the process; each refusal is one sentence. An answer is made in
-** memory and has 64 MB at most: longer lists are asked for in parts. Only if memory runs out for a
-** line of text, the process ends.
+** memory, of 64 MB at most. The process ends only if memory runs out for a line of text.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -300,9 +298,9 @@ static bool is_same_part(const lh_usage_query *a, const lh_usage_query *b) {
          a->until.unit == b->until.unit && a->until.n == b->until.n;
 }
 
-/* The usage asked about: the whole profile, or the objects allocated in a part of its time and
-** their later fate. The last part is cached, since a page asks several questions about it; counting
-** takes one or two replays of the events. */
+/* The usage of the whole profile, or of the objects allocated in a part of its time, to the end.
+** The last part is cached: a page asks several questions about it, and counting takes one or two
+** replays of the events. */
 static int take_part(view_asked *asked, const lh_usage **out) {
   view *v = asked->v;
   lh_usage_query query = {.to_the_end = true, .peak = true};

@@ -1,8 +1,7 @@
 /*
-** browser.c - opens the page in the user's browser. All users can read the command line of a
-** process, so it must not contain the address with the token. Instead xdg-open gets a file that
-** redirects to it, which only the user can read, in its own directory. The file is removed when a
-** client shows the token, and when heapview ends.
+** browser.c - opens the page in the user's browser. All users can read a command line, so it must
+** not contain the address with the token: xdg-open gets a private file that redirects there. The
+** file is removed when a client shows the token, and when heapview ends.
 */
 #include <errno.h>
 #include <fcntl.h>

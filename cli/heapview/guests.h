@@ -1,6 +1,5 @@
 /*
-** guests.h - the server's connections, and which are closed for new ones. There are few places, and
-** without the token a client can only occupy them.
+** guests.h - the server's few connections: without the token a client can only occupy them.
 */
 #ifndef LUAHEAP_HEAPVIEW_GUESTS_H
 #define LUAHEAP_HEAPVIEW_GUESTS_H

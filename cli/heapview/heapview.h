@@ -47,8 +47,7 @@ void view_put_encoded(FILE *out, const char *text);
 /* Splits one of our own keys, whose parameters are in order and need no decoding. */
 void view_take_key(char *key, view_question *question);
 
-/* Writes an answer: {"answer": as --json, "told": as the text}, or {"error": sentence}. Returns
-** LH_OK or the library's code. */
+/* {"answer": as --json, "told": the text} or {"error": sentence}. LH_OK or the library's code. */
 int view_answer(view *v, const view_question *question, FILE *out);
 
 /* overview.c: the key of question i, for the idle server; NULL: no more. Freed by free. */
@@ -58,8 +57,7 @@ char *view_ahead(const view *v, size_t i);
 const char *view_page(size_t *n);
 const char *view_policy(void);
 
-/* Writes a report: the page with its policy and the JSON of its answers. Each '<' in the JSON is
-** escaped, so it cannot end its element. */
+/* Writes a report: page, policy and answers. Each '<' in these is escaped: none ends an element. */
 void view_page_write(FILE *out, const char *carried, size_t n);
 
 /* carried.c: view_check_report checks that `path` can be written, before the long analysis.
@@ -74,9 +72,8 @@ void view_forget_browser(void);
 
 /* ==== pieces.c ======================================================================= */
 
-/* The answers of a report in deflated pieces of some hundred, since similar answers shrink to a
-** twentieth; and a deflated index from answer to piece. A page inflates the pieces that it needs
-** (page/carried.js). */
+/* A report's answers in deflated pieces of some hundred (alike, they shrink to a twentieth), and a
+** deflated index. A page inflates the pieces that it needs (page/carried.js). */
 typedef struct pieces pieces;
 
 /* `room`: bytes of text for pieces and index. */
@@ -86,8 +83,7 @@ pieces *pieces_begin(size_t room);
 ** nothing was added. Answers of megabytes are left out silently: nobody looks at them. */
 bool pieces_add(pieces *p, const char *answers, const char *keys, unsigned objects);
 
-/* Writes the fields "index":"...","pieces":["...",...] of a JSON object and frees `p`. Returns the
-** number of objects with answers. */
+/* Writes "index":"...","pieces":["...",...] and frees `p`. Returns the objects with answers. */
 uint64_t pieces_end(pieces *p, FILE *out);
 
 /* ==== server.c ======================================================================= */
@@ -106,8 +102,7 @@ const char *server_address(const server *s);
 /* Sets the progress shown to clients; NULL: none. Same form as cli.told. */
 void server_tell(void *s, const char *doing);
 
-/* Sends an error to clients in place of answers. Waits some seconds until a client has it, if
-** `expected` or if a client has the page. */
+/* Sends clients an error; waits some seconds for a client if `expected` or the page was seen. */
 void server_fail(server *s, const char *sentence, bool expected);
 
 /* Answers until a signal ends the process. */

@@ -1,6 +1,5 @@
 /*
-** overview.c - the opened files: snapshots, profile, marks; and so the pages there are and the
-** first questions. A page asks this first.
+** overview.c - the opened files, the pages that they allow, and the first questions of a page.
 */
 #include <string.h>
 

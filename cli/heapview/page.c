@@ -1,6 +1,5 @@
 /*
-** page.c - the page, 300 KB that the build put together (cli/generate/page.sh), for the server and
-** for reports.
+** page.c - the page, 300 KB put together by cli/generate/page.sh, for the server and for reports.
 */
 #include <string.h>
 

@@ -6,8 +6,7 @@
 **     another user of this machine        has no token: it is in no command line or readable file,
 **                                         and a browser never sends a fragment
 **
-** The page contains no data, so it needs no token; all else does. A refusal says nothing about the
-** heap.
+** The page contains no data, so it needs no token. A refusal says nothing about the heap.
 */
 #include "requests.h"
 

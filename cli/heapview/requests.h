@@ -1,7 +1,6 @@
 /*
-** requests.h - checks HTTP requests and parses questions. requests.c uses no socket, clock or heap:
-** it turns the bytes of a request into a question or a refusal. Strangers reach this code, so it
-** depends on no other part.
+** requests.h - checks HTTP requests and parses questions. Strangers reach this code, so it uses no
+** socket, clock or heap, and depends on no other part.
 */
 #ifndef LUAHEAP_HEAPVIEW_REQUESTS_H
 #define LUAHEAP_HEAPVIEW_REQUESTS_H
@@ -9,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One question, such as "treemap" with by=class and limit=200. Keys are unique and ascending, so
-** equal questions are equal texts. */
+/* A question such as "treemap" with by=class, limit=200. Keys ascend, each once, so that equal
+** questions are equal texts. */
 typedef struct view_parameter {
   const char *key, *value;
 } view_parameter;

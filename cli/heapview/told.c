@@ -1,7 +1,6 @@
 /*
-** told.c - an answer's text as JSON for a page: lines and tables in order, numbers formatted, so
-** that a page and a terminal say the same. Commands to type become links to the page that shows the
-** same; names of objects and classes become links too.
+** told.c - an answer's text as JSON for a page, so that page and terminal say the same: lines,
+** tables, formatted numbers. Commands, objects and classes become links.
 */
 #include <inttypes.h>
 #include <string.h>
