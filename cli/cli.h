@@ -174,7 +174,7 @@ void cli_check_writable(cli *c, const char *path);
 /* Returns `result`, or ends the process if it is NULL: out of memory. */
 void *cli_must(void *result);
 
-/* On cli_close_text, *text has *n bytes and a NUL, freed by free. No memory ends the process. */
+/* cli_close_text completes *text: *n bytes and a NUL; freed by free. Out of memory: both exit. */
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);
 

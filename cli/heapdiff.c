@@ -167,7 +167,6 @@ static bool is_ladder(const request *r) {
   return asks_for(r, "ladder") || r->n_files > 3;
 }
 
-/* Refuses options that do not go together. */
 static void check(cli *c, const request *r) {
   if (r->asked.until != NULL && r->asked.since == NULL)
     cli_usage_error(c, "--until needs --since MARK too");
@@ -218,7 +217,6 @@ static bool is_big(const lh_snapshot *snapshot) {
   return lh_object_count(snapshot) > 200000;
 }
 
-/* JSON has all rows, unless -n is given. */
 static lh_request request_of(const cli *c, request *r) {
   lh_request asked = r->asked;
   if (c->json && !asked.has_limit) asked.limit = 0;

@@ -88,7 +88,6 @@ static const cli_tool tool = {
     "Example: heapprof --since 10s --leaks run.prof\n"
     "Exit status: 0 done, 1 no answer of --live-of, 2 wrong usage or failure.\n"};
 
-/* Refuses options that do not go together. */
 static void check(const cli *c, const request *r, const mode *m) {
   static const struct {
     unsigned takes;

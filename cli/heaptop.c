@@ -101,7 +101,6 @@ static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_requ
   asked->matches = found.matches;
 }
 
-/* JSON has all rows, except of objects, unless -n is given. */
 static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r, const char *name) {
   lh_request asked = r->asked;
   asked.whole_lists = c->json;
@@ -128,7 +127,6 @@ static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const requ
   }
 }
 
-/* Leaks come first, unless the user asks for garbage or for some types only. */
 static void answer_leaks(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
   if (r->asked.type_mask != 0 || r->asked.garbage) return;
   answer(c, w, snapshot, r, "leaks");

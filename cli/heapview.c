@@ -168,7 +168,6 @@ static void return_memory(void) {
   (void)mallopt(M_MMAP_THRESHOLD, LARGE);
 }
 
-/* auto: only if the user sits at a display. */
 static bool wants_browser(const cli *c, open_when when) {
   static const char *const displays[] = {"WAYLAND_DISPLAY", "DISPLAY"};
   if (when != OPEN_AUTO) return when == OPEN_ALWAYS;

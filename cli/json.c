@@ -211,7 +211,6 @@ static void begin_pen(pen *p, cli_json *w, const char *key) {
   p->n = 0;
 }
 
-/* Ends an item and updates is_full. */
 static void end_pen(pen *p, cli_json *w) {
   empty_pen(p);
   w->follows = true;

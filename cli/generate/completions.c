@@ -134,7 +134,6 @@ static void put_zsh_names(const cli_option *option) {
            option->name, takes);
 }
 
-/* The values of the argument; a list of words is on a line of its own. */
 static void put_zsh_argument(const cli_option *option) {
   const char *argument = option->argument;
   int n = (int)strcspn(argument, ",= ");

@@ -86,7 +86,6 @@ static void put_percent(FILE *out, const layout *l, uint64_t bytes) {
   put_fixed(out, 6, (uint64_t)(hundred / all), 100, 2);
 }
 
-/* "-" if the profile has no calls. */
 static lh_number calls_text(const layout *l, uint64_t calls) {
   lh_number number = {"-"};
   if (l->has_calls) (void)snprintf(number.text, sizeof number.text, "%" PRIu64, calls);

@@ -41,7 +41,6 @@ static void free_usage(lh_usage *usage) {
   lh_profile_close(profile);
 }
 
-/* JSON has all rows, unless -n is given. */
 static void answer(cli *c, cli_json *w, const request *r, const char *question,
                    const lh_usage *const *usages, size_t n) {
   lh_request asked = r->asked;
@@ -141,9 +140,9 @@ static void print_blueprint(cli *c, const request *r, const lh_usage *usage) {
 
 /* One stack a line, as flamegraph.pl reads them, from the first caller to the allocating frame,
 ** then bytes:
-** 
+**
 **     @server.lua:120 in main chunk;@server.lua:88 in serve;string.rep at @fmt.lua:12 in render 160
-** 
+**
 ** A semicolon in a name becomes a comma. */
 
 enum { MOST_FRAMES = 200 };

@@ -49,11 +49,11 @@ typedef struct hs_file {
   bool for_terminal;               /* escape control characters of heap strings */
   uint32_t *class_at;              /* classes sorted by name; keys of by_class */
   hs_index by_class, by_dominator; /* no luaheap objects */
-  uint64_t *class_retained;
-  lh_modules modules; /* after first use */
-  lh_stack_counts *site_counts;
-  hs_looked looked; /* the last result */
-  const char *word; /* the last static text and its length */
+  uint64_t *class_retained;        /* by class index */
+  lh_modules modules;              /* after first use */
+  lh_stack_counts *site_counts;    /* by site */
+  hs_looked looked;                /* the last result */
+  const char *word;                /* the last static text and its length */
   int word_bytes;
 } hs_file;
 
@@ -100,7 +100,7 @@ void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint3
 /* How rows are found by a column's value. */
 typedef enum hs_lookup {
   HS_NONE,
-  HS_BY_TYPE,  /* text; scans all rows, but faster than SQLite */
+  HS_BY_TYPE,  /* text; scans all rows, without SQLite */
   HS_BY_CLASS, /* text */
   HS_FEW_IDS,  /* an id with few rows */
   HS_ONE_ID,
@@ -167,7 +167,7 @@ struct hs_cursor {
 /* Moves before the first row of cursor->file. */
 int hs_begin(hs_cursor *cursor, lh_error *error);
 
-int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the connection frees it */
+int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the connection frees the shelf */
 
 /* ==== result.c ======================================================================= */
 

@@ -185,7 +185,6 @@ static const void *edge_row(hs_cursor *cursor, const lh_column *column) {
   return &cursor->thing;
 }
 
-/* Moves to the next edge into the looked-up object. */
 static int next_to_target(hs_cursor *cursor) {
   if (cursor->at == cursor->end) return 0;
   cursor->thing.edge = cursor->referrers.edges[cursor->referrers.order[cursor->at++]];
@@ -223,7 +222,7 @@ static int next_entry(hs_cursor *cursor, lh_error *error) {
 
 /* ==== threads and frames ============================================================= */
 
-/* Takes the thread's innermost frame with a line, if any: nearly all are in coroutine.yield. */
+/* Takes the innermost frame with a line, if any: nearly all threads are in coroutine.yield. */
 static int next_thread(hs_cursor *cursor, lh_error *error) {
   lh_frame frame, *shown = &cursor->thing.frame;
   (void)error;
@@ -246,7 +245,6 @@ static int next_frame(hs_cursor *cursor, lh_error *error) {
 
 /* ==== Numbered rows ================================================================== */
 
-/* Numbers 1 to n, or the looked-up one. */
 static void begin_numbers(hs_cursor *cursor, size_t n) {
   bool one = cursor->lookup == HS_ONE_ID;
   cursor->at = one ? cursor->object : 1;
@@ -329,7 +327,6 @@ static const void *class_row(hs_cursor *cursor, const lh_column *column) {
   return &cursor->class;
 }
 
-/* The rows of heaptop --modules. */
 static int begin_modules(hs_cursor *cursor, lh_error *error) {
   hs_file *file = cursor->file;
   int code = LH_OK;

@@ -215,7 +215,6 @@ static int take_parameters(view_asked *asked) {
 
 /* ==== Snapshots, ladders, profiles ==================================================== */
 
-/* Gives the request the snapshots up to the one asked about. */
 static int prepare_snapshots(view_asked *asked) {
   view *v = asked->v;
   if (v->n == 0) return view_refuse(asked->error, "no snapshot was opened");
@@ -393,7 +392,6 @@ static int prepare_set(view_asked *asked) {
   return code;
 }
 
-/* One cut; with an object, whether it is freed. */
 static int prepare_cut(view_asked *asked) {
   lh_request *r = &asked->request;
   if (r->of == NULL) return view_refuse(asked->error, "what is cut?");
@@ -484,7 +482,6 @@ static int answer(view_asked *asked, cli_json *w) {
   return code;
 }
 
-/* Closes the text of an answer and returns its final code. */
 static int finish(FILE *memory, const cli_json *w, int code, lh_error *error) {
   bool has_room = !ferror(memory);
   has_room &= fclose(memory) == 0;

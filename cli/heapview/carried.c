@@ -180,7 +180,6 @@ typedef struct answers {
   size_t n_text, n_keys;
 } answers;
 
-/* Answers all questions of `list`, with `more` added. */
 static answers ask(report *r, const char *list, size_t in, added more) {
   answers a = {0};
   char number[24];

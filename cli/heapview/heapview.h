@@ -57,7 +57,7 @@ char *view_ahead(const view *v, size_t i);
 const char *view_page(size_t *n);
 const char *view_policy(void);
 
-/* Writes a report: page, policy and answers. Each '<' in these is escaped: none ends an element. */
+/* Writes a report: page, policy, JSON. Each '<' of the JSON is escaped: none ends its element. */
 void view_page_write(FILE *out, const char *carried, size_t n);
 
 /* carried.c: view_check_report checks that `path` can be written, before the long analysis.

@@ -43,7 +43,6 @@ static json_t *snapshot_json(const view *v, size_t i) {
   return json;
 }
 
-/* The snapshot's marks with their positions in allocation order. */
 static void put_marks(cli_json *w, const lh_snapshot *snapshot) {
   uint32_t n = snapshot != NULL ? lh_mark_count(snapshot) : 0;
   cli_json_open(w, "marks", '[');

@@ -160,7 +160,6 @@ static bool is_utf8(const char *text) {
   return string != NULL;
 }
 
-/* Names and keys consist of small letters, digits, - and _. */
 static bool is_word(const char *text) {
   size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
   return n > 0 && text[n] == '\0';

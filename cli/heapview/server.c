@@ -212,7 +212,6 @@ static enum MHD_Result add_header(void *of_request, enum MHD_ValueKind kind, con
   return MHD_YES;
 }
 
-/* Suspends the connection until its job is done. */
 static enum MHD_Result queue(server *s, job *j) {
   enum MHD_Result result = MHD_YES;
   (void)pthread_mutex_lock(&s->lock);
