@@ -1,17 +1,16 @@
 /*
-** cli.h - what the commands share. A command is one file that parses, opens, computes through
-** lib/luaheap.h, and prints; it needs from here:
+** cli.h - shared parts of the commands. A command is one file that parses options, opens snapshots,
+** computes through lib/luaheap.h, and prints:
 **
 **     options.c   one table of options for each command, from which --help is printed too
-**     output.c    errors on stderr, colours, the progress line, the exit with all output written;
-**                 names as a terminal and a shell take them
-**     open.c      a snapshot, opened and analysed, and what to say about one object of it
-**     table.c     aligned columns, printed as the rows come once there are many
+**     output.c    errors, colours, progress; the exit with all output written; escaped names
+**     open.c      opens and analyses a snapshot
+**     table.c     aligned columns; a long table is printed while its rows come
 **     report.c    an answer of the library, as text or JSON
-**     json.c      JSON written as it is made, with jansson: a million rows need no memory
+**     json.c      JSON, written while it is made: a million rows need no memory
 **
-** A failure of any of these ends the process with exit status 2 and one sentence; so their callers
-** need no checks. What they hand out lives until the process ends, unless said otherwise.
+** A failure in any of these functions ends the process with exit status 2 and one sentence, so
+** callers need no checks. Results live until the process ends, unless said otherwise.
 */
 #ifndef LUAHEAP_CLI_H
 #define LUAHEAP_CLI_H
@@ -24,43 +23,40 @@
 enum { CLI_DONE = 0, CLI_NO = 1, CLI_FAILURE = 2 }; /* exit status */
 
 typedef struct cli cli;
-struct request; /* what a command was asked for: each has its own */
+struct request; /* the options' values; each command defines its own */
 
 /* ==== Options ======================================================================== */
 
-/* What an option does. Of most it is the type of a field of the command's `request`, which the
-** option fills; CLI_NUMBER and CLI_SIZE fill an unsigned integer of any width. */
+/* Most kinds set a field of this type in the `request`; a number takes any unsigned integer. */
 typedef enum cli_kind {
-  CLI_IS_FLAG, /* bool; it has no argument */
-  CLI_IS_TEXT, /* const char * */
-  CLI_IS_FILE, /* the same, the name of a file that is written. That gets its name when it is whole,
-                  so there is no way to stdout, and no file is called "-" by mistake */
-  CLI_IS_NUMBER, /* in digits alone */
+  CLI_IS_FLAG,   /* bool; no argument */
+  CLI_IS_TEXT,   /* const char * */
+  CLI_IS_FILE,   /* const char *, a file to write; "-" is refused: no result file goes to stdout */
+  CLI_IS_NUMBER, /* digits alone */
   CLI_IS_SIZE,   /* 512, 100KB */
-  CLI_IS_WORD,   /* unsigned: which one of the words behind the = of `argument` */
-  CLI_IS_TOP,    /* lh_request: its limit, and that somebody said so */
-  CLI_IS_TAKEN,  /* `take` does it */
+  CLI_IS_WORD,   /* unsigned: index of the word among those behind = in `argument` */
+  CLI_IS_TOP,    /* lh_request: limit and has_limit */
+  CLI_IS_TAKEN,  /* calls `take` */
   CLI_IS_JSON,
   CLI_IS_BYTES,
   CLI_IS_COLOR,
-  CLI_IS_HELP, /* these two end the process */
+  CLI_IS_HELP, /* this and the next end the process */
   CLI_IS_VERSION
 } cli_kind;
 
 typedef struct cli_option cli_option;
 
 struct cli_option {
-  char letter;          /* '\0': it has none */
-  const char *name;     /* NULL: the row stands for those that `add` adds */
-  const char *argument; /* what --help calls it; and behind a = the words that it may be, as in
-                           ORDER=this|or|that; NULL: none */
-  const char *help;     /* one line */
+  char letter;          /* '\0': none */
+  const char *name;     /* NULL: `add` adds options in place of this row */
+  const char *argument; /* as in ORDER=this|or|that: name in --help, words; NULL: none */
+  const char *help;
   cli_kind kind;
-  size_t field, bytes;                                               /* in the request */
-  uint64_t least;                                                    /* of a number */
-  void (*take)(cli *c, struct request *r, const cli_option *option); /* of its argument, optarg */
+  size_t field, bytes;                                               /* offset and size in it */
+  uint64_t least;                                                    /* smallest number allowed */
+  void (*take)(cli *c, struct request *r, const cli_option *option); /* parses optarg */
   void (*add)(cli *c, const cli_option *row);
-  size_t number; /* of one that was added: of the question, from 0 on */
+  size_t number; /* of an added option: index of its question or mode */
 };
 
 /* clang-format off */
@@ -85,11 +81,11 @@ struct cli_option {
   {0, "color", "WHEN=auto|always|never", "auto (default; heeds NO_COLOR), always, never", \
    .kind = CLI_IS_COLOR}
 
-/* The questions of the library that are options of this command: `function` takes them. */
+/* The library's questions for this command become options; `function` takes them. */
 #define CLI_QUESTIONS(function) \
   { .add = cli_add_questions, CLI_TAKEN(function) }
 
-/* The rows that end a command's table, and those that end most of them. */
+/* The last rows of every table, and of most tables. */
 #define CLI_LAST_OPTIONS \
   {'h', "help", NULL, "print this help", .kind = CLI_IS_HELP}, \
   {0, "version", NULL, "print the version", .kind = CLI_IS_VERSION}, {0}
@@ -101,53 +97,49 @@ enum { CLI_MAX_FORMS = 6, CLI_MAX_OPTIONS = 40 };
 typedef struct cli_tool {
   const char *name;
   const char *summary;
-  const char *usage[CLI_MAX_FORMS]; /* what follows the name, a line each; NULL: no more */
+  const char *usage[CLI_MAX_FORMS]; /* what follows the name, one line each; ends with NULL */
   const cli_option *options;
-  const char *epilogue; /* examples and exit status, as --help prints them */
+  const char *epilogue; /* examples and exit status, for --help */
 } cli_tool;
 
 struct cli {
   const cli_tool *tool;
-  bool reads_profiles;                 /* and no snapshots */
-  bool opens_alone;                    /* snapshots are opened without further threads */
-  cli_option options[CLI_MAX_OPTIONS]; /* of the tool, with those that were added */
+  bool reads_profiles;                 /* not snapshots: decides the hints of errors */
+  bool opens_alone;                    /* opens snapshots with one thread */
+  cli_option options[CLI_MAX_OPTIONS]; /* of the tool, and the added ones */
   bool given[CLI_MAX_OPTIONS];
   size_t n_options;
   char **arguments;
   int n_arguments;
   bool json, exact_bytes;
-  bool unicode;           /* in the user's locale */
-  bool color;             /* colours wanted on stdout */
+  bool unicode; /* the user's locale is UTF-8 */
+  bool color;
   bool stdout_terminal;   /* tables fit its width */
-  bool progress_terminal; /* stderr shows what is being done */
+  bool progress_terminal; /* stderr shows progress */
   bool progress_shown;
-  bool is_nameless; /* messages have no name in front: somebody reads them who knows it */
-  void (*told)(void *whom, const char *doing); /* who else is told what is being done, as a page;
-                                                  NULL for `doing`: nothing */
+  bool is_nameless;                            /* messages begin without the command's name */
+  void (*told)(void *whom, const char *doing); /* also gets progress; NULL `doing`: done */
   void *whom;
-  const char *const *removed; /* options of the last release, each with what replaces it; or NULL */
+  const char *const *removed; /* pairs: removed option, replacement; then NULL */
 };
 
 void cli_begin(cli *c, const cli_tool *tool);
 void cli_add_option(cli *c, const cli_option *option);
 void cli_add_questions(cli *c, const cli_option *row);
 
-/* Fills the request; then optind is the first operand. Help and version end the process, as does
-** anything that is not in the table. */
+/* Fills the request; then optind is the first operand. --help and wrong usage end the process. */
 void cli_parse(cli *c, struct request *r, int argc, char **argv);
 
-/* Did the user give the option with that name? */
+/* `name` must be in the table. */
 bool cli_is_given(const cli *c, const char *name);
 
-/* For `take`: optarg as a size, or as one of the option's words; and the next argument where that
-** is no option, NULL where it is one. */
+/* For `take`: optarg as a size or a word; the next argument, NULL if that is an option. */
 uint64_t cli_size_argument(const cli *c, const cli_option *option);
 unsigned cli_word_argument(const cli *c, const cli_option *option);
 const char *cli_next_operand(const cli *c);
 
-/* A text as a number in digits alone; as one of words such as "this|or|that"; or as a number with a
-** unit such as "1.5h", of which one may have no name: the row ends with NULL, and the unit is
-** returned. False, NULL: it is none. */
+/* Read a whole text as digits (to INT64_MAX), as one of "this|or|that", or as a number with a unit,
+** "1.5h". Units end with a NULL name; "" stands for no unit. False or NULL: another text. */
 typedef struct cli_unit {
   const char *name;
   double factor;
@@ -159,111 +151,106 @@ const cli_unit *cli_read_amount(const char *text, const cli_unit *units, double 
 
 /* ==== Errors, colours, progress ===================================================== */
 
-/* "heaptop: ..." on stderr, a hint how to go on, and exit status 2. */
+/* Prints "heaptop: ..." and a hint on stderr; exit status 2. */
 _Noreturn void cli_usage_error(const cli *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same for failures: "heaptop: FILE: ...", and what to do if `hint` is not NULL. */
+/* For failures: prints "heaptop: FILE: ...", then `hint` unless NULL; exit status 2. */
 _Noreturn void cli_die(const cli *c, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A line on stderr with the command's name in front, control characters made visible. */
+/* Prints a line on stderr with the command's name in front; control characters are made visible. */
 void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Ends the process if `code` is an error of the library that concerns `file` (NULL: none). */
+/* Ends the process if `code` is an error of the library about `file` (NULL: none). */
 void cli_check(cli *c, int code, const char *file, const lh_error *error);
 
-/* What cli_check says of an error, for a command that has more to do before it ends. */
+/* Prints the message of cli_check and returns, for a command that goes on. */
 void cli_say_error(const cli *c, const char *file, const lh_error *error);
 
-/* Ends the process where no file can be made there, before work is done for one; leaves nothing. */
+/* Ends the process if `path` cannot be written. Called before long work; leaves no file. */
 void cli_check_writable(cli *c, const char *path);
 
-/* The result, which ends the process where it is NULL: out of memory. */
+/* Returns `result`, or ends the process if it is NULL: out of memory. */
 void *cli_must(void *result);
 
-/* What is written becomes *text when it is closed, with a NUL behind its *n bytes. Freed by free.
-** Both end the process where memory runs out. */
+/* cli_close_text completes *text: *n bytes and a NUL; freed by free. Out of memory: both exit. */
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);
 
-/* Escape sequences on stdout, empty without colours. */
+/* Escape sequences for stdout; empty without colours. */
 const char *cli_style_on(const cli *c, lh_style style);
 const char *cli_style_off(const cli *c);
 
-/* Shows on a terminal what takes so long, in place of what was shown before; NULL: nothing. */
+/* Replaces the progress line on a terminal; NULL: clears it. */
 void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What is printed has at most 200 times the bytes of the files that were read, and 4 MB: no file
-** that fits a mail fills a disk. cli_limit_output counts a file; cli_has_room says before each row
-** whether there is room for it, and counts those for which there is none: cli_finish tells how many
-** were left out. Commands that read no file have no limit. */
+/* Output has at most 200 times the bytes of the files read, plus 4 MB, so a small file cannot fill
+** a disk; without files there is no limit. cli_limit_output counts a file. cli_has_room says before
+** each row whether to print it. cli_finish reports the number of rows left out. */
 void cli_limit_output(const char *file);
 bool cli_has_room(void);
 
-/* Writes what stdout has, or ends the process if anything was not written. */
+/* Flushes stdout; ends the process if that fails. */
 void cli_flush(const cli *c);
 
-/* Writes what is left of stdout; returns `status`, or ends the process if anything was not
-** written. */
+/* Closes stdout and returns `status`; a failed write ends the process. */
 int cli_finish(cli *c, int status);
 
 /* ==== Snapshots ===================================================================== */
 
-/* By how many threads a command opens a snapshot: as many as there are processors, up to four. */
+/* Threads for opening a snapshot: one per processor, at most four. */
 unsigned cli_threads(void);
 
-/* As lh_open does, for a command that goes on after a failure; and as lh_analyse and
-** lh_classify. */
+/* As lh_open; as lh_analyse and lh_classify. For a command that goes on after a failure. */
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);
 int cli_try_analyse(cli *c, const char *file, lh_snapshot *snapshot, lh_error *error);
 
-/* Opened; and analysed and classified, too. */
+/* The second analyses and classifies the snapshot too. */
 lh_snapshot *cli_open(cli *c, const char *file);
 lh_snapshot *cli_open_analysed(cli *c, const char *file);
 
-/* The path to it, steps that vary folded where it is long. Freed by lh_free. */
+/* The path to an object; varying steps of a long path are folded. Freed by lh_free. */
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id);
 
 /* ==== Text =========================================================================== */
 
-/* lh_escaped: valid UTF-8 on one line, with nothing in it that a terminal would obey. What is
-** escaped already stays as it is. Freed by lh_free. */
+/* lh_escaped: one line of UTF-8 without control characters; keeps escapes. Freed by lh_free. */
 char *cli_escape(const char *text);
 
-/* As a shell takes it: quoted where it must be, in the way of bash where not all can be seen. */
+/* Quoted for a shell if necessary, as $'...' if it has hidden characters. Freed by free. */
 char *cli_shell_word(const char *text);
 
 /* ==== Tables ======================================================================== */
 
 typedef struct cli_column {
   const char *heading;
-  enum { CLI_LEFT, CLI_RIGHT, CLI_WRAP } kind; /* wrapped on a terminal, whole elsewhere */
+  enum { CLI_LEFT, CLI_RIGHT, CLI_WRAP } kind; /* CLI_WRAP: broken on a terminal, whole elsewhere */
 } cli_column;
 
 typedef struct cli_table cli_table;
 
-/* Rows are copied. They may be printed as they come, so what stands above the table is printed
-** before the first. cli_table_print prints what is left and frees the table. */
+/* cli_table_row copies its cells and may print them at once, so print the text above a table before
+** its first row. cli_table_print prints the remaining rows and frees the table. */
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
 void cli_table_row(cli_table *table, const char *const *cells, lh_style style);
-void cli_table_below(cli_table *table, const char *line); /* under the row that was last added */
+void cli_table_below(cli_table *table, const char *line); /* under the last row */
 void cli_table_print(cli_table *table);
 
-/* Is stdout a terminal on which there is room only for the columns that matter most? */
+/* True: stdout is a terminal with room for the most important columns only. */
 bool cli_is_narrow(const cli *c);
-void cli_table_free(cli_table *table); /* in place of printing it */
+void cli_table_free(cli_table *table); /* without printing */
 
 /* ==== JSON ========================================================================== */
 
 /* One document. `key` is NULL inside an array. */
 typedef struct cli_json {
   FILE *out;       /* NULL: stdout */
-  bool is_compact; /* not for people: without blanks and lines */
-  bool follows;    /* something stands before, so a comma is due */
+  bool is_compact; /* for programs: no blanks and lines */
+  bool follows;    /* an item stands before: a comma is due */
   unsigned depth;
-  off_t most_bytes; /* no row is begun behind so many; 0: all are */
-  bool is_full;     /* so rows are missing, and the document is to be thrown away */
+  off_t most_bytes; /* sets is_full beyond this size; 0: no limit */
+  bool is_full;     /* rows are missing: discard the document */
 } cli_json;
 
 void cli_json_open(cli_json *w, const char *key, char bracket);
@@ -271,28 +258,25 @@ void cli_json_close(cli_json *w, char bracket);
 void cli_json_value(cli_json *w, const char *key, json_t *value);     /* steals value */
 void cli_json_string(cli_json *w, const char *key, const char *text); /* valid UTF-8 */
 
-/* Before a command fails: what stdout has of a document that has no end yet is forgotten, as far as
-** it still can be. */
+/* Discards the unwritten rest of an unfinished document on stdout; called before a failure. */
 void cli_json_drop(void);
 
-/* Inside an array: text keeps its control characters, and all beyond ASCII is \uXXXX. */
+/* Inside an array. Text keeps its control characters; all beyond ASCII is \uXXXX. */
 void cli_json_exact(cli_json *w, json_t *value);
 
 json_t *cli_json_size(uint64_t n);
-json_t *cli_json_text(const char *text); /* escaped first */
+json_t *cli_json_text(const char *text); /* escaped by cli_escape */
 
 /* ==== Answers ======================================================================== */
 
-/* The command that asks on about `file`, as a shell takes it. Freed by free. */
+/* The shell command that asks the next question about `file`. Freed by free. */
 char *cli_next_command(lh_next next, const char *file, const char *subject, const char *other);
 
-/* Prints an answer about the snapshot in `file`; and as the values of a JSON object that was
-** opened. */
+/* Print an answer about the snapshot in `file`: as text, or as values of the open JSON object. */
 void cli_report_text(cli *c, lh_report *report, const char *file);
 void cli_report_values(cli_json *w, lh_report *report);
 
-/* The same of an answer that is asked for first: as text or, with --json, into what `w` has open.
-** What is shown as progress ends then. False: it is an honest no. */
+/* Asks, and prints text, or JSON into `w`. Clears the progress line. False: an honest no. */
 bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request);
 

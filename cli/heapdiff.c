@@ -1,7 +1,7 @@
 /*
-** heapdiff - what was allocated and stays. Three snapshots: allocated between a and b, alive in c;
-** two: what appeared and what went; one with marks: the same from inside one file. The reports are
-** the library's (luaheap_report.h).
+** heapdiff - shows objects that were allocated and stay. Three snapshots: allocated between a and
+** b, alive in c. Two: new and freed objects. One with marks: allocated between marks of one file.
+** The reports are the library's (luaheap_report.h).
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,31 +14,30 @@
 typedef struct request {
   const char **files; /* in the order given */
   size_t n_files;
-  const char *halves[2][2]; /* --before and --after: one or two files each */
+  const char *halves[2][2]; /* --before, --after: one or two files each */
   size_t n_before, n_after;
   lh_request asked;
-  const lh_question *question; /* what an option asks for; NULL: none does */
-  bool is_asked_twice;         /* for two questions */
+  const lh_question *question; /* chosen by an option; NULL: none */
+  bool is_asked_twice;         /* two different questions */
   uint64_t fail_over_bytes, fail_objects;
-  lh_known known; /* no name without --known */
+  lh_known known; /* name is NULL without --known */
 } request;
 
 /* ==== Accepted growth ================================================================ */
 
-/* --known names a text file with a fingerprint on each line, and behind a # what it is; lines that
-** are empty or begin with # say nothing to us. The file may be another user's: a device or a FIFO
-** has no end, so only a regular file is read, and a line has a limit. */
+/* --known FILE has one fingerprint a line, then perhaps a # comment. FILE may be another user's, so
+** it must be a regular file (a FIFO has no end) with lines of limited length. */
 
 enum { LONGEST_LINE = 4096 };
 
-/* There is room for 16, or for the next power of two. */
+/* The capacity is 16, then powers of two. */
 static void add_known(lh_known *k, const char *fingerprint) {
   bool is_full = k->n == 0 || (k->n >= 16 && (k->n & (k->n - 1)) == 0);
   if (is_full) k->list = cli_must(realloc(k->list, (k->n > 0 ? 2 * k->n : 16) * sizeof *k->list));
   memcpy(k->list[k->n++], fingerprint, strlen(fingerprint) + 1);
 }
 
-/* Those of the release before had ten digits alone. */
+/* Fingerprints of the previous release have ten hex digits. */
 static bool is_older(const char *word) {
   return strlen(word) == 10 && strspn(word, "0123456789abcdef") == 10;
 }
@@ -94,7 +93,7 @@ static void known_read(cli *c, lh_known *k, const char *file) {
 
 /* ==== Options ======================================================================== */
 
-/* The argument of --before or --after, and a second one if there is: not an option. */
+/* Takes the argument of --before or --after, and a second one unless that is an option. */
 static void take_files(cli *c, request *r, const cli_option *option) {
   bool is_after = strcmp(option->name, "after") == 0;
   const char **files = r->halves[is_after];
@@ -168,7 +167,6 @@ static bool is_ladder(const request *r) {
   return asks_for(r, "ladder") || r->n_files > 3;
 }
 
-/* What does not go together. */
 static void check(cli *c, const request *r) {
   if (r->asked.until != NULL && r->asked.since == NULL)
     cli_usage_error(c, "--until needs --since MARK too");
@@ -219,7 +217,6 @@ static bool is_big(const lh_snapshot *snapshot) {
   return lh_object_count(snapshot) > 200000;
 }
 
-/* All rows in JSON, unless -n says otherwise. */
 static lh_request request_of(const cli *c, request *r) {
   lh_request asked = r->asked;
   if (c->json && !asked.has_limit) asked.limit = 0;
@@ -282,7 +279,7 @@ static int answer(cli *c, request *r, const char *question, lh_snapshot *snapsho
   return status;
 }
 
-/* Snapshots of different Lua states have no objects in common. */
+/* True: the snapshots are of different Lua states, which have no objects in common. */
 static bool are_apart(lh_snapshot *const *snapshots, size_t n) {
   uint64_t state = lh_snapshot_info(snapshots[0])->state_id;
   bool apart = false;
@@ -302,7 +299,7 @@ static int compare(cli *c, request *r) {
   return status;
 }
 
-/* Reads the files one after another, and keeps figures only. */
+/* Reads one file after another and keeps figures only. */
 static int climb(cli *c, request *r, const char *question) {
   lh_request asked = request_of(c, r);
   lh_ladder *ladder;
@@ -321,7 +318,7 @@ static int climb(cli *c, request *r, const char *question) {
   return status;
 }
 
-/* Of who owns the growth only the first and the last snapshot are read. */
+/* --owners reads only the first and the last snapshot. */
 static int report(cli *c, request *r) {
   if (r->n_before > 0) return climb(c, r, "compare");
   if (asks_for(r, "owners")) {

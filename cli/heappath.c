@@ -1,10 +1,9 @@
 /*
-** heappath - why one object is alive: the shortest chains of references from a root to it, or all
-** that refers to it, or what would free it; and why a whole set of objects is. Text for a terminal,
-** a DOT graph for a pipe, JSON on demand.
+** heappath - shows why objects are alive: shortest paths from a root, all referrers, or the objects
+** that would free them. Prints text on a terminal, a DOT graph into a pipe, or JSON.
 **
-** A path may have a million steps (a linked list). Text folds its middle and the graph does so too;
-** JSON has every step and is written one by one. The answers are in cli/heappath/.
+** A path may have a million steps (a linked list). Text and graph fold its middle; JSON has every
+** step, written one by one. The answers are in cli/heappath/.
 */
 #include <string.h>
 
@@ -56,7 +55,7 @@ static const cli_tool tool = {
 
 /* ==== Options ======================================================================== */
 
-/* OBJECT is one argument; but an address is easily pasted without its quotes: table: 0x55d0... */
+/* OBJECT is one argument, or two if the user pasted an address without quotes: table: 0x55d0... */
 static char *join_expression(const cli *c, int n, char **words) {
   size_t length = n > 0 ? strlen(words[0]) : 0;
   char *text;
@@ -110,8 +109,7 @@ char *describe(const lh_snapshot *snapshot, lh_id id) {
   return text;
 }
 
-/* An object that is not there is an honest no, exit status 1; an expression that is none is wrong
-** usage. */
+/* An object that is not there is an honest no. A malformed expression is wrong usage. */
 static void find(cli *c, const request *r, subject *s) {
   lh_error error;
   int code = lh_find(s->snapshot, r->expression, &s->found, &error);
@@ -124,7 +122,7 @@ static void find(cli *c, const request *r, subject *s) {
   s->id = s->found.id;
 }
 
-/* Of a class the instance that retains most without what is ignored, if that keeps any alive. */
+/* Of a class, takes the instance that retains most without the ignored references, if one stays. */
 static void open_subject(cli *c, const request *r, subject *s) {
   bool was_alive = false;
   *s = (subject){.snapshot = cli_open_analysed(c, r->file), .id = LH_NO_OBJECT};
@@ -158,7 +156,7 @@ void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
 
 /* ==== The questions ================================================================== */
 
-/* Text goes where the answer is expected; a graph of nothing is none, so there it is said aside. */
+/* Text goes to stdout; with DOT, which has no graph for garbage, the message goes to stderr. */
 static void answer_garbage(cli *c, const request *r, const subject *s) {
   if (r->format == FORMAT_DOT)
     cli_say(c,
@@ -199,7 +197,7 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   if (r->dominators) (void)cli_answer(c, w, "dominators", s->snapshot, r->file, &asked);
 }
 
-/* About one object, or cuts. False: nothing keeps it alive. */
+/* Answers about one object, or about cuts. False: nothing keeps the object alive. */
 static bool answer_one(cli *c, const request *r, subject *s) {
   cli_json w = {0};
   bool alive = s->id == LH_NO_OBJECT || lh_is_reachable(s->snapshot, s->id);

@@ -1,6 +1,5 @@
 /*
-** heapprof - what a tracked program allocated: who allocates most, what of it lives, and how soon
-** the rest died. Here are its options; what it can tell is in cli/heapprof/.
+** heapprof - shows who allocated in a tracked program, what is alive, and how soon the rest died.
 */
 #include <string.h>
 
@@ -8,7 +7,7 @@
 
 /* ==== Options ======================================================================== */
 
-/* "10s", "500ms", "2m", "1h", "25%", "100MB". */
+/* Reads "10s", "500ms", "2m", "1h", "25%", "100MB". */
 static lh_moment moment_argument(const cli *c, const cli_option *option) {
   static const cli_unit units[] = {{"ms", 1e6},     {"s", 1e9},      {"m", 60e9},
                                    {"min", 60e9},   {"h", 3600e9},   {"%", LH_WHOLE_DURATION / 100},
@@ -52,7 +51,7 @@ static void take_mode(cli *c, request *r, const cli_option *option) {
   r->argument = optarg;
 }
 
-/* A mode is an option, so new ones need no line here but in the list above. */
+/* Each mode becomes an option, so a new mode needs no line here. */
 static void add_modes(cli *c, const cli_option *row) {
   for (size_t i = 0; modes[i].name != NULL; i++) {
     const cli_option option = {0,         modes[i].name,     modes[i].argument, modes[i].help,
@@ -89,7 +88,6 @@ static const cli_tool tool = {
     "Example: heapprof --since 10s --leaks run.prof\n"
     "Exit status: 0 done, 1 no answer of --live-of, 2 wrong usage or failure.\n"};
 
-/* What does not go together. */
 static void check(const cli *c, const request *r, const mode *m) {
   static const struct {
     unsigned takes;

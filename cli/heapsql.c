@@ -1,8 +1,8 @@
 /*
-** heapsql - asks snapshots in SQL. The extension heapsnap is part of this command: each snapshot is
-** shown to its heap_open, then heap_read_only locks the connection, and only then are queries
-** compiled. What costs time (retained sizes, classes, indices) is done by the first query that
-** needs it; two million objects grouped by class take three collections of their heap.
+** heapsql - answers SQL queries about snapshots. It contains the extension heapsnap: heap_open
+** shows each snapshot, then heap_read_only locks the connection, and only then are queries
+** compiled. Retained sizes, classes and indices are computed by the first query that needs them;
+** grouping two million objects by class takes as long as three collections of their heap.
 */
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "heapsql/heapsql.h"
 
 typedef struct request {
-  char **files, **queries, **schemas; /* schemas: what the files are called in SQL */
+  char **files, **queries, **schemas; /* schemas: the files' names in SQL */
   lh_snapshot **snapshots;
   size_t n_files, n_queries;
   const char *save;
@@ -49,7 +49,7 @@ static const cli_tool tool = {
 
 /* ==== Options ======================================================================== */
 
-/* Is this word SQL, and not the name of a snapshot? Names rarely have blanks, queries always. */
+/* True: the word is SQL, not a snapshot's name. Names rarely contain blanks; queries always do. */
 static bool is_query(const char *word) {
   struct stat status;
   return strcmp(word, "-") == 0 || (strpbrk(word, " \t\n;(") != NULL && stat(word, &status) != 0);
@@ -97,7 +97,7 @@ static void open_all(cli *c, sqlite3 *db, request *r) {
   }
 }
 
-/* The names of the snapshots stay. */
+/* Keeps r->schemas. */
 static void close_all(sqlite3 *db, request *r) {
   sqlite3_close(db);
   for (size_t i = 0; i < r->n_files; i++) lh_close(r->snapshots[i]);
@@ -120,7 +120,7 @@ static void run_queries(cli *c, request *r, sqlite3 *db) {
       sqlite3_stmt *statement;
       int code = sqlite3_prepare_v2(db, sql, -1, &statement, &sql);
       if (code != SQLITE_OK) heapsql_refuse(c, db, code, r->schemas[0], r->n_files > 1);
-      if (statement == NULL) continue; /* a comment */
+      if (statement == NULL) continue; /* only a comment */
       cli_progress(c, "looking");
       code = heapsql_print(c, &r->limits, statement, r->format, first, &document);
       cli_progress(c, NULL);

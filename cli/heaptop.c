@@ -1,20 +1,19 @@
 /*
-** heaptop - what a snapshot is, and what in it is big: a ledger of the heap, then the classes, then
-** the objects, each with the bytes that would go with them; or the answer to one of the library's
-** questions (luaheap_report.h). A heap of ten million objects takes as long as its analysis, a few
-** seconds.
+** heaptop - shows the size of a heap and what is big in it: a summary, leaks, classes, objects,
+** with their retained sizes; or the answer to one question of the library (luaheap_report.h). Ten
+** million objects take some seconds, the time of their analysis.
 */
 #include <string.h>
 
 #include "cli.h"
 
-/* The tables that can be asked for, in the order of the words of --by. */
+/* Bits in the order of the words of --by. */
 enum { BY_CLASS = 1, BY_OBJECT = 2, BY_EPOCH = 4, BY_SITE = 8 };
 
 typedef struct request {
   const char *file;
-  lh_request asked;            /* name: OBJECT, or of a class */
-  unsigned by;                 /* a set of tables; 0: the ledger, classes and objects */
+  lh_request asked;            /* name: an OBJECT or a class */
+  unsigned by;                 /* set of tables; 0: summary, classes, objects */
   const lh_question *question; /* NULL: the tables */
 } request;
 
@@ -102,7 +101,6 @@ static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_requ
   asked->matches = found.matches;
 }
 
-/* In JSON all rows but of objects, unless -n says otherwise. */
 static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r, const char *name) {
   lh_request asked = r->asked;
   asked.whole_lists = c->json;
@@ -129,7 +127,6 @@ static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const requ
   }
 }
 
-/* What leaks comes first, unless only objects of some types are asked for, or garbage. */
 static void answer_leaks(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
   if (r->asked.type_mask != 0 || r->asked.garbage) return;
   answer(c, w, snapshot, r, "leaks");

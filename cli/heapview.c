@@ -1,8 +1,8 @@
 /*
-** heapview - the heap in a browser: one page, served to this machine alone. Its address is printed
-** before the files are read, and the page says what is being done; from then on each question is
-** answered from what is open (heapview/heapview.h tells the parts). A heap of ten million objects
-** takes some seconds until then.
+** heapview - shows snapshots in a browser: one page, served to this machine alone unless --listen
+** is given. The address is printed before the files are read, and the page shows the progress.
+** Questions are answered from the open snapshots (parts: heapview/heapview.h). Ten million objects
+** take some seconds to open.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 typedef enum open_when { OPEN_AUTO, OPEN_ALWAYS, OPEN_NEVER } open_when; /* as in the option */
 
 typedef struct request {
-  const char *report; /* NULL: the page is served */
+  const char *report; /* NULL: serve the page */
   open_when open;
   const char *listen;
   uint64_t port;
@@ -42,14 +42,14 @@ static const cli_tool tool = {
 typedef struct opening {
   cli *c;
   server *server;
-  bool has_browser;   /* it was opened, so somebody will look */
+  bool has_browser;   /* a browser was opened */
   const char **files; /* of the snapshots */
   view view;
 } opening;
 
 /* ==== Options ======================================================================== */
 
-/* Files are told apart by how they begin. */
+/* A file's first bytes say whether it is a profile or a snapshot. */
 static void take_file(opening *o, const char *file) {
   view *v = &o->view;
   if (lh_is_profile(file) && v->profile != NULL)
@@ -74,7 +74,7 @@ static void parse(opening *o, request *r, int argc, char **argv) {
 
 /* ==== Opening ======================================================================== */
 
-/* As cli_check, but whoever looks is told, too. */
+/* As cli_check, and the page shows the message too. */
 static void check(opening *o, int code, const char *file, const lh_error *error) {
   char text[sizeof error->message + 256];
   if (code == LH_OK) return;
@@ -86,9 +86,8 @@ static void check(opening *o, int code, const char *file, const lh_error *error)
   exit(CLI_FAILURE);
 }
 
-/* In the order of time, however they were named: a shell has run-10 in front of run-9. Others than
-** the last are analysed when they are first asked about: so several take little more memory than
-** one. */
+/* Sorts by time: a shell lists run-10 before run-9. All but the last snapshot are analysed when
+** first asked about, so several take little more memory than one. */
 static lh_snapshot **open_snapshots(opening *o) {
   size_t n = o->view.n;
   lh_snapshot **snapshots = cli_must(calloc(n + 1, sizeof *snapshots)), *snapshot;
@@ -150,7 +149,7 @@ static void print_address(cli *c, const server *s) {
     view_forget_browser();
     cli_die(c, NULL, "cannot write the address: %s", strerror(errno));
   }
-  (void)signal(SIGPIPE, SIG_IGN); /* from now on it means that somebody closed the page */
+  (void)signal(SIGPIPE, SIG_IGN); /* a client that closes its connection must not end us */
 }
 
 static int write_report(opening *o, const char *path) {
@@ -162,14 +161,13 @@ static int write_report(opening *o, const char *path) {
   return cli_finish(o->c, CLI_DONE);
 }
 
-/* What takes a pass over the heap has arrays for a while, of megabytes. They go back to the system
-** at once, where malloc by itself would soon keep such for later. */
+/* A pass over the heap uses arrays of megabytes for a short time. A fixed threshold returns them to
+** the system at once; by default malloc raises it and keeps them. */
 static void return_memory(void) {
   enum { LARGE = 1 << 20 };
   (void)mallopt(M_MMAP_THRESHOLD, LARGE);
 }
 
-/* Only for somebody who sits in front of it. */
 static bool wants_browser(const cli *c, open_when when) {
   static const char *const displays[] = {"WAYLAND_DISPLAY", "DISPLAY"};
   if (when != OPEN_AUTO) return when == OPEN_ALWAYS;

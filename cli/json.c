@@ -1,18 +1,17 @@
 /*
-** json.c - JSON, one value a line inside the outermost two brackets, or without a blank where no
-** person reads it. jansson makes the values, which are written here, and brackets as they come: so
-** a path of a million steps is never held in memory as a million JSON objects.
+** json.c - writes JSON: one value a line inside the outermost two brackets, or compact. jansson
+** makes the values; this file writes each of them, and each bracket, immediately: a path of a
+** million steps is never in memory as a million JSON objects.
 **
-** Every < and > in a string is written \u003C and \u003E, so that a page may have the text inside a
-** script element, and XML in a CDATA section: nothing in it ends that, or begins a comment there.
+** Every < and > in a string is written \u003C and \u003E. So a page may contain the text in a
+** script element, and XML in a CDATA section: no string can end either, or begin a comment.
 */
 #include <stdio_ext.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* A document on stdout that is not whole is not printed, if what there is of it fits the buffer: so
-** whoever reads finds nothing where a command fails. */
+/* An unfinished document that fits this is never printed, so a failed command prints nothing. */
 static char buffer[1 << 16];
 static bool is_open;
 
@@ -64,9 +63,8 @@ void cli_json_close(cli_json *w, char bracket) {
 
 /* ==== Values ======================================================================== */
 
-/* Jansson makes values; it takes several times as long to write them, and leaves in strings what
-** should reach neither a page nor a terminal. What is written waits in the pen until it is full. A
-** write error is found by whoever closes the file. */
+/* jansson takes several times as long to write, and leaves characters that must not reach a page or
+** a terminal. A pen buffers its output; whoever closes the file finds a write error. */
 typedef struct pen {
   FILE *out;
   bool is_compact, is_ascii;
@@ -74,9 +72,9 @@ typedef struct pen {
   char bytes[4096];
 } pen;
 
-enum { MOST_FOR_A_CHARACTER = 12, /* a pair of surrogates */ MOST_FOR_A_NUMBER = 64 };
+enum { MOST_FOR_A_CHARACTER = 12, /* a surrogate pair */ MOST_FOR_A_NUMBER = 64 };
 
-/* The code point at *text, which is valid UTF-8, and moves behind it. */
+/* Decodes the character at *text, which is valid UTF-8, and advances behind it. */
 static unsigned next_character(const char **text) {
   const unsigned char *s = (const unsigned char *)*text;
   unsigned n = s[0] < 0xE0 ? 1 : s[0] < 0xF0 ? 2 : 3, c = s[0] & (0x3Fu >> n);
@@ -132,7 +130,7 @@ static void put_escaped(pen *p, unsigned c) {
   }
 }
 
-/* Does the byte stay as it is? A bit each for those that do not. */
+/* True: the byte needs no escape. `others` has a bit for each ASCII byte that does. */
 static bool is_plain(const pen *p, unsigned char c) {
   static const uint64_t others[] = {
       UINT32_MAX | UINT64_C(1) << '"' | UINT64_C(1) << '<' | UINT64_C(1) << '>',
@@ -213,7 +211,6 @@ static void begin_pen(pen *p, cli_json *w, const char *key) {
   p->n = 0;
 }
 
-/* Ends an item, and looks whether there is room for more. */
 static void end_pen(pen *p, cli_json *w) {
   empty_pen(p);
   w->follows = true;

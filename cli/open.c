@@ -1,6 +1,5 @@
 /*
-** open.c - opens a snapshot for a command, analyses and classifies it, and says meanwhile what is
-** being done if that takes longer than a person notices (a file of 8 MB: a quarter of a second).
+** open.c - opens, analyses and classifies a snapshot; shows progress beyond 8 MB (0.25 s).
 */
 #include <malloc.h>
 #include <sched.h>
@@ -27,9 +26,8 @@ unsigned cli_threads(void) {
   return n < MOST ? n : MOST;
 }
 
-/* Malloc's memory is one heap, which threads share, and what was freed is used again. Where the
-** heap grows for a snapshot it has huge pages: a fifth of an answer's time went into faults of
-** small ones. */
+/* One malloc arena for all threads, which reuses freed memory. Memory for a snapshot comes in huge
+** pages: faults of small pages took a fifth of the time. */
 static void make_room(uint64_t file_bytes) {
   enum { TIMES = 8, HUGE_PAGE = 2 << 20 };
 #ifdef M_ARENA_MAX
@@ -59,7 +57,7 @@ int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *err
 lh_snapshot *cli_open(cli *c, const char *file) {
   lh_snapshot *snapshot;
   lh_error error;
-  cli_check(c, cli_try_open(c, file, &snapshot, &error), NULL, &error); /* the message names it */
+  cli_check(c, cli_try_open(c, file, &snapshot, &error), NULL, &error); /* it names the file */
   return snapshot;
 }
 

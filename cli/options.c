@@ -1,7 +1,5 @@
 /*
-** options.c - a command's options: getopt_long fed from the command's table, the request filled and
-** the help printed from the same table. An option that is not in the table, or a wrong argument, is
-** a usage error.
+** options.c - parses a command's options and prints its help, both from one table.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,8 +29,8 @@ void cli_add_questions(cli *c, const cli_option *row) {
   }
 }
 
-/* Output is UTF-8 whatever the locale, so widths are computed as in one. A closed pipe ends us
-** quietly, even where the parent ignores that signal. */
+/* Output is UTF-8 in every locale, so widths are computed for UTF-8. A closed pipe ends the process
+** quietly, even if its parent ignores SIGPIPE. */
 void cli_begin(cli *c, const cli_tool *tool) {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
   *c = (cli){.tool = tool};
@@ -68,7 +66,7 @@ static _Noreturn void print_help(cli *c) {
   exit(cli_finish(c, CLI_DONE));
 }
 
-/* ==== What was given ================================================================= */
+/* ==== Values ========================================================================= */
 
 bool cli_read_number(const char *text, uint64_t *n) {
   char *end;
@@ -189,7 +187,7 @@ static void refuse_removed(const cli *c, const char *word) {
   }
 }
 
-/* Behind the letters. */
+/* Larger than any letter. */
 enum { FIRST_KEY = 256 };
 
 static _Noreturn void refuse(const cli *c, int key, char **argv) {
@@ -202,10 +200,10 @@ static _Noreturn void refuse(const cli *c, int key, char **argv) {
   cli_usage_error(c, "unknown option '-%c'", optopt);
 }
 
-/* getopt_long's key is the letter of an option, or FIRST_KEY and its number. */
+/* getopt_long's key is an option's letter, or FIRST_KEY plus its index. */
 void cli_parse(cli *c, struct request *r, int argc, char **argv) {
   struct option longs[CLI_MAX_OPTIONS + 1] = {{0}};
-  char shorts[2 * CLI_MAX_OPTIONS + 2] = ":", *end = shorts + 1; /* : tells a missing argument */
+  char shorts[2 * CLI_MAX_OPTIONS + 2] = ":", *end = shorts + 1; /* finds a missing argument */
   for (size_t i = 0; i < c->n_options; i++) {
     const cli_option *option = &c->options[i];
     bool has_argument = option->argument != NULL;

@@ -1,11 +1,10 @@
 /*
-** output.c - errors, colours, the line that shows progress, and the end of a command.
+** output.c - errors, colours, the progress line, and the end of a command.
 **
-** Results are on stdout and everything else on stderr, as one line that begins with the command's
-** name. Nothing that came from outside reaches stderr with its control characters.
+** Results are on stdout; all else is on stderr, behind the command's name and escaped.
 **
-** A name of 4 KB in a file can stand in each of a million rows. So stdout counts what goes through
-** it, and what prints rows asks whether there is room for another one.
+** A name of 4 KB in a file can stand in each of a million rows, so stdout counts its bytes, and
+** code that prints rows asks cli_has_room before each.
 */
 #include <errno.h>
 #include <stdarg.h>
@@ -62,7 +61,7 @@ void cli_check_writable(cli *c, const char *path) {
   lh_file *file;
   lh_error error;
   if (lh_create_file(&file, path, &error) != LH_OK) cli_die(c, NULL, "%s", error.message);
-  lh_discard_file(file); /* it had no name yet */
+  lh_discard_file(file); /* it has no name yet */
 }
 
 void *cli_must(void *result) {
@@ -151,7 +150,7 @@ enum { MOST_TIMES = 200, ALWAYS_BYTES = 4 << 20 };
 
 static uint64_t input_bytes, written_bytes, rows_left_out;
 
-/* For fopencookie: all of it or, after an error, nothing. */
+/* For fopencookie: returns n, or 0 after an error. */
 static ssize_t write_counted(void *cookie, const char *bytes, size_t n) {
   (void)cookie;
   for (size_t done = 0; done < n;) {
@@ -206,7 +205,7 @@ int cli_finish(cli *c, int status) {
   bool failed = ferror(stdout) != 0;
   cli_progress(c, NULL);
   errno = 0;
-  if (failed) putchar('\n'); /* what failed is not pending any more: this will tell why */
+  if (failed) putchar('\n'); /* writes again, so that errno tells the cause */
   if (fclose(stdout) != 0 || failed)
     cli_die(c, NULL, "cannot write the results: %s",
             errno != 0 ? strerror(errno) : "the output is full or closed");
@@ -220,7 +219,7 @@ char *cli_escape(const char *text) {
   return cli_must(lh_escaped(text, strlen(text)));
 }
 
-/* What the terminal must not see stands in $'...', which all shells but the plainest read. */
+/* Hidden characters as $'...', which all but the simplest shells read. */
 static char *dollar_quoted(const char *text) {
   char *word = cli_must(malloc(4 * strlen(text) + 4)), *q = word + sprintf(word, "$'");
   for (; *text != '\0'; text++)

@@ -1,6 +1,5 @@
 /*
-** report.c - an answer on stdout: its words and tables as text, or its columns as JSON. What an
-** answer says is the library's (luaheap_report.h); here is only how it looks.
+** report.c - lays out an answer of the library (luaheap_report.h) as text or JSON.
 */
 #include <string.h>
 
@@ -8,7 +7,7 @@
 
 /* ==== What to type next ============================================================== */
 
-/* What stands in front of a file's name, so that it is not taken for an option. */
+/* Keeps a file name that begins with - from being taken for an option. */
 static const char *dashes_for(const char *file) {
   return *file == '-' ? "-- " : "";
 }
@@ -42,17 +41,16 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
 
 /* ==== Trees ========================================================================== */
 
-/* Rows come in preorder. A row is the last of its level if none of that depth follows before a row
-** that is less deep; where it is not, the line of that depth goes on beside all rows below it.
-** Lines are drawn for the upper levels only, as many as LH_MOST_INDENTED: a row that is deeper says
-** by how much, so a tree takes no more than its rows. */
+/* Rows come in preorder. A row ends its level if no row of that depth follows before a less deep
+** one; otherwise a line runs down to that row. Lines are drawn for LH_MOST_INDENTED levels only,
+** and deeper rows state their depth, so the output is linear. */
 typedef struct tree_lines {
   uint32_t *depths; /* of each row */
-  bool *follows;    /* of each row: does another row of that depth follow under the same row? */
-  bool *more;       /* the same of the last row of each depth */
+  bool *follows;    /* of each row: another row follows under the same parent */
+  bool *more;       /* the same, for the last row of each depth */
 } tree_lines;
 
-/* From the last row to the first; a row ends what is deeper. */
+/* Scans from the last row to the first; a row closes all deeper levels. */
 static void begin_tree(tree_lines *tree, const lh_table *table, const char *rows, size_t n) {
   uint32_t deepest = 0, open = 0; /* more[] is false beyond `open` */
   tree->depths = cli_must(calloc(n + 1, sizeof *tree->depths));
@@ -71,7 +69,7 @@ static void begin_tree(tree_lines *tree, const lh_table *table, const char *rows
   }
 }
 
-/* The text, which is freed, with its lines in front; for one row after the other. */
+/* Frees `text` and returns it with tree lines in front. Call it for each row in order. */
 static char *tree_line(const cli *c, tree_lines *tree, size_t at, char *text) {
   static const char *const styles[2][4] = {{"|  ", "   ", "|- ", "`- "},
                                            {"\u2502  ", "   ", "\u251C\u2500 ", "\u2514\u2500 "}};
@@ -95,7 +93,7 @@ static void end_tree(tree_lines *tree) {
 /* ==== Text =========================================================================== */
 
 typedef struct terminal {
-  lh_teller teller; /* the first field: what it is called with */
+  lh_teller teller; /* first: print_line and others cast it to terminal */
   cli *c;
   const char *file;
 } terminal;
@@ -134,7 +132,7 @@ static size_t choose_columns(const cli *c, const lh_report *report, const lh_tab
   return n;
 }
 
-/* Names the columns that there is no room for, but for those of which there is a narrow one. */
+/* Names the wide columns that have no room, except those shown in a narrow form. */
 static void print_left_out(const cli *c, const lh_report *report, const lh_table *table,
                            const cli_column *columns, size_t n_columns) {
   const char *before = "Left out for want of room: ";
@@ -200,7 +198,7 @@ void cli_report_text(cli *c, lh_report *report, const char *file) {
 
 static json_t *row_json(lh_report *report, const lh_table *table, const void *row);
 
-/* What the library tells is valid UTF-8. */
+/* The library's texts are valid UTF-8. */
 static json_t *text_json(const char *text) {
   return cli_must(text != NULL ? json_string_nocheck(text) : json_null());
 }
@@ -269,8 +267,7 @@ static json_t *value_json(lh_report *report, const lh_column *column, const lh_c
   }
 }
 
-/* The object of a row is told by its address, its class and its type; a class by its name and
-** type. */
+/* An object is written as address, class and type; a class as name and type. */
 static void add_cell(json_t *json, lh_report *report, const lh_column *column, const void *row) {
   const lh_snapshot *s = report->snapshot;
   const char *key = lh_json_key(column);
@@ -296,7 +293,7 @@ static json_t *row_json(lh_report *report, const lh_table *table, const void *ro
   return json;
 }
 
-/* Rows of the answer itself are written one after another: a million need no memory. */
+/* Writes the answer's own rows one by one: a million rows need no memory. */
 static void print_list(cli_json *w, lh_report *report, const lh_column *column) {
   lh_cell cell;
   lh_cell_of(report, column, report->answer, &cell);

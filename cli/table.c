@@ -1,14 +1,15 @@
 /*
-** table.c - aligned columns. Elsewhere than on a terminal every line is as long as it must be, so
-** that grep and awk see whole paths; only of a key in quotes with more than 64 bytes no more than
-** the beginning is shown, by which heappath finds it, too. On a terminal the columns of names and
-** paths are broken to fit its width, at places where a person would break them: before `.` and `[`,
-** behind a blank or comma, and where the name of a file is too long behind a slash of it. Other
-** names and keys stay whole, since they are pasted: one that is too long makes its line longer.
+** table.c - prints aligned columns.
 **
-** Rows are kept until all widths are known, or until they take 4 MB, some 20,000 rows: then the
-** columns are as wide as these need, and the rows that follow are printed as they come. So a
-** million rows need no memory; one with a wider cell is a longer line.
+** Off a terminal a line is as long as needed, so that grep and awk see whole paths. On a terminal,
+** columns of names and paths are broken to fit: before `.` and `[`, after a blank or comma, and in
+** a long file name after a slash. Other names and keys stay whole, because users paste them; a long
+** one makes its line longer. A quoted key of more than 64 bytes is always cut; heappath finds it by
+** its beginning.
+**
+** Rows are kept until all widths are known, or until they take 4 MB, about 20,000 rows. Then the
+** widths are fixed, and later rows are printed at once: a million rows need no memory. A cell wider
+** than its column makes its line longer.
 */
 #include <limits.h>
 #include <string.h>
@@ -24,13 +25,13 @@ struct cli_table {
   cli *c;
   const cli_column *columns;
   size_t n_columns;
-  char **cells; /* of the rows that are kept: n_rows * n_columns */
+  char **cells; /* of the kept rows: n_rows * n_columns */
   lh_style *styles;
-  char **below; /* of each row the line under it; NULL: none */
+  char **below; /* for each row the line under it; NULL: none */
   size_t n_rows, capacity, kept_bytes;
-  bool begun;     /* the widths are settled, and the heading is printed */
-  size_t *widths; /* of the columns */
-  size_t *limits; /* to which their cells are broken; 0: they are not */
+  bool begun; /* widths are fixed, the heading is printed */
+  size_t *widths;
+  size_t *limits; /* widths to which cells are broken; 0: never */
 };
 
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns) {
@@ -47,7 +48,7 @@ cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns) {
 
 enum { LONGEST_KEY = 64, DOTS = 3 };
 
-/* Bytes of the character or Lua's escape at p, between quotes. */
+/* Bytes of the character or Lua escape at p, inside quotes. */
 static size_t quoted_unit(const char *p) {
   size_t n = 1;
   if (*p == '\\' && p[1] == 'u') n = strcspn(p, "}\"");
@@ -58,7 +59,7 @@ static size_t quoted_unit(const char *p) {
   return n;
 }
 
-/* Bytes of what stands at p between quotes; *shown: of them, whole characters that fit. */
+/* Bytes up to the closing quote. *shown: those of whole characters that fit a short key. */
 static size_t quoted_length(const char *p, size_t *shown) {
   size_t n = 0;
   *shown = 0;
@@ -69,7 +70,7 @@ static size_t quoted_length(const char *p, size_t *shown) {
   return n;
 }
 
-/* The text with ["first bytes..."] in place of longer keys. */
+/* A copy with ["first bytes..."] in place of long keys. */
 static char *with_short_keys(const char *text) {
   char *result, *q;
   if (strstr(text, "[\"") == NULL) return cli_must(strdup(text));
@@ -89,7 +90,7 @@ static char *with_short_keys(const char *text) {
 
 /* ==== Fitting a terminal ============================================================= */
 
-/* Places on the screen that the character at p takes; *bytes is its length. */
+/* Columns on the screen that the character at p takes; *bytes is its length. */
 static size_t character_width(const char *p, size_t *bytes) {
   mbstate_t state = {0};
   wchar_t character;
@@ -136,15 +137,14 @@ static size_t column_width(const cli_table *table, size_t column) {
   return width > 0 ? width : 1;
 }
 
-/* Where a text is looked at: in a function's place, such as @/srv/app.lua:31, or between brackets,
-** and there in quotes. */
+/* The context of a byte: a place such as @/srv/app.lua:31, brackets, quotes in brackets. */
 typedef struct position {
   bool in_place, in_key, in_quotes;
 } position;
 
 typedef enum end { NO_END, END_OF_FOLDER, END_OF_NAME } end;
 
-/* Moves on to text[at], and tells whether a line may end before it. */
+/* Advances to text[at] and says whether a line may end before it. */
 static end end_before(position *in, const char *text, size_t at) {
   char last = at > 0 ? text[at - 1] : '\0';
   bool was_in_place = in->in_place;
@@ -162,8 +162,7 @@ static end end_before(position *in, const char *text, size_t at) {
   return is_step || last == ' ' || (last == ',' && !is_in_number) ? END_OF_NAME : NO_END;
 }
 
-/* Bytes of `text` that fit into `width` places, up to a good place to break; more where there is no
-** such place. */
+/* Bytes up to the last break that fits `width`, else up to the first break; *in moves along. */
 static size_t fitting(const char *text, size_t width, position *in) {
   size_t used = 0, bytes, name = 0, folder = 0;
   position at_name = *in, at_folder = *in;
@@ -179,7 +178,7 @@ static size_t fitting(const char *text, size_t width, position *in) {
   return strlen(text);
 }
 
-/* The text, which is freed, broken into lines of `width` places, those after the first indented. */
+/* Frees `text` and returns it in lines of `width`, all but the first indented. */
 static char *broken(char *text, size_t width) {
   size_t n = strlen(text);
   char *result = cli_must(malloc((n + 1) * (INDENT + 2))), *q = result;
@@ -197,7 +196,7 @@ static char *broken(char *text, size_t width) {
   return result;
 }
 
-/* What the names of a column need, but at most its share. */
+/* The width of the longest unbreakable name of a column, at most `share`. */
 static size_t least_width(const cli_table *table, size_t column, size_t share) {
   size_t least = LEAST_WIDTH;
   for (size_t i = column; i < table->n_rows * table->n_columns; i += table->n_columns) {
@@ -217,9 +216,9 @@ static void break_cells(const cli_table *table, char **cells) {
     if (table->limits[i] > 0) cells[i] = broken(cells[i], table->limits[i]);
 }
 
-/* Columns that may be broken share what the others leave. From the left to the right each takes
-** what it needs, but at most its share or what those behind it do not need; and at least what its
-** names need, which those behind it get, too. */
+/* Wrapped columns share the width that the others leave. From left to right, each takes the width
+** that it needs, but at most its share or the width that the columns to its right do not need. Each
+** column, also those to the right, gets at least its least_width. */
 static void fit(cli_table *table, size_t terminal_width) {
   size_t left = terminal_width, n_wrapped = 0, needed = 0, least_behind = 0;
   for (size_t i = 0; i < table->n_columns; i++) {
@@ -251,7 +250,7 @@ static void fit(cli_table *table, size_t terminal_width) {
 
 /* ==== Printing ====================================================================== */
 
-/* One line of a cell, padded but at the end of the line. */
+/* One line of a cell, padded except at the end of the line. */
 static void print_part(const cli_table *table, size_t column, const char *text, size_t n) {
   bool last = column + 1 == table->n_columns, right = table->columns[column].kind == CLI_RIGHT;
   size_t width = last && !right ? 0 : text_width(text, n), wanted = table->widths[column];
@@ -272,7 +271,7 @@ static void print_heading(const cli_table *table) {
   putchar('\n');
 }
 
-/* The next line of each cell, of which rest[] is what is not printed yet. Is there another? */
+/* Prints the next line of each cell and moves rest[] behind it. True: another line remains. */
 static bool print_line(const cli_table *table, const char **rest, lh_style style) {
   bool more = false;
   printf("%s", cli_style_on(table->c, style));
@@ -287,7 +286,7 @@ static bool print_line(const cli_table *table, const char **rest, lh_style style
   return more;
 }
 
-/* Takes the line over. On a terminal it is broken as names are. */
+/* Frees `line`. On a terminal it is broken like a wrapped cell. */
 static void print_below(const cli_table *table, char *line) {
   enum { BELOW_INDENT = 4 };
   size_t width = table->c->stdout_terminal ? terminal_width() : 0;
@@ -300,7 +299,7 @@ static void print_below(const cli_table *table, char *line) {
   free(line);
 }
 
-/* Takes the cells over. */
+/* Frees the cells. */
 static void print_row(const cli_table *table, char **cells, lh_style style) {
   const char **rest = cli_must(calloc(table->n_columns, sizeof *rest));
   for (size_t i = 0; i < table->n_columns; i++) rest[i] = cells[i];
@@ -323,7 +322,7 @@ static void settle_widths(cli_table *table) {
     if (table->limits[i] > 0) table->widths[i] = smaller(column_width(table, i), table->limits[i]);
 }
 
-/* Prints what is kept; the rows that follow will not be. */
+/* Fixes the widths and prints the kept rows; later rows are not kept. */
 static void begin(cli_table *table) {
   table->begun = true;
   cli_progress(table->c, NULL);
@@ -348,7 +347,7 @@ static void make_room(cli_table *table) {
 }
 
 void cli_table_row(cli_table *table, const char *const *cells, lh_style style) {
-  enum { BLOCK_BYTES = 40 }; /* of a cell, besides its text */
+  enum { BLOCK_BYTES = 40 }; /* overhead of a cell, besides its text */
   make_room(table);
   char **row = table->cells + table->n_rows * table->n_columns;
   for (size_t i = 0; i < table->n_columns; i++) {
@@ -368,7 +367,7 @@ void cli_table_row(cli_table *table, const char *const *cells, lh_style style) {
 void cli_table_below(cli_table *table, const char *line) {
   char *copy = cli_must(strdup(line));
   if (table->n_rows == 0)
-    print_below(table, copy); /* the row is printed */
+    print_below(table, copy); /* the row is already printed */
   else
     table->below[table->n_rows - 1] = copy;
 }

@@ -1,11 +1,10 @@
 /*
-** completions.c - writes the completions of a command for bash and zsh from its table of options.
+** completions.c - writes a command's completions for bash and zsh from its table of options.
 **
 **     build/generate/heaptop heaptop.bash      on stdout; any other name: for zsh
 **
-** It is linked to all that the command is made of, and is what the command calls in place of
-** cli_parse: by then it has its table. The build runs it, nobody else does, so it is not
-** installed.
+** It is linked with all files of the command and replaces cli_parse (linker option --wrap), when
+** the table is complete. Only the build runs it; it is not installed.
 */
 #include <string.h>
 
@@ -58,7 +57,6 @@ static void put_bash_case(const cli_option *option) {
   puts("' ;;");
 }
 
-/* One more name of an option, on a new line where it does not fit. */
 static void put_bash_name(size_t *at, const char *dashes, const char *name) {
   static const char first[] = "        words='", others[] = "          ";
   size_t n = strlen(dashes) + strlen(name);
@@ -136,7 +134,6 @@ static void put_zsh_names(const cli_option *option) {
            option->name, takes);
 }
 
-/* What the argument may be; words to choose from are on a line of their own. */
 static void put_zsh_argument(const cli_option *option) {
   const char *argument = option->argument;
   int n = (int)strcspn(argument, ",= ");

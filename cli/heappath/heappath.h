@@ -1,7 +1,5 @@
 /*
-** heappath.h - what the files of heappath share: what was asked for and of which object
-** (cli/heappath.c), the answers about one object (paths.c) and about a set of them (set.c), which
-** a query may name (query.c).
+** heappath.h - shared parts: paths.c answers about one object, set.c and query.c about a set.
 */
 #ifndef LUAHEAP_HEAPPATH_H
 #define LUAHEAP_HEAPPATH_H
@@ -13,45 +11,44 @@ typedef enum format { FORMAT_TEXT, FORMAT_DOT, FORMAT_JSON, FORMAT_AUTO } format
 typedef struct request {
   const char *file;
   char *expression; /* NULL: none, with --set or --cut */
-  const char *set;  /* NULL: one object is asked for */
+  const char *set;  /* NULL: one object */
   size_t n_paths;
   bool referrers, dominators;
-  lh_request asked;        /* the rows, and what is ignored and cut */
-  lh_gone *ignored, *cuts; /* the same lists, to be filled */
+  lh_request asked;        /* rows, and the next two lists */
+  lh_gone *ignored, *cuts; /* the lists of `asked`, writable */
   format format;
 } request;
 
-/* The object that was asked for. */
 typedef struct subject {
   lh_snapshot *snapshot;
   lh_found found;
   lh_id id;          /* LH_NO_OBJECT: none */
   char *text;        /* Listener 0x55d0c0a3f2e0 */
-  bool only_ignored; /* what is ignored, and nothing else, keeps it alive */
+  bool only_ignored; /* only ignored references keep it alive */
 } subject;
 
-/* Listener 0x55d0c0a3f2e0, freed by free. */
+/* "Listener 0x55d0c0a3f2e0"; freed by free. */
 char *describe(const lh_snapshot *snapshot, lh_id id);
 
-/* What the library is asked about it; a line about what the object was chosen from, and one of what
-** is ignored, if there are any, of which JSON has a key. */
+/* request_about: the library's request about the object. tell_asked prints how the object was
+** chosen and which references are ignored, if any; JSON has keys for both. */
 lh_request request_about(const request *r, const subject *s);
 void tell_asked(cli *c, cli_json *w, const request *r, const subject *s);
 
-/* The keys of an object, in the one that is open. */
+/* Adds the keys of an object to the open JSON object. */
 void json_subject(cli_json *w, const subject *s);
 
-/* Fills `what` of --ignore and analyses without it; of --cut, where each must be there. */
+/* ignore: analyses without the --ignore patterns. find_cuts: each --cut must match. */
 void ignore(cli *c, const request *r, lh_snapshot *snapshot);
 void find_cuts(cli *c, const request *r, lh_snapshot *snapshot);
 void free_gone(lh_gone *list, size_t n);
 
-/* In JSON an answer adds keys to the object that `w` has open, or paths to the array. */
+/* In JSON an answer adds keys to the open object of `w`. */
 void answer_paths(cli *c, const request *r, const subject *s, cli_json *w);
 void answer_cuts(cli *c, const request *r, subject *s, cli_json *w);
 void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
 
-/* The answer about a set of objects. False: none of them is alive. */
+/* False: no object of the set is alive. */
 bool answer_set(cli *c, const request *r, lh_snapshot *snapshot);
 
 typedef struct object_set {
@@ -59,7 +56,7 @@ typedef struct object_set {
   size_t n;
 } object_set;
 
-/* query.c: is this SQL, and the objects that it names; set->ids is freed by free. */
+/* query.c: is_query: the text is SQL. set->ids, the selected objects, is freed by free. */
 bool is_query(const char *text);
 void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *query,
                    object_set *set);

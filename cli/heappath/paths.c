@@ -1,18 +1,17 @@
 /*
-** paths.c - why one object is alive: the shortest chains of references that keep it, and how many
-** cuts free it, as tables, in JSON, as a picture; what --cut would give back, and what then holds
-** it still; and all references to it, those that keep nothing alive included.
+** paths.c - why one object is alive: its shortest paths, the number of cuts that free it, the
+** effect of --cut, the paths that remain, all referrers. Prints tables, JSON or a graph.
 */
 #include <string.h>
 
 #include "heappath.h"
 
-/* From this many steps on a path is folded in a picture, so that it fits a page. */
+/* A graph folds paths from this length on, to fit a page. */
 enum { LONG_PICTURE = 10 };
 
-/* ==== What is taken as gone ========================================================= */
+/* ==== Ignored references and cuts =================================================== */
 
-/* A pattern that matches nothing leaves nothing out: the same list is for all snapshots. */
+/* A pattern without a match is not an error for --ignore: users keep one list for all snapshots. */
 static bool find_gone(cli *c, const request *r, lh_snapshot *snapshot, const char *option,
                       lh_gone *g) {
   lh_error error;
@@ -87,10 +86,10 @@ void json_subject(cli_json *w, const subject *s) {
 
 /* ==== Independent paths ============================================================== */
 
-/* As many cuts as there are of them free the object, unless it goes where they part. Where it is
-** one path, and not every cut of it frees the object: where several come together on the way. */
+/* Freeing the object takes one cut per independent path, or freeing the object where these part.
+** Other paths may join a single path at a junction: a cut above it does not free the object. */
 
-/* More are not looked for: who has to cut so often had better look elsewhere. */
+/* The search stops here: nobody makes more cuts to free an object. */
 enum { MOST_INDEPENDENT = 5 };
 
 static lh_independent find_independent(cli *c, const subject *s) {
@@ -103,7 +102,7 @@ static lh_independent find_independent(cli *c, const subject *s) {
   return found;
 }
 
-/* 2 independent paths below _G.app */
+/* "2 independent paths below _G.app" */
 static char *independent_text(cli *c, const subject *s, const lh_independent *found) {
   char *from = found->from == LH_ROOT ? NULL : cli_held_by(c, s->snapshot, found->from);
   size_t size = (from != NULL ? strlen(from) : 0) + 96;
@@ -115,7 +114,7 @@ static char *independent_text(cli *c, const subject *s, const lh_independent *fo
   return text;
 }
 
-/* How many of them read the same as number i: two functions of one place. 0: told already. */
+/* Paths that read the same as path i, such as two functions of one place; 0: counted before. */
 static size_t count_alike(char *const *texts, size_t first, size_t n, size_t i) {
   size_t n_alike = 0;
   for (size_t k = first; k < i; k++)
@@ -148,11 +147,10 @@ static void print_independent(cli *c, const subject *s, const lh_independent *fo
 
 typedef struct junction {
   lh_id id;
-  lh_independent found; /* what holds that, to be freed by lh_independent_free */
+  lh_independent found; /* the paths to `id`; freed by lh_independent_free */
 } junction;
 
-/* False: nowhere, or at a module and the like, which nobody takes out of package.loaded to free
-** what is in it. */
+/* False: none, or a permanent one such as a module, which nobody frees to free its contents. */
 static bool find_junction(cli *c, const subject *s, junction *out) {
   lh_error error;
   int code = lh_find_junction(s->snapshot, s->id, MOST_INDEPENDENT, &out->id, &out->found, &error);
@@ -218,9 +216,7 @@ static void json_independent(cli *c, cli_json *w, const subject *s, const lh_ind
 
 /* ==== Paths ========================================================================== */
 
-/* What to do stands behind the chain that it is about:
-** Held by 2 independent paths, so one cut does not free it; the others: ...
-** Above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
+/* The advice follows the chain that it is about. */
 static void print_others(cli *c, const subject *s, const lh_independent *found) {
   if (found->n < 2) {
     print_junction(c, s, !cli_is_given(c, "paths"));
@@ -285,7 +281,7 @@ static void tell_paths(cli *c, const request *r, const subject *s, const lh_path
   json_independent(c, w, s, found);
 }
 
-/* Without -k it is the shortest of the independent ones that is told, and all are drawn. */
+/* Without -k the text has the shortest independent path, and a graph has all of them. */
 void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
   lh_path *paths;
   size_t n;
@@ -307,7 +303,7 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
 
 /* ==== Cuts =========================================================================== */
 
-/* Of one cut that leads to one object, that is the object that people mean. */
+/* If one cut leads to one object, that object is the subject. */
 static void choose_subject(const request *r, subject *s) {
   const lh_without *what = &r->cuts[0].what;
   lh_id id = LH_NO_OBJECT;
@@ -354,7 +350,7 @@ void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
 
 /* ==== References ===================================================================== */
 
-/* Edges as paths of one step each, as the graph wants them. */
+/* A graph takes edges as paths of one step. */
 static void draw_edges(cli *c, const subject *s, lh_edge *edges, size_t n) {
   lh_path *paths = cli_must(malloc((n + 1) * sizeof *paths));
   lh_error error;

@@ -1,6 +1,6 @@
 /*
-** query.c - the objects that an SQL query names in its first column. Of this command only this file
-** knows SQLite; the snapshot that is open is the one that is asked, so nothing is computed twice.
+** query.c - finds the objects that an SQL query selects in its first column. Only this file of the
+** command uses SQLite. The query asks the open snapshot, so nothing is computed twice.
 */
 #include <ctype.h>
 #include <inttypes.h>
@@ -20,8 +20,7 @@ bool is_query(const char *text) {
   return begins_with(text, "select") || begins_with(text, "with");
 }
 
-/* NULL and 0, the root, are no objects: a query over edges may well have them, and an object more
-** than once. */
+/* Skips NULL, 0 (the root) and repeated ids, which a query over edges may return. */
 static void add_row(cli *c, const lh_snapshot *snapshot, sqlite3_stmt *row, bool *seen,
                     object_set *set, size_t *capacity) {
   int64_t id = sqlite3_column_int64(row, 0);

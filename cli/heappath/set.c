@@ -1,12 +1,10 @@
 /*
-** set.c - why a whole set of objects is alive: the merged paths of all of them, as one tree. The
-** answer is the library's (lib/report/set.c); here is which objects are meant, and the picture.
+** set.c - heappath --set: finds the objects, asks the library (lib/report/set.c), or draws a graph.
 */
 #include <string.h>
 
 #include "heappath.h"
 
-/* Without -n. */
 enum { USUAL_ROWS = 20, USUAL_BOXES = 30 };
 
 /* ==== The objects ==================================================================== */
@@ -16,7 +14,7 @@ static _Noreturn void say_no(cli *c, const request *r, const char *message) {
   exit(cli_finish(c, CLI_NO));
 }
 
-/* Freed by lh_free, but those of a query by free. */
+/* Freed by lh_free; the result of a query by free. */
 static object_set find_objects(cli *c, const request *r, lh_snapshot *snapshot, bool query) {
   object_set set = {NULL, 0};
   lh_error error;
@@ -36,7 +34,7 @@ static object_set find_objects(cli *c, const request *r, lh_snapshot *snapshot, 
 
 /* ==================================================================================== */
 
-/* A graph of nothing is none, so that is said aside. */
+/* An empty graph is not printed; a message on stderr replaces it. */
 static bool draw(cli *c, const request *r, const lh_request *set, lh_snapshot *snapshot) {
   lh_merged_paths merged;
   lh_error error;

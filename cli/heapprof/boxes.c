@@ -1,11 +1,11 @@
 /*
-** boxes.c - Memory Blueprint as a DOT graph for Graphviz: a box for each function, the taller the
-** more it allocated itself, and the wider the more time it took; an arrow to each that it called,
-** the thicker the more was allocated by way of it. Yellow is what returned the same each time,
-** wherever it was called: its result could be kept. Time and yellow need a profile that has calls.
+** boxes.c - prints Memory Blueprint as DOT for Graphviz. A box is a function: its height shows its
+** own allocations, its width its own time. An arrow is a call: its thickness shows the bytes
+** allocated through it. A yellow function always returned the same value, so its result could be
+** kept. Time and yellow need a profile with calls.
 **
-** DOT is written here, and not by libcgraph: boxes are numbered, and a name stands in quotes, in
-** which a backslash and a quote are all that has a meaning.
+** DOT is written without libcgraph: boxes are numbered, and in quoted names only backslash and
+** quote need an escape.
 */
 #include "boxes.h"
 
@@ -27,7 +27,7 @@ char *function_text(const lh_sites *sites, const lh_function_usage *f) {
   const char *called = f->is_c ? site->c_function : site->source != NULL ? site->function : NULL;
   if (called == NULL) called = "?";
   const lh_site named = {.c_function = *called == '\0' ? "main chunk" : called};
-  char *result, *name = cli_must(lh_site_text(&named)); /* of a long one the beginning */
+  char *result, *name = cli_must(lh_site_text(&named)); /* shortened */
   lh_line first = {.source = site->source, .line = site->first_line};
   char *at = line_text(&first);
   int n;
@@ -51,13 +51,12 @@ typedef struct drawing {
   const lh_usage_calls *graph;
   const lh_sites *sites;
   bool has_calls;
-  size_t n_drawn; /* the first of the functions, which are in the order of their total bytes */
+  size_t n_drawn; /* the first functions, sorted by total bytes */
   uint64_t most_bytes, most_ns, most_arrow;
 } drawing;
 
 /* ==== What is drawn ================================================================= */
 
-/* Returns how many arrows there are. */
 static size_t choose(drawing *d, size_t limit) {
   const lh_usage_calls *g = d->graph;
   size_t n_arrows = 0;
@@ -83,7 +82,6 @@ static void print_quoted(FILE *out, const char *text) {
   }
 }
 
-/* Of a long name the beginning; whole characters. */
 static void print_name(const drawing *d, const lh_function_usage *f) {
   char *name = function_text(d->sites, f);
   size_t n = strlen(name);
@@ -96,7 +94,7 @@ static void print_name(const drawing *d, const lh_function_usage *f) {
   free(name);
 }
 
-/* A part of the greatest, as inches or points from `least` on, with two digits. */
+/* A share n / most, scaled to `least` up to `least` + `more`, with two digits. */
 static void print_scaled(FILE *out, double least, double more, uint64_t n, uint64_t most) {
   double part = most > 0 ? (double)n / (double)most : 0;
   unsigned hundredths = (unsigned)(100 * (least + more * part) + 0.5);

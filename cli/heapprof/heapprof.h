@@ -1,13 +1,11 @@
 /*
-** heapprof.h - what the files of heapprof share. A mode is an option that says what is told;
-** without one heapprof tells what is in a profile.
+** heapprof.h - shared parts of heapprof. A mode is an option that selects a report; the default is
+** an overview. The library counts (luaheap_usage.h).
 **
-**     modes.c        the modes, and those that ask the library; Memory Blueprint, and stacks
-**     memprof.c      the reports of LuaJIT's memprof (luajit-parse-memprof) and luamemprofiler
+**     modes.c        the modes; reports of the library, Memory Blueprint, stacks
+**     memprof.c      the reports of LuaJIT's memprof and of luamemprofiler
 **     lmprof.c       lmprof's flat and call-graph profile
-**     live.c         a running program, by type and site, looked at again and again
-**
-** What is counted is the library's (luaheap_usage.h).
+**     live.c         a running program, by type and site
 */
 #ifndef LUAHEAP_HEAPPROF_H
 #define LUAHEAP_HEAPPROF_H
@@ -16,25 +14,25 @@
 
 typedef struct request request;
 
-/* Options that only some modes take: a set. */
+/* A set of the options that only some modes take. */
 enum {
   TAKES_MOMENTS = 1, /* --since and --until */
   TAKES_BY = 2,
-  TAKES_JSON = 4, /* others print what has a form of its own */
+  TAKES_JSON = 4, /* the other modes print a fixed form */
   TAKES_EVERY = 8,
   TAKES_LEAK_ONLY = 16,
   TAKES_ONCE = 32
 };
 
 typedef struct mode {
-  const char *name, *argument, *help; /* of its option; an argument is in request.argument */
+  const char *name, *argument, *help; /* of the option; its argument is request.argument */
   size_t n_files;
   unsigned takes;
   lh_usage_order order;
-  bool peak, to_the_end; /* lh_usage_query */
+  bool peak, to_the_end; /* of lh_usage_query */
 
-  /* One of these. Of one profile: what the library is asked of its counts; what is told of them,
-  ** and of the profile as such. Else all that is done, which returns the exit status. */
+  /* One of these: a question of the library about one profile's counts, a printer of the counts, a
+  ** printer of the profile, or a function that does all and returns the exit status. */
   const char *question;
   void (*print_counts)(cli *c, const request *r, const lh_usage *usage);
   void (*print_profile)(cli *c, const request *r, lh_profile *profile);
@@ -42,12 +40,12 @@ typedef struct mode {
 } mode;
 
 struct request {
-  const mode *mode; /* NULL: none was asked for */
+  const mode *mode; /* NULL: none given */
   const char *argument;
   char **files;
   size_t n_files;
   lh_usage_query query;
-  const char *since; /* as it was given; NULL: not said */
+  const char *since; /* as typed; NULL: not given */
   lh_request asked;  /* limit, by */
   uint64_t every_ns;
   bool leak_only, once;
@@ -56,7 +54,7 @@ struct request {
 /* In the order of --help; the last has no name. */
 extern const mode modes[], overview_mode;
 
-/* What the mode does; returns the exit status. */
+/* Returns the exit status. */
 int run_mode(cli *c, const request *r);
 
 void print_lmprof(cli *c, const request *r, const lh_usage *usage);

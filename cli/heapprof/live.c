@@ -1,18 +1,16 @@
 /*
-** live.c - looks at a running program again and again: what luamemprofiler's window did, on a
-** terminal. Each second it asks, waits for the answer, and prints a page in place of the last one.
+** live.c - watches a running program on a terminal: asks it every second, waits for the answer, and
+** prints a page. Without a terminal, or with --once, it prints one page.
 **
-**     space   the page stands still, and goes on
-**     n       the next page, while it stands still; if the program waits, it runs up to that
-**     p       the program itself waits (SIGSTOP), and goes on (SIGCONT)
-**     q       the end
+**     space   freezes the page, or continues
+**     n       the next page while frozen; a stopped program runs until then
+**     p       stops the program (SIGSTOP), or continues it (SIGCONT)
+**     q       quits
 **
-** However this ends, but for SIGKILL, a program that waits goes on again, and the terminal is as it
-** was. Where stdout is no terminal, and with --once, one page is printed.
+** At the end, except by SIGKILL, a stopped program continues and the terminal is restored.
 **
-** The page tells how much lives, how fast the program allocates and frees, and which types and
-** sites that is. Rates are those of the time since the page before; on the first page, of all the
-** time since tracking began.
+** A page shows live bytes, rates of allocation and freeing, types and sites. Rates are since the
+** last page; on the first page, since tracking began.
 */
 #include "heapprof.h"
 
@@ -29,25 +27,25 @@
 #include "luaheap_tracked.h"
 
 typedef struct counts {
-  uint64_t allocated, allocated_bytes, freed, freed_bytes; /* a resized block is both */
+  uint64_t allocated, allocated_bytes, freed, freed_bytes; /* a resize counts as both */
 } counts;
 
-/* A type, or the sites that have one name: they differ in what allocates there. */
+/* A type, or all sites with one name, which differ in their allocators. */
 typedef struct row {
   char *name;         /* printable */
-  counts now, before; /* before: on the page before, all zero on the first */
+  counts now, before; /* before: on the last page; zero on the first */
 } row;
 
 typedef struct rows {
-  row *list; /* those with most live bytes first */
+  row *list; /* sorted by live bytes */
   size_t n;
 } rows;
 
 typedef struct page {
-  char *program; /* printable; NULL: nothing yet */
+  char *program; /* printable; NULL: no page yet */
   bool is_first;
   uint64_t duration_ns, peak_bytes;
-  uint64_t interval_ns; /* since the page before, or since tracking began */
+  uint64_t interval_ns; /* since the last page, or since tracking began */
   row all;
   rows types, sites;
 } page;
@@ -90,7 +88,7 @@ static int by_live_bytes(const void *a, const void *b) {
   return mine != its ? (mine < its ? 1 : -1) : by_name(a, b);
 }
 
-/* Makes one row of those with one name, which then has what it had on the page before. */
+/* Merges rows with equal names and copies their counts of the last page. */
 static void finish_rows(rows *r, rows *before) {
   size_t n = 0;
   qsort(r->list, r->n, sizeof *r->list, by_name);
@@ -127,7 +125,6 @@ static void free_page(page *p) {
   lh_free(p->program);
 }
 
-/* Puts the next page in place of the last one. */
 static void count(page *p, lh_profile *profile) {
   enum { PART = LH_TYPE_COUNT, TYPES };
   const lh_profile_info *info = lh_profile_about(profile);
@@ -142,7 +139,7 @@ static void count(page *p, lh_profile *profile) {
                .interval_ns = more(info->duration_ns, p->duration_ns),
                .all.before = p->all.now};
   for (size_t i = 0; list != NULL && i < n; i++) {
-    if (list[i].stack == 0) continue; /* what goes that was there before */
+    if (list[i].stack == 0) continue; /* freed blocks from before tracking */
     add(&next.all.now, &list[i]);
     add(&types[list[i].type < PART ? list[i].type : PART], &list[i]);
     add(&of_sites[lh_stack_of(sites, list[i].stack)->site], &list[i]);
@@ -165,7 +162,7 @@ static void count(page *p, lh_profile *profile) {
 
 /* ==== Text =========================================================================== */
 
-/* In a second. */
+/* Per second. */
 static uint64_t rate(const page *p, uint64_t now, uint64_t before) {
   double n = (double)more(now, before);
   return p->interval_ns > 0 ? (uint64_t)(n * 1e9 / (double)p->interval_ns + 0.5) : 0;
@@ -197,7 +194,7 @@ static void print_rows(cli *c, const page *p, const char *heading, const rows *l
   cli_table_print(table);
 }
 
-/* With `most` sites. state: what the program does, if that is worth telling; or NULL. */
+/* Prints at most `most` sites. state: the program's state, or NULL. */
 static void print_page(cli *c, const page *p, size_t most, const char *state) {
   const counts *now = &p->all.now, *before = &p->all.before;
   printf("%s%s live in %s, allocated since tracking began; at most %s%s\n",
@@ -266,11 +263,11 @@ typedef struct view {
   size_t limit;
   page page;
   bool stands, program_waits, is_silent;
-  struct termios terminal; /* as it was */
+  struct termios terminal; /* settings to restore */
   bool has_keys;
 } view;
 
-static view *watching; /* for leave, which has no argument */
+static view *watching; /* leave has no argument */
 
 /* ==== The terminal ================================================================== */
 
@@ -279,7 +276,7 @@ static void end_by_signal(int number) {
   is_ending = 1;
 }
 
-/* However the process ends: the terminal as it was, and a program that waits goes on. */
+/* Restores the terminal and continues a stopped program; called however the process ends. */
 static void leave(void) {
   view *v = watching;
   if (v == NULL) return;
@@ -290,7 +287,7 @@ static void leave(void) {
   lh_tracked_close(v->program);
 }
 
-/* Keys are read as they come, and seen by nobody. */
+/* Reads keys at once, without echo. */
 static void begin_terminal(view *v) {
   static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   struct sigaction action = {.sa_handler = end_by_signal};
@@ -305,7 +302,7 @@ static void begin_terminal(view *v) {
     keys.c_cc[VTIME] = 0;
     v->has_keys = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
   }
-  printf("\033[?1049h\033[?25l"); /* a screen of its own, without a cursor */
+  printf("\033[?1049h\033[?25l"); /* alternate screen, no cursor */
 }
 
 static size_t rows_that_fit(const view *v) {
@@ -324,14 +321,14 @@ static uint64_t now_ms(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* A failure leaves the screen before it is told. */
+/* Leaves the screen before it prints a failure. */
 static void check(const view *v, int code, const lh_error *error) {
   if (code == LH_OK) return;
   leave();
   cli_check(v->c, code, NULL, error);
 }
 
-/* Up to `ms` it waits for an answer. Is there one? */
+/* Waits up to `ms` for an answer. True: the page is new. */
 static bool look(view *v, uint64_t ms) {
   uint64_t end = now_ms() + ms;
   lh_profile *profile;
@@ -378,7 +375,7 @@ static void let_wait(view *v, bool wait) {
   v->program_waits = wait;
 }
 
-/* A program that waits runs for as long as a page. */
+/* A stopped program runs for one page's time at most. */
 static void step(view *v) {
   bool waits = v->program_waits;
   if (waits) let_wait(v, false);
@@ -387,7 +384,7 @@ static void step(view *v) {
   if (waits) let_wait(v, true);
 }
 
-/* False: the end. */
+/* False: quit. */
 static bool take_key(view *v, char key) {
   switch (key) {
     case ' ': v->stands = !v->stands; break;
@@ -399,7 +396,7 @@ static bool take_key(view *v, char key) {
   return true;
 }
 
-/* Until the next page is due, or a key was taken. False: the end. */
+/* Waits for a key until the next page is due. False: quit. */
 static bool wait_for_key(view *v) {
   struct pollfd keys = {.fd = v->has_keys ? STDIN_FILENO : -1, .events = POLLIN};
   char key;

@@ -1,11 +1,11 @@
 /*
-** lmprof.c - lmprof's two reports, in the layout of its script: the flat profile, functions by what
-** they allocated themselves, and the call graph, each function between its callers and those that
-** it called. What it calls cumulative is what the house calls total.
+** lmprof.c - prints lmprof's two reports in the layout of its script: the flat profile, functions
+** by their own bytes, and the call graph, each function between callers and called functions.
+** lmprof's "cumulative" is our "total".
 **
-** Where it differs: a function that is on the stack several times has its bytes once, where lmprof
-** adds them up; each call counts, and not only those that allocated; and where the profile was
-** recorded without calls (time = true), in place of them and what is per call stands a "-".
+** Differences: a function that is on the stack several times counts its bytes once; lmprof adds
+** them up. Every call counts, not only allocating ones. A profile recorded without calls (time =
+** true) has "-" for calls and values per call.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -22,17 +22,16 @@ typedef struct layout {
   const lh_usage_calls *graph;
   const lh_sites *sites;
   bool has_calls;
-  uint32_t *order;     /* the functions, as they are printed */
-  uint32_t *positions; /* of the functions in that */
+  uint32_t *order;     /* functions in print order */
+  uint32_t *positions; /* index of each function in `order` */
   size_t n_all, n_shown;
-  unsigned self, total, self_per_call, total_per_call; /* digits of the greatest number of a column:
-                                                          by that its unit is chosen */
+  unsigned self, total, self_per_call, total_per_call; /* digits of a column's maximum */
   int calls_width, name_width;
 } layout;
 
 /* ==== Names and numbers ============================================================= */
 
-/* A character of several bytes takes one place. */
+/* In characters: one of several bytes takes one column. */
 static int width_of(const char *text) {
   int n = 0;
   for (; *text != '\0'; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
@@ -50,7 +49,7 @@ static void widen(unsigned *digits, uint64_t n) {
   if (its > *digits) *digits = its;
 }
 
-/* n / unit with so many digits behind the point, in any locale. */
+/* Prints n / unit with `decimals` digits behind the point, in any locale. */
 static void put_fixed(FILE *out, int width, uint64_t n, uint64_t unit, unsigned decimals) {
   static const unsigned powers[] = {1, 10, 100};
   unsigned power = powers[decimals];
@@ -87,7 +86,6 @@ static void put_percent(FILE *out, const layout *l, uint64_t bytes) {
   put_fixed(out, 6, (uint64_t)(hundred / all), 100, 2);
 }
 
-/* A dash where the profile has no calls. */
 static lh_number calls_text(const layout *l, uint64_t calls) {
   lh_number number = {"-"};
   if (l->has_calls) (void)snprintf(number.text, sizeof number.text, "%" PRIu64, calls);
@@ -120,7 +118,7 @@ static int by_self_bytes(const void *a, const void *b, void *data) {
   return order != 0 ? order : (one > other) - (one < other);
 }
 
-/* Of the functions that allocated; others were called only. */
+/* Takes only functions that allocated. */
 static void begin(layout *l, const lh_usage_calls *graph, const lh_sites *sites, size_t limit) {
   size_t n = graph->n_functions;
   l->graph = graph;
@@ -155,18 +153,18 @@ static void print_rule(int width) {
 
 /* ==== Rows ========================================================================== */
 
-/* A letter stands for a cell (put_cell), all else for itself. */
+/* A letter stands for a cell (put_cell), other characters for themselves. */
 static const char flat_form[] = "p  s   t   c  S    T   n", function_form[] = "i  p  s   t    c rN",
                   relative_form[] = "                s   t    c/aN";
 
 typedef struct row {
-  uint32_t function; /* that is named */
+  uint32_t function;
   uint64_t self_bytes, total_bytes, calls;
-  uint64_t all_calls;             /* of a call: of the function that was called */
-  const lh_call_usage *recursive; /* the function's call of itself; NULL: there is none */
+  uint64_t all_calls;             /* of a call: calls of the called function */
+  const lh_call_usage *recursive; /* the function's call of itself; NULL: none */
 } row;
 
-/* "   [7]". */
+/* "   [7]" */
 static void put_index(FILE *out, const layout *l, uint32_t i) {
   uint64_t position = (uint64_t)l->positions[i] + 1;
   fprintf(out, "%*s[%" PRIu64 "]", INDEX_DIGITS - (int)digits_of(position), "", position);
@@ -224,7 +222,7 @@ static void print_flat(const layout *l) {
 
 /* ==== Call graph ==================================================================== */
 
-/* All blanks between its words are dashes. */
+/* Blanks between words become dashes. */
 static void print_dashed(const char *line) {
   size_t indent = strspn(line, " ");
   printf("%*s", (int)indent, "");

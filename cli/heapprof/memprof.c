@@ -1,9 +1,9 @@
 /*
-** memprof.c - the report that LuaJIT's memprof makes of its own files, in its layout, exact bytes
-** included: events by line; below those that resized or freed blocks, which lines these were from;
-** then what each line holds. Ours adds HEAP SNAPSHOT: what lines held at times in between.
+** memprof.c - prints the report of LuaJIT's memprof in its layout, with exact bytes: events by
+** line; for resizes and frees, the lines that allocated the blocks; then the bytes that each line
+** holds. HEAP SNAPSHOT, the bytes held at times in between, is our addition.
 **
-** INTERNAL is where no Lua function allocated: the host, and the collector, which does all freeing.
+** INTERNAL is where no Lua function allocated: the host, and the collector, which frees all.
 */
 #include <inttypes.h>
 
@@ -50,7 +50,7 @@ static void print_held(const lh_line_tally *tally, const lh_line_moment *moment)
   putchar('\n');
 }
 
-/* 1 s, 2.5 s; in any locale. */
+/* "1 s", "2.5 s", in any locale. */
 static void print_moment(const lh_line_tally *tally, const lh_line_moment *moment) {
   uint64_t ms = moment->time_ns / 1000000;
   printf("HEAP SNAPSHOT %" PRIu64, ms / 1000);
@@ -76,11 +76,10 @@ void print_memprof(cli *c, const request *r, lh_profile *profile) {
 
 /* ==== luamemprofiler =============================================================== */
 
-/* The report that luamemprofiler prints when it is stopped, in its layout: how
-** often memory was asked for, objects by type, and the most that lived at one time. Its last
-** sentence is about its own window, and left out. */
+/* The final report of luamemprofiler in its layout: numbers of allocations, objects by type, peak.
+** Its last sentence, about its window, is left out. */
 
-/* Closures are functions; what luamemprofiler has no name for is other. */
+/* Types without a name in luamemprofiler. */
 static uint64_t others(const lh_type_tally *tally) {
   return tally->made_parts + tally->made_of[LH_TYPE_ROOT] + tally->made_of[LH_TYPE_UPVALUE] +
          tally->made_of[LH_TYPE_PROTO];

@@ -1,7 +1,6 @@
 /*
-** modes.c - the modes of heapprof: opens a profile, counts what is in it, and asks the library
-** about that; and says meanwhile what is being done if that takes longer than a person notices (a
-** million events: a tenth of a second).
+** modes.c - runs a mode of heapprof: opens and counts a profile and prints the report. Shows
+** progress if that is slow (a million events: a tenth of a second).
 */
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static lh_profile *open_profile(cli *c, const char *file) {
   cli_limit_output(file);
   int code = lh_profile_open(file, &profile, &error);
   cli_progress(c, NULL);
-  cli_check(c, code, NULL, &error); /* the message names it */
+  cli_check(c, code, NULL, &error); /* it names the file */
   return profile;
 }
 
@@ -42,7 +41,6 @@ static void free_usage(lh_usage *usage) {
   lh_profile_close(profile);
 }
 
-/* In JSON all rows, unless -n says otherwise. */
 static void answer(cli *c, cli_json *w, const request *r, const char *question,
                    const lh_usage *const *usages, size_t n) {
   lh_request asked = r->asked;
@@ -88,7 +86,7 @@ static void print_overview(cli *c, const request *r, const lh_usage *usage) {
   if (c->json) cli_json_close(&w, '}');
 }
 
-/* Garbage that waits for the collector is never freed either, and no leak. */
+/* Garbage that is not yet collected looks like a leak. */
 static void print_unsettled(const cli *c, const request *r, const lh_usage *usage) {
   uint64_t until;
   bool any = lh_usage_total(usage)->all.live_bytes > 0;
@@ -140,11 +138,12 @@ static void print_blueprint(cli *c, const request *r, const lh_usage *usage) {
 
 /* ==== Stacks ========================================================================= */
 
-/* As flamegraph.pl takes them, a line each, from its first caller to who allocates, and bytes:
+/* One stack a line, as flamegraph.pl reads them, from the first caller to the allocating frame,
+** then bytes:
 **
 **     @server.lua:120 in main chunk;@server.lua:88 in serve;string.rep at @fmt.lua:12 in render 160
 **
-** A semicolon in a name is written as a comma. */
+** A semicolon in a name becomes a comma. */
 
 enum { MOST_FRAMES = 200 };
 
@@ -155,7 +154,7 @@ static void print_site(const lh_sites *sites, lh_stack_id stack) {
   lh_free(text);
 }
 
-/* A stack that is deeper begins with dots; what calls itself in circles is folded already. */
+/* A deeper stack begins with dots. Recursion is already folded. */
 static void print_stack(const lh_sites *sites, lh_stack_id stack, uint64_t bytes) {
   lh_stack_id frames[MOST_FRAMES];
   size_t n = 0;
@@ -192,7 +191,7 @@ enum { COUNTS = TAKES_MOMENTS | TAKES_JSON };
 const mode overview_mode = {
     NULL, NULL, NULL, 1, COUNTS | TAKES_BY, .peak = true, .print_counts = print_overview};
 
-/* Of --leaks, what was allocated in the interval has until the profile's end to be freed. */
+/* --leaks: objects of the interval have until the profile's end to be freed. */
 const mode modes[] = {
     {"live", NULL, "what lives at the end, or at --until", 1, COUNTS | TAKES_BY,
      .question = "allocations", .order = LH_MOST_LIVE},

@@ -1,9 +1,8 @@
 /*
-** guard.c - what a query may do once heap_read_only() was called: select from our tables, ask
-** SQLite about itself, and call functions that reach no file. All else is refused when the query is
-** compiled, before anything has happened: ATTACH, VACUUM INTO, CREATE, INSERT, PRAGMAs that set
-** something, the functions and tables by which the sqlite3 shell reaches files. What is not known
-** to be harmless is refused.
+** guard.c - limits queries after heap_read_only() to reading. A query may select from our tables,
+** ask SQLite about itself, and call functions that reach no file. All else is refused when the
+** query is compiled: ATTACH, VACUUM INTO, CREATE, INSERT, PRAGMAs that set, the file functions and
+** tables of the sqlite3 shell. A name that is not listed here is refused.
 */
 #include <string.h>
 
@@ -15,7 +14,7 @@ static bool is_one_of(const char *name, const char *const *list) {
   return false;
 }
 
-/* Tables of SQLite and its shell that make rows from arguments or show the connection itself. */
+/* Tables of SQLite and its shell that make rows from arguments or describe the connection. */
 static const char *const harmless_tables[] = {
     "completion",        "generate_series",      "json_each",
     "json_tree",         "pragma_database_list", "pragma_module_list",
@@ -29,8 +28,7 @@ static bool may_read(const char *table) {
   return is_one_of(table, schemas) || is_one_of(table, harmless_tables);
 }
 
-/* Functions of their arguments alone: SQLite's, those that its shell adds, and ours. What another
-** extension adds, or a later release of SQLite, is not known to be one. */
+/* Functions of their arguments alone; those of other extensions or later SQLite are unknown. */
 static bool may_call(const char *function) {
   static const char *const allowed[] = {
       /* scalars */
@@ -69,7 +67,7 @@ static bool may_call(const char *function) {
   return is_one_of(function, allowed);
 }
 
-/* PRAGMAs that tell and cannot set, and those that tell about the table in their argument. */
+/* PRAGMAs that report and cannot set; with an argument, those that describe the table it names. */
 static bool may_ask(const char *pragma, const char *argument) {
   static const char *const telling[] = {
       "compile_options", "collation_list", "database_list", "function_list",
@@ -78,7 +76,7 @@ static bool may_ask(const char *pragma, const char *argument) {
   return is_one_of(pragma, argument != NULL ? about : telling);
 }
 
-/* To read no column, as count(*) does, is to read anything or a part of the query itself. */
+/* SQLITE_READ without a column, as for count(*), reads no contents: allowed for any table. */
 static int authorize(void *unused, int action, const char *first, const char *second,
                      const char *schema, const char *trigger) {
   bool allowed = false;
@@ -95,9 +93,8 @@ static int authorize(void *unused, int action, const char *first, const char *se
   return allowed ? SQLITE_OK : SQLITE_DENY;
 }
 
-/* A table that SQLite makes when it is first used, as most of the shell's, is declared by a CREATE
-** TABLE, which will be refused: so those that may be used are made now. One that this SQLite does
-** not have will not be missed. */
+/* SQLite creates some tables, such as its shell's, at first use by a CREATE TABLE, which the guard
+** refuses. So each is used once here, if this SQLite has it. */
 static void make_harmless_tables(sqlite3 *db) {
   for (const char *const *name = harmless_tables; *name != NULL; name++) {
     char *sql = sqlite3_mprintf("SELECT 1 FROM %s", *name);

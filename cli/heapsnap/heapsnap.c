@@ -1,18 +1,18 @@
 /*
 ** heapsnap.c - the entry of the extension, and its SQL functions:
 **
-**     heap_open(file [, name])   opens a snapshot as a schema; its name, made from the file's
-**                                (a host with the library binds one that is open, a pointer of type
-**                                lh_snapshot, as third argument: that one is shown)
-**     heap_read_only()           from then on queries read the tables here and nothing else
-**     heap_for_terminal()        from then on control characters in a heap's strings are visible
+**     heap_open(file [, name])   opens a snapshot as a schema; returns its name
+**                                (a third argument, a pointer of type lh_snapshot, is an open
+**                                snapshot of the host, used in place of the file)
+**     heap_read_only()           from now on queries only read our tables
+**     heap_for_terminal()        from now on control characters in heap strings are escaped
 **     path_of(id)                the retaining path: _G.bus.listeners.tick[17]
 **     class_of(id)               the class
-**     id_of(object [, snapshot]) what an address, a path, @file:line or a class stands for
+**     id_of(object [, snapshot]) the id of an address, a path, @file:line or a class
 **
-** A schema is an empty database in memory, attached, that has nothing but our tables; so
-** `c.objects` is resolved by SQLite itself. The tables over all snapshots are in the schema temp,
-** which SQLite looks at first when a table has no schema before its name.
+** A schema is an attached empty database in memory that has only our tables, so SQLite itself
+** resolves `c.objects`. Tables over all snapshots are in the schema temp, which SQLite searches
+** first for a name without schema.
 */
 #include <ctype.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static int run_sql(sqlite3 *db, char *sql, lh_error *error) {
   return result == SQLITE_OK ? LH_OK : error->code;
 }
 
-/* A name stays taken when its schema is detached: what is open stays open. */
+/* A name stays taken after DETACH, since the snapshot stays open. */
 static bool is_taken(sqlite3 *db, const hs_shelf *shelf, const char *name) {
   sqlite3_stmt *query = NULL;
   bool found = false;
@@ -50,8 +50,8 @@ static bool is_taken(sqlite3 *db, const hs_shelf *shelf, const char *name) {
   return found;
 }
 
-/* The file's base name with letters, digits and _ only, a letter first, as no schema is called yet:
-** run-1.heap is run_1_heap, then run_1_heap_2. NULL: out of memory. */
+/* A schema name from the file's base name, of letters, digits and _, a letter or _ first:
+** run-1.heap gives run_1_heap, then run_1_heap_2. NULL: out of memory. */
 static char *make_name(sqlite3 *db, const hs_shelf *shelf, const char *path) {
   const char *slash = strrchr(path, '/');
   char *base = sqlite3_mprintf("%s", slash != NULL ? slash + 1 : path), *name;
@@ -143,7 +143,7 @@ static void heap_for_terminal(sqlite3_context *context, int argc, sqlite3_value 
 
 /* ==== Questions about one object ===================================================== */
 
-/* The object of the argument; false, with NULL or an error as result, if there is none. */
+/* The object of the argument. False: none; the result is NULL or an error. */
 static bool object_argument(sqlite3_context *context, sqlite3_value *value, hs_file **file,
                             lh_id *id) {
   const hs_shelf *shelf = sqlite3_user_data(context);
@@ -183,7 +183,7 @@ static hs_file *choose_file(sqlite3_context *context, int argc, sqlite3_value **
   return file;
 }
 
-/* NULL where there is no such object: an honest no. A number is an address without quotes. */
+/* NULL: no such object. A number is an address without quotes. */
 static void answer_id(sqlite3_context *context, int argc, sqlite3_value **argv) {
   char address[32];
   bool is_number = sqlite3_value_type(argv[0]) == SQLITE_INTEGER;

@@ -1,21 +1,20 @@
 /*
-** heapsnap.h - what the files of the SQLite extension heapsnap.so share. It shows snapshots as
-** virtual tables: rows are decoded from the file in memory when a query asks for them, nothing is
-** copied, and what has to be computed (retained bytes, classes, an index) is computed once, by the
-** first query that needs it. Over lib/luaheap.h alone; SQLite is the host's, reached through the
-** pointers that it hands to an extension.
+** heapsnap.h - shared parts of the SQLite extension heapsnap.so, which shows snapshots as virtual
+** tables. Rows are decoded from the file in memory when a query asks for them. Retained sizes,
+** classes and indices are computed once, by the first query that needs them. It uses lib/luaheap.h,
+** and SQLite through the pointers that the host hands to an extension.
 **
-**     heapsnap.c    the entry; the SQL functions, such as heap_open and path_of
-**     shelf.c       the snapshots of one connection: opened, analysed when needed, closed
-**     index.c       objects by class and by dominator: made when needed
+**     heapsnap.c    the entry; SQL functions such as heap_open and path_of
+**     shelf.c       the snapshots of one connection: opens, analyses, closes them
+**     index.c       indices of objects by class and by dominator
 **     table.c       one SQLite module for all tables: plans and cursors
-**     kinds.c       the tables, each with its rows; its columns are facts (luaheap_report.h)
-**     result.c      what a column hands to SQLite
-**     guard.c       heap_read_only: from then on queries can only ask
+**     kinds.c       the tables and their rows; columns are facts (luaheap_report.h)
+**     result.c      hands values to SQLite
+**     guard.c       heap_read_only
 **
-** An id in SQL is unique over all snapshots of a connection: snapshot i (from 0), object n is
-** i * 10,000,000,000 + n. So an id alone says everything to path_of(id), and ids of two snapshots,
-** which have nothing to do with each other, never meet in a join.
+** An id is unique over all snapshots of a connection: object n of snapshot i (from 0) is i *
+** 10,000,000,000 + n. So path_of(id) needs no snapshot, and a join never matches ids of two
+** snapshots.
 */
 #ifndef HEAPSNAP_H
 #define HEAPSNAP_H
@@ -28,13 +27,12 @@ SQLITE_EXTENSION_INIT3
 
 /* ==== shelf.c ======================================================================== */
 
-/* Numbers by a key, in the order of keys: those of key k are item[first[k]] to
-** item[first[k + 1] - 1]. NULL: not made yet. */
+/* Items by key: those of key k are item[first[k]] to item[first[k + 1] - 1]. NULL: not built. */
 typedef struct hs_index {
   uint32_t *first, *item;
 } hs_index;
 
-/* What the bytes of a string are: lh_utf8_bytes. */
+/* A cached result of lh_utf8_bytes. */
 typedef struct hs_looked {
   const char *bytes;
   size_t n, whole;
@@ -42,20 +40,20 @@ typedef struct hs_looked {
 
 typedef struct hs_file {
   lh_snapshot *snapshot;
-  char *schema;     /* its name in SQL */
-  int64_t base;     /* added to an object's number gives its id */
-  bool borrowed;    /* the snapshot is the host's */
-  lh_needs has;     /* what it went through */
-  lh_report report; /* that facts are asked for with */
+  char *schema;     /* the name in SQL */
+  int64_t base;     /* id = base + object number */
+  bool borrowed;    /* the host closes the snapshot */
+  lh_needs has;     /* how far it is analysed */
+  lh_report report; /* for asking facts */
   lh_snapshot_fact fact;
-  bool for_terminal;               /* control characters in the heap's strings are made visible */
-  uint32_t *class_at;              /* classes in the order of their names; the key of by_class */
-  hs_index by_class, by_dominator; /* without luaheap's own objects */
+  bool for_terminal;               /* escape control characters of heap strings */
+  uint32_t *class_at;              /* classes sorted by name; keys of by_class */
+  hs_index by_class, by_dominator; /* no luaheap objects */
   uint64_t *class_retained;        /* by class index */
-  lh_modules modules;              /* once they are asked for */
+  lh_modules modules;              /* after first use */
   lh_stack_counts *site_counts;    /* by site */
-  hs_looked looked;                /* the last */
-  const char *word;                /* the last of the library's texts that stay */
+  hs_looked looked;                /* the last result */
+  const char *word;                /* the last static text and its length */
   int word_bytes;
 } hs_file;
 
@@ -67,8 +65,7 @@ typedef struct hs_shelf {
 
 #define HS_ID_STEP INT64_C(10000000000)
 
-/* Opens `path`, if it is not `open` already (else NULL), and puts it on the shelf under `schema`,
-** which it copies. */
+/* Adds a snapshot under the name `schema`, which is copied: `open`, or `path` if `open` is NULL. */
 int hs_shelf_add(hs_shelf *shelf, const char *path, lh_snapshot *open, const char *schema,
                  lh_error *error);
 void hs_shelf_remove_last(hs_shelf *shelf);
@@ -76,68 +73,66 @@ void hs_shelf_free(void *shelf);
 
 void hs_shelf_for_terminal(hs_shelf *shelf);
 
-/* The snapshot of that name, or NULL. SQLite's names have no case. */
+/* NULL: no snapshot has that name. Case does not matter. */
 hs_file *hs_shelf_find(const hs_shelf *shelf, const char *schema);
 
-/* The snapshot and the object that an id stands for; NULL if there is none. And the same of what is
-** no object, whose greatest number `last` tells. */
+/* The snapshot and object, or number from 0 to last(snapshot), of an id. NULL: none. */
 hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object);
 hs_file *hs_shelf_resolve_to(const hs_shelf *shelf, int64_t id,
                              uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number);
 
-/* Analyses the snapshot as far as it was not yet. */
+/* Analyses the snapshot as far as `needs`. */
 int hs_need(hs_file *file, lh_needs needs, lh_error *error);
 
 int hs_no_memory(lh_error *error, const char *doing);
 
 /* ==== index.c ======================================================================== */
 
-/* Make by_class (and class_at), by_dominator; harmless again. */
+/* Build by_class and class_at, or by_dominator, unless they exist. */
 int hs_index_classes(hs_file *file, lh_error *error);
 int hs_index_dominators(hs_file *file, lh_error *error);
 
-/* Where the items of by_class are that have a class of that name. */
+/* The range of by_class items whose class has that name. */
 void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint32_t *end);
 
 /* ==== table.c ======================================================================== */
 
-/* How a column's value finds rows without looking at all of them. */
+/* How rows are found by a column's value. */
 typedef enum hs_lookup {
   HS_NONE,
-  HS_BY_TYPE,  /* text; all are looked at, but not by SQLite */
+  HS_BY_TYPE,  /* text; scans all rows, without SQLite */
   HS_BY_CLASS, /* text */
-  HS_FEW_IDS,  /* an id of which there are some rows */
+  HS_FEW_IDS,  /* an id with few rows */
   HS_ONE_ID,
-  HS_ADDRESS /* text or a number, which SQLite would not find equal: it does not look again */
+  HS_ADDRESS /* text or number, not rechecked: SQLite would find them unequal */
 } hs_lookup;
 
 typedef struct hs_cursor hs_cursor;
 
-/* A kind of table: its name is facts->many, its columns those that SQL has of the facts. In front
-** of them is column 0, the snapshot. */
+/* A kind of table, named facts->many. Column 0 is the snapshot; the others are the facts. */
 typedef struct hs_kind {
   const lh_table *facts;
   struct {
     const char *column;
     hs_lookup lookup;
   } lookups[6];
-  /* What the column is a fact of; NULL: cursor->thing */
+  /* The row of facts for the column; NULL: it is cursor->thing. */
   const void *(*row)(hs_cursor *cursor, const lh_column *column);
-  uint32_t (*count)(const lh_snapshot *snapshot); /* of its rows, or the greatest of their ids */
-  lh_needs needs;                                 /* before it begins */
-  const char *key;        /* the primary key: an id, which is the rowid too; or two columns */
-  double rows_per_object; /* about; for plans */
-  /* Goes in front of the first row of cursor->file that fits cursor->lookup. LH_OK or an error.
-  ** NULL: the rows have numbers, from 1 to their count */
+  uint32_t (*count)(const lh_snapshot *snapshot); /* of rows, or largest id */
+  lh_needs needs;                                 /* before `begin` */
+  const char *key;        /* primary key: an id, also the rowid, or two columns */
+  double rows_per_object; /* estimate for plans */
+  /* Moves before the first row of cursor->file that fits cursor->lookup. Returns LH_OK or an error.
+  ** NULL: rows are numbers from 1 to `count`. */
   int (*begin)(hs_cursor *cursor, lh_error *error);
-  /* 1: there is another row, 0: no more, negative: an error */
+  /* 1: at the next row; 0: no more; negative: an error. */
   int (*next)(hs_cursor *cursor, lh_error *error);
 } hs_kind;
 
-/* All kinds; NULL behind the last. */
+/* Ends with NULL. */
 extern const hs_kind *const hs_kinds[];
 
-/* All edges to an object, and their numbers in the order of their sources. */
+/* All edges to an object; `order` lists their indices sorted by source. */
 typedef struct hs_referrers {
   lh_edge *edges;
   uint32_t *order;
@@ -149,30 +144,30 @@ struct hs_cursor {
   sqlite3_vtab_cursor base;
   const hs_kind *kind;
   hs_shelf *shelf;
-  unsigned next_file, end_file; /* to be visited yet */
-  hs_file *file;                /* being visited; NULL: none yet */
+  unsigned next_file, end_file; /* not visited yet */
+  hs_file *file;                /* visited now; NULL: none yet */
   bool done;
-  hs_lookup lookup; /* how rows are found; HS_NONE: all are looked at */
-  lh_id object;     /* by this, or */
+  hs_lookup lookup; /* HS_NONE: all rows are scanned */
+  lh_id object;     /* the value to look up: this or text */
   char *text;
-  bool by_class, descending; /* rows in the order of class names, or backwards */
-  uint32_t row;              /* its number within the file, from which the rowid is made */
-  /* of the kinds: where they are */
-  const uint32_t *list; /* of ids, or NULL: all numbers */
-  uint32_t at, end;     /* the next in it, and behind the last */
+  bool by_class, descending; /* rows sorted by class name; backwards */
+  uint32_t row;              /* number in the file; part of the rowid */
+  /* State of the kinds. */
+  const uint32_t *list; /* ids, or NULL: all numbers */
+  uint32_t at, end;     /* next index, and end */
   lh_edges iterator;
-  lh_thing thing; /* the row; its position 0: the iterator is not begun, or it is not known yet */
+  lh_thing thing; /* the row; position 0: iterator not begun, or not known yet */
   hs_referrers referrers;
-  lh_id walked; /* of an edge found by its target: the iterator is behind so many of this source */
+  lh_id walked; /* edges by target: iterator is n_walked edges behind the start of this source */
   uint32_t n_walked;
   lh_class_fact class;
   lh_mark_fact mark;
 };
 
-/* Goes in front of the first row of cursor->file. */
+/* Moves before the first row of cursor->file. */
 int hs_begin(hs_cursor *cursor, lh_error *error);
 
-int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the shelf goes with the connection */
+int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the connection frees the shelf */
 
 /* ==== result.c ======================================================================= */
 
@@ -181,13 +176,13 @@ void hs_result_static(sqlite3_context *context, const char *text);
 void hs_result_class(sqlite3_context *context, hs_file *file, lh_id id);
 void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id);
 
-/* What stands under a column: of file->report. */
+/* The value of a column, from file->report. */
 void hs_result_cell(sqlite3_context *context, hs_file *file, const lh_cell *cell);
 void hs_result_error(sqlite3_context *context, const lh_error *error);
 
 /* ==================================================================================== */
 
-/* guard.c: from now on the connection's queries read the tables here and nothing else. */
+/* guard.c: from now on the connection only reads our tables. */
 int hs_guard(sqlite3 *db);
 
 #endif

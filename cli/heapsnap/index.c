@@ -1,7 +1,6 @@
 /*
-** index.c - objects by class and by dominator, in the form of two flat arrays, filled by counting:
-** how many of each key, where each key begins, then the items in their places. 4 bytes an object,
-** and some hundredths of a second a million.
+** index.c - indexes objects by class and by dominator with a counting sort: 4 bytes an object, some
+** hundredths of a second for a million.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,8 @@ static uint32_t *new_array(uint64_t n) {
   return array;
 }
 
-/* first[k + 1] holds how many there are of key k: afterwards where its items begin, so that putting
-** each in its place makes it where they end, which is where those of k + 1 begin. */
+/* Before: first[k + 1] is the number of items of key k. After: the start of key k. Placing the
+** items advances it to their end, which is the start of key k + 1. */
 static void counts_to_starts(uint32_t *first, uint32_t n_keys) {
   uint32_t before = 0;
   for (uint32_t k = 0; k < n_keys; k++) {
@@ -78,8 +77,7 @@ out:
   return code;
 }
 
-/* The first class in the order of names that does not come before `name`; `after`: that comes
-** behind it. */
+/* The first class, by name, not before `name`; with `after`, the first behind `name`. */
 static uint32_t first_class(const hs_file *file, const char *name, bool after) {
   uint32_t low = 0, high = lh_class_count(file->snapshot);
   while (low < high) {

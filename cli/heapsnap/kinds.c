@@ -1,6 +1,5 @@
 /*
-** kinds.c - the tables of a snapshot, and how each goes from row to row. What the columns of a row
-** are is in the facts (luaheap_report.h, part 5).
+** kinds.c - steps through the rows of each table; columns are facts (luaheap_report.h, part 5).
 */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 
 /* ==== objects and strings ============================================================ */
 
-/* All objects, or the one asked for by a column of HS_ONE_ID or HS_FEW_IDS. */
+/* All objects, or the one of an HS_ONE_ID or HS_FEW_IDS lookup. */
 static int begin_any(hs_cursor *cursor, lh_error *error) {
   (void)error;
   bool one = cursor->lookup == HS_ONE_ID || cursor->lookup == HS_FEW_IDS;
@@ -20,7 +19,7 @@ static int begin_any(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-/* The next id of the list or range, luaheap's own left out; LH_NO_OBJECT at the end. */
+/* The next id of the list or range, without luaheap's own objects; LH_NO_OBJECT: end. */
 static lh_id next_id(hs_cursor *cursor) {
   while (cursor->at < cursor->end) {
     uint32_t at = cursor->descending ? --cursor->end : cursor->at++;
@@ -30,7 +29,7 @@ static lh_id next_id(hs_cursor *cursor) {
   return LH_NO_OBJECT;
 }
 
-/* Of those the next of a type that is not condemned, which is the row: false at the end. */
+/* Moves to the next object of `type` that is not dead. False: end. */
 static bool next_of_type(hs_cursor *cursor, lh_type type) {
   const lh_snapshot *snapshot = cursor->file->snapshot;
   lh_id id;
@@ -42,7 +41,7 @@ static bool next_of_type(hs_cursor *cursor, lh_type type) {
   return true;
 }
 
-/* What is in all objects of a type, one after the other. */
+/* Steps through the parts of all objects of a type. */
 static int next_inside(hs_cursor *cursor, lh_type type,
                        void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
                        bool (*next)(hs_cursor *cursor)) {
@@ -78,8 +77,7 @@ static int begin_dominated(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-/* '0x55d0c0a3f2e0' or 'table: 0x55d0c0a3f2e0'; and without quotes, where SQLite makes a number of
-** it, and text of that. */
+/* Reads '0x55d0c0a3f2e0', 'table: 0x55d0c0a3f2e0', or SQLite's decimal text of a bare address. */
 static void begin_address(hs_cursor *cursor) {
   char *end = cursor->text;
   const char *colon = strstr(cursor->text, ": 0x"), *text = colon ? colon + 2 : cursor->text;
@@ -127,7 +125,7 @@ void hs_referrers_free(hs_referrers *referrers) {
   *referrers = (hs_referrers){0};
 }
 
-/* Those of one source stay in their order, which is that of their positions. */
+/* Edges of one source keep their order, by position. */
 static int by_source(const void *a, const void *b, void *edges) {
   uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
   lh_id x = ((const lh_edge *)edges)[left].source, y = ((const lh_edge *)edges)[right].source;
@@ -162,8 +160,8 @@ static bool is_same_edge(const lh_edge *a, const lh_edge *b) {
                                          : a->key.as.integer == b->key.as.integer);
 }
 
-/* The position of an edge that was found by its target. The iterator goes on from where it found
-** the last one, so that those of a big table cost one walk through it, if they come in order. */
+/* Finds the position of an edge that was found by its target. The iterator continues behind the
+** last edge found, so edges of one source cost one walk if they come in order. */
 static void find_position(hs_cursor *cursor) {
   lh_thing *thing = &cursor->thing;
   bool is_new = cursor->walked != thing->edge.source;
@@ -187,7 +185,6 @@ static const void *edge_row(hs_cursor *cursor, const lh_column *column) {
   return &cursor->thing;
 }
 
-/* The next that ends in the object asked for. */
 static int next_to_target(hs_cursor *cursor) {
   if (cursor->at == cursor->end) return 0;
   cursor->thing.edge = cursor->referrers.edges[cursor->referrers.order[cursor->at++]];
@@ -225,8 +222,7 @@ static int next_entry(hs_cursor *cursor, lh_error *error) {
 
 /* ==== threads and frames ============================================================= */
 
-/* To the next thread and its innermost frame that has a line, or else the innermost: that it is in
-** coroutine.yield, where nearly all are, would say little. */
+/* Takes the innermost frame with a line, if any: nearly all threads are in coroutine.yield. */
 static int next_thread(hs_cursor *cursor, lh_error *error) {
   lh_frame frame, *shown = &cursor->thing.frame;
   (void)error;
@@ -247,9 +243,8 @@ static int next_frame(hs_cursor *cursor, lh_error *error) {
   return next_inside(cursor, LH_TYPE_THREAD, lh_frames_begin, read_frame);
 }
 
-/* ==== The others: rows have numbers ================================================== */
+/* ==== Numbered rows ================================================================== */
 
-/* Numbers 1 to n, or the one asked for. */
 static void begin_numbers(hs_cursor *cursor, size_t n) {
   bool one = cursor->lookup == HS_ONE_ID;
   cursor->at = one ? cursor->object : 1;
@@ -277,7 +272,7 @@ static uint32_t count_stacks(const lh_snapshot *snapshot) {
   return sites != NULL ? lh_n_stacks(sites) : 0;
 }
 
-/* Sites count what their stacks do, which is added up once: 32 bytes a site. */
+/* Adds up the counts of each site's stacks, once: 32 bytes a site. */
 static int need_counts(hs_file *file, lh_error *error) {
   uint32_t n = count_sites(file->snapshot);
   const lh_sites *sites = lh_snapshot_sites(file->snapshot);
@@ -316,7 +311,7 @@ static int next_stack(hs_cursor *cursor, lh_error *error) {
   return 1;
 }
 
-/* Classes that were joined into others have no objects. */
+/* Skips classes without objects, which were joined into others. */
 static int next_class(hs_cursor *cursor, lh_error *error) {
   while (next_number(cursor, error)) {
     cursor->class.of_class = *lh_class_at(cursor->file->snapshot, cursor->row - 1);
@@ -332,7 +327,6 @@ static const void *class_row(hs_cursor *cursor, const lh_column *column) {
   return &cursor->class;
 }
 
-/* The rows of heaptop --modules. */
 static int begin_modules(hs_cursor *cursor, lh_error *error) {
   hs_file *file = cursor->file;
   int code = LH_OK;
@@ -352,7 +346,7 @@ static const void *mark_row(hs_cursor *cursor, const lh_column *column) {
   return &cursor->mark;
 }
 
-/* Counts luaheap's own objects, which are in no other table. */
+/* Counts luaheap's own objects, which no other table has. */
 static int begin_info(hs_cursor *cursor, lh_error *error) {
   const lh_snapshot *snapshot = cursor->file->snapshot;
   lh_count own = {0};
@@ -387,7 +381,7 @@ int hs_begin(hs_cursor *cursor, lh_error *error) {
   &(const hs_kind) { \
     __VA_ARGS__      \
   }
-/* Edges: the analysis finds the ephemerons. */
+/* Edges need the analysis, which finds the ephemerons. */
 const hs_kind *const hs_kinds[] = {
     KIND(.facts = &lh_object_facts, .key = "id", .rows_per_object = 1, .count = lh_object_count,
          .begin = begin_objects, .next = next_object,

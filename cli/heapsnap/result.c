@@ -1,8 +1,7 @@
 /*
-** result.c - what a column or a function hands to SQLite. Bytes from the heap are TEXT where they
-** are UTF-8 without a zero byte, else BLOB, and point into the file in memory; what the library
-** made for people is TEXT. The sqlite3 shell prints what it gets, so for a terminal the controls in
-** a heap's strings are made visible here.
+** result.c - hands values to SQLite. Heap bytes are TEXT if they are UTF-8 without a zero byte,
+** else BLOB, and point into the file in memory. Texts of the library are TEXT. The sqlite3 shell
+** prints values raw, so for a terminal control characters in heap strings are escaped here.
 */
 #include <string.h>
 
@@ -16,7 +15,7 @@ void hs_result_static(sqlite3_context *context, const char *text) {
   sqlite3_result_text(context, text, -1, SQLITE_STATIC);
 }
 
-/* A text of the library's; NULL: out of memory. */
+/* A text of the library; NULL: out of memory. */
 static void result_text(sqlite3_context *context, char *text) {
   if (text == NULL)
     sqlite3_result_error_nomem(context);
@@ -28,7 +27,7 @@ static void result_hex(sqlite3_context *context, uint64_t n) {
   sqlite3_result_text(context, lh_hex_text(n).text, -1, SQLITE_TRANSIENT);
 }
 
-/* Without the zone, as SQLite's functions of dates take it. */
+/* Without the time zone, as SQLite's date functions expect. */
 static void result_time(sqlite3_context *context, uint64_t time_ns) {
   lh_number time = lh_time_text(time_ns);
   sqlite3_result_text(context, time.text, (int)strlen("2026-11-21 17:40:05"), SQLITE_TRANSIENT);
@@ -39,8 +38,8 @@ void hs_result_error(sqlite3_context *context, const lh_error *error) {
   if (error->code == LH_EMEMORY) sqlite3_result_error_nomem(context);
 }
 
-/* Bytes as the program had them, which live as long as the snapshot; `cut`: it has no more of them.
-** One string may be the value of each of a million rows: what was found is kept for the next. */
+/* Bytes of the program, valid as long as the snapshot; `cut`: the snapshot lacks the rest. A
+** million rows may have the same string, so the last check is cached. */
 static void result_heap_text(sqlite3_context *context, hs_file *file, const char *bytes, size_t n,
                              bool cut) {
   hs_looked *found = &file->looked;
@@ -99,7 +98,7 @@ void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id) {
     result_text(context, text);
 }
 
-/* A class may be the value of each of a million rows: its length is kept for the next row. */
+/* A million rows may have the same class, so its length is cached. */
 static void result_word(sqlite3_context *context, hs_file *file, const char *word) {
   if (word != file->word) file->word_bytes = (int)strlen(word);
   file->word = word;
@@ -115,7 +114,7 @@ void hs_result_cell(sqlite3_context *context, hs_file *file, const lh_cell *cell
   switch (cell->kind) {
     case LH_COLUMN_FLAG: sqlite3_result_int(context, cell->as.flag); break;
     case LH_COLUMN_TEXT:
-      if (file->report.n_made > 0) /* it goes with the next cell */
+      if (file->report.n_made > 0) /* freed with the next cell */
         sqlite3_result_text(context, cell->as.text, -1, SQLITE_TRANSIENT);
       else
         result_word(context, file, cell->as.text);

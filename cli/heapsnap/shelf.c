@@ -1,7 +1,6 @@
 /*
-** shelf.c - the snapshots that one connection has open. They stay until it closes: tables,
-** functions and queries that run all point to them. What lh_analyse and lh_classify find is asked
-** for here, by the first query that needs it (two million objects: a second), and never again.
+** shelf.c - holds the snapshots of a connection, open until it closes, since tables and queries
+** point to them. The first query that needs an analysis runs it (two million objects: a second).
 */
 #include <string.h>
 
@@ -99,7 +98,7 @@ hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object) {
   return hs_shelf_resolve_to(shelf, id, lh_object_count, object);
 }
 
-/* Bytes that go with all instances of each class. */
+/* Retained bytes of all instances of each class. */
 static int find_class_sizes(hs_file *file, lh_error *error) {
   lh_top_query query = {.sort = LH_SORT_SHALLOW};
   lh_class_row *rows;

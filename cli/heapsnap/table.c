@@ -1,32 +1,30 @@
 /*
-** table.c - the one SQLite module, named heapsnap, behind all tables. A table's name says what it
-** shows and its schema of which snapshot: c.objects are the objects of the snapshot that was opened
-** as c, temp.objects those of all (with one more column that is not hidden: the snapshot).
+** table.c - the SQLite module heapsnap, behind all tables. A table's name says its kind, its schema
+** the snapshot: c.objects are the objects of snapshot c, temp.objects those of all snapshots, with
+** the snapshot as a visible column.
 **
-** A plan (xBestIndex) is one column whose value the query gives and which finds rows without
-** looking at all, and perhaps the snapshot; SQLite checks each row again, but for an address, so
-** what is found may be too much, never too little. Of several columns the one that leaves least is
-** taken. Objects are also handed out in the order of their classes, so that `group by class` over
-** two million of them sorts nothing: half a second instead of two.
+** A plan (xBestIndex) uses the one column that leaves the fewest rows, and perhaps the snapshot.
+** SQLite checks each row again, except for an address, so a cursor may return too many rows, never
+** too few. Objects also come sorted by class, so `group by class` over two million objects needs no
+** sort: half a second, not two.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "heapsnap.h"
 
-/* More columns than any table has. */
 enum { MOST_COLUMNS = 32 };
 
 typedef struct hs_table {
   sqlite3_vtab base;
   const hs_kind *kind;
   hs_shelf *shelf;
-  unsigned first, end; /* snapshots; `end` 0: all there are */
+  unsigned first, end; /* snapshots; `end` 0: all */
   int n_columns;
-  hs_lookup lookups[MOST_COLUMNS]; /* of its columns */
+  hs_lookup lookups[MOST_COLUMNS]; /* by column */
 } hs_table;
 
-/* idxNum: the column that is looked up + 1 in the low byte, 0: none; and */
+/* idxNum: in the low byte the looked-up column + 1, or 0; and flags. */
 enum { PLAN_SNAPSHOT = 0x100, PLAN_BY_CLASS = 0x200, PLAN_DESCENDING = 0x400 };
 
 /* ==== Tables ========================================================================= */
@@ -37,7 +35,7 @@ static const hs_kind *find_kind(const char *name) {
   return NULL;
 }
 
-/* A rowid is an id, or the row's number. */
+/* Tables without a rowid have a key of two columns. */
 static bool has_rowid(const hs_kind *kind) {
   return kind->key == NULL || strchr(kind->key, ',') == NULL;
 }
@@ -60,7 +58,6 @@ static hs_lookup lookup_of(const hs_kind *kind, const char *column) {
   return HS_NONE;
 }
 
-/* Sets the columns of the table. */
 static int declare(sqlite3 *db, hs_table *table) {
   const hs_kind *kind = table->kind;
   const char *name;
@@ -81,7 +78,7 @@ static int declare(sqlite3 *db, hs_table *table) {
   return result;
 }
 
-/* argv: the module, the schema, the table, and nothing more. */
+/* argv: module, schema, table. */
 static int connect_table(sqlite3 *db, void *shelf_pointer, int argc, const char *const *argv,
                          sqlite3_vtab **out, char **message) {
   hs_shelf *shelf = shelf_pointer;
@@ -121,7 +118,6 @@ static unsigned last_file(const hs_table *table) {
 
 /* ==== Plans ========================================================================== */
 
-/* How many rows are about to be found in a table of n. */
 static double rows_found(hs_lookup lookup, double n) {
   double least = 1;
   switch (lookup) {
@@ -135,7 +131,7 @@ static double rows_found(hs_lookup lookup, double n) {
   return least < n ? least : n;
 }
 
-/* The rowid of a table with one key is that key. */
+/* The rowid of a table with one key column is that key. */
 static int column_of(const hs_table *table, int column) {
   if (column >= 0 || table->kind->key == NULL) return column;
   for (int i = 0; i < table->n_columns; i++)
@@ -143,7 +139,7 @@ static int column_of(const hs_table *table, int column) {
   return column;
 }
 
-/* Is constraint i one of equality that a cursor can use? */
+/* True: constraint i is an equality that a cursor can use. */
 static bool is_usable(sqlite3_index_info *info, int i) {
   return info->aConstraint[i].usable && info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ &&
          sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
@@ -220,7 +216,7 @@ static int fail_query(hs_cursor *cursor, const lh_error *error) {
   return error->code == LH_EMEMORY ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
-/* To the next row, in this snapshot or one of the next. */
+/* Moves to the next row, in this snapshot or a later one. */
 static int advance(sqlite3_vtab_cursor *base) {
   hs_cursor *cursor = (hs_cursor *)base;
   lh_error error;
@@ -241,14 +237,14 @@ static int advance(sqlite3_vtab_cursor *base) {
 static void only_file(hs_cursor *cursor, const hs_file *file) {
   unsigned number = file != NULL ? (unsigned)(file->base / HS_ID_STEP) : UINT32_MAX;
   if (number < cursor->next_file || number >= cursor->end_file) {
-    cursor->end_file = cursor->next_file; /* none */
+    cursor->end_file = cursor->next_file; /* no snapshot */
   } else {
     cursor->next_file = number;
     cursor->end_file = number + 1;
   }
 }
 
-/* The id that SQLite would take the value for where it compares it with an integer. */
+/* The id that SQLite would find equal to the value. */
 static bool value_id(sqlite3_value *value, int64_t *id) {
   switch (sqlite3_value_numeric_type(value)) {
     case SQLITE_INTEGER: *id = sqlite3_value_int64(value); return true;
@@ -306,7 +302,7 @@ static int at_end(sqlite3_vtab_cursor *base) {
   return ((hs_cursor *)base)->done;
 }
 
-/* Only a column of a type decodes the object: of a table that takes as long as its record is. */
+/* Only columns of some object types decode the object; for a table this takes O(its record). */
 static int get_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number) {
   hs_cursor *cursor = (hs_cursor *)base;
   hs_file *file = cursor->file;

@@ -1,12 +1,10 @@
 /*
-** connect.c - a connection to nothing but memory, with the extension in it, and what its errors
-** mean to somebody who asks snapshots.
+** connect.c - opens a connection in memory with the extension loaded, and explains its errors.
 */
 #include <string.h>
 
 #include "heapsql.h"
 
-/* The entry of the extension, which is called with pointers to SQLite's functions. */
 int sqlite3_heapsnap_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
 
 sqlite3 *heapsql_connect(void) {

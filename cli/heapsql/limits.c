@@ -1,12 +1,11 @@
 /*
-** limits.c - how long a query may run, how many rows it may answer and how much memory SQLite may
-** take for it: so that none of them, such as a recursion without end, runs for ever or takes the
-** machine down. Each limit is far above what questions about a heap need, and an option raises it.
+** limits.c - limits the time, rows and memory of a query, so that none, such as an endless
+** recursion, runs forever or exhausts the machine. The limits are far above the needs of usual
+** queries; options raise them.
 **
-** SQLite calls us back between the steps of a statement. A step may itself take for ever, such as
-** instr of two long texts: so an alarm ends the process that is not called back a second later.
-** What a table computes at its first use is one step, too. A text or blob may be an eighth of the
-** memory, since it is copied on its way out.
+** SQLite calls `look` between steps of a statement. One step may be endless, such as instr of two
+** long texts, and the first use of a table is one step too. So an alarm one second after the limit
+** ends the process. A text or blob may take an eighth of the memory, since it is copied on output.
 */
 #include <limits.h>
 #include <signal.h>
@@ -32,7 +31,7 @@ heapsql_limits heapsql_usual_limits(void) {
       .bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 2 : 0};
 }
 
-/* What the alarm says. */
+/* The message of the alarm. */
 static char late_line[256];
 
 static void end_late(int signal) {

@@ -1,7 +1,7 @@
 /*
-** print.c - what a query answers, as a table for people, as CSV or as JSON. Values are exact: a
-** program's strings are made harmless where they may reach a terminal, and nothing else is changed.
-** A table keeps its first rows until the widths are known; CSV and JSON are written row by row.
+** print.c - prints a query's answer as a table, CSV or JSON. Values are exact, but strings that may
+** reach a terminal are escaped. A table keeps its first rows until the widths are known; CSV and
+** JSON are written row by row.
 */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static bool is_number(sqlite3_stmt *row, int column) {
   return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
 
-/* A column of numbers stands on the right; of nothing but NULL, on the left. */
+/* Columns of numbers are right-aligned; columns of NULL alone are left-aligned. */
 static void note_kinds(sqlite3_stmt *row, cli_column *columns, bool *seen, int n) {
   for (int i = 0; i < n; i++) {
     if (sqlite3_column_type(row, i) == SQLITE_NULL) continue;
@@ -64,7 +64,7 @@ static int print_table(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, 
 
 /* ==== CSV =========================================================================== */
 
-/* RFC 4180, but lines end as they do here. */
+/* RFC 4180, except that lines end with \n. */
 static void print_field(const cli *c, const char *bytes, size_t n, bool follows) {
   char *harmless = c->stdout_terminal ? cli_must(lh_escaped(bytes, n)) : NULL;
   if (harmless != NULL) {
@@ -106,7 +106,7 @@ static int print_csv(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, in
 
 /* ==== JSON ========================================================================== */
 
-/* The names of the columns; the second `class` is class_2, so that no key hides another. */
+/* Unique names of the columns: the second `class` is class_2. */
 static char **key_names(sqlite3_stmt *statement, int n) {
   char **names = cli_must(calloc((size_t)n, sizeof *names));
   for (int i = 0; i < n; i++) {

@@ -1,18 +1,18 @@
 /*
-** save.c - whole snapshots as an SQLite database for other tools: every table with its columns,
-** hidden ones too, and indices by which the usual joins are quick. Paths are not in it: they cost
-** their length each, and a list of a million would take the square of that. So do the calls of a
-** stack; and of an object there is its stack, not the text of its site again.
+** save.c - saves snapshots as an SQLite database: every table with its columns, hidden ones too,
+** and indices for the usual joins. Two million objects with five million edges take 40 s and 800
+** MB.
 **
-** The database is a file of lh_create_file, which gets its name when it is complete, and replaces
-** nothing but an SQLite database: so neither a full disk nor a slip of the finger destroys a file.
-** SQLite opens files by name, and this one has none: so the call by which it opens them gets a word
-** from us for the descriptor. There is no journal. Two million objects with five million edges take
-** 40 s and 800 MB.
+** Paths are left out: each costs its length, so a list of a million objects would cost the square
+** of that. So are the calls of a stack, and the site of an object, which its stack tells.
 **
-** A row is some bytes of a snapshot, and may say much: one long key is the label of many edges. So
-** the texts of more than 64 bytes take no more than 16 times the snapshots, which those of a
-** program do not; what is more is cut. With that a database has at most 200 times their size.
+** The file comes from lh_create_file: it gets its name when complete, and replaces nothing but an
+** SQLite database. SQLite opens files by name, and this one has none, so our open call takes a
+** special name that stands for the descriptor. There is no journal.
+**
+** One long key may label many edges. So texts of more than 64 bytes may take 16 times the
+** snapshots' size in all, far more than usual programs need; the rest is cut. A database has at
+** most 200 times that size.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,12 +29,12 @@ typedef struct save {
   sqlite3 *from, *to;
   const char *path;
   lh_file *file;
-  uint64_t text_bytes; /* that long texts may take yet */
+  uint64_t text_bytes; /* left for long texts */
 } save;
 
 static _Noreturn void fail(save *s, const char *reason) {
   char text[512];
-  snprintf(text, sizeof text, "%s", reason); /* it may be the connection's own */
+  snprintf(text, sizeof text, "%s", reason); /* `reason` may belong to the connection */
   sqlite3_close(s->to);
   lh_discard_file(s->file);
   cli_die(s->c, NULL, "cannot write '%s': %s", s->path, text);
@@ -57,7 +57,7 @@ static void run(save *s, const char *sql) {
 
 /* ==== The file ======================================================================= */
 
-/* Nothing but a database may be replaced. What is no regular file is left to lh_create_file. */
+/* Only a database may be replaced. lh_create_file refuses files that are not regular. */
 static void check_old(save *s) {
   static const char magic[] = "SQLite format 3";
   char begin[sizeof magic] = "";
@@ -105,7 +105,7 @@ static sqlite3_stmt *prepare(save *s, sqlite3 *db, const char *sql) {
   return statement;
 }
 
-/* From the table ?1: how it is created, read and written. A key of one column is the rowid. */
+/* For the table ?1: SQL to create, read and write it. A key of one column is the rowid. */
 static const char statements_of[] =
     "WITH columns AS (SELECT * FROM pragma_table_xinfo(?1, 'temp')"
     "                 WHERE name NOT IN ('path', 'held_by', 'calls')"
@@ -122,10 +122,9 @@ static const char statements_of[] =
     "        (SELECT group_concat('?', ', ') FROM columns)) "
     "FROM keys";
 
-/* The first bytes of a text, and how many are not there. */
 static void copy_beginning(save *s, const char *text, int n, sqlite3_stmt *to, int i) {
   int shown = SHORT_BYTES - 24;
-  while (shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--; /* in a character */
+  while (shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--; /* inside a character */
   char *cut = cli_must(sqlite3_mprintf("%.*s... %d bytes left out", shown, text, n - shown));
   must(s, sqlite3_bind_text(to, i, cut, -1, sqlite3_free));
 }

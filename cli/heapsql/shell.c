@@ -1,8 +1,7 @@
 /*
-** shell.c - the sqlite3 shell with the snapshots loaded: the extension, which lies beside the
-** commands, a heap_open for each file, and heap_read_only, so that what is typed there reads the
-** snapshots only. The shell's own commands, such as .output, are the user's, and work. A query that
-** takes long is interrupted by Ctrl-C there; of the limits, that of memory holds.
+** shell.c - starts the sqlite3 shell with the extension loaded, a heap_open for each file, and
+** heap_read_only: queries only read the snapshots. The shell's own commands, such as .output, still
+** work. Of the limits only that of memory holds; Ctrl-C interrupts a query.
 */
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +10,7 @@
 
 #include "heapsql.h"
 
-/* Where the extension is, seen from the command: beside it, in a build, or installed. */
+/* The extension lies beside the command, in the build, or in its installed place. */
 static char *find_extension(cli *c) {
   static const char *const places[] = {"heapsnap.so", "../heapsnap.so",
                                        "../lib/luaheap/heapsnap.so"};
@@ -30,7 +29,7 @@ static char *find_extension(cli *c) {
           "again, or give a query here");
 }
 
-/* An argument of one of the shell's own commands, in its double quotes. */
+/* An argument of a shell command, in double quotes. */
 static char *dot_word(const char *word) {
   char *result = cli_must(malloc(2 * strlen(word) + 3)), *q = result;
   *q++ = '"';
@@ -42,7 +41,6 @@ static char *dot_word(const char *word) {
   return result;
 }
 
-/* What to type, from the names that the snapshots have. */
 static void print_banner(cli *c, char **schemas, size_t n_files) {
   printf("%s", cli_style_on(c, LH_BOLD));
   for (size_t i = 0; i < n_files; i++) printf("%s%s", i > 0 ? ", " : "Snapshots: ", schemas[i]);
@@ -60,7 +58,6 @@ static void print_banner(cli *c, char **schemas, size_t n_files) {
       "  select class, status, line, count(*) from threads group by 1, 2, 3 order by 4 desc;");
 }
 
-/* heap_open for each file, in one statement. */
 static char *open_all(const cli *c, char **files, char **schemas, size_t n_files) {
   sqlite3_str *sql = sqlite3_str_new(NULL);
   sqlite3_str_appendall(sql, "SELECT ");
@@ -81,10 +78,10 @@ _Noreturn void heapsql_shell(cli *c, char **files, char **schemas, size_t n_file
            (unsigned long long)limits->bytes);
   free(extension);
   free(word);
-  const char *words[] = {"sqlite3",  "-bail", /* else a failure here would go unnoticed */
+  const char *words[] = {"sqlite3",  "-bail", /* stop if a command here fails */
                          "-cmd",     load,
                          "-cmd",     "PRAGMA temp_store = 2",
-                         "-cmd",     ".output /dev/null", /* what these answer */
+                         "-cmd",     ".output /dev/null", /* hide their results */
                          "-cmd",     memory,
                          "-cmd",     open,
                          "-cmd",     ".output",

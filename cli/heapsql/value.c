@@ -1,5 +1,5 @@
 /*
-** value.c - a value that a query answers, as JSON, exact as JSON has it.
+** value.c - a value of a query's answer, as exact as JSON allows.
 */
 #include <math.h>
 

@@ -1,12 +1,9 @@
 /*
-** answers.c - what can be asked of what was opened, and its answer as JSON. Every question of the
-** library is asked by its name, about the snapshot that is looked at; the parameters are fields of
-** its request. What needs more than that has a way of its own, a row of a table.
+** answers.c - answers questions about the opened files as JSON. A question is one of the library's,
+** and its parameters are fields of lh_request; special questions have a row in `ways`.
 **
-** Whoever asks is on the other side of a network: nothing that it says ends the process, and each
-** refusal is one sentence. An answer is made in memory, so it has 64 MB at most: a list of millions
-** is to be asked for in parts. Only where there is no memory left for a line of text the process
-** ends, as commands do.
+** A client's input never ends the process; each refusal is one sentence. An answer is made in
+** memory, of 64 MB at most. The process ends only if memory runs out for a line of text.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,28 +31,27 @@ static int prepare_one(lh_snapshot *snapshot, lh_error *error) {
 
 /* ==== Parameters ================================================================== */
 
-/* Each parameter, such as limit=20, is a field of the request, and has a row here. Where a key
-** means one thing to some questions and another thing to others it has several rows, and the first
-** that knows the question counts. */
+/* Each parameter, such as limit=20, is a field of the request and has a row. A key with several
+** meanings has several rows: the first one that knows the question counts. */
 typedef enum parameter_kind {
   A_NUMBER, /* size_t or uint64_t */
   A_FLAG,   /* 0 or 1 */
   A_WORD,   /* one of `words`, for an enum field */
   A_TEXT,
-  A_TYPE,     /* of objects: a set of one */
-  AN_ADDRESS, /* 0x55d0c0a3f2e0, whatever is there */
-  AN_OBJECT,  /* 0x55d0c0a3f2e0, or root */
-  A_SNAPSHOT, /* by its number */
-  NOT_HERE    /* taken by who needs it */
+  A_TYPE,     /* a set of one object type */
+  AN_ADDRESS, /* any 0x55d0c0a3f2e0 */
+  AN_OBJECT,  /* 0x55d0c0a3f2e0 or root */
+  A_SNAPSHOT, /* by number */
+  NOT_HERE    /* read elsewhere */
 } parameter_kind;
 
 typedef struct parameter {
   const char *key;
-  const char *questions; /* " treemap flame ": those that know it so; NULL: all */
+  const char *questions; /* " treemap flame ": only for these; NULL: all */
   parameter_kind kind;
   size_t offset;
-  size_t has_offset; /* of the field that says it was given; 0: there is none */
-  const char *words; /* "this|or|that" */
+  size_t has_offset; /* flag "was given"; 0: none */
+  const char *words;
 } parameter;
 
 #define FIELD(name) offsetof(lh_request, name)
@@ -219,7 +215,6 @@ static int take_parameters(view_asked *asked) {
 
 /* ==== Snapshots, ladders, profiles ==================================================== */
 
-/* The snapshots up to the one that is looked at, and what the user calls them. */
 static int prepare_snapshots(view_asked *asked) {
   view *v = asked->v;
   if (v->n == 0) return view_refuse(asked->error, "no snapshot was opened");
@@ -239,8 +234,8 @@ static bool is_same(const lh_snapshot *a, const lh_snapshot *b) {
          x->file_bytes == y->file_bytes;
 }
 
-/* The last snapshot is analysed anyway. Others are opened once more, and let go of at once: so
-** figures of many take the memory of one. */
+/* The last snapshot is analysed anyway. Others are opened again and closed at once, so figures of
+** many take the memory of one. */
 static int add_to_ladder(lh_ladder *ladder, const view *v, size_t i, lh_error *error) {
   lh_snapshot *again = NULL;
   if (i + 1 == v->n) {
@@ -270,7 +265,7 @@ static int make_ladder(const view *v, size_t step, lh_ladder **out, lh_error *er
   return code;
 }
 
-/* Of every snapshot; of who owns the growth only the first and the last tell. */
+/* A ladder of all snapshots; for owners, of the first and last. */
 static int prepare_ladder(view_asked *asked) {
   view *v = asked->v;
   if (v->n < 2) return view_refuse(asked->error, "one snapshot alone is no ladder");
@@ -302,9 +297,9 @@ static bool is_same_part(const lh_usage_query *a, const lh_usage_query *b) {
          a->until.unit == b->until.unit && a->until.n == b->until.n;
 }
 
-/* The usage that the question is about: all of it, or what was allocated in a part of its time and
-** what became of that until the end. The last part that was asked for is kept, since a page asks
-** several questions about it; to count it takes one or two replays of the events. */
+/* The usage of the whole profile, or of the objects allocated in a part of its time, to the end.
+** The last part is cached: a page asks several questions about it, and counting takes one or two
+** replays of the events. */
 static int take_part(view_asked *asked, const lh_usage **out) {
   view *v = asked->v;
   lh_usage_query query = {.to_the_end = true, .peak = true};
@@ -340,9 +335,9 @@ void view_end(view *v) {
   v->part = NULL;
 }
 
-/* ==== Ways of their own =============================================================== */
+/* ==== Special questions =============================================================== */
 
-/* Of different Lua states no object of one is looked for in another. */
+/* Snapshots of different Lua states have no objects in common. */
 static int prepare_diff(view_asked *asked) {
   size_t n = asked->in + 1;
   if (n < 2 || n > 3)
@@ -378,14 +373,14 @@ static int prepare_class(view_asked *asked) {
   return asked->request.name != NULL ? LH_OK : view_refuse(asked->error, "which class?");
 }
 
-/* It is looked for in later snapshots, too. */
+/* Later snapshots are searched too. */
 static int prepare_object(view_asked *asked) {
   lh_request *r = &asked->request;
   r->n_snapshots = r->n_names = asked->v->n;
   return LH_OK;
 }
 
-/* The objects that OBJECT's grammar names, or a fingerprint. */
+/* The objects of an OBJECT expression or a fingerprint. */
 static int prepare_set(view_asked *asked) {
   lh_request *r = &asked->request;
   const char *of = r->of != NULL ? r->of : r->name;
@@ -397,8 +392,6 @@ static int prepare_set(view_asked *asked) {
   return code;
 }
 
-/* What one expression takes away; of an object that is asked for, too, it is told whether that
-** goes. */
 static int prepare_cut(view_asked *asked) {
   lh_request *r = &asked->request;
   if (r->of == NULL) return view_refuse(asked->error, "what is cut?");
@@ -416,12 +409,11 @@ static int refuse_steps(view_asked *asked) {
   return view_refuse(asked->error, "'%s' is no question of its own", asked->name);
 }
 
-/* What is not here is asked as its subject says: LH_OF_SNAPSHOT and so on. */
+/* Questions that need more than their subject (LH_OF_SNAPSHOT and so on). */
 static const struct way {
   const char *name;
-  int (*prepare)(view_asked *asked);             /* the request, which its subject made; or NULL */
-  int (*answer)(view_asked *asked, cli_json *w); /* of what is no question of the library: values
-                                                    of the object that is open; NULL: it is one */
+  int (*prepare)(view_asked *asked);             /* completes the request; or NULL */
+  int (*answer)(view_asked *asked, cli_json *w); /* for a question the library lacks; or NULL */
 } ways[] = {{"overview", NULL, view_overview},   {"sql", NULL, view_sql},
             {"tables", NULL, view_tables},       {"picture", NULL, view_picture},
             {"blueprint", NULL, view_blueprint}, {"object", prepare_object, NULL},
@@ -457,7 +449,6 @@ static int fail_memory(lh_error *error) {
   return error->code = LH_EMEMORY;
 }
 
-/* Writes the answer and its words, which make an object. */
 static int answer_report(view_asked *asked, cli_json *w) {
   lh_report report;
   int code = lh_ask(&report, lh_find_question(asked->name), asked->snapshot, &asked->request,
@@ -491,7 +482,6 @@ static int answer(view_asked *asked, cli_json *w) {
   return code;
 }
 
-/* Ends the text of an answer, and tells how it went. */
 static int finish(FILE *memory, const cli_json *w, int code, lh_error *error) {
   bool has_room = !ferror(memory);
   has_room &= fclose(memory) == 0;
@@ -527,9 +517,8 @@ int view_answer(view *v, const view_question *question, FILE *out) {
 
 /* ==== Keys ======================================================================== */
 
-/* A question as text is the same for the same question: treemap?by=class&limit=200. Values are
-** written as a browser's encodeURIComponent writes them, names of questions and keys need it
-** not. */
+/* Equal questions have equal keys: treemap?by=class&limit=200. Values are encoded as by
+** encodeURIComponent; names and keys need no encoding. */
 void view_put_encoded(FILE *out, const char *text) {
   static const char plain[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()";

@@ -1,8 +1,7 @@
 /*
-** browser.c - opens the page in the user's browser. The command line of a process can be read by
-** all users of a machine, so the address with its token must be in none: what xdg-open is given is
-** a file that only we can read, in a directory of its own, which leads there. It is gone as soon as
-** somebody has shown the token, and when heapview ends.
+** browser.c - opens the page in the user's browser. All users can read a command line, so it must
+** not contain the address with the token: xdg-open gets a private file that redirects there. The
+** file is removed when a client shows the token, and when heapview ends.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,7 @@
 
 #include "heapview.h"
 
-/* Read by a signal handler and by the thread of HTTP: nothing changes them once they are there. */
+/* A signal handler and the HTTP thread read these; they never change once set. */
 static char folder[256], file[sizeof folder + 16];
 static atomic_bool is_there;
 
@@ -41,8 +40,7 @@ static bool write_file(const char *address) {
   return close(descriptor) == 0 && written > 0;
 }
 
-/* It is not our child, so nobody need wait for it, and has no terminal, so that Control-C, which
-** ends us, leaves it alone. */
+/* A grandchild, so nobody need wait for it; without terminal, so Control-C does not end it. */
 static _Noreturn void become_browser(void) {
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) (void)dup2(nothing, i);

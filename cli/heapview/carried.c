@@ -1,17 +1,16 @@
 /*
-** carried.c - a report: the page, with the answers that it may ask for, in one file that needs
-** neither snapshots nor a server nor a network.
+** carried.c - writes a report: the page with its answers in one file, which needs no snapshot,
+** server or network.
 **
-** Answers are carried in the order of their worth until the file is full or the work is done: what
-** was opened, what the first page tells, and the objects that it names; the tops of the pictures;
-** then the objects and classes that are named in these, the biggest first, then those that are
-** named there, and so on. So all of a small heap is in it, and of two million objects the
-** thousands that anybody would click. An object is there with all that its page asks, or not at
-** all. What a picture leaves out is a tile of it with its bytes, so all sums are as they are when
-** served; what is not carried the page says, and how to see it.
+** Answers are added by importance until the file is full or the work is spent: the opened files,
+** the first page and its objects; the pictures; then the objects and classes named in these
+** answers, biggest first, then those named in theirs, and so on. So a small heap is complete, and
+** of two million objects the thousands that users click are there. An object has all answers of its
+** page, or none. The bytes of parts that a picture omits are shown as a tile, so sums stay true.
+** The page says what is missing, and how to see it.
 **
-** What the page asks first stands as it is; all else is deflated (pieces.c). The same files make
-** the same report, byte by byte.
+** The first page's answers are plain, the others deflated (pieces.c). Equal files give equal
+** reports, byte by byte.
 */
 #include <fcntl.h>
 #include <string.h>
@@ -20,24 +19,24 @@
 
 #include "heapview.h"
 
-/* As big a file as is mailed without a thought. */
+/* Fits a mail. */
 enum { MOST_BYTES = 5000000 };
 
 /* ==== What a page may ask for ========================================================= */
 
-/* Keys, as pages ask for them, with a blank between two. */
+/* Keys of questions, separated by blanks. */
 
-/* Of each snapshot, the last one first. */
+/* For each snapshot, the last first. */
 #define OF_SNAPSHOT                                                             \
   "treemap?by=place flame treemap?by=class treemap?by=module treemap timeline " \
   "timeline?by=place timeline?by=type map objects?limit=20 classes?limit=20 "   \
   "modules?limit=20 threads?limit=20 growing?limit=20 waste?limit=20 epochs "   \
   "sites?limit=20"
 
-/* The same where there are several. */
+/* Also, if there are several snapshots. */
 #define OF_SEVERAL "flame?against=0 series ladder?limit=20 owners?limit=20 strings?limit=20"
 
-/* With what can be chosen on its page: what is counted, and by what rows are. */
+/* For a profile, with all choices of its page. */
 #define OF_PROFILE                                                                       \
   "findings profile allocations?limit=20 advice?limit=20 memory sizes stacks?limit=400 " \
   "calls?limit=20 blueprint allocations?by=function&limit=20 "                           \
@@ -46,61 +45,58 @@ enum { MOST_BYTES = 5000000 };
   "stacks?limit=400&sort=soon_dead allocations?limit=20&sort=live "                      \
   "allocations?limit=20&sort=peak allocations?limit=20&sort=soon_dead"
 
-/* Of what was allocated from mark to mark, with both ends: since=354, until=4605. */
+/* For intervals between marks, with since=354, until=4605. */
 #define OF_INTERVAL                                                                    \
   "interval?limit=20 timeline?bins=1&limit=1 treemap?by=place flame treemap?by=class " \
   "treemap?by=module treemap map"
 enum { MOST_INTERVALS = 20 };
 
-/* Of an object, with its address: at=0x55d0c0a3f2e0. */
+/* For an object, with at=0x55d0c0a3f2e0. */
 #define OF_OBJECT                                                        \
   "object fields?limit=50 paths referrers?limit=20 dominators?limit=20 " \
   "treemap?depth=2&limit=30"
 
-/* The same, where each may take a pass over the heap. */
+/* Also for an object; each may take a pass over the heap. */
 #define OF_WORTHY_OBJECT "under?limit=20 independent picture"
 
-/* Of a class, with its name: class=Session. Each takes a pass, too. */
+/* For a class, with class=Session; each takes a pass. */
 #define OF_CLASS "class?limit=20 set?limit=20"
 
-/* A report costs a bounded amount of work, counted in bytes of text that is made and packed, of
-** some 30 ns each: 60 MB of text for a file of 1 MB, and 20 for each MB more. What is dear has a
-** share of its own on top, so that it takes no room from the rest. A small heap needs none of these
-** bounds. */
+/* The work of a report is bounded. Its unit is a byte of text made and packed, about 30 ns: 60 MB
+** of text for a snapshot of 1 MB, and 20 MB for each MB more. Costly answers have their own shares
+** on top. A small heap stays below all bounds. */
 enum { LEAST_WORK = 40000000, WORK_OF_A_BYTE = 20 };
 typedef enum share { OF_TEXT, OF_PASSES, OF_CLASSES, OF_FAR, N_SHARES } share;
 static const unsigned part_of[N_SHARES] = {1, 4, 8, 4};
 
-/* A pass over the heap takes time for each byte of its file: so the work of an object's passes is a
-** third of these bytes, and of a class's two fifths. To lay out a picture takes as long as 45 KB of
-** text. */
+/* A pass costs a time for each byte of the snapshot: a third of its bytes for an object, two fifths
+** for a class. A picture's layout costs as much as 45 KB of text. */
 enum { WORK_OF_A_PICTURE = 45000 };
 
-/* What is told of an object takes time for each step from the root to it, and of a list all that is
-** behind the object is looked at: so of the objects of long lists the first are carried, none of
-** them further away than MOST_STEPS. */
+/* An answer about an object costs time for each step from the root, and in a list for everything
+** behind it: so only the first of a long list are included, none beyond MOST_STEPS. */
 enum { NEAR_STEPS = 64, MOST_STEPS = 4000, WORK_OF_A_STEP = 10 };
 
 /* ==================================================================================== */
 
-/* Named in an answer that is carried. */
+/* An object or class named in an added answer. */
 typedef struct named {
   size_t in; /* number of the snapshot */
   lh_id id;  /* LH_NO_OBJECT: a class */
   uint32_t class_index;
-  uint64_t bytes; /* that it retains; of a class its objects' own */
+  uint64_t bytes; /* retained bytes; of a class, shallow bytes */
 } named;
 
 typedef struct report {
   view *v;
-  FILE *out;    /* what is not deflated: "KEY":ANSWER,... */
-  size_t n_out; /* answers */
+  FILE *out;    /* plain answers: "KEY":ANSWER,... */
+  size_t n_out; /* number of answers */
   pieces *pieces;
-  named *list; /* of this round, and then of the next */
+  named *list; /* for this round, then the next */
   size_t n, capacity;
-  uint8_t **objects, **classes; /* of each snapshot: 1 for what was named */
-  uint64_t named;               /* objects */
-  uint64_t left[N_SHARES];      /* of the work */
+  uint8_t **objects, **classes; /* by snapshot and number: 1 if named */
+  uint64_t named;               /* number of objects */
+  uint64_t left[N_SHARES];      /* remaining work */
   bool is_full;
 } report;
 
@@ -125,7 +121,6 @@ static void name_object(report *r, size_t in, uint64_t address) {
   name(r, &it, &r->objects[in][id]);
 }
 
-/* The class of an object that is named is asked about, too. */
 static void name_class(report *r, size_t in, uint32_t class_index) {
   const lh_snapshot *s = r->v->snapshots[in];
   if (class_index == UINT32_MAX) return;
@@ -145,7 +140,7 @@ static void name_root(report *r) {
   name(r, &it, &seen);
 }
 
-/* Each address in an answer stands for an object that a page may lead to. */
+/* Each address in an answer may be clicked. */
 static void find_named(report *r, size_t in, const char *answer) {
   if (r->v->n == 0) return;
   for (const char *at = answer; (at = strstr(at, "0x")) != NULL;) {
@@ -158,7 +153,6 @@ static void find_named(report *r, size_t in, const char *answer) {
 
 /* ==== Answers ======================================================================== */
 
-/* What is added to the parameters of a table's key. */
 enum { MOST_ADDED = 3 };
 typedef struct added {
   view_parameter list[MOST_ADDED];
@@ -170,7 +164,7 @@ static added with(added to, const char *key, const char *value) {
   return to;
 }
 
-/* "classes?limit=20" and what is added, in the order of keys. */
+/* Merges the added parameters into a key such as "classes?limit=20", in order. */
 static void make_question(view_question *q, char *key, const added *more) {
   view_take_key(key, q);
   for (size_t i = 0; i < more->n; i++) {
@@ -181,13 +175,11 @@ static void make_question(view_question *q, char *key, const added *more) {
   }
 }
 
-/* Answers that go together, and their keys. */
 typedef struct answers {
   char *text, *keys;
   size_t n_text, n_keys;
 } answers;
 
-/* Asks about one thing. */
 static answers ask(report *r, const char *list, size_t in, added more) {
   answers a = {0};
   char number[24];
@@ -218,7 +210,6 @@ static void free_answers(answers *a) {
   free(a->keys);
 }
 
-/* As it is, for the page that opens. */
 static void carry_plain(report *r, const char *key, size_t in) {
   answers a = ask(r, key, in, (added){0});
   fprintf(r->out, "%s%s", r->n_out++ > 0 ? ",\n" : "", a.text);
@@ -226,7 +217,7 @@ static void carry_plain(report *r, const char *key, size_t in) {
   free_answers(&a);
 }
 
-/* Deflated, all or none; of so many objects. */
+/* Adds deflated answers, all or none, about `objects` objects. */
 static bool carry(report *r, const char *list, size_t in, added more, unsigned objects) {
   answers a = ask(r, list, in, more);
   bool fits = pieces_add(r->pieces, a.text, a.keys, objects);
@@ -235,7 +226,7 @@ static bool carry(report *r, const char *list, size_t in, added more, unsigned o
   return fits;
 }
 
-/* Each by itself, but for what the first page tells. */
+/* Adds each answer on its own, except those of the first page. */
 static void carry_each(report *r, const char *list, size_t in) {
   char *copy = cli_must(strdup(list)), *rest = copy;
   for (char *key; (key = strsep(&rest, " ")) != NULL;) {
@@ -247,20 +238,19 @@ static void carry_each(report *r, const char *list, size_t in) {
   free(copy);
 }
 
-/* What the first page shows, which is opened with the file. */
 static void carry_opening(report *r) {
   size_t last = r->v->n > 0 ? r->v->n - 1 : 0;
   carry_plain(r, "overview", last);
   for (const char *const *key = view_verdict(r->v); *key != NULL; key++) carry_plain(r, *key, last);
 }
 
-/* What the first page shows of an older snapshot. */
+/* The first page for an older snapshot. */
 static void carry_verdict(report *r, size_t in) {
   for (const char *const *key = view_verdict(r->v); *key != NULL; key++)
     (void)carry(r, *key, in, (added){0}, 0);
 }
 
-/* An end of the axis is left out, as pages do. */
+/* Ends at the start or end of the allocation order are left out, as pages do. */
 static void carry_interval(report *r, uint64_t since, uint64_t until) {
   const size_t in = r->v->n - 1;
   char from[24], to[24];
@@ -272,8 +262,7 @@ static void carry_interval(report *r, uint64_t since, uint64_t until) {
   (void)carry(r, OF_INTERVAL, in, ends, 0);
 }
 
-/* From each mark of the last snapshot, or the start, to each later one, or the end; the shortest
-** first. */
+/* Intervals between marks of the last snapshot, its start and end; the shortest first. */
 static void carry_intervals(report *r) {
   const lh_snapshot *s = r->v->snapshots[r->v->n - 1];
   uint32_t n_marks = lh_mark_count(s), n = 0, n_carried = 0;
@@ -288,7 +277,7 @@ static void carry_intervals(report *r) {
   free(stops);
 }
 
-/* What the others show when they are opened. */
+/* The first answers of the other pages. */
 static void carry_tops(report *r) {
   size_t n = r->v->n, last = n > 0 ? n - 1 : 0;
   if (r->v->usage != NULL) carry_each(r, OF_PROFILE, last);
@@ -310,7 +299,7 @@ static int compare_named(const void *a, const void *b) {
   return x->class_index < y->class_index ? -1 : x->class_index > y->class_index;
 }
 
-/* False: so much is not left, and nothing is spent. */
+/* False: not enough work is left; nothing is spent. */
 static bool spend(report *r, share of, uint64_t work) {
   if (work > r->left[of]) return false;
   r->left[of] -= work;
@@ -343,8 +332,7 @@ static bool carry_object(report *r, const named *it) {
   return true;
 }
 
-/* Carries what is named, the biggest first, or as it was named; what that names comes in the next
-** round. */
+/* Adds all named, by size or in order; those named in their answers follow in the next round. */
 static void carry_round(report *r, bool by_size) {
   named *round = r->list;
   size_t n = r->n;
@@ -374,8 +362,8 @@ static void begin_work(report *r) {
   for (size_t i = 0; i < N_SHARES; i++) r->left[i] = work / part_of[i];
 }
 
-/* {"questions": {KEY: ANSWER, ...}, "index" and "pieces": what is deflated, "objects": how many
-** have a page here, of `named` that are named and `all` that there are}. */
+/* {"questions": {KEY: ANSWER, ...}, "index" and "pieces": the deflated answers, "objects": number
+** with a page here, of `named` ones, of `all`}. */
 static char *carried_text(view *v, size_t room, size_t *size) {
   char *plain = NULL, *text = NULL;
   size_t n_plain;
@@ -406,12 +394,12 @@ static char *carried_text(view *v, size_t room, size_t *size) {
   return text;
 }
 
-/* Nothing but a report may be replaced: `heapview -o a b c` would cost somebody a snapshot. */
+/* Only a report may be replaced: `heapview -o a b c` would overwrite a snapshot. */
 static void check_old(cli *c, const char *path) {
   static const char begins[] = "<!doctype html>";
   char begin[sizeof begins] = "";
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return; /* what that means is told by who makes the file */
+  if (file < 0) return; /* cli_check_writable reports it */
   ssize_t n = read(file, begin, sizeof begin - 1);
   (void)close(file);
   if (n > 0 && strcasecmp(begin, begins) != 0)
@@ -426,7 +414,7 @@ void view_check_report(cli *c, const char *path) {
   cli_check_writable(c, path);
 }
 
-/* Some answers tell more where all are analysed: so they do not depend on what was asked before. */
+/* Some answers depend on which snapshots are analysed, so all are. */
 static void prepare_all(const view *v) {
   lh_error error;
   for (size_t i = 0; i < v->n; i++)

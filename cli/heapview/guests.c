@@ -1,5 +1,5 @@
 /*
-** guests.c - see guests.h. The table is small: each look at it is one at all of it.
+** guests.c - see guests.h. Each function scans the table, which is small.
 */
 #include "guests.h"
 
@@ -27,7 +27,7 @@ static void send_away(guest *g) {
   g->is_leaving = true;
 }
 
-/* Without the port. */
+/* Compares addresses without the port. */
 static bool is_from(const guest *g, const struct sockaddr *address) {
   if (g->from.ss_family != address->sa_family) return false;
   if (address->sa_family == AF_INET)
@@ -37,7 +37,7 @@ static bool is_from(const guest *g, const struct sockaddr *address) {
                 &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* Sees to it that fewer than `most` of an address (NULL: of all) stay. */
+/* Leaves fewer than `most` connections (address NULL: of all). False: all have the token. */
 static bool make_room(guests *list, const struct sockaddr *address, size_t most) {
   guest *oldest = NULL;
   size_t n = 0;

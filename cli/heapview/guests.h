@@ -1,6 +1,5 @@
 /*
-** guests.h - who is connected to the server, and who has to go: there are few places, and all that
-** somebody without the token can do is take them.
+** guests.h - the server's few connections: without the token a client can only occupy them.
 */
 #ifndef LUAHEAP_HEAPVIEW_GUESTS_H
 #define LUAHEAP_HEAPVIEW_GUESTS_H
@@ -12,15 +11,15 @@
 enum {
   GUESTS_AT_ONCE = 64,
   GUESTS_OF_ONE_ADDRESS = 32,
-  GUESTS_MOST = GUESTS_AT_ONCE + 16, /* with those that were sent away and are not gone yet */
-  GUESTS_SECONDS = 60                /* for each step */
+  GUESTS_MOST = GUESTS_AT_ONCE + 16, /* with those that are closing */
+  GUESTS_SECONDS = 60                /* for each step of a connection */
 };
 
 typedef struct guest {
-  int socket; /* -1: there is none */
+  int socket; /* -1: unused */
   struct sockaddr_storage from;
-  uint64_t number; /* in the order in which they came */
-  uint64_t due_ns; /* its next step; 0: it waits for us */
+  uint64_t number; /* order of arrival */
+  uint64_t due_ns; /* time limit of its next step; 0: it waits for us */
   bool is_known;   /* it has shown the token */
   bool is_leaving;
 } guest;
@@ -32,18 +31,17 @@ typedef struct guests {
 
 void guests_begin(guests *list);
 
-/* May one more come from there? Those whose time is up are sent away, and if there is no room, the
-** one that has been here longest without having shown the token. To be sent away is to have no
-** socket any more, in both directions: whoever waits for it sees its end. */
+/* True: a connection from `address` fits. Shuts down, in both directions, connections whose time is
+** up and, for lack of room, the oldest one without the token. */
 bool guests_have_room(guests *list, const struct sockaddr *address);
 
-/* One has come; NULL: there is no place for it. And it is gone (NULL: harmless). */
+/* Adds a connection; NULL: no place. guests_leave removes it; NULL is allowed. */
 guest *guests_come(guests *list, int socket, const struct sockaddr *address);
 void guests_leave(guest *g);
 
-/* From now on it has its time for its next step; or none is expected of it. NULL is harmless. */
+/* Starts the time limit of its next step, or ends it if none is `expected`. NULL is allowed. */
 void guests_give_time(guest *g, bool expected);
 
-uint64_t guests_now(void); /* nanoseconds since some moment */
+uint64_t guests_now(void); /* monotonic, in nanoseconds */
 
 #endif

@@ -1,18 +1,17 @@
 /*
-** heapview.h - the parts of heapview. One page (page/) serves both ways of looking: it asks for
-** answers by name, and has them from the server, or from what a written report carries.
+** heapview.h - the parts of heapview. The page (page/) asks questions by name; the server answers
+** them, or a written report contains the answers.
 **
-**     answers.c   what can be asked: names, parameters, and the answer as JSON
-**     overview.c  what was opened, and what its pages ask first
-**     told.c      the words of an answer as JSON: lines, tables, links
-**     page.c      the page, put together when heapview was built, with its policy
-**     carried.c   a report: the page with the answers that it may be asked for, to a budget
-**                 (pieces.c deflates them)
-**     server.c    the page and the answers over HTTP, one question after the other
-**     recent.c    answers that it keeps
-**     guests.c    who is connected to it, and who has to go
-**     requests.c  which requests are taken at all, and what a question is (requests.h)
-**     browser.c   opens the page, where there is somebody who looks
+**     answers.c   questions: names, parameters, answers as JSON
+**     overview.c  the opened files, and the first questions of a page
+**     told.c      an answer's text as JSON: lines, tables, links
+**     page.c      the page, put together by the build, with its policy
+**     carried.c   a report: the page with its answers, up to a size (pieces.c deflates them)
+**     server.c    page and answers over HTTP, one question after the other
+**     recent.c    a cache of answers
+**     guests.c    the connections, and which of them are closed
+**     requests.c  checks requests and parses questions (requests.h)
+**     browser.c   opens the page in the user's browser
 **     picture.c   paths as SVG, drawn by Graphviz
 **     query.c     SQL, guarded as in heapsql
 */
@@ -22,141 +21,129 @@
 #include "cli.h"
 #include "requests.h"
 
-/* What was opened. Several snapshots are in the order of time; the last is the one that is looked
-** at unless a question says which. */
+/* The opened files. Snapshots are sorted by time; questions are about the last by default. */
 typedef struct view {
   cli *c;
   lh_snapshot *const *snapshots;
   const char *const *files; /* as the user named them */
   size_t n;
-  const lh_usage *usage; /* of a profile; NULL: there is none */
+  const lh_usage *usage; /* of a profile; NULL: none */
   const char *profile;   /* its file */
-  bool is_written;       /* a report, which answers what it carries only */
-  /* Of all snapshots, and of the first and the last, once something was asked of them. */
+  bool is_written;       /* a report, which answers only what it contains */
+  /* Of all snapshots, and of the first and last; made at first use. */
   lh_ladder *ladder, *ends;
-  lh_usage *part;               /* of the part of the profile that was last looked at */
-  bool (*is_gone)(void *asker); /* did who asks go away meanwhile? NULL: never */
+  lh_usage *part;               /* of the last part of the profile that was asked about */
+  bool (*is_gone)(void *asker); /* the client has left; NULL: never */
   void *asker;
 } view;
 
-void view_end(view *v); /* lets go of what was kept for answers */
+void view_end(view *v); /* frees what was cached for answers */
 
-/* What stands for the question where its answer is carried, and in a request's path:
-** name?k=v&k=v, as encodeURIComponent writes values. Freed by free. */
+/* The question as text, the key of its answer in a report and in a request's path: name?k=v&k=v,
+** encoded as by encodeURIComponent. Freed by free. */
 char *view_key(const view_question *question);
 void view_put_encoded(FILE *out, const char *text);
 
-/* Cuts one of our own keys into the words of its question: its parameters are in order already, and
-** their values need no decoding. */
+/* Splits one of our own keys, whose parameters are in order and need no decoding. */
 void view_take_key(char *key, view_question *question);
 
-/* Answers into `out`: {"answer": what the command's --json has, "told": what its text says}, or
-** {"error": one sentence} where the library said no; then its code is returned, else LH_OK. */
+/* {"answer": as --json, "told": the text} or {"error": sentence}. LH_OK or the library's code. */
 int view_answer(view *v, const view_question *question, FILE *out);
 
-/* overview.c: the key of what should be asked while nobody asks; NULL: there are no more than `i`.
-** Freed by free. */
+/* overview.c: the key of question i, for the idle server; NULL: no more. Freed by free. */
 char *view_ahead(const view *v, size_t i);
 
-/* The page, and the policy that its scripts fit (Content-Security-Policy), as a server sends it. */
+/* The page, and its Content-Security-Policy as a server sends it. */
 const char *view_page(size_t *n);
 const char *view_policy(void);
 
-/* A report: the page with its policy, and with the JSON that it carries in its place. No '<' of the
-** JSON is written as one, so nothing in it ends its place. */
+/* Writes a report: page, policy, JSON. Each '<' of the JSON is escaped: none ends its element. */
 void view_page_write(FILE *out, const char *carried, size_t n);
 
-/* carried.c: writes a report, whole or not at all; ends the process where that fails. That it may
-** be there is checked first, since the analysis takes long. */
+/* carried.c: view_check_report checks that `path` can be written, before the long analysis.
+** view_write writes a report completely or not at all. Both end the process on failure. */
 void view_check_report(cli *c, const char *path);
 void view_write(view *v, const char *path);
 
-/* browser.c: opens an address in the user's browser; what leads there is forgotten when it is not
-** needed any more, also by a signal handler. False: it cannot be opened. */
+/* browser.c: opens an address in the user's browser; false: failed. view_forget_browser removes the
+** file that leads there; a signal handler may call it. */
 bool view_open_browser(const char *address);
 void view_forget_browser(void);
 
 /* ==== pieces.c ======================================================================= */
 
-/* The greater part of what a report carries: answers in pieces of some hundred, which are deflated,
-** since they are alike and shrink to a twentieth; and an index, deflated too, of which answer is in
-** which piece. A page inflates the piece that it needs (page/carried.js). */
+/* A report's answers in deflated pieces of some hundred (alike, they shrink to a twentieth), and a
+** deflated index. A page inflates the pieces that it needs (page/carried.js). */
 typedef struct pieces pieces;
 
-/* Room for so many bytes of text in the end, index and all. */
+/* `room`: bytes of text for pieces and index. */
 pieces *pieces_begin(size_t room);
 
-/* Answers that stand together: "KEY":ANSWER,... and their keys: "KEY",... They are of `objects`
-** objects. False: there is no room any more, and nothing was added. Millions of bytes are no answer
-** to look at, and are left out. */
+/* Adds answers "KEY":ANSWER,... and their keys "KEY",... about `objects` objects. False: no room,
+** nothing was added. Answers of megabytes are left out silently: nobody looks at them. */
 bool pieces_add(pieces *p, const char *answers, const char *keys, unsigned objects);
 
-/* Writes the fields of a JSON object, "index":"...","pieces":["...",...], and frees it. Returns of
-** how many objects there are answers. */
+/* Writes "index":"...","pieces":["...",...] and frees `p`. Returns the objects with answers. */
 uint64_t pieces_end(pieces *p, FILE *out);
 
 /* ==== server.c ======================================================================= */
 
-/* The page and its answers over HTTP. A thread of its own takes requests, refuses what is none of
-** ours (requests.h), and gives the page and the progress at once; questions wait in a queue, and
-** whoever owns the snapshots answers one after the other. */
+/* HTTP. One thread takes and checks requests (requests.h) and sends page and progress. Questions
+** wait in a queue for the thread that owns the snapshots. */
 typedef struct server server;
 
-/* Begins to listen, at port 0 for any that is free; NULL in place of an address: for this machine
-** alone. Ends the process if that cannot be. From now on SIGINT and SIGTERM end it, too. */
+/* Listens at a port (0: any free one) of an address (NULL: this machine alone), or ends the
+** process. From now on SIGINT and SIGTERM end the process. */
 server *server_start(cli *c, const char *address, unsigned port);
 
-/* http://127.0.0.1:PORT/#TOKEN */
+/* "http://127.0.0.1:PORT/#TOKEN" */
 const char *server_address(const server *s);
 
-/* What is being done, which is told to all who look; NULL: nothing. As cli.told. */
+/* Sets the progress shown to clients; NULL: none. Same form as cli.told. */
 void server_tell(void *s, const char *doing);
 
-/* There will be no answers: tells the reason to who looks, and waits for them some seconds if
-** `expected`, or if somebody has the page already. */
+/* Sends clients an error; waits some seconds for a client if `expected` or the page was seen. */
 void server_fail(server *s, const char *sentence, bool expected);
 
-/* Answers until a signal comes. */
+/* Answers until a signal ends the process. */
 _Noreturn void server_run(server *s, view *v);
 
-/* Did the one go away whose question is being answered? As view.is_gone. */
+/* True: the client whose question is being answered has left. Same form as view.is_gone. */
 bool server_asker_is_gone(void *s);
 
-/* ==== For what answers =============================================================== */
+/* ==== Questions ====================================================================== */
 
-/* A question that was taken apart. */
 typedef struct view_asked {
   view *v;
   const view_question *question;
-  const char *name;      /* under which the library knows it */
+  const char *name;      /* its name in the library */
   size_t in;             /* number of the snapshot */
-  lh_snapshot *snapshot; /* analysed and classified; NULL: it is about a ladder, or a profile */
+  lh_snapshot *snapshot; /* classified; NULL: question about a ladder or a profile */
   lh_request request;
-  const lh_usage *usage; /* of the request, if it is about a profile */
-  const char *names[2];  /* of the request, if it is about two of more snapshots */
-  lh_id *ids;            /* of the request, freed by lh_free */
-  lh_gone cut;           /* of the request, freed by lh_without_free */
+  const lh_usage *usage; /* of the request, about a profile */
+  const char *names[2];  /* of the request, about two snapshots */
+  lh_id *ids;            /* of the request; lh_free */
+  lh_gone cut;           /* of the request; lh_without_free */
   lh_error *error;
 } view_asked;
 
-/* Fills *error with a sentence, and returns LH_EARGUMENT. */
+/* Formats *error and returns LH_EARGUMENT. */
 int view_refuse(lh_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* overview.c: what was opened, for the page to know what it can show; and the keys of the questions
-** that its first page tells, NULL behind the last. */
+/* overview.c: the opened files, so that a page knows what to show; and the keys of its first
+** questions, ending with NULL. */
 int view_overview(view_asked *asked, cli_json *w);
 const char *const *view_verdict(const view *v);
 
-/* query.c: what an SQL query answers, and the tables that it can ask. */
+/* query.c: the answer of an SQL query, and the tables it may use. */
 int view_sql(view_asked *asked, cli_json *w);
 int view_tables(view_asked *asked, cli_json *w);
 
-/* picture.c: the paths to an object, drawn; and the functions of the profile. */
+/* picture.c: the paths to an object, and the functions of the profile, as SVG. */
 int view_picture(view_asked *asked, cli_json *w);
 int view_blueprint(view_asked *asked, cli_json *w);
 
-/* told.c: the words of a report about the snapshot, as a list of lines and tables under `key`.
-** False: memory ran out, and what was written is not whole. */
+/* told.c: a report's text as lines and tables under `key`. False: out of memory, incomplete. */
 bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const char *key);
 
 #endif

@@ -1,12 +1,11 @@
 /*
-** overview.c - what was opened: snapshots, a profile, marks; and so which pages there are, and what
-** the first of them tells. The page asks this before all else.
+** overview.c - the opened files, the pages that they allow, and the first questions of a page.
 */
 #include <string.h>
 
 #include "heapview.h"
 
-/* As it was typed: heapview a b c. No file of it is taken for an option. */
+/* The command line, such as "heapview a b c". `--` keeps a file from being taken for an option. */
 static json_t *command_of(const view *v) {
   char *text = NULL;
   size_t size;
@@ -44,7 +43,6 @@ static json_t *snapshot_json(const view *v, size_t i) {
   return json;
 }
 
-/* Of the snapshot that is looked at, with their places on the axis of time. */
 static void put_marks(cli_json *w, const lh_snapshot *snapshot) {
   uint32_t n = snapshot != NULL ? lh_mark_count(snapshot) : 0;
   cli_json_open(w, "marks", '[');
@@ -111,20 +109,19 @@ int view_overview(view_asked *asked, cli_json *w) {
   return LH_OK;
 }
 
-/* ==== What is asked ahead ========================================================= */
+/* ==== Questions answered ahead ==================================================== */
 
-/* The first opening of a picture takes a pass over the heap, of which an index is kept: so the
-** server asks for these itself while nobody else asks. What the first page tells comes first, then
-** indexes, each of which serves those after it: who asks meanwhile waits for one step, of ten
-** million objects 0.6 s at most but for what leaks and for places. */
-static const char *const pictures[] = {"treemap",          /* lists, what dominates what */
-                                       "timeline",         /* when objects were made */
+/* A picture first needs a pass over the heap, which leaves an index. So the idle server answers
+** these ahead, after the first page's. A client waits for one at most: 0.6 s for ten million
+** objects, more for leaks and places. */
+static const char *const pictures[] = {"treemap",          /* lists, dominator tree */
+                                       "timeline",         /* allocation order */
                                        "treemap?by=place", /* and the flame graph */
                                        "map",
                                        "treemap?by=class",
                                        "treemap?by=module"};
 
-/* Whatever is asked about, the index is of all: so the first object will do. */
+/* The index is of all objects, so any object will do. */
 static char *referrers_key(const view *v) {
   char *key = NULL;
   size_t size;

@@ -1,6 +1,5 @@
 /*
-** page.c - the page, 300 KB that were put together when heapview was built (cli/generate/page.sh),
-** as a server hands it out, and as a report that carries its answers.
+** page.c - the page, 300 KB put together by cli/generate/page.sh, for the server and for reports.
 */
 #include <string.h>
 
@@ -20,7 +19,7 @@ static void put(FILE *out, size_t from, size_t until) {
   (void)fwrite(page + from, 1, until - from, out);
 }
 
-/* In JSON a '<' stands in strings only. */
+/* In JSON, '<' occurs only in strings. */
 static void put_carried(FILE *out, const char *json, size_t n) {
   const char *end = json + n;
   while (json < end) {

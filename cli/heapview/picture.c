@@ -1,12 +1,11 @@
 /*
-** picture.c - why an object stays, as a picture: the DOT graph of its paths (lib/dot.c), laid out
-** and drawn as SVG by Graphviz inside this process; and of a profile Memory Blueprint's boxes.
-** Without a limit it has the paths that hold the object independently, as heappath draws them; with
-** one so many of the shortest.
+** picture.c - draws the paths of an object (DOT from lib/dot.c) and Memory Blueprint as SVG, with
+** Graphviz inside this process. Without a limit the graph has the independent paths, as in
+** heappath; with a limit, that many of the shortest.
 **
-** The box of an object has its address as its id, so that a page can make a link of it. Layout
-** takes longer than its graph is big, so it gets 20 paths at most, with 12 arrows each. libgvc is
-** for one thread: for the one that answers.
+** The id of a box is its object's address, so that a page can link it. Layout time grows faster
+** than the graph, so a graph has at most 20 paths, with 12 arrows each. Only the answering thread
+** may use libgvc.
 */
 #include <ctype.h>
 #include <gvc.h>
@@ -23,7 +22,7 @@ static int refuse_drawing(view_asked *asked) {
   return asked->error->code = LH_EIO;
 }
 
-/* A box is called by the number of its object: o12. */
+/* The name of a box is the number of its object, such as o12. */
 static void name_boxes(const lh_snapshot *s, Agraph_t *graph) {
   for (Agnode_t *n = agfstnode(graph); n != NULL; n = agnxtnode(graph, n)) {
     const char *name = agnameof(n);
@@ -34,8 +33,8 @@ static void name_boxes(const lh_snapshot *s, Agraph_t *graph) {
   }
 }
 
-/* As SVG, freed by free; NULL: that went wrong. All pictures have one context, which stays: what
-** Graphviz measures texts by keeps the name of the last font, and that is the context's. */
+/* Returns SVG, freed by free; NULL: failed. One context serves all pictures and is never freed:
+** Graphviz keeps a pointer to its last font. */
 static char *draw(const lh_snapshot *s, const char *dot) {
   static GVC_t *context;
   char *svg = NULL;
@@ -58,18 +57,16 @@ static char *draw(const lh_snapshot *s, const char *dot) {
   return svg;
 }
 
-/* Draws a graph as the answer's "svg". */
 static int put_picture(view_asked *asked, cli_json *w, const lh_snapshot *s, const char *dot) {
-  (void)agseterr(AGMAX); /* what Graphviz has to say is no news to who looks at a page */
+  (void)agseterr(AGMAX); /* messages of Graphviz do not help the user of a page */
   char *svg = draw(s, dot);
-  json_t *text = svg != NULL ? json_string(svg) : NULL; /* NULL: it is no UTF-8 */
+  json_t *text = svg != NULL ? json_string(svg) : NULL; /* NULL: not UTF-8 */
   free(svg);
   if (text == NULL) return refuse_drawing(asked);
   cli_json_value(w, "svg", text);
   return LH_OK;
 }
 
-/* Writes the answer's values. */
 static int draw_paths(view_asked *asked, cli_json *w, const lh_path *paths, size_t n) {
   char *dot = NULL;
   size_t size;

@@ -1,7 +1,6 @@
 /*
-** pieces.c - how answers are packed. How small a piece becomes is known only when it was deflated:
-** so one that does not fit is dropped as a whole, which costs a hundredth of the room, and then the
-** report is full.
+** pieces.c - packs answers. The size of a piece is known only after deflating it. A piece that does
+** not fit is dropped whole, about 1 % of the room, and the report is full.
 */
 #include "heapview.h"
 
@@ -9,13 +8,12 @@
 #include <zlib.h>
 
 enum {
-  PIECE_BYTES = 256 << 10, /* before it is deflated; inflated in a millisecond or two */
-  MOST_BYTES = 4 << 20,    /* of answers that stand together; what is longer is left out */
-  LEVEL = 6,               /* 9 has 2 % less bytes, and takes twice the time */
-  INDEX_SHRINKS = 3        /* an index is deflated and written in base64 to a third at least */
+  PIECE_BYTES = 256 << 10, /* inflates in a millisecond or two */
+  MOST_BYTES = 4 << 20,    /* of answers added together; longer ones are left out */
+  LEVEL = 6,               /* 9 saves 2 %, at twice the time */
+  INDEX_SHRINKS = 3        /* deflated, in base64: a third at most */
 };
 
-/* Text that grows. */
 typedef struct growing {
   FILE *file;
   char *text;
@@ -27,7 +25,7 @@ struct pieces {
   bool is_full;
   growing done;          /* "...","..." */
   growing index;         /* ["KEY",...],["KEY",...] */
-  growing answers, keys; /* of the piece that is filled */
+  growing answers, keys; /* of the current piece */
   uint64_t objects, objects_here;
 };
 
@@ -65,7 +63,7 @@ static void put_base64(FILE *out, const unsigned char *bytes, size_t n) {
   }
 }
 
-/* As a string of JSON. Freed by free. */
+/* A JSON string. Freed by free. */
 static char *deflated(const char *text, size_t n, size_t *size) {
   char *result = NULL;
   uLongf packed_bytes = compressBound(n);
@@ -92,7 +90,7 @@ pieces *pieces_begin(size_t room) {
   return p;
 }
 
-/* Ends the piece that is filled: then it is in the report, or nothing of it. */
+/* Ends the current piece and adds all or nothing of it to the report. */
 static void pack(pieces *p) {
   size_t size, n = size_of(&p->answers), n_keys = size_of(&p->keys);
   if (n == 0) return;

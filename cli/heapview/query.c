@@ -1,13 +1,11 @@
 /*
-** query.c - SQL over what is open: the tables of heapsql, with its guard and its limits. A query
-** runs in a child of this process, which has the snapshots as they are, analysed and not copied:
-** so one that takes too long or too much ends its child and nothing else, as does one whose asker
-** goes away. What it costs: to copy the page tables (10 ms for each GB that is open), and an index
-** that a query makes in heapsnap's tables, such as that of edges by their target, goes with it and
-** is made anew by the next that needs it, as by each run of heapsql.
+** query.c - SQL over the opened snapshots: tables, guard and limits of heapsql. A query runs in a
+** forked child, which shares the analysed snapshots. If it takes too much time or memory, or its
+** client leaves, only the child ends. Cost: copying page tables (10 ms for each GB), and an index
+** that the query builds is lost with the child.
 **
-** The child writes the values of the answer, or ends as heapsql does: with a line on stderr.
-** Numbers that a script would round are texts.
+** The child writes the answer's values, or ends as heapsql does, with a line on stderr. Numbers
+** that JavaScript would round are texts.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +23,7 @@ enum { USUAL_ROWS = 1000, MOST_ROWS = 100000, MOST_BYTES = 64 << 20, LOOK_MS = 1
 
 /* ==== In the child =================================================================== */
 
-/* SQLite takes so many snapshots: the last. What they are called is told; the first is returned. */
+/* Shows the last snapshots, as many as SQLite allows. Returns the first's name; freed by free. */
 static char *show_snapshots(const view *v, sqlite3 *db, cli_json *w) {
   size_t most = (size_t)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, -1);
   char *first = NULL;
@@ -54,7 +52,7 @@ static sqlite3_stmt *prepare(cli *c, sqlite3 *db, const char *sql, const char *s
   return statement;
 }
 
-/* A script has 53 bits for a whole number. */
+/* JavaScript has 53 bits for an integer. */
 static json_t *exact_value(sqlite3_stmt *row, int column) {
   const int64_t most = INT64_C(1) << 53;
   if (sqlite3_column_type(row, column) == SQLITE_INTEGER) {
@@ -108,7 +106,7 @@ static void write_all(const char *text, size_t n) {
   }
 }
 
-/* Of the parent's files it has only the pipe, so that connections are not kept open. */
+/* Closes the parent's files except the pipe, so that no connection stays open. */
 static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pipe, pid_t parent) {
   char *text = NULL;
   size_t n = 0;
@@ -131,7 +129,7 @@ static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pip
 
 /* ==== The child's parent ============================================================= */
 
-/* Reads what the child says, until its end or that of the one who asked. */
+/* Copies the child's output until it ends; kills it if the client leaves. */
 static void listen_to(const view *v, pid_t child, int pipe, FILE *out) {
   char bytes[1 << 16];
   struct pollfd says = {.fd = pipe, .events = POLLIN};
@@ -146,7 +144,7 @@ static void listen_to(const view *v, pid_t child, int pipe, FILE *out) {
   }
 }
 
-/* The child's last words are a message, with hints in lines of their own. */
+/* The child's last output is a message, then hints in lines of their own. */
 static int refuse_as(view_asked *asked, int status, char *words) {
   if (!WIFEXITED(status))
     return view_refuse(asked->error, "the query was ended by signal %d", WTERMSIG(status));

@@ -1,5 +1,5 @@
 /*
-** recent.c - an array in the order of use: a thousand keys are compared in some microseconds.
+** recent.c - an array in the order of use. Comparing a thousand keys takes some microseconds.
 */
 #include "recent.h"
 
@@ -35,7 +35,7 @@ const recent_answer *recent_find(recent *r, const char *key) {
 
 void recent_keep(recent *r, const char *key, const char *text, size_t n) {
   recent_answer a = {n <= LARGE ? strdup(key) : NULL, n <= LARGE ? malloc(n + 1) : NULL, n};
-  if (a.key == NULL || a.text == NULL) { /* then it is made anew when it is asked for again */
+  if (a.key == NULL || a.text == NULL) { /* not kept: it is made anew when asked again */
     free(a.key);
     free(a.text);
     return;

@@ -1,14 +1,12 @@
 /*
-** requests.c - decides which requests are taken. What could reach a heap through a browser is:
+** requests.c - checks requests. These could reach a heap through a browser:
 **
-**     another page that sends requests    it has no token; Origin and Sec-Fetch-Site betray it
-**     another name for this machine       a name that was rebound to it: Host is not ours
-**     another user of this machine        has no token: it is on no command line, in no file that
-**                                         others can read, and a fragment is never sent
+**     a page of another site              has no token; Origin and Sec-Fetch-Site reveal it
+**     another name bound to this machine  Host is not ours
+**     another user of this machine        has no token: it is in no command line or readable file,
+**                                         and a browser never sends a fragment
 **
-** So the page is for all who know where we listen, since it holds nothing, and all else needs the
-** token. Whether a token is right takes the same time for each that is wrong. Refusals say what is
-** wrong to who has the page in front of them, and nothing about the heap.
+** The page contains no data, so it needs no token. A refusal says nothing about the heap.
 */
 #include "requests.h"
 
@@ -24,7 +22,7 @@ static bool refuse(view_taken *out, unsigned status, const char *sentence) {
 
 /* ==== Headers ======================================================================== */
 
-/* How often a header is there; *value is the last of them, or NULL. */
+/* Returns how often a header occurs; *value is the last one, or NULL. */
 static size_t find_header(const view_request *request, const char *name, const char **value) {
   size_t n = 0;
   *value = NULL;
@@ -36,33 +34,33 @@ static size_t find_header(const view_request *request, const char *name, const c
   return n;
 }
 
-/* Takes ":PORT" off its end, where it is. */
+/* Length of `host` without ":PORT"; 0: wrong port. */
 static size_t without_port(const char *host, unsigned port) {
   char end[16];
   size_t n = strlen(host), n_end = (size_t)snprintf(end, sizeof end, ":%u", port);
   if (n > n_end && strcmp(host + n - n_end, end) == 0) return n - n_end;
-  return port == 80 ? n : 0; /* what is usual is left out */
+  return port == 80 ? n : 0; /* port 80 may be left out */
 }
 
 static bool is_name(const char *host, size_t n, const char *name) {
   return n == strlen(name) && strncasecmp(host, name, n) == 0;
 }
 
-/* An address in digits, which no name server can make another. */
+/* True: an address in digits, which no name server can redirect. */
 static bool is_address(const char *host, size_t n) {
   if (n > 2 && host[0] == '[' && host[n - 1] == ']')
     return strspn(host + 1, "0123456789abcdefABCDEF:.") == n - 2;
   return strspn(host, "0123456789.") >= n;
 }
 
-/* Of an address of IPv6 the brackets are not its own. */
+/* An IPv6 address stands in brackets, which are not part of `name`. */
 static bool is_host(const char *host, size_t n, const char *name) {
   if (name == NULL) return false;
   if (strchr(name, ':') == NULL) return is_name(host, n, name);
   return n > 2 && host[0] == '[' && host[n - 1] == ']' && is_name(host + 1, n - 2, name);
 }
 
-/* Is this, such as localhost:8080, where we listen? */
+/* True: `host`, such as localhost:8080, is the address where we listen. */
 static bool is_ours(const view_gate *gate, const char *host) {
   size_t n = without_port(host, gate->port);
   if (n == 0) return false;
@@ -83,7 +81,7 @@ static bool check_origin(const view_gate *gate, const view_request *request, vie
   return true;
 }
 
-/* Nobody else's page may ask; but a link to us may stand anywhere, as in a mail. */
+/* Only our own page may ask; but any page or mail may link to us. */
 static bool check_site(const view_request *request, bool is_page, view_taken *out) {
   const char *site, *mode;
   size_t n = find_header(request, "Sec-Fetch-Site", &site);
@@ -94,7 +92,7 @@ static bool check_site(const view_request *request, bool is_page, view_taken *ou
   return refuse(out, 403, "the request comes from a page of somebody else");
 }
 
-/* Takes the same time wherever they differ. */
+/* Takes constant time. */
 static bool check_token(const view_gate *gate, const view_request *request, view_taken *out) {
   static const char sentence[] =
       "the token is missing or wrong: open the address that heapview printed when it was started";
@@ -139,7 +137,7 @@ static int digit_of(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Makes %41 an A, in place. False: there is no byte, or a NUL, behind a %. */
+/* Decodes %41 to A, in place. False: not two hexadecimal digits, or a NUL. */
 static bool decode(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
@@ -156,20 +154,17 @@ static bool decode(char *text) {
   return true;
 }
 
-/* What jansson takes for a string. */
 static bool is_utf8(const char *text) {
   json_t *string = json_string(text);
   json_decref(string);
   return string != NULL;
 }
 
-/* Names and keys are of small letters, digits, - and _. */
 static bool is_word(const char *text) {
   size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
   return n > 0 && text[n] == '\0';
 }
 
-/* Cuts what is behind the name into parameters. */
 static bool take_parameters(char *text, view_question *question) {
   while (text != NULL) {
     char *next = strchr(text, '&'), *value = strchr(text, '=');

@@ -1,17 +1,15 @@
 /*
-** server.c - HTTP, by libmicrohttpd: the one file that knows it.
+** server.c - HTTP by libmicrohttpd, which only this file uses.
 **
-**     thread of HTTP         view_take -> refusal, page, progress: answered at once
-**                                      -> question: the connection is suspended, a job is queued
-**     who owns the heap      server_run: takes a job, answers, resumes the connection; while there
-**                            is none, what pages ask first (view_ahead), one after the other
+**     HTTP thread            view_take -> refusal, page, progress: answered at once
+**                                      -> question: suspends the connection, queues a job
+**     thread of the heap     server_run: takes a job, answers, resumes the connection; when idle,
+**                            answers the first questions of pages ahead (view_ahead)
 **
-** Answers that were given last are kept (recent.h).
-**
-** A question may take seconds, and all others wait for it; who went away meanwhile is passed over.
-** Nobody can make us hang or grow: connections are few, each has its time (guests.h), 32 KB for a
-** request, and one answer. It is poll that we wait by: with epoll, an end that comes together with
-** bytes is not seen before the time is up.
+** A question may take seconds, and the others wait for it; a client that left is skipped. Clients
+** cannot block the server or exhaust memory: connections and their time are limited (guests.h), and
+** each has 32 KB for a request, and one answer. It uses poll: with epoll, an end that arrives
+** together with bytes is noticed only at the timeout.
 */
 #include "heapview/heapview.h"
 
@@ -34,15 +32,14 @@
 
 enum { REQUEST_BYTES = 32 << 10, IDLE_SECONDS = 30, SECONDS_FOR_A_FAILURE = 10 };
 
-/* Who clicks comes before what is asked ahead, and so does the next click of a row of them. */
+/* Questions are answered ahead only after this pause, so that a user's next click comes first. */
 enum { QUIET_MS = 300 };
 
-/* One request. */
 typedef struct job {
   struct job *next;
   struct server *server;
   struct MHD_Connection *connection;
-  char *target; /* as it came; view_take cuts it into the words of the question */
+  char *target; /* as received; view_take splits it */
   view_taken taken;
   bool is_seen, tells_failure;
   char *answer; /* of a question; NULL: none yet */
@@ -53,19 +50,19 @@ struct server {
   cli *c;
   view_gate gate;
   struct MHD_Daemon *daemon;
-  guests guests; /* this and the next: of the thread of HTTP */
+  guests guests; /* this and the next: HTTP thread only */
   bool was_reached;
   char address[256], digits[64];
-  recent recent; /* this and the next two: of who answers */
+  recent recent; /* this and the next two: answering thread only */
   size_t n_ahead;
-  uint64_t quiet_ns; /* when it will have been quiet for long enough */
+  uint64_t quiet_ns; /* end of the pause QUIET_MS */
 
-  pthread_mutex_t lock; /* for what is below */
+  pthread_mutex_t lock; /* guards the fields below */
   pthread_cond_t changed;
-  job *first, **last; /* the queue */
+  job *first, **last; /* queue */
   job *current;       /* being answered */
   char *doing, *failure;
-  uint64_t begun_ns, doing_ns; /* since when */
+  uint64_t begun_ns, doing_ns; /* start of the server, and of `doing` */
   bool is_ready, page_was_seen, failure_was_told;
 };
 
@@ -128,7 +125,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned statu
   return result;
 }
 
-/* Of a text that becomes the response's. */
+/* The response owns `text`. */
 static enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned status, char *text,
                                     size_t n) {
   struct MHD_Response *response =
@@ -179,7 +176,7 @@ static enum MHD_Result respond_progress(server *s, job *j) {
 
 /* ==== Requests ======================================================================= */
 
-/* Called first; what it returns is the request's own from then on. */
+/* Called first; the result is the request's context. */
 static void *begin_request(void *of_server, const char *target, struct MHD_Connection *connection) {
   job *j = calloc(1, sizeof *j);
   if (j == NULL) return NULL;
@@ -215,7 +212,6 @@ static enum MHD_Result add_header(void *of_request, enum MHD_ValueKind kind, con
   return MHD_YES;
 }
 
-/* The connection sleeps until its job is done. */
 static enum MHD_Result queue(server *s, job *j) {
   enum MHD_Result result = MHD_YES;
   (void)pthread_mutex_lock(&s->lock);
@@ -232,7 +228,7 @@ static enum MHD_Result queue(server *s, job *j) {
   return result;
 }
 
-/* Somebody has the token: it need not be told any more. */
+/* A client has shown the token, so the browser's file can be removed. */
 static void know(server *s, guest *g) {
   if (g != NULL) g->is_known = true;
   if (!s->was_reached) view_forget_browser();
@@ -253,8 +249,8 @@ static enum MHD_Result take(server *s, job *j, const char *method) {
   }
 }
 
-/* Called when the headers are there, once more when the rest is, and once more when it goes on
-** after a question was answered. What has a body is refused before that is read. */
+/* Called when the headers are complete, again when the rest is, and again after the connection
+** resumes. A request with a body is refused before the body is read. */
 static enum MHD_Result on_request(void *of_server, struct MHD_Connection *connection,
                                   const char *url, const char *method, const char *version,
                                   const char *body, size_t *body_bytes, void **of_job) {
@@ -306,7 +302,7 @@ static bool is_any(const struct sockaddr *address) {
                 sizeof any6.sin6_addr) == 0;
 }
 
-/* The socket; and what of where it is belongs to the gate and the address that is printed. */
+/* Returns the socket; sets the gate and the printed address. */
 static int open_socket(server *s, const char *address, unsigned port) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
   char service[16], name[64], number[16];
@@ -335,7 +331,7 @@ static int open_socket(server *s, const char *address, unsigned port) {
   return file;
 }
 
-/* Nothing is being written that an end could spoil. */
+/* Nothing is being written that an exit could damage. */
 static void end(int signal) {
   (void)signal;
   view_forget_browser();
@@ -360,7 +356,7 @@ server *server_start(cli *c, const char *address, unsigned port) {
   int file = open_socket(s, address, port);
   (void)signal(SIGINT, end);
   (void)signal(SIGTERM, end);
-  if (signal(SIGHUP, end) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN); /* nohup */
+  if (signal(SIGHUP, end) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN); /* for nohup */
   s->daemon =
       MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s,
                        on_request, s, MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT,
@@ -376,7 +372,7 @@ const char *server_address(const server *s) {
   return s->address;
 }
 
-/* ==== Who answers ==================================================================== */
+/* ==== The answering thread =========================================================== */
 
 void server_tell(void *of_server, const char *doing) {
   server *s = of_server;
@@ -389,7 +385,7 @@ void server_tell(void *of_server, const char *doing) {
   lh_free(old);
 }
 
-/* Its connection goes on, and on_request is called again. */
+/* Resumes the connection, which calls on_request again. */
 static void answer_job(job *j, char *text, size_t n) {
   j->answer_bytes = n;
   j->answer = text;
@@ -427,7 +423,7 @@ bool server_asker_is_gone(void *of_server) {
   return poll(&asker, 1, 0) > 0 && (asker.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* A query may tell the time; and of an object more is told when other snapshots were looked at. */
+/* A query's answer may depend on the time, an object's on the snapshots analysed so far. */
 static bool is_kept(const view_question *question) {
   return strcmp(question->name, "sql") != 0 && strcmp(question->name, "object") != 0;
 }
@@ -438,7 +434,7 @@ static char *copy_of(const recent_answer *kept, size_t *n) {
   return text;
 }
 
-/* The answer, as it was kept or made anew. Freed by free. */
+/* A cached or new answer. Freed by free. */
 static char *answer_of(server *s, view *v, const view_question *question, size_t *n) {
   char *text = NULL, *key = view_key(question);
   const recent_answer *kept = recent_find(&s->recent, key);
@@ -463,7 +459,7 @@ static char *answer_of(server *s, view *v, const view_question *question, size_t
 static void answer(server *s, view *v, job *j) {
   size_t n = 0;
   s->current = j;
-  char *text = server_asker_is_gone(s) ? cli_must(strdup("")) /* which nobody reads */
+  char *text = server_asker_is_gone(s) ? cli_must(strdup("")) /* nobody reads it */
                                        : answer_of(s, v, &j->taken.question, &n);
   s->current = NULL;
   cli_progress(s->c, NULL);
@@ -471,7 +467,7 @@ static void answer(server *s, view *v, job *j) {
   s->quiet_ns = guests_now() + QUIET_MS * UINT64_C(1000000);
 }
 
-/* Answers one of those that will be asked. False: there is none any more. */
+/* Answers one question ahead. False: none is left. */
 static bool look_ahead(server *s, view *v) {
   size_t n;
   char *key = view_ahead(v, s->n_ahead);
@@ -484,7 +480,7 @@ static bool look_ahead(server *s, view *v) {
   return true;
 }
 
-/* NULL: nobody asks for now. */
+/* NULL: no question until the pause ends. */
 static job *await_job(server *s, bool forever) {
   job *j;
   int code = 0;

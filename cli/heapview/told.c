@@ -1,35 +1,31 @@
 /*
-** told.c - the words of an answer as JSON, for a page: lines and tables in their order, numbers as
-** people read them, so that a page and a terminal say the same. What a terminal shows as a command
-** to type is a link here, to the state of the page that shows it; so is whatever names an object or
-** a class.
+** told.c - an answer's text as JSON for a page, so that page and terminal say the same: lines,
+** tables, formatted numbers. Commands, objects and classes become links.
 */
 #include <inttypes.h>
 #include <string.h>
 
 #include "heapview.h"
 
-/* A sentence has one or two of them. */
 enum { MOST_HINTS = 4 };
 
 typedef struct hint {
   char *command, *link;
-  const char *why; /* what it is for; NULL: a sentence says it */
+  const char *why; /* its purpose; NULL: a sentence says it */
 } hint;
 
 typedef struct told {
-  lh_teller teller; /* the first field: what it is called with */
+  lh_teller teller; /* first: callbacks cast it to told */
   const view_asked *asked;
   cli_json *w;
-  bool in_table; /* what follows it may say how many more rows there are */
+  bool in_table; /* the number of hidden rows may follow */
   hint hints[MOST_HINTS];
-  size_t n_hints; /* that the next line has in it */
+  size_t n_hints; /* commands in the next line */
 } told;
 
 /* ==== Links ========================================================================== */
 
-/* Of another snapshot than the last its number, so that a link leads to the same one from any
-** page. */
+/* The parameter `in`, unless it is the last snapshot, so that a link works from any page. */
 static const char *in_of(const told *t, char mark, char in[32]) {
   *in = '\0';
   if (t->asked->v->n > 0 && t->asked->in + 1 != t->asked->v->n)
@@ -62,7 +58,7 @@ static char *link_to_object(const told *t, const lh_report *report, lh_id id) {
   return link;
 }
 
-/* link_and(link, "until", "1204"); frees the first. */
+/* link_and(link, "until", "1204"). Frees `link`. */
 static char *link_and(char *link, const char *key, const char *value) {
   char *longer;
   if (asprintf(&longer, "%s%c%s=%s", link, strchr(link, '?') != NULL ? '&' : '?', key, value) < 0)
@@ -71,7 +67,7 @@ static char *link_and(char *link, const char *key, const char *value) {
   return longer;
 }
 
-/* With the place on the axis of the mark of that name, of several the latest. */
+/* Adds the position of the latest mark with that name. */
 static char *link_and_mark(const told *t, char *link, const char *key, const char *mark) {
   const lh_snapshot *s = t->asked->snapshot;
   char position[24];
@@ -83,7 +79,7 @@ static char *link_and_mark(const told *t, char *link, const char *key, const cha
   return link;
 }
 
-/* What the page shows that the command would tell. */
+/* The page that shows what the command would print. */
 static char *link_of(const told *t, lh_next next, const char *subject, const char *other) {
   switch (next) {
     case LH_NEXT_PATHS: return link_and(link_to(t, "/object", "at", subject), "tab", "paths");
@@ -133,7 +129,7 @@ static void forget_hints(told *t) {
   t->n_hints = 0;
 }
 
-/* A sentence is broken for terminals, and set off by empty lines: neither is for a page. */
+/* Removes line breaks and empty lines, which are for terminals. */
 static char *one_line(const char *line) {
   while (*line == '\n') line++;
   char *text = cli_must(strdup(line));
@@ -143,8 +139,7 @@ static char *one_line(const char *line) {
   return text;
 }
 
-/* Puts the line, with the commands in it as links; they are in the order in which they were asked
-** for. */
+/* Writes a line with its commands as links. Hints are in the order of the commands. */
 static void put_parts(told *t, const char *key, const char *line) {
   cli_json_open(t->w, key, '[');
   for (size_t i = 0; i < t->n_hints; i++) {
@@ -187,7 +182,7 @@ static void tell_line(lh_teller *teller, lh_style style, const char *text) {
 
 /* ==== Tables ========================================================================= */
 
-/* What a column's cells are, for how they are set and sorted; else they are texts. */
+/* Decides how a page formats and sorts a column; otherwise its cells are text. */
 static const char *const kinds[] = {[LH_COLUMN_BYTES] = "bytes",
                                     [LH_COLUMN_SHARE] = "share",
                                     [LH_COLUMN_BAR] = "bar",
@@ -210,7 +205,7 @@ static const char *kind_name(lh_column_kind kind) {
   return kind < sizeof kinds / sizeof *kinds && kinds[kind] != NULL ? kinds[kind] : "text";
 }
 
-/* By what it is sorted; NULL: by its text. A share is of 1. */
+/* The value to sort by; NULL: the text. A share is from 0 to 1. */
 static json_t *value_of(const lh_cell *cell) {
   double part = (double)cell->as.n, whole = (double)cell->whole;
   if (cell->is_null) return NULL;
@@ -231,7 +226,7 @@ static json_t *value_of(const lh_cell *cell) {
   }
 }
 
-/* Of what is told about an object the field has its id. */
+/* A column about an object has its id in the field. */
 static char *link_of_cell(const told *t, const lh_report *report, const lh_column *column,
                           const char *row, const lh_cell *cell) {
   const void *field = row + column->offset;
@@ -260,7 +255,7 @@ static void put_cell(told *t, lh_report *report, const lh_column *column, const 
   free(link);
 }
 
-/* Those that have a heading. A page has room for all, or scrolls. */
+/* Columns with a heading. A page has room for all, or scrolls. */
 static size_t tell_columns(told *t, const lh_report *report, const lh_table *table,
                            const lh_column *shown[LH_MOST_HEADINGS]) {
   size_t n = 0;
@@ -310,7 +305,7 @@ static void tell_table(lh_teller *teller, lh_report *report, const lh_table *tab
   t->in_table = true;
 }
 
-/* Where a line stands between it and the table it is a line, too. */
+/* If a line stands between the table and this, the number becomes a line too. */
 static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
   told *t = (told *)teller;
   const char *rows = n == 1 ? table->one : table->many;
