@@ -95,7 +95,7 @@ static void print_sound(cli *c, const char *file, const finding *f) {
   else
     print_snapshot(c, f->snapshot, f->edges);
   putchar('\n');
-  free(name);
+  lh_free(name);
   cli_flush(c); /* keeps the order with lines on stderr */
 }
 
