@@ -1,6 +1,7 @@
 /*
-** signal_names.c - the names of signals, as kill(1) takes them. Those that a program may be watched
-** by, and those that end it.
+** signal_names.c - the names of signals, as kill(1) takes them.
+**
+** The list has the signals that may ask for a snapshot, and those that end a program.
 */
 #include <signal.h>
 #include <string.h>
