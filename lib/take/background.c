@@ -1,18 +1,17 @@
 /*
 ** background.c - writes a snapshot in a forked child, so the program pauses only for the fork.
 **
-** The child is made by a bare clone() without an exit signal. So the host's wait() does not see the
-** child, no SIGCHLD comes, no pthread_atfork or atexit handler runs, and no stdio buffer is
-** flushed. Other threads of the host may hold any lock at the fork: the child calls only
-** async-signal-safe functions and uses buffers that were allocated before.
+** The child comes from a bare clone() without an exit signal: the host's wait() does not see it, no
+** SIGCHLD comes, no pthread_atfork or atexit handler runs, and no stdio buffer is flushed. Another
+** thread of the host may hold any lock at the fork. So the child calls only async-signal-safe
+** functions and uses buffers that were allocated before.
 **
 ** The pause is the kernel's: 67 to 240 ns for each 4 KB page of the host. That is 4 to 14 ms for
 ** 219 MB, 0.01 to 0.03 times a full collection. Our own work takes 0.2 ms. With huge pages
 ** (GLIBC_TUNABLES=glibc.malloc.hugetlb=1, the host's choice) 219 MB take 1 ms.
 **
-** Host and child share one page for the child's result. If the host exits first, the child
-** completes the file. If the child is killed, a nameless file disappears with it; the host removes
-** a temporarily named file (file.h) when it next asks for the job.
+** If the host exits first, the child completes the file. If the child is killed, a nameless file
+** disappears; a temporarily named one (file.h) is removed when the host next asks for the job.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@
 
 #include "take.h"
 
-/* The child's result, in the shared page. */
+/* The child's result, in a page that host and child share. */
 typedef struct report {
   int finished; /* set last, atomically */
   bool told;    /* the child has called `tell` */
@@ -69,13 +68,12 @@ static void close_from(int first, int end) {
   for (int fd = first; fd < end && fd < MOST; fd++) (void)close(fd);
 }
 
-/* Closes the host's descriptors. Otherwise readers of the host's output and peers of connections
-** that the host closes would wait for the child, and file locks would stay held. stderr stays open
-** for a child that reports. The other standard descriptors become the folder, which nobody can
-** write to.
+/* Closes the host's descriptors. Otherwise readers of its output and peers of its closed
+** connections would wait for the child, and file locks would stay held. stderr stays open for a
+** child that reports. The other standard descriptors become the folder, which nobody can write to.
 **
-** The child has its own descriptor table. In a shared table (CLONE_FILES) the host could close our
-** descriptor and open another file under the same number: our bytes would go there. */
+** The child has its own descriptor table. If it shared the host's (CLONE_FILES), the host could
+** close our descriptor and open another file under the same number: our bytes would go there. */
 static void close_those_of_host(const lh_file *file, bool tells) {
   bool in_order = file->fd < file->folder_fd;
   int one = in_order ? file->fd : file->folder_fd, other = in_order ? file->folder_fd : file->fd;
@@ -109,8 +107,8 @@ static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_chil
   _exit(0);
 }
 
-/* Forks. Returns the child's pid, or -1 and errno. The child runs with all signals blocked, because
-** a handler of the host must not run twice. */
+/* Returns the child's pid, or -1 and errno. All signals are blocked in the child: a handler of the
+** host must not run twice. */
 static pid_t fork_child(lh_shot *shot, lh_file *file, const lh_child *child, report *shared) {
   sigset_t all, before;
   (void)sigfillset(&all);

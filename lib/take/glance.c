@@ -104,8 +104,7 @@ static raw_value value_of(const raw_slot *slot) {
   return (raw_value){.as = slot->value, .type = slot->value_type};
 }
 
-/* Finds the value under the string `key`, or under 0 if key is NULL (0 is never in an array
-** part). */
+/* The value under the string `key`, or if key is NULL under 0, which is never in an array part. */
 static bool find_key(const lh_peek *p, const raw_table *table, const char *key, raw_value *value) {
   uint8_t type = key ? RAW_SHORT_STRING | RAW_COLLECTABLE : RAW_INTEGER;
   slots it;
@@ -119,7 +118,6 @@ static bool find_key(const lh_peek *p, const raw_table *table, const char *key, 
   return false;
 }
 
-/* Copies the first values of the array part; returns their number. */
 static size_t read_array(const lh_peek *p, const lh_layout *layout, const raw_table *table,
                          raw_value *values, size_t most) {
   uint64_t n = raw_array_slots(layout, table);
@@ -155,8 +153,8 @@ bool lh_glance_argument(const lh_peek *p, const lh_seen_state *seen, char *out, 
 
 enum { MOST_VALUES = 256 };
 
-/* The functions of the main thread's calls, outermost first. Lua keeps the calls behind the running
-** one for later use. */
+/* The functions of the main thread's calls, outermost first. Calls behind the running one are
+** unused. */
 static size_t read_running(const lh_peek *p, const lh_seen_state *seen, raw_value *values) {
   uint64_t running = field(p, seen->main_thread, RAW_THREAD_CALL);
   uint64_t at = seen->main_thread + seen->layout->base_call;
@@ -207,7 +205,6 @@ static size_t read_global_functions(const lh_peek *p, const lh_seen_state *seen,
   return n;
 }
 
-/* The source of the newest prototype: the first one on allgc. */
 static bool read_newest_source(const lh_peek *p, const lh_seen_state *seen, char *out,
                                size_t size) {
   enum { MOST_OBJECTS = 1 << 14 };

@@ -1,11 +1,10 @@
 /*
 ** layout.c - finds out which release of Lua 5.4 a state belongs to.
 **
-** The thread and the global state of 5.4 come in four layouts. The probe takes the layout in which
-** every field agrees with the public API. It first compares the address of the global state (192 or
-** 200 bytes behind the main thread?) and follows no pointer. The main thread and its global state
-** are one block of about 1,620 bytes. All further reads stay inside this block until its pointers
-** have been compared too.
+** The thread and the global state of 5.4 come in four layouts. The probe takes the one in which
+** every field agrees with the public API. It first compares the address of the global state with
+** that of the main thread, and follows no pointer. Both are in one block of about 1,620 bytes. All
+** further reads stay inside this block until its pointers have been compared too.
 */
 #include <stdlib.h>
 

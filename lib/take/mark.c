@@ -1,19 +1,19 @@
 /*
 ** mark.c - plants marks without waking the collector, and drops marks.
 **
-** A mark is a userdata. It is newer than all objects before it on its list and older than all later
-** ones. Each serial has two: one stays on allgc; the other gets a metatable with __gc, which moves
-** it to the head of finobj. Planting must avoid three disturbances:
+** A mark is a userdata, newer than all objects before it on its list and older than all later ones.
+** Each serial has two: one stays on allgc; the other gets a metatable with __gc, which moves it to
+** the head of finobj. Three disturbances are avoided:
 **
-** - A collector step. The API checks for a step after it made a userdata, but only while the debt
-**   is above zero. So during the calls the debt is lowered and the total raised by the same amount;
-**   their sum is the true total.
-** - A memory error. It would run an emergency collection and jump out with the debt still lowered.
-**   So the memory is taken from the host's allocator first, and a temporary allocation function
-**   hands it to Lua: Lua cannot fail.
-** - A sweep. When an object moves to finobj while the sweep stands at that object's `next`, Lua
-**   continues the sweep. A sweep starts behind the first survivor of the list, so it never stands
-**   at an object newer than itself. The mark is newer: nothing is freed.
+** - A collector step. After making a userdata the API checks for a step, but only if the debt is
+**   above zero. So the debt is lowered and the total raised by the same amount; their sum is the
+**   true total.
+** - A memory error, which would run an emergency collection and jump out with the debt still
+**   lowered. So the memory is taken from the host's allocator first, and a temporary allocation
+**   function hands it to Lua: Lua cannot fail.
+** - A sweep. Moving an object to finobj makes Lua sweep on if the sweep stands at the object's
+**   `next`. But a sweep starts behind the first survivor of the list, so it never stands at an
+**   object newer than itself, as the mark is.
 */
 #include <time.h>
 
@@ -43,8 +43,7 @@ static void *hand_out_block(void *data, void *block, size_t old_bytes, size_t by
   return r->alloc(r->alloc_data, block, old_bytes, bytes);
 }
 
-/* Takes blocks for n (1 or 2) userdata of `content_bytes`. False: out of memory, nothing is
-** held. */
+/* Takes blocks for n (1 or 2) userdata of `content_bytes`. False: no memory, and none is held. */
 static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) {
   *r = (reserve){0};
   r->alloc = lua_getallocf(L, &r->alloc_data);
@@ -65,8 +64,7 @@ static void shift_debt(lua_State *L, int64_t by) {
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) += by;
 }
 
-/* Until end_silence, no allocation wakes the collector, and allocations from the reserve cannot
-** fail. */
+/* Until end_silence no allocation wakes the collector, and allocations from the reserve succeed. */
 static void begin_silence(lua_State *L, reserve *r) {
   enum { ENOUGH = 1 << 20 };
   int64_t debt = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_DEBT, int64_t);
@@ -196,19 +194,17 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
 /* ==== Marks by period ============================================================== */
 
 /* Periodic marks are limited in number, for programs that run for months. Each is named with its
-** time. Planting the 129th drops every second one: the first and the last stay, and the steps
-** between them double. The caller then doubles its period. So 64 to 128 steps cover the whole life
-** of the state, in 27 KB at most.
+** time. Planting the 129th drops every second one; the caller then doubles its period. The first
+** and the last stay. So 64 to 128 steps cover the whole life of the state, in 27 KB at most.
 **
-** Dropping a mark voids both of its userdata, so no reader takes them for marks, and removes them
-** from the chain of user values (state.h), so Lua may collect them. Dropping allocates nothing and
-** runs nothing. The user value's write barrier may turn the next younger mark gray again, as
-** planting does with our state. The collector later calls the dropped mark's finalizer, which does
-** nothing.
+** Dropping a mark voids both of its userdata, so that no reader takes them for marks, and removes
+** them from the chain of user values (state.h), so that Lua may collect them. It allocates nothing
+** and runs nothing. The write barrier may turn the next younger mark gray again, as planting does
+** with our state. A dropped mark's finalizer does nothing.
 **
-** Named marks and marks of snapshots are never dropped by period, because files and people refer to
-** them. Nobody refers to a periodic mark from outside its heap, nor to the mark of a snapshot that
-** was never written. */
+** Named marks and marks of snapshots are never dropped by period: files and people refer to them.
+** Nobody outside its heap refers to a periodic mark, or to the mark of a snapshot that was not
+** written. */
 
 enum {
   MOST_MARKS = 128,
@@ -226,8 +222,8 @@ static lh_own_content *top_mark(lua_State *L, const lh_state *state) {
 
 /* Calls `dropped` for each mark, the newest first, and drops the marks for which it returns true.
 ** The state is on top of the stack. The chain leads from it to the two userdata of the newest mark,
-** then to those of the next mark, and so on. The program may have changed user values with its
-** debug library, even to a circle: so there are at most as many steps as serials. */
+** then to those of the next. The program may have made it a circle with its debug library: so there
+** are at most as many steps as serials. */
 static void drop_marks(lua_State *L, lh_state *state,
                        bool (*dropped)(const lh_own_content *mark, void *payload), void *payload) {
   int top = lua_gettop(L);

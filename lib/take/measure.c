@@ -1,12 +1,12 @@
 /*
 ** measure.c - measures what this build of Lua allocates for a thread and for a state.
 **
-** A build may choose two sizes that move no field that is read: the extra space in front of each
-** thread (LUA_EXTRASPACE), and the string cache at the end of the global state (STRCACHE_N and _M).
-** A second state tells both: Lua asks its allocation function for the main thread first, with the
-** type as the old size, and for each other thread likewise. Then the objects of that state must add
-** up to its collector's count; otherwise the build differs elsewhere too. The program's own state
-** is not touched. Cost: about 20 microseconds.
+** A build may choose two sizes without moving a field: the extra space in front of each thread
+** (LUA_EXTRASPACE), and the string cache at the end of the global state (STRCACHE_N and _M). A
+** second state shows both: Lua asks its allocation function for the main thread first, with the
+** type as the old size, and likewise for each thread. Then its objects must add up to its
+** collector's count, else the build differs elsewhere too. The program's own state is not touched.
+** Cost: some 20 microseconds.
 */
 #include "state.h"
 

@@ -2,11 +2,10 @@
 ** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
 **
 ** The object structures are the same in 5.4.0 to 5.4.8 on LP64 platforms; enough offsets are
-** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ
-** between releases: for them there is a table of offsets (chosen by lh_layout_probe) and accessors
-** at the end. Everything is read in place. luaheap writes only the collector's debt and total
-** (mark.c), slots on top of a stack (values.c), a bit of a call (stacks.h) and what is left of a
-** hook's count (watch_hook.c).
+** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ by
+** release, and are read through a table of offsets, which lh_layout_probe chooses. Everything is
+** read in place. luaheap writes only the collector's debt and total (mark.c), slots on top of a
+** stack (values.c), a bit of a call (stacks.h) and the rest of a hook's count (watch_hook.c).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
@@ -17,8 +16,8 @@
 
 #include "base.h"
 
-/* A type byte: the basic type in bits 0 to 3, a variant in bits 4 and 5, and in a value bit 6 if it
-** is collectable. */
+/* A type byte: the basic type in bits 0 to 3, a variant in 4 and 5; in a value, bit 6:
+** collectable. */
 enum {
   RAW_NIL = 0x00, /* and the variants 0x10 (empty slot), 0x20 (absent key) */
   RAW_FALSE = 0x01,
@@ -208,8 +207,7 @@ _Static_assert(sizeof(raw_call) == 64, "CallInfo");
 
 enum { RAW_METAMETHODS = 25, RAW_BASIC_TYPES = 9, RAW_TM_GC = 2, RAW_TM_MODE = 3 };
 
-/* Fields that differ between releases: offsets in bytes, from the thread and from the global
-** state. */
+/* Fields that differ by release: offsets in bytes, from the thread and from the global state. */
 typedef struct lh_layout {
   const char *releases;
   uint16_t stack_last, stack, open_upvalues, base_call;                    /* lua_State */
@@ -266,9 +264,9 @@ typedef struct lh_host {
   const char *ident;            /* lua_ident, or NULL where the host hides it */
 } lh_host;
 
-/* Chooses the layout that fits the host in every field. LH_EHOST: none fits; the message says which
-** field differs. Until the block of the main thread and the global state is confirmed, nothing
-** outside it is read. */
+/* Chooses the layout that fits the host in every field. LH_EHOST: none fits; the message says
+** why. Reads nothing outside the block of the main thread and the global state before that is
+** confirmed. */
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
 
 /* All layouts; the entry behind the last has no `releases`. lh_layout_is_other tells apart 5.4.1
@@ -294,8 +292,7 @@ typedef struct lh_misfit {
     if (!is_ok_) return false;      \
   } while (false)
 
-/* Copies the release out of lua_ident ("5.4.4"), or "5.4" if unknown. `out` has room for 16
-** bytes. */
+/* Copies the release out of lua_ident ("5.4.4"), or "5.4" if unknown. `out` has 16 bytes. */
 void lh_layout_release(const char *ident, char *out);
 
 static inline const raw_object *raw_list(const char *global, lh_list list) {

@@ -1,8 +1,7 @@
 /*
 ** shot.c - writes the file of an lh_shot (take.h).
 **
-** Nothing here needs a lua_State. So the heap may also be another process's, mirrored at its own
-** addresses.
+** Nothing here needs a lua_State: the heap may be another process's, mirrored at its own addresses.
 */
 #include <fcntl.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /*
 ** state.c - attaches to a Lua state: checks its layout, and registers our userdata.
 **
-** The checks are the layout of the thread and global state (layout.c), a few objects of known
-** content, and object sizes in a second state (measure.c). API functions that older releases lack
-** are referred to weakly (weak_lua.h), so that users get our error message, not the dynamic
-** linker's.
+** The checks are the thread and global state (layout.c), a few objects of known content, and object
+** sizes in a second state (measure.c). Functions that older releases lack are referred to weakly
+** (weak_lua.h), so that users get our error message, not the dynamic linker's.
 */
 #include "state.h"
 
@@ -195,8 +194,8 @@ static bool known_objects_read_back(const raw_value *slots) {
          c->upvalues[0].as.object == table;
 }
 
-/* The __gc of our userdata. Marks have it only to be on finobj. A watcher's or a recorder's tells
-** that the state closes. */
+/* The __gc of our userdata. It puts marks on finobj; a watcher's or recorder's hears the state
+** close. */
 static int finalize(lua_State *L) {
   lh_watch_finalize(L);
   lh_recorder_finalize(L);

@@ -29,17 +29,15 @@ typedef struct lh_state {
   bool tells_work; /* RAW_GLOBAL_AT_WORK tells when Lua must not be read */
 } lh_state;
 
-/* The content of the userdata of ours at `index` with this tag, a unique address; NULL for any
-** other value. The program can change the registry and metatables, but not the content of
-** userdata. */
+/* The content of the userdata of ours at `index` with this tag, a unique address; NULL: another
+** value. The program can change the registry and metatables, but not the content of userdata. */
 void *lh_test_own(lua_State *L, int index, const void *tag);
 
 /* Pushes registry[tag] (one stack slot) and returns it as lh_test_own. NULL, and nothing pushed:
 ** there is none, L has no stack left, or the program replaced the value. */
 void *lh_push_own(lua_State *L, const void *tag);
 
-/* A userdata in the registry that leads to a watcher or a recorder. lh_find_handle: NULL if
-** none. */
+/* A userdata in the registry that leads to a watcher or a recorder. lh_find_handle: NULL: none. */
 typedef struct lh_handle {
   lh_own_content own; /* kind LH_MARK_STATE */
   void *of;
@@ -47,8 +45,7 @@ typedef struct lh_handle {
 
 lh_handle *lh_find_handle(lua_State *L, const void *tag);
 
-/* Pushes a new handle with `of` NULL, finalized when the state closes. May raise "not enough
-** memory". */
+/* Pushes a new handle, finalized when the state closes. May raise "not enough memory". */
 lh_handle *lh_make_handle(lua_State *L, const void *tag, int n_user_values);
 
 /* Pushes the state of an attached L, as lh_push_own. */
@@ -63,8 +60,7 @@ static inline const raw_userdata *lh_state_object(const lh_state *state) {
                         LH_STATE_USER_VALUES * sizeof(raw_value));
 }
 
-/* measure.c: sets the two sizes of a fitting layout to this build's. LH_EHOST: objects and the
-** collector's count disagree. LH_EMEMORY. */
+/* measure.c: sets a fitting layout's two sizes to this build's. LH_EHOST: sizes do not add up. */
 int lh_measure_layout(lh_layout *layout, lh_error *error);
 
 /* The stack slot of the running function's value at a positive index; NULL if there is none. */
@@ -74,8 +70,7 @@ static inline char *lh_global_state(lua_State *L) {
   return RAW_FIELD(L, RAW_THREAD_GLOBAL, char *);
 }
 
-/* mark.c: plants the two marks of one serial; see lh_mark. Name NULL: the time in time_ns is the
-** name. */
+/* mark.c: plants the two marks of one serial; see lh_mark. Name NULL: it is named by its time. */
 typedef struct lh_planted {
   uint32_t serial;
   uint64_t time_ns;
@@ -99,8 +94,7 @@ lh_chain lh_chain_begin(const lh_state *state);
 bool lh_chain_next(lh_chain *chain); /* false behind the oldest */
 uint32_t lh_chain_marks(const lh_state *state);
 
-/* watch.c: the facts that a snapshot needs about the watcher of L's state; all 0: there is none.
-** Needs one stack slot. */
+/* watch.c: facts about the watcher of L's state; all 0: there is none. Needs one stack slot. */
 typedef struct lh_watched {
   const void *own_thread;
   const void *running;  /* the thread that own_thread stands in for; may be NULL */
@@ -109,8 +103,7 @@ typedef struct lh_watched {
 } lh_watched;
 lh_watched lh_watch_tell(lua_State *L);
 
-/* watch.c: finalizes the value at index 1. The watcher's userdata or sentry: the state is
-** closing. */
+/* watch.c: finalizes the value at index 1, by which the watcher learns that the state closes. */
 void lh_watch_finalize(lua_State *L);
 
 #endif

@@ -3,8 +3,8 @@
 **
 ** Counting is one pass over the collector's lists. It reads each object's header and the fields
 ** that its size depends on, mostly in the same cache line: 30 to 200 ns an object, 0.15 to 0.45
-** times a full collection. Counting without sizes is no faster. The marks' addresses come from
-** their chain (chain.c), in list order, so the pass waits for one address at a time.
+** times a full collection. Counting without sizes is no faster. The marks come from their chain
+** (chain.c), in list order, so the pass waits for one address at a time.
 */
 #include "state.h"
 
@@ -19,7 +19,7 @@ typedef struct position {
 } position;
 
 /* Finds the next mark's half on this list. A half that Lua has finalized, or is about to finalize
-** while it closes the state, has left its list and is skipped. */
+** as the state closes, has left its list and is skipped. */
 static void await_mark(position *p) {
   for (; lh_chain_next(&p->marks); p->older--) {
     p->awaited = p->marks.halves[p->list];
@@ -56,7 +56,7 @@ static void add_to_epoch(const pass *p, uint32_t older, lh_count *count) {
   *count = (lh_count){0};
 }
 
-/* If the awaited half never comes, the rest of the list counts as older than all marks, as in the
+/* If the awaited half never comes, the rest of the list is older than all marks, as for the
 ** reader. */
 static void count_list(pass *p, const raw_object *o, position *at) {
   lh_count passed = {0};
@@ -141,7 +141,7 @@ int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error) {
   return LH_OK;
 }
 
-/* In a finalizer lua_gc tells nothing from 5.4.4 on; there the reasons for a stop are bits of one
+/* In a finalizer lua_gc returns -1 from 5.4.4 on; there the reasons for a stop are bits of one
 ** byte. */
 static bool is_stopped(lua_State *L, const char *global) {
   enum { BY_USER = 1 };

@@ -1,16 +1,16 @@
 /*
 ** structure.c - checks whether there is a Lua state at an address (structure.h).
 **
-** The block is copied once, and its fields are compared: the main thread's pointer to a global
-** state at the right distance, the pointer back, a registry that is a table, a valid collector
-** state. The block of a closed state can pass these checks. So the names of three metamethods and
-** the registry are read too, and the count of bytes: a closed state counts its block alone, an open
-** one also strings and a stack.
+** The block is copied once and its fields are compared: the main thread's pointer to a global state
+** at the right distance, the pointer back, a registry that is a table, a valid collector state.
+** Blocks of closed states can pass these checks. So the names of three metamethods and the registry
+** are read too, and the count of bytes: a closed state counts its block alone, an open one also
+** strings and a stack.
 **
 ** Two sizes that a build may choose are not in the block (measure.c asks Lua for them). The string
 ** cache ends where its pointers to strings end. The extra space in front of the thread is assumed
-** to be the usual one. malloc's note of the block's size gives another candidate, but only as a
-** hint: a host's allocator may put a header there. The sum of all objects decides (shooting.c).
+** to be the usual one. malloc's note of the block's size suggests another size, but a host's
+** allocator may put a header there. The sum of all objects decides (shooting.c).
 */
 #include "structure.h"
 
@@ -145,8 +145,7 @@ static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, ui
   return note == needed || note == needed + UNIT;
 }
 
-/* The extra space by malloc's note, if nothing else is in front of the thread; else the usual
-** one. */
+/* The extra space by malloc's note, if the thread has nothing else in front; else the usual one. */
 static uint64_t noted_extra_bytes(const lh_peek *p, const block *b, uint64_t other_bytes) {
   if (is_malloc_block(p, b, EXTRA_BYTES, other_bytes + EXTRA_BYTES)) return EXTRA_BYTES;
   for (uint64_t extra = 0; extra <= LH_MOST_EXTRA_BYTES; extra += sizeof(void *)) {

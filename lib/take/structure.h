@@ -21,7 +21,6 @@ static inline bool lh_peek_at(const lh_peek *p, uint64_t address, void *out, siz
   return p->read(p->memory, address, out, n);
 }
 
-/* An open state. */
 typedef struct lh_seen_state {
   const struct lh_layout *layout;         /* of its release (raw.h), but for the next two sizes */
   size_t thread_bytes, main_thread_bytes; /* with LH_USUAL_EXTRA_BYTES in front of each thread */
@@ -76,8 +75,7 @@ bool lh_glance_luaheap(const lh_peek *peek, const lh_seen_state *seen, uint64_t 
 ** that all tables without slots share. 0: not found. */
 uint64_t lh_glance_library(const lh_peek *peek, const lh_seen_state *seen);
 
-/* Are numbers 64-bit integers and doubles, as far as the table `math` tells? Other builds look the
-** same. */
+/* Are numbers 64-bit integers and doubles, by the table `math`? Other builds look the same. */
 bool lh_glance_numbers(const lh_peek *peek, const lh_seen_state *seen);
 
 #endif

@@ -13,8 +13,8 @@
 
 /* ==== The stream ==================================================================== */
 
-/* Planting the mark may add its own stack to the sites. This is enough for the deepest stack
-** without recursion. */
+/* Planting the mark may add its own stack to the sites: room for the deepest one without
+** recursion. */
 enum { OWN_SITES_BYTES = 1 << 20 };
 
 int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payload,

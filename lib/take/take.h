@@ -1,8 +1,7 @@
 /*
 ** take.h - the two halves of a snapshot: preparing and writing.
 **
-** Preparing may allocate, call Lua and fail. Writing allocates nothing, calls no Lua and is
-** async-signal-safe, so that a forked child can do it.
+** Writing allocates nothing, calls no Lua and is async-signal-safe: a forked child can do it.
 */
 #ifndef LUAHEAP_TAKE_H
 #define LUAHEAP_TAKE_H
@@ -41,11 +40,11 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
 /* ==== Writing: without it (shot.c) ================================================== */
 
 /* Copies the process's command line, words separated by spaces, without a NUL; returns its
-** length. */
+** bytes. */
 size_t lh_read_program(char *out, size_t size);
 
 /* Points the shot to a heap that has all its marks, and notes the heap's figures. `section_bytes`:
-** the most that walk.more writes behind the records. */
+** the longest section of walk.more. */
 void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
                  uint64_t section_bytes);
 
@@ -57,8 +56,7 @@ int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error);
 bool lh_shot_may_fit(const lh_shot *shot, lh_file *file);
 
 /* Writes the file that is the shot's payload; false: see file->failure. If there may not be room
-** for the longest possible file, a walk without output first measures the size.
-** Async-signal-safe. */
+** for the longest possible file, a first walk measures the size. Async-signal-safe. */
 bool lh_shot_put(lh_shot *shot, lh_file *file, lh_taken *taken);
 
 /* The same, and gives the file its name. */
@@ -73,7 +71,7 @@ void lh_shot_free(lh_shot *shot);
 
 /* background.c: lh_start_snapshot for a caller that wants a report from the child. */
 typedef struct lh_child {
-  /* Called in the child at the end with `taken` or `error`, the other NULL. Async-signal-safe or
+  /* In the child, at the end: `taken` or `error`, the other is NULL. Async-signal-safe; may be
   ** NULL. */
   void (*tell)(const char *path, const lh_taken *taken, const lh_error *error, void *payload);
   void *payload;

@@ -3,10 +3,10 @@
 **
 ** An address alone proves nothing, because memory is reused. But the objects behind a snapshot's
 ** marks on allgc and finobj existed at that instant, and neither list is ever reordered. So the
-** live objects behind the marks are the snapshot's objects there, less the freed ones, in the same
-** order. One pass over both sequences pairs them. Reused memory lies in front of the marks. Objects
-** that moved are not found: those that since got a finalizer (now at the head of finobj), wait for
-** it, or were revived by it. fixedgc has no marks, and its objects are never freed.
+** live objects there are the snapshot's, less the freed ones, in the same order: one pass over both
+** sequences pairs them. Reused memory lies in front of the marks. Objects that moved are not found:
+** those that since got a finalizer (now at the head of finobj), wait for it, or were revived by it.
+** fixedgc has no marks, and its objects are never freed.
 **
 ** The pass reads the header of each live object (a cache miss, 5 to 50 ns) and one address for each
 ** of the snapshot's. It allocates nothing, so that no object is freed meanwhile.
@@ -22,8 +22,7 @@ typedef struct pass {
   uint8_t dead_white;
 } pass;
 
-/* A function that `load` is still building must not be called: it lacks its prototype or
-** upvalues. */
+/* A function that `load` is still building must not be called: it lacks a prototype or upvalues. */
 static bool is_half_built(const raw_lua_closure *c) {
   if (!c->proto || !c->proto->code) return true;
   for (unsigned i = 0; i < c->n_upvalues; i++) {
@@ -46,8 +45,8 @@ static bool is_value(const pass *p, const raw_object *o) {
   }
 }
 
-/* table[at + 1] = o. Lua makes the slot, and we fill it in: no API function turns an address into a
-** value. */
+/* table[at + 1] = o. No API function turns an address into a value, so we fill in a slot of
+** Lua's. */
 static void hand_out_value(pass *p, const raw_object *o) {
   if (!is_value(p, o) || lh_is_own(p->snapshot, p->ids[p->at])) return;
   lua_pushnil(p->L);
@@ -75,8 +74,7 @@ static bool is_on(const raw_object *o, lh_list list) {
   return ((o->marked & RAW_FINALIZED) != 0) == (list == LH_LIST_FINOBJ);
 }
 
-/* Where the pass over a list may start: at ids[0] if the caller's table has it, else at the
-** mark. */
+/* Where the pass may start: at ids[0] if the caller's table has it, else at the mark. */
 static const raw_object *start_of(const pass *p, lh_list list, const lh_chain *marks) {
   const raw_table *table = (const raw_table *)lh_stack_slot(p->L, p->table)->as.object;
   const raw_value *first = &table->array[0];

@@ -131,9 +131,9 @@ static bool is_on_a_list(const char *global, const raw_object *object) {
   return false;
 }
 
-/* The text of a __mode is the one object that the walk reads from another object. A table on the
-** lists, even a weak one, keeps its strings, except for a fault in 5.4.0's collector: there the
-** lists are searched for each text, once. */
+/* The walk reads one object through another: the text of a __mode. Tables on the lists keep their
+** strings, even weak tables, but for a fault in 5.4.0: there the lists are searched for each text
+** once. */
 static bool may_look_at(lh_walk *walk, const raw_string *mode) {
   if (!walk->layout->may_dangle) return true;
   const raw_string **known = &walk->modes[((uintptr_t)mode >> 5) % LH_MODES_KNOWN];
@@ -331,8 +331,7 @@ void lh_walk_lists(lh_walk *walk) {
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
                 const raw_string *);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    /* While the state closes, finobj has only objects with a newer finalizer: our mark, before
-    ** 5.4.4. */
+    /* A closing state's finobj has only later finalizers: our mark, before 5.4.4. */
     if (!walk->closes || list != LH_LIST_TOBEFNZ) walk_list(walk, list, list);
     if (walk->closes && list == LH_LIST_FINOBJ) walk_list(walk, list, LH_LIST_TOBEFNZ);
     if (walk->out->refused || walk->ended) return;

@@ -4,13 +4,12 @@
 ** walk.c has the pass and the small objects, walk_proto.c prototypes and names of functions,
 ** walk_thread.c coroutines, track/walk_sites.c the allocation sites of a tracked program.
 **
-** The pass follows the lists' `next` and reads memory that the object itself owns, but follows no
-** edge. So there is no visited set and no recursion, and the time does not depend on the heap's
-** shape: about a full collection, most of it cache misses. Two exceptions: stacks and the objects
-** that they lead to, which the collector marks anew in each cycle, and the text of a __mode
-** (walk.c). Faults of Lua leave dangling references: a metatable that a table got while it was
-** being collected as weak (all releases), and many in 5.4.0's generational mode. They are written
-** as addresses.
+** The pass follows the lists' `next` and reads only memory that the object itself owns. So there is
+** no visited set and no recursion, and any heap takes about the time of a full collection, most of
+** it cache misses. Two exceptions: stacks and the objects that they lead to, which the collector
+** marks anew in each cycle, and the text of a __mode (walk.c). Faults of Lua leave dangling
+** references, which are written as addresses: a metatable that a table got while it was being
+** collected as weak (all releases), and many in 5.4.0's generational mode.
 **
 ** During a sweep an object with the other white is dead: its bytes are counted, but its pointers
 ** may dangle and are not read. (A thread's call list is its own memory, and is read.)
@@ -45,9 +44,9 @@ typedef struct lh_own_content {
 
 enum { LH_MODES_KNOWN = 16, LH_POSITIONS_CACHED = 4, LH_REGISTERS = 256 };
 
-/* A position in a function's code: its line, and the local variables in scope, by register. Cached,
-** because many coroutines and frames of a deep recursion stand at few positions, and a big function
-** has thousands of local variables to search. */
+/* A position in a function's code: its line, and the local variables in scope, by register. Cached:
+** many frames stand at few positions, and a big function has thousands of local variables to
+** search. */
 typedef struct lh_code_position {
   const raw_proto *proto; /* NULL: unused */
   int64_t pc;
@@ -114,7 +113,6 @@ const lh_own_content *lh_walk_own_content(const raw_userdata *u);
 /* The slot of a short string key, by Lua's own chains; NULL if there is no value. */
 const raw_slot *lh_find_string_key(const raw_table *table, const raw_string *key);
 
-/* The exact shallow size of an object. */
 uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
                                const raw_object *object);
 

@@ -2,14 +2,14 @@
 ** walk_proto.c - the record of a prototype, line numbers, and names of nested functions.
 **
 ** A closure does not know its name. The enclosing function shows it right behind the OP_CLOSURE
-** that makes the closure (`local function f`, `function M.f`, `{f = function`): the debug
-** information begins a local variable there, or the next instruction stores the closure under a
-** constant key. Each nested prototype has one OP_CLOSURE, whose Bx is the prototype's number. The
-** table's name is that of a local variable or an upvalue, or the key by which the instruction
-** before fetched it. In a patched Lua a name may be wrong, but every index is checked.
+** that makes the closure (`local function f`, `function M.f`, `{f = function`): a local variable
+** begins there, or the next instruction stores the closure under a constant key. Each nested
+** prototype has one OP_CLOSURE, whose Bx is its number. The table's name is a local variable or an
+** upvalue, or the key by which the instruction before fetched it. In a patched Lua a name may be
+** wrong; indices are checked.
 **
-** While a chunk is loaded its prototypes are half built: arrays may be longer than their filled
-** part, and hold nulls.
+** A chunk that is being loaded has half-built prototypes: arrays longer than their filled part,
+** nulls.
 */
 #include "raw_code.h"
 #include "walk.h"

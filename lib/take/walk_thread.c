@@ -17,7 +17,6 @@
 */
 #include "walk.h"
 
-/* One call frame and its slots. */
 typedef struct frame {
   const raw_value *start; /* first slot: the function, or its first copy */
   const raw_value *function;
@@ -32,9 +31,8 @@ static const raw_proto *lua_proto(const raw_value *function) {
   return ((const raw_lua_closure *)function->as.object)->proto;
 }
 
-/* Has the vararg function been copied up? If the stack overflows in that very instruction, the
-** frame has a number of extra arguments but nothing has moved: the caller's registers lie in
-** front. */
+/* Has the vararg function been copied up? If the stack overflows in that very instruction,
+** n_varargs is set but nothing has moved: the caller's registers lie in front. */
 static bool is_copied_up(const raw_call *call, const raw_value *caller, const raw_proto *proto) {
   int64_t in_front = (int64_t)call->n_varargs + proto->n_parameters + 1;
   if (call->n_varargs < 0 || in_front >= call->function - caller) return false;

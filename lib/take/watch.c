@@ -4,12 +4,11 @@
 ** The first lh_watch of a state makes the watcher, which lives as long as the state. C code may
 ** have stored our allocation function, so even a stopped watcher stays, to pass on calls. lua_close
 ** runs two finalizers of ours: the sentry's, early (watch_close.c), and that of the watcher's
-** userdata, late, which stops the watcher. The state then frees its other blocks through us. The
-** main thread's is the last, and the watcher is freed with it.
+** userdata, late, which stops the watcher. The main thread's block is the last that the state
+** frees; the watcher is freed with it.
 **
 ** exit() may come without lua_close, as in os.exit(0). If a C function called it, the heap is
-** consistent. If the running thread is in the middle of Lua code, a signal handler called it, and
-** no snapshot is taken.
+** consistent. If Lua code is running, a signal handler called it, and no snapshot is taken.
 **
 ** Our own thread serves when the running thread is unknown or its stack must not be touched: out of
 ** memory, and exit().
@@ -66,8 +65,8 @@ static int check_options(const lh_watch_options *options, lh_error *error) {
   return LH_OK;
 }
 
-/* Copies a text as a part of a file's name that no terminal and no command takes for more than a
-** name. The program is called "-" when Lua reads it from stdin. */
+/* Copies a text as a part of a file's name that no terminal or command can misread. A program that
+** Lua reads from stdin is called "-". */
 static void copy_as_name(char *out, size_t size, const char *text) {
   size_t length = strnlen(text, size - 1);
   for (size_t i = 0; i < length; i++) {

@@ -39,8 +39,8 @@ enum {
   LH_WANT_FILE = LH_WANT_SNAPSHOT | LH_WANT_MEMORY | LH_WANT_SIGNALLED
 };
 
-/* A thread with our hook, and the program's hook, which ours replaced. A thread that had no hook
-** needs no record. */
+/* A thread with our hook in place of the program's, kept here. A thread without one needs no
+** record. */
 typedef struct lh_armed {
   lua_State *thread; /* NULL: it died */
   lua_Hook hook;
@@ -120,8 +120,8 @@ typedef struct lh_watcher {
 /* The thread that runs the state called exit(): takes the snapshot at the end. */
 void lh_watch_exit(lh_watcher *watcher);
 
-/* Pushes the watcher's userdata, which has these user values (one stack slot). False, and nothing
-** pushed: the program removed it. */
+/* Pushes the watcher's userdata (one stack slot), with these user values. False: the program
+** removed it. */
 enum { LH_WATCHER_THREAD = 1, LH_WATCHER_SENTRY = 2, LH_WATCHER_VALUES = 2 };
 bool lh_watch_push(lua_State *L);
 
@@ -134,8 +134,8 @@ void lh_watch_install(lh_watcher *watcher);
 void lh_watch_uninstall(lh_watcher *watcher);
 bool lh_watch_is_installed(const lh_watcher *watcher); /* and its function is called first */
 
-/* As lua_getallocf and lua_setallocf, but behind a watcher that is called first, because it must
-** see Lua's requests. lib/track has its function there. */
+/* As lua_getallocf and lua_setallocf, but behind a watcher's function, which must see Lua's
+** requests. lib/track has its function there. */
 lua_Alloc lh_get_host_alloc(lua_State *L, void **data);
 void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data);
 
@@ -147,8 +147,7 @@ uint64_t lh_watch_now_ns(void);
 
 /* ==== watch_close.c =============================================================== */
 
-/* Makes a new sentry if another object got its finalizer since. Called when Lua asks for memory,
-** before it gets any. */
+/* Makes a new sentry if another object got its finalizer since; called before Lua gets memory. */
 void lh_renew_sentry(lh_watcher *watcher);
 
 /* Is the value at index 1 the sentry? */
@@ -171,7 +170,6 @@ void lh_threads_died(lh_watcher *watcher, const void *block);
 /* The running thread, as far as this is visible from outside; NULL: unknown. */
 const void *lh_threads_running(const lh_watcher *watcher);
 
-/* Is this the block of a thread's stack? */
 bool lh_threads_has_stack(const lh_watcher *watcher, const void *block);
 
 /* ==== watch_signal.c ============================================================== */
@@ -192,7 +190,6 @@ bool lh_watchers_hear(const lh_watcher *watcher);
 uint64_t lh_watchers_number(void);
 uint64_t lh_watchers_last_number(void);
 
-/* The number of active watchers. */
 unsigned lh_watchers_count(void);
 
 /* Notes that the watcher's last signal is answered; asks whether any watcher has answered it. */
@@ -217,13 +214,12 @@ void lh_arm_again(lh_watcher *watcher);
 /* Disarms, and returns the requests to serve now: LH_WANT_*. */
 unsigned lh_end_wait(lh_watcher *watcher);
 
-/* Does our hook work with this Lua? */
 bool lh_hook_fits(lh_watcher *watcher);
 
 /* ==== watch_ticks.c =============================================================== */
 
-/* Called in the thread that runs the state; async-signal-safe. lh_ticks_begin does nothing if there
-** are timers already, or no watched signal. */
+/* Called in the thread that runs the state; async-signal-safe. lh_ticks_begin: once, for a
+** signal. */
 void lh_ticks_begin(lh_watcher *watcher);
 void lh_ticks_end(lh_watcher *watcher);
 
@@ -248,7 +244,6 @@ void lh_watch_tell_unheard(lh_watcher *watcher, bool is_blocked);
 ** host's report function may be called there. */
 void lh_watch_tell_late(lh_watcher *watcher, bool in_handler);
 
-/* Frees the memory that is reserved for the moment when memory runs out. */
 void lh_watch_free_reserve(lh_watcher *watcher);
 
 #endif

@@ -5,16 +5,16 @@
 **
 ** - A thread is made or freed (watch_threads.c). While Lua makes a thread no hook of ours is set,
 **   since the new thread would inherit it.
-** - The heap reaches a size, or a time has come. Both are checked after each 4 KiB of growth; a
-**   size is also met at its exact byte.
+** - The heap reaches a size, at its exact byte, or a time has come, checked after each 4 KiB of
+**   growth.
 ** - A request waits and no hook has fired, because the program made a thread since or set its own
 **   hook over ours. Then threads are armed again after each growth. A thread that runs Lua code for
 **   the first time grows: it gets its list of calls.
 ** - Memory runs out. Lua reacts to a failure with an emergency collection and asks again. The first
-**   failure arms the threads, for C code that does not ask again (luaL_Buffer). The second is the
-**   moment to take: the collector has just seen the whole heap, which is consistent, and the stack
-**   is still there. But where a stack grows, some releases then have offsets in place of its
-**   pointers: the request waits for the hook.
+**   failure arms the threads, for C code that does not ask again (luaL_Buffer). At the second the
+**   snapshot is taken: the collector has just seen the whole heap, which is consistent. But if a
+**   stack grows, some releases then have offsets in place of its pointers: the request waits for
+**   the hook.
 **
 ** Cost: some 2 ns a call, where malloc and Lua's own work take 50 (make bench).
 */
@@ -51,8 +51,7 @@ static void want_file(lh_watcher *w) {
   want(w, LH_WANT_SNAPSHOT);
 }
 
-/* Is the signal pending because all threads block it? Not if one got it and sent it on to this
-** thread. */
+/* Is the signal pending because all threads block it? Not if one sent it on to this thread. */
 static bool is_blocked(const lh_watcher *w) {
   sigset_t pending;
   return !atomic_load(&w->forwarded) && sigpending(&pending) == 0 &&
@@ -139,8 +138,7 @@ void lh_watch_begin(lh_watcher *w) {
 
 /* ==== No memory left ================================================================ */
 
-/* Uses our own thread, so that the running one's stack, of which Lua holds addresses, does not
-** move. */
+/* Uses our own thread: the running one's stack, of which Lua holds addresses, must not move. */
 static void take_without_memory(lh_watcher *w) {
   int os_errno = errno;
   w->busy = 1;
@@ -217,7 +215,7 @@ static __attribute__((noinline)) void *grow_block(lh_watcher *w, void *block, si
   return made;
 }
 
-/* Without extra work this jumps to the host's function and does not see its answer, unless failures
+/* Without extra work this jumps to the host's function; it sees the answer only if failures
 ** matter. */
 static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_watcher *w = data;

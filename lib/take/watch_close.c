@@ -1,12 +1,12 @@
 /*
 ** watch_close.c - learns that the state is closing, before the heap changes.
 **
-** lua_close first runs all finalizers, those that were set last first, and calls nobody before. So
-** a sentry, a userdata of ours, should always be the object that got its finalizer last. The head
-** of finobj tells whether another object got one since. Then a new sentry is made when Lua next
-** asks for memory, but not more often than the coarse clock ticks; the older one is garbage.
-** Objects that get a finalizer after the last check are finalized before the sentry. They lie in
-** front of it on allgc, and are counted.
+** lua_close first runs all finalizers, the last one set first, and gives no notice before. So a
+** sentry, a userdata of ours, should always have the finalizer that was set last. The head of
+** finobj shows whether another object got one since. Then a new sentry is made when Lua next asks
+** for memory, at most once per tick of the coarse clock; the older one is garbage. Objects that get
+** a finalizer after the last check are finalized before the sentry: they lie in front of it on
+** allgc, and are counted.
 **
 ** When the sentry is finalized, all other objects with finalizers wait on tobefnz, in the order of
 ** finobj. They are written as if they were still on finobj.
@@ -27,8 +27,8 @@ static const raw_userdata *object_of(const void *content) {
                         offsetof(raw_userdata, user_values) - sizeof(raw_value));
 }
 
-/* Without memory, or while Lua must not be read, the older sentry stays. Leaves L's stack as it
-** was. */
+/* Without memory, or while Lua must not be read, the older sentry stays. L's stack stays the
+** same. */
 static void make_sentry(lh_watcher *w, lua_State *L) {
   int top = lua_gettop(L);
   const void *before = lh_recorder_begin_own(L);

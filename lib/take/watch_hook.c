@@ -2,23 +2,22 @@
 ** watch_hook.c - a debug hook that fires at the next safe point, and leaves no trace.
 **
 ** All threads are armed: the running one may end or yield first, and a host in C may then resume
-** any thread, or call Lua code in the main thread. A signal handler may call lua_sethook; lua.c
-** does so too. An armed thread stops at the first of
+** any thread, or call Lua code in the main thread. A signal handler may call lua_sethook, as lua.c
+** does. An armed thread stops at the first of
 **
 **     the next instruction of Lua code          (1 is left of the count)
 **     the call or return of a C function        (where C code has called it)
 **
 ** It stops at lines only if the program has a hook for lines: else Lua would call the program's
-** hook for the line of the instruction at which ours fired. A thread that was made since, or whose
-** hook the host just set over ours, is armed when the heap grows, and by a timer (watch_ticks.c). A
-** thread whose hook has yielded is skipped: when it is resumed, Lua forgets one event.
+** hook for the line of the instruction at which ours fired. Threads made since, or whose hook the
+** host just set over ours, are armed when the heap grows, and by a timer (watch_ticks.c). A thread
+** whose hook has yielded is skipped: when it is resumed, Lua forgets one event.
 **
 ** The program's hook is put back before the snapshot is taken, and then called for its event too.
-** Its counts stay exact: the rest of the program's count is put back, less the instruction at which
-** our hook fired.
+** Its counts stay exact, less the instruction at which our hook fired.
 **
-** The handler may interrupt the program's own lua_sethook. That writes the hook, the count, what is
-** left of the count, then the mask. So each of these fields shows its owner:
+** The handler may interrupt the program's own lua_sethook, which writes the hook, the count, what
+** is left of the count, then the mask. So each of these fields shows its owner:
 **
 **     hook     ours is on_hook
 **     mask     ours has OUR_BIT, which means nothing to Lua
@@ -118,8 +117,8 @@ void lh_arm(lh_watcher *w) {
   w->busy = busy;
 }
 
-/* Arms the main thread and the newest one, which hosts call most. All of many threads are armed
-** less often. */
+/* Arms the main thread and the newest one, which hosts call most, each time; many threads less
+** often. */
 void lh_arm_again(lh_watcher *w) {
   enum { SLOTS_FOR_A_GROWTH = 64 };
   if (w->patience == 0) {
@@ -181,9 +180,8 @@ unsigned lh_end_wait(lh_watcher *w) {
 
 /* ==================================================================================== */
 
-/* Counts an instruction for the program, too. True: the program's hook waits for it. If Lua had
-** come to the end of the count when the signal came, that is also true: our 1 is still there, or 0
-** was left. */
+/* Counts an instruction for the program, too. True: its hook waits for this one. Lua may have been
+** at the end of the count when the signal came: then our 1 is still there, or 0 was left. */
 static bool count_down(const lh_watcher *w, lh_armed *armed) {
   int32_t *left = left_of(w, armed->thread);
   bool is_end = *left == 1 || --armed->left <= 0;

@@ -2,19 +2,19 @@
 ** watch_signal.c - the list of all watchers, and the signal handler that reads it.
 **
 ** The list is the library's only global, because neither a signal handler nor a function of atexit
-** gets an argument. It is changed under a lock and read without. A node is never freed: to remove a
-** watcher is to empty its node, and to wait until no thread reads. There are never more nodes than
-** there were watchers at once.
+** gets an argument. It is changed under a lock and read without. Nodes are never freed: removing a
+** watcher empties its node and waits until no thread reads. There are never more nodes than there
+** were watchers at once.
 **
 ** The kernel gives a signal of the process to any thread. But only the thread that runs a state may
 ** arm it, between two of its instructions. So a handler in another thread sends the signal on. If
 ** that thread does not exist (after a fork), our allocation function sees the request. A signal
 ** that was sent on makes no new request. The host's earlier handler has seen it and does not get it
-** again, nor does it get ticks (watch_ticks.c), for which SIGURG is caught too.
+** again; nor does it get ticks (watch_ticks.c), for which SIGURG is caught too.
 **
-** When the last watcher for a signal stops, the earlier action is put back. But if this is a
-** default action that ends or stops the process, the signal is ignored from then on: its sender
-** does not know that nobody watches any more, most often because the program is ending.
+** When a signal's last watcher stops, the earlier action is put back. If that is a default action
+** that ends or stops the process, the signal is ignored instead: its sender does not know that
+** nobody watches any more, most often because the program is ending.
 */
 #include <errno.h>
 #include <sched.h>
@@ -123,8 +123,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 
 /* ==== Catching and releasing, under the lock ======================================== */
 
-/* Not signals that cannot be caught, that a fault in the program raises, or that libc uses
-** itself. */
+/* Not signals that cannot be caught, that a fault raises, or that libc uses itself. */
 static bool may_be_caught(int number) {
   static const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
                               SIGTRAP, SIGABRT, SIGSYS,  32,     33};
@@ -134,8 +133,8 @@ static bool may_be_caught(int number) {
   return number > 0 && number < SIGNALS;
 }
 
-/* The signal is still caught if another handler in front of ours kept us from releasing it before.
-** That handler still calls ours. */
+/* The signal is still caught if a handler in front of ours kept us from releasing it; that calls
+** ours. */
 static int catch_one(int number, lh_error *error) {
   struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
   if (!may_be_caught(number)) {

@@ -39,8 +39,8 @@ bool lh_threads_init(lh_watcher *w) {
   return true;
 }
 
-/* Each resumed thread has a protected call. The last one lies deepest on the C stack, which grows
-** down. Only the main thread may run without one. */
+/* Each resumed thread has a protected call; the last lies deepest on the C stack, which grows down.
+** Only the main thread may run without one. */
 const void *lh_threads_running(const lh_watcher *w) {
   const lh_layout *layout = &w->layout;
   const void *running = NULL;

@@ -3,8 +3,7 @@
 **
 ** All bytes go through one lh_out. It hashes and passes on each full block. It latches the first
 ** error and drops all later bytes, so callers need no checks. All memory is allocated at the start
-** (one block, the footer, 24 bytes for each possible block), so a forked child can write without
-** allocating.
+** (one block, the footer, 24 bytes for each block), so a forked child can write.
 **
 ** For many small items the walk takes room once (lh_out_room) and stores through a plain pointer.
 */
@@ -47,19 +46,17 @@ static inline uint64_t lh_out_shortest(uint64_t short_strings) {
   return LH_HEADER_BYTES + 3 * short_strings + LH_TRAILER_BYTES;
 }
 
-/* Prepares to write a file of at most `longest` bytes. LH_OK or LH_EMEMORY; then always
-** lh_out_free. */
+/* Prepares a file of at most `longest` bytes. LH_OK or LH_EMEMORY; then always lh_out_free. */
 int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error);
 void lh_out_free(lh_out *out);
 
 /* Begins a file with its header; may be repeated. */
 void lh_out_begin(lh_out *out);
 
-/* If out->awaits_record, after lh_out_room: the record of object `id` begins here. `previous`: the
+/* If out->awaits_record, after lh_out_room: here begins the record of object `id`. `previous`: the
 ** address of the object before; 0: none. */
 void lh_out_tell_record(lh_out *out, uint64_t id, uint64_t previous);
 
-/* The bytes written up to now. */
 static inline uint64_t lh_out_offset(const lh_out *out) {
   return out->flushed + (uint64_t)(out->at - out->base);
 }
