@@ -1,7 +1,6 @@
 /*
-** chain.c - iterates over the marks of a state, youngest first.
-**
-** The marks are a chain of user values (state.h) in the order of both lists.
+** chain.c - iterates over the marks of a state, youngest first. The marks are a chain of user
+** values (state.h) in the order of both lists.
 */
 #include "state.h"
 

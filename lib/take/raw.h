@@ -4,8 +4,9 @@
 ** The object structures are the same in 5.4.0 to 5.4.8 on LP64 platforms; enough offsets are
 ** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ by
 ** release, and are read through a table of offsets, which lh_layout_probe chooses. Everything is
-** read in place. luaheap writes only the collector's debt and total (mark.c), slots on top of a
-** stack (values.c), a bit of a call (stacks.h) and the rest of a hook's count (watch_hook.c).
+** read in place. luaheap writes only the collector's debt and total (mark.c, allocate.c), slots on
+** top of a stack (values.c), a bit of a call (stacks.h) and the rest of a hook's count
+** (watch_hook.c).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H

@@ -1,7 +1,6 @@
 /*
-** signal_names.c - the names of signals, as kill(1) takes them.
-**
-** The list has the signals that may ask for a snapshot, and those that end a program.
+** signal_names.c - the names of signals, as kill(1) takes them: of those that may ask for a
+** snapshot, and of those that end a program.
 */
 #include <signal.h>
 #include <string.h>

@@ -194,8 +194,8 @@ static bool known_objects_read_back(const raw_value *slots) {
          c->upvalues[0].as.object == table;
 }
 
-/* The __gc of our userdata. It puts marks on finobj; a watcher's or recorder's hears the state
-** close. */
+/* The __gc of our userdata. It puts marks on finobj, and tells a watcher or a recorder that the
+** state closes. */
 static int finalize(lua_State *L) {
   lh_watch_finalize(L);
   lh_recorder_finalize(L);

@@ -45,7 +45,8 @@ typedef struct lh_handle {
 
 lh_handle *lh_find_handle(lua_State *L, const void *tag);
 
-/* Pushes a new handle, finalized when the state closes. May raise "not enough memory". */
+/* Pushes a new handle with `of` NULL; a closing state finalizes it. May raise "not enough
+** memory". */
 lh_handle *lh_make_handle(lua_State *L, const void *tag, int n_user_values);
 
 /* Pushes the state of an attached L, as lh_push_own. */
@@ -60,7 +61,8 @@ static inline const raw_userdata *lh_state_object(const lh_state *state) {
                         LH_STATE_USER_VALUES * sizeof(raw_value));
 }
 
-/* measure.c: sets a fitting layout's two sizes to this build's. LH_EHOST: sizes do not add up. */
+/* measure.c: sets a layout's two sizes to this build's. LH_EHOST: they do not add up;
+** LH_EMEMORY. */
 int lh_measure_layout(lh_layout *layout, lh_error *error);
 
 /* The stack slot of the running function's value at a positive index; NULL if there is none. */
@@ -70,7 +72,7 @@ static inline char *lh_global_state(lua_State *L) {
   return RAW_FIELD(L, RAW_THREAD_GLOBAL, char *);
 }
 
-/* mark.c: plants the two marks of one serial; see lh_mark. Name NULL: it is named by its time. */
+/* mark.c: plants the two marks of one serial; see lh_mark. Name NULL: it is named by time_ns. */
 typedef struct lh_planted {
   uint32_t serial;
   uint64_t time_ns;
@@ -103,7 +105,8 @@ typedef struct lh_watched {
 } lh_watched;
 lh_watched lh_watch_tell(lua_State *L);
 
-/* watch.c: finalizes the value at index 1, by which the watcher learns that the state closes. */
+/* watch.c: called for each userdata of ours (at index 1) that is finalized. The watcher's and the
+** sentry's tell that the state closes. */
 void lh_watch_finalize(lua_State *L);
 
 #endif

@@ -10,7 +10,6 @@
 
 /* ==== The pass ======================================================================= */
 
-/* The pass's position in one list. */
 typedef struct position {
   lh_chain marks;
   lh_list list;

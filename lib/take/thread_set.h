@@ -26,8 +26,8 @@ typedef struct lh_thread_set {
   _Atomic uintptr_t lowest, highest; /* range of all addresses ever added */
 } lh_thread_set;
 
-/* Empty, with room for 48. False: no memory. A set that is all 0 is also empty; do not add to
-** it. */
+/* Empty, with room for 48. False: no memory. An all-0 set is empty too, but may only be read and
+** freed. */
 bool lh_thread_set_init(lh_thread_set *set);
 void lh_thread_set_free(lh_thread_set *set);
 

@@ -119,10 +119,8 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
 /* Begins a record: type, flags, address, size. False: the record ends here (a dead object). */
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags);
 
-/* track/walk_sites.c: the additions for a tracked program. */
+/* track/walk_sites.c: the additions for a tracked program, and the most bytes of its section. */
 extern const lh_walk_more lh_walk_with_sites;
-
-/* The longest section of sites, in bytes. */
 uint64_t lh_sites_longest(const lh_recorder *recorder);
 
 /* Stores a value's payload at *p (at most 20 bytes) and returns its tag. */

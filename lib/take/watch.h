@@ -218,8 +218,8 @@ bool lh_hook_fits(lh_watcher *watcher);
 
 /* ==== watch_ticks.c =============================================================== */
 
-/* Called in the thread that runs the state; async-signal-safe. lh_ticks_begin: once, for a
-** signal. */
+/* Both run in the thread that runs the state, and are async-signal-safe. lh_ticks_begin does
+** nothing if timers exist or no signal is watched. */
 void lh_ticks_begin(lh_watcher *watcher);
 void lh_ticks_end(lh_watcher *watcher);
 

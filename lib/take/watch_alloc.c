@@ -44,7 +44,6 @@ static void want(lh_watcher *w, unsigned what) {
 
 /* ==== Sizes and times =============================================================== */
 
-/* Requests a file by size or time. */
 static void want_file(lh_watcher *w) {
   if (w->n_files >= w->options.max_files) return;
   w->n_files++;

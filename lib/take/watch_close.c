@@ -1,12 +1,12 @@
 /*
 ** watch_close.c - learns that the state is closing, before the heap changes.
 **
-** lua_close first runs all finalizers, the last one set first, and gives no notice before. So a
-** sentry, a userdata of ours, should always have the finalizer that was set last. The head of
-** finobj shows whether another object got one since. Then a new sentry is made when Lua next asks
-** for memory, at most once per tick of the coarse clock; the older one is garbage. Objects that get
-** a finalizer after the last check are finalized before the sentry: they lie in front of it on
-** allgc, and are counted.
+** lua_close first runs all finalizers, the newest first, and gives no notice before. So a sentry, a
+** userdata of ours, should always have the newest finalizer. The head of finobj shows whether
+** another object got one since. Then a new sentry is made when Lua next asks for memory, at most
+** once per tick of the coarse clock; the older one is garbage. Objects that get a finalizer after
+** the last check are finalized before the sentry: they lie in front of it on allgc, and are
+** counted.
 **
 ** When the sentry is finalized, all other objects with finalizers wait on tobefnz, in the order of
 ** finobj. They are written as if they were still on finobj.

@@ -14,7 +14,7 @@
 ** whose hook has yielded is skipped: when it is resumed, Lua forgets one event.
 **
 ** The program's hook is put back before the snapshot is taken, and then called for its event too.
-** Its counts stay exact, less the instruction at which our hook fired.
+** Its counts are exact: what was left is put back, less the instruction at which our hook fired.
 **
 ** The handler may interrupt the program's own lua_sethook, which writes the hook, the count, what
 ** is left of the count, then the mask. So each of these fields shows its owner:

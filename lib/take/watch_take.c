@@ -87,7 +87,6 @@ void lh_watch_leave_jobs(lh_watcher *w) {
   }
 }
 
-/* *cannot_fork: the fork failed. */
 static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, lh_error *error) {
   lh_child child = {.tell = w->options.report_is_signal_safe ? tell_in_child : NULL, .payload = w};
   size_t i = 0;

@@ -1,6 +1,5 @@
 /*
 ** watch_threads.c - the set of a watched state's threads (thread_set.h), and which of them runs.
-**
 ** Our allocation function keeps the set exact.
 */
 #include "watch.h"

@@ -3,9 +3,8 @@
 **
 ** All bytes go through one lh_out. It hashes and passes on each full block. It latches the first
 ** error and drops all later bytes, so callers need no checks. All memory is allocated at the start
-** (one block, the footer, 24 bytes for each block), so a forked child can write.
-**
-** For many small items the walk takes room once (lh_out_room) and stores through a plain pointer.
+** (one block, the footer, 24 bytes for each possible block), so a forked child can write. For many
+** small items the walk takes room once (lh_out_room) and stores through a plain pointer.
 */
 #ifndef LUAHEAP_WRITER_H
 #define LUAHEAP_WRITER_H
