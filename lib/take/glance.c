@@ -153,8 +153,7 @@ bool lh_glance_argument(const lh_peek *p, const lh_seen_state *seen, char *out, 
 
 enum { MOST_VALUES = 256 };
 
-/* The functions of the main thread's calls, outermost first. Calls behind the running one are
-** unused. */
+/* The main thread's called functions, outermost first. Calls behind the running one are unused. */
 static size_t read_running(const lh_peek *p, const lh_seen_state *seen, raw_value *values) {
   uint64_t running = field(p, seen->main_thread, RAW_THREAD_CALL);
   uint64_t at = seen->main_thread + seen->layout->base_call;

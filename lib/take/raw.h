@@ -17,8 +17,7 @@
 
 #include "base.h"
 
-/* A type byte: the basic type in bits 0 to 3, a variant in 4 and 5; in a value, bit 6:
-** collectable. */
+/* A type byte: bits 0 to 3 are the basic type, 4 and 5 a variant; bit 6 in a value: collectable. */
 enum {
   RAW_NIL = 0x00, /* and the variants 0x10 (empty slot), 0x20 (absent key) */
   RAW_FALSE = 0x01,
@@ -265,8 +264,8 @@ typedef struct lh_host {
   const char *ident;            /* lua_ident, or NULL where the host hides it */
 } lh_host;
 
-/* Chooses the layout that fits the host in every field. LH_EHOST: none fits; the message says
-** why. Reads nothing outside the block of the main thread and the global state before that is
+/* Chooses the layout that fits the host in every field. LH_EHOST: none fits; the message says why.
+** No memory outside the block of the main thread and the global state is read before that is
 ** confirmed. */
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
 

@@ -45,8 +45,7 @@ typedef struct lh_handle {
 
 lh_handle *lh_find_handle(lua_State *L, const void *tag);
 
-/* Pushes a new handle with `of` NULL; a closing state finalizes it. May raise "not enough
-** memory". */
+/* Pushes a new handle (`of` is NULL); the closing state finalizes it. May raise a memory error. */
 lh_handle *lh_make_handle(lua_State *L, const void *tag, int n_user_values);
 
 /* Pushes the state of an attached L, as lh_push_own. */
@@ -61,8 +60,8 @@ static inline const raw_userdata *lh_state_object(const lh_state *state) {
                         LH_STATE_USER_VALUES * sizeof(raw_value));
 }
 
-/* measure.c: sets a layout's two sizes to this build's. LH_EHOST: they do not add up;
-** LH_EMEMORY. */
+/* measure.c: sets a layout's two sizes to this build's. LH_EHOST: the sizes of objects do not add
+** up to the collector's count. LH_EMEMORY. */
 int lh_measure_layout(lh_layout *layout, lh_error *error);
 
 /* The stack slot of the running function's value at a positive index; NULL if there is none. */

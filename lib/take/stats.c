@@ -55,8 +55,7 @@ static void add_to_epoch(const pass *p, uint32_t older, lh_count *count) {
   *count = (lh_count){0};
 }
 
-/* If the awaited half never comes, the rest of the list is older than all marks, as for the
-** reader. */
+/* If the awaited half never comes, the rest counts as older than all marks, as in the reader. */
 static void count_list(pass *p, const raw_object *o, position *at) {
   lh_count passed = {0};
   for (; o; o = o->next) {
@@ -140,8 +139,7 @@ int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error) {
   return LH_OK;
 }
 
-/* In a finalizer lua_gc returns -1 from 5.4.4 on; there the reasons for a stop are bits of one
-** byte. */
+/* In a finalizer lua_gc returns -1 since 5.4.4; a bit tells whether the user stopped it. */
 static bool is_stopped(lua_State *L, const char *global) {
   enum { BY_USER = 1 };
   int running = lua_gc(L, LUA_GCISRUNNING, 0);

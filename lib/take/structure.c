@@ -4,8 +4,8 @@
 ** The block is copied once and its fields are compared: the main thread's pointer to a global state
 ** at the right distance, the pointer back, a registry that is a table, a valid collector state.
 ** Blocks of closed states can pass these checks. So the names of three metamethods and the registry
-** are read too, and the count of bytes: a closed state counts its block alone, an open one also
-** strings and a stack.
+** are read too, and the byte count: a closed state counts only its block, an open one also strings
+** and a stack.
 **
 ** Two sizes that a build may choose are not in the block (measure.c asks Lua for them). The string
 ** cache ends where its pointers to strings end. The extra space in front of the thread is assumed

@@ -13,8 +13,7 @@
 
 /* ==== The stream ==================================================================== */
 
-/* Planting the mark may add its own stack to the sites: room for the deepest one without
-** recursion. */
+/* Planting the mark may add its stack to the sites: room for the deepest without recursion. */
 enum { OWN_SITES_BYTES = 1 << 20 };
 
 int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payload,

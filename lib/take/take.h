@@ -39,8 +39,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
 
 /* ==== Writing: without it (shot.c) ================================================== */
 
-/* Copies the process's command line, words separated by spaces, without a NUL; returns its
-** bytes. */
+/* Copies the command line, words separated by spaces, without a NUL; returns its length. */
 size_t lh_read_program(char *out, size_t size);
 
 /* Points the shot to a heap that has all its marks, and notes the heap's figures. `section_bytes`:
@@ -71,8 +70,7 @@ void lh_shot_free(lh_shot *shot);
 
 /* background.c: lh_start_snapshot for a caller that wants a report from the child. */
 typedef struct lh_child {
-  /* In the child, at the end: `taken` or `error`, the other is NULL. Async-signal-safe; may be
-  ** NULL. */
+  /* In the child, at the end: `taken` or `error`, the other is NULL. Async-signal-safe, or NULL. */
   void (*tell)(const char *path, const lh_taken *taken, const lh_error *error, void *payload);
   void *payload;
   bool cannot_fork; /* set if the fork failed */

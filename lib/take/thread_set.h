@@ -26,8 +26,7 @@ typedef struct lh_thread_set {
   _Atomic uintptr_t lowest, highest; /* range of all addresses ever added */
 } lh_thread_set;
 
-/* Empty, with room for 48. False: no memory. An all-0 set is empty too, but may only be read and
-** freed. */
+/* Empty, with room for 48. False: no memory. An all-0 set is empty too: only read or free it. */
 bool lh_thread_set_init(lh_thread_set *set);
 void lh_thread_set_free(lh_thread_set *set);
 

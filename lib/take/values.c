@@ -45,8 +45,7 @@ static bool is_value(const pass *p, const raw_object *o) {
   }
 }
 
-/* table[at + 1] = o. No API function turns an address into a value, so we fill in a slot of
-** Lua's. */
+/* table[at + 1] = o. No API function turns an address into a value, so we fill in a slot. */
 static void hand_out_value(pass *p, const raw_object *o) {
   if (!is_value(p, o) || lh_is_own(p->snapshot, p->ids[p->at])) return;
   lua_pushnil(p->L);

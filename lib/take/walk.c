@@ -132,8 +132,7 @@ static bool is_on_a_list(const char *global, const raw_object *object) {
 }
 
 /* The walk reads one object through another: the text of a __mode. Tables on the lists keep their
-** strings, even weak tables, but for a fault in 5.4.0: there the lists are searched for each text
-** once. */
+** strings, even weak tables, except in 5.4.0: there the lists are searched for each text, once. */
 static bool may_look_at(lh_walk *walk, const raw_string *mode) {
   if (!walk->layout->may_dangle) return true;
   const raw_string **known = &walk->modes[((uintptr_t)mode >> 5) % LH_MODES_KNOWN];

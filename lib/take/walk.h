@@ -45,8 +45,7 @@ typedef struct lh_own_content {
 enum { LH_MODES_KNOWN = 16, LH_POSITIONS_CACHED = 4, LH_REGISTERS = 256 };
 
 /* A position in a function's code: its line, and the local variables in scope, by register. Cached:
-** many frames stand at few positions, and a big function has thousands of local variables to
-** search. */
+** many frames stand at few positions, and a big function has thousands of local variables. */
 typedef struct lh_code_position {
   const raw_proto *proto; /* NULL: unused */
   int64_t pc;

@@ -8,8 +8,7 @@
 ** upvalue, or the key by which the instruction before fetched it. In a patched Lua a name may be
 ** wrong; indices are checked.
 **
-** A chunk that is being loaded has half-built prototypes: arrays longer than their filled part,
-** nulls.
+** A chunk that is being loaded has half-built prototypes, whose arrays may hold nulls.
 */
 #include "raw_code.h"
 #include "walk.h"

@@ -140,8 +140,8 @@ typedef struct gap {
 } gap;
 
 /* A call still has its slots if `top` and the functions of all inner calls are above its function.
-** Seen from the innermost call outwards, a call that is not below the next one is in the gap. The
-** gap begins behind the last call that is below all calls behind the gap. */
+** From the innermost call outwards, a call that is not below the next one is in the gap. The gap
+** begins behind the last call that is below all calls behind the gap. */
 static gap find_gap(const raw_call *base, const raw_call *last, const raw_value *top) {
   gap g = {NULL, NULL};
   const raw_value *above = top, *lowest = top, *limit = NULL;

@@ -39,8 +39,7 @@ enum {
   LH_WANT_FILE = LH_WANT_SNAPSHOT | LH_WANT_MEMORY | LH_WANT_SIGNALLED
 };
 
-/* A thread with our hook in place of the program's, kept here. A thread without one needs no
-** record. */
+/* A thread with our hook, and the hook that ours replaced. A thread without one needs no record. */
 typedef struct lh_armed {
   lua_State *thread; /* NULL: it died */
   lua_Hook hook;
@@ -120,8 +119,7 @@ typedef struct lh_watcher {
 /* The thread that runs the state called exit(): takes the snapshot at the end. */
 void lh_watch_exit(lh_watcher *watcher);
 
-/* Pushes the watcher's userdata (one stack slot), with these user values. False: the program
-** removed it. */
+/* Pushes the watcher's userdata (one stack slot), with these user values; false: not there. */
 enum { LH_WATCHER_THREAD = 1, LH_WATCHER_SENTRY = 2, LH_WATCHER_VALUES = 2 };
 bool lh_watch_push(lua_State *L);
 

@@ -214,8 +214,7 @@ static __attribute__((noinline)) void *grow_block(lh_watcher *w, void *block, si
   return made;
 }
 
-/* Without extra work this jumps to the host's function; it sees the answer only if failures
-** matter. */
+/* Without extra work it jumps to the host's function; it sees answers only if failures matter. */
 static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_watcher *w = data;
   size_t held_bytes = block ? old_bytes : 0; /* else old_bytes is the kind of object */

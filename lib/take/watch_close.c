@@ -5,8 +5,7 @@
 ** userdata of ours, should always have the newest finalizer. The head of finobj shows whether
 ** another object got one since. Then a new sentry is made when Lua next asks for memory, at most
 ** once per tick of the coarse clock; the older one is garbage. Objects that get a finalizer after
-** the last check are finalized before the sentry: they lie in front of it on allgc, and are
-** counted.
+** the last check are finalized before the sentry, lie in front of it on allgc, and are counted.
 **
 ** When the sentry is finalized, all other objects with finalizers wait on tobefnz, in the order of
 ** finobj. They are written as if they were still on finobj.
@@ -27,8 +26,7 @@ static const raw_userdata *object_of(const void *content) {
                         offsetof(raw_userdata, user_values) - sizeof(raw_value));
 }
 
-/* Without memory, or while Lua must not be read, the older sentry stays. L's stack stays the
-** same. */
+/* Without memory, or while Lua must not be read, the older sentry stays. L's stack is unchanged. */
 static void make_sentry(lh_watcher *w, lua_State *L) {
   int top = lua_gettop(L);
   const void *before = lh_recorder_begin_own(L);

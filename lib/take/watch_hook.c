@@ -117,8 +117,7 @@ void lh_arm(lh_watcher *w) {
   w->busy = busy;
 }
 
-/* Arms the main thread and the newest one, which hosts call most, each time; many threads less
-** often. */
+/* Arms the main and the newest thread each time (hosts call these most), the others less often. */
 void lh_arm_again(lh_watcher *w) {
   enum { SLOTS_FOR_A_GROWTH = 64 };
   if (w->patience == 0) {

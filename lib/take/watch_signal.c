@@ -3,8 +3,7 @@
 **
 ** The list is the library's only global, because neither a signal handler nor a function of atexit
 ** gets an argument. It is changed under a lock and read without. Nodes are never freed: removing a
-** watcher empties its node and waits until no thread reads. There are never more nodes than there
-** were watchers at once.
+** watcher empties its node and waits until no thread reads. New watchers reuse empty nodes.
 **
 ** The kernel gives a signal of the process to any thread. But only the thread that runs a state may
 ** arm it, between two of its instructions. So a handler in another thread sends the signal on. If
@@ -133,8 +132,7 @@ static bool may_be_caught(int number) {
   return number > 0 && number < SIGNALS;
 }
 
-/* The signal is still caught if a handler in front of ours kept us from releasing it; that calls
-** ours. */
+/* The signal is still caught if a handler in front of ours kept us from releasing it. */
 static int catch_one(int number, lh_error *error) {
   struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
   if (!may_be_caught(number)) {
