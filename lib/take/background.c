@@ -1,30 +1,17 @@
 /*
-** background.c - a snapshot that a forked child writes: the program pauses for the fork alone.
+** background.c - writes a snapshot in a forked child, so the program pauses only for the fork.
 **
-** The child is made by a bare clone() with no exit signal. So the host's wait() does not see it and
-** gets no SIGCHLD, no handler of pthread_atfork or atexit runs, and no stdio buffer is flushed. The
-** child has a frozen copy of the heap, buffers that were made before, and all signals blocked: a
-** handler of the host must not run twice. It calls only what is async-signal-safe, since other
-** threads of the host may have held any lock at the fork.
+** The child comes from a bare clone() without an exit signal: the host's wait() does not see it, no
+** SIGCHLD comes, no pthread_atfork or atexit handler runs, and no stdio buffer is flushed. Another
+** thread of the host may hold any lock at the fork. So the child calls only async-signal-safe
+** functions and uses buffers that were allocated before.
 **
-** First the child closes all descriptors of the host's, but stderr where it tells its end. Else the
-** reader of the host's output would wait for the file, the peer of a connection that the host
-** closes would not hear of that, and locks would be held as long. The child has its own table of
-** descriptors. To share the host's (CLONE_FILES) is no way: a host that closes what it does not
-** know, and opens something else under that number, would find our bytes there.
+** The pause is the kernel's: 67 to 240 ns for each 4 KB page of the host. That is 4 to 14 ms for
+** 219 MB, 0.01 to 0.03 times a full collection. Our own work takes 0.2 ms. With huge pages
+** (GLIBC_TUNABLES=glibc.malloc.hugetlb=1, the host's choice) 219 MB take 1 ms.
 **
-** The pause is the kernel's: 67 to 240 ns for each page of 4 KB that the host uses, so 4 to 14 ms
-** for 219 MB, 0.01 to 0.03 times a full collection; what is done here takes 0.2 ms. With huge
-** pages, as of GLIBC_TUNABLES=glibc.malloc.hugetlb=1, 219 MB take 1 ms. That is for the host to
-** choose.
-**
-** Before the fork libc's malloc is asked only for the mark: in a program that has just freed much,
-** each small block makes malloc sort up to 10,000 free chunks, on pages that the last fork made
-** copy-on-write. So the job has pages of its own.
-**
-** Host and child share one page, in which the child leaves its result. If the host exits first, the
-** child completes the file. If the child is killed a nameless file goes with it; one that has a
-** temporary name (see file.h) is removed by the host as soon as it asks for the job.
+** If the host exits first, the child completes the file. If the child is killed, a nameless file
+** disappears; a temporarily named one (file.h) is removed when the host next asks for the job.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,10 +26,10 @@
 
 #include "take.h"
 
-/* What the child tells. */
+/* The child's result, in a page that host and child share. */
 typedef struct report {
-  int finished; /* last, atomically */
-  bool told;    /* the child has called its `tell` */
+  int finished; /* set last, atomically */
+  bool told;    /* the child has called `tell` */
   bool written;
   lh_file_failure failure; /* unless written */
   lh_taken taken;
@@ -51,15 +38,15 @@ typedef struct report {
 struct lh_job {
   pid_t pid;
   bool reaped;
-  int status; /* of waitpid, once reaped */
+  int status; /* from waitpid, once reaped */
   report *shared;
-  lh_file file; /* `temporary` of a child that was killed; the path */
+  lh_file file; /* to remove the file of a killed child; has the path */
 };
 
 /* ==== The child ===================================================================== */
 
-/* libc's snprintf of strings and whole numbers, by which the error is put together, takes no lock
-** and no memory; the library does where a message is too long, and leaves that to the host. */
+/* snprintf of strings and whole numbers takes no lock and no memory, so the error message can be
+** made here. With a long path the library would allocate: then the host reports the failure. */
 static void tell_end(const char *path, const lh_child *child, report *shared) {
   lh_error error;
   enum { LONG_PATH = 256 };
@@ -70,8 +57,8 @@ static void tell_end(const char *path, const lh_child *child, report *shared) {
   shared->told = true;
 }
 
-/* All from `first` to in front of `end`. Linux before 5.9, and some filters for system calls, have
-** no call for that: then the first 65,536 are closed one by one. */
+/* Closes the descriptors from `first` up to but not including `end`. Linux before 5.9 and some
+** system call filters lack close_range: then the first 65,536 are closed one by one. */
 static void close_from(int first, int end) {
   enum { MOST = 1 << 16 };
   if (first >= end) return;
@@ -81,8 +68,12 @@ static void close_from(int first, int end) {
   for (int fd = first; fd < end && fd < MOST; fd++) (void)close(fd);
 }
 
-/* stderr stays for a child that tells its end. In the place of the standard ones is the folder, to
-** which nobody can write. */
+/* Closes the host's descriptors. Otherwise readers of its output and peers of its closed
+** connections would wait for the child, and file locks would stay held. stderr stays open for a
+** child that reports. The other standard descriptors become the folder, which nobody can write to.
+**
+** The child has its own descriptor table. If it shared the host's (CLONE_FILES), the host could
+** close our descriptor and open another file under the same number: our bytes would go there. */
 static void close_those_of_host(const lh_file *file, bool tells) {
   bool in_order = file->fd < file->folder_fd;
   int one = in_order ? file->fd : file->folder_fd, other = in_order ? file->folder_fd : file->fd;
@@ -94,7 +85,7 @@ static void close_those_of_host(const lh_file *file, bool tells) {
   close_from(other + 1, INT_MAX);
 }
 
-/* Host and child are equally big. Where memory runs out the system shall end the child. */
+/* Host and child are equally big: if memory runs out, the system shall end the child. */
 static void be_first_to_go(void) {
   int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -116,12 +107,13 @@ static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_chil
   _exit(0);
 }
 
-/* The fork. Returns the child's pid, or -1 and errno. */
+/* Returns the child's pid, or -1 and errno. All signals are blocked in the child: a handler of the
+** host must not run twice. */
 static pid_t fork_child(lh_shot *shot, lh_file *file, const lh_child *child, report *shared) {
   sigset_t all, before;
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0); /* no flags, no exit signal: as fork() */
+  pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0); /* a fork() without an exit signal */
   if (pid == 0) write_and_exit(shot, file, child, shared);
   int os_errno = errno;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -131,14 +123,13 @@ static pid_t fork_child(lh_shot *shot, lh_file *file, const lh_child *child, rep
 
 /* ==== The job ======================================================================= */
 
-/* Has the child told its result? */
 static bool is_finished(const lh_job *job) {
   return __atomic_load_n(&job->shared->finished, __ATOMIC_ACQUIRE) != 0;
 }
 
 void lh_job_free(lh_job *job) {
   if (!job) return;
-  if (job->pid > 0) (void)lh_job_done(job); /* reaps it if it can be */
+  if (job->pid > 0) (void)lh_job_done(job); /* reaps the child if it has ended */
   if (job->shared) (void)munmap(job->shared, sizeof *job->shared);
   lh_file_close(&job->file);
   lh_free_pages(job, sizeof *job);
@@ -174,7 +165,7 @@ int lh_start_child(lua_State *L, const char *path, const lh_take_options *option
   }
   lh_shot_free(&shot);
   if (rc == LH_OK) {
-    lh_file_leave(&job->file); /* the child's from now on */
+    lh_file_leave(&job->file); /* the child owns it now */
     return rc;
   }
   lh_void_mark(L, &shot.planted);
@@ -199,7 +190,7 @@ bool lh_job_done(lh_job *job) {
     pid = waitpid(job->pid, &job->status, WNOHANG | (int)__WALL);
   } while (pid < 0 && errno == EINTR);
   if (pid == 0) return false;
-  if (pid < 0 && !is_finished(job)) { /* it is no child of ours: the host has forked or reaped it */
+  if (pid < 0 && !is_finished(job)) { /* not our child: the host has forked or reaped it */
     if (kill(job->pid, 0) == 0 || errno != ESRCH) return false;
     job->status = 0;
   }

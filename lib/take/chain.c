@@ -1,6 +1,6 @@
 /*
-** chain.c - the marks of a state, youngest first, as they stand on both lists: a chain of user
-** values (state.h), read in place.
+** chain.c - iterates over the marks of a state, youngest first. The marks are a chain of user
+** values (state.h) in the order of both lists.
 */
 #include "state.h"
 
@@ -16,8 +16,8 @@ static const lh_own_content *next_half(const raw_userdata **half, const raw_user
   return content && (*half)->n_user_values == 1 && content->kind != LH_MARK_STATE ? content : NULL;
 }
 
-/* The program may have changed user values with its debug library: then the chain ends early, but
-** ends, since serials must fall. */
+/* The program may have changed user values with its debug library: a chain may end early, but never
+** circles, because serials must fall. */
 bool lh_chain_next(lh_chain *c) {
   for (;;) {
     uint32_t before = c->content ? c->content->serial : UINT32_MAX;

@@ -1,10 +1,10 @@
 /*
-** glance.c - a few things that a state tells without a walk of its heap (structure.h).
+** glance.c - reads a few facts about a state without walking its heap (structure.h).
 **
-** Each is found by a few hundred small reads at most, some 0.1 ms in another process: tables are
-** looked through slot by slot, since the hash of a key need not be known then, and no more than
-** 65,536 of these; lists and stacks for a fixed number of steps. What is read is only believed if
-** its type is right, since it may be freed or moved at any moment.
+** Each fact costs a few hundred small reads at most, about 0.1 ms in another process. Tables are
+** searched slot by slot, up to 65,536 slots, because the hash of a key may be unknown. Lists and
+** stacks are followed for a fixed number of steps. Memory may be freed or moved at any moment, so a
+** block counts only if its type byte is right.
 */
 #include <stdalign.h>
 
@@ -15,7 +15,7 @@ static uint64_t address_of(const void *pointer) {
   return (uintptr_t)pointer;
 }
 
-/* A field of the main thread or of the global state; 0 where it cannot be read. */
+/* A field of the main thread or of the global state; 0 if it cannot be read. */
 static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
   uint64_t value;
   return lh_peek_at(p, block + offset, &value, sizeof value) ? value : 0;
@@ -39,7 +39,7 @@ static bool is_text(const lh_peek *p, uint64_t address, const char *text) {
   return read_text(p, address, own, sizeof own) && strcmp(own, text) == 0;
 }
 
-/* The source of a Lua function; NULL in a prototype that is still being made. */
+/* The source of a Lua function. A prototype that is still being built has none (NULL). */
 static bool read_source(const lh_peek *p, const raw_value *value, char *out, size_t size) {
   raw_lua_closure closure;
   raw_proto proto;
@@ -50,7 +50,7 @@ static bool read_source(const lh_peek *p, const raw_value *value, char *out, siz
          proto.type == RAW_PROTO && read_text(p, address_of(proto.source), out, size);
 }
 
-/* Of the first of n values that came from a file, else of the first that is a Lua function. */
+/* The source of the first of n values that came from a file, else of the first Lua function. */
 static bool read_first_source(const lh_peek *p, const raw_value *values, size_t n, char *out,
                               size_t size) {
   for (int any = 0; any < 2; any++) {
@@ -69,12 +69,12 @@ static bool read_table(const lh_peek *p, const raw_value *value, raw_table *tabl
          table->type == RAW_TABLE;
 }
 
-/* The slots of a table that are in use, in chunks. */
+/* Iterates over the used slots of a table, in chunks. */
 enum { SLOTS_AT_ONCE = 64, MOST_SLOTS = 1 << 16 };
 typedef struct slots {
   const lh_peek *p;
   uint64_t at;
-  size_t left, i, n; /* to read; in `read` */
+  size_t left, i, n; /* left: slots to read; i, n: position and count in `read` */
   raw_slot read[SLOTS_AT_ONCE];
 } slots;
 
@@ -104,7 +104,7 @@ static raw_value value_of(const raw_slot *slot) {
   return (raw_value){.as = slot->value, .type = slot->value_type};
 }
 
-/* Under a text, or with NULL under 0, which is never in an array; false: there is none. */
+/* The value under the string `key`, or if key is NULL under 0, which is never in an array part. */
 static bool find_key(const lh_peek *p, const raw_table *table, const char *key, raw_value *value) {
   uint8_t type = key ? RAW_SHORT_STRING | RAW_COLLECTABLE : RAW_INTEGER;
   slots it;
@@ -118,7 +118,6 @@ static bool find_key(const lh_peek *p, const raw_table *table, const char *key, 
   return false;
 }
 
-/* The first values of its array part; how many. */
 static size_t read_array(const lh_peek *p, const lh_layout *layout, const raw_table *table,
                          raw_value *values, size_t most) {
   uint64_t n = raw_array_slots(layout, table);
@@ -132,7 +131,7 @@ static bool read_registry(const lh_peek *p, const lh_seen_state *seen, raw_table
          read_table(p, &value, registry);
 }
 
-/* ==== What it runs ================================================================== */
+/* ==== The running script ============================================================ */
 
 static bool read_globals(const lh_peek *p, const lh_seen_state *seen, raw_table *globals) {
   enum { GLOBALS = 2 }; /* LUA_RIDX_GLOBALS */
@@ -154,8 +153,7 @@ bool lh_glance_argument(const lh_peek *p, const lh_seen_state *seen, char *out, 
 
 enum { MOST_VALUES = 256 };
 
-/* The functions of its calls, outermost first. Behind the running one are calls that are kept for
-** later. */
+/* The main thread's called functions, outermost first. Calls behind the running one are unused. */
 static size_t read_running(const lh_peek *p, const lh_seen_state *seen, raw_value *values) {
   uint64_t running = field(p, seen->main_thread, RAW_THREAD_CALL);
   uint64_t at = seen->main_thread + seen->layout->base_call;
@@ -178,7 +176,7 @@ static size_t read_stack(const lh_peek *p, const lh_seen_state *seen, raw_value 
   return lh_peek_at(p, stack, values, n * sizeof *values) ? n : 0;
 }
 
-/* By their numbers, of which some are in the hash part. */
+/* The registry's values under 1 to MOST_VALUES. Some of these keys are in the hash part. */
 static size_t read_registered(const lh_peek *p, const lh_seen_state *seen, raw_value *values) {
   raw_table registry;
   slots it;
@@ -206,7 +204,6 @@ static size_t read_global_functions(const lh_peek *p, const lh_seen_state *seen,
   return n;
 }
 
-/* The source of the prototype that is the first on the list of all objects. */
 static bool read_newest_source(const lh_peek *p, const lh_seen_state *seen, char *out,
                                size_t size) {
   enum { MOST_OBJECTS = 1 << 14 };
@@ -234,7 +231,7 @@ bool lh_glance_source(const lh_peek *p, const lh_seen_state *seen, lh_glance_at 
   return read_first_source(p, values, readers[at](p, seen, values), out, size);
 }
 
-/* ==== What was loaded =============================================================== */
+/* ==== Loaded libraries ============================================================== */
 
 static bool read_own(const lh_peek *p, const raw_slot *slot, lh_own_content *own) {
   raw_userdata u;
@@ -245,7 +242,7 @@ static bool read_own(const lh_peek *p, const raw_slot *slot, lh_own_content *own
          own->magic == LH_OWN_MAGIC && own->kind == LH_MARK_STATE && own->tag == slot->key.pointer;
 }
 
-/* There are several such userdata, one of which has the id. */
+/* The registry holds several userdata of ours; one of them has the id. */
 bool lh_glance_luaheap(const lh_peek *p, const lh_seen_state *seen, uint64_t *state_id) {
   raw_table registry;
   lh_own_content own;

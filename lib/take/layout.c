@@ -1,23 +1,16 @@
 /*
-** layout.c - which release of Lua 5.4 is this?
+** layout.c - finds out which release of Lua 5.4 a state belongs to.
 **
-** The thread and the global state of 5.4 come in four layouts. The probe tries each and takes the
-** one in which every field that the public API also tells agrees with the API. It is careful about
-** what it reads. A main thread and its global state are one block of some 1,620 bytes, so the
-** first question, "is the global state 192 or 200 bytes behind the main thread?", compares an
-** address and follows none; from then on all reads are inside that block until the pointers found
-** there have been compared too.
-**
-** 5.4.1 and 5.4.2 differ in nothing that is read but the size of the block and where the hook's
-** count is. Where lua_ident is hidden they are told apart by a field that 5.4.2 dropped: the size
-** of the stack.
+** The thread and the global state of 5.4 come in four layouts. The probe takes the one in which
+** every field agrees with the public API. It first compares the address of the global state with
+** that of the main thread, and follows no pointer. Both are in one block of about 1,620 bytes. All
+** further reads stay inside this block until its pointers have been compared too.
 */
 #include <stdlib.h>
 
 #include "raw.h"
 
-/* In the order of lh_layout's fields: four offsets in the thread, four in the global state, three
-** sizes, an offset in the thread, a bit of a call, and what 5.4.0 alone has. */
+/* Columns: the fields of lh_layout in their order. */
 /* clang-format off */
 const lh_layout lh_layouts[] = {
     {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, false, false},
@@ -62,7 +55,8 @@ static bool fits_stack(const lh_layout *layout, const void *thread, const lh_hos
   return top[-1].type == RAW_LIGHT_USERDATA && top[-1].as.pointer == host->top_pointer;
 }
 
-/* 5.4.1 still has stacksize, a 32-bit count, where 5.4.2 has the count of the hook. */
+/* Of the fields that are read, 5.4.1 and 5.4.2 differ only in the block's size and the place of the
+** hook's count. 5.4.1 has `stacksize`, a 32-bit count, where 5.4.2 has the hook's count. */
 static bool has_stack_size_field(const lh_layout *layout, const void *thread) {
   uint64_t slots = raw_stack_slots(layout, thread);
   return (uint64_t)RAW_FIELD(thread, 176, uint32_t) == slots;
@@ -86,7 +80,7 @@ static bool is_counted(const char *global, const lh_host *host) {
   return host->gc_bytes < 0 || lh_gc_bytes(global) == (uint64_t)host->gc_bytes;
 }
 
-/* The order of the checks matters: see the head of the file. */
+/* The order of the checks matters: see the top of the file. */
 static bool check_layout(const lh_layout *layout, const lh_host *host, lh_misfit *m) {
   m->n = 0;
   LH_CHECK(m, host->main_thread, "the registry does not hold the main thread");

@@ -1,20 +1,19 @@
 /*
-** mark.c - plant marks without waking the collector.
+** mark.c - plants marks without waking the collector, and drops marks.
 **
-** A mark is a userdata that is newer than all before it on its list and older than all that comes.
-** There are two for each serial: one stays on allgc; the other gets a metatable with __gc, which
-** moves it to the head of finobj. Three things could disturb the host, and none does:
+** A mark is a userdata, newer than all objects before it on its list and older than all later ones.
+** Each serial has two: one stays on allgc; the other gets a metatable with __gc, which moves it to
+** the head of finobj. Three disturbances are avoided:
 **
-** - A collector step. The API checks for one after it made a userdata, but only while the debt is
-**   above zero. So the debt is lowered, and the total raised by as much (their sum is the true
-**   total), for the time of the calls. These two fields are the only ones of Lua's that luaheap
-**   ever writes.
-** - A memory error, which would run an emergency collection and jump out of here with the debt
-**   still lowered. So the memory is taken from the host's allocator first, and handed to Lua by an
-**   allocation function that stands in for the host's meanwhile: then Lua cannot fail.
-** - A sweep. Moving an object to finobj makes Lua sweep on when the sweep stands at exactly that
-**   object's `next`. A sweep starts behind the first survivor of the list, so it never stands at
-**   an object that is newer than the sweep, as the mark is: nothing is freed.
+** - A collector step. After making a userdata the API checks for a step, but only if the debt is
+**   above zero. So the debt is lowered and the total raised by the same amount; their sum is the
+**   true total.
+** - A memory error, which would run an emergency collection and jump out with the debt still
+**   lowered. So the memory is taken from the host's allocator first, and a temporary allocation
+**   function hands it to Lua: Lua cannot fail.
+** - A sweep. Moving an object to finobj makes Lua sweep on if the sweep stands at the object's
+**   `next`. But a sweep starts behind the first survivor of the list, so it never stands at an
+**   object newer than itself, as the mark is.
 */
 #include <time.h>
 
@@ -22,13 +21,13 @@
 
 enum { MARK_USER_VALUES = 1 };
 
-/* Blocks of one size that were taken from the host's allocator before. */
+/* Blocks of one size, taken from the host's allocator in advance. */
 typedef struct reserve {
   lua_Alloc alloc;
   void *alloc_data;
   size_t bytes;
   void *blocks[2];
-  int64_t shift; /* of the debt, meanwhile */
+  int64_t shift; /* bytes moved from the debt to the total meanwhile */
 } reserve;
 
 static void *hand_out_block(void *data, void *block, size_t old_bytes, size_t bytes) {
@@ -44,7 +43,7 @@ static void *hand_out_block(void *data, void *block, size_t old_bytes, size_t by
   return r->alloc(r->alloc_data, block, old_bytes, bytes);
 }
 
-/* For n (1 or 2) userdata of `content_bytes`. */
+/* Takes blocks for n (1 or 2) userdata of `content_bytes`. False: no memory, and none is held. */
 static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) {
   *r = (reserve){0};
   r->alloc = lua_getallocf(L, &r->alloc_data);
@@ -59,14 +58,13 @@ static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) 
   return true;
 }
 
-/* Changes the debt and the total by as much, so that their sum stays. */
+/* Moves `by` bytes from the debt to the total; their sum stays. */
 static void shift_debt(lua_State *L, int64_t by) {
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_DEBT) -= by;
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) += by;
 }
 
-/* From here to end_silence no allocation wakes the collector, and those that the reserve is for
-** cannot fail. */
+/* Until end_silence no allocation wakes the collector, and allocations from the reserve succeed. */
 static void begin_silence(lua_State *L, reserve *r) {
   enum { ENOUGH = 1 << 20 };
   int64_t debt = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_DEBT, int64_t);
@@ -80,7 +78,7 @@ static void end_silence(lua_State *L, const reserve *r) {
   shift_debt(L, -r->shift);
 }
 
-/* Pushes one mark, with the value below it on the stack as its user value. */
+/* Pushes one mark whose user value is the value below it on the stack. */
 static lh_own_content *push_mark(lua_State *L, const lh_own_content *content, const char *name) {
   lh_own_content *mark =
       lua_newuserdatauv(L, sizeof *mark + content->name_length, MARK_USER_VALUES);
@@ -93,7 +91,7 @@ static lh_own_content *push_mark(lua_State *L, const lh_own_content *content, co
 
 enum { TIME_NAME_BYTES = 32 };
 
-/* Its length. */
+/* Returns the name's length; 0 if the time cannot be converted. */
 static size_t name_by_time(const struct timespec *now, char name[TIME_NAME_BYTES]) {
   struct tm utc;
   if (gmtime_r(&now->tv_sec, &utc) == NULL) return 0;
@@ -178,7 +176,7 @@ int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error)
 }
 
 int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
-  const lh_state *state = lh_push_state(L); /* first: it may move the stack */
+  const lh_state *state = lh_push_state(L); /* first, because it may move the stack */
   if (state) lua_pop(L, 1);
   const raw_value *slot = lh_stack_slot(L, index);
   if (!state || !slot) {
@@ -195,25 +193,25 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
 
 /* ==== Marks by period ============================================================== */
 
-/* Marks by period, bounded in number, for programs that run for months; and dropping
-** marks.
+/* Periodic marks are limited in number, for programs that run for months. Each is named with its
+** time. Planting the 129th drops every second one; the caller then doubles its period. The first
+** and the last stay. So 64 to 128 steps cover the whole life of the state, in 27 KB at most.
 **
-** Each periodic mark is named with its time. When the 129th is planted, every second one is
-** dropped, so that the first and the last stay and the steps between those that are left are twice
-** as long: so are those to come, if the caller doubles its period now. So 64 to 128 steps cover the
-** whole life of the state, in 27 KB at most.
+** Dropping a mark voids both of its userdata, so that no reader takes them for marks, and removes
+** them from the chain of user values (state.h), so that Lua may collect them. It allocates nothing
+** and runs nothing. The write barrier may turn the next younger mark gray again, as planting does
+** with our state. A dropped mark's finalizer does nothing.
 **
-** To drop a mark is to void both of its userdata, so that no reader takes them for one, and to take
-** them out of the chain of user values (state.h), so that Lua may collect them. That allocates
-** nothing and runs nothing: the write barrier of the user value may turn the next younger mark gray
-** again, as planting does with our state, and a finalizer that does nothing is called when the
-** collector finds the dropped one. Marks of snapshots and those with a name are never dropped by
-** period: other files and people refer to them. Nobody refers to a periodic mark but by its place
-** in the heap that it is in; and to that of a snapshot nobody does that was never in a file. */
+** Named marks and marks of snapshots are never dropped by period: files and people refer to them.
+** Nobody outside its heap refers to a periodic mark, or to the mark of a snapshot that was not
+** written. */
 
-enum { MOST_MARKS = 128, CHAIN = LH_STATE_NEWEST_MARK /* user value, of each mark too */ };
+enum {
+  MOST_MARKS = 128,
+  CHAIN = LH_STATE_NEWEST_MARK /* user value of the state and of each mark */
+};
 
-/* The content of the mark on top of the stack; NULL where something else is. */
+/* The content of the mark on top of the stack; NULL for any other value. */
 static lh_own_content *top_mark(lua_State *L, const lh_state *state) {
   lh_own_content *content = lua_touserdata(L, -1);
   bool ours = lua_type(L, -1) == LUA_TUSERDATA && lua_rawlen(L, -1) >= sizeof *content &&
@@ -222,14 +220,14 @@ static lh_own_content *top_mark(lua_State *L, const lh_state *state) {
   return ours ? content : NULL;
 }
 
-/* Calls `dropped` for each mark, the newest first, and drops those that it says. On top of the
-** stack is the state; behind it in the chain come the two userdata of the newest mark, those of the
-** next one, and so on. The program may have changed user values with its debug library, even to a
-** circle: but there are no more marks than serials. */
+/* Calls `dropped` for each mark, the newest first, and drops the marks for which it returns true.
+** The state is on top of the stack. The chain leads from it to the two userdata of the newest mark,
+** then to those of the next. The program may have made it a circle with its debug library: so there
+** are at most as many steps as serials. */
 static void drop_marks(lua_State *L, lh_state *state,
                        bool (*dropped)(const lh_own_content *mark, void *payload), void *payload) {
   int top = lua_gettop(L);
-  lua_pushvalue(L, -1); /* holder: what has the next mark for its user value */
+  lua_pushvalue(L, -1); /* holder: its user value is the next mark */
   for (uint32_t left = state->last_serial; left > 0; left--) {
     (void)lua_getiuservalue(L, top + 1, CHAIN);
     lh_own_content *one = top_mark(L, state);
@@ -250,7 +248,7 @@ static void drop_marks(lua_State *L, lh_state *state,
 }
 
 typedef struct thinning {
-  bool drop; /* what the last one was told */
+  bool drop; /* whether the last periodic mark was dropped */
   uint32_t n_left;
 } thinning;
 
@@ -281,7 +279,8 @@ int lh_mark_period(lua_State *L, bool *thinned, lh_error *error) {
   if (thinned) *thinned = false;
   if (rc < 0) return rc;
   planted.contents[0]->periodic = planted.contents[1]->periodic = 1;
-  lh_state *state = lh_push_state(L); /* lh_plant has made room on the stack for it, and for thin */
+  lh_state *state =
+      lh_push_state(L); /* lh_plant has reserved stack slots for this and for drop_marks */
   if (++state->n_periodic > MOST_MARKS) {
     thinning t = {.drop = true};
     drop_marks(L, state, is_second, &t);

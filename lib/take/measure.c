@@ -1,18 +1,17 @@
 /*
-** measure.c - what this build of Lua allocates for a thread and for a state, and whether a state's
-** objects add up.
+** measure.c - measures what this build of Lua allocates for a thread and for a state.
 **
-** Two things that a build may choose move nothing that is read, but change sizes: the extra space
-** in front of each thread (LUA_EXTRASPACE), and the cache of strings at the end of the global state
-** (STRCACHE_N and _M). A second state tells them: Lua asks its allocation function for the main
-** thread first, with the type as the old size, and for a thread likewise. Then the objects of that
-** state must add up to what its collector counts; where they do not, the build differs in something
-** else. So the program's own state is not touched, and it takes some 20 microseconds.
+** A build may choose two sizes without moving a field: the extra space in front of each thread
+** (LUA_EXTRASPACE), and the string cache at the end of the global state (STRCACHE_N and _M). A
+** second state shows both: Lua asks its allocation function for the main thread first, with the
+** type as the old size, and likewise for each thread. Then its objects must add up to its
+** collector's count, else the build differs elsewhere too. The program's own state is not touched.
+** Cost: some 20 microseconds.
 */
 #include "state.h"
 
 typedef struct meter {
-  size_t n_threads, bytes[2]; /* of the main thread and of the next one */
+  size_t n_threads, bytes[2]; /* bytes: of the main thread and of the next thread */
 } meter;
 
 static void *allocate_measured(void *data, void *block, size_t old_bytes, size_t bytes) {
@@ -43,7 +42,7 @@ static uint64_t sum_of_objects(const lh_layout *layout, const void *main_thread)
 
 int lh_measure_layout(lh_layout *layout, lh_error *error) {
   meter m = {0};
-  /* A host may hide them: then it is taken for one that chose nothing. */
+  /* A host may hide these functions: then the usual sizes are assumed. */
   if (!lua_newstate || !lua_newthread || !lua_close) return LH_OK;
   lua_State *L = lua_newstate(allocate_measured, &m);
   if (!L) return lh_fail_memory(error, "attaching to the Lua state");

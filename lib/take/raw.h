@@ -1,12 +1,12 @@
 /*
 ** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
 **
-** Only layout.c, structure.c, the walk_*.c files and the recorder (lib/track) include this. The
-** object structures below are the same in 5.4.0 to 5.4.8 on LP64 platforms; so many offsets are
-** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ
-** between releases: for these there is a table of offsets, chosen by lh_layout_probe, and the
-** accessors at the end. Everything is read in place and never written, but for one field (mark.c),
-** slots on top of a stack (values.c) and a bit of a call (stacks.h).
+** The object structures are the same in 5.4.0 to 5.4.8 on LP64 platforms; enough offsets are
+** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ by
+** release, and are read through a table of offsets, which lh_layout_probe chooses. Everything is
+** read in place. luaheap writes only the collector's debt and total (mark.c, allocate.c), slots on
+** top of a stack (values.c), a bit of a call (stacks.h) and the rest of a hook's count
+** (watch_hook.c).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
@@ -17,8 +17,7 @@
 
 #include "base.h"
 
-/* Type bytes: a basic type number, a variant in bits 4 and 5, and in a value bit 6 when
-** collectable. */
+/* A type byte: bits 0 to 3 are the basic type, 4 and 5 a variant; bit 6 in a value: collectable. */
 enum {
   RAW_NIL = 0x00, /* and the variants 0x10 (empty slot), 0x20 (absent key) */
   RAW_FALSE = 0x01,
@@ -40,7 +39,7 @@ enum {
   RAW_BASIC_TYPE = 0x0F /* mask */
 };
 
-/* Every collectable object starts with this. `marked`: bits 3 and 4 are the two whites. */
+/* The start of every collectable object. `marked`: bits 3 and 4 are the two whites. */
 #define RAW_HEADER               \
   const struct raw_object *next; \
   uint8_t type;                  \
@@ -50,7 +49,7 @@ typedef struct raw_object {
   RAW_HEADER;
 } raw_object;
 
-enum { RAW_WHITES = 0x18, RAW_FINALIZED = 0x40 /* is to be: on finobj or tobefnz */ };
+enum { RAW_WHITES = 0x18, RAW_FINALIZED = 0x40 /* has a finalizer: on finobj or tobefnz */ };
 
 typedef union raw_payload {
   const raw_object *object;
@@ -78,7 +77,7 @@ typedef struct raw_slot {
   raw_payload value;
   uint8_t value_type;
   uint8_t key_type;
-  int32_t next; /* distance in slots to the next of the same chain, 0 at its end */
+  int32_t next; /* distance in slots to the next slot of the chain, 0 at its end */
   raw_payload key;
 } raw_slot;
 
@@ -105,7 +104,7 @@ typedef struct raw_userdata {
 
 typedef struct raw_upvalue {
   RAW_HEADER;
-  const raw_value *value; /* own_value when closed, else a slot of a stack */
+  const raw_value *value; /* &u.own_value when closed, else a slot of a stack */
   union {
     raw_value own_value;
     const struct raw_upvalue *next_open;
@@ -119,7 +118,7 @@ typedef struct raw_upvalue_name {
 
 typedef struct raw_local {
   const raw_string *name;
-  int32_t start_pc, end_pc; /* alive for start_pc <= pc < end_pc */
+  int32_t start_pc, end_pc; /* in scope for start_pc <= pc < end_pc */
 } raw_local;
 
 typedef struct raw_line {
@@ -135,7 +134,7 @@ typedef struct raw_proto {
   const uint32_t *code;
   const struct raw_proto *const *nested;
   const raw_upvalue_name *upvalues;
-  const int8_t *line_deltas; /* one for each instruction; RAW_LINE_ABSOLUTE: look in `lines` */
+  const int8_t *line_deltas; /* one per instruction; RAW_LINE_ABSOLUTE: look in `lines` */
   const raw_line *lines;
   const raw_local *locals;
   const raw_string *source;
@@ -161,7 +160,7 @@ typedef struct raw_c_closure {
 } raw_c_closure;
 
 typedef struct raw_call {
-  const raw_value *function; /* the slot that holds it; its registers follow */
+  const raw_value *function; /* the slot that holds the function; its registers follow */
   const raw_value *top;
   const struct raw_call *previous, *next;
   const uint32_t *saved_pc; /* of a Lua function */
@@ -170,7 +169,7 @@ typedef struct raw_call {
   uint16_t status;
 } raw_call;
 
-/* Bits of raw_call.status; see raw_call_is for others. */
+/* Bits of raw_call.status; raw_call_bit has more. */
 enum { RAW_CALL_IS_C = 2, RAW_CALL_OURS = 0x8000 };
 enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
 
@@ -208,22 +207,21 @@ _Static_assert(sizeof(raw_call) == 64, "CallInfo");
 
 enum { RAW_METAMETHODS = 25, RAW_BASIC_TYPES = 9, RAW_TM_GC = 2, RAW_TM_MODE = 3 };
 
-/* What differs between the releases. Offsets in bytes, from the thread and from the global
-** state. */
+/* Fields that differ by release: offsets in bytes, from the thread and from the global state. */
 typedef struct lh_layout {
   const char *releases;
   uint16_t stack_last, stack, open_upvalues, base_call;                    /* lua_State */
   uint16_t main_thread, memory_message, metamethod_names, type_metatables; /* global_State */
-  size_t thread_bytes;       /* what a thread allocates (LX), unless the build chose: measure.c */
-  size_t main_thread_bytes;  /* thread and global state in one block (LG), likewise */
+  size_t thread_bytes;       /* a thread's block (LX), unless the build chose: measure.c */
+  size_t main_thread_bytes;  /* main thread and global state in one block (LG), likewise */
   uint16_t global_from_main; /* distance of the two inside the block */
   uint16_t hook_count;       /* lua_State: instructions left until its hook is called */
-  uint16_t call_hooked;      /* bit of raw_call.status: a debug hook runs. Others follow it */
-  bool size_flag_in_mark;    /* a table's "limit is not the size": bit 7 of `marked`, not `flags` */
-  bool may_dangle; /* what an object refers to may be freed before it: generational, finalized */
+  uint16_t call_hooked;      /* bit of raw_call.status: a debug hook runs; see raw_call_bit */
+  bool size_flag_in_mark; /* a table's "limit is not the size" is bit 7 of `marked`, not `flags` */
+  bool may_dangle;        /* an object may outlive its targets: generational mode, finalizers */
 } lh_layout;
 
-/* The same in all releases. */
+/* Offsets that are the same in all releases. */
 enum {
   RAW_THREAD_STATUS = 10,
   RAW_THREAD_TOP = 16,
@@ -233,7 +231,7 @@ enum {
   RAW_GLOBAL_ALLOC_DATA = 8,
   RAW_GLOBAL_TOTAL_BYTES = 16,
   RAW_GLOBAL_DEBT = 24,
-  RAW_GLOBAL_STRINGS = 48, /* the table of short ones */
+  RAW_GLOBAL_STRINGS = 48, /* the table of short strings */
   RAW_GLOBAL_STRINGS_USED = 56,
   RAW_GLOBAL_STRINGS_SIZE = 60,
   RAW_GLOBAL_REGISTRY = 64,
@@ -242,8 +240,8 @@ enum {
   RAW_GLOBAL_WHITE = 100,
   RAW_GLOBAL_GC_STATE = 101,
   RAW_GLOBAL_GC_KIND = 102,
-  RAW_GLOBAL_AT_WORK = 103, /* "no emergency collection" from 5.4.4 on; before a multiplier */
-  RAW_GLOBAL_STOP = 106,    /* from 5.4.4 on */
+  RAW_GLOBAL_AT_WORK = 103, /* "no emergency collection" since 5.4.4; a multiplier before */
+  RAW_GLOBAL_STOP = 106,    /* since 5.4.4 */
   RAW_GLOBAL_ALLGC = 112,
   RAW_GLOBAL_FINOBJ = 128,
   RAW_GLOBAL_TOBEFNZ = 176,
@@ -253,37 +251,37 @@ enum {
 #define RAW_FIELD(block, offset, type) \
   (*(type const *)(const void *)((const char *)(block) + (offset)))
 
-/* What the public API says of a host, for lh_layout_probe to compare with what it reads. */
+/* The public API's view of a host, which lh_layout_probe compares with memory. */
 typedef struct lh_host {
-  const void *thread;      /* the lua_State that is asking */
+  const void *thread;      /* the caller's lua_State */
   const void *main_thread; /* registry[1]; NULL when that is no thread */
   const void *registry;    /* lua_topointer */
   void *alloc;             /* lua_getallocf */
   void *alloc_data;
   const void *string_metatable; /* of the basic type string, or NULL */
   const void *top_pointer;      /* a light userdata on top of the thread's stack */
-  int64_t gc_bytes;  /* collectgarbage("count") * 1024, or -1 when the API does not tell */
-  const char *ident; /* lua_ident, or NULL where the host hides it */
+  int64_t gc_bytes;             /* collectgarbage("count") * 1024; -1: the API does not tell */
+  const char *ident;            /* lua_ident, or NULL where the host hides it */
 } lh_host;
 
-/* Chooses the layout that fits the host in every field, or fails with LH_EHOST and says which did
-** not. Reads nothing outside the block of the main thread and the global state before that block is
-** known to be one. */
+/* Chooses the layout that fits the host in every field. LH_EHOST: none fits; the message says why.
+** No memory outside the block of the main thread and the global state is read before that is
+** confirmed. */
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
 
-/* All layouts; the one behind the last has no `releases`. Of those that differ in little more than
-** the release: is it another one? `main_thread` may be a copy of the block; `release` is "5.4"
-** where it is not known. */
+/* All layouts; the entry behind the last has no `releases`. lh_layout_is_other tells apart 5.4.1
+** and 5.4.2, whose offsets are almost equal: is the state of the other release? `main_thread` may
+** be a copy of the block; `release` is "5.4" if unknown. */
 extern const lh_layout lh_layouts[];
 bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *release);
 
-/* Why no layout fits: the first check that the one fails which comes furthest. */
+/* Why no layout fits: the first failed check of the layout that passed most checks. */
 typedef struct lh_misfit {
-  int n, furthest; /* checks */
+  int n, furthest; /* numbers of checks */
   const char *why;
 } lh_misfit;
 
-/* In a function that returns whether a layout fits, after m->n = 0. */
+/* One check in a function that returns whether a layout fits; it starts with m->n = 0. */
 #define LH_CHECK(m, holds, misfit)  \
   do {                              \
     bool is_ok_ = (holds);          \
@@ -294,7 +292,7 @@ typedef struct lh_misfit {
     if (!is_ok_) return false;      \
   } while (false)
 
-/* Copies the release out of lua_ident ("5.4.4"), or "5.4". `out` has room for 16 bytes. */
+/* Copies the release out of lua_ident ("5.4.4"), or "5.4" if unknown. `out` has 16 bytes. */
 void lh_layout_release(const char *ident, char *out);
 
 static inline const raw_object *raw_list(const char *global, lh_list list) {
@@ -303,13 +301,13 @@ static inline const raw_object *raw_list(const char *global, lh_list list) {
   return RAW_FIELD(global, heads[list], const raw_object *);
 }
 
-/* What collectgarbage("count") * 1024 is. */
+/* collectgarbage("count") * 1024. */
 static inline uint64_t lh_gc_bytes(const char *global) {
   return (uint64_t)(RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t) +
                     RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t));
 }
 
-/* The mask of the other white in a sweep phase, when it stands for a dead object; else 0. */
+/* The mask of the white that dead objects have during a sweep; 0 in other phases. */
 static inline uint8_t raw_dead_white(const char *global) {
   uint8_t state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t);
   uint8_t white = RAW_FIELD(global, RAW_GLOBAL_WHITE, uint8_t);
@@ -328,7 +326,7 @@ static inline uint64_t raw_hash_slots(const raw_table *t) {
   return t->last_free ? (uint64_t)1 << t->log2_slots : 0;
 }
 
-/* The array part may be bigger than its limit: then its size is the next power of two. */
+/* The array part may be bigger than its limit: its size is then the next power of two. */
 static inline uint64_t raw_array_slots(const lh_layout *layout, const raw_table *t) {
   uint64_t limit = t->array_limit, slots = 1;
   uint8_t flags = layout->size_flag_in_mark ? t->marked : t->flags;
@@ -337,7 +335,7 @@ static inline uint64_t raw_array_slots(const lh_layout *layout, const raw_table 
   return slots;
 }
 
-/* Where a userdata's content starts: `gclist` is only there for those with user values. */
+/* The offset of a userdata's content. Userdata without user values have no `gclist`. */
 static inline uint64_t raw_content_offset(const raw_userdata *u) {
   if (u->n_user_values == 0) return offsetof(raw_userdata, gclist);
   return offsetof(raw_userdata, user_values) + sizeof(raw_value) * (uint64_t)u->n_user_values;
@@ -347,7 +345,7 @@ static inline bool raw_is_open(const raw_upvalue *u) {
   return u->value != &u->u.own_value;
 }
 
-/* The C function that a value is; NULL: another one. */
+/* The C function in a value; NULL for other values. */
 static inline const void *raw_c_function(raw_payload payload, uint8_t type) {
   if (type == RAW_LIGHT_C_FUNCTION) return payload.pointer;
   if (type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;
@@ -358,7 +356,7 @@ static inline const raw_value *raw_stack(const lh_layout *layout, const void *th
   return RAW_FIELD(thread, layout->stack, const raw_value *);
 }
 
-/* How many slots the stack was allocated with; 0 before it was. */
+/* The allocated slots of the stack; 0 before it is allocated. */
 static inline uint64_t raw_stack_slots(const lh_layout *layout, const void *thread) {
   const raw_value *stack = raw_stack(layout, thread);
   const raw_value *last = RAW_FIELD(thread, layout->stack_last, const raw_value *);
@@ -369,8 +367,8 @@ static inline const raw_call *raw_base_call(const lh_layout *layout, const void 
   return (const raw_call *)(const void *)((const char *)thread + layout->base_call);
 }
 
-/* The slot of its function. While a stack is reallocated 5.4.5 to 5.4.8 have the distance to the
-** stack's beginning in its place. */
+/* The slot of the call's function. While a stack is reallocated, 5.4.5 to 5.4.8 hold the distance
+** from the stack's beginning in its place. */
 static inline const raw_value *raw_call_slot(const lh_layout *layout, const void *thread,
                                              const raw_call *call) {
   uintptr_t stack = (uintptr_t)raw_stack(layout, thread), slot = (uintptr_t)call->function;
@@ -378,8 +376,8 @@ static inline const raw_value *raw_call_slot(const lh_layout *layout, const void
   return (const raw_value *)(is_distance ? stack + slot : slot);
 }
 
-/* Bits of raw_call.status that follow the hook's in each release: in a debug hook; tail called; the
-** last debug hook yielded; the collector has called a finalizer from there. */
+/* Bits of raw_call.status, counted from the layout's `call_hooked`: a debug hook runs; the function
+** was tail called; the last debug hook yielded; the collector called a finalizer from this call. */
 typedef enum raw_call_bit {
   RAW_CALL_HOOKED = 0,
   RAW_CALL_TAIL = 2,
@@ -391,12 +389,12 @@ static inline bool raw_call_is(const lh_layout *layout, const raw_call *call, ra
   return (call->status & layout->call_hooked << bit) != 0;
 }
 
-/* Its innermost protected call: a place on the C stack; NULL when it runs none. */
+/* The thread's innermost protected call, as a place on the C stack; 0 when it runs none. */
 static inline uintptr_t raw_protected_call(const lh_layout *layout, const void *thread) {
   return RAW_FIELD(thread, layout->base_call - sizeof(void *), uintptr_t);
 }
 
-/* Does it run, or has it resumed one that runs? False also while it is being made. */
+/* Does the thread run, or has it resumed one that runs? False while the thread is being made. */
 static inline bool raw_stands_in_call(const lh_layout *layout, const void *thread) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   return RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0 && call &&

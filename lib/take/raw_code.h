@@ -1,6 +1,7 @@
 /*
-** raw_code.h - the instructions of Lua functions, as far as the writing half reads them. The same
-** in all 5.4 releases, which share one bytecode version.
+** raw_code.h - the Lua instructions that the writing half reads.
+**
+** They are the same in all 5.4 releases, which share one bytecode version.
 **
 **     bits  0-6   7-14  15    16-23  24-31
 **           op    A     k     B      C
@@ -69,7 +70,7 @@ static inline unsigned raw_operand_c(uint32_t i) {
   return i >> 24;
 }
 
-/* k: then C, or B of a few, is the number of a constant. */
+/* The k bit: C, or B in a few instructions, is the number of a constant. */
 static inline bool raw_operand_k(uint32_t i) {
   return (i >> 15) & 1;
 }
@@ -78,7 +79,7 @@ static inline uint32_t raw_operand_bx(uint32_t i) {
   return i >> 15;
 }
 
-/* How far OP_JMP goes, from the instruction behind it. */
+/* The distance of an OP_JMP, counted from the next instruction. */
 static inline int32_t raw_jump(uint32_t i) {
   return (int32_t)(i >> 7) - ((1 << 24) - 1);
 }

@@ -1,6 +1,7 @@
 /*
-** shot.c - write the file of a shot (take.h). Nothing here needs a lua_State, so it also serves
-** where the heap is another process's, mirrored at its own addresses.
+** shot.c - writes the file of an lh_shot (take.h).
+**
+** Nothing here needs a lua_State: the heap may be another process's, mirrored at its own addresses.
 */
 #include <fcntl.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 enum { PROGRAM_BYTES = 1024, ROOT_BYTES = 2 + LH_MAX_VARINT };
 
-/* Its numbers are 24 at most, each with at most the longest encoding. */
+/* At most 24 numbers are in a footer, each with at most the longest encoding. */
 _Static_assert(24 * LH_MAX_VARINT + sizeof(((lh_state *)0)->release) + PROGRAM_BYTES +
                        LH_MARK_NAME_BYTES + LH_WALK_ROOTS * ROOT_BYTES +
                        LH_MOST_KEYS * LH_MAX_VARINT <=
@@ -53,7 +54,7 @@ static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
   return p;
 }
 
-/* The directory: of the one section that there may be, from `start` on. */
+/* The directory: at most one section, which begins at `start`. */
 static uint8_t *append_directory(uint8_t *p, const lh_shot *shot, uint64_t start) {
   const lh_walk_more *more = shot->walk.more;
   bool has_section = more && more->put_section;
@@ -64,7 +65,7 @@ static uint8_t *append_directory(uint8_t *p, const lh_shot *shot, uint64_t start
   return lh_put_uvarint(p, lh_out_offset(&shot->out) - start);
 }
 
-/* Fills in the footer and ends the file. Async-signal-safe without `error`. */
+/* Fills in the footer and ends the file. Async-signal-safe if `error` is NULL. */
 static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
   const lh_walk *walk = &shot->walk;
   const lh_facts *facts = &shot->facts;

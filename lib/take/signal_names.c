@@ -1,6 +1,6 @@
 /*
-** signal_names.c - the names of signals, as kill(1) takes them. Those that a program may be watched
-** by, and those that end it.
+** signal_names.c - the names of signals, as kill(1) takes them: of those that may ask for a
+** snapshot, and of those that end a program.
 */
 #include <signal.h>
 #include <string.h>

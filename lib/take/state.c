@@ -1,10 +1,9 @@
 /*
-** state.c - attach to a Lua state: check that its memory is laid out as we believe (layout.c),
-** check its objects with a few of known content and their sizes with those of another state
-** (measure.c), and leave our own userdata in the registry (state.h).
+** state.c - attaches to a Lua state: checks its layout, and registers our userdata.
 **
-** What older releases lack is referred to weakly (state.h), so that they get our error message and
-** not one of the dynamic linker's.
+** The checks are the thread and global state (layout.c), a few objects of known content, and object
+** sizes in a second state (measure.c). Functions that older releases lack are referred to weakly
+** (weak_lua.h), so that users get our error message, not the dynamic linker's.
 */
 #include "state.h"
 
@@ -65,8 +64,8 @@ const raw_value *lh_stack_slot(lua_State *L, int index) {
   return index >= 1 && index < top - call->function ? call->function + index : NULL;
 }
 
-/* The pseudo-index of the registry is below all others, at a place that a build chooses. No
-** function says where; but one leaves pseudo-indices as they are and counts others from the top. */
+/* No function tells at which pseudo-index a build has the registry. But lua_absindex keeps
+** pseudo-indices, of which the registry's is the highest, and counts other indices from the top. */
 static bool has_registry_where_we_have(lua_State *L) {
   return lua_absindex(L, LUA_REGISTRYINDEX) == LUA_REGISTRYINDEX &&
          lua_absindex(L, LUA_REGISTRYINDEX + 1) != LUA_REGISTRYINDEX + 1;
@@ -87,9 +86,9 @@ static bool is_integer(lua_State *L, const char *number) {
   return integer;
 }
 
-/* Of a Lua that has lua_newuserdatauv. A function that takes or returns a number is not called
-** before its size is known: 2^32 is no integer where these have 4 bytes, 2^24 + 1 is 2^24 where
-** floats have, and only a long double tells 2^53 + 1 from 2^53. */
+/* Requires lua_newuserdatauv. No function that takes or returns a number is called before its size
+** is known. 2^32 is no integer if integers have 4 bytes. 2^24 + 1 equals 2^24 if floats have 4
+** bytes. Only a long double tells 2^53 + 1 from 2^53. */
 static int check_numbers(lua_State *L, lh_error *error) {
   bool is_float = are_equal(L, "16777216e0", "16777217e0");
   bool is_double = !is_float && are_equal(L, "9007199254740992e0", "9007199254740993e0");
@@ -105,7 +104,7 @@ static int check_numbers(lua_State *L, lh_error *error) {
                   : "long double");
 }
 
-/* The release check; touches no memory but through the API. */
+/* The release check; uses only the API. */
 static int check_version(lua_State *L, lh_error *error) {
   char release[16];
   if (lua_newuserdatauv) {
@@ -126,7 +125,7 @@ static int check_version(lua_State *L, lh_error *error) {
                  lua_newuserdatauv ? " than 5.4" : " and lacks the functions of 5.4");
 }
 
-/* What the API says about the host. Leaves host->top_pointer on the stack. */
+/* Asks the API about the host. Leaves host->top_pointer on the stack. */
 static void ask_host(lua_State *L, lh_host *host) {
   *host = (lh_host){.thread = L, .ident = lua_ident};
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
@@ -195,8 +194,8 @@ static bool known_objects_read_back(const raw_value *slots) {
          c->upvalues[0].as.object == table;
 }
 
-/* The __gc of our userdata. Marks have one only to be on finobj; a watcher's and a recorder's tell
-** that the state closes. */
+/* The __gc of our userdata. It puts marks on finobj, and tells a watcher or a recorder that the
+** state closes. */
 static int finalize(lua_State *L) {
   lh_watch_finalize(L);
   lh_recorder_finalize(L);
@@ -223,8 +222,7 @@ static int check_host(lua_State *L, attachment *a) {
                  "out differently");
 }
 
-/* Checks all, makes the state and registers it; may raise "not enough memory". Argument: the
-** attachment. */
+/* Checks everything, makes the state and registers it. May raise "not enough memory". */
 static int attach_protected(lua_State *L) {
   attachment *a = lua_touserdata(L, 1);
   a->code = check_host(L, a);

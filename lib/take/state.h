@@ -1,5 +1,5 @@
 /*
-** state.h - what luaheap keeps in a Lua state that it was attached to. Private to the writing half.
+** state.h - the objects that luaheap keeps in an attached Lua state. Private to the writing half.
 **
 **     registry[&key] --> state userdata --user value 1--> newest mark --> ... --> oldest mark
 **                                       --user value 2--> the metatable of marks on finobj
@@ -7,10 +7,9 @@
 **     registry[&key of watch.c] --> watcher's userdata --user value 1--> a thread of our own
 **                                                      --user value 2--> a sentry: watch_close.c
 **
-** So the marks live as long as the state, and finding them takes two raw reads that allocate
-** nothing. A program with the debug library can change all of these references, and so free what
-** they lead to: none of them is kept elsewhere, but for the thread, whose end our allocation
-** function sees.
+** So the marks live as long as the state, and two raw reads find them without an allocation. A
+** program with the debug library can change all of these references and so free their targets. So
+** no other pointers to them are kept, except to the thread: our allocation function sees its end.
 */
 #ifndef LUAHEAP_STATE_H
 #define LUAHEAP_STATE_H
@@ -23,60 +22,56 @@ enum { LH_STATE_NEWEST_MARK = 1, LH_STATE_METATABLE = 2, LH_STATE_USER_VALUES = 
 typedef struct lh_state {
   lh_own_content own; /* kind LH_MARK_STATE */
   lh_layout layout;
-  uint64_t string_seed; /* secret: of the hashes of strings that are not kept at all */
+  uint64_t string_seed; /* secret, for hashes of strings that are not kept at all */
   uint32_t last_serial;
-  uint32_t n_periodic; /* marks: see mark.c */
+  uint32_t n_periodic; /* periodic marks: see mark.c */
   char release[16];
-  bool tells_work; /* RAW_GLOBAL_AT_WORK tells when Lua must not be looked at */
+  bool tells_work; /* RAW_GLOBAL_AT_WORK tells when Lua must not be read */
 } lh_state;
 
-/* The value at `index` if it is the userdata of ours that was made with this tag, an address that
-** nothing else has; NULL: it is another value. The registry and metatables are the program's to
-** change, the content of userdata is not. */
+/* The content of the userdata of ours at `index` with this tag, a unique address; NULL: another
+** value. The program can change the registry and metatables, but not the content of userdata. */
 void *lh_test_own(lua_State *L, int index, const void *tag);
 
-/* The same of what the registry has under `tag`, which is pushed (one stack slot). NULL, and
-** nothing pushed: there is none, L has no stack left, or another value was put in its place. */
+/* Pushes registry[tag] (one stack slot) and returns it as lh_test_own. NULL, and nothing pushed:
+** there is none, L has no stack left, or the program replaced the value. */
 void *lh_push_own(lua_State *L, const void *tag);
 
-/* A userdata in the registry that leads to a watcher or a recorder. */
+/* A userdata in the registry that leads to a watcher or a recorder. lh_find_handle: NULL: none. */
 typedef struct lh_handle {
   lh_own_content own; /* kind LH_MARK_STATE */
   void *of;
 } lh_handle;
 
-/* NULL: there is none. */
 lh_handle *lh_find_handle(lua_State *L, const void *tag);
 
-/* Pushes a new one, which is finalized when the state closes. `of` is NULL. May raise "not enough
-** memory". */
+/* Pushes a new handle (`of` is NULL); the closing state finalizes it. May raise a memory error. */
 lh_handle *lh_make_handle(lua_State *L, const void *tag, int n_user_values);
 
-/* The state of an attached L, as lh_push_own. */
+/* Pushes the state of an attached L, as lh_push_own. */
 lh_state *lh_push_state(lua_State *L);
 
-/* The same without leaving it on the stack; NULL, and LH_EARGUMENT in `error`: there is none. */
+/* The same without pushing. NULL, and LH_EARGUMENT in `error`: L is not attached. */
 lh_state *lh_find_state(lua_State *L, lh_error *error);
 
-/* Where it is on the collector's list. */
+/* The state's object on the collector's list. */
 static inline const raw_userdata *lh_state_object(const lh_state *state) {
   return (const void *)((const char *)state - offsetof(raw_userdata, user_values) -
                         LH_STATE_USER_VALUES * sizeof(raw_value));
 }
 
-/* measure.c: sets the two sizes of a layout that fits to what this build allocates. LH_EHOST where
-** objects and counts do not agree; LH_EMEMORY. */
+/* measure.c: sets a layout's two sizes to this build's. LH_EHOST: the sizes of objects do not add
+** up to the collector's count. LH_EMEMORY. */
 int lh_measure_layout(lh_layout *layout, lh_error *error);
 
-/* The slot of the running function's value at a positive index; NULL where there is none. */
+/* The stack slot of the running function's value at a positive index; NULL if there is none. */
 const raw_value *lh_stack_slot(lua_State *L, int index);
 
 static inline char *lh_global_state(lua_State *L) {
   return RAW_FIELD(L, RAW_THREAD_GLOBAL, char *);
 }
 
-/* mark.c: plants the two marks of one serial, named `name`, or with NULL after their own time,
-** which is read once: the name and time_ns are of the same second. See lh_mark. */
+/* mark.c: plants the two marks of one serial; see lh_mark. Name NULL: it is named by time_ns. */
 typedef struct lh_planted {
   uint32_t serial;
   uint64_t time_ns;
@@ -85,14 +80,14 @@ typedef struct lh_planted {
 int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, lh_planted *planted,
              lh_error *error);
 
-/* Takes a planted mark out of all reports, and leaves it to the collector: the snapshot that it
-** stands for was not written. Nothing is done for a mark that was never planted (all fields 0). */
+/* Removes a planted mark from all reports and leaves it to the collector: its snapshot was not
+** written. Does nothing for a mark that was never planted (all fields 0). */
 void lh_void_mark(lua_State *L, const lh_planted *planted);
 
 /* chain.c: the marks of a state, youngest first. */
 typedef struct lh_chain {
-  const raw_userdata *last;      /* the older userdata of the mark; at first the state */
-  const raw_userdata *halves[2]; /* of the mark: on allgc and, if all is well, on finobj */
+  const raw_userdata *last;      /* older userdata of the current mark; the state at first */
+  const raw_userdata *halves[2]; /* the mark's: on allgc and, if all is well, on finobj */
   const lh_own_content *content;
 } lh_chain;
 
@@ -100,17 +95,17 @@ lh_chain lh_chain_begin(const lh_state *state);
 bool lh_chain_next(lh_chain *chain); /* false behind the oldest */
 uint32_t lh_chain_marks(const lh_state *state);
 
-/* watch.c: what a snapshot is to know of the watcher of L's state, if there is one; all 0 if not.
-** One stack slot. */
+/* watch.c: facts about the watcher of L's state; all 0: there is none. Needs one stack slot. */
 typedef struct lh_watched {
   const void *own_thread;
-  const void *running;  /* the thread for which it stands in, where it does */
-  bool closes;          /* the state closes: see watch_close.c */
-  uint64_t n_finalized; /* objects whose finalizers it had run before */
+  const void *running;  /* the thread that own_thread stands in for; may be NULL */
+  bool closes;          /* the state is closing: see watch_close.c */
+  uint64_t n_finalized; /* objects that were finalized before */
 } lh_watched;
 lh_watched lh_watch_tell(lua_State *L);
 
-/* watch.c: what is at index 1 is finalized; if it is the watcher's userdata, the state closes. */
+/* watch.c: called for each userdata of ours (at index 1) that is finalized. The watcher's and the
+** sentry's tell that the state closes. */
 void lh_watch_finalize(lua_State *L);
 
 #endif

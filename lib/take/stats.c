@@ -1,28 +1,24 @@
 /*
-** stats.c - the state of the collector, and a count of all objects by type and by epoch, without a
-** snapshot.
+** stats.c - collector statistics, and counts of objects by type and by epoch, without a snapshot.
 **
-** The count is one pass over the collector's lists that reads each object's header and what its
-** size depends on, mostly in the same cache line. So it costs the misses on the objects, some 30 to
-** 200 ns each: 0.15 to 0.45 times a full collection. Leaving the sizes out saves nothing.
-**
-** Marks need no look into userdata: they are a chain (chain.c), the youngest first, as they stand
-** on both lists. So the pass waits for one address.
+** Counting is one pass over the collector's lists. It reads each object's header and the fields
+** that its size depends on, mostly in the same cache line: 30 to 200 ns an object, 0.15 to 0.45
+** times a full collection. Counting without sizes is no faster. The marks come from their chain
+** (chain.c), in list order, so the pass waits for one address at a time.
 */
 #include "state.h"
 
 /* ==== The pass ======================================================================= */
 
-/* Where a list has come to in time. */
 typedef struct position {
   lh_chain marks;
   lh_list list;
-  const raw_userdata *awaited; /* the youngest mark's half that is older than what was passed */
-  uint32_t older;              /* how many marks are: the epoch of the objects here */
+  const raw_userdata *awaited; /* half of the youngest mark that the pass has not reached */
+  uint32_t older;              /* marks older than the objects here: their epoch */
 } position;
 
-/* A half that Lua has finalized, or is about to, as it does while a state is closed, is on its list
-** no more. */
+/* Finds the next mark's half on this list. A half that Lua has finalized, or is about to finalize
+** as the state closes, has left its list and is skipped. */
 static void await_mark(position *p) {
   for (; lh_chain_next(&p->marks); p->older--) {
     p->awaited = p->marks.halves[p->list];
@@ -44,7 +40,7 @@ typedef struct pass {
   uint8_t dead_white;
   lh_counts *counts;
   lh_epoch_count *epochs;
-  uint32_t merged; /* so many of the oldest epochs are in epochs[0] */
+  uint32_t merged; /* number of old epochs that are added to epochs[0] */
 } pass;
 
 static void add_object(lh_count *count, uint64_t bytes) {
@@ -59,8 +55,7 @@ static void add_to_epoch(const pass *p, uint32_t older, lh_count *count) {
   *count = (lh_count){0};
 }
 
-/* Where a half is awaited in vain, so are all older ones: then what is left is older than the
-** marks, as for the reader. */
+/* If the awaited half never comes, the rest counts as older than all marks, as in the reader. */
 static void count_list(pass *p, const raw_object *o, position *at) {
   lh_count passed = {0};
   for (; o; o = o->next) {
@@ -88,7 +83,7 @@ static void count_lists(pass *p, const lh_state *state, const char *global, uint
   }
 }
 
-/* A periodic mark may be dropped while the caller uses its name; the others stay. */
+/* Copies the name of a periodic mark, which may be dropped while the caller uses it. */
 static void name_epochs(const pass *p, const lh_state *state, uint32_t n_marks) {
   lh_chain c = lh_chain_begin(state);
   for (uint32_t i = n_marks; i > p->merged && lh_chain_next(&c); i--) {
@@ -144,8 +139,7 @@ int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error) {
   return LH_OK;
 }
 
-/* Inside of a finalizer lua_gc tells nothing from 5.4.4 on, where the reasons for a stop are bits
-** of one byte. */
+/* In a finalizer lua_gc returns -1 since 5.4.4; a bit tells whether the user stopped it. */
 static bool is_stopped(lua_State *L, const char *global) {
   enum { BY_USER = 1 };
   int running = lua_gc(L, LUA_GCISRUNNING, 0);

@@ -1,18 +1,16 @@
 /*
-** structure.c - is there a Lua state at an address? (structure.h)
+** structure.c - checks whether there is a Lua state at an address (structure.h).
 **
-** The block is copied once, with all that the checks compare inside it: the main thread's pointer
-** to a global state at the right distance, that one's pointer back, a registry that is a table, a
-** collector in one of its states. That leaves copies of blocks at their own addresses: of states
-** that were closed. So what the block points to is looked at, the names of three metamethods and
-** the registry; and what the state counts: a closed one counts its block, all else is freed, while
-** a living one has strings and a stack, too.
+** The block is copied once and its fields are compared: the main thread's pointer to a global state
+** at the right distance, the pointer back, a registry that is a table, a valid collector state.
+** Blocks of closed states can pass these checks. So the names of three metamethods and the registry
+** are read too, and the byte count: a closed state counts only its block, an open one also strings
+** and a stack.
 **
-** Two sizes that a build may choose do not show in what the block holds (measure.c has them by
-** asking Lua). The cache of strings ends where its pointers to strings end. The extra space in
-** front of the thread is taken for the usual one. libc's malloc notes a block's size in front of
-** the block, which tells another candidate. It is no more than that: a host's allocator may put a
-** header between the note and the extra space. Only the sum of all objects decides (shooting.c).
+** Two sizes that a build may choose are not in the block (measure.c asks Lua for them). The string
+** cache ends where its pointers to strings end. The extra space in front of the thread is assumed
+** to be the usual one. malloc's note of the block's size suggests another size, but a host's
+** allocator may put a header there. The sum of all objects decides (shooting.c).
 */
 #include "structure.h"
 
@@ -28,7 +26,7 @@ _Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global st
 
 /* ==== The block ===================================================================== */
 
-/* What is at the main thread's address, up to the metatables of basic types. */
+/* A copy of the memory from the main thread to the metatables of basic types. */
 typedef struct block {
   const lh_layout *layout;
   uint64_t main_thread, global;
@@ -39,7 +37,7 @@ static const char *global_of(const block *b) {
   return b->bytes + (b->global - b->main_thread);
 }
 
-/* Fields of the host's own may follow those of the thread (tup's). */
+/* A host may append fields of its own to the thread's (tup does). */
 static bool may_be_of(const lh_layout *layout, uint64_t distance) {
   enum { MOST_APPENDED = LH_GLOBAL_FARTHEST - 200 };
   return distance >= layout->global_from_main && distance % sizeof(void *) == 0 &&
@@ -56,8 +54,8 @@ static bool copy_block(const lh_peek *p, const lh_layout *layout, uint64_t main_
   return lh_peek_at(p, main_thread, b->bytes, bytes);
 }
 
-/* The first call of a thread is the host's, a C function's, and has none before it: which tells
-** layouts apart that have it elsewhere. */
+/* A thread's first call is of a C function, the host's, and has no call before it. This tells apart
+** layouts that have the first call elsewhere. */
 static bool has_base_call(const block *b) {
   const raw_call *base = raw_base_call(b->layout, b->bytes);
   return !base->previous && (base->status & RAW_CALL_IS_C);
@@ -70,7 +68,7 @@ static bool is_main_thread(const block *b) {
          RAW_FIELD(global_of(b), b->layout->main_thread, uint64_t) == b->main_thread;
 }
 
-/* Is it built, with nothing that a global state cannot hold? */
+/* Is the global state built, and can all its fields be a global state's? */
 static bool is_global_state(const block *b) {
   const char *global = global_of(b);
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
@@ -84,7 +82,7 @@ static bool is_global_state(const block *b) {
          RAW_FIELD(global, RAW_GLOBAL_ALLOC, uint64_t) != 0;
 }
 
-/* ==== What it points to ============================================================= */
+/* ==== Its pointers' targets ========================================================= */
 
 static bool is_table(const lh_peek *p, uint64_t address) {
   raw_object header;
@@ -114,7 +112,7 @@ static bool has_metamethod_names(const lh_peek *p, const block *b) {
   return true;
 }
 
-/* Any string: the byte behind its length is zero. */
+/* A string of either kind. The byte behind its contents is zero. */
 static bool is_string(const lh_peek *p, uint64_t address) {
   raw_string s;
   char end;
@@ -126,7 +124,7 @@ static bool is_string(const lh_peek *p, uint64_t address) {
 
 /* ==== Sizes ========================================================================= */
 
-/* How many strings are in its cache: it ends with two pointers that are to no strings. */
+/* The number of strings in the cache. Two pointers that are not to strings follow it. */
 static size_t cached_strings(const lh_peek *p, const block *b) {
   enum { MOST = 1 << 16 };
   uint64_t at = b->global + b->layout->type_metatables + RAW_BASIC_TYPES * sizeof(void *);
@@ -137,8 +135,8 @@ static size_t cached_strings(const lh_peek *p, const block *b) {
   return n;
 }
 
-/* Is a block with so much extra space one of libc's malloc, of the right size? It notes it, with
-** its own eight bytes, in multiples of 16, one of which may be left over; and flags below that. */
+/* Is the block, with this extra space, a malloc block of the right size? malloc notes the size plus
+** its own eight bytes, rounded up to 16, perhaps with 16 more. The low bits are flags. */
 static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, uint64_t bytes) {
   enum { FLAGS = 7, NOTE = 8, UNIT = 16 };
   uint64_t note, needed = (bytes + NOTE + UNIT - 1) / UNIT * UNIT;
@@ -147,7 +145,7 @@ static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, ui
   return note == needed || note == needed + UNIT;
 }
 
-/* The extra space that malloc's note tells, if nothing else is in front of the thread. */
+/* The extra space by malloc's note, if the thread has nothing else in front; else the usual one. */
 static uint64_t noted_extra_bytes(const lh_peek *p, const block *b, uint64_t other_bytes) {
   if (is_malloc_block(p, b, EXTRA_BYTES, other_bytes + EXTRA_BYTES)) return EXTRA_BYTES;
   for (uint64_t extra = 0; extra <= LH_MOST_EXTRA_BYTES; extra += sizeof(void *)) {
@@ -172,7 +170,7 @@ static uint64_t counted_bytes(const block *b) {
          RAW_FIELD(global_of(b), RAW_GLOBAL_DEBT, uint64_t);
 }
 
-/* It counts less than what it must have. */
+/* An open state counts at least its block, its string table and a registry. */
 static bool is_closed(const block *b) {
   uint64_t strings = RAW_FIELD(global_of(b), RAW_GLOBAL_STRINGS_SIZE, uint32_t);
   uint64_t least = b->layout->main_thread_bytes + sizeof(void *) * strings + sizeof(raw_table);

@@ -1,18 +1,17 @@
 /*
-** structure.h - what a Lua state looks like in memory of which nothing is known: another process's,
-** a core's, or a mirror of these that may have been copied amid a change.
+** structure.h - finds Lua states, and facts about them, in unknown memory.
 **
-** structure.c tells whether a state is at an address, glance.c a few things of one that is: what it
-** runs, and what was loaded into it. No symbol and no call of the API is needed. All that is read
-** goes through a caller's function, and nothing is followed further than a fixed number of steps,
-** so a state that changes meanwhile costs a wrong answer, and no more.
+** The memory is another process's, a core's, or a mirror that may have been copied amid a change.
+** structure.c checks whether a state is at an address; glance.c reads a few facts about it. Neither
+** needs a symbol or an API call. All reads use the caller's function, and every search has a fixed
+** limit. So a state that changes meanwhile causes a wrong answer, and no more harm.
 */
 #ifndef LUAHEAP_STRUCTURE_H
 #define LUAHEAP_STRUCTURE_H
 
 #include "base.h"
 
-/* How the memory is read: n bytes; false where not all of them can be. */
+/* Reads n bytes at an address; false if not all of them can be read. */
 typedef struct lh_peek {
   bool (*read)(const void *memory, uint64_t address, void *out, size_t n);
   const void *memory;
@@ -22,16 +21,15 @@ static inline bool lh_peek_at(const lh_peek *p, uint64_t address, void *out, siz
   return p->read(p->memory, address, out, n);
 }
 
-/* A state that is open. */
 typedef struct lh_seen_state {
-  const struct lh_layout *layout;         /* of its release (raw.h), but for these two: */
+  const struct lh_layout *layout;         /* of its release (raw.h), but for the next two sizes */
   size_t thread_bytes, main_thread_bytes; /* with LH_USUAL_EXTRA_BYTES in front of each thread */
-  size_t noted_extra_bytes; /* what malloc's note tells in place of those, if it tells anything */
-  const char *release;      /* "5.4.2", or "5.4" where several have its layout */
+  size_t noted_extra_bytes; /* extra space by malloc's note; the usual one if it has none */
+  const char *release;      /* "5.4.2", or "5.4" if several releases have the layout */
   uint64_t main_thread, global;
   uint64_t alloc;    /* its allocation function */
   uint64_t gc_bytes; /* collectgarbage("count") * 1024 */
-  uint32_t seed;     /* of its strings */
+  uint32_t seed;     /* of the hashes of its strings */
 } lh_seen_state;
 
 /* The extra space that a build puts in front of each thread (LUA_EXTRASPACE). */
@@ -47,40 +45,37 @@ enum {
   LH_GLOBAL_FARTHEST = 264
 };
 
-/* Is there an open state whose main thread is at this address? `release` is "5.4.4" or the like, or
-** "5.4" where it is not known; it only tells 5.4.1 from 5.4.2. LH_EHOST: no, and the message says
-** what is there in place of it. The memory may change meanwhile: a state that is there may then be
-** missed, and is found by asking again. */
+/* Checks that the main thread of an open state is at this address. `release` ("5.4.4", or "5.4" if
+** unknown) only tells 5.4.1 from 5.4.2. LH_EHOST: no; the message says what is wrong. A state that
+** changes meanwhile may be missed; then call again. */
 int lh_see_state(const lh_peek *peek, uint64_t main_thread, const char *release,
                  lh_seen_state *seen, lh_error *error);
 
 /* ==== At a glance =================================================================== */
 
-/* Its global arg[0], which the interpreter sets to the script's name. False: there is none. Texts
-** are cut to `size`, or at a NUL inside them. */
+/* The state's global arg[0], which the interpreter sets to the script's name. False: there is none.
+** Texts are cut to `size`, or at a NUL inside them. */
 bool lh_glance_argument(const lh_peek *peek, const lh_seen_state *seen, char *out, size_t size);
 
-/* The source of a Lua function, as it was given to load: "@file.lua". Which one: */
+/* The source of a Lua function, as load got it ("@file.lua"). Which function: */
 typedef enum lh_glance_at {
   LH_GLANCE_RUNNING,    /* the outermost that the main thread is in */
   LH_GLANCE_ON_STACK,   /* the lowest on the main thread's stack */
   LH_GLANCE_REGISTERED, /* the first that C code keeps in the registry (luaL_ref) */
-  LH_GLANCE_GLOBAL,     /* one that is a global variable */
+  LH_GLANCE_GLOBAL,     /* one in a global variable */
   LH_GLANCE_NEWEST      /* the one that was loaded last */
 } lh_glance_at;
 bool lh_glance_source(const lh_peek *peek, const lh_seen_state *seen, lh_glance_at at, char *out,
                       size_t size);
 
-/* Was the module loaded into it? *state_id is the one of the snapshots that it takes; 0: it takes
-** none yet. */
+/* Was luaheap loaded into the state? *state_id: the id in its snapshots; 0: it takes none yet. */
 bool lh_glance_luaheap(const lh_peek *peek, const lh_seen_state *seen, uint64_t *state_id);
 
-/* An address in the read-only data of the library or program that this state's Lua is in: of the
-** slot that all tables without slots share. 0: none was seen. */
+/* An address in the read-only data of the library or program that has this state's Lua: the slot
+** that all tables without slots share. 0: not found. */
 uint64_t lh_glance_library(const lh_peek *peek, const lh_seen_state *seen);
 
-/* Are its numbers 64-bit integers and doubles, as far as its table `math` tells? Builds with others
-** look alike. */
+/* Are numbers 64-bit integers and doubles, by the table `math`? Other builds look the same. */
 bool lh_glance_numbers(const lh_peek *peek, const lh_seen_state *seen);
 
 #endif

@@ -1,10 +1,9 @@
 /*
-** take.c - take a snapshot: plant the mark, walk the heap, write the file.
+** take.c - takes a snapshot: plants the mark, walks the heap, writes the file.
 **
-** The order is: make the file (an unwritable folder shows before anything was done), take all
-** memory, plant the mark, see that there is room, walk, give the file its name. When a later step
-** fails the mark is in the heap already, and is voided. background.c does the same with a fork
-** behind the mark.
+** The order: create the file (an unwritable folder shows before anything was done), allocate, plant
+** the mark, check for room, walk, give the file its name. If a step after the mark fails, the mark
+** is voided. background.c does the same with a fork behind the mark.
 */
 #include <string.h>
 #include <unistd.h>
@@ -14,8 +13,7 @@
 
 /* ==== The stream ==================================================================== */
 
-/* To plant the mark adds the stack at which that is done to the sites, where they have it not: so
-** much, if it is as deep as a stack can be that does not call itself. */
+/* Planting the mark may add its stack to the sites: room for the deepest without recursion. */
 enum { OWN_SITES_BYTES = 1 << 20 };
 
 int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payload,
@@ -30,7 +28,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   facts->release = state->release;
   facts->ours[0] = lh_state_object(state);
   lua_getiuservalue(L, -1, LH_STATE_METATABLE);
-  if (lua_istable(L, -1)) facts->ours[1] = lua_topointer(L, -1); /* or tampered with */
+  if (lua_istable(L, -1)) facts->ours[1] = lua_topointer(L, -1); /* else tampered with */
   lua_pop(L, 2);
   lh_watched watched = lh_watch_tell(L);
   facts->ours[2] = watched.own_thread;

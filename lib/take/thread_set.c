@@ -1,5 +1,5 @@
 /*
-** thread_set.c - see thread_set.h.
+** thread_set.c - an open hash table of threads, by address (thread_set.h).
 */
 #include "thread_set.h"
 
@@ -30,7 +30,7 @@ static lh_thread_slots *current_slots(const lh_thread_set *set) {
   return atomic_load_explicit(&set->slots, memory_order_acquire);
 }
 
-/* The slot of the thread, or the free one where it is missed. */
+/* The thread's slot, or the free slot where the search for it ends. */
 static size_t slot_of(const lh_thread_slots *slots, const void *thread) {
   size_t slot = first_slot(slots, thread);
   while (thread_at(slots, slot) && thread_at(slots, slot) != thread) {
@@ -45,14 +45,14 @@ static lh_thread_slots *new_slots(size_t n) {
   return slots;
 }
 
-/* There is a free slot. */
+/* The table must have a free slot. */
 static void insert(lh_thread_slots *slots, lua_State *thread) {
   set_thread_at(slots, slot_of(slots, thread), thread);
   slots->n_used++;
   slots->n_living++;
 }
 
-/* A table with room for more, without graves, in place of the current one. */
+/* Replaces the table by one with more room and without graves. */
 static bool enlarge(lh_thread_set *set) {
   lh_thread_slots *old = current_slots(set);
   size_t n = 64;
@@ -95,7 +95,7 @@ bool lh_thread_set_remove(lh_thread_set *set, const void *thread) {
   lh_thread_slots *slots = current_slots(set);
   size_t slot = slots ? slot_of(slots, thread) : 0;
   if (!slots || !thread_at(slots, slot)) return false;
-  bool is_last = !thread_at(slots, (slot + 1) & slots->mask); /* of its chain: no grave needed */
+  bool is_last = !thread_at(slots, (slot + 1) & slots->mask); /* of its chain: needs no grave */
   set_thread_at(slots, slot, is_last ? NULL : GRAVE);
   slots->n_used -= is_last;
   slots->n_living--;

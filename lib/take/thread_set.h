@@ -1,15 +1,14 @@
 /*
-** thread_set.h - a set of threads of one Lua state, by address; and of C functions.
+** thread_set.h - a set of threads of one Lua state, by address; also used for C functions.
 **
-** The API has no way to ask which coroutine runs, and the collector's lists must not be walked from
-** a signal handler or for each allocation (10 million objects would take a second). But Lua tells
-** its allocation function when a new block is for a thread, and a thread's block is freed with its
-** own size. So a set of addresses is enough: an open hash table, 8 bytes for each of its slots, at
-** most three quarters of which are used, graves included.
+** The API does not tell which coroutine runs. The collector's lists must not be walked in a signal
+** handler or for each allocation (10 million objects take a second). But Lua tells its allocation
+** function when a block is for a thread, and frees it with a thread's size. So a set of addresses
+** is enough: an open hash table, 8 bytes a slot, at most three quarters used, graves included.
 **
-** A handler may interrupt any change, in the same OS thread: each is one store of one pointer, and
-** a bigger table is filled before it is published. The older one is kept until the next: somebody
-** in another OS thread may be looking into it.
+** A signal handler may interrupt any change in the same OS thread. So each change stores one
+** pointer, and a bigger table is filled before it is published. The older table is kept until the
+** next growth, because another OS thread may be reading it.
 */
 #ifndef LUAHEAP_THREAD_SET_H
 #define LUAHEAP_THREAD_SET_H
@@ -24,15 +23,14 @@ typedef struct lh_thread_slots lh_thread_slots;
 typedef struct lh_thread_set {
   _Atomic(lh_thread_slots *) slots;
   lh_thread_slots *older;
-  _Atomic uintptr_t lowest, highest; /* addresses that ever were in it */
+  _Atomic uintptr_t lowest, highest; /* range of all addresses ever added */
 } lh_thread_set;
 
-/* Empty, and with room for 48. False: no memory. A set that is all 0 is empty, too; it may be read
-** and freed. */
+/* Empty, with room for 48. False: no memory. An all-0 set is empty too: only read or free it. */
 bool lh_thread_set_init(lh_thread_set *set);
 void lh_thread_set_free(lh_thread_set *set);
 
-/* False: no memory, and it is not in. It was not in before. */
+/* Adds a thread that is not in the set. False: no memory, not added. */
 bool lh_thread_set_add(lh_thread_set *set, lua_State *thread);
 bool lh_thread_set_remove(lh_thread_set *set, const void *thread); /* was it in? */
 
@@ -41,7 +39,7 @@ bool lh_thread_set_has(const lh_thread_set *set, const void *thread);
 /* The next thread; *slot starts at 0. NULL at the end. Async-signal-safe. */
 lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *slot);
 
-/* How many there may be before the set grows. */
+/* The number of slots. */
 size_t lh_thread_set_room(const lh_thread_set *set);
 
 #endif

@@ -1,16 +1,15 @@
 /*
-** values.c - objects of a snapshot, handed out as values of the state that it was taken of.
+** values.c - returns objects of a snapshot as values of the Lua state that it was taken of.
 **
-** An address alone proves nothing: memory is reused. But what lies behind a snapshot's marks, on
-** allgc and on finobj, was there at that instant, and neither list is ever reordered: so what lies
-** there now is what the snapshot has behind these marks, less what went, in the same order. One
-** pass over both sequences pairs them. Memory that was freed and used again lies in front of the
-** marks. What moved is not found: what was given a finalizer since (it went to the head of finobj),
-** waits for it, or was revived by it. On fixedgc there are no marks, and nothing ever goes.
+** An address alone proves nothing, because memory is reused. But the objects behind a snapshot's
+** marks on allgc and finobj existed at that instant, and neither list is ever reordered. So the
+** live objects there are the snapshot's, less the freed ones, in the same order: one pass over both
+** sequences pairs them. Reused memory lies in front of the marks. Objects that moved are not found:
+** those that since got a finalizer (now at the head of finobj), wait for it, or were revived by it.
+** fixedgc has no marks, and its objects are never freed.
 **
-** The pass reads an object's header for each object of the live lists (a cache miss, 5 to 50 ns),
-** and an address for each of the snapshot's. Nothing may free an object meanwhile: so nothing is
-** allocated.
+** The pass reads the header of each live object (a cache miss, 5 to 50 ns) and one address for each
+** of the snapshot's. It allocates nothing, so that no object is freed meanwhile.
 */
 #include "state.h"
 
@@ -19,12 +18,11 @@ typedef struct pass {
   int table; /* index of the table */
   const lh_snapshot *snapshot;
   const lh_id *ids;
-  size_t n, at; /* ids, and those that are done with */
+  size_t n, at; /* number of ids; ids that are done */
   uint8_t dead_white;
 } pass;
 
-/* A function that `load` is still making must not be called: it has no prototype or no upvalues
-** yet. */
+/* A function that `load` is still building must not be called: it lacks a prototype or upvalues. */
 static bool is_half_built(const raw_lua_closure *c) {
   if (!c->proto || !c->proto->code) return true;
   for (unsigned i = 0; i < c->n_upvalues; i++) {
@@ -47,8 +45,7 @@ static bool is_value(const pass *p, const raw_object *o) {
   }
 }
 
-/* table[at + 1] = o. The slot is made by Lua and filled in by us: no function of Lua's turns an
-** address into a value. */
+/* table[at + 1] = o. No API function turns an address into a value, so we fill in a slot. */
 static void hand_out_value(pass *p, const raw_object *o) {
   if (!is_value(p, o) || lh_is_own(p->snapshot, p->ids[p->at])) return;
   lua_pushnil(p->L);
@@ -58,25 +55,25 @@ static void hand_out_value(pass *p, const raw_object *o) {
   lua_rawseti(p->L, p->table, (lua_Integer)p->at + 1);
 }
 
-/* From object `o` on, which stands on `list`. */
+/* Pairs the live objects from `o` on, which are on `list`, with the snapshot's. */
 static void pair(pass *p, lh_list list, const raw_object *o) {
   uint32_t n_objects = lh_object_count(p->snapshot);
   lh_id id = o ? lh_find_address(p->snapshot, (uintptr_t)o) : LH_NO_OBJECT;
   while (p->at < p->n && p->ids[p->at] < id) p->at++;
   for (; o && id <= n_objects; o = o->next, id++) {
     while (id <= n_objects && lh_address_of(p->snapshot, id) != (uintptr_t)o) id++;
-    while (p->at < p->n && p->ids[p->at] < id) p->at++; /* these went */
+    while (p->at < p->n && p->ids[p->at] < id) p->at++; /* these were freed */
     if (p->at >= p->n || lh_list_of(p->snapshot, p->ids[p->at]) != list) return;
     if (p->ids[p->at] == id) hand_out_value(p, o);
   }
 }
 
-/* Does the object stand on allgc or finobj, whichever `list` is? */
+/* Is the object on `list`, which is allgc or finobj? */
 static bool is_on(const raw_object *o, lh_list list) {
   return ((o->marked & RAW_FINALIZED) != 0) == (list == LH_LIST_FINOBJ);
 }
 
-/* Where the pass over a list may start: at ids[0], if the caller has it, else at the mark. */
+/* Where the pass may start: at ids[0] if the caller's table has it, else at the mark. */
 static const raw_object *start_of(const pass *p, lh_list list, const lh_chain *marks) {
   const raw_table *table = (const raw_table *)lh_stack_slot(p->L, p->table)->as.object;
   const raw_value *first = &table->array[0];
@@ -100,7 +97,7 @@ static bool find_own_mark(const lh_state *state, const lh_snapshot *snapshot, lh
   return false;
 }
 
-/* The table must have room for all, and ids must rise. */
+/* The table must have room for all values, and ids must rise. */
 static bool may_pass(const pass *p, const lh_layout *layout) {
   const raw_value *slot = lh_stack_slot(p->L, p->table);
   if (!slot || slot->type != (RAW_TABLE | RAW_COLLECTABLE)) return false;

@@ -1,9 +1,8 @@
 /*
-** walk.c - the pass over the lists, sizes, and the records of all objects but prototypes and
-** threads (see walk.h).
+** walk.c - the pass over the lists, shallow sizes, and the records of most objects (walk.h).
 **
-** Where the time goes (2.2 million objects, 215 MB): two thirds are cache misses on objects, slots
-** and upvalues, the rest is storing varints; the kernel's copy into the page cache comes on top.
+** Time for 2.2 million objects (215 MB): two thirds are cache misses on objects, slots and
+** upvalues, the rest is storing varints. The kernel's copy into the page cache comes on top.
 */
 #include "walk.h"
 
@@ -12,8 +11,8 @@ static uint64_t thread_bytes(const lh_layout *layout, const void *main_thread,
   uint64_t bytes = thread == main_thread ? layout->main_thread_bytes : layout->thread_bytes;
   bytes += raw_stack_slots(layout, thread) * sizeof(raw_value);
   if (!raw_stack(layout, thread)) return bytes;
-  /* Lua's own count of calls has 16 bits and wraps in deep recursion: count the list instead. Each
-  ** call has had a slot of a stack of 1,000,000: a list of more than twice as many is broken. */
+  /* Lua's own count of calls has 16 bits and wraps in deep recursion, so the list is counted. Each
+  ** call had a slot of a stack of 1,000,000: a list of more than twice as many is broken. */
   uint64_t most = bytes + (sizeof(raw_call) << 21);
   for (const raw_call *c = raw_base_call(layout, thread)->next; c && bytes < most; c = c->next) {
     bytes += sizeof(raw_call);
@@ -55,7 +54,7 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
   }
 }
 
-/* The number of the object that is being written, counted from 1 on. */
+/* The number of the object that is being written, from 1 on. */
 static uint64_t current_id(const lh_walk *walk) {
   uint64_t id = 0;
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) id += walk->n_objects[list];
@@ -132,9 +131,8 @@ static bool is_on_a_list(const char *global, const raw_object *object) {
   return false;
 }
 
-/* The text of a __mode is the one object that the walk looks at from another one. A table on the
-** lists keeps its strings, where it is weak too, but for a fault of 5.4.0's collector: there each
-** text is looked for, once. */
+/* The walk reads one object through another: the text of a __mode. Tables on the lists keep their
+** strings, even weak tables, except in 5.4.0: there the lists are searched for each text, once. */
 static bool may_look_at(lh_walk *walk, const raw_string *mode) {
   if (!walk->layout->may_dangle) return true;
   const raw_string **known = &walk->modes[((uintptr_t)mode >> 5) % LH_MODES_KNOWN];
@@ -142,7 +140,7 @@ static bool may_look_at(lh_walk *walk, const raw_string *mode) {
   return *known == mode;
 }
 
-/* LH_FLAG_WEAK_*: how weak a table makes those whose metatable it is. */
+/* LH_FLAG_WEAK_* of the tables that have `t` as their metatable. */
 static unsigned mode_of(lh_walk *walk, const raw_table *t) {
   const raw_slot *slot = lh_find_string_key(t, walk->mode_name);
   unsigned flags = 0;
@@ -178,8 +176,8 @@ static void walk_array(lh_walk *walk, uint64_t own, const raw_value *array, uint
   }
 }
 
-/* The key's index among the frequent ones, plus 1; 0: it is none. One becomes frequent when it was
-** met often with no other of its place in between, and stays it. */
+/* The key's index among the frequent keys, plus 1; 0: not frequent. A key becomes frequent, for
+** good, when it was met OFTEN times with no other key of its place in between. */
 static inline unsigned frequent_key(lh_walk *walk, const raw_object *key) {
   enum { OFTEN = 8 };
   lh_met_key *met = &walk->met[((uintptr_t)key >> 5) % LH_KEYS_MET];
@@ -310,7 +308,7 @@ static void walk_object(lh_walk *walk, const raw_object *object) {
   }
 }
 
-/* The objects of the list `from`, written as those of `list`. */
+/* Writes the objects of the list `from` as those of `list`. */
 static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
   for (const raw_object *o = raw_list(walk->global, from); o; o = o->next) {
     if ((uintptr_t)o % _Alignof(raw_object) != 0) walk->ended = true;
@@ -332,14 +330,14 @@ void lh_walk_lists(lh_walk *walk) {
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
                 const raw_string *);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    /* What is on finobj still has its finalizer since the state closes (our mark, before 5.4.4). */
+    /* A closing state's finobj has only later finalizers: our mark, before 5.4.4. */
     if (!walk->closes || list != LH_LIST_TOBEFNZ) walk_list(walk, list, list);
     if (walk->closes && list == LH_LIST_FINOBJ) walk_list(walk, list, LH_LIST_TOBEFNZ);
     if (walk->out->refused || walk->ended) return;
   }
 }
 
-/* The table package.loaded: registry._LOADED. NULL when the host has none. */
+/* package.loaded: registry._LOADED. NULL when the host has none. */
 static const void *loaded_modules(const raw_table *registry) {
   uint64_t slots = raw_hash_slots(registry);
   for (uint64_t i = 0; i < slots; i++) {
@@ -353,7 +351,7 @@ static const void *loaded_modules(const raw_table *registry) {
   return NULL;
 }
 
-/* The globals: registry[2], an array slot unless somebody emptied the registry. */
+/* The globals: registry[2], in the array part unless the program emptied the registry. */
 static const void *globals(const lh_layout *layout, const raw_table *registry) {
   if (raw_array_slots(layout, registry) < 2) return NULL;
   const raw_value *v = &registry->array[1];

@@ -1,19 +1,18 @@
 /*
-** walk.h - one pass over the collector's lists, every object once, each written as a record.
+** walk.h - writes every object on the collector's lists as a record, in one pass.
 **
-** walk.c holds the pass and the small objects; walk_proto.c prototypes and the names of the
-** functions inside them, walk_thread.c coroutines (frames, local variables), and
-** track/walk_sites.c what the recorder of a tracked program knows of all of them.
-** Nothing follows an edge: only the lists' `next` are followed, and memory that the object itself
-** owns is read; the exceptions are what is on a stack or reached from there, which the collector
-** marks anew in each cycle, and the text of a __mode (walk.c). Lua's own faults leave references
-** that dangle: a metatable that a table got while it was being collected as weak (all releases),
-** and much in 5.4.0's generational mode; these are written as the addresses they are. There is no
-** visited set and no recursion, and a heap of any shape takes the same time: about that of a full
-** collection, most of it cache misses on the objects.
+** walk.c has the pass and the small objects, walk_proto.c prototypes and names of functions,
+** walk_thread.c coroutines, track/walk_sites.c the allocation sites of a tracked program.
 **
-** In a sweep phase an object that carries the other white is dead: its bytes are counted, its
-** pointers may dangle and are not read. (A thread's call list is its own memory, and is.)
+** The pass follows the lists' `next` and reads only memory that the object itself owns. So there is
+** no visited set and no recursion, and any heap takes about the time of a full collection, most of
+** it cache misses. Two exceptions: stacks and the objects that they lead to, which the collector
+** marks anew in each cycle, and the text of a __mode (walk.c). Faults of Lua leave dangling
+** references, which are written as addresses: a metatable that a table got while it was being
+** collected as weak (all releases), and many in 5.4.0's generational mode.
+**
+** During a sweep an object with the other white is dead: its bytes are counted, but its pointers
+** may dangle and are not read. (A thread's call list is its own memory, and is read.)
 */
 #ifndef LUAHEAP_WALK_H
 #define LUAHEAP_WALK_H
@@ -24,20 +23,18 @@
 
 typedef struct lh_recorder lh_recorder; /* track/track.h */
 
-/* The first bytes of every userdata of ours. Not a valid pointer or small number on any
-** platform. */
+/* The first bytes of every userdata of ours: no valid pointer or small number on any platform. */
 #define LH_OWN_MAGIC 0xC8D5F1A7616C6872u
 
 enum { LH_MARK_NAME_BYTES = 4096 }; /* longer names are refused */
 
-/* The content of a mark, followed by its name; of the state's userdata only the first fields
-** (mark.c). */
+/* The content of a mark, followed by its name. The state's userdata has only the first fields. */
 typedef struct lh_own_content {
   uint64_t magic;
   uint64_t state_id;
   union {
     uint64_t time_ns;
-    const void *tag; /* of LH_MARK_STATE: what the userdata is (see lh_test_own) */
+    const void *tag; /* of LH_MARK_STATE: the kind of userdata (lh_test_own) */
   };
   uint32_t serial;
   uint8_t kind;     /* LH_MARK_* */
@@ -47,21 +44,20 @@ typedef struct lh_own_content {
 
 enum { LH_MODES_KNOWN = 16, LH_POSITIONS_CACHED = 4, LH_REGISTERS = 256 };
 
-/* A position in a function's code: its line, and the local variables in scope there by register. A
-** hundred thousand coroutines, or the frames of a deep recursion, stand at few of them, while a
-** big function has thousands of local variables to look through. */
+/* A position in a function's code: its line, and the local variables in scope, by register. Cached:
+** many frames stand at few positions, and a big function has thousands of local variables. */
 typedef struct lh_code_position {
-  const raw_proto *proto; /* NULL: of no Lua function */
+  const raw_proto *proto; /* NULL: unused */
   int64_t pc;
   uint32_t line; /* 0: unknown */
   unsigned n_names;
   const raw_string *names[LH_REGISTERS];
 } lh_code_position;
 
-/* A key that was met in the hash part of a table, by its address: direct-mapped. */
+/* A key that was met in the hash part of a table; direct-mapped by address. */
 typedef struct lh_met_key {
   const raw_object *key;
-  unsigned times; /* in a row, as long as it is not frequent */
+  unsigned times; /* meetings in a row, until it is frequent */
   unsigned index; /* in `keys`, plus 1; 0: not frequent */
 } lh_met_key;
 
@@ -69,14 +65,14 @@ enum { LH_KEYS_MET = 512 };
 
 typedef struct lh_walk lh_walk;
 
-/* What some walks do more than others. The walk of a program by itself knows none of it: a tracked
-** program has sites, one that is looked at from outside is doubted. Each call may be NULL. */
+/* Additions of some walks: a tracked program has sites, a heap read from outside is checked. Each
+** function may be NULL. */
 typedef struct lh_walk_more {
-  /* The stack at which the object of so many bytes was allocated, for its record. */
+  /* The stack at which the object was allocated, for its record. */
   lh_stack_id (*find_stack)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
-  /* Sees each object before what it has is read. False: it cannot be one, and the walk ends. */
+  /* Sees each object before its contents are read. False: it is no object, and the walk ends. */
   bool (*accept)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
-  /* Writes a section behind the records; its number (LH_SECTION_*). */
+  /* Writes section number `section` (LH_SECTION_*) behind the records. */
   unsigned section;
   void (*put_section)(lh_walk *walk);
 } lh_walk_more;
@@ -85,52 +81,48 @@ struct lh_walk {
   lh_out *out;
   const lh_layout *layout;
   const char *global; /* global state */
-  const void *thread; /* running: lua_State of the caller */
+  const void *thread; /* the running one: the caller's lua_State */
   const void *main_thread;
   const lh_recorder *recorder; /* NULL: the program is not tracked */
   const lh_walk_more *more;    /* may be NULL */
   void *more_payload;
-  uint64_t string_bytes;                   /* to keep of each string */
+  uint64_t string_bytes;                   /* kept of each string */
   uint64_t hash_seed;                      /* of strings that are not kept whole */
-  uint64_t previous;                       /* address of the record before */
+  uint64_t previous;                       /* address of the object before */
   uint8_t dead_white;                      /* mask of the other white in a sweep phase, else 0 */
   const raw_string *mode_name;             /* "__mode" */
-  const raw_string *modes[LH_MODES_KNOWN]; /* of 5.4.0: seen on the lists; direct-mapped */
+  const raw_string *modes[LH_MODES_KNOWN]; /* 5.4.0: texts seen on the lists; direct-mapped */
   lh_code_position positions[LH_POSITIONS_CACHED]; /* by pc, direct-mapped */
   lh_met_key met[LH_KEYS_MET];
   const raw_object *keys[LH_MOST_KEYS]; /* frequent ones */
   unsigned n_keys;
   uint64_t n_objects[4]; /* by list */
   uint64_t object_bytes;
-  bool closes; /* what waits for its finalizer is on finobj but for lua_close: watch_close.c */
-  bool ended;  /* latched: something on the lists is no object, or was not accepted */
+  bool closes; /* the state is closing: tobefnz is written as finobj (watch_close.c) */
+  bool ended;  /* latched: a list has something that is no object or was not accepted */
 };
 
 /* Writes the records of all lists; fills n_objects and object_bytes. Errors are latched in
 ** walk->out, and in walk->ended. */
 void lh_walk_lists(lh_walk *walk);
 
-/* What is in a userdata of ours; NULL for any other. */
+/* The content of a userdata of ours; NULL for any other. */
 const lh_own_content *lh_walk_own_content(const raw_userdata *u);
 
-/* The slot of a value under a short string, by Lua's own chains; NULL when there is none. */
+/* The slot of a short string key, by Lua's own chains; NULL if there is no value. */
 const raw_slot *lh_find_string_key(const raw_table *table, const raw_string *key);
 
-/* The exact shallow size of an object. */
 uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
                                const raw_object *object);
 
-/* The record's start: type, flags, address, size. Returns false when the record ends there
-** (dead). */
+/* Begins a record: type, flags, address, size. False: the record ends here (a dead object). */
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags);
 
-/* track/walk_sites.c: of a tracked program. */
+/* track/walk_sites.c: the additions for a tracked program, and the most bytes of its section. */
 extern const lh_walk_more lh_walk_with_sites;
-
-/* The section of sites has at most so many bytes. */
 uint64_t lh_sites_longest(const lh_recorder *recorder);
 
-/* A value: its tag is returned, its payload stored at *p (at most 20 bytes). */
+/* Stores a value's payload at *p (at most 20 bytes) and returns its tag. */
 static inline unsigned lh_put_value(uint8_t **p, uint64_t own, raw_payload payload, uint8_t type) {
   if (type & RAW_COLLECTABLE) {
     *p = lh_put_reference(*p, own, payload.object);
@@ -154,21 +146,19 @@ static inline unsigned lh_put_value(uint8_t **p, uint64_t own, raw_payload paylo
   }
 }
 
-/* Tag and payload. */
+/* Writes a value's tag and payload. */
 void lh_walk_value(lh_walk *walk, uint64_t own, const raw_value *value);
 
 void lh_walk_proto(lh_walk *walk, const raw_proto *proto);
 void lh_walk_thread(lh_walk *walk, const raw_object *thread);
 
-/* The line of instruction `pc` (walk_proto.c); 0 where the debug information was stripped. */
+/* walk_proto.c: the line of instruction `pc`; 0 if the debug information was stripped. */
 uint32_t lh_walk_line(const raw_proto *proto, int64_t pc);
 
-/* The functions inside another, in the order of their numbers, and what it calls them
-** (walk_proto.c):
+/* walk_proto.c: the functions inside another, in the order of their numbers, with their names:
 **
 **     lh_nested it;
-**     for (lh_nested_begin(&it, proto); lh_nested_next(&it);) use(it.proto, it.table, it.name);
-*/
+**     for (lh_nested_begin(&it, proto); lh_nested_next(&it);) use(it.proto, it.table, it.name); */
 typedef struct lh_scope {
   int32_t next; /* the first local variable that has not begun */
   unsigned n;
@@ -178,7 +168,7 @@ typedef struct lh_scope {
 typedef struct lh_nested {
   const raw_proto *proto;  /* NULL: not made yet */
   const raw_string *name;  /* local variable, or key; NULL: none */
-  const raw_string *table; /* in which it is under that key; NULL: unknown, or a global function */
+  const raw_string *table; /* that has this key; NULL: unknown, or a global function */
   const raw_proto *around;
   int32_t next, next_pc;
   lh_scope scope;
@@ -187,13 +177,13 @@ typedef struct lh_nested {
 void lh_nested_begin(lh_nested *it, const raw_proto *around);
 bool lh_nested_next(lh_nested *it);
 
-/* Of a prototype, by index, which is checked; NULL: none, or no string. */
+/* A prototype's constant or upvalue name by index, which is checked; NULL: none, or no string. */
 const raw_string *lh_constant_string(const raw_proto *proto, uint32_t index);
 const raw_string *lh_upvalue_name(const raw_proto *proto, uint32_t index);
 
 bool lh_is_text(const raw_string *string, const char *text);
 
-/* The roots, as the footer wants them: stores at most LH_WALK_ROOTS, returns how many. */
+/* Stores at most LH_WALK_ROOTS roots for the footer; returns their number. */
 enum { LH_WALK_ROOTS = 64 };
 typedef struct lh_walk_root {
   lh_root_kind kind;

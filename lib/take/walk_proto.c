@@ -1,25 +1,22 @@
 /*
-** walk_proto.c - the record of a prototype, lines, and what a function calls the functions in it.
+** walk_proto.c - the record of a prototype, line numbers, and names of nested functions.
 **
-** A closure does not know its name: `local function f`, `function M.f` and `{f = function` all
-** leave it in what the enclosing function does right behind the OP_CLOSURE that made it: the debug
-** information opens a local variable there, or the next instruction stores the value under a
-** constant key. Each nested prototype is made by one OP_CLOSURE, whose Bx is its number. The table
-** that it is stored in has a name of its own if it is a local variable or an upvalue, or was
-** fetched by the instruction in front. The opcode numbers and the instruction format are those of
-** all 5.4 releases (they share one bytecode version). A name that is read wrong in a patched Lua is
-** only a wrong name: every index is checked.
+** A closure does not know its name. The enclosing function shows it right behind the OP_CLOSURE
+** that makes the closure (`local function f`, `function M.f`, `{f = function`): a local variable
+** begins there, or the next instruction stores the closure under a constant key. Each nested
+** prototype has one OP_CLOSURE, whose Bx is its number. The table's name is a local variable or an
+** upvalue, or the key by which the instruction before fetched it. In a patched Lua a name may be
+** wrong; indices are checked.
 **
-** While a chunk is being loaded its prototypes are half built: arrays may be longer than what is
-** filled in, and hold nulls.
+** A chunk that is being loaded has half-built prototypes, whose arrays may hold nulls.
 */
 #include "raw_code.h"
 #include "walk.h"
 
 /* ==== Names in the debug information ================================================ */
 
-/* Locals are listed in the order in which they begin, and scopes nest. So all positions of a
-** function that are asked in the order of its code take one pass. */
+/* Moves the scope on to `pc`. Locals are listed in the order in which they begin, and scopes nest,
+** so all positions of a function, in code order, take one pass. */
 static void move_scope(lh_scope *s, const raw_proto *p, int32_t pc) {
   for (; s->next < p->n_locals; s->next++) {
     const raw_local *l = &p->locals[s->next];
@@ -34,7 +31,7 @@ static const raw_string *local_name(const lh_scope *s, unsigned reg) {
   return reg < s->n ? s->alive[reg]->name : NULL;
 }
 
-/* The local variable in register `reg` that comes alive at `pc`. */
+/* The local variable in register `reg` that begins at `pc`. */
 static const raw_string *local_born_at(const lh_scope *s, int32_t pc, unsigned reg) {
   return reg < s->n && s->alive[reg]->start_pc == pc ? s->alive[reg]->name : NULL;
 }
@@ -57,8 +54,7 @@ bool lh_is_text(const raw_string *s, const char *text) {
 
 /* ==================================================================================== */
 
-/* The name of what instruction `i` puts into register `reg`; NULL: it does not, or there is none.
-*/
+/* The name of the value that instruction `i` loads into register `reg`; NULL: none. */
 static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint32_t i,
                                      unsigned reg) {
   if (raw_operand_a(i) != reg) return NULL;
@@ -71,7 +67,7 @@ static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint
   }
 }
 
-/* The name of the table into which instruction `at` stores the closure that the one before made. */
+/* The name of the table in which instruction `at` stores the closure that the one before made. */
 static const raw_string *table_name(const lh_scope *s, const raw_proto *p, int32_t at) {
   uint32_t i = p->code[at];
   unsigned table = raw_operand_a(i);
@@ -96,7 +92,7 @@ static void find_name(lh_nested *it, int32_t pc) {
   if (it->name) it->table = table_name(&it->scope, p, pc + 1);
 }
 
-/* The OP_CLOSURE of nested prototype `i`, not before `pc`; n_code when there is none. */
+/* The OP_CLOSURE of nested prototype `i` at or behind `pc`; n_code if there is none. */
 static int32_t find_closure(const raw_proto *p, int32_t pc, int32_t i) {
   while (pc < p->n_code && (raw_opcode(p->code[pc]) != RAW_OP_CLOSURE ||
                             raw_operand_bx(p->code[pc]) != (uint32_t)i)) {
@@ -171,8 +167,8 @@ void lh_walk_proto(lh_walk *walk, const raw_proto *p) {
   for (int32_t i = 0; i < p->n_locals; i++) lh_out_reference(out, own, p->locals[i].name);
 }
 
-/* Each instruction has the difference to the line before it; where that does not fit there is an
-** absolute entry, and these also stand at intervals: start from the last one at or before pc. */
+/* Each instruction has its difference to the line before. `lines` has absolute lines, at intervals
+** and where a difference does not fit: start from the last one at or before pc. */
 uint32_t lh_walk_line(const raw_proto *p, int64_t pc) {
   int64_t line = p->first_line, from = -1;
   if (pc < 0 || pc >= p->n_line_deltas) return 0;

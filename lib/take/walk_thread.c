@@ -1,24 +1,22 @@
 /*
-** walk_thread.c - the record of a coroutine: its call frames, and what each slot of its stack is
-** (walk.h).
+** walk_thread.c - the record of a coroutine: its call frames and their slots (walk.h).
 **
-** The frames partition the stack below `top`. What lies above holds nothing, whatever bits it has.
-** Up to 5.4.3 a state that is closed deep in calls, by os.exit(true, true), calls __close methods
-** and finalizers from a lower `top`: the calls that are above it stay on the list in front of
-** theirs, but their slots are used again. Such calls are stepped over (see gap).
+** The frames partition the stack below `top`. Slots above hold nothing, whatever their bits. Up to
+** 5.4.3, os.exit(true, true) deep in calls runs __close methods and finalizers from a lower `top`.
+** The calls above it stay on the list, in front of theirs, but their slots are reused. Such calls
+** are skipped (see gap).
 **
 **     stack                                                                     top
 **       | nil | host's values | f | a b | c d e ... | g | args ...     ...       |
 **         ^base frame           ^function  registers  ^function
 **
-** A vararg function is copied up behind its extra arguments when it starts, so that these lie in
-** front of the frame's function:
+** A vararg function is copied up behind its extra arguments when it starts:
+**
 **                         f nil nil v1 v2 v3 | f p1 p2 | registers
 **                         `--------- n_varargs + n_parameters + 1 slots in front
 */
 #include "walk.h"
 
-/* One call frame, with the slots that belong to it. */
 typedef struct frame {
   const raw_value *start; /* first slot: the function, or its first copy */
   const raw_value *function;
@@ -33,9 +31,8 @@ static const raw_proto *lua_proto(const raw_value *function) {
   return ((const raw_lua_closure *)function->as.object)->proto;
 }
 
-/* Has the vararg function been copied up? Where the stack overflows in that very instruction the
-** frame says how many extra arguments there are, but nothing has moved: the caller's registers lie
-** in front. */
+/* Has the vararg function been copied up? If the stack overflows in that very instruction,
+** n_varargs is set but nothing has moved: the caller's registers lie in front. */
 static bool is_copied_up(const raw_call *call, const raw_value *caller, const raw_proto *proto) {
   int64_t in_front = (int64_t)call->n_varargs + proto->n_parameters + 1;
   if (call->n_varargs < 0 || in_front >= call->function - caller) return false;
@@ -75,7 +72,7 @@ static void find_position(const raw_proto *p, int64_t pc, lh_code_position *posi
   }
 }
 
-/* Where the frame stands; NULL for a C function. */
+/* The frame's position in its code; NULL for a C function. */
 static const lh_code_position *position_of(lh_walk *walk, const frame *f) {
   if (!f->proto || f->pc < 0) return NULL;
   lh_code_position *position = &walk->positions[f->pc % LH_POSITIONS_CACHED];
@@ -136,15 +133,15 @@ static lh_thread_status status_of(const lh_walk *walk, const raw_object *thread,
   return top - (base->function + 1) > 0 ? LH_THREAD_NOT_STARTED : LH_THREAD_FINISHED;
 }
 
-/* The calls between `before` and `behind` have lost their slots. `behind` is NULL where the
-** innermost one has, too; `before` is NULL where none has. */
+/* The calls between `before` and `behind` have lost their slots. `behind` NULL: the innermost one
+** too. `before` NULL: none has. */
 typedef struct gap {
   const raw_call *before, *behind;
 } gap;
 
-/* A call has its slots while the functions of all calls that it leads to, and `top`, are above its
-** own. From the innermost call outwards: where one is not below the next one there is a gap; its
-** outer end is what is below all behind it. */
+/* A call still has its slots if `top` and the functions of all inner calls are above its function.
+** From the innermost call outwards, a call that is not below the next one is in the gap. The gap
+** begins behind the last call that is below all calls behind the gap. */
 static gap find_gap(const raw_call *base, const raw_call *last, const raw_value *top) {
   gap g = {NULL, NULL};
   const raw_value *above = top, *lowest = top, *limit = NULL;
@@ -199,7 +196,7 @@ void lh_walk_thread(lh_walk *walk, const raw_object *thread) {
   unsigned head =
       (const void *)thread == walk->main_thread ? LH_REC_THREAD | LH_FLAG_MAIN : LH_REC_THREAD;
   if (!lh_walk_begin(walk, thread, head)) return;
-  if (!raw_stack(walk->layout, thread)) { /* it is just being made */
+  if (!raw_stack(walk->layout, thread)) { /* still being made */
     lh_out_u8(walk->out, LH_THREAD_NOT_STARTED);
     lh_out_uvarint(walk->out, 0);
     lh_out_uvarint(walk->out, 0);

@@ -1,18 +1,17 @@
 /*
-** watch.c - the life of a watcher.
+** watch.c - starts, stops and ends a watcher.
 **
-** It is made by the first lh_watch of a state and lives as long as that: C code may have taken our
-** allocation function for its own use, so even one that was stopped stays to pass its calls on.
-** lua_close runs finalizers of ours: of the sentry, early (watch_close.c), and of the watcher's
-** userdata, late, which stops it; after that the state still frees all its blocks, through us, and
-** with the main thread's the watcher goes.
+** The first lh_watch of a state makes the watcher, which lives as long as the state. C code may
+** have stored our allocation function, so even a stopped watcher stays, to pass on calls. lua_close
+** runs two finalizers of ours: the sentry's, early (watch_close.c), and that of the watcher's
+** userdata, late, which stops the watcher. The main thread's block is the last that the state
+** frees; the watcher is freed with it.
 **
-** exit() may come without lua_close, as in os.exit(0). The heap is whole then if a C function has
-** called it. If the running thread is in the middle of Lua code, a signal handler has, and nothing
-** is taken.
+** exit() may come without lua_close, as in os.exit(0). If a C function called it, the heap is
+** consistent. If Lua code is running, a signal handler called it, and no snapshot is taken.
 **
-** The thread of our own is there for the moments when no running thread is known, or its stack must
-** not be touched: memory has run out, and exit().
+** Our own thread serves when the running thread is unknown or its stack must not be touched: out of
+** memory, and exit().
 */
 #include "watch.h"
 
@@ -29,7 +28,7 @@ bool lh_watch_push(lua_State *L) {
   return lh_push_own(L, &registry_key) != NULL;
 }
 
-/* The watcher of L's state, watching or not; NULL if it never had one. */
+/* The watcher of L's state, watching or stopped; NULL: there never was one. */
 static lh_watcher *find_watcher(lua_State *L) {
   const lh_handle *h = lh_find_handle(L, &registry_key);
   return h ? h->of : NULL;
@@ -66,8 +65,8 @@ static int check_options(const lh_watch_options *options, lh_error *error) {
   return LH_OK;
 }
 
-/* As a part of a file's name that no terminal and no command takes for more than that: the program
-** may be called "-", when Lua reads it from stdin. */
+/* Copies a text as a part of a file's name that no terminal or command can misread. A program that
+** Lua reads from stdin is called "-". */
 static void copy_as_name(char *out, size_t size, const char *text) {
   size_t length = strnlen(text, size - 1);
   for (size_t i = 0; i < length; i++) {
@@ -110,18 +109,18 @@ static void copy_options(lh_watcher *w, const lh_watch_options *options) {
   w->exited = w->memory_taken = w->forked = w->closes = false;
 }
 
-/* Makes our userdata and our thread; may raise "not enough memory". Argument: the watcher. */
+/* Makes our userdata and our thread. May raise "not enough memory". */
 static int make_objects(lua_State *L) {
   lh_watcher *w = lua_touserdata(L, 1);
   lh_handle *h = lh_make_handle(L, &registry_key, LH_WATCHER_VALUES);
   w->own_thread = lua_newthread(L);
   lua_setiuservalue(L, -2, LH_WATCHER_THREAD);
-  h->of = w; /* last: from here on the finalizer frees it */
+  h->of = w; /* last: from here on the finalizer frees the watcher */
   return 0;
 }
 
-/* The first time, with our allocation function in place already: are we told of a new thread, and
-** is the hook where we believe it is? */
+/* Makes our objects at the first lh_watch, with our allocation function in place. Checks that we
+** hear of the new thread, and that the hook is where we expect it. */
 static int make_own(lua_State *L, lh_watcher *w, lh_error *error) {
   lua_pushcfunction(L, make_objects);
   lua_pushlightuserdata(L, w);
@@ -148,7 +147,7 @@ static lh_watcher *new_watcher(lua_State *L, lh_state *state) {
   return w;
 }
 
-/* Everything but the list and the signal. */
+/* Sets up everything but the list and the signal. */
 static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
   lh_watch_install(w);
   if (w->options.out_of_memory) {
@@ -165,7 +164,7 @@ static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
 
 /* ==== Stopping ====================================================================== */
 
-/* The handler does not know the watcher any more when its parts go. */
+/* Leaves the list before anything is freed, so that no handler uses it. */
 static void stop(lh_watcher *w) {
   w->busy = 1;
   (void)lh_end_wait(w);
@@ -179,7 +178,7 @@ static void stop(lh_watcher *w) {
   w->busy = 0;
 }
 
-/* What is wanted at the end, and what was wanted and had no safe point before. */
+/* Takes the snapshot at the end, and serves requests that had no safe point. */
 static void take_last(lh_watcher *w, lua_State *L) {
   w->busy = 1;
   unsigned wanted = lh_end_wait(w);
@@ -199,7 +198,7 @@ static bool runs_lua_code(const void *thread) {
 void lh_watch_exit(lh_watcher *w) {
   const void *running = lh_threads_running(w);
   if (w->busy || runs_lua_code(running)) return;
-  w->running_thread = running ? running : w->main_thread; /* as when a host asks for one itself */
+  w->running_thread = running ? running : w->main_thread; /* as if the host had asked */
   if (w->own_thread) take_last(w, w->own_thread);
 }
 
@@ -214,8 +213,8 @@ void lh_watch_finalize(lua_State *L) {
   if (!h) return;
   if (w->on) stop(w);
   h->of = NULL;
-  w->own_thread = NULL;          /* it goes with the userdata */
-  if (!w->installed) lh_free(w); /* else with the main thread */
+  w->own_thread = NULL;          /* freed with the userdata */
+  if (!w->installed) lh_free(w); /* else freed with the main thread */
 }
 
 void lh_watch_end(lh_watcher *w) {

@@ -1,19 +1,20 @@
 /*
-** watch_alloc.c - our allocation function, in front of the one that the state had. It changes
-** nothing of what that one is asked and answers; it looks on, to know four things:
+** watch_alloc.c - our allocation function, in front of the host's.
 **
-** - Which threads there are (watch_threads.c). While Lua makes a thread no hook of ours is set,
-**   since the new one inherits what it finds.
-** - How big the heap is, and what time it is: after each 4 KiB of growth, or at the exact byte
-**   where a size is waited for.
-** - That something is wanted and no hook has fired: the program may have made a thread since, or
-**   set its own hook over ours. Then threads are armed again after each growth. A thread that runs
-**   Lua code for the first time grows: it gets its list of calls.
-** - That memory has run out. Lua reacts to a failure with an emergency collection and asks again.
-**   So at the first failure the threads are armed, for C code that does not ask again
-**   (luaL_Buffer). The second is the moment: the collector has just seen the whole heap, which is
-**   consistent, and the stack is still there. Where a stack grows some releases then have offsets
-**   in place of its pointers: that waits for the hook.
+** It passes on every call and answer unchanged, and watches for four events:
+**
+** - A thread is made or freed (watch_threads.c). While Lua makes a thread no hook of ours is set,
+**   since the new thread would inherit it.
+** - The heap reaches a size, at its exact byte, or a time has come, checked after each 4 KiB of
+**   growth.
+** - A request waits and no hook has fired, because the program made a thread since or set its own
+**   hook over ours. Then threads are armed again after each growth. A thread that runs Lua code for
+**   the first time grows: it gets its list of calls.
+** - Memory runs out. Lua reacts to a failure with an emergency collection and asks again. The first
+**   failure arms the threads, for C code that does not ask again (luaL_Buffer). At the second the
+**   snapshot is taken: the collector has just seen the whole heap, which is consistent. But if a
+**   stack grows, some releases then have offsets in place of its pointers: the request waits for
+**   the hook.
 **
 ** Cost: some 2 ns a call, where malloc and Lua's own work take 50 (make bench).
 */
@@ -43,21 +44,20 @@ static void want(lh_watcher *w, unsigned what) {
 
 /* ==== Sizes and times =============================================================== */
 
-/* One file by size or time. */
 static void want_file(lh_watcher *w) {
   if (w->n_files >= w->options.max_files) return;
   w->n_files++;
   want(w, LH_WANT_SNAPSHOT);
 }
 
-/* It was sent, and no thread may take it, unless one has and sent it on to this one. */
+/* Is the signal pending because all threads block it? Not if one sent it on to this thread. */
 static bool is_blocked(const lh_watcher *w) {
   sigset_t pending;
   return !atomic_load(&w->forwarded) && sigpending(&pending) == 0 &&
          sigismember(&pending, w->options.signal_number) == 1;
 }
 
-/* Who sends a signal and gets no file should not have to guess why. Once is enough. */
+/* Reports, once, that the signal does not arrive: its sender should not have to guess. */
 static void look_at_signal(lh_watcher *w, uint64_t now) {
   bool is_heard = lh_watchers_hear(w);
   w->next_check_ns = UINT64_MAX;
@@ -96,19 +96,18 @@ static void note_owner(lh_watcher *w) {
   pthread_t self = pthread_self();
   if (atomic_load_explicit(&w->owner, memory_order_relaxed) == self) return;
   w->busy = 1;
-  lh_ticks_end(w); /* they were another thread's */
+  lh_ticks_end(w); /* the timers were another thread's */
   atomic_store(&w->owner, self);
   atomic_store(&w->owner_id, (pid_t)syscall(SYS_gettid));
   w->busy = 0;
 }
 
-/* Something is wanted. Since when? */
 static void look_at_wait(lh_watcher *w) {
   if (w->asked_ns == 0) w->asked_ns = w->looked_ns;
   if (w->looked_ns - w->asked_ns >= to_ns(LH_LATE_SECONDS)) lh_watch_tell_late(w, false);
 }
 
-/* After an allocation by which the heap grows to `bytes`. */
+/* Called after an allocation by which the heap grows to `bytes`. */
 static void look_whether_due(lh_watcher *w, uint64_t bytes) {
   int os_errno = errno;
   w->room_bytes = w->on ? LOOK_BYTES : INT64_MAX;
@@ -138,7 +137,7 @@ void lh_watch_begin(lh_watcher *w) {
 
 /* ==== No memory left ================================================================ */
 
-/* With our own thread, so that the running one's stack, of which Lua holds addresses, stays. */
+/* Uses our own thread: the running one's stack, of which Lua holds addresses, must not move. */
 static void take_without_memory(lh_watcher *w) {
   int os_errno = errno;
   w->busy = 1;
@@ -150,7 +149,7 @@ static void take_without_memory(lh_watcher *w) {
   errno = os_errno;
 }
 
-/* A growth failed (made is NULL), or follows one that did. */
+/* A growth failed (`made` is NULL), or follows one that failed. */
 static void note_failure(lh_watcher *w, const void *made, const void *block, size_t old_bytes,
                          size_t bytes) {
   if (!w->on || !w->options.out_of_memory || w->memory_taken || w->busy) {
@@ -159,14 +158,14 @@ static void note_failure(lh_watcher *w, const void *made, const void *block, siz
   }
   bool again =
       w->failed_bytes == bytes && w->failed.block == block && w->failed.old_bytes == old_bytes;
-  bool was_last = w->failed_bytes && !again; /* nobody has asked again */
+  bool was_last = w->failed_bytes && !again; /* the failed request was not repeated */
   w->failed_bytes = 0;
   if (was_last) want(w, LH_WANT_MEMORY);
   if (made) {
     if (!atomic_load(&w->wanted)) lh_disarm(w);
   } else if (!again) {
     w->failed_bytes = bytes;
-    w->room_bytes = 0; /* the next growth is looked at */
+    w->room_bytes = 0; /* the next growth is checked */
     w->failed.block = (void *)(uintptr_t)block;
     w->failed.old_bytes = old_bytes;
     lh_arm(w);
@@ -179,7 +178,7 @@ static void note_failure(lh_watcher *w, const void *made, const void *block, siz
 
 /* ==================================================================================== */
 
-/* A thread's block goes, the main thread's the last of all, or one that happens to be as big. */
+/* Frees a thread's block, the main thread's the last of all, or another block of that size. */
 static __attribute__((noinline)) void *free_thread(lh_watcher *w, void *block, size_t old_bytes) {
   lua_Alloc alloc = w->alloc;
   void *alloc_data = w->alloc_data;
@@ -188,7 +187,7 @@ static __attribute__((noinline)) void *free_thread(lh_watcher *w, void *block, s
   return alloc(alloc_data, block, old_bytes, 0);
 }
 
-/* A thread is made: nothing is armed until the next growth, which is its stack's. */
+/* A thread is being made: nothing is armed until the next growth, which is its stack's. */
 static void begin_thread(lh_watcher *w, void *block) {
   w->newborn = block;
   if (w->n_armed || w->plain_armed) lh_disarm(w);
@@ -201,7 +200,7 @@ static void end_thread(lh_watcher *w, size_t bytes) {
   w->room_bytes = atomic_load(&w->wanted) ? 0 : w->later_room_bytes - (int64_t)bytes;
 }
 
-/* Growth with something to do: a thread that is or was made, a look, a failure before. */
+/* A growth with extra work: a thread is new, a check is due, or the last growth failed. */
 static __attribute__((noinline)) void *grow_block(lh_watcher *w, void *block, size_t old_bytes,
                                                   size_t bytes) {
   size_t more_bytes = bytes - (block ? old_bytes : 0);
@@ -215,11 +214,10 @@ static __attribute__((noinline)) void *grow_block(lh_watcher *w, void *block, si
   return made;
 }
 
-/* Where there is nothing to do the host's function is jumped to; so its answer is not seen unless
-** failures matter. */
+/* Without extra work it jumps to the host's function; it sees answers only if failures matter. */
 static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_watcher *w = data;
-  size_t held_bytes = block ? old_bytes : 0; /* else it is the kind of object */
+  size_t held_bytes = block ? old_bytes : 0; /* else old_bytes is the kind of object */
   if (bytes == 0) {
     if (RARE(old_bytes == w->thread_bytes || block == w->main_block)) {
       return free_thread(w, block, old_bytes);
@@ -244,13 +242,13 @@ bool lh_watch_is_installed(const lh_watcher *w) {
 }
 
 void lh_watch_install(lh_watcher *w) {
-  if (w->installed) return; /* it is behind another one, which would be called in a circle */
+  if (w->installed) return; /* another function in front would call it in a circle */
   w->alloc = lua_getallocf(w->main_thread, &w->alloc_data);
   w->installed = true;
   lua_setallocf(w->main_thread, allocate_watched, w);
 }
 
-/* Of a watcher whose function is called first; NULL: another's is. */
+/* The watcher whose function is called first; NULL: another function is. */
 static lh_watcher *watcher_in_front(lua_State *L) {
   void *data;
   return lua_getallocf(L, &data) == allocate_watched ? data : NULL;

@@ -1,18 +1,17 @@
 /*
-** watch_close.c - the moment at which the state closes, before what closing does to the heap.
+** watch_close.c - learns that the state is closing, before the heap changes.
 **
-** The first that lua_close does is to run the finalizers of all objects, those first that got
-** theirs last. It calls nobody before. So a sentry, a userdata of ours, is the one that got its
-** finalizer last: when another object has since, which the head of finobj tells, there is a new
-** sentry, made the next time that Lua asks for memory, but not more often than the coarse clock
-** ticks. The older one is garbage. What gets a finalizer between the last look and the end is
-** finalized before the sentry is: in front of it, on allgc, stand such objects, and are counted.
+** lua_close first runs all finalizers, the newest first, and gives no notice before. So a sentry, a
+** userdata of ours, should always have the newest finalizer. The head of finobj shows whether
+** another object got one since. Then a new sentry is made when Lua next asks for memory, at most
+** once per tick of the coarse clock; the older one is garbage. Objects that get a finalizer after
+** the last check are finalized before the sentry, lie in front of it on allgc, and are counted.
 **
-** At the sentry's finalizer all other objects with finalizers wait on tobefnz, in the order in
-** which they were on finobj. They are written as if they were there still.
+** When the sentry is finalized, all other objects with finalizers wait on tobefnz, in the order of
+** finobj. They are written as if they were still on finobj.
 **
-** A sentry are two userdata: the one with the finalizer, and an older one, which it keeps alive, at
-** whose place on allgc the count ends. It is kept alive by the watcher's userdata.
+** A sentry is two userdata: one with the finalizer, and an older one that it keeps alive, at whose
+** place on allgc the count ends. The watcher's userdata keeps the first one alive.
 */
 #include <errno.h>
 
@@ -27,8 +26,7 @@ static const raw_userdata *object_of(const void *content) {
                         offsetof(raw_userdata, user_values) - sizeof(raw_value));
 }
 
-/* Without memory, or while Lua must not be looked at, the older sentry stays. L has no more on its
-** stack afterwards. */
+/* Without memory, or while Lua must not be read, the older sentry stays. L's stack is unchanged. */
 static void make_sentry(lh_watcher *w, lua_State *L) {
   int top = lua_gettop(L);
   const void *before = lh_recorder_begin_own(L);
@@ -68,7 +66,7 @@ void lh_renew_sentry(lh_watcher *w) {
   errno = os_errno;
 }
 
-/* Is it on allgc in spite of a metatable that puts a new object on finobj? */
+/* Is the object on allgc, although its metatable has a __gc, which puts new objects on finobj? */
 static bool was_finalized(const raw_object *o, const void *name_of_gc) {
   const raw_table *metatable = NULL;
   if (o->type == RAW_TABLE) {

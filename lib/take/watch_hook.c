@@ -1,34 +1,32 @@
 /*
 ** watch_hook.c - a debug hook that fires at the next safe point, and leaves no trace.
 **
-** All threads are armed: the running one may end or yield first, and a host in C may resume any of
-** them next, or call Lua code in the main thread. lua_sethook may be called by a signal handler;
-** lua.c does so itself. An armed thread stops at the first of
+** All threads are armed: the running one may end or yield first, and a host in C may then resume
+** any thread, or call Lua code in the main thread. A signal handler may call lua_sethook, as lua.c
+** does. An armed thread stops at the first of
 **
 **     the next instruction of Lua code          (1 is left of the count)
 **     the call or return of a C function        (where C code has called it)
 **
-** and, where the program has a hook for lines, at lines: not else, since Lua would call the
-** program's hook for the line of the very instruction at which ours has fired. A thread that was
-** made since, or in which the host has just set its own hook over ours, is armed when the heap
-** grows, and by a timer (watch_ticks.c). A thread whose hook has yielded is passed over: when it is
-** resumed Lua forgets one event.
+** It stops at lines only if the program has a hook for lines: else Lua would call the program's
+** hook for the line of the instruction at which ours fired. Threads made since, or whose hook the
+** host just set over ours, are armed when the heap grows, and by a timer (watch_ticks.c). A thread
+** whose hook has yielded is skipped: when it is resumed, Lua forgets one event.
 **
-** The program's hook is put back before the snapshot is taken, and then called for the event that
-** it was waiting for, too. Counts are exact: what was left of the program's count is put back, less
-** the instruction at which ours fired. It is the third number of Lua's that luaheap writes.
+** The program's hook is put back before the snapshot is taken, and then called for its event too.
+** Its counts are exact: what was left is put back, less the instruction at which our hook fired.
 **
-** The handler may interrupt the program's own lua_sethook, which writes the hook, then the mask,
-** and between them the count and what is left of it. So each of these fields tells whose it is:
+** The handler may interrupt the program's own lua_sethook, which writes the hook, the count, what
+** is left of the count, then the mask. So each of these fields shows its owner:
 **
 **     hook     ours is on_hook
 **     mask     ours has OUR_BIT, which means nothing to Lua
-**     count    is the program's, always: ours fires by what is left, which is 1
+**     count    always the program's: ours fires by what is left, which is 1
 **     left     1 is ours, unless neither hook nor mask are
 **
-** If the handler wrote its hook first, lua_sethook goes on to write the rest, and the signal waits
-** for the next look of our allocation function. In the worst case Lua comes to the program's count
-** one time early or late, by less than the count.
+** If the handler wrote its hook first, lua_sethook overwrites the rest, and the request waits for
+** the next check of our allocation function. At worst Lua reaches the program's count one time
+** early or late, by less than the count.
 */
 #include <errno.h>
 
@@ -59,13 +57,13 @@ static lh_armed *find_armed(lh_watcher *w, const lua_State *thread) {
 static lh_armed *find_or_add(lh_watcher *w, lua_State *thread) {
   lh_armed *armed = find_armed(w, thread);
   if (armed) return armed;
-  armed = find_armed(w, NULL); /* the slot of one that died */
+  armed = find_armed(w, NULL); /* the slot of a thread that died */
   if (!armed && w->n_armed < LH_MOST_ARMED) armed = &w->armed[w->n_armed++];
   if (armed) *armed = (lh_armed){.thread = thread, .left = 1};
   return armed;
 }
 
-/* Notes what of the thread's hook is the program's. */
+/* Notes those fields of the thread's hook that are the program's. */
 static void note_hook(const lh_watcher *w, lh_armed *armed) {
   lua_Hook hook = lua_gethook(armed->thread);
   int mask = lua_gethookmask(armed->thread);
@@ -76,8 +74,8 @@ static void note_hook(const lh_watcher *w, lh_armed *armed) {
   if (left != 1 || !has_ours) armed->left = left;
 }
 
-/* Not twice: when the hook fires Lua has begun the count anew, and a second signal would take that
-** for what is left of it. */
+/* A thread is not armed twice: when the hook fires, Lua has begun the count anew, and a second
+** signal would take that for the rest of the count. */
 static void arm_thread(lh_watcher *w, lua_State *thread) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   bool is_being_made = !call;
@@ -113,13 +111,13 @@ void lh_arm(lh_watcher *w) {
   lua_State *t = is_exact ? lh_thread_set_next(&w->threads, &slot) : NULL;
   for (; t; t = lh_thread_set_next(&w->threads, &slot)) arm_thread(w, t);
   if (atomic_load(&w->wanted)) {
-    w->room_bytes = 0; /* if it is just being counted down, the look comes after 4 KiB */
+    w->room_bytes = 0; /* if it is just being counted down, the check comes after 4 KiB */
     lh_ticks_begin(w);
   }
   w->busy = busy;
 }
 
-/* The main thread and the newest one, which hosts call most, each time; all of many more seldom. */
+/* Arms the main and the newest thread each time (hosts call these most), the others less often. */
 void lh_arm_again(lh_watcher *w) {
   enum { SLOTS_FOR_A_GROWTH = 64 };
   if (w->patience == 0) {
@@ -139,7 +137,7 @@ void lh_arm_again(lh_watcher *w) {
 /* ==== Disarming ===================================================================== */
 
 /* Puts the program's hook back, if ours is still there. What is left of its count is from 1 to the
-** count itself; it is anything else if lua_sethook was interrupted before it wrote that. */
+** count; it is anything else if lua_sethook was interrupted before it wrote the field. */
 static void restore(lh_watcher *w, lh_armed *armed) {
   if (!armed->thread || lua_gethook(armed->thread) != on_hook) return;
   int count = lua_gethookcount(armed->thread);
@@ -149,7 +147,7 @@ static void restore(lh_watcher *w, lh_armed *armed) {
   if (is_counted) *left_of(w, armed->thread) = armed->left;
 }
 
-/* Those that had no hook, and still have ours. */
+/* Removes our hook from threads that had none. */
 static void restore_plain(const lh_watcher *w) {
   size_t slot = 0;
   for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
@@ -181,9 +179,8 @@ unsigned lh_end_wait(lh_watcher *w) {
 
 /* ==================================================================================== */
 
-/* Counts an instruction for the program, too. Is that what its hook waits for? It is, too, if Lua
-** had come to the end of the count when the signal came: then our 1 is still there, or 0 was left.
-*/
+/* Counts an instruction for the program, too. True: its hook waits for this one. Lua may have been
+** at the end of the count when the signal came: then our 1 is still there, or 0 was left. */
 static bool count_down(const lh_watcher *w, lh_armed *armed) {
   int32_t *left = left_of(w, armed->thread);
   bool is_end = *left == 1 || --armed->left <= 0;
@@ -192,7 +189,7 @@ static bool count_down(const lh_watcher *w, lh_armed *armed) {
   return is_end;
 }
 
-/* The program's hook, if it waits for the event; NULL if not. */
+/* The program's hook, if it waits for the event; else NULL. */
 static lua_Hook due_hook(const lh_watcher *w, lh_armed *armed, int event) {
   static const int masks[] = {[LUA_HOOKCALL] = LUA_MASKCALL,
                               [LUA_HOOKRET] = LUA_MASKRET,
@@ -204,7 +201,7 @@ static lua_Hook due_hook(const lh_watcher *w, lh_armed *armed, int event) {
   return is_due && armed->mask & masks[event] ? armed->hook : NULL;
 }
 
-/* Without a record of the thread it is the program that has kept our hook and set it again. */
+/* The program may have kept our hook and set it again: then there is no request, or no watcher. */
 static void on_hook(lua_State *L, lua_Debug *event) {
   int os_errno = errno;
   lh_watcher *w = lh_watchers_find(L);

@@ -1,20 +1,19 @@
 /*
-** watch_signal.c - the list of all watchers and the signal handler that reads it.
+** watch_signal.c - the list of all watchers, and the signal handler that reads it.
 **
-** The list is the library's only global, because a handler gets no argument, and neither does a
-** function of atexit. It is changed under a lock and read without: a node is never freed, only its
-** watcher taken out, and who does that waits until nobody reads in any thread. There are never more
-** nodes than there were watchers at once.
+** The list is the library's only global, because neither a signal handler nor a function of atexit
+** gets an argument. It is changed under a lock and read without. Nodes are never freed: removing a
+** watcher empties its node and waits until no thread reads. New watchers reuse empty nodes.
 **
-** The kernel gives a signal of the process to any of its threads. Only the thread that runs a state
-** may arm it, between two of its instructions. So a handler in another thread sends the signal on;
-** if that thread is gone (it came out of a fork), our allocation function sees that something is
-** wanted. A signal that was sent on asks for nothing again, and is not handed on to the handler of
-** the host, which has seen it; nor is a tick (watch_ticks.c), for which SIGURG is caught, too.
+** The kernel gives a signal of the process to any thread. But only the thread that runs a state may
+** arm it, between two of its instructions. So a handler in another thread sends the signal on. If
+** that thread does not exist (after a fork), our allocation function sees the request. A signal
+** that was sent on makes no new request. The host's earlier handler has seen it and does not get it
+** again; nor does it get ticks (watch_ticks.c), for which SIGURG is caught too.
 **
-** When the last watcher for a signal goes, what was there before is put back; but not a default
-** action that ends or stops the process. Who sends the signal does not know that nobody watches any
-** more, most often because the program is ending: so it is ignored from then on.
+** When a signal's last watcher stops, the earlier action is put back. If that is a default action
+** that ends or stops the process, the signal is ignored instead: its sender does not know that
+** nobody watches any more, most often because the program is ending.
 */
 #include <errno.h>
 #include <sched.h>
@@ -34,7 +33,7 @@ enum { SIGNALS = 65 };
 
 static struct {
   _Atomic(node *) first;
-  atomic_int readers; /* of the list, now, but under the lock */
+  atomic_int readers; /* of the list without the lock */
   _Atomic uint64_t n_files;
   atomic_uint n_watching;
   _Atomic uint64_t n_signals, answered; /* the signals are numbered */
@@ -64,7 +63,7 @@ lh_signal_text lh_text_of_signal(int number) {
 
 /* ==== The handler =================================================================== */
 
-/* A signal that another handler has sent on to this thread. */
+/* Takes a signal that a handler in another thread has sent on to this one. */
 static bool take_forwarded(int number, pthread_t self) {
   bool found = false;
   for (node *n = first_node(); n; n = n->next) {
@@ -121,9 +120,9 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     earlier->sa_handler(number);
 }
 
-/* ==== Catching and letting go, under the lock ======================================= */
+/* ==== Catching and releasing, under the lock ======================================== */
 
-/* Those that cannot be caught, that a fault in the program raises, or that libc uses itself. */
+/* Not signals that cannot be caught, that a fault raises, or that libc uses itself. */
 static bool may_be_caught(int number) {
   static const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
                               SIGTRAP, SIGABRT, SIGSYS,  32,     33};
@@ -133,8 +132,7 @@ static bool may_be_caught(int number) {
   return number > 0 && number < SIGNALS;
 }
 
-/* If it was caught before, and could not be let go since another handler was put in front of ours,
-** that one calls ours still. */
+/* The signal is still caught if a handler in front of ours kept us from releasing it. */
 static int catch_one(int number, lh_error *error) {
   struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
   if (!may_be_caught(number)) {
@@ -163,7 +161,7 @@ static bool is_our_handler(int number) {
          current.sa_sigaction == on_signal;
 }
 
-/* Does the default action let the process go on? */
+/* Does the default action let the process continue? */
 static bool is_harmless(int number) {
   return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
 }
@@ -176,7 +174,7 @@ static void let_go_one(int number) {
   watchers.signals[number].caught = false;
 }
 
-/* The watched signal, 0 for none, and that of the ticks. */
+/* Catches the watched signal (0: none) and that of the ticks. */
 static int catch_signals(int number, lh_error *error) {
   if (number == 0) return LH_OK;
   int rc = catch_one(number, error);
@@ -194,7 +192,7 @@ static void let_go(int number) {
 
 /* ==== The list ====================================================================== */
 
-/* The first watcher of the list, from *at on, that this thread owns. */
+/* The first watcher, from *at on, that this thread owns. */
 static lh_watcher *next_own(node **at, pthread_t self) {
   lh_watcher *found = NULL;
   (void)atomic_fetch_add(&watchers.readers, 1);
@@ -211,7 +209,7 @@ static void on_exit_of_process(void) {
   for (lh_watcher *w; (w = next_own(&at, pthread_self())) != NULL;) lh_watch_exit(w);
 }
 
-/* In the child, where only this thread lives on: others may have been anywhere. */
+/* Runs in a forked child, whose only thread this is. Other threads may have held the lock. */
 static void on_fork_of_process(void) {
   node *at = first_node();
   (void)pthread_mutex_init(&watchers.lock, NULL);

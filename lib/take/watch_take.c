@@ -1,9 +1,8 @@
 /*
-** watch_take.c - takes what a watcher was asked for: finds a name for the file, writes it or starts
-** the child that does, and reports how it went.
+** watch_take.c - serves a watcher's requests: names the file, writes it or starts a child, reports.
 **
-** Two things may be asked for at once; they get one file. When four children are still writing, a
-** fifth file is refused and reported.
+** Requests at the same time get one file. While four children are still writing, a fifth file is
+** refused and reported.
 */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@ static void name_file(lh_watcher *w, uint64_t number) {
                  several ? w->state_id : "", (unsigned long long)number);
 }
 
-/* The next name that no file has: a process of some other day may have had our id. */
+/* The next name that no file has: an earlier process may have had our process id. */
 static void choose_file_name(lh_watcher *w) {
   struct stat info;
   do {
@@ -88,7 +87,6 @@ void lh_watch_leave_jobs(lh_watcher *w) {
   }
 }
 
-/* *cannot_fork: that is why. */
 static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, lh_error *error) {
   lh_child child = {.tell = w->options.report_is_signal_safe ? tell_in_child : NULL, .payload = w};
   size_t i = 0;
@@ -136,7 +134,7 @@ void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
   report_file(w, "", NULL, &late);
 }
 
-/* Once for as long as none can be made. */
+/* Reports a failed fork, once until a fork succeeds. */
 static void tell_cannot_fork(lh_watcher *w, const lh_error *why) {
   lh_error error;
   if (w->told_cannot_fork) return;

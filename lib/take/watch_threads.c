@@ -1,10 +1,10 @@
 /*
-** watch_threads.c - the watcher's set of all threads of its Lua state (thread_set.h), kept exact by
-** our allocation function, and which of them runs.
+** watch_threads.c - the set of a watched state's threads (thread_set.h), and which of them runs.
+** Our allocation function keeps the set exact.
 */
 #include "watch.h"
 
-/* Without memory the thread is not in the set, and will not be armed: nothing worse. */
+/* Without memory the thread is not in the set and will not be armed; no other harm is done. */
 void lh_threads_born(lh_watcher *w) {
   const char *block = w->newborn;
   w->newborn = NULL;
@@ -13,14 +13,14 @@ void lh_threads_born(lh_watcher *w) {
   bool is_thread = RAW_FIELD(thread, offsetof(raw_object, type), uint8_t) == RAW_THREAD &&
                    lh_global_state(thread) == w->global;
   if (is_thread && lh_thread_set_add(&w->threads, thread))
-    w->newest = thread; /* else it was another block of C code */
+    w->newest = thread; /* else a block of C code */
   lh_arm(w);
 }
 
 void lh_threads_died(lh_watcher *w, const void *block) {
   const void *thread = (const char *)block + w->extra_bytes;
   if (block == w->newborn) w->newborn = NULL;
-  if (thread == w->own_thread) w->own_thread = NULL; /* a program has taken it away */
+  if (thread == w->own_thread) w->own_thread = NULL; /* the program removed it */
   if (thread == w->newest) w->newest = NULL;
   (void)lh_thread_set_remove(&w->threads, thread);
   for (size_t i = 0; i < w->n_armed; i++) {
@@ -38,8 +38,8 @@ bool lh_threads_init(lh_watcher *w) {
   return true;
 }
 
-/* A thread is resumed by a protected call, and the one that was resumed last lies deepest on the C
-** stack, which grows down. The main thread alone may do without. */
+/* Each resumed thread has a protected call; the last lies deepest on the C stack, which grows down.
+** Only the main thread may run without one. */
 const void *lh_threads_running(const lh_watcher *w) {
   const lh_layout *layout = &w->layout;
   const void *running = NULL;

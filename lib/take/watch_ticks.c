@@ -1,16 +1,14 @@
 /*
-** watch_ticks.c - what a signal has asked for, and has found no safe point, is tried again while
-** the thread that runs the state uses the processor, and told of when it has to wait long.
+** watch_ticks.c - timers that arm again while a signal's request waits, and report a long wait.
 **
-** Only one kind of host needs the first: one that sets a debug hook of its own over ours each time
-** before it calls Lua code, and whose code takes no memory. A tick that comes while such code runs
-** arms it. The clock is the processor time of the thread, so that no system call in which the host
-** sleeps is disturbed; the kernel looks at it at its own ticks, each 1 to 10 ms. The second timer
-** goes once, by the clock on the wall, for a host that sleeps.
+** The first timer is for a host that sets its own debug hook over ours each time before it calls
+** Lua code, and whose code takes no memory. A tick during this code arms the thread. The clock is
+** the thread's processor time, so no sleeping system call is disturbed; the kernel checks it each 1
+** to 10 ms. The second timer fires once, in real time, for a host that sleeps.
 **
-** The signal is SIGURG, whatever the watched one is: by default it is ignored, and a handler of the
-** host's for it must reckon with any number of them. The timers are the kernel's, not libc's, since
-** they are made in signal handlers; a forked child has none.
+** The signal is SIGURG, whatever the watched one is: it is ignored by default, and a host's handler
+** for it must expect any number of them. The timers are the kernel's, not libc's, because signal
+** handlers make them. A forked child has none.
 */
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,10 +22,10 @@ enum { TICK, LATE, TIMERS };
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* What comes with the signal: addresses that nothing else has. */
+/* Sent with the signal: addresses that nothing else has. */
 static const char marks[TIMERS];
 
-/* Its id, or -1. */
+/* Returns the timer's id, or -1. */
 static int make_timer(int which, clockid_t clock, const struct itimerspec *times) {
   struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
   int id;
@@ -42,7 +40,7 @@ static int make_timer(int which, clockid_t clock, const struct itimerspec *times
 void lh_ticks_begin(lh_watcher *w) {
   if (w->ticking || w->options.signal_number == 0) return;
   long step_ns =
-      1000000 + 1000 * (long)lh_thread_set_room(&w->threads); /* each tick looks at all threads */
+      1000000 + 1000 * (long)lh_thread_set_room(&w->threads); /* each tick arms all threads */
   struct timespec step = {step_ns / 1000000000, step_ns % 1000000000};
   struct timespec late = {LH_LATE_SECONDS, 0}, never = {0, 0};
   w->timers[TICK] = make_timer(TICK, CLOCK_THREAD_CPUTIME_ID, &(struct itimerspec){step, step});

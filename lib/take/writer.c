@@ -1,5 +1,5 @@
 /*
-** writer.c - blocks, their hashes, and the end of a snapshot file (see writer.h and format.h).
+** writer.c - blocks, their hashes, and the end of a snapshot file (writer.h, format.h).
 */
 #include "writer.h"
 
@@ -17,7 +17,7 @@ int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, 
   return LH_OK;
 }
 
-/* Of the block that is being filled. */
+/* The table entry of the current block. */
 static uint8_t *table_entry(const lh_out *out) {
   return out->footer + LH_OUT_FOOTER + 4 + LH_BLOCK_ENTRY * out->n_blocks;
 }

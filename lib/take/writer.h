@@ -1,13 +1,10 @@
 /*
-** writer.h - the byte stream of a snapshot: varints, references and values into blocks of 1 MiB.
+** writer.h - the byte stream of a snapshot: varints, references and values, in blocks of 1 MiB.
 **
-** All bytes go through one lh_out. It hashes and hands on each full block, and latches the first
-** error, so that its callers need no checks: after an error bytes are dropped. All memory is taken
-** at the start (one block, the footer, 24 bytes for each block that there can be), so that a forked
-** child can write where nothing may be allocated.
-**
-** The walk writes many small items; for these it takes room once (lh_out_room) and then stores
-** through a plain pointer. One item is never longer than LH_OUT_ITEM.
+** All bytes go through one lh_out. It hashes and passes on each full block. It latches the first
+** error and drops all later bytes, so callers need no checks. All memory is allocated at the start
+** (one block, the footer, 24 bytes for each possible block), so a forked child can write. For many
+** small items the walk takes room once (lh_out_room) and stores through a plain pointer.
 */
 #ifndef LUAHEAP_WRITER_H
 #define LUAHEAP_WRITER_H
@@ -19,27 +16,26 @@
 enum { LH_OUT_ITEM = 64 };
 
 typedef struct lh_out {
-  uint8_t *base; /* LH_BLOCK_BYTES + LH_OUT_ITEM bytes; what follows is behind them */
+  uint8_t *base; /* LH_BLOCK_BYTES + LH_OUT_ITEM bytes; the footer is behind them */
   size_t mapped_bytes;
   uint8_t *at;
   lh_writer writer;
   void *payload;
-  uint64_t flushed;                /* bytes handed on */
-  size_t n_blocks, block_capacity; /* blocks handed on */
+  uint64_t flushed;                /* bytes passed on */
+  size_t n_blocks, block_capacity; /* passed on; possible */
   uint8_t *footer;    /* LH_OUT_FOOTER bytes; behind them the table of blocks, and the trailer */
   bool awaits_record; /* no record has begun in the block */
-  bool refused;       /* latched: the writer took less than it was given */
+  bool refused;       /* latched: the writer took fewer bytes than it was given */
 } lh_out;
 
 /* The longest footer without its table of blocks. */
 #define LH_OUT_FOOTER (12u << 10)
 
-/* The longest file of a heap of so many bytes, with so many of sites, and the shortest of one with
-** so many short strings. No record is longer than 2.25 times its object (18 bytes for a nested
-** prototype, a pointer of 8), and none shorter than 3 bytes. The number of a stack has 4 bytes at
-** most: a record without what is in it stays the shorter by more than that, since the smallest
-** object, an empty string, has 25 bytes. Block table, marks and footer come on top of the
-** longest. */
+/* The longest file of a heap of `heap_bytes`, with a section of `sites_bytes`; and the shortest
+** file of a heap of `short_strings`. A record is at most 2.25 times as long as its object (18 bytes
+** for a nested prototype, a pointer of 8), and at least 3 bytes long. A stack's number adds at most
+** 4 bytes, but the fixed part of a record is shorter than its object by more: the smallest object,
+** an empty string, has 25 bytes. Block table, marks and footer come on top of the longest. */
 static inline uint64_t lh_out_longest(uint64_t heap_bytes, uint64_t sites_bytes) {
   uint64_t bytes = heap_bytes / 4 * 9 + sites_bytes;
   return bytes + (bytes >> 20) * LH_BLOCK_ENTRY + 3 * LH_OUT_FOOTER;
@@ -49,28 +45,26 @@ static inline uint64_t lh_out_shortest(uint64_t short_strings) {
   return LH_HEADER_BYTES + 3 * short_strings + LH_TRAILER_BYTES;
 }
 
-/* Prepares to write a file of at most `longest` bytes. LH_EMEMORY or LH_OK; in either case
-** lh_out_free is due. */
+/* Prepares a file of at most `longest` bytes. LH_OK or LH_EMEMORY; then always lh_out_free. */
 int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error);
 void lh_out_free(lh_out *out);
 
-/* Begins a file, with its header; again, if need be. */
+/* Begins a file with its header; may be repeated. */
 void lh_out_begin(lh_out *out);
 
-/* Where out->awaits_record and lh_out_room was called: the record of object `id` begins there,
-** behind that of the object at address `previous` (0: it is the first). */
+/* If out->awaits_record, after lh_out_room: here begins the record of object `id`. `previous`: the
+** address of the object before; 0: none. */
 void lh_out_tell_record(lh_out *out, uint64_t id, uint64_t previous);
 
-/* So many bytes were written. */
 static inline uint64_t lh_out_offset(const lh_out *out) {
   return out->flushed + (uint64_t)(out->at - out->base);
 }
 
-/* Ends the file: the first `footer_bytes` of out->footer were filled in by the caller, the table of
-** blocks and the trailer are added. Returns LH_OK, or LH_EIO when the writer refused anything. */
+/* Ends the file: adds the block table and the trailer to the first `footer_bytes` of out->footer,
+** which the caller filled in. LH_OK, or LH_EIO if the writer refused anything. */
 int lh_out_close(lh_out *out, size_t footer_bytes, lh_error *error);
 
-/* Hands on what is full. Not for callers: see lh_out_room. */
+/* Passes on a full block. Only for lh_out_room. */
 void lh_out_flush(lh_out *out);
 
 /* Returns where to store the next item, at most LH_OUT_ITEM bytes; lh_out_took ends it. */
