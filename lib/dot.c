@@ -452,8 +452,7 @@ static int row_arrow(const drawing *d, const lh_merged_paths *merged, const lh_m
   char width[16];
   double part = merged->bytes > 0 ? (double)row->bytes / (double)merged->bytes : 0;
   unsigned tenths = (unsigned)(10 * (1 + (THICKEST - 1) * part) + 0.5);
-  (void)snprintf(width, sizeof width, "%u.%u", tenths / 10, tenths % 10); /* a point in any
-                                                                             locale */
+  (void)snprintf(width, sizeof width, "%u.%u", tenths / 10, tenths % 10); /* always a point */
   Agedge_t *line = agedge(d->graph, from, to, (char *)"", 1);
   if (!line) return no_memory(d);
   set(line, "penwidth", width);
