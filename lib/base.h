@@ -1,6 +1,5 @@
 /*
 ** base.h - the error object, the library's only allocator, and other helpers of all files.
-**
 ** Sizes are counted in elements, multiplications are checked, and a test can make the n-th
 ** allocation fail. The memory is libc's, never the Lua heap's.
 */
@@ -30,7 +29,6 @@ void *lh_alloc(size_t n, size_t size);
 void *lh_alloc_zeroed(size_t n, size_t size);
 void *lh_realloc(void *block, size_t n, size_t size);
 
-/* Calls lh_free for each block. */
 void lh_free_all(void *const *blocks, size_t n);
 #define LH_FREE_ALL(...) \
   lh_free_all((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
@@ -50,7 +48,6 @@ void lh_take_memory(void *pages, size_t bytes);
 #define LH_WORD_OF(words, value) \
   ((unsigned)(value) < sizeof(words) / sizeof *(words) ? (words)[value] : "?")
 
-/* Freed by lh_free; NULL: out of memory. */
 char *lh_copy_text(const char *text);
 
 /* Makes room for one more element: *capacity grows by half. False: out of memory; the array is

@@ -283,7 +283,6 @@ static int draw_path(const drawing *d, const lh_path *path) {
   return code;
 }
 
-/* Draws a grey box for the hidden references of an object. */
 static int draw_rest(const drawing *d, const lh_below_rest *rest) {
   char name[32];
   lh_text label = {0};
@@ -478,7 +477,6 @@ static int draw_merged(const drawing *d, const lh_merged_paths *merged) {
 /* dot needs minutes for more arrows, and nobody can read such a picture. */
 enum { MOST_ARROWS = 4000 };
 
-/* Opens a graph whose output goes to the sink in `to`. */
 static int open_graph(drawing *d, size_t n_arrows, Agiodisc_t *io, Agdisc_t *disciplines,
                       const char *legend) {
   if (n_arrows > MOST_ARROWS)

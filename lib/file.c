@@ -191,7 +191,6 @@ static bool is_settled(int fd) {
   return (copy < 0 ? fsync(fd) : close(copy)) == 0;
 }
 
-/* Copies all of `from` into the new temporary file. */
 static bool copy_from(const lh_file *file, int from) {
   enum { PIECE = 1 << 30 };
   ssize_t n;

@@ -1,6 +1,5 @@
 /*
 ** hash.c - XXH64, written from its specification (xxHash by Yann Collet), and a random seed.
-**
 ** Four lanes take 32 bytes a round and are merged; then come the rest in steps of 8, 4 and 1 bytes,
 ** and a final mix. XXH64 guards the blocks of a snapshot and tells long strings apart. Hash tables
 ** need the random seed, since an attacker may choose keys that collide.

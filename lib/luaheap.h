@@ -18,10 +18,12 @@
 **     luaheap_usage.h     sums of a profile: by site, line and type, over time; calls
 **     luaheap_report.h    answers as data, and as text
 **
-** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
-** lh_error, which may be NULL. The caller owns results through `**out` or a `*out` of arrays, and
-** frees them by the function named there. All other results are borrowed and live as long as the
-** snapshot. n is the number of objects, m the number of edges.
+** Conventions. A function that can fail returns 0 or a negative LH_E... code, and fills the
+** caller's lh_error, which may be NULL. Any of them may return LH_EMEMORY, listed or not. The
+** caller owns results through `**out` or a `*out` of arrays, and frees them by the function named
+** there. A function that returns a char * returns a text for lh_free, or NULL: out of memory. All
+** other results are borrowed and live as long as the snapshot. n is the number of objects, m the
+** number of edges.
 **
 ** The library never prints, exits or aborts. Its only globals are a list for a signal handler
 ** (lh_watch) and one for the end of the process (lh_track). Only one thread at a time may use a

@@ -54,7 +54,7 @@ typedef struct lh_merged_row {
   uint64_t hidden;      /* the number of rows that are hidden at this level; such a row has no
                            steps, path, id or class */
   const char *steps;    /* the steps from the row above, folded: .listeners.tick[*] */
-  const char *path;     /* the path to the row, as in lh_diff_group; "" for the root */
+  const char *path;     /* the path to the row; "" for the root */
   lh_id id;             /* an object here: of those in the set, if any, the one that retains most */
   uint32_t class_index; /* of the objects here; UINT32_MAX: several classes */
   uint64_t through;     /* objects here, in the set or on the paths to the set */
@@ -96,7 +96,7 @@ void lh_merged_paths_free(lh_merged_paths *merged);
 /* Writes paths that end in one object as a DOT graph, for dot -Tsvg. A path may also be one edge
 ** that does not start at LH_ROOT, as from lh_referrers. A path of `long_path` steps or more is
 ** folded in the middle. LH_EIO: cannot write to `out`; LH_ELIMIT: more than 4,000 arrows;
-** LH_EMEMORY. O(steps). */
+** O(steps). */
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error);
 

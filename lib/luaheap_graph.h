@@ -66,9 +66,9 @@ int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, 
 
 /* ==== 2. Classes and names ========================================================== */
 
-/* The class of an object: the metatable's __name, else the name under which the metatable is
-** found. A plain table has a shape such as "{id, name, next}", or its contents, such as "array
-** of Listener". A function has "function name @file:line"; a coroutine has the function that it
+/* The class of an object: the metatable's __name, else the name under which the metatable is found.
+** A plain table has a shape such as "{id, name, next}", or its contents, such as "array of
+** Listener". A function has "function name @file:line"; a coroutine has the function that it
 ** runs. */
 typedef struct lh_class {
   const char *name; /* valid UTF-8, without control characters */
@@ -153,7 +153,7 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *query, bool whole
                     size_t *n_ids, size_t *n_left_out, uint64_t *total, lh_error *error);
 
 /* Text for people: valid UTF-8 on one line; control and invisible characters, quotes and invalid
-** bytes are escaped as in Lua. Freed by lh_free; NULL: out of memory. */
+** bytes are escaped as in Lua. */
 char *lh_object_text(const lh_snapshot *snapshot, lh_id id); /* table: 0x55d0c0a3f2e0 */
 char *lh_string_text(const lh_snapshot *snapshot, lh_id id,
                      size_t max_bytes); /* "quoted", shortened */
@@ -210,8 +210,8 @@ void lh_paths_free(lh_path *paths, size_t n_paths);
 typedef struct lh_independent {
   lh_id from;      /* the nearest object on all paths to the object, or LH_ROOT */
   lh_path *paths;  /* from LH_ROOT, shortest first */
-  size_t n;        /* the least number of cuts that free the object, unless `from` is freed. Paths
-                     from LH_ROOT to other objects are not cut */
+  size_t n;        /* the least number of cuts that free the object, unless `from` is freed.
+                      Paths from LH_ROOT to other objects are not cut */
   bool is_limited; /* the search stopped at the limit: there may be more */
 } lh_independent;
 
@@ -256,7 +256,7 @@ int lh_held_by(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
 
 /* The text of a path that begins at an upvalue, code or a coroutine does not say who holds it. *out
 ** becomes the part of the path from the root to the first such beginning: `_G.handlers.h17`; NULL:
-** lh_path_text says all. Freed by lh_free. Fails with LH_EMEMORY. */
+** lh_path_text says all. Freed by lh_free. */
 int lh_path_through(const lh_snapshot *snapshot, const lh_path *path, bool folded, char **out,
                     lh_error *error);
 

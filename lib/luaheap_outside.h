@@ -66,8 +66,7 @@ int lh_open_process_awaited(int64_t process_id, lh_awaited *awaited, lh_target *
                             lh_error *error);
 
 /* Finds the descendants of a process and its threads, without this process: the nearest first, then
-** by number. LH_OK with none if there are none or no such process. LH_EMEMORY. *ids is freed by
-** lh_free. */
+** by number. LH_OK with none if there are none or no such process. *ids is freed by lh_free. */
 int lh_find_started(int64_t process_id, int64_t **ids, size_t *n, lh_error *error);
 
 /* Opens a core file, from the kernel or gdb's gcore. LH_EFOREIGN, LH_EDAMAGED (it was cut),

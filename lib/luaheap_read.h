@@ -446,8 +446,8 @@ typedef struct lh_c_code {
   uint64_t offset;     /* the address in the file, for addr2line; the same in each run */
 } lh_c_code;
 
-/* Finds the code of a closure's or light C function's address. False: unknown, as in all
-** snapshots that a program took itself, unless lh_diff_snapshots found it in another one. O(log
+/* Finds the code of a closure's or light C function's address. False: unknown, as in all snapshots
+** that a program took itself, unless lh_diff_snapshots found it in another one. O(log
 ** functions). */
 bool lh_c_function_at(const lh_snapshot *snapshot, uint64_t address, lh_c_code *out);
 

@@ -37,7 +37,7 @@ lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
 
 /* lh_what_text: the class; of a string its beginning. lh_things_text: a count, "48,112 Session
-** tables"; class UINT32_MAX: several classes. Freed by lh_free; NULL: out of memory. */
+** tables"; class UINT32_MAX: several classes. */
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id);
 char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
 
@@ -57,7 +57,7 @@ size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]);
 int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
 
 /* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
-** if the text begins at one. Freed by lh_free; NULL: out of memory. */
+** if the text begins at one. */
 char *lh_whole_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
 /* Of text; invisible without colours. */
@@ -70,8 +70,7 @@ typedef enum lh_column_kind {
   LH_COLUMN_BYTES,        /* uint64_t */
   LH_COLUMN_COUNT,        /* uint64_t or uint32_t */
   LH_COLUMN_LINE,         /* uint32_t; 0: none */
-  LH_COLUMN_SHARE,        /* uint64_t as a share of the reachable bytes, or of a question's `whole`;
-                      text only */
+  LH_COLUMN_SHARE,        /* uint64_t as a share of a whole (see lh_question); text only */
   LH_COLUMN_BYTES_SERIES, /* uint64_t at several times: 312 B -> 1.2 KB */
   LH_COLUMN_COUNT_SERIES,
   LH_COLUMN_BYTES_CHANGE, /* the same as the difference of last and first: +912 B; text only */
@@ -84,18 +83,17 @@ typedef enum lh_column_kind {
   LH_COLUMN_NAME,       /* any bytes from a program: escaped in all outputs */
   LH_COLUMN_OBJECT,     /* lh_id with its class and type; LH_NO_OBJECT, LH_ROOT: none */
   LH_COLUMN_EXAMPLE,    /* lh_id only; LH_NO_OBJECT: none */
-  LH_COLUMN_ID,         /* uint32_t: number of an object, a site or a stack; in SQL unique among all
-                        open snapshots */
-  LH_COLUMN_HEX,        /* uint64_t as an address: 0x55d0c0a3f2e0 */
-  LH_COLUMN_TIME,       /* uint64_t: nanoseconds since 1970 */
-  LH_COLUMN_VALUE,      /* lh_value as in Lua; LH_VALUE_NIL: none */
-  LH_COLUMN_CLASS,      /* uint32_t: class and type under these keys; in JSON only the class if
-                        there is a json_key; UINT32_MAX: none */
-  LH_COLUMN_STRING,     /* lh_id of a string; text has its beginning; LH_NO_OBJECT: none */
-  LH_COLUMN_EDGE,       /* const lh_edge *, in text as in a path; computed */
-  LH_COLUMN_TEXTS,      /* several texts; computed */
-  LH_COLUMN_NAMES,      /* several names from a program or a user; computed */
-  LH_COLUMN_ROWS        /* a pointer to structs, and a size_t: their number */
+  LH_COLUMN_ID,     /* uint32_t: an object, site or stack; in SQL unique in all open snapshots */
+  LH_COLUMN_HEX,    /* uint64_t as an address: 0x55d0c0a3f2e0 */
+  LH_COLUMN_TIME,   /* uint64_t: nanoseconds since 1970 */
+  LH_COLUMN_VALUE,  /* lh_value as in Lua; LH_VALUE_NIL: none */
+  LH_COLUMN_CLASS,  /* uint32_t: class and type under these keys; in JSON only the class if there
+                       is a json_key; UINT32_MAX: none */
+  LH_COLUMN_STRING, /* lh_id of a string; text has its beginning; LH_NO_OBJECT: none */
+  LH_COLUMN_EDGE,   /* const lh_edge *, in text as in a path; computed */
+  LH_COLUMN_TEXTS,  /* several texts; computed */
+  LH_COLUMN_NAMES,  /* several names from a program or a user; computed */
+  LH_COLUMN_ROWS    /* a pointer to structs, and a size_t: their number */
 } lh_column_kind;
 
 typedef struct lh_report lh_report;
@@ -143,8 +141,7 @@ typedef struct lh_column {
   bool is_of_code;   /* a Lua function's prototype has it */
 } lh_column;
 
-/* Columns with a heading in a table, at most. */
-enum { LH_MOST_HEADINGS = 16 };
+enum { LH_MOST_HEADINGS = 16 }; /* columns of a table that may have a heading */
 
 /* Describes structs of one type. */
 struct lh_table {
@@ -153,15 +150,11 @@ struct lh_table {
   size_t row_bytes;
   const lh_column *columns; /* up to LH_COLUMN_END, in the order of text */
   lh_style (*style)(const lh_report *report, const void *row); /* of text; NULL: plain */
-  const char *(*below)(lh_report *report, const void *row);    /* a line of text below the row;
-                                                               NULL: none. Valid until the next
-                                                               cell */
+  /* A line of text below the row, valid until the next cell; NULL: none. */
+  const char *(*below)(lh_report *report, const void *row);
   uint32_t (*depth)(const void *row); /* of a tree in preorder, drawn in the last column */
-  void (*tell)(lh_teller *teller, lh_report *report, const void *rows, size_t n); /* prints a
-                                                                                     list of
-                                                                                     rows; NULL:
-                                                                                     as a text
-                                                                                     table */
+  /* Prints a list of rows; NULL: as a text table. */
+  void (*tell)(lh_teller *teller, lh_report *report, const void *rows, size_t n);
 };
 
 struct lh_cell {
@@ -211,8 +204,8 @@ const char *lh_json_key(const lh_column *column);
 const char *lh_heading_of(const lh_report *report, const lh_column *column);
 bool lh_has_text(const lh_table *table);
 
-/* lh_cell_text: the cell for people; empty if null; an object has its address. Freed by lh_free;
-** NULL: out of memory. lh_is_number: is the kind aligned to the right? */
+/* lh_cell_text: the cell for people; empty if null; an object has its address. lh_is_number: is the
+** kind aligned to the right? */
 char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell);
 bool lh_is_number(lh_column_kind kind);
 
@@ -387,15 +380,14 @@ struct lh_teller {
   bool failed;                      /* out of memory: prints nothing more */
 };
 
-/* The name of a mark, or its time if it has no name; then *is_time. Freed by lh_free; NULL: out of
-** memory. */
+/* The name of a mark, or its time if it has no name; then *is_time. */
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time);
 
 /* Prints a report. */
 void lh_tell_report(lh_teller *teller, lh_report *report);
 
 /* The report as text without colours, tables with their first 20 rows. `subject`: stands for the
-** snapshot in hints for Lua. Freed by lh_free; NULL: out of memory. */
+** snapshot in hints for Lua. */
 char *lh_report_text(lh_report *report, const char *subject);
 
 /* The same for rows only. */

@@ -89,8 +89,8 @@ const lh_stack *lh_stack_of(const lh_sites *sites, lh_stack_id id);
 /* The text of a site: "@app/bus.lua:31 in Bus:on"; with a C function "string.rep at @fmt.lua:12 in
 ** render"; without a Lua function "host"; unknown "unattributed". A stack adds at most `callers`
 ** callers: "@app/bus.lua:31 in Bus:on, from @app/session.lua:88 in connect". lh_allocated_text
-** makes a phrase: "allocated at @app/bus.lua:31 in Bus:on". An unknown id, as 0, is unattributed.
-** Freed by lh_free; NULL: out of memory. */
+** makes a phrase: "allocated at @app/bus.lua:31 in Bus:on". An unknown id, as 0, is
+** unattributed. */
 char *lh_site_text(const lh_site *site);
 char *lh_stack_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 char *lh_allocated_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers);

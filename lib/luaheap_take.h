@@ -42,7 +42,7 @@ typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
 /* Checks that the library knows this Lua, and prepares L. Needed once for each state before the
 ** calls below; a second call does nothing. Allocates one small userdata and one table in the Lua
 ** heap, in protected mode. LH_EHOST: another Lua; the message says what was expected and found.
-** LH_EMEMORY. O(1). */
+** O(1). */
 int lh_attach(lua_State *L, lh_error *error);
 
 /* Writes the heap of L to `path`, and leaves a mark named `path` in the heap. The file has mode
@@ -94,14 +94,14 @@ void *lh_push_userdata(lua_State *L, const void *tag, size_t bytes, lh_error *er
 void *lh_test_userdata(lua_State *L, int index, const void *tag);
 
 /* Leaves a mark: later objects are younger than the mark. LH_EARGUMENT: a name of more than 4,096
-** bytes; LH_EMEMORY. O(1); two userdata of 88 bytes and the name. */
+** bytes; O(1); two userdata of 88 bytes and the name. */
 int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error);
 
 /* Leaves a mark named with the time in UTC, "2026-11-21 17:40:05", for periodic calls over months.
 ** At most 128 of these marks exist: one more drops every second of them, except the oldest and the
 ** newest, and sets *thinned (may be NULL). The caller then doubles the period, so 64 to 128 even
-** steps cover the life of the process. Other marks stay. LH_EMEMORY. O(1), amortised if most marks
-** are periodic. */
+** steps cover the life of the process. Other marks stay. O(1), amortised if most marks are
+** periodic. */
 int lh_mark_period(lua_State *L, bool *thinned, lh_error *error);
 
 /* ==== 2. What the heap holds at this moment ========================================= */

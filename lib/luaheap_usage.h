@@ -3,7 +3,7 @@
 ** died.
 **
 **     lh_profile_open -> lh_usage_new -> lh_usage_groups, lh_usage_calls_find, ...
-**                     -> lh_tally_lines, lh_tally_timeline, ...
+**                     -> lh_tally_lines, lh_tally_types
 **
 ** Counts are kept by stack and type: about 400 bytes for each stack that allocated, for any number
 ** of events.
@@ -115,7 +115,7 @@ typedef enum lh_usage_order {
 } lh_usage_order;
 
 /* The groups with more than 0 in the order, most first. Sites with equal contents are one group.
-** Freed by lh_free. LH_EMEMORY. O(sites log sites + rows log rows). */
+** Freed by lh_free. O(sites log sites + rows log rows). */
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error);
 
@@ -165,11 +165,10 @@ void lh_usage_calls_free(lh_usage_calls *calls);
 
 /* ==== 4. Events by line =========================================================== */
 
-/* Counts as other tools do: by line (LuaJIT's memprof), by type (luamemprofiler), over time by
-** site, and by size (memray). Each call replays the events, and returns 0, LH_EMEMORY, or a code of
-** lh_profile_replay. LH_EARGUMENT: an aggregate, which has no events. Figures are exact; of a
-** sampled profile they are unbiased estimates. Names are borrowed from the profile. O(events +
-** stacks). */
+/* Counts as other tools do: by line (LuaJIT's memprof) and by type (luamemprofiler). Each call
+** replays the events, and returns 0, LH_EMEMORY, or a code of lh_profile_replay. LH_EARGUMENT: an
+** aggregate, which has no events. Figures are exact; of a sampled profile they are unbiased
+** estimates. Names are borrowed from the profile. O(events + stacks). */
 
 typedef struct lh_line {
   const char *source; /* "@app.lua"; NULL: no Lua function, as when the collector frees */

@@ -1,6 +1,5 @@
 /*
 ** numbers.c - counts, sizes, shares and times as people read them.
-**
 ** A KB is 1,024 bytes, as in collectgarbage("count"). Figures are computed in integers, so the
 ** decimal point is a point in any locale, and libm is not needed.
 */

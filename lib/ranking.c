@@ -1,6 +1,5 @@
 /*
 ** ranking.c - keeps the best few of many candidates (see ranking.h).
-**
 ** A heap has the worst kept candidate on top, so a candidate that is no better is rejected at once.
 ** lh_rank_put and lh_rank_take use the same heap with the order reversed.
 */

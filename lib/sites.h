@@ -38,7 +38,6 @@ uint8_t *lh_put_stack(uint8_t *p, lh_stack_id parent, lh_site_id site);
 
 /* ==== Reading ===================================================================== */
 
-/* Returns an empty table; NULL: out of memory. */
 lh_sites *lh_sites_new(void);
 void lh_sites_free(lh_sites *sites);
 
@@ -46,7 +45,6 @@ void lh_sites_free(lh_sites *sites);
 ** of the cursor. False: out of memory. Takes at most 64 bytes for each byte of the file. */
 bool lh_sites_define(lh_sites *sites, lh_cursor *c);
 
-/* Skips the definition at the cursor. */
 void lh_sites_skip(lh_cursor *c);
 
 #endif

@@ -13,8 +13,7 @@
 
 /* ==== Storing ===================================================================== */
 
-/* Bytes of the longest encoding. */
-#define LH_MAX_VARINT 10u
+#define LH_MAX_VARINT 10u /* bytes of the longest encoding */
 
 static inline uint8_t *lh_put_uvarint(uint8_t *p, uint64_t n) {
   while (n >= 0x80) {

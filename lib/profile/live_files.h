@@ -1,6 +1,5 @@
 /*
 ** live_files.h - the two files in memory of a tracked program.
-**
 ** lib/track/profile.c makes them; lib/profile/tracked.c finds them in another process.
 */
 #ifndef LUAHEAP_LIVE_FILES_H
