@@ -50,12 +50,11 @@ enum { LH_MOST_HOLDERS = 5 };
 
 /* A row in the tree of merged paths to a set of objects. */
 typedef struct lh_merged_row {
-  uint32_t depth;       /* 0: the root */
-  uint64_t hidden;      /* the number of rows that are hidden at this level; such a row has no
-                           steps, path, id or class */
-  const char *steps;    /* the steps from the row above, folded: .listeners.tick[*] */
-  const char *path;     /* the path to the row; "" for the root */
-  lh_id id;             /* an object here: of those in the set, if any, the one that retains most */
+  uint32_t depth;    /* 0: the root */
+  uint64_t hidden;   /* rows that are hidden here; a hidden row has no steps, path, id or class */
+  const char *steps; /* the steps from the row above, folded: .listeners.tick[*] */
+  const char *path;  /* the path to the row; "" for the root */
+  lh_id id;          /* an object here: of those in the set, if any, the one that retains most */
   uint32_t class_index; /* of the objects here; UINT32_MAX: several classes */
   uint64_t through;     /* objects here, in the set or on the paths to the set */
   uint64_t here;        /* objects of the set here */
@@ -65,10 +64,8 @@ typedef struct lh_merged_row {
 } lh_merged_row;
 
 typedef struct lh_merged_paths {
-  uint64_t objects, bytes;                 /* of the set, alive; bytes that are freed if all are
-                                              freed */
-  uint32_t class_index;                    /* of all live objects of the set; UINT32_MAX: several
-                                              or none */
+  uint64_t objects, bytes;                 /* of the live objects of the set; freed bytes */
+  uint32_t class_index;                    /* of the live objects; UINT32_MAX: several, none */
   uint64_t garbage_objects, garbage_bytes; /* of the set, not alive; shallow bytes */
   lh_merged_row *rows;                     /* in preorder; rows of one level by bytes */
   size_t n_rows;                           /* 0: no object is alive */
@@ -95,7 +92,7 @@ void lh_merged_paths_free(lh_merged_paths *merged);
 
 /* Writes paths that end in one object as a DOT graph, for dot -Tsvg. A path may also be one edge
 ** that does not start at LH_ROOT, as from lh_referrers. A path of `long_path` steps or more is
-** folded in the middle. LH_EIO: cannot write to `out`; LH_ELIMIT: more than 4,000 arrows;
+** folded in the middle. LH_EIO: cannot write to `out`; LH_ELIMIT: more than 4,000 arrows.
 ** O(steps). */
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error);

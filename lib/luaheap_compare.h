@@ -81,8 +81,7 @@ typedef struct lh_leak {
   const char *held_by;
   char fingerprint[LH_FINGERPRINT_BYTES];
   uint64_t objects, runs;          /* objects made in `runs` runs; or entries: */
-  bool entries;                    /* numbers and other scalars; `class_name` is the table's
-                                      class */
+  bool entries;                    /* numbers and other scalars; `class_name` is the table's */
   uint64_t new_objects, new_bytes; /* of the same runs, with what they retain */
   lh_allocated allocated;          /* where most of the objects were allocated */
 } lh_leak;

@@ -159,11 +159,11 @@ typedef struct lh_outside_told {
 /* Takes snapshots of states of the target, each at one instant; all at the same instant if
 ** told->attempts is 1. Files are written after the target runs again.
 **
-** An idle target is not stopped. Any other target is stopped until its next system call (at most
-** 200 ms), where one injected clone forks a frozen copy (x86-64, no seccomp filter); else it is
-** stopped for the time of a copy. A copy or fork made outside of a system call, and the program of
-** a core, is run on in a child of this process until Lua is between two changes, one state after
-** the other (x86-64).
+** An idle target is not stopped. Any other target runs on to its next system call (at most 200 ms),
+** and is stopped there. One injected clone forks a frozen copy of it (x86-64, no seccomp filter);
+** without a fork it stays stopped for the time of a copy. A copy or fork made outside of a system
+** call, and the program of a core, is run on in a child of this process until Lua is between two
+** changes, one state after the other (x86-64).
 **
 ** An inconsistent heap is recognised: bytes do not add up, a key is not reachable from its slot, or
 ** lh_verify finds a fault. Its requests are tried again, at most 20 times, and once more after a

@@ -117,8 +117,8 @@ typedef struct lh_column {
   lh_column_kind kind;
   const char *meaning;           /* a phrase for man pages and annotations */
   bool optional;                 /* may be null */
-  bool is_wide;                  /* shown only if the terminal is wide */
-  bool is_narrow;                /* shown only if it is narrow */
+  bool is_wide;                  /* in wide output only */
+  bool is_narrow;                /* in narrow output only */
   bool is_unbroken;              /* text that must stay on one line */
   bool is_by_name;               /* LH_COLUMN_ROWS: not a list; the first column is the key */
   bool is_limited;               /* LH_COLUMN_ROWS: the request's `limit` holds */
@@ -371,19 +371,18 @@ struct lh_teller {
   void (*line)(lh_teller *teller, lh_style style, const char *line);
   void (*table)(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                 size_t n);
-  void (*hidden)(lh_teller *teller, const lh_table *table, uint64_t n); /* after a table that
-                                                                           hides n rows; NULL: a
-                                                                           line says so */
+  /* Called after a table that hides n rows; NULL: a line says so. */
+  void (*hidden)(lh_teller *teller, const lh_table *table, uint64_t n);
+  /* Returns the text of a hint; freed by lh_free. why: the words before it, with blanks; NULL: it
+  ** is in a sentence. */
   char *(*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
-                const char *other); /* the text of a hint; freed by lh_free. why: the words
-                                       before it, with blanks; NULL: in a sentence */
-  bool failed;                      /* out of memory: prints nothing more */
+                const char *other);
+  bool failed; /* out of memory: prints nothing more */
 };
 
 /* The name of a mark, or its time if it has no name; then *is_time. */
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time);
 
-/* Prints a report. */
 void lh_tell_report(lh_teller *teller, lh_report *report);
 
 /* The report as text without colours, tables with their first 20 rows. `subject`: stands for the

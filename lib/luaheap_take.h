@@ -87,14 +87,14 @@ int64_t lh_job_process(const lh_job *job);
 void lh_job_free(lh_job *job);
 
 /* Pushes a zeroed userdata of `bytes` that no report shows, for a binding that returns jobs.
-** Returns its content; NULL: out of memory, and nothing is pushed. Has no side effects, like
+** Returns its content; NULL: out of memory, and nothing is pushed. Runs no collector step, like
 ** lh_mark. lh_test_userdata returns the content of a value made with the same `tag` (an address of
 ** static data), whatever its metatable; NULL: any other value. */
 void *lh_push_userdata(lua_State *L, const void *tag, size_t bytes, lh_error *error);
 void *lh_test_userdata(lua_State *L, int index, const void *tag);
 
-/* Leaves a mark: later objects are younger than the mark. LH_EARGUMENT: a name of more than 4,096
-** bytes; O(1); two userdata of 88 bytes and the name. */
+/* Leaves a mark: later objects are younger than the mark. Runs no collector step. LH_EARGUMENT: a
+** name of more than 4,096 bytes. O(1); two userdata of 88 bytes and the name. */
 int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error);
 
 /* Leaves a mark named with the time in UTC, "2026-11-21 17:40:05", for periodic calls over months.
@@ -215,12 +215,12 @@ struct lh_watch_options {
 ** state's, so this code must stay loaded until lua_close has returned. LH_EARGUMENT, LH_EIO (cannot
 ** write to the directory), LH_EMEMORY or LH_EHOST.
 **
-** The signal handler belongs to the process. While states are watched for the signal it requests a
-** snapshot of each, in their threads, and calls the handler that was there before. At the end that
-** handler is restored; but a default action that would end or stop the process is not, so a late
-** signal is ignored. Until the safe point the threads have our debug hook, for which Lua needs 20
-** free stack slots; the program's own hook gets all its events and is restored. A timer of the
-** running thread repeats a request by SIGURG, so SIGURG has a handler, too.
+** The signal handler belongs to the process. While states are watched for the signal the handler
+** requests a snapshot of each, in their threads, and calls the handler that was there before. At
+** the end that handler is restored; but a default action that would end or stop the process is not,
+** so a late signal is ignored. Until the safe point the threads have our debug hook, for which Lua
+** needs 20 free stack slots; the program's own hook gets all its events and is restored. A timer of
+** the running thread repeats a request by SIGURG, so SIGURG has a handler, too.
 **
 ** Costs: 1 KB in the Lua heap that no report shows, and 2 to 3 ns for each block that Lua takes or
 ** frees: 3 to 6 % of a loop that only makes tables and strings. Sizes and times are checked after
@@ -262,8 +262,8 @@ int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, 
 lh_id lh_find_value(lua_State *L, const lh_snapshot *snapshot, int index);
 
 /* Drops the mark of a snapshot that needs no more comparison, by its serial (lh_info). No report
-** shows the mark any more, and the collector frees it. Harmless if there is none. Has no side
-** effects, like lh_mark. O(marks). */
+** shows the mark any more, and the collector frees it. Harmless if there is none. Runs no collector
+** step, like lh_mark. O(marks). */
 void lh_drop_mark(lua_State *L, uint32_t serial);
 
 /* ==== 5. Files that are whole or not there ========================================== */
