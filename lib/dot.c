@@ -66,8 +66,7 @@ static void put_escaped(lh_text *to, const char *bytes, size_t n) {
   }
 }
 
-/* Adds text from the heap. Keeps both ends of a long text, since its last bytes often are
-** ":line". */
+/* Adds text from the heap. Keeps both ends of a long text, since the end often is ":line". */
 static void put_heap_text(lh_text *to, const char *name) {
   size_t n = strlen(name), tail;
   if (n <= NAME_BYTES) {
@@ -348,8 +347,7 @@ static int close_graph(const drawing *d, int code, FILE *out) {
 
 /* ==================================================================================== */
 
-/* The colours are readable on a white and on a black page: mid-tones on the page, dark text in pale
-** boxes. */
+/* Readable on a white and on a black page: mid-tones on the page, dark text in pale boxes. */
 static void set_defaults(Agraph_t *graph) {
   static const struct {
     int kind;
@@ -384,8 +382,7 @@ static void set_defaults(Agraph_t *graph) {
 
 enum { THICKEST = 8 }; /* points */
 
-/* Adds the number and class of the objects, "50 Session"; nothing if the steps say it, as in
-** "registry". */
+/* Adds number and class, "50 Session"; nothing if the steps say it, as in "registry". */
 static void put_things(const drawing *d, lh_text *to, const lh_merged_row *row) {
   bool several = row->class_index == UINT32_MAX;
   char *one = class_text(d, row->id);

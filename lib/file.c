@@ -117,8 +117,7 @@ static bool make_temporary(lh_file *file) {
   return file->made;
 }
 
-/* Computes how many bytes may be written. f_bavail, not f_bfree, since the rest is for root
-** only. */
+/* Computes how many bytes may be written: f_bavail, since the rest of f_bfree is for root. */
 static void measure_room(lh_file *file) {
   struct statfs disk;
   struct rlimit limit;

@@ -1,6 +1,5 @@
 /*
-** luaheap_analyses.h - analyses of one snapshot: modules, and why a set of objects is alive;
-** pictures.
+** luaheap_analyses.h - modules, why a set of objects is alive, and pictures of paths.
 */
 #ifndef LUAHEAP_PUBLIC_ANALYSES_H
 #define LUAHEAP_PUBLIC_ANALYSES_H
@@ -91,9 +90,8 @@ void lh_merged_paths_free(lh_merged_paths *merged);
 /* ==== 2. Pictures =================================================================== */
 
 /* Writes paths that end in one object as a DOT graph, for dot -Tsvg. A path may also be one edge
-** that does not start at LH_ROOT, as from lh_referrers. A path of `long_path` steps or more is
-** folded in the middle. LH_EIO: cannot write to `out`; LH_ELIMIT: more than 4,000 arrows.
-** O(steps). */
+** without LH_ROOT, as from lh_referrers. A path of `long_path` steps or more is folded in the
+** middle. LH_EIO: cannot write to `out`; LH_ELIMIT: more than 4,000 arrows. O(steps). */
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error);
 

@@ -1,6 +1,5 @@
 /*
-** luaheap_compare.h - compares two or more snapshots, of one process or several: what is new, what
-** grows.
+** luaheap_compare.h - compares snapshots of one process or several: what is new, what grows.
 */
 #ifndef LUAHEAP_PUBLIC_COMPARE_H
 #define LUAHEAP_PUBLIC_COMPARE_H

@@ -68,8 +68,7 @@ int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, 
 
 /* The class of an object: the metatable's __name, else the name under which the metatable is found.
 ** A plain table has a shape such as "{id, name, next}", or its contents, such as "array of
-** Listener". A function has "function name @file:line"; a coroutine has the function that it
-** runs. */
+** Listener". A function has "function name @file:line"; a coroutine has its function. */
 typedef struct lh_class {
   const char *name; /* valid UTF-8, without control characters */
   lh_type type;
@@ -147,8 +146,7 @@ bool lh_continues_list(const lh_snapshot *snapshot, lh_id id);
 
 /* lh_top_objects without rows that repeat others: upvalues and protos, unless query->type_mask
 ** names their type; and, by retained size, list elements after the first, unless limit is 0 or
-** `whole_lists`. *n_left_out: the list elements that rank before the last row. *total: all
-** objects. */
+** `whole_lists`. *n_left_out: list elements that rank before the last row. *total: all. */
 int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *query, bool whole_lists, lh_id **ids,
                     size_t *n_ids, size_t *n_left_out, uint64_t *total, lh_error *error);
 
@@ -194,8 +192,8 @@ typedef struct lh_path {
 
 /* Finds the shortest retaining path of `id`. Of equally short paths it prefers globals and modules
 ** to functions, the registry, stacks and debug information. LH_ENOTFOUND: nothing keeps the object
-** alive. Freed by lh_paths_free(path, 1), which does not free the struct itself. O(length + edges
-** on it). */
+** alive. Freed by lh_paths_free(path, 1), which does not free the struct itself. O(length +
+** edges). */
 int lh_shortest_path(lh_snapshot *snapshot, lh_id id, lh_path *path, lh_error *error);
 
 /* Finds at most k shortest paths that end in different referrers, shortest first; none runs through
@@ -282,8 +280,7 @@ typedef struct lh_below {
 } lh_below;
 
 /* Finds what the object refers to, level by level, for a picture. Leaves out names, code and weak
-** references. Needs lh_analyse. Freed by lh_below_free. O(n / 8 bytes + the edges of the objects
-** shown). */
+** references. Needs lh_analyse. Freed by lh_below_free. O(edges shown), and n / 8 bytes. */
 int lh_find_below(lh_snapshot *snapshot, lh_id id, const lh_below_query *query, lh_below *out,
                   lh_error *error);
 void lh_below_free(lh_below *below);
@@ -304,7 +301,7 @@ typedef struct lh_found {
 ** LH_EARGUMENT: malformed expression. O(n). */
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error);
 
-/* Finds all objects that match; of a class also garbage. Free *ids with lh_free. Else as
+/* Finds all objects that match; of a class also garbage. *ids is freed by lh_free. Else as
 ** lh_find. */
 int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size_t *n_ids,
                 lh_error *error);
@@ -344,8 +341,8 @@ void lh_without_free(lh_without *without);
 
 /* The identity of a group of objects: a hash of its class and folded path, as "2-" and ten
 ** hexadecimal digits. It is equal in every run, on every machine, and in every build with the same
-** names: lines of functions, directories of files, addresses, counts and contents of collections do
-** not count. */
+** names: it ignores lines of functions, directories, addresses, counts and contents of
+** collections. */
 #define LH_FINGERPRINT_BYTES 13 /* with the NUL: "2-0123456789" */
 
 bool lh_is_fingerprint(const char *text);

@@ -62,9 +62,8 @@ typedef struct lh_open_options {
 
 /* lh_open with options, which may be NULL. The result and the errors do not depend on the number of
 ** threads; at most one for each MB of the file is used. The threads block all signals and have
-** ended when the function returns. If none can be started, the caller's works alone. Files before
-** format version 6 use threads only for reading and checksums. LH_EARGUMENT: wrong size of the
-** options. */
+** ended when the function returns. If none can be started, the caller's works alone. For files
+** before version 6 threads only read and check sums. LH_EARGUMENT: wrong options->size. */
 int lh_open_with(lh_snapshot **out, const char *path, const lh_open_options *options,
                  lh_error *error);
 
@@ -437,8 +436,7 @@ const lh_outside_info *lh_snapshot_outside(const lh_snapshot *snapshot);
 ** for most marks. O(objects that may be). */
 lh_count lh_passed_as_old(const lh_snapshot *snapshot, uint32_t mark);
 
-/* The place of a C function's code. The texts may have any bytes, and live as long as the
-** snapshot. */
+/* The place of a C function's code. Texts may have any bytes, and live as long as the snapshot. */
 typedef struct lh_c_code {
   uint64_t address;
   const char *symbol;  /* "": unknown */
@@ -446,9 +444,8 @@ typedef struct lh_c_code {
   uint64_t offset;     /* the address in the file, for addr2line; the same in each run */
 } lh_c_code;
 
-/* Finds the code of a closure's or light C function's address. False: unknown, as in all snapshots
-** that a program took itself, unless lh_diff_snapshots found it in another one. O(log
-** functions). */
+/* Finds the code of a closure's or light C function's address. False: unknown, as in snapshots that
+** a program took itself, unless lh_diff_snapshots found it elsewhere. O(log functions). */
 bool lh_c_function_at(const lh_snapshot *snapshot, uint64_t address, lh_c_code *out);
 
 /* ==== 6. Numbers as people read them ================================================ */

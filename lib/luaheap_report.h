@@ -361,8 +361,7 @@ typedef enum lh_next {
   LH_NEXT_WASTE   /* nothing: what could be freed */
 } lh_next;
 
-/* Prints an answer, on a terminal or into a text. Its functions get whole lines, tables and hints
-** in order. */
+/* Prints an answer. Its functions get whole lines, tables and hints in order. */
 struct lh_teller {
   bool exact_bytes, unicode;
   bool thorough;   /* also answers that cost as much as an analysis */
@@ -445,8 +444,7 @@ extern const lh_table lh_snapshot_facts;
 
 extern const lh_table *const lh_facts[]; /* in the order of the man page; ends with NULL */
 
-/* Decodes the object thing->id as far as `column` needs. False: the object does not have this
-** fact. */
+/* Decodes the object thing->id as far as `column` needs. False: the object lacks this fact. */
 bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thing *thing);
 
 LH_API_END

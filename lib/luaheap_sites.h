@@ -4,8 +4,7 @@
 ** A *site* is a position in a Lua function, and what allocates there: "a table at @app/bus.lua:31
 ** in Bus:on". If a C function allocates, the site is in the nearest Lua function, with the C
 ** function's name: "string.rep at @fmt.lua:12". A *stack* is a site with its callers, or only a
-** site if stacks were not recorded. Snapshots of a tracked program and profiles (luaheap_profile.h)
-** have both.
+** site if stacks were not recorded. Snapshots of tracked programs and profiles have both.
 */
 #ifndef LUAHEAP_PUBLIC_SITES_H
 #define LUAHEAP_PUBLIC_SITES_H
@@ -89,8 +88,7 @@ const lh_stack *lh_stack_of(const lh_sites *sites, lh_stack_id id);
 /* The text of a site: "@app/bus.lua:31 in Bus:on"; with a C function "string.rep at @fmt.lua:12 in
 ** render"; without a Lua function "host"; unknown "unattributed". A stack adds at most `callers`
 ** callers: "@app/bus.lua:31 in Bus:on, from @app/session.lua:88 in connect". lh_allocated_text
-** makes a phrase: "allocated at @app/bus.lua:31 in Bus:on". An unknown id, as 0, is
-** unattributed. */
+** makes a phrase: "allocated at @app/bus.lua:31 in Bus:on". An unknown id, as 0, too. */
 char *lh_site_text(const lh_site *site);
 char *lh_stack_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 char *lh_allocated_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers);

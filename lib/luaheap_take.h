@@ -1,6 +1,5 @@
 /*
-** luaheap_take.h - in a program that runs Lua: snapshots of its heap, marks, watchers, its own
-** objects.
+** luaheap_take.h - in a program that runs Lua: snapshots, marks, watchers, its own objects.
 */
 #ifndef LUAHEAP_PUBLIC_TAKE_H
 #define LUAHEAP_PUBLIC_TAKE_H
@@ -41,8 +40,7 @@ typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
 
 /* Checks that the library knows this Lua, and prepares L. Needed once for each state before the
 ** calls below; a second call does nothing. Allocates one small userdata and one table in the Lua
-** heap, in protected mode. LH_EHOST: another Lua; the message says what was expected and found.
-** O(1). */
+** heap, in protected mode. LH_EHOST: another Lua; the message says which. O(1). */
 int lh_attach(lua_State *L, lh_error *error);
 
 /* Writes the heap of L to `path`, and leaves a mark named `path` in the heap. The file has mode
@@ -77,8 +75,7 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
 ** LH_EIO: not written, and only the mark is left. May be repeated. */
 int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error);
 
-/* lh_job_done: has the job ended, well or not? Never waits. lh_job_process: the child's process
-** id. */
+/* lh_job_done: has the job ended, well or not? Never waits. lh_job_process: the child's id. */
 bool lh_job_done(lh_job *job);
 int64_t lh_job_process(const lh_job *job);
 
@@ -100,15 +97,13 @@ int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error)
 /* Leaves a mark named with the time in UTC, "2026-11-21 17:40:05", for periodic calls over months.
 ** At most 128 of these marks exist: one more drops every second of them, except the oldest and the
 ** newest, and sets *thinned (may be NULL). The caller then doubles the period, so 64 to 128 even
-** steps cover the life of the process. Other marks stay. O(1), amortised if most marks are
-** periodic. */
+** steps cover the life of the process. Other marks stay. O(1), amortised for periodic marks. */
 int lh_mark_period(lua_State *L, bool *thinned, lh_error *error);
 
 /* ==== 2. What the heap holds at this moment ========================================= */
 
 /* The collector's own figures. O(marks), so a program may ask every second and anywhere. Allocates
-** nothing (but a longer stack if L has no free slot, see lua_checkstack). LH_EARGUMENT: L is not
-** attached. */
+** nothing (but a longer stack if L has no free slot). LH_EARGUMENT: L is not attached. */
 typedef struct lh_gc_stats {
   uint64_t bytes;         /* collectgarbage("count") * 1024 */
   int64_t debt_bytes;     /* allocated since the next step was due; negative: left until then */
@@ -227,8 +222,8 @@ struct lh_watch_options {
 ** each 4 KiB of growth. A request visits all coroutines. */
 int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error);
 
-/* The file that the watcher will probably write next; valid until the next call about L. NULL: L is
-** not watched. */
+/* The file that the watcher will probably write next; valid until the next call about L. NULL: not
+** watched. */
 const char *lh_watch_next_file(lua_State *L);
 
 /* The name of a signal without SIG, "URG", or NULL; the number of a name, or 0. */
@@ -255,10 +250,9 @@ void lh_unwatch(lua_State *L);
 int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, size_t n, int table,
                    lh_error *error);
 
-/* Finds the object of the value at stack index `index`, from 1, in a snapshot of this very state;
-** LH_NO_OBJECT: none. A userdata is found by its header, so it is not confused with an object
-** behind it. A newer value at a reused address is taken for the old object; lh_push_values can
-** tell. O(1). */
+/* Finds the object of the value at stack index `index`, from 1, in a snapshot of this state;
+** LH_NO_OBJECT: none. A userdata is found by its header, never confused with an object behind it. A
+** newer value at a reused address is taken for the old object; lh_push_values can tell. O(1). */
 lh_id lh_find_value(lua_State *L, const lh_snapshot *snapshot, int index);
 
 /* Drops the mark of a snapshot that needs no more comparison, by its serial (lh_info). No report
@@ -268,8 +262,7 @@ void lh_drop_mark(lua_State *L, uint32_t serial);
 
 /* ==== 5. Files that are whole or not there ========================================== */
 
-/* Writes bytes, such as those of lh_stream_snapshot, to a file as lh_take_snapshot does.
-** O(size). */
+/* Writes bytes, as of lh_stream_snapshot, to a file as lh_take_snapshot does. O(size). */
 int lh_save(const void *data, size_t size, const char *path, lh_error *error);
 
 /* The same in steps: makes a file without a name (or with a temporary one), to be read and written

@@ -40,7 +40,7 @@ typedef struct lh_track_options {
 ** `options` may be NULL: only sites, of every allocation. May be called wherever Lua code could
 ** run, and again after lh_untrack. Until lua_close, our allocation function stands in front of the
 ** state's, so this code must stay loaded until lua_close has returned. If the state's function has
-** no memory, neither has ours: Lua sees the same failure. A forked child goes on, but writes no
+** no memory, neither has ours: Lua sees the same failure. A forked child records, but writes no
 ** profile.
 **
 ** exact_bytes makes the collector generational, with a young collection each time that many bytes

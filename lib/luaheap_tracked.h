@@ -18,8 +18,7 @@ LH_API_BEGIN
 typedef struct lh_tracked lh_tracked;
 
 /* Finds the process; of several states in it the one tracked first. Freed by lh_tracked_close.
-** LH_ENOTFOUND: no such process, or no state tracked with `live`. LH_EIO: it belongs to another
-** user. */
+** LH_ENOTFOUND: no such process, or no state tracked with `live`. LH_EIO: another user's. */
 int lh_tracked_open(uint64_t process_id, lh_tracked **out, lh_error *error);
 
 /* Also continues a paused process. */

@@ -1,12 +1,10 @@
 /*
-** luaheap_usage.h - sums up a profile: who allocated how much, how much lives, how soon the rest
-** died.
+** luaheap_usage.h - sums of a profile: allocations, live and freed blocks, calls.
 **
 **     lh_profile_open -> lh_usage_new -> lh_usage_groups, lh_usage_calls_find, ...
 **                     -> lh_tally_lines, lh_tally_types
 **
-** Counts are kept by stack and type: about 400 bytes for each stack that allocated, for any number
-** of events.
+** Counts are kept by stack and type: about 400 bytes for each stack, for any number of events.
 **
 ** The death of an object is seen only when the collector frees it, up to half of the heap later
 ** (0.3 to 0.5 of the heap in incremental mode, 0.1 to 0.2 in generational mode). So an age at death

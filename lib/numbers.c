@@ -35,8 +35,7 @@ lh_number lh_count_of(uint64_t n, const char *one, const char *many) {
   return with_word(n, " ", n == 1 ? one : many);
 }
 
-/* 10 * n / 2^shift, rounded to the nearest, halves to even: as printf rounds n / 2^shift to one
-** digit. */
+/* 10 * n / 2^shift, halves to even: as printf rounds n / 2^shift to one digit. */
 static uint64_t tenths_of(uint64_t n, unsigned shift) {
   uint64_t whole = (n >> shift) * 10, rest = (n & (((uint64_t)1 << shift) - 1)) * 10;
   uint64_t tenths = whole + (rest >> shift), left = rest & (((uint64_t)1 << shift) - 1);

@@ -51,8 +51,7 @@ int lh_open_regular(const char *path) {
   return lh_open_found(open(path, O_PATH | O_CLOEXEC));
 }
 
-/* Walks without openat2. A link is found as the link itself, so it is no directory or regular
-** file. */
+/* Walks without openat2. A link is found itself, and is no directory or regular file. */
 static int walk_below(int root, const char *path) {
   char name[NAME_MAX + 1];
   int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

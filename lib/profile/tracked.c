@@ -4,8 +4,7 @@
 ** Two files in memory of the process are found among its descriptors in /proc/PID/fd. A lock on the
 ** first one asks. The answer, an aggregate, is a new file that replaces the second. Access goes
 ** through a descriptor of the folder /proc/PID, which finds nothing after the process has ended,
-** even if another process has its number. Signals use a descriptor of the process for the same
-** reason.
+** even if another process has its number. Signals use a descriptor of the process, too.
 **
 ** The watcher may be root, and the process hostile. In a mount namespace any user can give any name
 ** to any file, so a name in /proc/PID/fd proves nothing. O_PATH finds the file without opening it.
@@ -169,8 +168,7 @@ static bool is_in_memory(const lh_tracked *t, int found) {
          makedev(status.stx_dev_major, status.stx_dev_minor) == t->memory;
 }
 
-/* Finds a descriptor of the process without opening its file. The number may have got another
-** file. */
+/* Finds a descriptor of the process without opening its file. Its number may be reused. */
 static int find_file(lh_tracked *t, int number, const char *name, int *found, lh_error *error) {
   char path[32];
   int folder = openat(t->folder, "fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
