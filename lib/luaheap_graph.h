@@ -192,8 +192,7 @@ typedef struct lh_path {
 
 /* Finds the shortest retaining path of `id`. Of equally short paths it prefers globals and modules
 ** to functions, the registry, stacks and debug information. LH_ENOTFOUND: nothing keeps the object
-** alive. Freed by lh_paths_free(path, 1), which does not free the struct itself. O(length +
-** edges). */
+** alive. Freed by lh_paths_free(path, 1), which does not free the struct. O(length + edges). */
 int lh_shortest_path(lh_snapshot *snapshot, lh_id id, lh_path *path, lh_error *error);
 
 /* Finds at most k shortest paths that end in different referrers, shortest first; none runs through
@@ -301,8 +300,7 @@ typedef struct lh_found {
 ** LH_EARGUMENT: malformed expression. O(n). */
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error);
 
-/* Finds all objects that match; of a class also garbage. *ids is freed by lh_free. Else as
-** lh_find. */
+/* Finds all objects that match; of a class also garbage. *ids is for lh_free. Else as lh_find. */
 int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size_t *n_ids,
                 lh_error *error);
 
@@ -341,8 +339,7 @@ void lh_without_free(lh_without *without);
 
 /* The identity of a group of objects: a hash of its class and folded path, as "2-" and ten
 ** hexadecimal digits. It is equal in every run, on every machine, and in every build with the same
-** names: it ignores lines of functions, directories, addresses, counts and contents of
-** collections. */
+** names: it ignores line numbers, directories, addresses, counts and contents of collections. */
 #define LH_FINGERPRINT_BYTES 13 /* with the NUL: "2-0123456789" */
 
 bool lh_is_fingerprint(const char *text);

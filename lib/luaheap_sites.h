@@ -86,9 +86,10 @@ const lh_site *lh_site_of(const lh_sites *sites, lh_site_id id);
 const lh_stack *lh_stack_of(const lh_sites *sites, lh_stack_id id);
 
 /* The text of a site: "@app/bus.lua:31 in Bus:on"; with a C function "string.rep at @fmt.lua:12 in
-** render"; without a Lua function "host"; unknown "unattributed". A stack adds at most `callers`
+** render"; without a Lua function "host"; else "unattributed". A stack adds at most `callers`
 ** callers: "@app/bus.lua:31 in Bus:on, from @app/session.lua:88 in connect". lh_allocated_text
-** makes a phrase: "allocated at @app/bus.lua:31 in Bus:on". An unknown id, as 0, too. */
+** makes a phrase: "allocated at @app/bus.lua:31 in Bus:on". An unknown id, such as 0, has
+** "unattributed". */
 char *lh_site_text(const lh_site *site);
 char *lh_stack_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 char *lh_allocated_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers);

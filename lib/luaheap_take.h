@@ -40,7 +40,8 @@ typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
 
 /* Checks that the library knows this Lua, and prepares L. Needed once for each state before the
 ** calls below; a second call does nothing. Allocates one small userdata and one table in the Lua
-** heap, in protected mode. LH_EHOST: another Lua; the message says which. O(1). */
+** heap, in protected mode. LH_EHOST: another Lua; the message says what was expected and found.
+** O(1). */
 int lh_attach(lua_State *L, lh_error *error);
 
 /* Writes the heap of L to `path`, and leaves a mark named `path` in the heap. The file has mode
@@ -222,7 +223,7 @@ struct lh_watch_options {
 ** each 4 KiB of growth. A request visits all coroutines. */
 int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error);
 
-/* The file that the watcher will probably write next; valid until the next call about L. NULL: not
+/* The file that L's watcher probably writes next, valid until the next call for L. NULL: not
 ** watched. */
 const char *lh_watch_next_file(lua_State *L);
 

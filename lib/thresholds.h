@@ -1,6 +1,6 @@
 /*
-** thresholds.h - the limits of answers that a user can notice. graph/verdict.c decides when
-** something counts as growing.
+** thresholds.h - the limits of answers that a user can notice.
+** graph/verdict.c decides when something counts as growing.
 */
 #ifndef LUAHEAP_THRESHOLDS_H
 #define LUAHEAP_THRESHOLDS_H

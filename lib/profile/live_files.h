@@ -1,6 +1,6 @@
 /*
-** live_files.h - the two files in memory of a tracked program. lib/track/profile.c makes them;
-** lib/profile/tracked.c finds them in another process.
+** live_files.h - the two files in memory of a tracked program.
+** lib/track/profile.c makes them; lib/profile/tracked.c finds them in another process.
 */
 #ifndef LUAHEAP_LIVE_FILES_H
 #define LUAHEAP_LIVE_FILES_H
