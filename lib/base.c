@@ -16,8 +16,7 @@ static bool continues_character(char c) {
   return ((unsigned char)c & 0xC0) == 0x80; /* UTF-8 */
 }
 
-/* Copies a text that is too long without its middle: a long name stands there, and the end says
-** what is wrong. */
+/* Copies both ends of a text that is too long: the end says what is wrong. */
 static void copy_ends(char *message, size_t size, const char *text) {
   size_t head = (size - 4) / 2, tail = strlen(text) - head;
   while (head > 0 && continues_character(text[head])) head--;
@@ -25,7 +24,7 @@ static void copy_ends(char *message, size_t size, const char *text) {
   (void)snprintf(message, size, "%.*s...%s", (int)head, text, text + tail);
 }
 
-/* Where it can be had without taking a lock of libc's: a forked child asks, too. */
+/* Uses a function that takes no lock of libc if there is one: a forked child calls this, too. */
 static const char *describe(int os_errno) {
 #if defined __GLIBC_PREREQ
 #if __GLIBC_PREREQ(2, 32)
@@ -47,7 +46,7 @@ int lh_fail_with(lh_error *error, int code, int os_errno, uint64_t offset, const
   *error = (lh_error){.code = code, .os_errno = os_errno, .offset = offset};
   int n = vsnprintf(error->message, size, format, args);
   needed = (n < 0 ? 0 : (size_t)n) + strlen(colon) + strlen(why) + 1;
-  char *whole = needed > size ? lh_alloc(needed, 1) : NULL; /* NULL: the beginning must do */
+  char *whole = needed > size ? lh_alloc(needed, 1) : NULL; /* NULL: only the beginning is kept */
   if (whole) {
     (void)vsnprintf(whole, needed, format, again);
     strcat(strcat(whole, colon), why);
@@ -179,7 +178,7 @@ char *lh_copy_text(const char *text) {
 
 static bool resize(void *array_pointer, size_t wanted, size_t *capacity, size_t size) {
   void *block;
-  memcpy(&block, array_pointer, sizeof block); /* the caller's pointer, whatever its type */
+  memcpy(&block, array_pointer, sizeof block); /* a pointer of any type */
   block = lh_realloc(block, wanted, size);
   if (!block) return false;
   memcpy(array_pointer, &block, sizeof block);

@@ -1,27 +1,25 @@
 /*
-** dot.c - retaining paths as a picture: a DOT graph for Graphviz, made with libcgraph.
+** dot.c - draws retaining paths as a DOT graph for Graphviz, with libcgraph.
 **
-** One box an object, one arrow an edge, from the holder to what it holds. Paths that share objects
-** share their boxes, so ten paths through one table become one picture. What a person sees:
+** Each object is a box, each edge an arrow from the holder to the held object. Paths share the
+** boxes of their common objects. The shapes mean:
 **
-**     folder, green    where a path begins: a root, with its name above the class
-**     box, blue        an object on the way
-**     octagon, red     the object that was asked about
+**     folder, green    the start of a path: a root, with its name above the class
+**     box, blue        an object on the path
+**     octagon, red     the object that the user asked about
 **     box, grey        the middle of a long path: "999,990 more of .next"
 **     dashed arrow     a weak edge: it keeps nothing alive
 **
-** The synthetic root is no box: all that it could say is said by the shape of the roots. An upvalue
-** between a closure and its value is none either: its name stands on the arrow. Of a program that
-** was tracked a box has a tooltip: where its object was allocated.
+** The synthetic root has no box, since the shape marks the roots. An upvalue between a closure and
+** its value has no box either: its name is on the arrow. In a snapshot of a tracked program a
+** tooltip says where the object was allocated.
 **
-** For many objects (lh_dot_merged_paths) a box is a row of their merged paths: red where some of
-** them are, grey for rows that are not shown.
+** lh_dot_merged_paths draws a box for each row of merged paths: red if objects of the set are
+** there, grey for hidden rows.
 **
-** A path of a million steps is walked twice, and at most `long_path` of its steps become boxes, so
-** the graph stays small whatever the heap. Names longer than NAME_BYTES lose their middle. A box
-** has an HTML-like label (a bold name over small print), an arrow a plain one. All that comes from
-** the heap is text for people, so it has no controls, and passes through put(), which leaves it
-** without meaning for both kinds of label: no escapes, no entities, no tags.
+** A path is walked twice, and at most `long_path` of its steps become boxes, so the graph stays
+** small. Text from the heap has no control characters. put_escaped removes its meaning for
+** HTML-like labels (of boxes) and plain labels (of arrows): escapes, entities, tags.
 */
 #include <cgraph.h>
 #include <errno.h>
@@ -33,9 +31,9 @@
 #include "name/text.h"
 
 enum {
-  NAME_BYTES = 64,  /* of one name in a label */
-  LEAST_KEPT = 4,   /* steps that folding leaves, at least */
-  SHOWN_CALLERS = 4 /* of where an object was allocated */
+  NAME_BYTES = 64,  /* of one name in a label; a longer one loses its middle */
+  LEAST_KEPT = 4,   /* the least number of steps that stay when a path is folded */
+  SHOWN_CALLERS = 4 /* stack frames in a tooltip */
 };
 
 #define FONTS "Helvetica,Arial,sans-serif"
@@ -44,7 +42,7 @@ typedef struct drawing {
   const lh_snapshot *snapshot;
   Agraph_t *graph;
   size_t long_path;
-  bool below; /* paths do not end in the object that was asked about, but lead down from it */
+  bool below; /* the paths lead down from the object that the user asked about, not to it */
   lh_error *error;
 } drawing;
 
@@ -54,8 +52,8 @@ static int no_memory(const drawing *d) {
 
 /* ==== Labels ======================================================================== */
 
-/* What Graphviz would read as the start of an escape (\\N), an entity (&amp;) or a tag becomes the
-** spelling of the character itself; cgraph quotes the quotes. */
+/* Replaces characters that start an escape (\\N), an entity (&amp;) or a tag in Graphviz. cgraph
+** itself escapes quotes. */
 static void put_escaped(lh_text *to, const char *bytes, size_t n) {
   for (size_t i = 0; i < n; i++) {
     switch (bytes[i]) {
@@ -68,7 +66,7 @@ static void put_escaped(lh_text *to, const char *bytes, size_t n) {
   }
 }
 
-/* Adds text from the heap. Of a long one the two ends stay: the last bytes often are ":line". */
+/* Adds text from the heap. Keeps both ends of a long text, since the end often is ":line". */
 static void put_heap_text(lh_text *to, const char *name) {
   size_t n = strlen(name), tail;
   if (n <= NAME_BYTES) {
@@ -81,7 +79,7 @@ static void put_heap_text(lh_text *to, const char *name) {
   put_escaped(to, name + tail, n - tail);
 }
 
-/* The same for text that the library made for us, and frees it. NULL: memory ran out. */
+/* The same for text of which `to` takes ownership. NULL: out of memory. */
 static void put_owned(lh_text *to, char *name) {
   if (name)
     put_heap_text(to, name);
@@ -90,15 +88,15 @@ static void put_owned(lh_text *to, char *name) {
   lh_free(name);
 }
 
-/* The class of an object; of a string, its beginning. */
+/* The class of an object; the beginning of a string. */
 static char *class_text(const drawing *d, lh_id id) {
   if (lh_type_of(d->snapshot, id) == LH_TYPE_STRING)
     return lh_string_text(d->snapshot, id, NAME_BYTES / 2);
   return lh_copy_text(lh_class_name_of(d->snapshot, id));
 }
 
-/* The label of an object's box: its class, or for the target of a root (edge) the root's name; in
-** small print below it the class, where not said yet, address and sizes. */
+/* The label of a box. The title is the name of the root edge `root`, or the class if `root` is
+** NULL. Small print below has the class (if not in the title), the address and the sizes. */
 static void put_object(const drawing *d, lh_text *to, lh_id id, const lh_edge *root) {
   char *class_name = class_text(d, id);
   char *title = root ? lh_edge_text(d->snapshot, root) : NULL;
@@ -122,7 +120,7 @@ static void put_object(const drawing *d, lh_text *to, lh_id id, const lh_edge *r
 
 /* ==== Boxes and arrows ============================================================== */
 
-/* cgraph copies what it is given, but does not say so in its types. */
+/* cgraph copies its arguments, but does not declare them const. */
 static void set(void *object, const char *name, const char *value) {
   (void)agsafeset(object, (char *)name, (char *)value, (char *)"");
 }
@@ -137,7 +135,7 @@ static void set_style(Agnode_t *box, const char *shape, const char *fill, const 
   set(box, "color", line);
 }
 
-/* cgraph tells an HTML-like label from a plain one by where its string comes from. */
+/* cgraph knows an HTML-like label by the function that made its string. */
 static int set_html_label(const drawing *d, Agnode_t *box, lh_text *label) {
   char *made = lh_text_finish(label);
   char *html = made ? agstrdup_html(d->graph, made) : NULL;
@@ -148,7 +146,7 @@ static int set_html_label(const drawing *d, Agnode_t *box, lh_text *label) {
   return 0;
 }
 
-/* Where the object was allocated, if that is known: what a pointer over its box shows. */
+/* The tooltip says where the object was allocated, if that is known. */
 static int set_tooltip(const drawing *d, Agnode_t *box, lh_id id) {
   lh_stack_id stack = lh_object_stack(d->snapshot, id);
   if (stack == 0) return 0;
@@ -163,8 +161,8 @@ static int set_tooltip(const drawing *d, Agnode_t *box, lh_id id) {
   return 0;
 }
 
-/* The box of an object, made when it is first asked for. With `root`, the edge that makes the
-** object a root, the box says so. */
+/* Returns the box of an object; the first call makes the box. `root` is the edge from the synthetic
+** root to the object, or NULL. */
 static int object_box(const drawing *d, lh_id id, const lh_edge *root, Agnode_t **box) {
   char name[16];
   lh_text label = {0};
@@ -179,10 +177,10 @@ static int object_box(const drawing *d, lh_id id, const lh_edge *root, Agnode_t 
   return code < 0 ? code : set_tooltip(d, *box, id);
 }
 
-/* An arrow; several between two boxes are told apart by their labels. */
+/* Draws an arrow. The labels tell several arrows between two boxes apart. */
 static int arrow(const drawing *d, Agnode_t *from, Agnode_t *to, const lh_edge *edge) {
   lh_text text = {0};
-  lh_text_string(&text, "  "); /* off the line that it stands beside */
+  lh_text_string(&text, "  "); /* distance from the arrow's line */
   put_owned(&text, lh_edge_text(d->snapshot, edge));
   char *label = lh_text_finish(&text);
   if (!label) return no_memory(d);
@@ -196,11 +194,11 @@ static int arrow(const drawing *d, Agnode_t *from, Agnode_t *to, const lh_edge *
 
 /* ==== Paths ========================================================================= */
 
-/* One arrow to be: a step, or the two steps through an upvalue. */
+/* One arrow: a step, or the two steps through an upvalue. */
 typedef struct hop {
-  const lh_edge *edge; /* the first of them: it has the label */
+  const lh_edge *edge; /* the first of the steps: the label */
   lh_id target;
-  size_t next; /* the step after it */
+  size_t next; /* the step after the hop */
 } hop;
 
 static hop hop_at(const lh_path *path, size_t at) {
@@ -217,8 +215,7 @@ static size_t count_hops(const lh_path *path) {
   return n;
 }
 
-/* Adds what the `n` hops from step `at` on are: " of .next" if they have one label, else "
-** steps". */
+/* Adds the common label of the `n` hops from step `at` on, " of .next"; else " steps". */
 static void put_common(const drawing *d, lh_text *to, const lh_path *path, size_t n, size_t at) {
   const lh_edge *first = &path->steps[at];
   bool alike = true;
@@ -230,8 +227,8 @@ static void put_common(const drawing *d, lh_text *to, const lh_path *path, size_
   if (alike) put_owned(to, lh_edge_text(d->snapshot, first));
 }
 
-/* Draws `n` hops, from step *at on, as one grey box between the box `from` and that of the object
-** where they end, which becomes *box. Moves *at behind them. */
+/* Draws the `n` hops from step *at on as one grey box between the box `from` and the box of the
+** object where they end. Returns that box in *box, and moves *at behind the hops. */
 static int draw_folded(const drawing *d, const lh_path *path, size_t n, size_t *at, Agnode_t *from,
                        Agnode_t **box) {
   char name[64];
@@ -285,7 +282,6 @@ static int draw_path(const drawing *d, const lh_path *path) {
   return code;
 }
 
-/* A grey box for the references of an object that are not shown. */
 static int draw_rest(const drawing *d, const lh_below_rest *rest) {
   char name[32];
   lh_text label = {0};
@@ -314,7 +310,7 @@ static int draw_below(const drawing *d, const lh_below *below) {
 
 /* ==== Writing ======================================================================= */
 
-/* Where cgraph writes to; the first error is kept, and nothing is written after it. */
+/* The output of cgraph. The first error is kept, and nothing is written after it. */
 typedef struct sink {
   FILE *out;
   int os_errno;
@@ -337,7 +333,7 @@ static int flush_sink(void *channel) {
   return to->os_errno ? EOF : checked(to, fflush(to->out) == 0);
 }
 
-/* Writes what was drawn, unless `code` says that it could not be. */
+/* Writes the graph if `code` is 0, and frees the graph. */
 static int close_graph(const drawing *d, int code, FILE *out) {
   sink to = {out, 0};
   if (code == 0) {
@@ -351,8 +347,7 @@ static int close_graph(const drawing *d, int code, FILE *out) {
 
 /* ==================================================================================== */
 
-/* Mid-tones for all that stands on the page itself, dark text on pale boxes: readable on white and
-** on black. */
+/* Readable on a white and on a black page: mid-tones on the page, dark text in pale boxes. */
 static void set_defaults(Agraph_t *graph) {
   static const struct {
     int kind;
@@ -387,7 +382,7 @@ static void set_defaults(Agraph_t *graph) {
 
 enum { THICKEST = 8 }; /* points */
 
-/* What is there: "50 Session"; nothing where the steps say it, such as "registry". */
+/* Adds number and class, "50 Session"; nothing if the steps say it, as in "registry". */
 static void put_things(const drawing *d, lh_text *to, const lh_merged_row *row) {
   bool several = row->class_index == UINT32_MAX;
   char *one = class_text(d, row->id);
@@ -404,8 +399,8 @@ static void put_things(const drawing *d, lh_text *to, const lh_merged_row *row) 
   lh_free(one);
 }
 
-/* A row's box: the steps that lead to it; in small print what is there, how many of the set are
-** further on, and the bytes. */
+/* The label of a row's box: its steps. Small print has the objects at the row, how many objects of
+** the set are further on, and the bytes. */
 static void put_row(const drawing *d, lh_text *to, const lh_merged_paths *merged,
                     const lh_merged_row *row) {
   lh_text_string(to, "<b>");
@@ -447,13 +442,13 @@ static int row_box(const drawing *d, const lh_merged_paths *merged, size_t i, Ag
   return set_html_label(d, *box, &label);
 }
 
-/* As thick as the row's bytes are in all. */
+/* Draws an arrow whose thickness is the row's share of all bytes. */
 static int row_arrow(const drawing *d, const lh_merged_paths *merged, const lh_merged_row *row,
                      Agnode_t *from, Agnode_t *to) {
   char width[16];
   double part = merged->bytes > 0 ? (double)row->bytes / (double)merged->bytes : 0;
   unsigned tenths = (unsigned)(10 * (1 + (THICKEST - 1) * part) + 0.5);
-  (void)snprintf(width, sizeof width, "%u.%u", tenths / 10, tenths % 10); /* in any locale */
+  (void)snprintf(width, sizeof width, "%u.%u", tenths / 10, tenths % 10); /* always a point */
   Agedge_t *line = agedge(d->graph, from, to, (char *)"", 1);
   if (!line) return no_memory(d);
   set(line, "penwidth", width);
@@ -462,7 +457,7 @@ static int row_arrow(const drawing *d, const lh_merged_paths *merged, const lh_m
 
 static int draw_merged(const drawing *d, const lh_merged_paths *merged) {
   int code = 0;
-  Agnode_t **above = lh_alloc(merged->n_rows, sizeof(Agnode_t *)); /* the last of each depth */
+  Agnode_t **above = lh_alloc(merged->n_rows, sizeof(Agnode_t *)); /* the last box of each depth */
   if (!above) return no_memory(d);
   for (size_t i = 0; code == 0 && i < merged->n_rows; i++) {
     const lh_merged_row *row = &merged->rows[i];
@@ -476,10 +471,9 @@ static int draw_merged(const drawing *d, const lh_merged_paths *merged) {
 
 /* ==================================================================================== */
 
-/* dot needs minutes for more, and nobody sees an arrow of them. */
+/* dot needs minutes for more arrows, and nobody can read such a picture. */
 enum { MOST_ARROWS = 4000 };
 
-/* Opens a graph, which is written to `to`. */
 static int open_graph(drawing *d, size_t n_arrows, Agiodisc_t *io, Agdisc_t *disciplines,
                       const char *legend) {
   if (n_arrows > MOST_ARROWS)
@@ -535,7 +529,7 @@ int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_pat
       open_graph(&d, n_arrows, &io, &disciplines,
                  "an arrow keeps alive what it points to (dashed: weak, keeps nothing alive)");
   if (code < 0) return code;
-  bool flat = true; /* nothing but referrers: in a column, as a row would be too wide */
+  bool flat = true; /* only direct referrers: a column, since a row would be too wide */
   for (size_t i = 0; code == 0 && i < n_paths; i++) {
     flat = flat && paths[i].n_steps == 1;
     code = draw_path(&d, &paths[i]);

@@ -1,5 +1,5 @@
 /*
-** file.c - the nameless or temporary file, its content and its name (see file.h).
+** file.c - makes, fills and names an output file (see file.h).
 */
 #include "file.h"
 
@@ -16,14 +16,14 @@
 /* ==== Opening ======================================================================= */
 
 static const char pattern[] = ".luaheap-XXXXXX";
-enum { LETTERS = 6 }; /* the X */
+enum { LETTERS = 6 }; /* of the X */
 _Static_assert(sizeof pattern <= sizeof(((lh_file *)0)->temporary), "room for the name");
 
 static const char *name_of(const lh_file *file) {
   return file->path + file->name_at;
 }
 
-/* Fills in the path, and where the name begins. */
+/* Stores the path, and where the file's name begins in it. */
 static int name_file(lh_file *file, const char *path, lh_error *error) {
   const char *slash = strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
@@ -46,8 +46,8 @@ static int open_folder(const lh_file *file) {
   return lh_move_up(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/* What is there may be replaced if it is a regular file: a rename would remove a device, and a link
-** is somebody's word for another place. */
+/* Only a regular file may be replaced: a rename would destroy a device, and a link is set by
+** somebody who means another place. */
 static int check_older(const lh_file *file, lh_error *error) {
   struct stat info;
   if (fstatat(file->folder_fd, name_of(file), &info, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -62,8 +62,9 @@ static int check_older(const lh_file *file, lh_error *error) {
   return code;
 }
 
-/* Meanwhile the folder, to which nobody can write, has the numbers of a stdin, stdout or stderr
-** that the host has closed: so another thread that prints to these never finds the file. */
+/* If the host has closed stdin, stdout or stderr, copies of the folder's descriptor hold their
+** numbers during the call: another thread that prints to them cannot write into our file, and
+** nobody can write to a folder. */
 static int open_in_folder(const lh_file *file, const char *name, int flags) {
   int held[STDERR_FILENO + 1], n = 0, other = -1;
   while (n <= STDERR_FILENO && other <= STDERR_FILENO) {
@@ -78,7 +79,7 @@ static int open_in_folder(const lh_file *file, const char *name, int flags) {
   return fd;
 }
 
-/* False, and nothing made, where that does not go, for whatever reason. */
+/* False: the system cannot do this, and no file was made. */
 static bool make_nameless(lh_file *file) {
   file->fd = open_in_folder(file, ".", O_TMPFILE);
   if (file->fd < 0) return false;
@@ -94,8 +95,8 @@ static bool link_to(const lh_file *file, const char *name) {
   return linkat(AT_FDCWD, file->link, file->folder_fd, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* Makes the temporary file under a name that nobody has: a link to the nameless one, or an empty
-** file. False and errno on failure. Async-signal-safe, as mkostemp need not be. */
+/* Makes the temporary file under an unused name: a link to the nameless file, or an empty file.
+** False: errno is set. Async-signal-safe; mkostemp need not be. */
 static bool make_temporary(lh_file *file) {
   static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
   enum { TRIES = 100 };
@@ -116,17 +117,18 @@ static bool make_temporary(lh_file *file) {
   return file->made;
 }
 
-/* What may be written. f_bavail and not f_bfree: what is kept for root is not for us. */
+/* Computes how many bytes may be written: f_bavail, since the rest of f_bfree is for root. */
 static void measure_room(lh_file *file) {
   struct statfs disk;
   struct rlimit limit;
   file->room = UINT64_MAX;
-  if (fstatfs(file->fd, &disk) == 0 && disk.f_blocks > 0) { /* 0: it has no size, or does not say */
+  if (fstatfs(file->fd, &disk) == 0 && disk.f_blocks > 0) { /* 0: no size, or unknown */
     uint64_t unit = (uint64_t)(disk.f_frsize ? disk.f_frsize : disk.f_bsize);
     file->room_errno = ENOSPC;
     if (__builtin_mul_overflow((uint64_t)disk.f_bavail, unit, &file->room)) file->room = UINT64_MAX;
   }
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < file->room) { /* infinite: the max */
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < file->room) { /* infinite: the
+                                                                                greatest value */
     file->room_errno = EFBIG;
     file->room = limit.rlim_cur;
   }
@@ -181,14 +183,13 @@ size_t lh_file_write(const void *data, size_t n, void *payload) {
   return done;
 }
 
-/* Asks for the errors that some file systems keep until a descriptor is closed, while the file can
-** still be given up: closing a copy tells. */
+/* Some file systems report write errors only when a descriptor is closed. Closing a copy reports
+** them while the file can still be discarded. */
 static bool is_settled(int fd) {
   int copy = fcntl(fd, F_DUPFD_CLOEXEC, fd);
   return (copy < 0 ? fsync(fd) : close(copy)) == 0;
 }
 
-/* All of `from` into the new temporary file. */
 static bool copy_from(const lh_file *file, int from) {
   enum { PIECE = 1 << 30 };
   ssize_t n;
@@ -199,7 +200,7 @@ static bool copy_from(const lh_file *file, int from) {
   return n == 0 && is_settled(file->fd);
 }
 
-/* The nameless file cannot be named: its content goes into one that can. */
+/* Copies a nameless file that cannot be named into a temporary file. */
 static bool copy_to_temporary(lh_file *file) {
   int from = file->fd;
   file->fd = -1;

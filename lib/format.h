@@ -1,8 +1,8 @@
 /*
-** format.h - the snapshot file, byte by byte (format version 6; where older ones differ is said).
+** format.h - the snapshot file, byte by byte: format version 6, and its differences to older ones.
 **
-** A snapshot is written once, front to back, without seeking, and read through a memory map.
-** Only the writer and the reader include this file.
+** A snapshot is written once, front to back, without seeking, and read through a memory map. Only
+** the writer and the reader include this file.
 **
 **     +--------+---------------------------------+----------+--------+---------+
 **     | header | object records, list by list    | sections | footer | trailer |
@@ -10,7 +10,7 @@
 **     +--------+---------------------------------+----------+--------+---------+
 **     0        16                                R          F        F+footer_bytes
 **
-** All fixed-size integers are little-endian. The variable ones:
+** All integers of fixed size are little-endian. The variable ones:
 **
 **   uvarint   7 bits a byte, least significant first, high bit set on all bytes but the last;
 **             at most 10 bytes, and the tenth is at most 1
@@ -21,34 +21,34 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version. A reader refuses a greater one. The writer writes 6 alone. Whatever
-**             is added to 6 is a section
-**   u32       0. In versions 4 and 5 flags: LH_TRACKED, the file has a section of sites; (version
-**             5) LH_OUTSIDE, it has a section of outside
+**   u32       format version. A reader refuses a greater one. The writer writes only 6. Anything
+**             new is added to 6 as a section
+**   u32       0. In versions 4 and 5 flags: LH_TRACKED: has the section of sites; (version 5)
+**             LH_OUTSIDE: has the section of outside
 **
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
 **   u8        low 4 bits: record type (LH_REC_*), high 4 bits: flags. LH_FLAG_DEAD (0x10): the
-**             collector has condemned the object and may have freed what it refers to: no field
-**             follows the shallow size, whatever its type
+**             collector has condemned the object and may have freed the objects that it refers to.
+**             A dead record of any type ends after the stack
 **   svarint   (address >> 3) - (address of the previous record's object >> 3), 0 for the first
 **   uvarint   shallow size in bytes
-**   uvarint   (where the file has sites) stack at which it was allocated, by the section of sites;
-**             0: not known. Dead objects have it, too
+**   uvarint   (if the file has sites) stack that allocated the object, as numbered in the section
+**             of sites; 0: not known
 **   then by type:
 **
 **   string    [flag TRUNCATED: uvarint kept, u64 XXH64 of the whole content] kept bytes; without
-**             the flag kept = shallow size - 25. The length is always shallow size - 25. The hash
-**             has seed 0, but a secret random seed of the state where strings = 0 was asked for,
-**             so that it proves equality inside a process and reveals no content
+**             the flag kept = shallow size - 25. The length is always shallow size - 25. The hash's
+**             seed is 0. In a snapshot with strings = 0 the seed is a secret random number of the
+**             Lua state: equal hashes prove equality in the process, but reveal no content
 **   table     flags WEAK_KEYS, WEAK_VALUES, METATABLE. The first two say what its own __mode has:
-**             weak are the tables whose metatable it is (in version 1: the table itself is weak).
+**             the tables that have this table as metatable are weak (version 1: this table itself).
 **             uvarint array slots; u8 0 for no hash part, else 1 + log2(hash slots);
 **             [METATABLE: reference]
-**             uvarint covered, then values (below) until `covered` array slots from index 1 on are
-**             described, the last of them not empty;
+**             uvarint covered, then values (below) that describe the array slots 1 to `covered`,
+**             the last of which is not empty;
 **             uvarint entries, then for each used hash slot
-**                 u8 key tag << 4 | value tag, key payload, value payload (the key's tag may be
-**                 LH_VAL_KEY, too)
+**                 u8 key tag << 4 | value tag, key payload, value payload (the key's tag may also
+**                 be LH_VAL_KEY)
 **   Lua closure   uvarint upvalues, reference proto, that many references to upvalues
 **   C closure     uvarint function pointer, uvarint upvalues, that many values
 **   upvalue   flag OPEN (the value is a slot of a stack). value
@@ -58,7 +58,7 @@
 **             uvarint n, n references: collectable constants;
 **             uvarint n, n times: reference nested proto, reference its name (from the enclosing
 **             code) or none;
-**             uvarint n, n references: names of the upvalues, in their order (none where stripped);
+**             uvarint n, n references: names of the upvalues, in their order (none if stripped);
 **             uvarint n, n references: names of the local variables
 **   userdata  flag METATABLE. uvarint bytes, [METATABLE: reference], uvarint user values, that many
 **             values
@@ -70,20 +70,20 @@
 **                 [LH_SLOT_LOCAL: reference name], reference object
 **                     local: ordinal = register; vararg and argument: counted from 1
 **             uvarint n, n references: open upvalues
-**   mark      an own userdata of luaheap: as userdata, then u8 kind (LH_MARK_*) and, unless that
-**             is LH_MARK_STATE, u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since
-**             1970 (UTC), bytes name. Each mark() or snapshot() leaves two, of one serial: one on
-**             allgc, one on finobj. On allgc, read from the old end, those whose serial rises
-**             count (while a state is closed finalized ones return to the young end); in a file
-**             from outside those whose time rises, too, since those outside and inside number their
-**             marks without each other. The snapshot's own is the last of them. Those of another
-**             state and LH_MARK_VOID mark nothing
+**   mark      a userdata of luaheap: as userdata, then u8 kind (LH_MARK_*). Unless the kind is
+**             LH_MARK_STATE: u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since 1970
+**             (UTC), bytes name. Each mark() or snapshot() leaves two marks with one serial, one on
+**             allgc and one on finobj. On allgc, from the old end, only marks whose serial rises
+**             count, since a closing state moves finalized objects to the young end. In a file from
+**             outside also marks whose time rises count, since inside and outside number their
+**             marks separately. The last one is the snapshot's own. Marks of another state and
+**             LH_MARK_VOID do not count
 **
 ** Limits: F is below 2^40, objects are fewer than 2^32 - 1, array slots below 2^32, hash slots at
 ** most 2^31. Times are below 2^63. All sizes of the objects (shallow, slots of tables and stacks,
-** instructions, debug information, blocks of userdata) add up to at most 2^57, more than an address
-** space has, and so do the three of the footer. No two objects have one address. A reference or
-** root whose target has no record is ignored.
+** instructions, debug information, blocks of userdata) add up to at most 2^57, more than any
+** address space, and so do the three sizes in the footer. No two objects have the same address. A
+** reference or root whose target has no record is ignored.
 **
 ** Value: u8 tag, payload. In a table's hash part the two tags share a byte.
 **   LH_VAL_SKIP     only in an array part: uvarint n, n > 0 empty slots
@@ -96,50 +96,50 @@
 **   LH_VAL_OBJECT   reference                 any collectable object, never "none"
 **   LH_VAL_KEY      u8 index into the footer's table of frequent keys; only as key of a hash slot
 **
-** Sections: the first begins where the records end (at R), each other one where the one before it
-** ends, and the last one ends at F. The footer's directory tells which they are. A reader ignores
-** those that it does not know. No section has a number below 1, nor above LH_LAST_SECTION.
+** Sections: the first begins at R, each other one where the section before it ends, and the last
+** ends at F. The footer's directory lists them. A reader ignores unknown sections. Their numbers
+** are 1 to LH_LAST_SECTION.
 **
-** LH_SECTION_SITES, where the program was tracked: what the stacks of the records are
-**   u8        flags: LH_SITES_HAVE_STACKS; without it each stack is its site alone
-**   uvarint   mean distance in bytes of what was sampled; 0: every allocation was recorded
+** LH_SECTION_SITES, if the program was tracked: the stacks of the records
+**   u8        flags: LH_SITES_HAVE_STACKS; without it each stack is only a site
+**   uvarint   mean distance of the samples in bytes; 0: every allocation was recorded
 **   uvarint   allocations since tracking began
 **   uvarint   those of them whose site is not known
 **   the definitions of sites.h, u8 0
-**   for each stack, in the order of their definitions, 4 uvarints: objects made at it, bytes made,
+**   for each stack, in the order of their definitions, 4 uvarints: objects made, bytes made,
 **             objects freed, bytes freed; each below 2^63 in sum
 **
-** LH_SECTION_OUTSIDE, where the snapshot was taken from outside of its process
-**   u8        how it was made sure that nothing changed meanwhile (lh_stillness)
+** LH_SECTION_OUTSIDE, if another process took the snapshot
+**   u8        how the heap was kept from changing meanwhile (lh_stillness)
 **   u8        flags: LH_OUTSIDE_IN_CALL, the process was in a system call; LH_OUTSIDE_IN_DOUBT, Lua
-**             may have been amid a change
-**   uvarint   number of marks that got their places by a comparison with an older snapshot, oldest
-**             first, for each: uvarint serial, u64 its nanoseconds since 1970, 2 uvarints: at most
-**             so many objects behind it on allgc, and on finobj, are younger than it: those that
-**             come next
-**   uvarint   number of C functions, at most LH_MOST_C_FUNCTIONS, for each, by ascending address:
-**             uvarint address, bytes name of its symbol, or none, bytes name of the file that it is
-**             in, uvarint offset in that
+**             may have been in the middle of a change
+**   uvarint   number of marks that were placed by comparison with an older snapshot, oldest first;
+**             for each: uvarint serial, u64 its nanoseconds since 1970, 2 uvarints: of the objects
+**             that follow the mark on allgc, and on finobj, at most this many are younger than the
+**             mark: the next ones
+**   uvarint   number of C functions, at most LH_MOST_C_FUNCTIONS, by ascending address; for each:
+**             uvarint address, bytes name of its symbol (may be empty), bytes name of its file,
+**             uvarint offset in the file
 **
 ** Footer
 **   u64       state id, random for each Lua state
 **   uvarint   serial of the snapshot's own mark
 **   u64       nanoseconds since 1970 (UTC)
 **   uvarint   process id
-**   bytes     release of Lua, such as "5.4.4", or "5.4" where the host hides it
+**   bytes     release of Lua, such as "5.4.4", or "5.4" if the host hides it
 **   bytes     program: the command line, words separated by one space
 **   bytes     name: the path that the program gave
 **   uvarint   string limit: bytes kept of each string
 **   uvarint   collector's byte count (collectgarbage("count") * 1024) at the snapshot
 **   uvarint   bytes of the string table
 **   u8 u8     collector: state (0 to 8), kind (0 incremental, 1 generational)
-**   uvarint   (version 3) objects whose finalizers lua_close had run before: these have no age
+**   uvarint   (version 3) objects that lua_close had finalized before: these have no age
 **   4 uvarint objects on allgc, finobj, tobefnz, fixedgc
 **   uvarint   sum of all shallow sizes
 **   uvarint   number of roots, for each: u8 kind (lh_root_kind), u8 index, uvarint address >> 3
 **   uvarint   (version 3) number of frequent keys, at most LH_MOST_KEYS; for each the uvarint
-**             address >> 3 of an object, not 0. A key that many tables have, as the names of their
-**             fields, takes one byte in each then, in place of a reference of some five
+**             address >> 3 of an object, not 0. A key of many tables, such as a field's name, then
+**             takes one byte in each table in place of a reference of about five
 **   uvarint   (version 6) number of sections, then for each, both numbers and offsets ascending:
 **             uvarint its number, uvarint its offset, uvarint its bytes.
 **             In versions 4 and 5: [LH_TRACKED: uvarint the offset of the sites],
@@ -147,14 +147,14 @@
 **   u32       number of blocks, then for each, LH_BLOCK_ENTRY bytes:
 **                 u64   XXH64, seed 0, of the bytes of the file
 **                       [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
-**             and, in version 6, of the first record that begins in the block
+**             and, in version 6, about the first record that begins in the block
 **                 u64   address >> 3 of the object before it, to which its own address
 **                       is relative; 0: there is none
-**                 u32   id of its object: objects are counted from 1 on, as records come.
+**                 u32   id of its object (objects are counted from 1 in the order of records).
 **                       0: no record begins in the block, and the other two are 0
 **                 u32   its offset in the block
-**             So each thread of a reader can take its own blocks. It must arrive exactly at the
-**             record with which the blocks of the next thread begin, else the file is damaged
+**             So threads of a reader can read blocks in parallel. A thread that does not end just
+**             at the first record of the next thread's blocks has found damage
 ** Trailer
 **   u64       F, the footer's offset
 **   u64       footer_bytes
@@ -162,8 +162,8 @@
 **   u64       0
 **   8 bytes   LH_TAIL_MAGIC
 **
-** So every byte of the file is covered by a hash, a magic or an equation, a file that was cut has
-** no trailer, and the writer keeps 24 bytes for each MiB it has written.
+** So every byte is covered by a hash, a magic or an equation; a file that was cut has no trailer;
+** the writer keeps 24 bytes in memory for each MiB written.
 */
 #ifndef LUAHEAP_FORMAT_H
 #define LUAHEAP_FORMAT_H
@@ -176,12 +176,12 @@
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
 #define LH_FORMAT_VERSION 6u
-#define LH_SECTIONS_VERSION 6u /* since then: directory of sections, first record of each block */
+#define LH_SECTIONS_VERSION 6u /* adds the directory of sections, the first record of blocks */
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)
-#define LH_BLOCK_ENTRY 24u     /* of the table of blocks; before version 6 the first 8 of it */
-#define LH_STRING_OVERHEAD 25u /* shallow size of a string less its length */
+#define LH_BLOCK_ENTRY 24u     /* in the table of blocks; before version 6 only the first 8 */
+#define LH_STRING_OVERHEAD 25u /* a string's shallow size minus its length */
 
 enum { LH_TRACKED = 1, LH_OUTSIDE = 2 }; /* in the header, before version 6 */
 

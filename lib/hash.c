@@ -1,9 +1,8 @@
 /*
-** hash.c - XXH64, written from its published specification (xxHash fast digest algorithm, by Yann
-** Collet): four lanes eat 32 bytes a round, are merged, then the rest is eaten in eights, a four
-** and ones, and the bits are mixed. It guards the blocks of a snapshot and tells long strings
-** apart; and the random seed of the hash tables, whose keys somebody may have chosen so that they
-** meet.
+** hash.c - XXH64, written from its specification (xxHash by Yann Collet), and a random seed.
+** Four lanes take 32 bytes a round and are merged; then come the rest in steps of 8, 4 and 1 bytes,
+** and a final mix. XXH64 guards the blocks of a snapshot and tells long strings apart. Hash tables
+** need the random seed, since an attacker may choose keys that collide.
 */
 #include <sys/random.h>
 #include <time.h>

@@ -1,35 +1,34 @@
 /*
-** luaheap.h - take snapshots of a Lua 5.4 heap, and analyse them.
-**
-** The life of a snapshot:
+** luaheap.h - takes snapshots of a Lua 5.4 heap, and analyses them. Includes all other headers.
 **
 **     in the program        lh_attach(L)  lh_take_snapshot(L, "a")  lh_mark(L, "level 2")
 **     on any machine        lh_open("a") -> lh_analyse -> classes, paths, diff -> lh_close
 **
-** The two halves share nothing but the file. There is a header for each step, and this one has them
-** all:
+** The two halves share only the file.
 **
 **     luaheap_read.h      errors; opening a snapshot; its objects and edges
-**     luaheap_sites.h     where objects were allocated, of a program that was tracked
+**     luaheap_sites.h     where a tracked program allocated its objects
 **     luaheap_take.h      in the program that runs Lua: snapshots, marks, watchers, its own objects
-**     luaheap_track.h     in the same place: where each object is allocated
+**     luaheap_track.h     in the same program: records where each object is allocated
 **     luaheap_graph.h     retained sizes, classes and names, paths, finding
-**     luaheap_analyses.h  what one snapshot can tell: what leaks, who owns what, waste; pictures
-**     luaheap_compare.h   two, three and any number of snapshots: what is new, and what grows
+**     luaheap_analyses.h  analyses of one snapshot: leaks, owners, waste; pictures
+**     luaheap_compare.h   two or more snapshots: what is new, and what grows
 **     luaheap_profile.h   what a tracked program allocated and freed, in order
-**     luaheap_tracked.h   the same of a program that is running
-**     luaheap_usage.h     what a profile tells: who allocated how much, and what became of it; its
-**                         sums by line, by type and over time
-**     luaheap_report.h    the answers as data, and the words for them
+**     luaheap_tracked.h   the same for a program that is running
+**     luaheap_usage.h     sums of a profile: by site, line and type, over time; calls
+**     luaheap_report.h    answers as data, and as text
 **
-** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
-** lh_error (which may be NULL). Results through `**out` or a `*out` of arrays are owned by the
-** caller and freed by the function that is named there; everything else is borrowed and lives as
-** long as the snapshot. The library never prints, exits, aborts or keeps globals, but for a list
-** that a signal handler needs (lh_watch) and one for the end of the process (lh_track). A snapshot
-** may be used by one thread at a time. A Lua state is read in the thread that runs it: one that
-** another thread is running is out of bounds, whatever is done; two states in two threads are no
-** concern of each other's. n stands for the number of objects, m for that of edges.
+** Conventions. A function that can fail returns 0 or a negative LH_E... code, and fills the
+** caller's lh_error, which may be NULL. Any of them may return LH_EMEMORY, listed or not. The
+** caller owns results through `**out` or a `*out` of arrays, and frees them by the function named
+** there. A function that returns a char * returns a text for lh_free, or NULL: out of memory. All
+** other results are borrowed and live as long as the snapshot. n is the number of objects, m the
+** number of edges.
+**
+** The library never prints, exits or aborts. Its only globals are a list for a signal handler
+** (lh_watch) and one for the end of the process (lh_track). Only one thread at a time may use a
+** snapshot. A Lua state may be read only in the thread that runs the state. Two states in two
+** threads do not affect each other.
 */
 #ifndef LUAHEAP_H
 #define LUAHEAP_H

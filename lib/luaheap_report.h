@@ -1,11 +1,10 @@
 /*
-** luaheap_report.h - answers as data, and the words for them.
+** luaheap_report.h - answers to questions, as data and as text.
 **
-** A question, such as "modules", fills a struct of luaheap_analyses.h: its answer. A table of
-** columns says what stands in that struct, and in the rows that it refers to: under which key, in
-** which unit, and what it means. Everything that shows an answer (JSON, Lua, the text of a
-** terminal) goes by these columns and knows no question; and a question knows nothing of who shows
-** it. So a new column is one line, and a new question one file of lib/report/.
+** A question, such as "modules", fills a struct: the answer. A table of columns describes the
+** fields of the struct and of its rows: key, unit and meaning. All outputs (JSON, Lua, text) read
+** only the columns and know no question, and a question knows no output. So a new column is one
+** line, and a new question is one file in lib/report/.
 **
 **     const lh_question *q = lh_find_question("modules");
 **     lh_report report;
@@ -24,79 +23,77 @@ LH_API_BEGIN
 
 /* ==== 1. Objects as people call them ================================================ */
 
-/* An address as Lua prints it, 0x55d0c0a3f2e0; and that of an object. */
+/* An address as Lua prints it, 0x55d0c0a3f2e0; the address of an object. */
 lh_number lh_hex_text(uint64_t n);
 lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);
 
-/* From this many steps on a path is folded: what varies in it is written as `*`. */
+/* A path of this many steps or more is folded: its varying steps become `*`. */
 #define LH_LONG_PATH 24u
 
-/* So many levels of a tree are indented; a row that is deeper says by how many. */
+/* Tree levels that text indents; a deeper row states its depth. */
 #define LH_MOST_INDENTED 40u
 
-/* The class of an object; the name of its type where it has none (our own objects). Borrowed. */
+/* The class of an object; the type if it has no class (luaheap's own objects). Borrowed. */
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
 
-/* The class, and of a string its beginning; and "48,112 Session tables": so many of a class
-** (UINT32_MAX: of several), and what it is where its name does not say. Freed by lh_free; NULL when
-** out of memory. */
+/* lh_what_text: the class; of a string its beginning. lh_things_text: a count, "48,112 Session
+** tables"; class UINT32_MAX: several classes. */
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id);
 char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
 
-/* A step of a path as people are told it: a function's upvalue and what is in it are one, and of a
-** long path the middle is one row. Returns how many they are. */
+/* The steps of a path for people: a function's upvalue and its value are one step, and the middle
+** of a long path is one step. Returns their number. */
 typedef struct lh_step {
-  const lh_edge *edge; /* that it is called by; the first of those that are passed over */
-  lh_id target;        /* what it leads to; LH_NO_OBJECT: it stands for several */
-  size_t skipped;      /* so many of the path's edges */
+  const lh_edge *edge; /* the edge that names the step; the first of skipped edges */
+  lh_id target;        /* LH_NO_OBJECT: the step stands for several edges */
+  size_t skipped;      /* the number of edges that it stands for, else 0 */
 } lh_step;
 
 enum { LH_MOST_STEPS = LH_LONG_PATH + 1 };
 size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]);
 
-/* The shortest path to it, folded where it is long. LH_ENOTFOUND: nothing keeps it alive. Freed by
-** lh_free. */
+/* The shortest path to an object, folded if it is long. Freed by lh_free. LH_ENOTFOUND: nothing
+** keeps the object alive. */
 int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
 
 /* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
-** where its text begins at one. Freed by lh_free; NULL when out of memory. */
+** if the text begins at one. */
 char *lh_whole_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
-/* In text; without colours it is not seen. */
+/* Of text; invisible without colours. */
 typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT, LH_ALARM } lh_style;
 
 /* ==== 2. Columns ==================================================================== */
 
 typedef enum lh_column_kind {
   LH_COLUMN_END,
-  LH_COLUMN_BYTES, /* uint64_t */
-  LH_COLUMN_COUNT, /* uint64_t or uint32_t */
-  LH_COLUMN_LINE,  /* uint32_t; 0: none */
-  LH_COLUMN_SHARE, /* uint64_t, shown as its share of a whole: all reachable bytes; only in text */
+  LH_COLUMN_BYTES,        /* uint64_t */
+  LH_COLUMN_COUNT,        /* uint64_t or uint32_t */
+  LH_COLUMN_LINE,         /* uint32_t; 0: none */
+  LH_COLUMN_SHARE,        /* uint64_t as a share of a whole (see lh_question); text only */
   LH_COLUMN_BYTES_SERIES, /* uint64_t at several times: 312 B -> 1.2 KB */
   LH_COLUMN_COUNT_SERIES,
-  LH_COLUMN_BYTES_CHANGE, /* the same, shown as what it is more at the end: +912 B; only in text */
+  LH_COLUMN_BYTES_CHANGE, /* the same as the difference of last and first: +912 B; text only */
   LH_COLUMN_COUNT_CHANGE,
-  LH_COLUMN_MORE_BYTES, /* double, and less than 0 where it is fewer: +912 B */
+  LH_COLUMN_MORE_BYTES, /* double, negative for less: +912 B */
   LH_COLUMN_NUMBER,     /* double */
   LH_COLUMN_FLAG,       /* bool */
-  LH_COLUMN_BAR,    /* uint64_t, shown as a bar, whose whole is 20 characters long; only in text */
-  LH_COLUMN_TEXT,   /* const char *, of printable characters: a name, a path, a word; may be NULL */
-  LH_COLUMN_NAME,   /* as a program gave it, any bytes: escaped wherever it is shown */
-  LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT, LH_ROOT: none */
-  LH_COLUMN_EXAMPLE, /* lh_id alone; LH_NO_OBJECT: none */
-  LH_COLUMN_ID,      /* uint32_t: the number of an object, a site or a stack; in SQL it is unique
-                        among all open snapshots */
-  LH_COLUMN_HEX,     /* uint64_t, shown as an address: 0x55d0c0a3f2e0 */
-  LH_COLUMN_TIME,    /* uint64_t: nanoseconds since 1970 */
-  LH_COLUMN_VALUE,   /* lh_value, as Lua has it; LH_VALUE_NIL: none */
-  LH_COLUMN_CLASS,   /* uint32_t: class and type under these keys, in JSON the class alone where it
-                        has a json_key; UINT32_MAX: none */
-  LH_COLUMN_STRING,  /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
-  LH_COLUMN_EDGE,    /* const lh_edge *, in text as it is written in a path; computed */
-  LH_COLUMN_TEXTS,   /* several of these; no field, but computed */
-  LH_COLUMN_NAMES,   /* several names, as a program or a user gave them; computed */
-  LH_COLUMN_ROWS     /* a pointer to structs, and a size_t: how many */
+  LH_COLUMN_BAR,        /* uint64_t as a bar; the whole has 20 characters; text only */
+  LH_COLUMN_TEXT,       /* const char *, printable: a name, a path, a word; may be NULL */
+  LH_COLUMN_NAME,       /* any bytes from a program: escaped in all outputs */
+  LH_COLUMN_OBJECT,     /* lh_id with its class and type; LH_NO_OBJECT, LH_ROOT: none */
+  LH_COLUMN_EXAMPLE,    /* lh_id only; LH_NO_OBJECT: none */
+  LH_COLUMN_ID,     /* uint32_t: an object, site or stack; in SQL unique in all open snapshots */
+  LH_COLUMN_HEX,    /* uint64_t as an address: 0x55d0c0a3f2e0 */
+  LH_COLUMN_TIME,   /* uint64_t: nanoseconds since 1970 */
+  LH_COLUMN_VALUE,  /* lh_value as in Lua; LH_VALUE_NIL: none */
+  LH_COLUMN_CLASS,  /* uint32_t: class and type under these keys; in JSON only the class if there
+                       is a json_key; UINT32_MAX: none */
+  LH_COLUMN_STRING, /* lh_id of a string; text has its beginning; LH_NO_OBJECT: none */
+  LH_COLUMN_EDGE,   /* const lh_edge *, in text as in a path; computed */
+  LH_COLUMN_TEXTS,  /* several texts; computed */
+  LH_COLUMN_NAMES,  /* several names from a program or a user; computed */
+  LH_COLUMN_ROWS    /* a pointer to structs, and a size_t: their number */
 } lh_column_kind;
 
 typedef struct lh_report lh_report;
@@ -104,75 +101,74 @@ typedef struct lh_teller lh_teller;
 typedef struct lh_table lh_table;
 typedef struct lh_cell lh_cell;
 
-/* What a snapshot must have gone through before a fact can be read. */
+/* The analysis that a fact needs. */
 typedef enum lh_needs {
   LH_NEEDS_NOTHING,
   LH_NEEDS_ANALYSIS,
   LH_NEEDS_CLASSES,
-  LH_NEEDS_CLASS_SIZES /* what each class retains: lh_top_classes */
+  LH_NEEDS_CLASS_SIZES /* retained size of each class: lh_top_classes */
 } lh_needs;
 
 typedef struct lh_column {
-  const char *key;      /* in JSON and in Lua; NULL: there it is not */
-  const char *json_key; /* where that is another one, "": not in JSON; else NULL */
-  const char *heading;  /* in a table of text; NULL: there it is not */
-  const char *(*heading_of)(const lh_report *report); /* where that depends on what was asked */
+  const char *key;      /* in JSON and Lua; NULL: not there */
+  const char *json_key; /* JSON only, instead of `key`; "": not in JSON; NULL: `key` */
+  const char *heading;  /* in a text table; NULL: not there */
+  const char *(*heading_of)(const lh_report *report); /* if it depends on the request */
   lh_column_kind kind;
-  const char *meaning;  /* a phrase, for manual pages and annotations */
-  bool optional;        /* may be null */
-  bool is_wide;         /* shown only where there is room for more than what matters most */
-  bool is_narrow;       /* shown only where there is not */
-  bool is_unbroken;     /* of a text: it stays on one line */
-  bool is_by_name;      /* LH_COLUMN_ROWS: not in order, but under what is in the first column */
-  bool is_limited;      /* LH_COLUMN_ROWS: a request says how many at most */
-  bool is_one;          /* LH_COLUMN_ROWS: there is one, and no list around it */
-  size_t offset, bytes; /* of the field in the struct */
-  const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
-  const lh_table *rows;          /* LH_COLUMN_ROWS: what they are */
-  size_t n_offset, n_bytes;      /* LH_COLUMN_ROWS: where their number stands in the struct */
-  bool is_inline;                /* the rows, or the text, are in the struct itself */
-  void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* what it is, if more than
-                                                                         the field, or none */
-  bool (*has)(const void *row); /* has the row this? Others have null. NULL: each has it */
-  bool is_only_there;           /* rows without it have no such key, rather than null */
-  bool is_of_site;              /* `of` is given the id of a site or stack, and not of an object */
-  void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* what is told of the object that stands
-                                                             in the field, an lh_id */
-  /* Of facts (part 5): */
+  const char *meaning;           /* a phrase for man pages and annotations */
+  bool optional;                 /* may be null */
+  bool is_wide;                  /* in wide output only */
+  bool is_narrow;                /* in narrow output only */
+  bool is_unbroken;              /* text that must stay on one line */
+  bool is_by_name;               /* LH_COLUMN_ROWS: not a list; the first column is the key */
+  bool is_limited;               /* LH_COLUMN_ROWS: the request's `limit` holds */
+  bool is_one;                   /* LH_COLUMN_ROWS: one row, without a list around it */
+  size_t offset, bytes;          /* of the field in the struct */
+  const char *(*word)(unsigned); /* LH_COLUMN_TEXT: the words of an enumeration */
+  const lh_table *rows;          /* LH_COLUMN_ROWS: their table */
+  size_t n_offset, n_bytes;      /* LH_COLUMN_ROWS: the field with their number */
+  bool is_inline;                /* the rows or the text lie in the struct itself */
+  void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* computes the cell, if it
+                                                                         is more than the field */
+  bool (*has)(const void *row); /* false: null in this row. NULL: every row has it */
+  bool is_only_there;           /* rows without it lack the key, rather than have null */
+  bool is_of_site;              /* `of` takes the id of a site or stack, not of an object */
+  void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* describes the object in the field,
+                                                             an lh_id */
+  /* Of facts (section 5): */
   lh_needs needs;
-  unsigned of_types; /* only objects of these types have it, a bit each; 0: all have it */
-  bool is_of_code;   /* of a function in Lua its prototype has it */
+  unsigned of_types; /* bits of the types of objects that have it; 0: all */
+  bool is_of_code;   /* a Lua function's prototype has it */
 } lh_column;
 
-/* So many columns of a table have a heading at most. */
-enum { LH_MOST_HEADINGS = 16 };
+enum { LH_MOST_HEADINGS = 16 }; /* columns of a table that may have a heading */
 
-/* What the structs of one type have in them. */
+/* Describes structs of one type. */
 struct lh_table {
-  const char *name;       /* heap.module: of the class in annotations */
-  const char *one, *many; /* what a row is called */
+  const char *name;       /* heap.module: the class in annotations */
+  const char *one, *many; /* the name of a row */
   size_t row_bytes;
-  const lh_column *columns; /* up to LH_COLUMN_END, in the order of the text */
-  lh_style (*style)(const lh_report *report, const void *row); /* in text; NULL: plain */
-  const char *(*below)(lh_report *report, const void *row); /* a line of text under the row; NULL:
-                                                       none. It lives until a cell is asked for */
-  uint32_t (*depth)(const void *row); /* of a tree in preorder, which is drawn in the last column */
-  void (*tell)(lh_teller *teller, lh_report *report, const void *rows, size_t n); /* how a list of
-                                                       them is told; NULL: as a table of text */
+  const lh_column *columns; /* up to LH_COLUMN_END, in the order of text */
+  lh_style (*style)(const lh_report *report, const void *row); /* of text; NULL: plain */
+  /* A line of text below the row, valid until the next cell; NULL: none. */
+  const char *(*below)(lh_report *report, const void *row);
+  uint32_t (*depth)(const void *row); /* of a tree in preorder, drawn in the last column */
+  /* Prints a list of rows; NULL: as a text table. */
+  void (*tell)(lh_teller *teller, lh_report *report, const void *rows, size_t n);
 };
 
 struct lh_cell {
   lh_column_kind kind;
   bool is_null;
-  bool is_absent; /* not even a null is in JSON */
-  uint64_t whole; /* LH_COLUMN_SHARE: of what */
+  bool is_absent; /* JSON has not even a null */
+  uint64_t whole; /* LH_COLUMN_SHARE: the whole */
   union {
     uint64_t n;
     double number;
     bool flag;
     const char *text;
     struct {
-      const char *bytes; /* with a NUL behind them; NULL: none */
+      const char *bytes; /* followed by a NUL; NULL: none */
       size_t n;
     } name;
     lh_id object;
@@ -180,13 +176,13 @@ struct lh_cell {
     uint32_t class_index;
     const lh_edge *edge;
     struct {
-      const uint64_t *first; /* may be int64_t, of which only JSON and Lua know */
-      size_t stride, n;      /* the next is so many bytes behind it */
+      const uint64_t *first; /* may be int64_t, but only in JSON and Lua */
+      size_t stride, n;      /* stride: bytes from one to the next */
     } series;
     struct {
       const char *const *list;
       size_t n;
-    } texts; /* and names */
+    } texts; /* also of names */
     struct {
       const lh_table *table;
       const void *list;
@@ -195,160 +191,159 @@ struct lh_cell {
   } as;
 };
 
-/* What stands under a column in a struct: of the answer, or of one of its rows. Texts that are made
-** for it live until the next call, all else as long as the report. Where memory runs out the cell
-** is null, and the report has failed. Of a fact the report is one that has a snapshot alone, and is
-** freed like others. */
+/* Reads a column's cell from a struct: the answer, or one of its rows. Texts that are made for the
+** cell live until the next call, all else as long as the report. Out of memory: the cell is null,
+** and report->failed. For a fact the report needs only a snapshot; it is freed like others. */
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell);
 
 uint64_t lh_series_at(const lh_cell *cell, size_t i);
 
-/* The column's key in JSON, its heading in this report; NULL: there it is not. And are rows told in
-** text? */
+/* lh_json_key: the key in JSON. lh_heading_of: the heading in this report. NULL: none. lh_has_text:
+** does text show the rows? */
 const char *lh_json_key(const lh_column *column);
 const char *lh_heading_of(const lh_report *report, const lh_column *column);
 bool lh_has_text(const lh_table *table);
 
-/* The cell as people read it: empty where it is null, an object by its address. Freed by lh_free;
-** NULL when out of memory. And is it told at the right of its column, as numbers are? */
+/* lh_cell_text: the cell for people; empty if null; an object has its address. lh_is_number: is the
+** kind aligned to the right? */
 char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell);
 bool lh_is_number(lh_column_kind kind);
 
 /* ==== 3. Questions ================================================================== */
 
-/* A fingerprint of the release before, and what it is now. */
+/* A fingerprint of the previous release, and the present one. */
 typedef struct lh_renewed {
   char now[LH_FINGERPRINT_BYTES], before[LH_FINGERPRINT_BYTES];
 } lh_renewed;
 
-/* What has one of these fingerprints is left out. */
+/* The groups with these fingerprints are left out. */
 typedef struct lh_known {
   const char *name; /* of the list, as the user gave it */
   char (*list)[LH_FINGERPRINT_BYTES];
-  size_t n;            /* sorted */
-  bool has_older;      /* some are of the release before, of ten digits alone */
-  lh_renewed *renewed; /* sorted, of those that were found; freed with lh_free */
+  size_t n;            /* fingerprints, sorted */
+  bool has_older;      /* some are of the previous release: ten digits only */
+  lh_renewed *renewed; /* the old fingerprints that were found, sorted; freed by lh_free */
   size_t n_renewed, capacity;
 } lh_known;
 
-/* What is taken as gone. */
+/* References and objects to ignore. */
 typedef struct lh_gone {
-  const char *text; /* the pattern that it was given by; NULL: it is one edge, or one object */
+  const char *text; /* the user's pattern; NULL: one edge or one object */
   lh_without what;
 } lh_gone;
 
-/* How it is asked. */
+/* The arguments of a question. */
 typedef struct lh_request {
-  size_t limit;     /* rows to look at, of a cell, too; 0: all */
-  bool has_limit;   /* somebody said so */
-  const char *name; /* of a class, or what an object was called */
+  size_t limit;     /* rows, and parts of a cell; 0: all */
+  bool has_limit;   /* the user gave the limit */
+  const char *name; /* of a class, or the expression for an object */
   lh_sort sort;
-  bool whole_lists;     /* each element of a linked list has a row */
-  uint32_t type_mask;   /* of which objects: 1 << lh_type, or 0 for all types */
-  bool garbage;         /* of those that nothing keeps alive instead */
-  lh_id id;             /* of an object, or LH_ROOT */
-  uint64_t matches;     /* how many objects `name` calls: `id` retains most of them */
-  uint32_t class_index; /* of these, if that is the name of a class; else UINT32_MAX */
+  bool whole_lists;     /* a row for each element of a linked list */
+  uint32_t type_mask;   /* only these objects: 1 << lh_type; 0: all types */
+  bool garbage;         /* unreachable objects instead */
+  lh_id id;             /* an object, or LH_ROOT */
+  uint64_t matches;     /* the number of objects that `name` matches; `id` retains most */
+  uint32_t class_index; /* if `name` is a class; else UINT32_MAX */
   bool has_least_bytes;
-  uint64_t least_bytes; /* of what is told */
+  uint64_t least_bytes; /* of each row */
   bool has_depth;
   uint64_t depth; /* levels of a tree, frames of a thread */
 
-  /* Of several snapshots: two or three, which stay open and of which the last is the one that is
-  ** asked; or any number, of which only figures are kept, and none is asked. */
+  /* Several snapshots: two or three that stay open, the last of which is asked; or a ladder, which
+  ** keeps only figures, and then no snapshot is asked. */
   lh_snapshot *const *snapshots;
   size_t n_snapshots;
   const lh_ladder *ladder;
   const char *const *names; /* of all of them, as the user gave them */
   size_t n_names;
-  const char *since, *until; /* in place of snapshots: marks; NULL: none */
-  uint64_t factor;           /* flags groups of a multiple of so many objects; 0: none */
-  bool fingerprints;         /* are told in text, too */
-  lh_known *known;           /* NULL: nothing is */
-  const lh_id *ids;          /* of a set */
+  const char *since, *until; /* marks instead of snapshots; NULL: none */
+  uint64_t factor;           /* flags groups of a multiple of this many objects; 0: none */
+  bool fingerprints;         /* text has fingerprints, too */
+  lh_known *known;           /* NULL: none */
+  const lh_id *ids;          /* the objects of a set */
   size_t n_ids;
-  const lh_gone *ignored, *cuts; /* what the snapshot was analysed without, what is to be tried */
+  const lh_gone *ignored, *cuts; /* ignored: the snapshot was analysed without them; cuts: to be
+                                    tried */
   size_t n_ignored, n_cuts;
-  bool each;           /* what each of the cuts frees alone is told, too */
-  const lh_path *path; /* whose steps are told */
+  bool each;           /* also what each cut frees alone */
+  const lh_path *path; /* the path to describe */
 
-  /* Of what is drawn, or turned over page by page. */
-  size_t from;          /* rows to pass over; behind them `limit` are wanted */
-  lh_interval interval; /* of what was allocated in it, if has_interval */
+  /* Of pictures, and of answers in pages. */
+  size_t from;          /* rows to skip before the `limit` rows */
+  lh_interval interval; /* only objects allocated in it, if has_interval */
   bool has_interval;
-  const char *sorted;   /* the key of the column that rows are in the order of; "-" in front of it:
-                         most first */
-  const char *filter;   /* a text that a row must have somewhere */
-  const char *of;       /* what a picture begins at: the key of a tile; NULL: the root */
-  lh_tree_by tree;      /* of what that is a tile */
-  lh_age_chart_by ages; /* what the layers of a timeline are */
-  size_t bins;          /* of a timeline; 0: as many as there is room for on a page */
-  lh_snapshot *before;  /* another one to compare with, classified; NULL: none. Of `snapshots` the
-                          first is the one since which all is new */
-  uint64_t from_address, to_address; /* of a map; 0 both: all */
-  uint64_t cells;                    /* so many squares at most; 0: as many as fit a report */
-  lh_snapshot *const *opened;        /* all there are, before and after the one that is asked: one
-                                        map for all; NULL: no others */
+  const char *sorted;   /* the key of the column to sort by; "-" before it: most first */
+  const char *filter;   /* a text that each row must contain */
+  const char *of;       /* the key of a picture's first tile; NULL: the root */
+  lh_tree_by tree;      /* the tree that has the tile */
+  lh_age_chart_by ages; /* the layers of a timeline */
+  size_t bins;          /* of a timeline; 0: as many as fit a page */
+  lh_snapshot *before;  /* a classified snapshot to compare with; NULL: none. All is new since
+                           the first of `snapshots` */
+  uint64_t from_address, to_address; /* of a map; both 0: all */
+  uint64_t cells;                    /* squares at most; 0: as many as fit a report */
+  lh_snapshot *const *opened;        /* all open snapshots, also before and after the one asked,
+                                        for one map of all; NULL: no others */
   size_t n_opened;
 
-  /* Of a profile, or of two that are compared. */
+  /* Of a profile, or two to compare. */
   const lh_usage *const *usages;
   size_t n_usages;
   lh_usage_by by;
-  lh_usage_order order; /* by which rows are in order */
+  lh_usage_order order;
 } lh_request;
 
-/* Is what has the fingerprint left out? */
+/* Are groups with this fingerprint left out? */
 bool lh_is_known(const lh_request *request, const char *fingerprint);
 
-/* By how much there is more than there should be, for who sets a limit to that. */
+/* The excess over what should be there, for a user's limit. */
 typedef struct lh_excess {
   uint64_t bytes, objects;
-  uint64_t grown_bytes; /* of older containers, which are told apart */
-  const char *what;     /* the bytes and objects are: "retained" */
+  uint64_t grown_bytes; /* of older containers, counted separately */
+  const char *what;     /* the name of the bytes and objects: "retained" */
 } lh_excess;
 
-/* What is asked. */
+/* The subject of a question. */
 typedef enum lh_subject {
-  LH_OF_SNAPSHOT, /* one, or one and those that it is compared with */
+  LH_OF_SNAPSHOT, /* one, or one and those to compare with */
   LH_OF_LADDER,   /* figures of any number of snapshots */
-  LH_OF_PROFILE   /* the usage of one or two */
+  LH_OF_PROFILE   /* the usage of one or two profiles */
 } lh_subject;
 
 typedef struct lh_question {
-  const char *name;     /* of the option of a command, and of the method in Lua */
-  const char *command;  /* that has the option; NULL: heaptop */
-  const char *help;     /* one line; NULL: it is no option */
-  const char *argument; /* of the option; NULL: it has none */
+  const char *name;     /* of a command's option, and of a method in Lua */
+  const char *command;  /* the command; NULL: heaptop */
+  const char *help;     /* one line; NULL: not an option */
+  const char *argument; /* of the option; NULL: none */
   const lh_table *answer;
   lh_subject of;
-  const char *main; /* the key of the rows of which the answer is a list in Lua; NULL: it is none */
+  const char *main; /* the key of the rows that are the list in Lua; NULL: the answer is no list */
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
-  uint64_t (*whole)(const void *answer); /* of which shares are told; NULL: all reachable bytes */
-  void (*free)(void *answer);            /* NULL: it owns nothing */
-  bool (*is_no)(const void *answer);     /* an honest no: nothing is alive, nothing is freed; NULL:
-                                        there is none */
+  uint64_t (*whole)(const void *answer); /* the whole of shares; NULL: all reachable bytes */
+  void (*free)(void *answer);            /* NULL: nothing to free */
+  bool (*is_no)(const void *answer);     /* an honest no: nothing is alive, nothing is freed;
+                                            NULL: never */
   void (*tell)(lh_teller *teller, lh_report *report);
-  void (*excess)(const lh_report *report, lh_excess *out); /* NULL: there is none */
+  void (*excess)(const lh_report *report, lh_excess *out); /* NULL: none */
 } lh_question;
 
-extern const lh_question *const lh_questions[]; /* NULL behind the last */
+extern const lh_question *const lh_questions[]; /* ends with NULL */
 const lh_question *lh_find_question(const char *name);
 
 struct lh_report {
   const lh_question *question;
   lh_request request;
   lh_snapshot *snapshot;
-  uint64_t whole_bytes; /* of these shares are told */
-  char **names;         /* of the request, for people to read */
+  uint64_t whole_bytes; /* the whole of shares */
+  char **names;         /* of the request, for people */
   void *answer;
-  bool failed; /* memory ran out when something was to be told */
+  bool failed; /* out of memory while making text */
   char **made; /* private: the texts of the last cell */
   size_t n_made, capacity;
 };
 
-/* Asks; the snapshot must be classified, unless it is compared with others. NULL: a question about
-** a ladder, or about profiles. Freed by lh_report_free. Costs what the analysis costs that the
+/* Asks a question. The snapshot must be classified, unless it is compared with others; NULL: a
+** question about a ladder or profiles. Freed by lh_report_free. Costs the analysis that the
 ** question needs. */
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error);
@@ -356,66 +351,63 @@ void lh_report_free(lh_report *report);
 
 /* ==== 4. Words ====================================================================== */
 
-/* What to ask next, and of what. */
+/* The next question to suggest, and its subject. */
 typedef enum lh_next {
-  LH_NEXT_PATHS,  /* an address: why it stays */
-  LH_NEXT_UNDER,  /* an address: what it keeps alive */
+  LH_NEXT_PATHS,  /* an address: why the object stays */
+  LH_NEXT_UNDER,  /* an address: what the object keeps alive */
   LH_NEXT_SET,    /* a class: what holds its instances */
-  LH_NEXT_SINCE,  /* a mark, and maybe another: what was allocated from the one to the other */
-  LH_NEXT_OWNERS, /* the names of two snapshots: who owns the growth */
-  LH_NEXT_WASTE   /* nothing: what could be given back */
+  LH_NEXT_SINCE,  /* a mark, maybe a second: what was allocated between them */
+  LH_NEXT_OWNERS, /* two snapshots' names: who owns the growth */
+  LH_NEXT_WASTE   /* nothing: what could be freed */
 } lh_next;
 
-/* Who takes the words of an answer, and puts them where they belong: on a terminal, into a text. It
-** is given whole lines, tables and hints in their order. */
+/* Prints an answer. Its functions get whole lines, tables and hints in order. */
 struct lh_teller {
   bool exact_bytes, unicode;
-  bool thorough;   /* what takes as long as an analysis is told, too */
-  size_t limit;    /* rows to tell; 0: all */
-  const char *all; /* how to see the others: "-n 0 shows all"; NULL: that goes without saying */
+  bool thorough;   /* also answers that cost as much as an analysis */
+  size_t limit;    /* rows; 0: all */
+  const char *all; /* how to see the others: "-n 0 shows all"; NULL: not said */
   void (*line)(lh_teller *teller, lh_style style, const char *line);
   void (*table)(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                 size_t n);
-  void (*hidden)(lh_teller *teller, const lh_table *table, uint64_t n); /* so many more rows there
-                                                       are, behind a table; NULL: a line says so */
+  /* Called after a table that hides n rows; NULL: a line says so. */
+  void (*hidden)(lh_teller *teller, const lh_table *table, uint64_t n);
+  /* Returns the text of a hint; freed by lh_free. why: the words before it, with blanks; NULL: it
+  ** is in a sentence. */
   char *(*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
-                const char *other); /* how that is asked; freed by lh_free. why: the words in front
-                                       of it, with blanks; NULL: it is in a sentence */
-  bool failed;                      /* out of memory: what follows is not told any more */
+                const char *other);
+  bool failed; /* out of memory: prints nothing more */
 };
 
-/* What calls the mark: its name or, if it has none of its own, its time; then *is_time. Freed by
-** lh_free; NULL when out of memory. */
+/* The name of a mark, or its time if it has no name; then *is_time. */
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time);
 
-/* Tells a report by its question's words. */
 void lh_tell_report(lh_teller *teller, lh_report *report);
 
-/* The report as text without colours, tables with their first 20 rows. Freed by lh_free; NULL when
-** out of memory. `subject`: what stands for the snapshot in hints for Lua. */
+/* The report as text without colours, tables with their first 20 rows. `subject`: stands for the
+** snapshot in hints for Lua. */
 char *lh_report_text(lh_report *report, const char *subject);
 
-/* The same of rows alone. */
+/* The same for rows only. */
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n);
 
 /* ==== 5. Facts ======================================================================
 **
-** What is known of each kind of thing in a snapshot: a table of columns, whose rows the caller
-** fills. heapsql's tables, the fields of heap.reader's objects and edges, annotations and the
-** manual page of heapsql are views of them. A column's `key` is its name in Lua, its lh_json_key
-** that in SQL, where columns that are `is_wide` are hidden; from the first column that SQL has not
-** on, all are Lua's alone. The `name` of a table is its class in annotations, and `many` its name
-** in SQL. */
+** Facts are columns of the objects, references and other parts of a snapshot; the caller fills the
+** rows. The tables of heapsql, the fields of heap.reader's objects and edges, annotations and the
+** man page of heapsql show these columns. A column's `key` is its name in Lua, its lh_json_key the
+** name in SQL; SQL hides columns that are `is_wide`. All columns from the first without an SQL name
+** on are only in Lua. A table's `name` is its class in annotations, its `many` the name in SQL. */
 
 /* An object, a reference, an entry, a call, a site or a stack. */
 typedef struct lh_thing {
   lh_id id;
   lh_object object; /* decoded, if its id is `id` */
-  lh_object code;   /* of a function in Lua, and of a prototype */
+  lh_object code;   /* the prototype of a Lua function or prototype */
   lh_edge edge;
   lh_value key, value; /* of an entry */
-  uint32_t position; /* of a reference or an entry in its object, of a call in its thread: from 1 */
-  lh_frame frame;    /* a call; of a thread the one where it stands */
+  uint32_t position;   /* from 1: of a reference or entry in its object, of a call in its thread */
+  lh_frame frame;      /* the call; of a thread the current one */
   lh_site site;
   lh_stack stack;
   lh_stack_counts counts;
@@ -425,7 +417,7 @@ extern const lh_table lh_object_facts, lh_string_facts, lh_edge_facts, lh_entry_
     lh_thread_facts, lh_frame_facts, lh_site_facts, lh_stack_facts;
 extern const lh_table lh_row_facts; /* of an object, in the rows of the live calls in Lua */
 
-/* A class, with what all of its instances retain together; a module or global variable; a mark. */
+/* A class with the retained size of all its instances; a mark. */
 typedef struct lh_class_fact {
   lh_class of_class;
   uint64_t retained_bytes;
@@ -438,9 +430,8 @@ typedef struct lh_mark_fact {
 
 extern const lh_table lh_class_facts, lh_mark_facts;
 extern const lh_table lh_module_facts;   /* of lh_module */
-extern const lh_table lh_tracking_facts; /* of lh_tracking: in Lua alone */
+extern const lh_table lh_tracking_facts; /* of lh_tracking; only in Lua */
 
-/* The snapshot itself. */
 typedef struct lh_snapshot_fact {
   lh_info info;
   lh_reach reach;
@@ -451,10 +442,9 @@ typedef struct lh_snapshot_fact {
 
 extern const lh_table lh_snapshot_facts;
 
-extern const lh_table *const lh_facts[]; /* all of these, in the order of the manual page; NULL */
+extern const lh_table *const lh_facts[]; /* in the order of the man page; ends with NULL */
 
-/* Decodes what a column with `of_types` needs of the object thing->id. False: it has no such
-** fact. */
+/* Decodes the object thing->id as far as `column` needs. False: the object lacks this fact. */
 bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thing *thing);
 
 LH_API_END

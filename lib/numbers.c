@@ -1,6 +1,7 @@
 /*
-** numbers.c - counts, sizes, shares and times as people read them. A KB is 1,024 bytes, as in
-** collectgarbage("count"). In integers, or with a point in any locale; and libm is not needed.
+** numbers.c - counts, sizes, shares and times as people read them.
+** A KB is 1,024 bytes, as in collectgarbage("count"). Figures are computed in integers, so the
+** decimal point is a point in any locale, and libm is not needed.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -22,8 +23,7 @@ lh_number lh_count_text(uint64_t n) {
   return number;
 }
 
-/* A count with a digit behind the point, if there is to be one, and a word; what is too long is
-** cut. */
+/* A count, one digit behind the point (or ""), and a word. Text that is too long is cut. */
 static lh_number with_word(uint64_t n, const char *tenth, const char *word) {
   lh_number number = lh_count_text(n);
   size_t room = sizeof number.text - strlen(strcat(number.text, tenth)) - 1;
@@ -35,8 +35,7 @@ lh_number lh_count_of(uint64_t n, const char *one, const char *many) {
   return with_word(n, " ", n == 1 ? one : many);
 }
 
-/* 10 * n / unit, rounded to the nearest, halves to the even one: what printf makes of n / unit with
-** one digit behind the point. */
+/* 10 * n / 2^shift, halves to even: as printf rounds n / 2^shift to one digit. */
 static uint64_t tenths_of(uint64_t n, unsigned shift) {
   uint64_t whole = (n >> shift) * 10, rest = (n & (((uint64_t)1 << shift) - 1)) * 10;
   uint64_t tenths = whole + (rest >> shift), left = rest & (((uint64_t)1 << shift) - 1);
@@ -44,7 +43,7 @@ static uint64_t tenths_of(uint64_t n, unsigned shift) {
   return tenths + (left > half || (left == half && tenths % 2 == 1));
 }
 
-/* A size as it is printed: bytes of unit 0, which is B, or tenths of a greater one. */
+/* A size for printing: bytes if `unit` is 0 (B), else tenths of the unit. */
 typedef struct rounded {
   uint64_t n;
   unsigned unit;
@@ -123,10 +122,10 @@ lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode) {
   double exact = whole > 0 ? (double)part / (double)whole * width : 0;
   n = (unsigned)exact;
   double rest = exact - n;
-  n += rest > 0.5 || (rest >= 0.5 && n % 2 == 1); /* halves to the even one, as printf */
+  n += rest > 0.5 || (rest >= 0.5 && n % 2 == 1); /* halves to even, as printf */
   if (n == 0 && part > 0) n = 1;
   for (; n >= steps; n -= steps) end = stpcpy(end, unicode ? "\u2588" : "#");
-  if (n > 0) { /* U+258F one eighth ... U+2589 seven */
+  if (n > 0) { /* U+258F (one eighth) to U+2589 (seven) */
     end = stpcpy(end, "\xE2\x96");
     *end++ = (char)(0x90 - n);
   }

@@ -1,15 +1,15 @@
 /*
-** open.c - opens a file that another user may have chosen: a regular file, or nothing.
+** open.c - opens only regular files, safely even if another user chose the name.
 **
-** Who may profit? The owner of a folder can rename a FIFO, a device or a link onto a name at any
-** instant. Root that opens the FIFO waits for ever, opening some devices starts something, and a
-** link leads to a file that the owner may not read. So no name is used twice. O_PATH finds the file
-** and opens nothing; statx looks at the file that was found; then that very file is opened, by its
-** descriptor. A rename between two steps changes the name, and not the file. statx does not ask the
-** file's server (AT_STATX_DONT_SYNC), since the server may be the owner's own and never answer.
+** The owner of a folder can rename a FIFO, a device or a link onto a name at any time. If root
+** opens a FIFO, root waits for ever; opening some devices starts an action; a link leads to a file
+** that the owner may not read. So each name is used only once: O_PATH finds the file without
+** opening it, statx looks at the file found, and then this very file is opened by its descriptor. A
+** rename between two steps changes only the name. AT_STATX_DONT_SYNC keeps statx from asking the
+** file's server, which may belong to the attacker and never answer.
 **
-** lh_open_below leaves the walk to openat2 (Linux 5.6). Older kernels, and filters that forbid
-** openat2, get a walk that goes from part to part and follows no link at all.
+** lh_open_below uses openat2 (Linux 5.6). Older kernels and filters that forbid openat2 get a walk
+** part by part that follows no link at all.
 */
 #include "open.h"
 
@@ -51,8 +51,7 @@ int lh_open_regular(const char *path) {
   return lh_open_found(open(path, O_PATH | O_CLOEXEC));
 }
 
-/* Walks without openat2. A link is found as itself, and is neither a directory nor a regular file.
-*/
+/* Walks without openat2. A link is found itself, and is no directory or regular file. */
 static int walk_below(int root, const char *path) {
   char name[NAME_MAX + 1];
   int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

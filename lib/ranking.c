@@ -1,7 +1,7 @@
 /*
-** ranking.c - the best few of many: a heap with the worst on top, so that what is no better than
-** that is turned away at once. And a heap from which the best is taken first, as the same with the
-** order turned around.
+** ranking.c - keeps the best few of many candidates (see ranking.h).
+** A heap has the worst kept candidate on top, so a candidate that is no better is rejected at once.
+** lh_rank_put and lh_rank_take use the same heap with the order reversed.
 */
 #include "ranking.h"
 

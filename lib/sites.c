@@ -1,9 +1,8 @@
 /*
-** sites.c - the definitions of sites and stacks: stored, and read into tables (see sites.h).
+** sites.c - writes the definitions of sites and stacks, and reads them into tables (see sites.h).
 **
-** A site is kept as the public sees it, 40 bytes for at least five of the file, a stack in 8 bytes
-** for three. Names stand one behind the other in pieces of 64 KB that stay where they are, since
-** the sites point into them.
+** A site takes 40 bytes in memory for at least 5 in the file, a stack 8 for 3. Names stand one
+** behind the other in pieces of 64 KB. Pieces never move, since the sites point into them.
 */
 #include "sites.h"
 
@@ -39,13 +38,13 @@ uint8_t *lh_put_stack(uint8_t *p, lh_stack_id parent, lh_site_id site) {
 enum { PIECE_BYTES = 1 << 16 };
 _Static_assert((int)PIECE_BYTES > (int)LH_MOST_SITE_NAME_BYTES, "a name fits in a piece");
 
-/* As a function was defined; a site takes it over. */
+/* A function's definition; its sites copy the fields. */
 typedef struct function {
   const char *source, *name;
   uint32_t first_line;
 } function;
 
-/* Of each kind the entry of id i is at [i - 1]. */
+/* The entry with id i is at index i - 1. */
 struct lh_sites {
   const char **names;
   function *functions;
@@ -53,9 +52,9 @@ struct lh_sites {
   lh_stack *stacks;
   uint32_t n_names, n_functions, n_sites, n_stacks;
   size_t name_capacity, function_capacity, site_capacity, stack_capacity;
-  char **pieces; /* of names */
+  char **pieces; /* blocks that hold the names */
   size_t n_pieces, piece_capacity;
-  size_t piece_used; /* bytes of the last one */
+  size_t piece_used; /* bytes used in the last piece */
 };
 
 lh_sites *lh_sites_new(void) {
@@ -91,7 +90,7 @@ const lh_stack *lh_stack_of(const lh_sites *s, lh_stack_id id) {
 
 /* ==== Reading ======================================================================= */
 
-/* The first piece is as small as a small table, so that a file of some bytes takes no 64 KB. */
+/* The first piece is small, so a small file does not take 64 KB. */
 static char *room_for_name(lh_sites *s, size_t n) {
   enum { FIRST_BYTES = 2 * LH_MOST_SITE_NAME_BYTES };
   size_t piece_bytes = s->n_pieces == 1 ? FIRST_BYTES : PIECE_BYTES;

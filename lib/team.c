@@ -1,8 +1,8 @@
 /*
-** team.c - the same work on many things, by a few threads (see team.h).
+** team.c - runs the same work on many items in a few threads (see team.h).
 **
-** Each thread takes the next thing that nobody has taken, so none waits while there is work. To
-** start and to end one takes some 20 microseconds, the time of a tenth of a block of a snapshot.
+** Each thread takes the next free item, so no thread waits while there is work. Starting and ending
+** a thread takes about 20 microseconds, a tenth of the time for one block of a snapshot.
 */
 #include "team.h"
 
@@ -11,15 +11,15 @@
 
 #include "base.h"
 
-/* A thread's stack counts as memory that a process may write to (ulimit -d): 8 MB if nobody says
-** less, and the work has no recursion. */
+/* A stack counts as writable memory of the process (ulimit -d), 8 MB by default. The work has no
+** recursion, so less is enough. */
 enum { MOST_THREADS = 16, STACK_BYTES = 1 << 20 };
 
 typedef struct team {
   lh_work work;
   void *data;
-  uint32_t next; /* the first that nobody has taken */
-  uint32_t end;  /* the first that need not be done */
+  uint32_t next; /* the first free item */
+  uint32_t end;  /* the first item that need not be done */
 } team;
 
 static void end_at(team *t, uint32_t i) {
@@ -38,8 +38,8 @@ static void *take_part(void *payload) {
   }
 }
 
-/* How many threads there may be besides the caller's. Which allocation is to fail in a test is told
-** by its number, so there is one thread then. */
+/* Returns the number of threads besides the caller's. A test names the allocation that fails by its
+** number, so then there is only one thread. */
 static unsigned count_helpers(unsigned threads, uint32_t n) {
 #ifdef LH_TEST_ALLOC
   if (lh_test_is_failing()) return 0;
@@ -49,7 +49,7 @@ static unsigned count_helpers(unsigned threads, uint32_t n) {
   return threads > 1 ? threads - 1 : 0;
 }
 
-/* Returns how many of them run. */
+/* Returns how many helpers run. */
 static unsigned start_helpers(team *t, pthread_t *helpers, unsigned most) {
   sigset_t all, before;
   pthread_attr_t attributes;

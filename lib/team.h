@@ -1,8 +1,8 @@
 /*
-** team.h - the same work on many things, by a few threads of the process.
+** team.h - runs the same work on many items in a few threads.
 **
-** A thread of ours blocks all signals, so that the program's handlers run where they ran before. No
-** thread is left when lh_for_each returns.
+** Our threads block all signals, so the program's handlers run in its own threads. No thread is
+** left when lh_for_each returns.
 */
 #ifndef LUAHEAP_TEAM_H
 #define LUAHEAP_TEAM_H
@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Does the work on thing `i`; false: no thing behind it is needed any more. */
+/* Does the work on item `i`. False: no later item is needed. */
 typedef bool (*lh_work)(void *data, uint32_t i);
 
-/* Calls `work` for the things 0 to n - 1, which are begun in this order, by at most `threads`
-** threads, the caller's among them. Where none can be had the caller does it all. Returns the
-** number of the first thing of which `work` said false, or n: all before it are done. */
+/* Calls `work` for the items 0 to n - 1, started in this order, in at most `threads` threads, the
+** caller's included. If no thread can be started, the caller does all. Returns the number of the
+** first item for which `work` returned false, or n; all items before it are done. */
 uint32_t lh_for_each(unsigned threads, uint32_t n, lh_work work, void *data);
 
 #endif

@@ -1,6 +1,6 @@
 /*
-** thresholds.h - from which size on something is told: limits of answers that a user can notice.
-** When something counts as growing stands in graph/verdict.c.
+** thresholds.h - the limits of answers that a user can notice.
+** graph/verdict.c decides when something counts as growing.
 */
 #ifndef LUAHEAP_THRESHOLDS_H
 #define LUAHEAP_THRESHOLDS_H
@@ -8,23 +8,23 @@
 #include <stdint.h>
 
 enum {
-  LH_LEAST_ELEMENTS = 16, /* of a table, or of linked objects, that are told as a collection */
-  LH_LEAST_CLUSTER = 8,   /* objects of one class that are told as a list or a tree */
-  LH_MOST_LEAKS = 5,      /* leaks that are told before classes and objects */
-  LH_LEAST_PART = 100,    /* of a tree of owners what changed by a hundredth of the most is told */
-  LH_MOST_SHARES = 10,    /* and no share of a whole that changed by a tenth of the part or less */
-  LH_LEAST_UNTOLD = 16384 /* bytes by which a heap grew without a reason in the answer */
+  LH_LEAST_ELEMENTS = 16, /* of a table or of linked objects that are reported as a collection */
+  LH_LEAST_CLUSTER = 8,   /* objects of one class that are reported as a list or a tree */
+  LH_MOST_LEAKS = 5,      /* leaks that are reported before classes and objects */
+  LH_LEAST_PART = 100,    /* a tree of owners shows changes of at least 1/100 of the greatest */
+  LH_MOST_SHARES = 10,    /* and no share of a whole that changed by 1/10 of the part or less */
+  LH_LEAST_UNTOLD = 16384 /* bytes of growth that an answer must explain */
 };
 
-/* What is near a limit: half of it. Where what it bounds is counted beside it a sixteenth is, since
-** who counts and has a limit looks at it. A tenth over it is still within: things are often added
-** before another one goes. */
+/* A number counts as near a limit from half of the limit on. If the code also counts the
+** collection's elements, a sixteenth is enough, since code that counts compares with the limit. A
+** tenth over the limit is still within: code often adds an element before it removes one. */
 #define LH_NEAR_LIMIT 0.5
 #define LH_NEAR_COUNTED_LIMIT 0.0625
 #define LH_OVER_LIMIT 1.1
 
-/* The largest part of its dominator that goes on: the place where less does is where many small
-** things hang. */
+/* A dominator whose largest part has this share continues in that part. Where no part has, many
+** small objects begin. */
 #define LH_GOES_ON 0.7
 
 static inline uint64_t lh_least_of(double share, uint64_t reachable_bytes, uint64_t least) {
@@ -32,7 +32,7 @@ static inline uint64_t lh_least_of(double share, uint64_t reachable_bytes, uint6
   return bytes > least ? bytes : least;
 }
 
-/* The least bytes of a leak and of a collection; and of a suspect. */
+/* The least bytes of a leak or a collection, and of a suspect. */
 static inline uint64_t lh_least_leak(uint64_t reachable_bytes) {
   return lh_least_of(0.001, reachable_bytes, 1024);
 }

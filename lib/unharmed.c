@@ -1,14 +1,13 @@
 /*
-** unharmed.c - writes and descriptors that do the host no harm (luaheap_take.h, section 6).
+** unharmed.c - writes and descriptors that do no harm to the host (luaheap_take.h, section 6).
 **
-** Three signals can come from a write: SIGPIPE (nobody reads any more), SIGXFSZ (the file has its
-** greatest size; a file in memory has one, too) and SIGTTOU (another job has the terminal). All
-** three are blocked for the write, and a signal that the write has raised is taken away.
+** A write can raise SIGPIPE (no reader is left), SIGXFSZ (the file has its greatest size; also a
+** file in memory) and SIGTTOU (another job has the terminal). All three are blocked during the
+** write, and the signal that the write raised is removed.
 **
-** The system gives the lowest free number to a new descriptor. In a host whose stdin, stdout or
-** stderr is closed that is 0, 1 or 2, and what the host prints would go into our file. Also, a
-** daemon closes these three and counts on getting them back in order. So no descriptor of ours
-** keeps such a number.
+** The system gives a new descriptor the lowest free number. If the host has closed stdin, stdout or
+** stderr, that is 0, 1 or 2, and the host's output would go into our file. A daemon also closes
+** these three and expects to get them back in order. So our descriptors never keep these numbers.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +19,7 @@
 
 #include "luaheap_take.h"
 
-/* Of this thread: the mask, and the signals that waited before the write. */
+/* The thread's mask, and the signals that were pending before the write. */
 typedef struct held_signals {
   sigset_t mask, waiting;
 } held_signals;
@@ -37,7 +36,7 @@ static held_signals hold_signals(void) {
   return h;
 }
 
-/* `raised` is the signal that the write has raised, or 0. Keeps errno. */
+/* `raised`: the signal that the write raised, or 0. Keeps errno. */
 static void release_signals(const held_signals *h, int raised) {
   const struct timespec no_time = {0};
   int os_errno = errno;

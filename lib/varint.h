@@ -1,9 +1,8 @@
 /*
-** varint.h - the numbers of variable length that our files consist of (format.h says how they
-** look): storing them, reading those that were verified, and reading what may be wrong.
+** varint.h - stores and reads the numbers of variable length in our files (see format.h).
 **
-** All parsing of what is not verified yet goes through a cursor: it never leaves its range, and it
-** latches the first fault, after which it yields zeros. So callers check once, where it suits.
+** Data that is not yet verified is read through a cursor. A cursor never leaves its range, and
+** keeps the first fault; after a fault all reads return 0, so a caller can check once at the end.
 */
 #ifndef LUAHEAP_VARINT_H
 #define LUAHEAP_VARINT_H
@@ -14,8 +13,7 @@
 
 /* ==== Storing ===================================================================== */
 
-/* The longest encoding, for the writer's reservations. */
-#define LH_MAX_VARINT 10u
+#define LH_MAX_VARINT 10u /* bytes of the longest encoding */
 
 static inline uint8_t *lh_put_uvarint(uint8_t *p, uint64_t n) {
   while (n >= 0x80) {
@@ -26,7 +24,7 @@ static inline uint8_t *lh_put_uvarint(uint8_t *p, uint64_t n) {
   return p;
 }
 
-/* A text without a NUL, its length in front; see lh_read_text. */
+/* Stores a text with its length in front and no NUL; see lh_read_text. */
 static inline uint8_t *lh_put_text(uint8_t *p, const char *text, size_t n) {
   p = lh_put_uvarint(p, n);
   memcpy(p, text, n);
@@ -43,21 +41,21 @@ static inline int64_t lh_unzigzag(uint64_t n) {
 
 /* ==== Reading: what was verified ================================================== */
 
-/* Closes up the 7-bit groups of eight bytes. */
+/* Joins the 7-bit groups of eight bytes. */
 static inline uint64_t lh_squeeze(uint64_t x) {
   x = (x & 0x007f007f007f007fu) | ((x & 0x7f007f007f007f00u) >> 1);
   x = (x & 0x00003fff00003fffu) | ((x & 0x3fff00003fff0000u) >> 2);
   return (x & 0x000000000fffffffu) | ((x & 0x0fffffff00000000u) >> 4);
 }
 
-/* The same of four. */
+/* Joins the 7-bit groups of four bytes. */
 static inline uint32_t lh_squeeze_short(uint32_t x) {
   x = (x & 0x007f007fu) | ((x & 0x7f007f00u) >> 1);
   return (x & 0x00003fffu) | ((x & 0x3fff0000u) >> 2);
 }
 
-/* A uvarint of at most 4 bytes, as references between objects have that are not far from each
-** other. False: it is longer, and *at stays. Else that is behind it. */
+/* Reads a uvarint of at most 4 bytes, the usual length of references between near objects, and
+** moves *at behind it. False: the uvarint is longer; *at is unchanged. */
 static inline bool lh_get_short(const uint8_t **at, uint64_t *n) {
   uint32_t x = lh_load32(*at);
   uint32_t stops = ~x & 0x80808080u;
@@ -67,8 +65,8 @@ static inline bool lh_get_short(const uint8_t **at, uint64_t *n) {
   return true;
 }
 
-/* A uvarint of unpredictable length: no branch but for more than 4 bytes, and for more than 8,
-** which are rare. Reads 10 bytes at most; the number of bytes of the encoding is added to *at. */
+/* Reads a uvarint of unpredictable length, and moves *at behind it. Has no branch except for more
+** than 4 and more than 8 bytes, which are rare. Reads at most 10 bytes. */
 static inline uint64_t lh_get_long(const uint8_t **at) {
   const uint8_t *p = *at;
   uint64_t x;
@@ -88,7 +86,7 @@ static inline uint64_t lh_get_long(const uint8_t **at) {
   return lh_squeeze(x) | high << 56;
 }
 
-/* A uvarint that mostly has one byte. */
+/* Reads a uvarint that usually has one byte. */
 static inline uint64_t lh_get_uvarint(const uint8_t **at) {
   if (**at < 0x80) return *(*at)++;
   return lh_get_long(at);
@@ -98,13 +96,13 @@ static inline uint64_t lh_get_uvarint(const uint8_t **at) {
 
 typedef struct lh_cursor {
   const uint8_t *at, *end; /* at least 10 readable bytes follow the end */
-  const char *fault;       /* what was wrong first, or NULL */
+  const char *fault;       /* the first fault, or NULL */
   const uint8_t *fault_at;
   uint64_t claimed; /* the sum of the sizes that were read */
-  uint32_t n_keys;  /* of the records that are read: frequent ones */
+  uint32_t n_keys;  /* number of frequent keys */
 } lh_cursor;
 
-/* No address space has as much. Sums over several snapshots are no negative numbers either. */
+/* More than any address space; sums over several snapshots still fit an int64_t. */
 #define LH_MOST_BYTES (UINT64_C(1) << 57)
 #define LH_TOO_MUCH "the sizes add up to more than an address space has"
 
@@ -114,7 +112,7 @@ static inline void lh_fault(lh_cursor *c, const uint8_t *at, const char *what) {
   c->fault_at = at;
 }
 
-/* Where a number ended, after it was read from `start`: goes on there, or faults. */
+/* Moves the cursor to `after`, the end of a number that begins at `start`. False: a fault. */
 static inline bool lh_arrive(lh_cursor *c, const uint8_t *start, const uint8_t *after) {
   if (__builtin_expect(after > c->end, 0)) {
     lh_fault(c, start, "it runs over the end");
@@ -159,7 +157,7 @@ static inline const uint8_t *lh_read_bytes(lh_cursor *c, uint64_t n) {
   return bytes;
 }
 
-/* A text that is in the file without a NUL, its length in front. */
+/* A text in the file, without a NUL. */
 typedef struct lh_file_text {
   const uint8_t *bytes;
   uint64_t n;
@@ -173,7 +171,7 @@ static inline lh_file_text lh_read_text(lh_cursor *c) {
   return t;
 }
 
-/* Puts it to *at, with a NUL, and *at behind that; returns where it is. */
+/* Copies a text to *at with a NUL, and moves *at behind it. Returns the copy. */
 static inline const char *lh_keep_text(char **at, lh_file_text t) {
   char *kept = *at;
   if (t.n > 0) memcpy(kept, t.bytes, t.n);
@@ -193,7 +191,7 @@ static inline uint64_t lh_read_u64(lh_cursor *c) {
   return bytes ? lh_load64(bytes) : 0;
 }
 
-/* A number that must not be greater than `most`. */
+/* Reads a number that must be at most `most`; `what` is the fault if not. */
 static inline uint64_t lh_read_upto(lh_cursor *c, uint64_t most, const char *what) {
   const uint8_t *start = c->at;
   uint64_t n = lh_read_uvarint(c);
@@ -202,7 +200,7 @@ static inline uint64_t lh_read_upto(lh_cursor *c, uint64_t most, const char *wha
   return 0;
 }
 
-/* A size that the file says to be there, which stands nowhere in its bytes. */
+/* Adds a size that the file claims for something outside of its bytes. */
 static inline void lh_claim(lh_cursor *c, const uint8_t *at, uint64_t size) {
   if (__builtin_expect(size <= LH_MOST_BYTES, 1)) c->claimed += size;
   if (__builtin_expect(size > LH_MOST_BYTES || c->claimed > LH_MOST_BYTES, 0))
@@ -216,7 +214,7 @@ static inline uint64_t lh_read_size(lh_cursor *c) {
   return size;
 }
 
-/* Nanoseconds since 1970. */
+/* Reads nanoseconds since 1970. */
 static inline uint64_t lh_read_time(lh_cursor *c) {
   const uint8_t *start = c->at;
   uint64_t time_ns = lh_read_u64(c);
@@ -224,7 +222,7 @@ static inline uint64_t lh_read_time(lh_cursor *c) {
   return time_ns;
 }
 
-/* A count of items that take a byte each at least. */
+/* Reads a count of items that take at least one byte each. */
 static inline uint32_t lh_read_count(lh_cursor *c) {
   uint64_t rest = (uint64_t)(c->end - c->at);
   return (uint32_t)lh_read_upto(c, rest < UINT32_MAX ? rest : UINT32_MAX,

@@ -1,8 +1,9 @@
 /*
-** weak_lua.h - Lua's functions, all of them weak: heap.so can be loaded where one is missing, to
-** say so. That is the case in other releases, and where the host hides its Lua from modules. Who
-** calls any of them has seen that they are there, and the host's own (lua/host.h; state.c for
-** releases). To be included before any header of Lua's but luaconf.h.
+** weak_lua.h - declares all functions of Lua as weak symbols.
+** So heap.so can be loaded where a function is missing, and report that: in other releases, and in
+** hosts that hide their Lua from modules. A caller first checks that the functions exist and are
+** the host's own (lua/host.h; state.c checks the release). Include this file before any header of
+** Lua except luaconf.h.
 */
 #ifndef LUAHEAP_WEAK_LUA_H
 #define LUAHEAP_WEAK_LUA_H

@@ -1,14 +1,13 @@
 /*
-** reader.c - opens a profile and replays it: one pass over its blocks, twice or more often.
+** reader.c - opens a profile, and replays its events.
 **
-** The first pass checks all, and keeps sites, stacks and tables; each further one reads a block of
-** 64 KB at a time, and checks it again, since a file may be changed meanwhile. Nothing of it is
-** trusted in either: a cursor never leaves its block, and ids are compared with the tables that
-** were kept. A cursor (lib/varint.h) latches the first fault, which is told with its place in the
-** file. Some 10 ns an event.
+** The first pass checks all, and keeps sites, stacks and tables. Each replay reads one block of 64
+** KB at a time and checks it again, since the file may have changed. Both trust nothing: a cursor
+** (lib/varint.h) never leaves its block and keeps the first fault for the error message, and ids
+** are compared with the tables. About 10 ns an event.
 **
-** A block that ends behind the end of the file was cut, or is being written, and the profile ends
-** before it. All else that is not as it was written is damage, and told with its place.
+** A block that ends behind the end of the file was cut, or is being written: the profile ends
+** before it. Any other difference to what was written is damage, reported with its offset.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,33 +18,33 @@
 #include "base.h"
 #include "profile/format.h"
 
-/* The rows of the last table that is whole, and those of one that was begun. */
+/* The rows of the last whole table, and of a table that has begun. */
 typedef struct lh_rows {
   void *rows, *new_rows;
   size_t n, capacity, n_new, new_capacity;
-  uint64_t last_key, claimed; /* of the one that was begun: its last row, the sum of its numbers */
+  uint64_t last_key, claimed; /* of the table that has begun: last key, sum of its numbers */
   bool is_begun;
 } lh_rows;
 
 struct lh_profile {
   char *name;
-  const uint8_t *data; /* NULL: of the file */
+  const uint8_t *data; /* NULL: read the file */
   int file;
   lh_profile_info info;
   char *texts;
   lh_sites *sites;
   lh_rows counts, calls;
-  uint8_t *buffer; /* the content of a block, and what a cursor may look at behind it */
+  uint8_t *buffer; /* a block's content, and room behind it for a cursor */
 };
 
 typedef struct lh_pass {
   lh_profile *profile;
-  bool (*see)(const lh_event *event, void *data); /* NULL: it is opened */
+  bool (*see)(const lh_event *event, void *data); /* NULL: the first pass */
   void *data;
   uint64_t offset; /* of the block */
-  lh_cursor c;     /* in its content */
+  lh_cursor c;     /* in the block's content */
   uint64_t time_ns, n_events;
-  bool has_ended, is_stopped; /* there was the last block; `see` wants no more */
+  bool has_ended, is_stopped; /* the end block was read; `see` returned false */
   bool out_of_memory;
 } lh_pass;
 
@@ -60,7 +59,7 @@ static uint64_t read_bytes(lh_cursor *c) {
   return lh_read_upto(c, LH_MOST_BYTES, "a block is bigger than an address space");
 }
 
-/* So that whoever adds them up comes to no greater number. */
+/* Bounds the sum of all weighted sizes, so callers can add them up. */
 static void claim_weighted(lh_cursor *c, const uint8_t *at, uint64_t units, uint64_t bytes) {
   unsigned __int128 all = ((unsigned __int128)units * bytes) >> LH_RECORD_WEIGHT_SHIFT;
   lh_claim(c, at, all > LH_MOST_BYTES ? UINT64_MAX : (uint64_t)all);
@@ -135,15 +134,12 @@ static void read_records(lh_pass *pass) {
 
 /* ==== Counts of an aggregate, and calls ============================================ */
 
-/* A table comes in blocks, and the rows of one that was begun are kept beside those of the last one
-** that is whole. */
-
 static void free_rows(lh_rows *rows) {
   lh_free(rows->rows);
   lh_free(rows->new_rows);
 }
 
-/* Reads the flags of a block; false where they make no sense. */
+/* Reads the flags of a block; false: they are invalid. */
 static bool begin_block(lh_cursor *c, lh_rows *rows, unsigned *flags) {
   *flags = lh_read_u8(c);
   bool is_first = *flags & LH_TABLE_FIRST;
@@ -168,7 +164,7 @@ static void end_block(lh_rows *rows, unsigned flags) {
                     .new_capacity = before.capacity};
 }
 
-/* What tells the rows of a table apart rises from row to row. */
+/* The keys of a table's rows must rise. */
 static void check_order(lh_cursor *c, lh_rows *rows, const uint8_t *start, uint64_t key) {
   if (key <= rows->last_key) lh_fault(c, start, "the rows of a table are not in order");
   rows->last_key = key;
@@ -216,7 +212,8 @@ static void read_call(lh_pass *pass, lh_rows *rows, void *out) {
   *(lh_profile_call *)out = row;
 }
 
-/* One block of a table whose rows have `size` bytes. What they claim is added up over all of it. */
+/* Reads one block of a table with rows of `size` bytes. The sums of its numbers are bounded over
+** the whole table. */
 static void read_table(lh_pass *pass, lh_rows *rows, size_t size,
                        void (*read_row)(lh_pass *pass, lh_rows *rows, void *out)) {
   lh_cursor *c = &pass->c;
@@ -238,7 +235,7 @@ static void read_table(lh_pass *pass, lh_rows *rows, size_t size,
 
 /* ==================================================================================== */
 
-enum { BEHIND = 16 }; /* bytes that a cursor may look at behind its end */
+enum { BEHIND = 16 }; /* readable bytes behind a cursor's end */
 
 /* ==== The file ====================================================================== */
 
@@ -266,7 +263,7 @@ static int read_at(const lh_profile *p, uint8_t *to, size_t n, uint64_t from, lh
     ssize_t got = pread(p->file, to + done, n - done, (off_t)(from + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_to_read(p, errno, error);
-    if (got == 0) return fail_changed(p, error); /* cut */
+    if (got == 0) return fail_changed(p, error); /* cut meanwhile */
     done += (size_t)got;
   }
   return LH_OK;
@@ -274,7 +271,7 @@ static int read_at(const lh_profile *p, uint8_t *to, size_t n, uint64_t from, lh
 
 static int open_file(lh_profile *p, const char *path, lh_error *error) {
   struct stat status;
-  /* Without O_NONBLOCK a named pipe would wait for its writer. */
+  /* Without O_NONBLOCK the open of a named pipe would wait for a writer. */
   p->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (p->file < 0) return lh_fail_errno(error, errno, "cannot open '%s'", p->name);
   if (fstat(p->file, &status) != 0) return fail_to_read(p, errno, error);
@@ -318,10 +315,10 @@ bool lh_is_profile(const char *path) {
 /* ==== Blocks ======================================================================== */
 
 typedef struct block {
-  uint32_t bytes, kind; /* bytes 0: there are no more that are whole */
+  uint32_t bytes, kind; /* bytes 0: no whole block is left */
 } block;
 
-/* Reads the block at pass->offset and lets the cursor begin in it. */
+/* Reads the block at pass->offset, and sets the cursor to its content. */
 static int read_block(lh_pass *pass, block *b, lh_error *error) {
   lh_profile *p = pass->profile;
   uint64_t offset = pass->offset, rest = p->info.file_bytes - offset;
@@ -397,7 +394,7 @@ static const char *misplaced(const lh_pass *pass, unsigned kind) {
   return NULL;
 }
 
-/* In a pass that replays, records are all that matters. */
+/* A replay needs only records. */
 static void read_content(lh_pass *pass, unsigned kind) {
   if (pass->see && kind != LH_BLOCK_RECORDS) {
     pass->c.at = pass->c.end;

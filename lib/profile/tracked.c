@@ -1,20 +1,19 @@
 /*
-** tracked.c - the watcher's side of lib/track/profile.c: two files in memory of the tracked
-** process, which are found among its descriptors in /proc/PID/fd. A lock on the first asks for
-** figures; the second is replaced as a whole by the answer, an aggregate, which is a new file.
+** tracked.c - asks a tracked process for its figures; lib/track/profile.c answers.
 **
-** All goes through a descriptor of the folder /proc/PID: when the process has ended, that finds
-** nothing, also if another process has got the number. Signals go through a descriptor of the
-** process for the same reason.
+** Two files in memory of the process are found among its descriptors in /proc/PID/fd. A lock on the
+** first one asks. The answer, an aggregate, is a new file that replaces the second. Access goes
+** through a descriptor of the folder /proc/PID, which finds nothing after the process has ended,
+** even if another process has its number. Signals use a descriptor of the process, too.
 **
-** Who may profit? The watcher may be root, and the process its enemy. The name of a link in
-** /proc/PID/fd proves nothing: in a mount namespace any user gives any name to any file. So O_PATH
-** finds the file without opening it, and the file must be one in memory. All of those are on one
-** device, which only the kernel has: no namespace can mount it or bind a name to one of its files.
-** Our own file in memory tells which device that is. statx tells the device without asking a server
-** of files. Only then is the very same file opened, for reading; and it must have the recorder's
-** seals, so nobody can change the profile while it is read. Nothing is written into the request: it
-** is empty and sealed, and the question is a lock, which touches nothing that any file holds.
+** The watcher may be root, and the process hostile. In a mount namespace any user can give any name
+** to any file, so a name in /proc/PID/fd proves nothing. O_PATH finds the file without opening it.
+** It must lie on the one device of all files in memory: only the kernel has this device, and no
+** namespace can mount it or bind a name to its files. A file in memory of our own tells the
+** device's number, and statx reads the other's without asking a file server. Only then is that very
+** file opened for reading. It must have the recorder's seals, so nobody can change the profile
+** during the read. Nothing is written to the request, which is empty and sealed: a lock changes no
+** contents.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -40,11 +39,11 @@ static const char request_name[] = "/memfd:" LH_LIVE_REQUEST,
 struct lh_tracked {
   uint64_t process_id;
   int folder;           /* /proc/PID */
-  int process;          /* -1: the system has no such descriptors */
-  int request, profile; /* the numbers of its descriptors */
-  int asking;           /* the request, opened, with our lock; -1: nothing was asked */
-  ino_t seen;           /* the file that was looked at last */
-  dev_t memory;         /* the device that all files in memory are on */
+  int process;          /* -1: the system has no descriptors of processes */
+  int request, profile; /* descriptor numbers in the process */
+  int asking;           /* the opened request, with our lock; -1: nothing was asked */
+  ino_t seen;           /* the last answer that was read */
+  dev_t memory;         /* the device of all files in memory */
   bool waits;
 };
 
@@ -54,7 +53,7 @@ static int fail_ended(const lh_tracked *t, lh_error *error) {
   return lh_fail(error, LH_ENOTFOUND, "process %" PRIu64 " has ended", t->process_id);
 }
 
-/* Why nothing was found in /proc/PID by a call that failed. */
+/* The error after a failed call for /proc/PID. */
 static int fail_to_look(const lh_tracked *t, int reason, lh_error *error) {
   if (reason == EACCES || reason == EPERM)
     return lh_fail(error, LH_EIO,
@@ -71,7 +70,7 @@ static int fail_untracked(const lh_tracked *t, lh_error *error) {
                  t->process_id);
 }
 
-/* Is descriptor `name` of the process the file in memory that is called so? */
+/* Does descriptor `name` of the process have the name `wanted`? */
 static bool is_called(int descriptors, const char *name, const char *wanted) {
   char target[64];
   ssize_t n = readlinkat(descriptors, name, target, sizeof target - 1);
@@ -161,7 +160,7 @@ static int fail_fake(const lh_tracked *t, const char *name, lh_error *error) {
                  t->process_id, name + strlen("/memfd:"));
 }
 
-/* Is the file that was found one in memory, which has no name anywhere? */
+/* Is the file in memory, without a name in any folder? */
 static bool is_in_memory(const lh_tracked *t, int found) {
   struct statx status;
   return statx(found, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0 &&
@@ -169,7 +168,7 @@ static bool is_in_memory(const lh_tracked *t, int found) {
          makedev(status.stx_dev_major, status.stx_dev_minor) == t->memory;
 }
 
-/* Finds a descriptor of the process, and opens nothing. The number may be another file's by now. */
+/* Finds a descriptor of the process without opening its file. Its number may be reused. */
 static int find_file(lh_tracked *t, int number, const char *name, int *found, lh_error *error) {
   char path[32];
   int folder = openat(t->folder, "fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -181,7 +180,7 @@ static int find_file(lh_tracked *t, int number, const char *name, int *found, lh
   (void)close(folder);
   if (*found >= 0) return 0;
   if (is_there && reason != ENOENT && reason != ESRCH) return fail_to_look(t, reason, error);
-  char program[2]; /* one that has ended and is not waited for yet has none */
+  char program[2]; /* a zombie has no executable */
   return readlinkat(t->folder, "exe", program, sizeof program) >= 0 ? fail_untracked(t, error)
                                                                     : fail_ended(t, error);
 }
@@ -200,7 +199,7 @@ static int open_file(lh_tracked *t, int number, const char *name, int *fd, lh_er
   return fail_fake(t, name, error);
 }
 
-/* Says that the profile which is there now is old. Each watcher has a lock of its own. */
+/* Asks for an answer that is newer than the present one. Each watcher has its own lock. */
 int lh_tracked_ask(lh_tracked *t, lh_error *error) {
   struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
   struct stat status;
@@ -209,7 +208,7 @@ int lh_tracked_ask(lh_tracked *t, lh_error *error) {
   bool is_known = fstat(fd, &status) == 0;
   (void)close(fd);
   if (!is_known) return fail_untracked(t, error);
-  if (t->asking < 0) t->seen = status.st_ino; /* it was made for another watcher */
+  if (t->asking < 0) t->seen = status.st_ino; /* the present answer is for another watcher */
   if (t->asking >= 0) (void)close(t->asking);
   t->asking = -1;
   code = open_file(t, t->request, request_name, &t->asking, error);
