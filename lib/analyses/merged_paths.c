@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== Holders ======================================================================== */
+
 /* Counts the members by path text. A text may begin at an upvalue; then the step above shows who
 ** holds the function. */
 
