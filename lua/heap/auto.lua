@@ -1,18 +1,18 @@
--- auto.lua - snapshots with no change to the program: on a signal, at a size, by time, at exit, and
--- when memory runs out; and tracking from its first line on.
+-- auto.lua - takes snapshots without a change to the program: on a signal, at a size, by time, at
+-- exit, and when memory runs out. Also tracks a program from its first line on.
 --
 --     LUA_HEAP="signal=URG,dir=/var/tmp,background" lua5.4 -l heap.auto server.lua
 --     kill -URG PID      -->  /var/tmp/server.lua-PID-1.heap, then -2.heap, -3.heap ...
---     LUA_HEAP="track,signal=URG"   the same, and each object in them knows its site
+--     LUA_HEAP="track,signal=URG"   the same, with allocation sites
 --     LUA_HEAP="track=run.prof"     a profile, for heapprof
 --
 -- The options come from the environment variable LUA_HEAP when the module is loaded, or from
--- `require "heap.auto".start{signal = "URG", dir = "/var/tmp", background = true}`. Without either
--- it does nothing; under `lua -E` and in a setuid program LUA_HEAP is not looked at. A wrong option
--- in it is told, and the program runs unwatched; with LUA_HEAP_STRICT=1 it is an error. Here they
--- are read; lua/watch.c hands them on to lib/take/watch*.c.
+-- `require "heap.auto".start{signal = "URG", dir = "/var/tmp", background = true}`. `lua -E` and
+-- setuid programs ignore LUA_HEAP. A wrong option in LUA_HEAP prints a message, and the program
+-- runs unwatched; LUA_HEAP_STRICT=1 makes it an error. lua/watch.c passes the options to
+-- lib/take/watch*.c.
 
----In plain units, from C.
+---From C; all options are in plain units.
 ---@class heap.watch
 ---@field start fun(options: table): true|nil, string?, integer?
 ---@field stop fun()
@@ -28,7 +28,7 @@ if type(watch) ~= "table" then error("heap.auto: heap.so cannot be used in this 
 ---@class heap.auto
 local auto = {}
 
----Each may be a string as in LUA_HEAP.
+---Each option may be a string as in LUA_HEAP.
 ---@class heap.auto.options: heap.track_options
 ---@field signal? string|integer a snapshot on this signal: "URG"
 ---@field at? string|number when the heap comes to this size: "512M"
@@ -49,7 +49,7 @@ local auto = {}
 local SIZES = {[""] = 1, k = 2 ^ 10, m = 2 ^ 20, g = 2 ^ 30}
 local TIMES = {[""] = 1, s = 1, m = 60, h = 3600}
 
--- A number with a unit behind it, "512M" or "10m", or a plain number.
+-- Reads a number with an optional unit: "512M", "10m".
 local function quantity(value, units, least)
   local digits, unit = tostring(value):lower():match("^(%d+%.?%d*)(%a?)$")
   local number = units[unit] and tonumber(digits) * units[unit]
@@ -89,8 +89,8 @@ local function pool(value)
   return nil
 end
 
--- Each option: its name, an example for error messages, the function that reads it, which returns
--- nil if it cannot, and what it needs.
+-- For each option: name, example for messages, function that reads it (nil: wrong value), its
+-- requirement.
 local SIZE = "it needs a size: a number of bytes, or with k, m or g behind it"
 local TIME = "it needs a time: a number of seconds, or with s, m or h behind it"
 local options = {
@@ -117,7 +117,7 @@ local options = {
   {"pool", "pool=no", pool, "its values are yes and no"},
 }
 
--- Those of heap.track.
+-- The options of heap.track.
 local of_tracking = {"stacks", "sample", "aggregate", "live", "time", "exact", "pool"}
 
 local function list()
@@ -132,7 +132,7 @@ local function program()
   return type(arguments) == "table" and type(arguments[0]) == "string" and arguments[0] or nil
 end
 
--- The options in plain units; nil and a message that lists them all if one is wrong.
+-- Returns the options in plain units; nil and a message that lists all options if one is wrong.
 local function read(given)
   local plain, known = {program = program()}, {}
   for _, option in ipairs(options) do
@@ -155,7 +155,8 @@ local function read(given)
   return plain
 end
 
--- What heap.track is asked for; nil: nothing. And is there anything to watch for?
+-- Moves the options of heap.track out of `plain`. Returns them (nil: no tracking), whether there is
+-- anything to watch, and a message if an option is wrong.
 local function take_tracking(plain)
   local tracking, watches = nil, false
   if plain.track then tracking = {file = type(plain.track) == "string" and plain.track or nil} end
@@ -173,8 +174,7 @@ local function take_tracking(plain)
   return tracking, watches or not tracking
 end
 
--- Another state of the program, or a program that it starts, may write the file already: then it is
--- FILE-PID, or FILE-PID-2 ...
+-- If another process or state writes the file already, uses FILE-PID, then FILE-PID-2 ...
 local function track(tracking, log)
   local file, busy = tracking.file, 16 -- EBUSY
   local tracked, message, errno = watch.track(tracking, log)
@@ -187,7 +187,7 @@ local function track(tracking, log)
   return tracked, message, errno
 end
 
--- Tracks and watches as asked for: true, or nil, why not, and the system's error.
+-- Starts tracking and watching. Returns true, or nil, a message and errno.
 local function begin(plain)
   local tracking, watches, wrong = take_tracking(plain)
   if wrong then return nil, wrong, 0 end
@@ -200,8 +200,8 @@ local function begin(plain)
   return watch.start(plain)
 end
 
----Starts to watch this program, as LUA_HEAP does. Raises an error for a wrong option, which lists
----them all.
+---Starts to watch this program, as LUA_HEAP does. A wrong option raises an error that lists all
+---options.
 ---@param given heap.auto.options
 ---@return true|nil started nil on failure: already started, or the directory cannot be written
 ---@return string? message
@@ -213,14 +213,14 @@ function auto.start(given)
   return begin(plain)
 end
 
----Stops; what was asked for and not taken yet is forgotten. The signal is ignored from now on,
----unless the program had a handler for it.
+---Stops, and drops pending requests. From now on the signal is ignored, unless the program had a
+---handler for it.
 function auto.stop()
   watch.stop()
   watch.untrack()
 end
 
--- "signal=USR2,dir=/var/tmp,background" as a table of options.
+-- Parses "signal=USR2,dir=/var/tmp,background" into a table of options.
 local function parse(words)
   local given = {}
   for word in words:gmatch("[^,]+") do
@@ -230,7 +230,7 @@ local function parse(words)
   return given
 end
 
--- The program starts whatever is in LUA_HEAP, which other programs that it starts may read, too.
+-- The program starts whatever LUA_HEAP contains; programs that it starts may read LUA_HEAP, too.
 local from_environment = watch.environment("LUA_HEAP")
 if from_environment and from_environment ~= "" then
   local given = parse(from_environment)

@@ -1,6 +1,5 @@
 /*
-** rankings.c - what is big, and when it was allocated: classes and objects in order, the timeline
-** between marks, and what several objects retain together.
+** rankings.c - The biggest classes and objects, marks and epochs, and sets of objects.
 */
 #include <string.h>
 
@@ -50,7 +49,7 @@ int hr_classes(lua_State *L) {
   return hr_answer(L, "classes", &request);
 }
 
-/* top([n [, order]] | options): the objects; n is 20 if it is not given. */
+/* top([n [, order]] | options) --> list of objects; n is 20 by default */
 int hr_top(lua_State *L) {
   size_t n;
   (void)hr_check_snapshot(L, 1);
@@ -63,7 +62,7 @@ int hr_top(lua_State *L) {
 
 /* ==== When =========================================================================== */
 
-/* marks(): the oldest first; the snapshot's own is the last. */
+/* marks(): oldest first; the snapshot's own mark is the last */
 int hr_marks(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   uint32_t n = lh_mark_count(of->snapshot);
@@ -80,8 +79,8 @@ int hr_marks(lua_State *L) {
   return 1;
 }
 
-/* epochs([options]): row 1 is what was allocated before the first mark, row i + 1 what was
-** allocated from mark i on. */
+/* epochs([options]): row 1 has what was allocated before the first mark, row i + 1 what was
+** allocated after mark i */
 int hr_epochs(lua_State *L) {
   static const char *const names[] = {"type", "garbage", NULL};
   (void)hr_check_snapshot(L, 1);
@@ -94,7 +93,7 @@ int hr_epochs(lua_State *L) {
 
 /* ==== Several objects ================================================================ */
 
-/* Which objects are meant: a bit for each. */
+/* A set of objects: one bit for each. */
 typedef struct chosen {
   uint32_t *bits;
   size_t n;
@@ -113,7 +112,7 @@ static void choose_one(lua_State *L, int index, hr_snapshot *of, chosen *c) {
   choose(c, id);
 }
 
-/* A stream is called, and a list is indexed, until there is nothing more. */
+/* Calls a stream, or indexes a list, until nil. */
 static void choose_all(lua_State *L, int index, hr_snapshot *of, chosen *c) {
   bool is_stream = hr_test(L, index, hr_stream_kind);
   for (lua_Integer i = 1;; i++) {
@@ -169,7 +168,7 @@ int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, si
   return code;
 }
 
-/* retained(set) --> bytes, objects that would go if all of them went | nil, message, code */
+/* retained(set) --> bytes and objects that the set retains together | nil, message, code */
 int hr_retained(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   const lh_id *ids;
@@ -201,7 +200,7 @@ int hr_objects_with(lua_State *L) {
   return 1;
 }
 
-/* object:dominators() --> list of objects that would free it, the nearest first. */
+/* object:dominators() --> list of objects, nearest first */
 int hr_dominators(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
