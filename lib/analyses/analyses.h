@@ -41,10 +41,9 @@ static inline int lh_compare_class_names(const lh_snapshot *snapshot, uint32_t a
 
 /* ==== clusters.c ==================================================================== */
 
-/* A cluster is a linked list or a tree of objects of one class, which dominate each other. Such a
-** million objects are one thing for a reader. Returns an array: top[id] is the first object of the
-** cluster of `id`, or `id` itself outside clusters.
-** The snapshot owns the array. NULL: out of memory. The first call costs O(n). */
+/* top[id] is the first object of the cluster of `id`: a linked list or a tree of objects of one
+** class, which dominate each other. Outside clusters it is `id` itself. Owned by the snapshot.
+** NULL: out of memory. The first call costs O(n). */
 const lh_id *lh_kept_clusters(lh_snapshot *snapshot);
 
 /* Union-find: returns the representative of the set of `id`, and halves the path to it. */
@@ -76,8 +75,7 @@ typedef struct lh_extent {
 
 lh_extent lh_extent_of(const lh_gathering *g, lh_id top);
 
-/* Appends the tops of the clusters directly below the cluster `top` to g->ids.
-** O(members of both). */
+/* Appends the tops of the clusters directly below a cluster to g->ids. O(members of both). */
 bool lh_list_below(lh_gathering *g, lh_id top);
 
 /* Sums up clusters, given by their tops, as one row for each class. O(members of the clusters). */
@@ -85,14 +83,12 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops);
 
 /* ==== describe*.c =================================================================== */
 
-/* The reachable instances of a class. */
 typedef struct lh_instances {
   lh_snapshot *snapshot;
   lh_id *ids;
   size_t n;
   uint8_t *is_one;  /* by object: true if it is an instance */
-  uint64_t *inside; /* by object: bytes retained by the instances that it dominates, without
-                       itself. No byte counts twice */
+  uint64_t *inside; /* by object: bytes of the instances that it dominates, without itself */
 } lh_instances;
 
 /* Like `inside`, but an instance itself counts too. */
@@ -100,13 +96,12 @@ static inline uint64_t lh_bytes_of_instances(const lh_instances *of, lh_id id) {
   return of->is_one[id] ? of->snapshot->retained[id] : of->inside[id];
 }
 
-/* Bytes that an object retains without the instances that it dominates; 0 for an instance. */
+/* Retained bytes without the instances that it dominates; 0 for an instance. */
 static inline uint64_t lh_bytes_around(const lh_instances *of, lh_id id) {
   return of->snapshot->retained[id] - lh_bytes_of_instances(of, id);
 }
 
-/* Lua allows 255 upvalues, and no real coroutine has thousands of different locals. Only a crafted
-** file exceeds these limits; further fields are "...". */
+/* Only a crafted file exceeds these limits; its further fields are "...". */
 enum { LH_MOST_ORDINALS = 256, LH_MOST_LOCALS = 4096 };
 
 /* describe_fields.c: fills out->fields and out->n_fields. False: out of memory. */
@@ -143,22 +138,20 @@ typedef struct lh_step_tree {
   uint8_t *is_member; /* by object */
 } lh_step_tree;
 
-/* Makes the tree of the shortest paths to `ids`, which must be reachable and not luaheap's own.
-** `tree` must be all zero. The caller calls lh_free_step_tree even after a failure. False: out of
-** memory. */
+/* Makes the tree of the shortest paths to `ids`, which are reachable and not luaheap's. `tree` is
+** all zero; free it even after a failure. False: out of memory. */
 bool lh_make_step_tree(lh_step_tree *tree, const lh_snapshot *snapshot, const lh_id *ids,
                        size_t n_ids);
 void lh_free_step_tree(lh_step_tree *tree);
 
-/* Sets the bytes of each step for the tree made from the same `ids`. Overwrites tree->of. False:
-** out of memory. */
+/* Sets the bytes of each step, for the same `ids`; overwrites `of`. False: out of memory. */
 bool lh_divide_retained(lh_step_tree *tree, const lh_snapshot *snapshot, const lh_id *ids,
                         size_t n_ids);
 
 /* ==== growing*.c ==================================================================== */
 
-/* The age of an object is its rank in the order of allocation. Fixed objects and objects with a
-** finalizer have no rank; objects with a finalizer still have an epoch. */
+/* The age of an object is its rank in the order of allocation. Fixed objects have none; objects
+** with a finalizer only have an epoch. */
 typedef struct lh_ages {
   const lh_snapshot *snapshot;
   const lh_tree *tree;
@@ -174,7 +167,7 @@ typedef struct lh_ages {
   uint64_t content_seed; /* secret, so that a crafted file cannot make two contents collide */
 } lh_ages;
 
-/* The youngest element, and the number of objects that the elements dominate, with themselves. */
+/* objects: the elements, with what they dominate. */
 typedef struct lh_youth {
   lh_id youngest;
   uint64_t objects;
@@ -204,8 +197,8 @@ typedef struct lh_grower {
   uint64_t *marks; /* one bit by position; all 0 except while tops are sorted */
 } lh_grower;
 
-/* The bytes of a collection are what its tops dominate; tops may be nested. Call lh_begin_tops,
-** then lh_add_top for each top, then lh_add_growing. */
+/* The bytes of a collection are what its tops dominate; tops may be nested. In order:
+** lh_begin_tops, lh_add_top for each top, lh_add_growing. */
 static inline void lh_begin_tops(lh_grower *grower) {
   grower->n_tops = grower->first_top;
 }

@@ -26,14 +26,12 @@ enum { LH_MOST_ACCUMULATED = 4 };
 typedef struct lh_suspect {
   lh_suspect_kind kind;
   lh_id id;
-  uint64_t bytes; /* freed if all accumulated objects were freed, without the bytes of other
-                     suspects */
-  lh_accumulated accumulated[LH_MOST_ACCUMULATED]; /* most bytes first; at least one for HOLDER,
-                                                      none for ITSELF, else exactly one */
+  uint64_t bytes; /* freed if the accumulated objects were freed; no byte of other suspects */
+  lh_accumulated accumulated[LH_MOST_ACCUMULATED]; /* most bytes first; HOLDER has 1 or more,
+                                                      ITSELF none, the others 1 */
   uint32_t n_accumulated;
   uint32_t n_classes;    /* of all accumulated objects */
-  uint64_t around_bytes; /* the part of `bytes` that belongs to `id` itself and to objects
-                            between it and the accumulated ones */
+  uint64_t around_bytes; /* of `bytes`, those of `id` and of objects above the accumulated ones */
   uint64_t objects;      /* all accumulated objects */
 } lh_suspect;
 
@@ -43,11 +41,11 @@ typedef struct lh_suspects {
   uint64_t least_bytes; /* least bytes that make a suspect */
 } lh_suspects;
 
-/* Finds what holds at least a tenth of the reachable bytes (and 16 KB). For each such object, the
-** suspect is its accumulation point: the first object down the dominator tree whose biggest child
-** holds less than 0.7 of it. No byte counts twice. _G, package.loaded, modules, the registry, the
-** main thread's locals and code are no suspects; the search passes through them.
-** Needs lh_classify. Free with lh_suspects_free. O(n + m). */
+/* Finds what holds at least a tenth of the reachable bytes (and 16 KB). The suspect is the
+** accumulation point: the first object down the dominator tree whose biggest child holds less than
+** 0.7 of it. No byte counts twice. _G, package.loaded, modules, the registry, the main thread's
+** locals and code are no suspects; the search passes through them. Needs lh_classify. Free with
+** lh_suspects_free. O(n + m). */
 int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error);
 void lh_suspects_free(lh_suspects *suspects);
 const char *lh_suspect_kind_name(lh_suspect_kind kind); /* "holder", "list", ... */
@@ -63,8 +61,8 @@ typedef struct lh_site_row {
   lh_stack_counts counts;  /* all types, since tracking began */
 } lh_site_row;
 
-/* Lists all sites that have objects, in the query's order; ignores the query's limit. Needs
-** lh_analyse. Free *rows with lh_free. LH_ENOTFOUND: the program was not tracked. Costs as much as
+/* Lists all sites that have objects, in the query's order, without its limit. Needs lh_analyse.
+** Free *rows with lh_free. LH_ENOTFOUND: the program was not tracked. Costs as much as
 ** lh_top_classes. */
 int lh_top_sites(lh_snapshot *snapshot, const lh_top_query *query, lh_site_row **rows, size_t *n,
                  lh_error *error);
@@ -95,20 +93,19 @@ typedef struct lh_under_query {
   uint64_t least_bytes; /* smaller rows belong to the rest */
 } lh_under_query;
 
-/* Lists the dominator tree below `id` (or LH_ROOT) in preorder, biggest first. At least eight
-** objects of one class at one place make one row.
-** Needs lh_classify. Free *rows with lh_free. LH_ENOTFOUND: `id` is garbage. The snapshot keeps 12
-** bytes an object. The first call costs O(n). Each call costs O(k log k) for k dominated objects,
-** and the edges of the objects shown. */
+/* Lists the dominator tree below `id` (or LH_ROOT) in preorder, biggest first; 8 or more objects of
+** one class at one place are one row. Needs lh_classify. Free *rows with lh_free. LH_ENOTFOUND:
+** garbage. Keeps 12 bytes an object. First call O(n), then O(k log k + edges of the objects shown)
+** for k dominated objects. */
 int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
              size_t *n_rows, lh_error *error);
 const char *lh_branch_kind_name(lh_branch_kind kind); /* "object", "group", ... */
 
-/* Finds, for each value of package.loaded and _G, its retained bytes and the bytes that it reaches:
-** all objects on strong paths that avoid _G, package.loaded, the registry and the main thread.
-** (Through those, any module reaches all others.) An object with several names appears once, as a
-** module rather than a global. `limit` 0: all.
-** Needs lh_classify. Free with lh_modules_free. O(n + m) for each 64 modules. */
+/* Finds the retained and reached bytes of each value of package.loaded and _G. Reached are all
+** objects on strong paths that avoid _G, package.loaded, the registry and the main thread, through
+** which any module reaches all others. An object with several names appears once, as a module
+** first. `limit` 0: all. Needs lh_classify. Free with lh_modules_free. O(n + m) for each 64
+** modules. */
 int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_error *error);
 
 /* Threads with the same status whose frames have the same functions at the same lines. */
@@ -122,14 +119,13 @@ typedef struct lh_thread_group {
 } lh_thread_group;
 
 typedef struct lh_thread_groups {
-  lh_thread_group *list; /* most retained bytes first; the main thread, whose locals may hold
-                            nearly all, is last */
+  lh_thread_group *list; /* most retained bytes first; the main thread, which may hold nearly
+                            all, last */
   size_t n;
   uint64_t n_threads; /* in all groups */
 } lh_thread_groups;
 
-/* Groups the threads by where they stand. Needs lh_classify. Free with lh_thread_groups_free. Costs
-** as much as lh_top_classes, and the frames. */
+/* Needs lh_classify. Free with lh_thread_groups_free. Costs lh_top_classes and the frames. */
 int lh_group_threads(lh_snapshot *snapshot, lh_thread_groups *out, lh_error *error);
 void lh_thread_groups_free(lh_thread_groups *groups);
 
@@ -161,14 +157,13 @@ typedef struct lh_value_class {
   uint64_t values;
 } lh_value_class;
 
-/* A field of instances: a string key, upvalue, user value or local. In a collection, all keys of
-** one type are one field. */
+/* A string key, upvalue, user value or local; in a collection, all keys of one type. */
 typedef struct lh_field {
   const char *name;   /* .id, ["odd key"], [integer], [string], [object], upvalue bus, ... */
   uint64_t instances; /* instances with a value there */
   uint64_t values;    /* more than instances, if many keys share one type */
-  uint64_t bytes;     /* retained by the instances through this field, keys included, without
-                         what other instances retain. No byte counts in two fields */
+  uint64_t bytes;     /* retained by the instances through it, keys included, without what other
+                         instances retain. No byte counts in two fields */
   lh_value_class kinds[LH_MOST_KINDS]; /* most values first */
   uint32_t n_kinds;
   uint64_t total_kinds;
@@ -202,18 +197,16 @@ typedef struct lh_description {
   size_t n_fields;
   lh_referring *referrers; /* most references first */
   size_t n_referrers;
-  uint64_t *epochs; /* instances by epoch, 0 to lh_mark_count - 1; the snapshot's own mark ends
-                       the last epoch */
+  uint64_t *epochs; /* by epoch, 0 to lh_mark_count - 1; the snapshot's mark ends the last */
   uint32_t n_epochs;
   lh_class_site *sites; /* of a tracked program: most instances first */
   size_t n_sites;
   lh_id biggest; /* the instance that retains most */
 } lh_description;
 
-/* Describes the instances of a class: number, sizes, fields, referrers. One instance costs
-** retained_bytes / objects on average; one more costs the median of ALONE. `name` as in lh_find:
-** "array" also means "array of Listener".
-** Needs lh_classify. Free with lh_description_free. LH_ENOTFOUND: no such class; the message lists
+/* Describes the instances of a class. One costs retained_bytes / objects on average; one more costs
+** the median of ALONE. `name` as in lh_find: "array" also means "array of Listener". Needs
+** lh_classify. Free with lh_description_free. LH_ENOTFOUND: no such class; the message lists
 ** similar names. O(n log n + m). */
 int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *out,
                       lh_error *error);
@@ -222,11 +215,11 @@ const char *lh_measure_name(lh_measure measure); /* "shallow", "entries", ... */
 
 /* Kinds of memory that a program could give back. No byte is in two kinds. */
 typedef enum lh_waste_kind {
-  LH_WASTE_EMPTIED, /* tables without an entry: all their slots */
-  LH_WASTE_SLOTS,   /* tables with entries: empty slots that Lua would not allocate if the table
-                       were filled anew */
-  LH_WASTE_SMALL_TABLES, /* tables with at most one entry, without the slots above. Not
-                            metatables, tables with a metatable, modules */
+  LH_WASTE_EMPTIED,      /* tables without an entry: all their slots */
+  LH_WASTE_SLOTS,        /* empty slots that Lua would not allocate anew, of tables with entries */
+  LH_WASTE_SMALL_TABLES, /* tables with at most one entry, without the slots above. No
+                            metatables,                             tables with a metatable,
+                            modules */
   LH_WASTE_STRINGS,      /* strings equal to another string */
   LH_WASTE_CLOSURES,     /* functions with the code and upvalues of another one */
   LH_WASTE_USER_VALUES,  /* userdata whose user values are all nil: their space */
@@ -242,8 +235,7 @@ typedef struct lh_waste_row {
   uint64_t objects;     /* for equal strings and functions, without the original */
   uint64_t bytes;       /* that could be given back */
   uint64_t slots, used; /* of tables: all slots, and those with a value */
-  uint64_t by_hash;     /* strings that are equal by length and XXH64 only, because the snapshot
-                           keeps a part of their bytes */
+  uint64_t by_hash;     /* equal by length and XXH64 only: the snapshot keeps a part of the bytes */
   lh_id example;        /* the object with most bytes to give back */
   lh_id original;       /* the object that the example equals, or LH_NO_OBJECT */
   uint64_t most;        /* private: bytes of the example */
@@ -261,24 +253,21 @@ typedef struct lh_waste {
   lh_waste_sum kinds[LH_WASTE_KINDS];
   uint64_t string_table_bytes; /* not in `bytes`: the excess of Lua's table of short strings. Lua
                                   halves this table itself, once in each collection */
-  uint64_t block_bytes;        /* not in `bytes`: size of all userdata; a snapshot does not show how
-                           much of it C code uses */
+  uint64_t block_bytes;        /* not in `bytes`: size of all userdata; C code may use it or not */
 } lh_waste;
 
-/* Finds reachable memory that the program could give back. A name used only by debug information of
-** several sources counts for one of them. Needs lh_classify. Free *out with lh_waste_free.
-** O(n + m). */
+/* Finds reachable memory that the program could give back. A name in debug information of several
+** sources counts once. Needs lh_classify. Free *out with lh_waste_free. O(n + m). */
 int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
 void lh_waste_free(lh_waste *waste);
 const char *lh_waste_kind_name(lh_waste_kind kind); /* "emptied_tables", "empty_slots", ... */
 
-/* Finds a limit for the `count` elements that `holder` holds (lh_bound). LH_EMEMORY; LH_ENOTFOUND
-** if `holder` is garbage. O(entries of the tables that are read). */
+/* Finds a limit for the `count` elements that `holder` holds (lh_bound). LH_EMEMORY; LH_ENOTFOUND:
+** `holder` is garbage. O(entries read). */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
                   lh_error *error);
 
-/* Like lh_find_bound, for the first four referrers of each of the different objects `ids`, which
-** hold counts[i] elements. O(n + m). */
+/* The same for the first four referrers of each of the distinct `ids`. O(n + m). */
 int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *counts, size_t n,
                    lh_bound *bounds, lh_error *error);
 
@@ -300,8 +289,8 @@ typedef enum lh_keying {
   LH_KEYED_MIXED
 } lh_keying;
 
-/* A row: tables at one path with many elements of one class, or linked objects of one class. The
-** fields from `elements` on, and the prospect, are about `id`. */
+/* Tables at one path with many elements of one class, or linked objects of one class. The fields
+** from `elements` on, and the prospect, are about `id`. */
 typedef struct lh_growing {
   bool is_list; /* linked objects, not tables */
   lh_prospect prospect;
@@ -311,18 +300,16 @@ typedef struct lh_growing {
   uint64_t entries;       /* in all of the tables */
   uint64_t alike_entries; /* the entries that are alike */
   uint64_t bytes;         /* of all tables, with what elements and keys retain, shared or not; no
-                             byte counts twice. For tables of every program, such as _G, only the
-                             alike elements count */
-  lh_id id; /* the biggest table among those with the best prospect; for linked objects the one
-               nearest to the root */
+                             byte twice.                              For _G and the like, only
+                             of the alike elements */
+  lh_id id; /* the biggest one with the best prospect; of linked objects the nearest to the root */
   uint64_t elements;
-  const char *element;         /* class or type of most elements, as in lh_value_class */
-  lh_type type;                /* LH_TYPE_ROOT: the elements are no objects */
-  uint64_t alike;              /* elements of that class or type */
-  bool are_keys;               /* the keys are the elements: the values are booleans, numbers or few
-                          objects, or the keys retain more */
-  bool weak_keys, weak_values; /* weak as declared, but all weak parts are strings, numbers and
-                                  the like, which stay */
+  const char *element; /* class or type of most elements, as in lh_value_class */
+  lh_type type;        /* LH_TYPE_ROOT: the elements are no objects */
+  uint64_t alike;      /* elements of that class or type */
+  bool are_keys;       /* the keys are the elements: values are booleans, numbers, few objects,
+                          or                           retain less */
+  bool weak_keys, weak_values; /* declared, although all weak parts stay: strings, numbers */
   lh_keying keying;
   double least, greatest;    /* numeric keys; times in seconds */
   lh_id example_key;         /* of string keys, or LH_NO_OBJECT */
@@ -332,13 +319,12 @@ typedef struct lh_growing {
   uint64_t since_first_mark; /* aged elements younger than the first mark */
   uint32_t epochs;           /* number of different epochs of the elements */
   uint32_t oldest_epoch, youngest_epoch; /* less than lh_mark_count */
-  bool in_one_go;         /* hardly any other live object was allocated between the table and its
-                       youngest element */
-  double younger;         /* share of the reachable objects younger than the youngest element */
-  uint64_t content;       /* private: equal for equal sets of elements */
-  lh_bound bound;         /* for `alike` elements in `id` */
-  size_t same_as;         /* index of the first row with the same elements; its own if none */
-  uint32_t at;            /* private: the place */
+  bool in_one_go;   /* hardly any other live object was allocated while the table was filled */
+  double younger;   /* share of the reachable objects younger than the youngest element */
+  uint64_t content; /* private: equal for equal sets of elements */
+  lh_bound bound;   /* for `alike` elements in `id` */
+  size_t same_as;   /* index of the first row with the same elements; its own if none */
+  uint32_t at;      /* private: the place */
   uint32_t element_class; /* private: class of most elements; UINT32_MAX: none or several */
 } lh_growing;
 
@@ -349,13 +335,12 @@ typedef struct lh_growings {
 } lh_growings;
 
 /* Finds leak candidates: tables with at least 16 entries of which nine tenths are alike, and at
-** least 16 linked objects. Each holds at least a thousandth of the reachable bytes, and 1 KB. Weak
-** tables count only if no entry can vanish.
-** Alike are objects of one class, strings, numbers, or booleans. Tables of any class are alike if
-** the keys are no names. In package.loaded, modules are alike only under generated keys.
-** Tables that were filled once, such as constants, are recognized by the age of their elements and
+** least 16 linked objects; each with a thousandth of the reachable bytes, and 1 KB. Weak tables
+** count only if no entry can vanish. Alike are objects of one class, strings, numbers, or booleans;
+** tables of any class unless the keys are names; in package.loaded only modules under generated
+** keys. Tables that were filled once, such as constants, are known by the age of their elements and
 ** by the slots that a constructor makes.
-** `history`: from lh_find_history; NULL: computed here. Needs lh_classify. Free with
+** `history`: of lh_find_history; NULL: computed here. Needs lh_classify. Free with
 ** lh_growings_free. O(n log n + m). */
 int lh_find_growing(lh_snapshot *snapshot, const lh_history *history, lh_growings *out,
                     lh_error *error);

@@ -1,6 +1,5 @@
 /*
 ** bound.c - Finds the number that limits a collection, such as max = 1000.
-**
 ** The number is a field of the collection or of a table that holds it. A field called `size` may be
 ** a limit or a count. It is sure to be a limit only if another field has the count; else the ages
 ** of the elements may overrule it (lh_prospect_within).
@@ -68,8 +67,7 @@ static bool counts_them(const lh_snapshot *snapshot, lh_id table, uint64_t count
   return false;
 }
 
-/* True if a string key has a value that is no object. A fast check: a big map of objects has
-** none. */
+/* A fast check for a string key with a plain value: a big map of objects has none. */
 static bool has_named_scalar(const lh_snapshot *s, lh_id table) {
   for (uint32_t e = s->first_edge[table], end = s->first_edge[table + 1]; e < end; e++)
     if (lh_label_kind(s->label[e]) == LH_EDGE_KEY && lh_is_string(s, s->edge[e]) &&
@@ -97,7 +95,6 @@ static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, 
   }
 }
 
-/* Searches the holder and its parents up to four tables. */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
                   lh_error *error) {
   *out = (lh_bound){.name = LH_NO_OBJECT};
@@ -116,8 +113,7 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
   return LH_OK;
 }
 
-/* Scans all edges: building referrer lists would cost more. A binary search finds the source of the
-** few edges that match. */
+/* Scans all edges and searches the source of the few that match. */
 int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *counts, size_t n,
                    lh_bound *bounds, lh_error *error) {
   uint32_t *number = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *number); /* index + 1 */

@@ -1,14 +1,12 @@
 /*
 ** clusters.c - Joins the elements of a linked list or a tree into one cluster.
-**
 ** An object joins the nearest of its next four dominators that has its class. The objects in
 ** between join too: the closure and upvalue that link an element, or a parent's array of children.
-** A class such as "array" says only what kind of collection a table is. Such an object joins only
-** its immediate dominator, and only if it is most of what that dominator retains, as in {value,
-** {value, ...}}. A cluster with less than eight objects of its class is dissolved.
-**
-** A union-find keeps the first object of each cluster as its representative: a cluster is connected
-** in the tree. Nearly O(n); 8 bytes an object, 4 of them temporary.
+** For a class that only names a kind of collection ("array"), only the immediate dominator counts,
+** and the object must be most of what that dominator retains: {value, {value, ...}}. A cluster with
+** less than eight objects of its class falls apart.
+** A union-find keeps the first object of each cluster. Nearly O(n); 8 bytes an object, 4 of them
+** temporary.
 */
 #include "analyses.h"
 
@@ -39,8 +37,7 @@ static lh_id link_of(const lh_snapshot *snapshot, lh_id id) {
   return LH_NO_OBJECT;
 }
 
-/* Points each object to the first one of its cluster, which comes before it in the tree. Dissolves
-** small clusters. */
+/* Points each object to the first one of its cluster; dissolves small clusters. */
 static bool settle(const lh_tree *tree, lh_id *top) {
   const lh_snapshot *snapshot = tree->snapshot;
   uint32_t *n_others = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *n_others);

@@ -1,12 +1,9 @@
 /*
 ** describe.c - Describes the instances of one class: number, sizes, ages, sites, referrers.
-**
-** The cost of one instance is what it retains without the other instances that it dominates. For a
-** linked list that is one element, although the first element retains the whole list. A walk from
-** each instance up the dominator tree gives each object the bytes of the nearest instances below
-** it.
-** 13 bytes an object, and 12 bytes an instance; one million instances among ten million objects:
-** 0.6 s.
+** The cost of an instance is what it retains without the instances that it dominates: of a linked
+** list, one element. A walk up the dominator tree from each instance finds the nearest instances
+** below each object. 13 bytes an object, 12 an instance; a million among ten million objects: 0.6
+** s.
 */
 #include "analyses.h"
 #include "name/allocated.h"
@@ -23,7 +20,6 @@ static int compare_sites(const void *left, const void *right) {
   return LH_MORE(a->objects, b->objects) ?: LH_LESS(a->site, b->site);
 }
 
-/* Counts the instances by site, and keeps only the sites that have some. Returns their number. */
 static size_t count_instances(const lh_instances *of, const lh_sites *sites, lh_class_site *rows) {
   size_t n = 0;
   for (size_t i = 0; i < of->n; i++) {
@@ -50,11 +46,9 @@ static bool describe_sites(const lh_instances *of, lh_description *out) {
 
 /* ==== Referrers ====================================================================== */
 
-/* Groups the references to instances by the class of the referrer and by the label of the edge,
-** weak edges too.
-** Only the edges of objects that refer to an instance are decoded. Keys that vary become [*]:
-** integers and objects always, strings in maps, and strings of a class with more than MANY
-** different ones. */
+/* Groups the references to instances by class of the referrer and label of the edge. Only edges of
+** referrers are decoded. Keys that vary become [*]: integers and objects always, strings in maps,
+** and the strings of a class with more than MANY different ones. */
 
 enum { MANY = 16, LOOK_AHEAD = 8 };
 
@@ -228,15 +222,13 @@ static bool describe_referrers(const lh_instances *of, lh_description *out) {
 
 /* ==== Instances ====================================================================== */
 
-/* Prefers the plain class: "array" rather than "array of Listener", if the name says so. */
 static uint32_t class_asked_for(const lh_snapshot *snapshot, uint32_t class_index,
                                 const char *name) {
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
   return strcmp(entry->visible.name, name) == 0 ? class_index : entry->plain;
 }
 
-/* Marks the classes with this name, and sums up their objects. *found: at least one class has
-** objects. NULL: out of memory. */
+/* Marks and sums up the classes with this name. *found: one has objects. NULL: out of memory. */
 static uint8_t *match_classes(const lh_snapshot *snapshot, const char *name, lh_description *out,
                               bool *found) {
   uint32_t n = lh_class_count(snapshot);
@@ -271,9 +263,8 @@ static bool list_instances(lh_instances *of, const uint8_t *matches, uint64_t n)
   return true;
 }
 
-/* Walks up the dominator tree from all instances twice. The first round counts, for each object,
-** the walks that arrive there. In the second round a walk continues only when the last one has
-** arrived. So each object is passed once in each round. */
+/* Walks up the dominator tree from all instances twice: first to count the arrivals at each object,
+** then to go on from it after the last arrival. So a round passes each object once. */
 static bool find_inside(lh_instances *of) {
   const lh_snapshot *s = of->snapshot;
   uint32_t *n_waiting = lh_alloc_zeroed((size_t)s->n + 1, sizeof *n_waiting);
@@ -290,7 +281,6 @@ static bool find_inside(lh_instances *of) {
 
 /* ==== Figures ======================================================================== */
 
-/* Stores the measure of one object in *value; false if the object has none. */
 static bool measure_of(const lh_instances *of, lh_id id, lh_measure measure, uint64_t *value) {
   const lh_snapshot *snapshot = of->snapshot;
   static const lh_type types[] = {
@@ -348,7 +338,7 @@ static bool measure_instances(const lh_instances *of, lh_description *out) {
   return true;
 }
 
-/* Returns the slot of the first string with this content; NULL: out of memory. */
+/* NULL: out of memory. */
 static lh_id *first_with_content(const lh_snapshot *snapshot, lh_id id, uint64_t seed,
                                  lh_map *seen) {
   lh_content content = lh_content_of(snapshot, id, UINT64_MAX);
@@ -360,7 +350,7 @@ static lh_id *first_with_content(const lh_snapshot *snapshot, lh_id id, uint64_t
   }
 }
 
-/* Counts different contents. Only long strings can be equal: Lua interns short ones. */
+/* Only long strings can be equal: Lua interns short ones. */
 static bool count_contents(const lh_instances *of, lh_description *out) {
   lh_map seen = {0};
   uint64_t seed = lh_random_seed();

@@ -1,11 +1,8 @@
 /*
 ** describe_fields.c - Groups the contents of the instances of a class by field.
-**
-** A field is a string key of a table, an upvalue, a user value, or a coroutine's local variable. In
-** a collection all keys of one type are one field; so are all keys that are not strings, in any
-** table.
-** Fields and kinds of values are found in hash maps by number, without texts: a million tables with
-** three fields take 0.4 s.
+** A field is a string key of a table, an upvalue, a user value, or a local of a coroutine. All keys
+** of a collection that have one type are one field; so are keys that are no strings. Hash maps with
+** numbers as keys find fields and kinds: a million tables with three fields take 0.4 s.
 */
 #include "analyses.h"
 
@@ -40,8 +37,8 @@ typedef struct collecting {
 
 /* ==== Fields ========================================================================= */
 
-/* Identity of a field. The high half of the first word is one of BY_..., the low half a key, name
-** or ordinal. For a local, the second word is the class of its function. */
+/* Identity of a field: one of BY_... in the high half of words[0]; a key, name or ordinal in the
+** low half; for a local the class of its function in words[1]. */
 enum { BY_KEY, BY_KEY_TYPE, BY_NAME, BY_ORDINAL, BY_LOCAL, ID_WORDS = 2 };
 
 typedef struct field_id {
@@ -72,7 +69,6 @@ static field_id field_of_key(const lh_snapshot *snapshot, const lh_value *key, b
   return make_field_id(BY_KEY_TYPE, (uint32_t)key->kind * 2 + is_string, key, NULL);
 }
 
-/* The field "..." for all fields beyond a limit. */
 static field_id field_of_rest(void) {
   return make_field_id(BY_ORDINAL, 0, NULL, NULL);
 }
@@ -105,7 +101,7 @@ static char *field_name(const lh_snapshot *snapshot, const field_id *p) {
   return lh_text_finish(&text);
 }
 
-/* Returns the field with this id, new if necessary; NULL: out of memory. */
+/* NULL: out of memory. */
 static field_entry *field_at(collecting *c, const field_id *p) {
   uint32_t *known = lh_map_at_words(&c->by_id, p->words, ID_WORDS);
   if (!known) return NULL;
@@ -216,7 +212,6 @@ static bool add_field_edges(collecting *c, uint32_t instance) {
 
 /* ==================================================================================== */
 
-/* Keeps the kinds with most values; among equals, the first by name. */
 static void keep_kinds(const collecting *c, field_entry *field) {
   lh_field *f = &field->visible;
   for (uint32_t k = field->first_kind; k != LH_NO_NUMBER; k = c->kinds[k].next) {

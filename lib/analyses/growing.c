@@ -1,11 +1,8 @@
 /*
 ** growing.c - Finds leak candidates in one snapshot.
-**
-** Candidates are tables with many elements that are alike (growing_tables.c), and linked objects.
-** The ages of the elements tell whether a candidate grows. Candidates at one folded path with
-** elements of one class become one row.
-** 2.2 million objects: 0.4 s; 45 bytes an object, and 8 for each element that has several
-** referrers.
+** Candidates are tables with many elements that are alike (growing_tables.c), and linked objects;
+** the ages of the elements tell whether they grow. Candidates at one folded path with elements of
+** one class are one row. 2.2 million objects: 0.4 s; 45 bytes an object, 8 for each shared element.
 */
 #include "analyses.h"
 
@@ -20,13 +17,11 @@ typedef struct grouping {
 
 /* ==== Ages =========================================================================== */
 
-/* The size of a collection does not tell whether it grows: a program's constants are big, too. The
-** ages of its elements do, by the marks, or without marks by the order of allocation. A table was
-** filled once if no element is younger than the first mark, or if nothing was added while a good
-** part of the heap was allocated. This holds only if chance alone would have added a younger
-** element.
-** Numbers have no age. An array part without a free slot, as a constructor makes it, is then the
-** only sign. */
+/* A big collection need not grow: a program's constants are big, too. The ages of the elements
+** tell, by the marks, or else by the order of allocation. A table was filled once if no element is
+** younger than the first mark, or if nothing was added while a good part of the heap was allocated,
+** where chance alone would have added something. Numbers have no age; then the only sign is an
+** array part without a free slot, as a constructor makes it. */
 
 enum { BLOCK = 64 };
 
@@ -34,8 +29,7 @@ static bool is_counted(const lh_snapshot *snapshot, lh_id id) {
   return id != LH_ROOT && lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
 }
 
-/* Counts the reachable objects with smaller ids, without luaheap's. On allgc, the first list, a
-** smaller id is a younger object. */
+/* Counts reachable objects with smaller ids: on allgc, the first list, the younger ones. */
 static uint32_t count_before(const lh_ages *a, lh_id id) {
   uint32_t n = a->n_before[id / BLOCK];
   for (lh_id at = id - id % BLOCK; at < id; at++) n += is_counted(a->snapshot, at);
@@ -134,8 +128,7 @@ void lh_ages_end(const lh_ages *a, lh_growing *g, const lh_youth *youth, lh_id f
   g->in_one_go = others <= youth->objects + youth->objects / 4 + LH_LEAST_ELEMENTS;
 }
 
-/* A lookup table has numbers under dense keys and a power of two of entries, such as one for each
-** byte. */
+/* Numbers under dense keys, a power of two of them: one for each byte, for example. */
 static bool is_lookup(const lh_growing *g) {
   bool dense = (g->keying == LH_KEYED_SEQUENCE || g->keying == LH_KEYED_INTEGERS) &&
                g->greatest - g->least + 1 == (double)g->elements;
@@ -169,8 +162,7 @@ static int compare_tops(const void *left, const void *right) {
   return LH_LESS(a->position, b->position);
 }
 
-/* Sorts tops and drops duplicates; returns the number left. Nearly O(n): sets one bit for each
-** position, unless the positions are too sparse. */
+/* Sorts tops, drops duplicates, returns how many are left. Nearly O(n) unless they are sparse. */
 static size_t sort_tops(lh_grower *grower, lh_top *tops, size_t n) {
   enum { MOST_WORDS = 8 }; /* words of bits for each top */
   uint32_t least = UINT32_MAX, greatest = 0;
@@ -193,8 +185,7 @@ static size_t sort_tops(lh_grower *grower, lh_top *tops, size_t n) {
   return n_left;
 }
 
-/* Drops tops that another top dominates; adds the others' retained bytes to *bytes. Returns the
-** number left. */
+/* Drops tops that other tops dominate, adds up the rest in *bytes, returns how many are left. */
 static size_t add_up_tops(lh_grower *grower, lh_top *tops, size_t n, uint64_t *bytes) {
   const lh_tree *tree = grower->tree;
   uint32_t covered = 0;
@@ -233,7 +224,7 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
 
 /* ==================================================================================== */
 
-/* Returns the slot for the row with the place and element class of `g`; NULL: out of memory. */
+/* NULL: out of memory. */
 static uint32_t *find_row(grouping *f, const lh_growing *g) {
   uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | g->element_class,
                       (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys,
@@ -241,8 +232,8 @@ static uint32_t *find_row(grouping *f, const lh_growing *g) {
   return lh_map_at_words(&f->row_of, words, 3);
 }
 
-/* The row describes the candidate with the best prospect, and of those the biggest: many tables
-** that were filled once do not hide one that grows. */
+/* The row describes the biggest candidate with the best prospect: tables that were filled once do
+** not hide one that grows. */
 static void merge_growing(lh_growing *row, const lh_growing *g) {
   bool first = g->prospect == row->prospect ? g->bytes > row->bytes : g->prospect > row->prospect;
   lh_growing both = first ? *g : *row;
@@ -255,8 +246,7 @@ static void merge_growing(lh_growing *row, const lh_growing *g) {
   *row = both;
 }
 
-/* Recomputes the bytes of each row, because its tables or lists may hold one another: no byte
-** counts twice. */
+/* Sums up rows again: tables or lists of a row may hold one another. */
 static bool add_up_rows(lh_grower *g, const uint32_t *row_of, uint64_t *bytes, size_t n_rows) {
   size_t *end = lh_alloc_zeroed(n_rows + 1, sizeof *end);
   lh_top *tops = lh_alloc(g->first_top, sizeof *tops); /* excludes tops of candidates that were
@@ -333,7 +323,6 @@ static bool find_bound(const grouping *f, lh_growing *row) {
   return true;
 }
 
-/* Keeps the rows that are big enough, sorted, each with its own copy of the path. */
 static bool keep_growing(const grouping *f, lh_growings *out) {
   uint64_t least = lh_least_leak(f->grower->snapshot->reach.reachable_bytes);
   size_t n = 0, n_all = out->n;
@@ -366,13 +355,11 @@ static bool group_by_path(grouping *f, lh_growings *out) {
 
 /* ==== Linked objects ================================================================= */
 
-/* Linked objects are objects of one class that refer to each other: lists linked both ways, rings,
-** queues, trees with parent links. None dominates the others, so clusters.c does not find them.
-**
-** A union-find joins both ends of each edge between two objects of one class, if the class says
-** what its objects are for. The member nearest to the root represents its set. Two kinds of sets
-** are dropped: objects that only refer to one common object, and elements of a table that was found
-** before. Nearly O(n + m); 13 bytes an object. */
+/* Objects of one class that refer to each other, without one that dominates the others: lists
+** linked both ways, rings, queues, trees with parent links.
+** A union-find joins both ends of each edge within such a class; the member nearest to the root
+** represents the set. Sets of objects that only refer to a common one are dropped, and elements of
+** tables found before. Nearly O(n + m); 13 bytes an object. */
 
 static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   a = lh_find_first(set, a);
@@ -381,14 +368,13 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   set[a_is_nearer ? b : a] = a_is_nearer ? a : b;
 }
 
-/* True if the class says what its objects are for, and has enough objects. */
 static bool can_be_linked(const lh_class_entry *class) {
   const lh_class *c = &class->visible;
   return class->specific && c->objects >= LH_LEAST_ELEMENTS &&
          (c->type == LH_TYPE_TABLE || c->type == LH_TYPE_USERDATA);
 }
 
-/* Returns the sets; held[id]: another object of its class refers to it. NULL: out of memory. */
+/* held[id]: another object of its class refers to it. NULL: out of memory. */
 static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
   const lh_graph graph = lh_graph_of(snapshot);
   const uint32_t *of = snapshot->classes->of;
@@ -411,9 +397,8 @@ static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
   return set;
 }
 
-/* Lists the members of the sets that are big enough, set by set, and stores their number in *n.
-** Members have the class of the set's representative. first[] must be all zero, with an item for
-** each object. NULL: out of memory. */
+/* Lists the *n members of big sets, set by set; all have the class of their representative.
+** first[]: an item for each object, all zero. NULL: out of memory. */
 static lh_id *sort_members(const lh_snapshot *snapshot, lh_id *set, uint32_t *first, uint32_t *n) {
   const uint32_t *of = snapshot->classes->of;
   uint32_t most = 0;

@@ -1,17 +1,14 @@
 /*
 ** growing_tables.c - Finds tables with many elements that are alike.
-**
-** Two passes over the entries of each big table count the keys and elements, and their ages. A
-** third pass over the keys follows if the values are booleans or numbers, as in a set, or few
-** objects. O(entries).
+** Two passes over the entries of each big table count keys, elements and ages; a third one counts
+** keys if the values are booleans, numbers, or few objects. O(entries).
 */
 #include "analyses.h"
 #include "read/decode.h"
 
 #include <string.h>
 
-/* The part of a string that is read; its length is capped, as one long string may be the key of
-** many entries. */
+/* The part of a string that is read: one long string may be the key of many entries. */
 typedef struct key_bytes {
   const char *bytes;
   size_t n;
@@ -73,14 +70,12 @@ static letters count_letters(const char *bytes, size_t n) {
   return l;
 }
 
-/* True if both have digits at the same places, and all other bytes are equal. */
 static bool have_same_form(const char *a, const char *b, size_t n) {
   size_t i = n >= 8 && memcmp(a, b, 8) == 0 ? 8 : 0; /* most keys have equal beginnings */
   while (i < n && (is_digit(a[i]) ? is_digit(b[i]) : a[i] == b[i])) i++;
   return i == n;
 }
 
-/* True if the strings differ in their digits only. */
 static bool are_numbered_alike(const char *a, size_t n, const char *b, size_t m) {
   size_t i = 0, k = 0;
   if (n == m && have_same_form(a, b, n)) return true;
@@ -114,8 +109,7 @@ static bool comes_before(const key_bytes *a, const key_bytes *b) {
   return order ? order < 0 : a->n < b->n;
 }
 
-/* Sets the properties of the last string. A string with the form of the string before has the same
-** properties. */
+/* A string with the form of the previous one has the same properties. */
 static void look_at_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id,
                            const key_bytes *key) {
   size_t n = key->n;
@@ -310,8 +304,8 @@ static bool are_objects(const contents *c) {
   return lh_are_most(c->keys.n_strings + c->keys.n_objects, c->keys.n);
 }
 
-/* A record is a table with fields, such as a module or an object with settings; its values are no
-** collection. Values of one class that says what it is for are one, but not functions. */
+/* A table with fields, such as a module or an object. Its values are a collection only if they have
+** one class that says what it is for, and are no functions. */
 static bool is_record(const lh_snapshot *snapshot, lh_id table, const contents *c) {
   const lh_class_entry *entry = lh_class_entry_of(snapshot, table);
   const lh_class_entry *best = c->best == UINT32_MAX ? NULL : &snapshot->classes->list[c->best];
@@ -319,7 +313,7 @@ static bool is_record(const lh_snapshot *snapshot, lh_id table, const contents *
   return entry && entry->specific && !(best && best->specific);
 }
 
-/* Sets the class of most elements, or "table". False: the elements are not alike. */
+/* False: the elements are not alike. */
 static bool tell_element_class(counting *f, lh_growing *g, const contents *c) {
   bool any_table = !lh_are_most(c->n_best, g->elements) && g->keying != LH_KEYED_NAMES;
   if (c->best == UINT32_MAX) return false;
@@ -337,7 +331,7 @@ static bool tell_keys_as_elements(counting *f, lh_growing *g, contents *c) {
   return tell_element_class(f, g, c);
 }
 
-/* Sets the fields about the elements. False: the elements are not alike. */
+/* False: the elements are not alike. */
 static bool tell_elements(counting *f, lh_growing *g, contents *c) {
   bool numbers = lh_are_most(c->n_numbers, g->elements);
   bool booleans = lh_are_most(c->n_booleans, g->elements);
@@ -415,7 +409,7 @@ static bool look_at_ages(counting *f, lh_growing *g) {
   return ok;
 }
 
-/* Looks at the keys of the elements only, not at those of other values. */
+/* Keys of other values do not count. */
 static void look_at_keys_of_alike(const counting *f, lh_growing *g) {
   contents c = {0};
   lh_edges it;

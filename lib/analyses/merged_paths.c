@@ -1,10 +1,8 @@
 /*
 ** merged_paths.c - Shows why many objects are alive: the tree of their paths as rows.
-**
-** merged_steps.c makes the tree. Steps in sequence without a branch or member are one row. The rows
-** of a level are sorted by bytes. A limit keeps the biggest rows of the whole tree. No row is
-** bigger than the one above it, so the rows stay connected. One more row sums up the hidden rows of
-** a level.
+** Steps in sequence without a branch or member are one row. A limit keeps the biggest rows of the
+** whole tree; no row is bigger than the one above it, so the rows stay connected. One more row sums
+** up the hidden rows of a level.
 */
 #include "analyses.h"
 
@@ -13,8 +11,7 @@
 
 /* ==== Holders ======================================================================== */
 
-/* Counts the members by path text. A text may begin at an upvalue; then the step above shows who
-** holds the function. */
+/* If the text of a path begins at an upvalue, `through` shows the holder of the function. */
 
 typedef struct held {
   uint32_t through; /* the step above the text of most members; 0: none */
@@ -53,8 +50,8 @@ static char *step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, ui
   return lh_text_finish(&telling.text);
 }
 
-/* Like lh_path_through: returns the step above the topmost new start that does not say who holds
-** it. A start at depth 1 or 2 is _G, a root, or a variable of the main thread. */
+/* Returns the step above the topmost start that does not name its holder, as lh_path_through.
+** Starts at depth 1 or 2 are _G, a root, or a variable of the main thread. */
 static uint32_t through_of(const lh_step_tree *t, uint32_t at) {
   uint32_t first = 0;
   while (t->list[at].form != LH_FORM_BASE) at = t->list[at].above;
@@ -85,7 +82,6 @@ static void drop_holder(lh_holder *holder) {
   lh_free((char *)holder->through);
 }
 
-/* Keeps the paths with most members. */
 static bool keep_most_held(const lh_snapshot *snapshot, const lh_step_tree *tree, counting *c,
                            lh_merged_paths *merged) {
   while (merged->n_holders < LH_MOST_HOLDERS) {
@@ -102,7 +98,6 @@ static bool keep_most_held(const lh_snapshot *snapshot, const lh_step_tree *tree
   return true;
 }
 
-/* Different steps may have one path text. */
 static bool count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, uint64_t most_bytes,
                           lh_merged_paths *merged) {
   counting c = {.paths.most_bytes = most_bytes};
@@ -132,22 +127,17 @@ static bool count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, ui
 
 /* ==== Elsewhere ====================================================================== */
 
-/* Finds the members that would stay alive if the last reference of every path in the tree were cut,
-** and their next path.
-**
-** A second search skips these references; members that it reaches have other holders. It cuts for
-** all members at once, so an object held only by other members does not count. 2.2 million objects,
-** half of them members: 0.2 s. */
+/* Finds the members that stay alive if the last reference of each path in the tree is cut, by a
+** second search without these references. Members held only by other members do not count. 2.2
+** million objects, half of them members: 0.2 s. */
 
-/* The last reference to the content of an upvalue is the function's: nobody can cut between an
-** upvalue and its content. */
+/* Nobody can cut between an upvalue and its content, so the function's reference is cut. */
 static lh_id last_target(const lh_snapshot *snapshot, lh_id id) {
   lh_id parent = lh_naming_parent(snapshot, id);
   return parent != LH_ROOT && lh_type_of(snapshot, parent) == LH_TYPE_UPVALUE ? parent : id;
 }
 
-/* Marks the targets of the last references, whose sources are their parents. NULL: out of
-** memory. */
+/* NULL: out of memory. */
 static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member) {
   uint8_t *is_last = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
   for (lh_id id = 1; is_last && id <= snapshot->n; id++)
@@ -155,9 +145,8 @@ static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member)
   return is_last;
 }
 
-/* Describes the paths of the members that were reached. `snapshot` is a copy with other paths, but
-** shares the classes with the original. So the folded paths of the original are put aside
-** meanwhile. */
+/* `snapshot` has paths of its own but shares its classes with the original, whose folds are put
+** aside meanwhile. */
 static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t n,
                            lh_merged_paths *merged) {
   lh_step_tree tree = {0};
@@ -308,7 +297,7 @@ static int compare_drafts(const void *left, const void *right, void *payload) {
   return LH_MORE(x->bytes, y->bytes) ?: LH_MORE(x->objects, y->objects) ?: LH_LESS(a, b);
 }
 
-/* Returns how many more lines the row costs; the line for hidden rows counts, too. */
+/* How many lines the row adds, with the line for hidden rows. */
 static size_t rows_more(const writing *w, const draft *d) {
   return (d->n_below > 0) + (size_t)(w->drafts[d->above].n_hidden != 1);
 }
@@ -319,8 +308,7 @@ static void show(writing *w, draft *d) {
   if (d->first > 0) w->drafts[d->above].n_hidden--;
 }
 
-/* Shows a hidden leaf that is the only hidden row of its level: "1 more" would take as much
-** room. */
+/* Shows a hidden leaf that is alone: "1 more" would take as much room. */
 static void show_single(writing *w) {
   for (uint32_t i = 1; i < w->n_drafts; i++) {
     draft *d = &w->drafts[i];
@@ -351,8 +339,7 @@ static bool choose_rows(writing *w, size_t limit) {
 
 /* ==== Texts ========================================================================== */
 
-/* A step that is no key is printed as its edge, because its source stands before it. `joins`: the
-** next step may follow without a comma. */
+/* A step that is no key is printed as its edge. `joins`: the next step needs no comma. */
 static void add_step(lh_text *text, const writing *w, const lh_merged_step *step, bool *joins) {
   if (step->form == LH_FORM_BEHIND) {
     if (text->n > 0 && !*joins) lh_text_string(text, ", ");
@@ -397,8 +384,7 @@ static char *steps_of(const writing *w, const draft *d) {
 
 /* ==== The result ===================================================================== */
 
-/* Charges a text to the budget. Only a crafted file exceeds the budget; further texts are "...". A
-** text that grew has a third of its block unused. */
+/* Only a crafted file exceeds the budget for texts. A grown text wastes a third of its block. */
 static char *taken(writing *w, char *text) {
   enum { BLOCK_BYTES = 32 };
   uint64_t used = text ? strlen(text) * 3 / 2 + BLOCK_BYTES : 0;

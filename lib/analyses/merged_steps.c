@@ -1,11 +1,9 @@
 /*
 ** merged_steps.c - Merges the paths of many objects into one tree of steps.
-**
-** Paths with equal texts share a step, as folded by fold.c: _G.list[1] and _G.list[2] are one step.
-** In fold.c a path starts anew at "_G" or "upvalue bus of function f". Here such a start stands
-** below the step before it; any other step stands below the step that its text continues. So .next*
-** is one step of any length, and so is an upvalue that leads to itself, as in a list of closures.
-** 68 bytes a step.
+** Paths with equal folded texts share a step: _G.list[1] and _G.list[2] are one. In fold.c a path
+** starts anew at "_G" or "upvalue bus of function f". Here such a start stands below the step
+** before it; other steps stand below the step that their text continues. So .next* is one step, and
+** so is an upvalue that leads to itself, as in a list of closures. 68 bytes a step.
 */
 #include "analyses.h"
 #include "graph/graph.h"
@@ -35,7 +33,6 @@ static uint32_t add_step_below(merging *m, uint32_t above, const lh_place_vertex
   return (uint32_t)t->n++;
 }
 
-/* Returns the step with the same start, at or above `at`. */
 static uint32_t find_beginning_above(const lh_step_tree *t, uint32_t at,
                                      const lh_place_vertex *place) {
   for (; at != 0; at = t->list[at].above)
@@ -58,8 +55,7 @@ static uint32_t step_below(merging *m, uint32_t at, const lh_place_vertex *place
   return found;
 }
 
-/* Notes whether all keys of a [*] step are equal. Reading a key may walk through the record, so it
-** stops at the first different key. */
+/* Finding a key may walk through the record, so it stops at the first key that differs. */
 static void note_step_key(const lh_snapshot *s, lh_merged_step *step, const lh_edge *edge) {
   if (!step->any_key || edge->kind != LH_EDGE_VALUE || step->keys_vary) return;
   lh_value key = lh_edge_at(s, edge->source, s->parent_edge[edge->target]).key;
@@ -145,15 +141,12 @@ void lh_free_step_tree(lh_step_tree *t) {
 
 /* ==== Bytes ========================================================================== */
 
-/* Divides the bytes that the members retain together among the steps; no byte counts twice.
-**
-** An object that would be freed with the members is reached through members only. It belongs to the
-** lowest step that has the last members of all paths to it below itself. So the bytes of a step are
-** those of the steps below, of its own members, and of objects that several of these hold together.
-** A pass forward from the members finds that step. An object met first gets the step of its
-** referrer. When it is met again from another step, it gets the step where the two paths up meet,
-** and its references are followed again. Few objects are met again, and each at most once for each
-** level (256). 1 byte an object, and 8 for each that would be freed. */
+/* Divides the bytes that all members retain together among the steps; no byte counts twice. An
+** object belongs to the lowest step above all members that are last on a path to it.
+** A pass forward from the members finds that step. An object gets the step of its first
+** referrer. When it is met from another step, it gets the lowest common step, and its references
+** are followed again: rarely, and at most once for each level (256). 1 byte an object, 8 for
+** each retained one. */
 
 enum { NO_STEP = UINT32_MAX, WAITS = 2 /* goes[id]: in the queue */ };
 
@@ -179,7 +172,7 @@ static lh_id take_from_queue(dividing *d) {
   return id;
 }
 
-/* Returns the lowest common step. A step comes after its parent in the list. */
+/* A step comes after its parent in the list. */
 static uint32_t meeting_of(const lh_step_tree *t, uint32_t a, uint32_t b) {
   while (a != b) {
     if (a > b)

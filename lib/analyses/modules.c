@@ -1,10 +1,8 @@
 /*
 ** modules.c - Finds the retained and reached bytes of each module and each global.
-**
-** All modules reach each other through _G (the upvalue _ENV of nearly every function),
-** package.loaded, the registry and the main thread. The search avoids these four. The retained
-** bytes lie within the reached bytes: another path through one of the four would be a path without
-** the module, so the module would not dominate the object.
+** All modules reach each other through _G (an upvalue of nearly every function), package.loaded,
+** the registry and the main thread, so the search avoids these. The reached bytes include the
+** retained ones: a path through these four would be a path without the module.
 */
 #include "analyses.h"
 
@@ -71,7 +69,6 @@ failed:
   return false;
 }
 
-/* Adds the values of a table. A module that is already listed keeps its name. */
 static bool add_module_table(finder *f, lh_id table, const char *name, bool brackets) {
   const lh_snapshot *snapshot = f->snapshot;
   size_t n_before = f->out->n;

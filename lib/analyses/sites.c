@@ -1,8 +1,7 @@
 /*
 ** sites.c - Ranks the allocation sites of a tracked program.
-**
-** A site may retain more than its objects dominate one by one (union.c). A site without objects in
-** the snapshot has no row: it takes 5 bytes in a file, but a row takes 136.
+** A site may retain more than its objects dominate one by one (union.c). Sites without live objects
+** have no row: a site takes 5 bytes in a file, but a row takes 136.
 */
 #include "analyses.h"
 

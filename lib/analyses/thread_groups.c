@@ -1,9 +1,7 @@
 /*
 ** thread_groups.c - Groups threads by where they stand.
-**
-** Threads are in one group if status, class and frames agree. The class of a thread without frames
-** says its function. The retained bytes of a group are a union (union.c): first bounds, and the
-** exact figure where the bounds differ.
+** Threads are in one group if status, class and frames agree; without frames, the class names the
+** function. The retained bytes of a group are a union (union.c).
 */
 #include "analyses.h"
 

@@ -1,9 +1,7 @@
 /*
 ** top.c - Ranks the biggest classes and objects.
-**
-** Both rankings keep the best `limit` rows (ranking.c). The retained bytes of a class have cheap
-** lower and upper bounds (union.c), which are equal for most classes. Classes are made exact in the
-** order of their upper bounds, until the next upper bound is below the worst exact row.
+** A class has cheap bounds of its retained bytes (union.c), mostly equal ones. Classes are made
+** exact in the order of their upper bounds, until the next bound is below the worst row kept.
 */
 #include "analyses.h"
 
@@ -29,7 +27,6 @@ static bool is_ranked(const lh_snapshot *snapshot, const lh_top_query *query, lh
          is_asked_for(query, lh_type_of(snapshot, id));
 }
 
-/* The id ranges of the query's interval. */
 static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
                         lh_id_range ranges[2]) {
   lh_interval interval = LH_EVER;
@@ -75,8 +72,8 @@ int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids
 
 #define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
 
-/* Counts the list elements left out that would rank before the object `last`; LH_ROOT: all of them.
-** Lists are folded only when sorted by retained bytes. */
+/* Counts the list elements that would rank before `last` (LH_ROOT: all). Lists are folded only if
+** sorted by retained bytes. */
 static size_t count_folded(const lh_snapshot *snapshot, const lh_top_query *query, lh_id last) {
   size_t n = 0;
   lh_id_range ranges[2];

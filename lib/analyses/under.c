@@ -1,12 +1,9 @@
 /*
 ** under.c - Lists the dominator tree below one object in few rows.
-**
-** A row is one object, a cluster (clusters.c), or many objects of one class. The rows below it are
-** what any of its objects dominates directly. So a million sessions and their contents take one row
-** for each class.
-** A stack of pending rows gives preorder. `pool` holds the objects of pending rows, those of the
-** top row last. The edges of an object are decoded once, for the edges to the rows below. The
-** snapshot keeps the clusters and the tree, so a second call costs only what is below the object.
+** A row is one object, a cluster (clusters.c), or many objects of one class; below it is what any
+** of its objects dominates. So a million sessions take one row for each class in them. `pool` holds
+** the objects of the rows on the stack, those of the top row last. The snapshot keeps clusters and
+** tree, so a second call costs only what is below the object.
 */
 #include "analyses.h"
 
@@ -69,8 +66,7 @@ static bool add_to_level(descent *d, pending p) {
   return true;
 }
 
-/* Groups the ids by class with a counting sort: a million children are common. Class i begins at
-** first[i]; the end follows the last class. False: out of memory. */
+/* A counting sort: a million children are common. Class i is at first[i] to first[i + 1]. */
 static bool sort_by_class(descent *d, size_t *n_of_classes) {
   lh_gathering *g = &d->below;
   lh_id *sorted = lh_alloc(g->n_ids, sizeof *sorted);
@@ -97,7 +93,7 @@ static bool sort_by_class(descent *d, size_t *n_of_classes) {
   return true;
 }
 
-/* Swaps the object that retains most to the front; among equals, the smallest id. */
+/* Among equals, the smallest id. */
 static void put_biggest_first(const lh_snapshot *s, lh_id *ids, size_t n) {
   for (size_t i = 1; i < n; i++) {
     uint64_t bytes = s->retained[ids[i]], most = s->retained[ids[0]];
@@ -108,7 +104,6 @@ static void put_biggest_first(const lh_snapshot *s, lh_id *ids, size_t n) {
   }
 }
 
-/* Makes the rows for the clusters in below.ids; one row for a class with many. */
 static bool make_level(descent *d, uint32_t depth) {
   lh_id *ids = d->below.ids;
   size_t n_classes;
@@ -170,7 +165,6 @@ static bool find_edges(descent *d, lh_id id) {
 
 /* ==================================================================================== */
 
-/* Pushes the rows of the level, the first one on top. */
 static bool push_level(descent *d) {
   for (size_t i = d->n_level; i-- > 0;) {
     const pending *p = &d->level[i];
@@ -216,7 +210,7 @@ static bool descend(descent *d, lh_id id) {
   return ok;
 }
 
-/* Finds the clusters below `id`. `id` starts its own cluster, even inside another one. */
+/* `id` starts its own cluster, even inside another one. */
 static bool find_tops(descent *d, lh_snapshot *snapshot, lh_id id) {
   const lh_id *kept = lh_kept_clusters(snapshot);
   d->top = kept ? lh_alloc((size_t)snapshot->n + 1, sizeof *d->top) : NULL;

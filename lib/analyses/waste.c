@@ -1,9 +1,8 @@
 /*
 ** waste.c - Finds memory that a program could give back.
-**
-** Marks each object with its kinds of waste. One walk along the shortest paths then finds the
-** places of all of them; each kind is summed up by class and place. 2.2 million objects: 0.3 s, or
-** 2 s if most are waste; 13 bytes an object, without the walk.
+** Marks each object with its kinds of waste, finds the places of all with one walk along the
+** shortest paths, and sums up each kind. 2.2 million objects: 0.3 s, or 2 s if most are waste; 13
+** bytes an object, without the walk.
 */
 #include "analyses.h"
 #include "graph/graph.h"
@@ -28,13 +27,10 @@ static bool may_be_waste(const lh_snapshot *snapshot, lh_id id) {
 
 /* ==== Tables ========================================================================= */
 
-/* Finds empty slots, and tables with at most one entry.
-**
-** A table needs the slots that Lua's rehash would allocate for its entries (ltable.c): an array
-** part of the greatest power of two of which more than half is used, and for the other entries the
-** next power of two of hash slots. Lua rehashes only when a new key finds no free slot, so a table
-** keeps its slots when it loses entries. A full table is no waste, although another order of keys
-** might need less. */
+/* A table needs the slots that Lua's rehash would allocate (ltable.c): an array part of the
+** greatest power of two of which more than half is used, and for other entries the next power of
+** two of hash slots. Lua rehashes only when a new key finds no free slot, so a table keeps its
+** slots when it loses entries. A full table is no waste. */
 
 enum { ARRAY_SLOT_BYTES = 16, HASH_SLOT_BYTES = 24 };
 
@@ -45,8 +41,7 @@ static unsigned log2_above(uint64_t n) {
   return n <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(n - 1);
 }
 
-/* n_below[i]: integer keys above 2^(i - 1), up to 2^i. Returns the array slots; *n_inside: keys in
-** the array part. */
+/* n_below[i]: integer keys above 2^(i - 1), up to 2^i. *n_inside: keys in the array part. */
 static uint64_t array_slots_for(const uint64_t *n_below, uint64_t n_integers, uint64_t *n_inside) {
   uint64_t slots = 0, n = 0;
   *n_inside = 0;
@@ -129,20 +124,16 @@ static void find_table_waste(wasted *w) {
 
 /* ==== Equal objects ================================================================== */
 
-/* Finds strings with equal content, and functions that are interchangeable.
-**
-** Lua interns short strings, so only long ones repeat. The bytes are compared if the snapshot has
-** all of them; else the kept bytes, the length and the XXH64 of the whole.
-** Functions are equal if they have the same code and share their upvalues, or have none: Lua 5.4
-** creates a new function each time. Upvalues with equal values do not count: each function may
-** assign to its own. C functions may change their upvalues, too.
-** The original is the equal object nearest to a root. A hash finds it; 700,000 objects: 0.15 s. */
+/* Lua interns short strings, so only long ones repeat. Strings are compared by bytes, or by kept
+** bytes, length and XXH64 of the whole. Functions are equal if they have the same code and share
+** their upvalues, or have none: Lua 5.4 creates a new one each time. Upvalues with equal values do
+** not count: each function may assign to its own. C functions may change theirs, too.
+** The original is the equal object nearest to a root. 700,000 objects: 0.15 s. */
 
 /* Lua interns strings up to this length (LUAI_MAXSHORTLEN). */
 enum { MOST_SHORT_BYTES = 40 };
 
-/* The references of a Lua function: its code, then its upvalues. NULL if the snapshot does not have
-** all of them, as for a function that Lua was just creating. */
+/* A Lua function's references: code, then upvalues. NULL: incomplete, as while Lua creates it. */
 static const lh_id *parts_of(const lh_snapshot *snapshot, const lh_object *closure, size_t *n) {
   const lh_id *parts = snapshot->edge + snapshot->first_edge[closure->id];
   size_t n_edges = snapshot->first_edge[closure->id + 1] - snapshot->first_edge[closure->id];
@@ -155,7 +146,7 @@ static const lh_id *parts_of(const lh_snapshot *snapshot, const lh_object *closu
   return parts;
 }
 
-/* False if the object cannot have an equal. *hash is the same for equal objects. */
+/* False: the object can have no equal. *hash is the same for equal objects. */
 static bool find_hash(const lh_snapshot *snapshot, lh_id id, uint64_t seed, uint64_t *hash) {
   lh_type type = lh_type_of(snapshot, id);
   lh_object object;
@@ -193,8 +184,7 @@ static bool is_nearer(const lh_snapshot *snapshot, lh_id a, lh_id b) {
   return x != y ? x < y : a < b;
 }
 
-/* Returns the slot of the original that `id` equals. If hashes collide, the next free hash is used.
-** NULL: out of memory. */
+/* If hashes collide, the next free hash is used. NULL: out of memory. */
 static lh_id *place_of_original(const lh_snapshot *snapshot, lh_id id, uint64_t hash,
                                 lh_map *originals) {
   for (;; hash++) {
@@ -242,14 +232,12 @@ static bool find_twins(wasted *w) {
 
 /* ==== Rows =========================================================================== */
 
-/* The rows of one kind of waste. */
 typedef struct waste_rows {
   lh_places *places;
   lh_waste_sum *sum;
   size_t capacity;
 } waste_rows;
 
-/* The waste of one object. */
 typedef struct waste_part {
   lh_id id, original;
   uint64_t bytes, slots, used;
@@ -291,7 +279,6 @@ static int compare_waste(const void *left, const void *right, void *payload) {
          LH_LESS(a->class_index, b->class_index);
 }
 
-/* Sorts the rows, without empty ones. */
 static void end_waste_rows(waste_rows *rows, const lh_snapshot *snapshot) {
   lh_waste_sum *sum = rows->sum;
   size_t n = 0;
@@ -308,10 +295,8 @@ static void end_waste_rows(waste_rows *rows, const lh_snapshot *snapshot) {
 
 /* ==== Debug information ============================================================== */
 
-/* Finds debug information that a stripped program (luac -s, string.dump with true) does not have,
-** by source: lines and variable lists of each proto, and strings used only as debug names.
-**
-** A string is needed if anything but debug information refers to it. 1 byte an object. */
+/* Finds what a stripped program (luac -s) does not have, by source: lines and variable lists of
+** protos, and strings to which only debug information refers. 1 byte an object. */
 
 enum { NEEDED = 1, COUNTED = 2 };
 
@@ -332,7 +317,6 @@ static void mark_needed(const lh_snapshot *snapshot, uint8_t *state) {
   }
 }
 
-/* Returns the bytes of the debug names of a proto that are not counted yet. */
 static uint64_t take_names(const wasted *w, lh_id proto, uint8_t *state) {
   uint64_t bytes = 0;
   lh_edges it;
@@ -353,7 +337,6 @@ static uint32_t place_of_source(waste_rows *rows, const lh_snapshot *snapshot, l
   return lh_place_called(rows->places, &text);
 }
 
-/* `places`: source -> place. */
 static bool add_proto(const wasted *w, waste_rows *rows, lh_id id, uint8_t *state, lh_map *places) {
   lh_object proto;
   lh_object_at(w->snapshot, id, &proto);

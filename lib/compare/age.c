@@ -1,10 +1,9 @@
 /*
 ** age.c - Finds new objects and equal objects by their position on the collector's lists.
-**
 ** New objects stand before a mark, old ones after it, so an address alone never decides. On finobj
 ** the position shows when an object got its finalizer. An object that its finalizer revived returns
-** to the head of allgc and looks new. Its metatable tells it from a new object at a used address:
-** that would be on finobj.
+** to the head of allgc and looks new; its metatable shows that it is not: a new object with such a
+** metatable would be on finobj.
 */
 #include "compare.h"
 #include "read/decode.h"
@@ -18,15 +17,13 @@ static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot
   return found;
 }
 
-/* 0: none. */
 static uint64_t metatable_address(const lh_snapshot *snapshot, lh_id id) {
   lh_id metatable = lh_metatable_of(snapshot, id);
   return metatable == LH_NO_OBJECT ? 0 : lh_address_of(snapshot, metatable);
 }
 
-/* True if object `id` of `later` waited for its finalizer, or was about to get one, and the
-** finalizer has run since. It is on allgc although its metatable would put a new object on
-** finobj. */
+/* True if the object waited for its finalizer in `earlier`, and was revived since: it is on allgc
+** although its metatable would put a new object on finobj. */
 static bool was_revived(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                         lh_id self) {
   lh_list before = lh_list_of(earlier, self), now = lh_list_of(later, id);
@@ -51,7 +48,6 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
   return self != LH_NO_OBJECT && was_revived(later, id, earlier, self) ? self : LH_NO_OBJECT;
 }
 
-/* True if the slot belongs to a frame of the function. */
 static bool is_in_frame_of(const lh_edge *edge, lh_value function) {
   if (edge->holder == LH_NO_OBJECT) return lh_same_key(edge->key, function);
   return function.kind == LH_VALUE_OBJECT && function.as.object == edge->holder;

@@ -12,44 +12,39 @@ bool lh_is_same_state(const lh_snapshot *a, const lh_snapshot *b);
 /* Number of other holders that a group lists. */
 enum { LH_ALSO_AT = 2 };
 
-/* New objects of one class at one place that stay. The diff owns the texts.
-** If all paths together take more than 16 times the file (and 1 MiB), the rest are "...". Eight or
-** more paths from _G or package.loaded that differ only in numbers in their names are one:
-** _G.request_*. An object that new functions share is held by the holder of those functions. */
+/* New objects of one class at one place that stay. If all paths take more than 16 times the file
+** (and 1 MiB), the rest are "...". Eight or more paths from _G or package.loaded that differ only
+** in numbers are one: _G.request_*. An object shared by new functions is held by their holder. */
 typedef struct lh_diff_group {
   uint32_t class_index;     /* class of the example */
-  const char *class_name;   /* its name; if several classes, the most frequent ones, with * for
-                               numbers that differ: "Insert, Delete and 3 more" */
-  const char *held_by;      /* folded path */
-  const char *also_held_by; /* other holders of at least half of the objects each: "x and y";
-                               NULL: none */
+  const char *class_name;   /* the most frequent names, with * for numbers that differ: "A, B and
+                               3 more" */
+  const char *held_by;      /* folded path; the diff owns the texts */
+  const char *also_held_by; /* other holders of half of the objects or more: "x and y", or NULL */
   uint64_t at[3]; /* three snapshots: objects of the type at the path in each, new or not */
-  uint64_t ages[LH_SPANS]; /* lh_diff_history: objects of the type at the path by span of the
-                              history, new or not */
+  uint64_t ages[LH_SPANS]; /* lh_diff_history: objects of the type there by span, new or not */
   uint64_t bytes_of_all;   /* retained by those together; no byte counts twice */
-  uint64_t weight;  /* sort key: retained_bytes; with three snapshots the share of it by which
-                       the objects there increased from a to c (a full cache: 0), and a sixteenth
-                       if not from b to c */
-  uint64_t objects; /* new objects that no other new object retains, and those of the same class
-                       that these retain, such as the rest of a linked list */
+  uint64_t weight;  /* sort key: retained_bytes; of three snapshots the share that grew from a to
+                       c (full                       cache: 0), and a sixteenth of that unless it
+                       grew from b to c */
+  uint64_t objects; /* those without a new dominator, and of the same class below them: the rest
+                       of a                           linked list */
   uint64_t shallow_bytes;
-  uint64_t retained_bytes; /* bytes of `objects` and all that they dominate; no byte counts in
-                              two groups */
+  uint64_t retained_bytes; /* with all that they dominate; no byte counts in two groups */
   uint64_t new_objects;    /* new objects retained, with `objects` */
   uint64_t new_bytes;      /* shallow bytes of new_objects */
-  uint64_t cause;          /* equal for rows about one cause: a container, its keys, the contents
-                              of its elements; from 1 */
+  uint64_t cause;          /* equal for rows about one cause (one container), from 1 */
   lh_id example;           /* the object that retains most */
   char fingerprint[LH_FINGERPRINT_BYTES];
-  lh_allocated allocated; /* allocation sites of `objects`; `made` counts between the two
-                             snapshots, or since tracking began for a single snapshot */
+  lh_allocated allocated; /* sites of `objects`; `made` between the snapshots, or of one snapshot
+                             since tracking                              began */
   uint32_t place;         /* private, as are the next fields */
   uint32_t held_at, also_at[LH_ALSO_AT]; /* places of held_by and also_held_by */
   uint32_t printed_at, printed_class;    /* identity of the fingerprint; UINT32_MAX: several */
 } lh_diff_group;
 
-/* A container older than a that grew from a to b and from b to c. For a table, entries count,
-** without entries of weak tables that the collector will remove. */
+/* A container older than a that grew from a to b and from b to c. The entries of a table count,
+** without those of weak tables that the collector will remove. */
 typedef struct lh_grown {
   lh_id id; /* in c */
   uint32_t class_index;
@@ -76,10 +71,9 @@ typedef struct lh_diff {
   bool same_state;                   /* false: different states, compared by class only */
   uint64_t objects, shallow_bytes;   /* new and still reachable */
   lh_count passed_as_old[2];         /* lh_passed_as_old of a and b in c, or of marks */
-  uint64_t left_objects, left_bytes; /* new, but of luaheap's module or of the call
-                                        heap.snapshot; not counted above */
-  uint64_t retained_bytes;           /* freed if all new objects were freed; 0 for
-                                        lh_diff_history */
+  uint64_t left_objects, left_bytes; /* luaheap's own, and of the call heap.snapshot; not counted
+                                        above */
+  uint64_t retained_bytes;           /* of all new objects together; 0 for lh_diff_history */
   uint64_t gone_objects, gone_bytes; /* two snapshots: reachable in a, garbage or absent in b */
   lh_diff_group *groups;             /* by weight, biggest first */
   size_t n_groups;
@@ -89,28 +83,26 @@ typedef struct lh_diff {
   size_t n_classes;
 } lh_diff;
 
-/* Compares snapshots. b NULL: finds objects that appeared and vanished between a and c. Else the
-** three-snapshot technique: finds objects allocated between a and b that are reachable in c.
-**
-** All snapshots must stay open as long as the diff. c is analysed and classified; so are a and b if
-** classes are compared, else nothing is kept of them. Uses at most as many threads as opening c
-** may, one for each snapshot; the result does not depend on threads. LH_EARGUMENT: snapshots of one
-** state are not in the order of time. Free with lh_diff_free. O(n + m). */
+/* Finds objects allocated between a and b that are reachable in c (the three-snapshot technique). b
+** NULL: finds what appeared and vanished between a and c. The snapshots must stay open as long as
+** the diff. c is analysed and classified, and so are a and b if classes are compared; else nothing
+** is kept of them. Uses at most as many threads as opening c, one for each snapshot, without effect
+** on the result. LH_EARGUMENT: snapshots of one state are not in the order of time. Free with
+** lh_diff_free. O(n + m). */
 int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
                       lh_error *error);
 
-/* The same for one snapshot with marks: objects allocated after the mark `since` and before `until`
-** (NULL: the snapshot itself). Of marks with one name the latest is used. No `grown`, no `classes`.
-** LH_ENOTFOUND lists the marks; a name may be given as that message shows it. */
+/* The same for objects allocated after the mark `since` and before `until` (NULL: the snapshot). Of
+** marks with one name, the latest. No `grown`, no `classes`. LH_ENOTFOUND lists the marks; a name
+** may be given as the message shows it. */
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
                   lh_error *error);
 
 /* The same for objects allocated in an interval. */
 int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out, lh_error *error);
 
-/* The same for one snapshot by the spans of its history (lh_find_history): objects allocated after
-** the first span and before the last one, or in the last one if there are only two. Also counts the
-** objects of each span at the same places. */
+/* The same for objects allocated after the first span of the history and before the last one (the
+** last of two), with the number of objects of each span at the same places. */
 int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **out,
                     lh_error *error);
 void lh_diff_free(lh_diff *diff);
@@ -153,8 +145,8 @@ typedef struct lh_growth_row {
   char fingerprint[LH_FINGERPRINT_BYTES];
   lh_verdict verdict;      /* the worst of objects, entries, bytes */
   const lh_figures *at;    /* by snapshot */
-  int64_t grew_bytes[2];   /* in the first step and after it. Two snapshots: 0 and the growth;
-                              halves: before and after */
+  int64_t grew_bytes[2];   /* first step, and the rest (of two snapshots: 0, and all); halves:
+                              before, after */
   int64_t grew_objects[2]; /* the same for all_objects */
   double bytes_per_step;   /* of grew_bytes[1] */
   double bytes_per_second;
@@ -178,22 +170,20 @@ typedef struct lh_growth {
   lh_figures *by_path, *by_class; /* private: storage of the rows' `at` */
 } lh_growth;
 
-/* Finds the rows of a ladder of at least two snapshots that are not level. A path and all that it
-** retains are one row; a place below gets a row of its own only if it grows more steadily. Texts
-** are borrowed from the ladder. Free with lh_growth_free. LH_EARGUMENT: snapshots of one state are
-** not in the order of time. O(paths * snapshots). */
+/* Finds the rows of two or more snapshots that are not level. A path and all that it retains are
+** one row; a place below it that grows more steadily gets its own. Texts are borrowed from the
+** ladder. Free with lh_growth_free. LH_EARGUMENT: not in the order of time.
+** O(paths * snapshots). */
 int lh_ladder_growth(const lh_ladder *ladder, lh_growth **out, lh_error *error);
 
-/* Compares the growth in the first half of the snapshots, before a change of the program, with that
-** in the second half. Rows are sorted by the greater growth. With one snapshot before and one
-** after: what grew and what shrank. */
+/* Compares the growth in the first half of the snapshots, before a change of the program, with the
+** second half. Of one snapshot each: what grew and what shrank. */
 int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error);
 
-/* Tells whether a leak is fixed. Counts rows by path whose growth is at least a tenth of the
-** greatest growth, before or after. NULL: no such row. */
+/* Tells whether a leak is fixed, by rows with a tenth or more of the greatest growth. */
 typedef struct lh_answer {
   bool is_fixed; /* some row stopped growing; none grows still, and none of its class newly */
-  const lh_growth_row *no_longer; /* the greatest row of each kind */
+  const lh_growth_row *no_longer; /* the greatest row of each kind; NULL: none */
   const lh_growth_row *still;
   const lh_growth_row *now; /* prefers the class of no_longer, which may have moved */
 } lh_answer;
@@ -201,15 +191,13 @@ typedef struct lh_answer {
 /* O(rows). */
 void lh_answer_of(const lh_growth *growth, lh_answer *answer);
 
-/* A part of the heap in the first and the last snapshot of a ladder: the objects of a folded path,
-** and what only they retain. The top parts are the globals, modules, registry entries, threads and
-** the like. _G, package.loaded and the registry are not parts: they belong to the whole. No byte is
-** in two sibling parts. */
+/* A folded path, and what only its objects retain. Top parts are globals, modules, registry
+** entries, threads and the like; _G, package.loaded and the registry belong to the whole. No byte
+** is in two sibling parts. [0] is the first snapshot, [1] the last. */
 typedef struct lh_part {
-  const char *held_by;    /* folded path, borrowed from the ladder; "" for the whole and for shared
-                          parts */
+  const char *held_by;    /* folded, borrowed from the ladder; "" for the whole or if shared */
   const char *path;       /* the same with [*] for every key that varies, for a lookup */
-  const char *class_name; /* NULL for the whole and for shared parts */
+  const char *class_name; /* NULL for the whole or if shared */
   lh_type type;
   bool shared;                   /* objects retained only by several sibling parts together */
   size_t above;                  /* index of the part above, smaller than its own */
@@ -218,16 +206,16 @@ typedef struct lh_part {
   uint32_t at;                           /* private */
 } lh_part;
 
-/* Lists the tree of parts; the first part is the whole. At both times the own figures of a part and
-** the figures of the parts below add up exactly. Free *parts with lh_free. O(paths). */
+/* Lists the tree of parts, the whole first. The figures of a part are exactly its own and those of
+** the parts below. Free *parts with lh_free. O(paths). */
 int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error);
 
-/* Returns the steps that held_by of a part adds to the part above; all steps if it does not
-** continue that path. Free with lh_free. NULL: out of memory. */
+/* Returns what held_by of a part adds to that of the part above (all, if it does not continue
+** that). Free with lh_free. NULL: out of memory. */
 char *lh_part_steps(const lh_ladder *ladder, const lh_part *part, const lh_part *above);
 
-/* Computes the fingerprint (ten digits) of the previous release, to find a row in older files of
-** --known. False: out of memory. */
+/* Find the fingerprint (ten digits) of the previous release, for older files of --known. False: out
+** of memory. */
 bool lh_older_of_group(lh_snapshot *c, const lh_diff_group *group,
                        char older[LH_FINGERPRINT_BYTES]);
 bool lh_older_of_grown(lh_snapshot *c, const lh_grown *grown, char older[LH_FINGERPRINT_BYTES]);

@@ -1,8 +1,6 @@
 /*
-** causes.c - Finds the rows of a comparison that have one cause.
-**
-** Rows have one cause if they are about one container: its keys, its elements' contents, or what it
-** is in. Bigger rows are numbered first.
+** causes.c - Finds the rows of a comparison that have one cause: one container, its keys, the
+** contents of its elements, or what it is in. Bigger rows come first.
 */
 #include <stdlib.h>
 

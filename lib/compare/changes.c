@@ -1,7 +1,6 @@
 /*
-** changes.c - Compares the classes of snapshots by name, so also across processes.
-**
-** Processes may run different builds: a function may then stand on another line.
+** changes.c - Compares classes by name, also across processes. In other builds of a program a
+** function may stand on another line.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +56,6 @@ static bool make_change_rows(rows *r, const lh_snapshot *const at[3], lh_whole_d
   return ok;
 }
 
-/* Counts objects that are reachable in c, and that a does not have. */
 static void count_appeared(rows *r, const lh_window *w) {
   for (lh_id id = 1; id <= w->c->n; id++) {
     if (!lh_is_reachable(w->c, id) || lh_is_own(w->c, id) || !lh_is_new(w, id)) continue;

@@ -1,6 +1,5 @@
 /*
 ** compare.h - Private declarations for the comparison of snapshots.
-**
 ** Two or three snapshots of one process, or the marks in one snapshot:
 **     matched.c  where a mark would be that a later snapshot lacks
 **     age.c      new and equal objects
@@ -51,19 +50,19 @@ typedef struct lh_known_classes {
 bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint32_t *number_of);
 void lh_known_free(lh_known_classes *known);
 
-/* Stores the row of each known class. `exact`: its own row; else classes equal in other builds
-** share a row. False: out of memory. */
+/* Stores the row of each known class: its own if `exact`, else that of all classes that are equal
+** in other builds. False: out of memory. */
 bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_of, size_t *n_rows);
 
-/* Returns the name of a row after a class joins it: the class's name, or the stable name of both if
-** the row has another `name` (NULL: none yet). */
+/* The name of a row that a class joins: its name, or the stable one if the row has another `name`
+** (NULL: none yet). */
 const char *lh_name_with(const lh_known_classes *known, const lh_known_class *class,
                          const char *name);
 
 /* ==== age.c ========================================================================= */
 
-/* A time window in snapshot c. `a` and `b`, if not NULL, are the snapshots at its ends; they tell
-** revived objects from new ones. */
+/* A time in snapshot c, between the snapshots a and b, if not NULL; these tell revived objects from
+** new ones. */
 typedef struct lh_window {
   const lh_snapshot *a, *b, *c;
   uint32_t since; /* index of a mark in c; new objects are younger */
@@ -73,15 +72,14 @@ typedef struct lh_window {
 } lh_window;
 
 /* Finds the arguments of the call heap.snapshot(name, options) that took the snapshot, if only the
-** call retains them: they are no part of the program. LH_NO_OBJECT: none. */
+** call retains them; else LH_NO_OBJECT. They are no part of the program. */
 void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]);
 
 /* True if object `id` of c was allocated in the window. */
 bool lh_is_new(const lh_window *window, lh_id id);
 
-/* Returns object `id` of `later` in `earlier`, whose mark has index `mark` in `later`;
-** LH_NO_OBJECT: absent. Exact for reused addresses: an object younger than the mark is another
-** object. */
+/* Returns object `id` of `later` in `earlier`, whose mark has that index in `later`; or
+** LH_NO_OBJECT. An object younger than the mark is another one, even at the same address. */
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                       uint32_t mark);
 
@@ -102,21 +100,17 @@ typedef struct lh_whole_diff {
   lh_strings names; /* of classes */
 } lh_whole_diff;
 
-/* groups.c: sets objects, shallow_bytes and groups for the objects with new_ones[id]. `together`:
-** also retained_bytes. */
+/* groups.c: sets objects, shallow_bytes, groups; `together`: also retained_bytes. */
 int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_whole_diff *diff,
                    lh_error *error);
 
 void lh_sort_groups(lh_diff *diff);
 
-/* groups.c and joint.c: group the new objects and find their holders. */
-
 /* A top is a new object that no other new object dominates. Each place of a top is a group. */
 typedef struct lh_grouping {
   lh_snapshot *c;
   const uint8_t *new_ones; /* by object */
-  lh_id *top;              /* by object: the highest new object among it and its dominators;
-                              LH_ROOT: none */
+  lh_id *top;              /* by object: its highest new dominator or itself; LH_ROOT: none */
   lh_id *tops;
   size_t n_tops;
   lh_id *holders; /* objects that refer to the top of another object, in ascending order */
@@ -140,13 +134,12 @@ bool lh_find_holders(lh_grouping *g);
 ** the tops. False: out of memory. O(edges of the holders). */
 bool lh_join_holders(lh_grouping *g);
 
-/* made.c: for a tracked program, counts the objects made at the groups' sites from a to the end of
-** the window (b, or c if NULL), and how many stay. a NULL: since tracking began; then all reachable
-** objects of c stay, and new_ones is ignored. */
+/* made.c: counts the objects made at the groups' sites from a to the end of the window (b, or else
+** c), and how many stay. a NULL: since tracking began, and all reachable objects of c stay,
+** whatever new_ones says. */
 int lh_diff_made(const lh_window *window, const uint8_t *new_ones, lh_diff *diff, lh_error *error);
 
-/* grown.c: sets `grown`; analyses a and b if weak tables grew. The numbers are the indexes of the
-** marks of a and b in c, and of a in b. */
+/* grown.c: sets `grown`; analyses a and b if weak tables grew. a_in_c: index of a's mark in c. */
 typedef struct lh_three {
   lh_snapshot *a, *b, *c;
   uint32_t a_in_c, b_in_c, a_in_b;
@@ -172,8 +165,7 @@ bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n);
 
 /* ==== census.c ====================================================================== */
 
-/* A tree with numbers as edge labels. Vertex 0 is the root. A vertex has a greater index than the
-** vertex above it. */
+/* A tree with numbers as edge labels. Vertex 0 is the root; a vertex comes after the one above. */
 typedef struct lh_vertex {
   uint32_t above; /* the root has itself */
   uint32_t label;
@@ -189,27 +181,24 @@ typedef struct lh_trie {
 bool lh_trie_begin(lh_trie *trie);
 void lh_trie_free(lh_trie *trie);
 
-/* Returns the vertex below `vertex` with this label, new if necessary; LH_NO_NUMBER: out of memory.
-** A label is on a path once: a repeated label returns the vertex above that has it. */
+/* Returns the vertex below `vertex` with this label, or the one above with it: a label is on a path
+** once. Made if new. LH_NO_NUMBER: out of memory. */
 uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label);
 
 /* Objects of one class at one place in several snapshots. Places are of the ladder's tree. */
 typedef struct lh_known_place {
   uint32_t path, stable_path; /* stable: without lines of functions and other changing texts */
   uint32_t numbers;           /* with * for numbers in names; LH_NO_PLACE: no numbers */
-  uint32_t name;              /* with the key in place of [*], if all snapshots have the same one;
-                    LH_NO_PLACE: unknown yet */
+  uint32_t name; /* with the key in place of [*] if there is one only; LH_NO_PLACE: unknown */
   uint32_t class_row;
-  bool shared; /* the immediate dominator does not refer to it; several objects below the
-                  dominator do */
+  bool shared; /* its holders are several objects below its dominator */
 } lh_known_place;
 
 typedef struct lh_census_count {
   uint64_t objects, bytes, entries;
 } lh_census_count;
 
-/* The counts of one snapshot: in all, by vertex, by class. Later vertices and classes are
-** missing. */
+/* The counts of one snapshot. Vertices and classes that came later are missing. */
 typedef struct lh_snapshot_counts {
   uint64_t state_id, time_ns;
   uint32_t serial;
@@ -252,13 +241,12 @@ typedef struct lh_view {
   lh_census_count *counts; /* vertex v in snapshot k: [k * trie.n + v] */
 } lh_view;
 
-/* Makes one row for each path (each stable path, unless all snapshots are of one state). Many
-** places that differ only in numbers in their names are one row (lh_fold_numbers). `apart`: shared
-** objects are below a vertex of their own, whose label is at least n_rows. False: out of memory. */
+/* Makes a row for each path (for each stable path if there are several states), and one for many
+** that differ in numbers only (lh_fold_numbers). `apart`: shared objects are below a vertex of
+** their own, with a label >= n_rows. False: out of memory. */
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view);
 void lh_view_free(lh_view *view);
 
-/* The text of a row's place. */
 static inline const char *lh_ladder_text(const lh_ladder *ladder, uint32_t place) {
   return ladder->texts.texts[lh_map_get(&ladder->text_of, place)];
 }

@@ -94,8 +94,7 @@ static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error 
 
 /* ==================================================================================== */
 
-/* Flags the reachable new objects. Counts those of luaheap's module (flagged before) and of the
-** call heap.snapshot as left. */
+/* Flags the reachable new objects, but counts luaheap's (flagged before) and the call's as left. */
 static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *flags, lh_diff *diff) {
   const lh_id *call = window->call;
   lh_window with_call = *window;
@@ -130,23 +129,20 @@ static int prepare(lh_snapshot *snapshot, lh_error *error) {
 
 /* ==== Older snapshots, one thread each ================================================ */
 
-/* The older snapshots are finished before c begins: c takes most memory, and the sum is bounded by
-** the file sizes. */
+/* The older snapshots come first: c takes most memory, and the files bound the sum. */
 enum { SIDE_B, SIDE_A, SIDE_C, SIDES };
 
 typedef struct side {
   lh_snapshot *snapshot; /* NULL: absent */
   bool is_whole;         /* full analysis, which stays; else only `printed` */
-  bool is_dropped;       /* was not analysed before the comparison, and drops its analysis after
-                            it */
+  bool is_dropped;       /* was not analysed before, and drops its analysis */
   lh_printed *printed;
   size_t n_printed;
   int code;
   lh_error error;
 } side;
 
-/* Lists what is reachable, and how many objects are at each place. The older ones of three
-** snapshots need no more. */
+/* Lists reachable objects by place; older ones of three snapshots need no more. */
 static int list_places(side *s) {
   int code = lh_find_paths(s->snapshot, &s->error);
   if (!code) code = lh_classify_for_places(s->snapshot, &s->error);
@@ -187,7 +183,6 @@ static void free_sides(side sides[SIDES]) {
 
 /* ==================================================================================== */
 
-/* Finds the marks of the older snapshots in the younger ones. */
 static int find_marks(lh_three *t, lh_error *error) {
   lh_snapshot *all[3] = {t->a, t->c, t->b};
   int code = check_order(t->a, t->b ? t->b : t->c, error);
@@ -200,7 +195,6 @@ static int find_marks(lh_three *t, lh_error *error) {
   return LH_OK;
 }
 
-/* Adds the counts of each place to the place that stands for it. */
 static void add_up_alike(const lh_whole_diff *whole, lh_at_place *at) {
   for (uint32_t i = 0; i < whole->n_places; i++) {
     lh_at_place *to = &at[whole->alike[i]];
@@ -217,7 +211,6 @@ static uint64_t weight_of(const lh_diff_group *group) {
   return (uint64_t)((double)group->retained_bytes * share);
 }
 
-/* Counts the objects at the groups' places in snapshot k of three. */
 static bool count_in(const side *s, int k, lh_at_place *at, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
   if (!lh_count_printed(s->printed, s->n_printed, (const lh_print *)whole->places, whole->n_places,
@@ -229,7 +222,6 @@ static bool count_in(const side *s, int k, lh_at_place *at, lh_whole_diff *whole
   return true;
 }
 
-/* Weighs the groups by the counts at their places in the three snapshots. */
 static int weigh(side sides[SIDES], lh_whole_diff *whole, lh_error *error) {
   static const int order[] = {SIDE_A, SIDE_B, SIDE_C};
   lh_diff *diff = &whole->visible;
@@ -247,8 +239,8 @@ static int weigh(side sides[SIDES], lh_whole_diff *whole, lh_error *error) {
   return LH_OK;
 }
 
-/* Snapshots of one process share names of C functions: a snapshot that the program took itself has
-** none, but a group needs one name in all. */
+/* Snapshots of one process share the names of C functions: those that the program took itself have
+** none. */
 static int share_c_functions(lh_snapshot *const snapshots[3], lh_error *error) {
   for (int to = 0; to < 3; to++)
     for (int from = 0; from < 3; from++)
@@ -276,7 +268,6 @@ static int number_causes(lh_snapshot *c, lh_diff *diff, lh_error *error) {
   return ok ? LH_OK : lh_fail_memory(error, "looking for causes");
 }
 
-/* Finds the new objects and their places. */
 static int compare_objects(const lh_three *three, side sides[SIDES], lh_diff *diff,
                            lh_error *error) {
   lh_snapshot *b = three->b, *c = three->c;
@@ -379,7 +370,6 @@ static void flag_stayed(const lh_window *window, const lh_history *history, uint
                    id != window->call[0] && id != window->call[1];
 }
 
-/* Counts the objects at the groups' places by span of the history. */
 static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
                       lh_error *error) {
   lh_diff *diff = &whole->visible;

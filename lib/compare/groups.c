@@ -1,10 +1,8 @@
 /*
 ** groups.c - Groups the new objects that stay, by class and holder.
-**
-** A new object that another new object retains belongs to that one: the tops are the new objects
-** without a new dominator. Their subtrees are disjoint, so the retained sizes of the groups add up.
-** New objects of the same class below a top count with it: the first element of a new list retains
-** the others.
+** Tops are the new objects without a new dominator; other new objects belong to their top. The
+** subtrees of tops are disjoint, so retained sizes add up. New objects of the top's class count
+** with it: the first element of a new list retains the others.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +32,6 @@ static lh_id subject_of(const lh_grouping *g, lh_id top) {
   return g->top[content] == top && g->new_ones[content] ? content : top;
 }
 
-/* The objects of one class in a group. */
 typedef struct member {
   uint32_t group, class_index;
   uint64_t objects;
@@ -94,8 +91,7 @@ static int compare_members(const void *left, const void *right) {
   return LH_LESS(a->group, b->group) ?: LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
-/* "Order 17" becomes "Order *"; line numbers of functions stay. LH_NO_NUMBER: out of memory, or
-** texts->full. */
+/* "Order 17" becomes "Order *", but lines stay. LH_NO_NUMBER: out of memory, or texts->full. */
 static lh_text_id fold_name(lh_grouping *g, const member *m) {
   lh_strings *texts = &g->places.texts;
   const lh_class_entry *class = &g->c->classes->list[m->class_index];
@@ -116,7 +112,7 @@ static bool join_name(lh_strings *texts, member *m, const member *other) {
   return id != LH_NO_NUMBER || texts->full;
 }
 
-/* Joins members whose names differ in numbers only. Returns how many are left; 0: out of memory. */
+/* Joins names that differ in numbers only. Returns how many are left; 0: out of memory. */
 static size_t join_names(lh_grouping *g, member *list, size_t n) {
   lh_strings *texts = &g->places.texts;
   lh_map first = {0};
@@ -183,7 +179,6 @@ static void set_printed(lh_grouping *g, lh_diff_group *group, uint32_t i) {
   group->printed_class = place->several ? UINT32_MAX : place->class_index;
 }
 
-/* Moves the groups and their texts to the diff. */
 static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
   lh_print *prints = lh_alloc(g->places.n, sizeof *prints);
@@ -211,7 +206,6 @@ static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   return true;
 }
 
-/* Finds the place of each top, and makes a group for each place. */
 static bool place_tops(lh_grouping *g) {
   if (!lh_find_holders(g)) return false;
   size_t n = g->n_tops;
@@ -267,7 +261,7 @@ static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole
   return ok;
 }
 
-/* Lists the new objects, and sums them up in the diff. NULL: out of memory. */
+/* NULL: out of memory. */
 static lh_id *list_new(const lh_snapshot *c, const uint8_t *new_ones, lh_diff *diff) {
   size_t n = 0;
   for (lh_id id = 1; id <= c->n; id++) n += new_ones[id] != 0;

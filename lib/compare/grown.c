@@ -1,7 +1,5 @@
 /*
-** grown.c - Finds containers older than a that grew from a to b and from b to c.
-**
-** These leaks make no new objects: an array to which numbers are appended.
+** grown.c - Finds containers that grew: leaks without new objects, such as an array of numbers.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +16,15 @@ static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak)
   return object.as.table.array_used + object.as.table.hash_used;
 }
 
-/* A table did not grow if only its bytes grew (a cache whose keys change), or if it has more
-** entries in fewer bytes. */
+/* A table whose keys change may get more bytes with equal entries: that is no growth. */
 static bool has_grown(const lh_grown *g, lh_type type) {
   const uint64_t *bytes = g->shallow_bytes, *entries = g->entries;
   if (type != LH_TYPE_TABLE) return bytes[0] < bytes[1] && bytes[1] < bytes[2];
   return entries[0] < entries[1] && entries[1] < entries[2] && bytes[0] <= bytes[2];
 }
 
-/* Recounts without the entries that the collector will remove from weak tables. That needs an
-** analysis of each snapshot, which runs only for the first weak table that seems to grow. */
+/* Recounts weak tables without the entries that the collector will remove. That needs an analysis,
+** made only if a weak table seems to grow. */
 static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_error *error) {
   lh_snapshot *const at[3] = {t->a, t->b, t->c};
   for (int i = 0; i < 3; i++) {
@@ -38,7 +35,6 @@ static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_
   return LH_OK;
 }
 
-/* Sets *grown if object `id` of c is such a container, and fills *out. */
 static int measure_container(const lh_three *t, lh_id id, lh_grown *out, bool *grown,
                              lh_error *error) {
   lh_type type = lh_type_of(t->c, id);
@@ -79,11 +75,9 @@ static int compare_grown(const void *left, const void *right) {
          strcmp(a->held_by, b->held_by) ?: LH_LESS(a->id, b->id);
 }
 
-/* Exact paths of many containers in a chain would cost the square of their number. After this many
-** steps, folded paths are used. */
+/* Long chains of containers would cost the square of their number: then paths are folded. */
 enum { MOST_STEPS = 64, STEPS_OF_FEW = 1000000 }; /* for each object, and for a small heap */
 
-/* Cache of the edges on the paths of containers. */
 typedef struct chart {
   const lh_snapshot *snapshot;
   const lh_folds *folds;

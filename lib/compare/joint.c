@@ -1,12 +1,10 @@
 /*
 ** joint.c - Joins groups of new objects that share what they hold (see groups.c).
-**
-** An object shared by two handlers is retained by neither, so the object and both handlers are
-** tops. They become one group: the shared object represents it, and the places that hold the
-** handlers are its holders.
-** A group joins another one if most of its tops lead to tops of that one, about one each, and if
-** the other one retains more: four times as much if an older object holds it. An object that all
-** share, such as a configuration, joins nobody.
+** Two handlers share an object, so neither retains it, and all three are tops. They become one
+** group: the shared object represents it, and the places of the handlers are its holders. A group
+** joins another if most of its tops lead to tops of that one, about one each, and that one retains
+** more: four times as much if an older object holds it. What all share, such as a configuration,
+** joins nobody.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +14,7 @@
 
 enum { MOST_HOLDERS = 4, MOST_LED_TO = 2, CLEARLY_MORE = 4 };
 
-/* The holders of a top are places of other tops, or n_groups + the path state (fold.h) of an older
-** holder. led_to: places of tops that it leads to. */
+/* holders: places of tops, or n_groups + path state (fold.h) of an older holder; led_to: places. */
 typedef struct bonds {
   uint32_t holders[MOST_HOLDERS], led_to[MOST_LED_TO];
   bool has_older; /* an older object holds it */
@@ -48,7 +45,7 @@ static void note(uint32_t *list, int most, uint32_t place) {
   }
 }
 
-/* ==== Who holds whom ================================================================= */
+/* ==== Holders ======================================================================== */
 
 static bool is_other_top(const lh_grouping *g, lh_id holder, lh_id target) {
   return g->top[target] == target && target != LH_ROOT && g->top[holder] != target;
@@ -71,9 +68,8 @@ bool lh_find_holders(lh_grouping *g) {
   return true;
 }
 
-/* Returns the state of the path through an older referrer; LH_NO_NUMBER: out of memory. The
-** named path of most tops is folded already. A numeric key counts as any key, so the record is
-** not read. */
+/* Returns the path state through an older referrer; LH_NO_NUMBER: out of memory. A numeric key
+** counts as any key, so the record is not read. */
 static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
   const lh_snapshot *c = g->c;
   lh_folds *folds = g->places.folds;
@@ -91,7 +87,6 @@ static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
   return ok ? state : LH_NO_NUMBER;
 }
 
-/* An older object holds tops by its edges. */
 static bool note_older(joint *j, lh_id id) {
   lh_grouping *g = j->g;
   const lh_snapshot *c = g->c;
@@ -107,7 +102,6 @@ static bool note_older(joint *j, lh_id id) {
   return true;
 }
 
-/* A new object holds other tops on behalf of its own top. */
 static void note_new(joint *j, lh_id id) {
   lh_grouping *g = j->g;
   const lh_snapshot *c = g->c;
@@ -175,9 +169,8 @@ static bool is_older_held(const joint *j, uint32_t place) {
   return 2 * j->n_older[place] > j->g->n_tops_at[place];
 }
 
-/* A group goes into another one if three quarters of its tops lead to at least half of the other's
-** tops, and those are at least half as many. If both retain the same, the earlier group goes into
-** the later one. */
+/* Three quarters of its tops lead to half or more of the other's, and those are half as many or
+** more. If both retain the same, the earlier one goes into the later one. */
 static bool goes_into(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   if (l->from >= g->n_groups) return false;
@@ -194,7 +187,6 @@ static bool is_chain(const lh_grouping *g, uint32_t place) {
   return lh_is_starred(lh_last_step(lh_tree_of(&g->places), at));
 }
 
-/* True if two places hold each other as parts of one list that is linked both ways. */
 static bool is_one_list(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   const lh_place *list = g->places.list;
@@ -214,7 +206,6 @@ static uint32_t length_of(const lh_grouping *g, uint32_t place) {
   return length;
 }
 
-/* True if `place` is a better head of a list than `other`: fewer steps. */
 static bool is_head(const lh_grouping *g, uint32_t place, uint32_t other) {
   uint32_t own = length_of(g, place), others = length_of(g, other);
   if (own != others) return own < others;
@@ -226,8 +217,7 @@ static uint32_t last_of(const uint32_t *into, uint32_t group) {
   return group;
 }
 
-/* A list linked both ways may be reached from its middle or end, too. Its parts become one group,
-** named from the head. */
+/* Parts of a list that is linked both ways, and held at several elements, are one group. */
 static void join_lists(joint *j) {
   lh_grouping *g = j->g;
   for (size_t i = 0; i < j->n_links; i++) {
@@ -240,8 +230,7 @@ static void join_lists(joint *j) {
   for (uint32_t i = 0; i < g->n_groups; i++) g->alike[i] = last_of(g->alike, i);
 }
 
-/* Each group goes into the one where most of its tops lead. That one retains more, so there is no
-** cycle. Then the last of each chain counts all. */
+/* That other group retains more, so there is no cycle. The last of each chain counts all. */
 static bool join_groups(joint *j) {
   lh_grouping *g = j->g;
   uint64_t *sources = lh_alloc_zeroed(g->n_groups, sizeof *sources);
@@ -272,7 +261,6 @@ static int compare_holders(const void *left, const void *right) {
   return LH_LESS(a->group, b->group) ?: LH_MORE(a->tops, b->tops) ?: strcmp(a->text, b->text);
 }
 
-/* True if the group's own place covers the place `at`. */
 static bool is_own_place(lh_place_tree *tree, uint32_t own, uint32_t at) {
   return own == at || lh_place_of_both(tree, own, at) == own;
 }
@@ -299,8 +287,7 @@ static bool set_holder(lh_grouping *g, const link *l, holder *out) {
   return out->text || g->places.texts.full;
 }
 
-/* True for a holder of at least half of the group's tops that is older, or a group that joined
-** it. */
+/* An older holder of half of the tops or more, or a group that joined. */
 static bool is_told(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   bool is_older = l->from >= g->n_groups;
@@ -309,8 +296,8 @@ static bool is_told(const joint *j, const link *l) {
          (is_older || is_joined);
 }
 
-/* A joined group is held by the holders of its parts; any other group by its own path, and by other
-** holders. A holder reached through the first one is dropped: the first one holds it. */
+/* A group that others joined is held by their holders; any other one by its path and other holders.
+** A holder inside an earlier one is dropped. */
 static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
   lh_grouping *g = j->g;
   const lh_place_tree *tree = lh_tree_of(&g->places);

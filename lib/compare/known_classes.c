@@ -1,8 +1,6 @@
 /*
 ** known_classes.c - Finds the equal classes of several snapshots.
-**
-** Classes are equal by name, type and fields. Functions are equal by code, if one lost its name
-** with the code that named it. In other builds a function may stand on another line.
+** Classes are equal by name, type and fields; functions also by code, if one lost its name.
 */
 #include "compare.h"
 
@@ -13,7 +11,7 @@ static lh_text_id copy_text(const lh_known_classes *known, const lh_strings *tex
   return lh_strings_add(known->texts, texts->texts[text], strlen(texts->texts[text]));
 }
 
-/* Moves the texts of a class from the snapshot's set to the common set. False: out of memory. */
+/* Moves texts from the snapshot's set to the common set. False: out of memory. */
 static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
                        lh_class_entry *entry) {
   lh_text_id source = lh_source_of(&entry->code);
@@ -58,8 +56,8 @@ static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) 
   return (uint32_t)known->n++;
 }
 
-/* Returns the number of a class; LH_NO_NUMBER: out of memory. Only the first `n_before` classes are
-** found by code: two functions on one line of one snapshot may have the same code. */
+/* LH_NO_NUMBER: out of memory. Two functions on one line may have the same code, so only classes of
+** other snapshots, the first `n_before`, are found by it. */
 static uint32_t find_known_class(lh_known_classes *known, const lh_class_entry *entry,
                                  size_t n_before) {
   lh_class_key key = lh_key_of_class(entry->name, entry->fields, entry->visible.type);

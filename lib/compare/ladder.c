@@ -1,9 +1,7 @@
 /*
 ** ladder.c - Finds what grows in a ladder of snapshots, by path and by class.
-**
-** A path and all that its objects retain are one row, so that a leak is one row. A path is the head
-** of a row if its number of objects changes. What is below it in the tree belongs to the row,
-** unless that grows more steadily: a list that grows in a module that was loaded once. A container
+** A path whose number of objects changes is the head of a row, with all that its objects retain,
+** unless a place below grows more steadily: a list in a module that was loaded once. A container
 ** that only gets bigger is a row of its own. The rest is level. So each byte is in one row or in
 ** the rest.
 */
@@ -30,14 +28,12 @@ typedef struct builder {
 
 /* ==== Verdicts ====================================================================== */
 
-/* Copies a figure of each snapshot to b->series; `first` is that of the first snapshot. */
 static void take_series(const builder *b, const uint64_t *first) {
   for (size_t k = 0; k < b->ladder->n_snapshots; k++)
     b->series[k] = *(const uint64_t *)((const char *)first + k * sizeof(lh_figures));
 }
 
-/* Growth in the first and in the last half. With one snapshot before and one after: the decrease
-** and the increase. */
+/* Of one snapshot before and one after: the decrease and the increase. */
 static void find_growths(const uint64_t *series, size_t n, int64_t growth[2]) {
   int64_t change = (int64_t)(series[n - 1] - series[0]);
   growth[0] = n > 2 ? (int64_t)(series[n / 2 - 1] - series[0]) : -change;
@@ -74,7 +70,6 @@ static void add_tally(lh_figures *to, const lh_census_count *own, bool is_itself
   to->all_objects += own->objects;
 }
 
-/* Judges each row by all vertices with its label. */
 static void judge_rows_alone(builder *b) {
   size_t n_snapshots = b->ladder->n_snapshots, n = b->view.trie.n;
   for (size_t k = 0; k < n_snapshots; k++)
@@ -88,7 +83,6 @@ static void judge_rows_alone(builder *b) {
   }
 }
 
-/* Walks down from the root and assigns each vertex to a row. */
 static void find_owners(builder *b) {
   const lh_trie *trie = &b->view.trie;
   b->head[0] = b->owner[0] = NOBODY;
@@ -139,7 +133,6 @@ static uint64_t magnitude_of(int64_t change) {
   return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
 }
 
-/* Sort key among rows with one verdict. */
 static uint64_t weight_of(const lh_growth_row *row, size_t n_snapshots) {
   uint64_t most = 0;
   switch (row->verdict) {
@@ -295,9 +288,7 @@ static int check_order(const lh_ladder *ladder, bool halves, lh_error *error) {
     const lh_snapshot_counts *a = &ladder->snapshots[k - 1], *b = &ladder->snapshots[k];
     bool is_change = halves && k == n / 2; /* from before to after: any order */
     if (is_change || a->state_id != b->state_id || a->serial < b->serial) continue;
-    if (a->time_ns < b->time_ns)
-      continue; /* snapshots from outside have their own serial
-                                              numbers */
+    if (a->time_ns < b->time_ns) continue; /* outside numbers differ */
     return lh_fail_order(error, ladder->texts.texts[a->name], ladder->texts.texts[b->name]);
   }
   return 0;

@@ -1,20 +1,15 @@
 /*
 ** made.c - Counts the objects made at the sites of groups, and how many stay.
-**
-** A thousand listeners that stay of fifty thousand leak in one case of fifty; of a thousand made,
-** in each. The recorder counts the objects that each stack made, and each snapshot has these
-** counts; the difference is what was made in between. Stack numbers differ between recorders, so
-** sites are compared by their content.
-** A group names a site, or a site and its caller. Only the pairs of groups are counted: one pass
-** over the stacks of each snapshot, and one over c.
+** The recorder counts what each stack makes, and a snapshot has these counts: a difference tells
+** what was made in between. Stacks are numbered anew by each recorder, so sites are compared by
+** content. Only the sites of groups (with their caller, if told) are counted: one pass over the
+** stacks of each snapshot, one over c.
 */
 #include "compare.h"
 #include "name/allocated.h"
 
-/* Any caller. */
 #define ANY UINT32_MAX
 
-/* Objects made at a pair, and those that stay. */
 typedef struct tally {
   uint64_t made, made_before;
   double stay;
@@ -43,7 +38,7 @@ static uint32_t number_of(counting *k, const lh_site *site) {
   return number ? *number : LH_NO_NUMBER;
 }
 
-/* Numbers the sites of a snapshot; [0] is no site. NULL: out of memory. */
+/* [0] is no site. NULL: out of memory. */
 static uint32_t *number_sites(counting *k, const lh_sites *sites) {
   uint32_t n = lh_n_sites(sites);
   uint32_t *numbers = lh_alloc((size_t)n + 1, sizeof *numbers);
@@ -62,7 +57,7 @@ static uint64_t pair_of(uint32_t site, uint32_t caller) {
   return (uint64_t)site << 32 | caller;
 }
 
-/* Finds the tallies of a stack, for its site alone and with its caller; NULL: none. */
+/* The tallies of a stack for its site, and with its caller; NULL: none. */
 static void tallies_of(const counting *k, const lh_sites *sites, const uint32_t *numbers,
                        lh_stack_id stack, tally *out[2]) {
   uint32_t site = numbers[lh_site_at(sites, stack)], caller = numbers[lh_caller_at(sites, stack)];

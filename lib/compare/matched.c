@@ -1,24 +1,19 @@
 /*
 ** matched.c - Finds where a mark would stand in a later snapshot of the same state.
-**
-** The heap lacks the mark if one of the two snapshots was taken from outside the process, which
-** leaves no mark. Objects stand on a list in the order of allocation and never move. So, from the
-** old end on, the later snapshot has first the surviving objects of the earlier one, in the same
-** order, and then new objects. A surviving object has the same address, type and constant
-** properties: content of a string, size of a userdata, function of a closure. The mark belongs
-** before the first object that has no such match, or matches out of order.
-** So an old object is never called new. A new object passes as old only if it is the next one, has
-** the address of a dead object of the same kind, and that object was younger than all survivors.
-**
-** Two figures bound how many new objects passed (passed_at_most): the longest run that could pass
-** among the certainly new objects, and the distance back to enough unchanged objects (tables with
-** the same entries, functions with the same upvalues). Few that pass are unchanged, and never four.
-** Measured by tests/compare/test_matched.c with a hundred seeds, twelve kinds of programs, both
-** collector modes, with and without full collections: in 455,712 comparisons no old object was
-** called new. In 4 of 100, new ones passed, mostly one to three, at most 484 (500 tables rebuilt
-** again and again). The bound was never exceeded; it is 4 to 32 on average. This is no proof:
-** objects rebuilt alike, at the same addresses in the same order, cannot be told apart.
-**
+** A snapshot from outside the process leaves no mark in the heap. Objects stand on a list in the
+** order of allocation and never move. So, from its old end, a list of the later snapshot has the
+** surviving objects, in the same order, and then the new ones. A survivor has the same address,
+** type and constant properties: content of a string, size of a userdata, function of a closure. The
+** mark belongs before the first object without a match in order.
+** So no old object is called new. A new one passes as old only if it is the next, at the address of
+** a dead object of its kind that was younger than all survivors. Two figures bound their number
+** (passed_at_most): the longest run of certainly new objects that could pass, and the distance to
+** enough unchanged objects (same entries or upvalues). Of objects that pass, few are unchanged, and
+** never four.
+** Measured with 100 seeds (tests/compare/test_matched.c), twelve kinds of programs, both collector
+** modes: in 455,712 comparisons no old object was called new; in 4 of 100 new ones passed, mostly 1
+** to 3, at most 484, and never more than the bound, 4 to 32 on average. This is no proof: objects
+** rebuilt alike in the same order at the same addresses cannot be told apart.
 ** One pass over the later snapshot, with a lookup in the earlier one for each object.
 */
 #include "compare.h"
@@ -68,8 +63,8 @@ static bool may_be_same_proto(const lh_object *x, const lh_object *y) {
          (x->as.proto.last_line == 0 || x->as.proto.last_line == y->as.proto.last_line);
 }
 
-/* A dead object cannot survive, except a string, which the program may revive before it is freed. A
-** dead object of the later snapshot may be any object. */
+/* A dead object is no match, except a string: the program may revive it. What died later may be
+** anything. */
 static bool may_be_same(const lh_snapshot *a, lh_id then, const lh_snapshot *b, lh_id now) {
   lh_object x, y;
   lh_type type = lh_type_of(a, then);
@@ -165,8 +160,7 @@ static bool is_real(const lh_snapshot *s, uint32_t mark) {
   return !is_own && !(s->placed && s->placed[mark].is_placed);
 }
 
-/* True if the earlier snapshot has the real mark, too, as number *then. *then is where the search
-** for younger marks continues. */
+/* Is the mark in the earlier heap, too? The next search begins at *then. */
 static bool is_in_both(const pass *p, uint32_t mark, uint32_t *then) {
   const lh_snapshot *a = p->earlier;
   const lh_mark_info *info = &p->later->marks[mark];
@@ -192,7 +186,6 @@ static void find_anchors(pass *p) {
   }
 }
 
-/* Returns the match in the earlier snapshot, or LH_NO_OBJECT. */
 static lh_id find_then(const pass *p, lh_id now) {
   lh_id then = lh_find_header(p->earlier, lh_address_of(p->later, now));
   if (then == LH_NO_OBJECT || lh_is_own(p->earlier, then)) return LH_NO_OBJECT;
@@ -260,8 +253,7 @@ static uint32_t longest_run(const pass *p) {
   return longest;
 }
 
-/* Weights of an unchanged object as evidence of its age. Lua does not create a short string again
-** while it exists. */
+/* Evidence of age. Lua does not make a short string again while it exists. */
 enum { UNCHANGED_TELLS = 16, STRING_TELLS = 1, ENOUGH = 64, MOST_SHORT = 40 };
 
 static unsigned evidence_of(const pass *p, lh_id now) {
@@ -288,8 +280,8 @@ static uint32_t passed_at_most(const pass *p) {
   return n < most ? n : most;
 }
 
-/* Returns the bound for an older mark with n objects behind it: the objects that passed when it was
-** placed, and those that passed now as far back as this mark. */
+/* Of n objects behind an older mark: those that passed when it was placed, and now that far
+** back. */
 static uint32_t passed_behind(const pass *p, uint32_t mark, uint32_t n, uint32_t passed) {
   const lh_placed *placed = p->earlier->placed;
   uint64_t then = placed ? placed[mark].passed[p->list] : 0;
@@ -324,7 +316,6 @@ bool lh_find_own_mark(const lh_snapshot *earlier, const lh_snapshot *later, uint
   return false;
 }
 
-/* Gives the own mark of `earlier` a place in `later`. */
 static int place_mark(const lh_snapshot *earlier, lh_snapshot *later, lh_error *error) {
   uint32_t mark;
   if (lh_find_own_mark(earlier, later, &mark)) return LH_OK;

@@ -1,15 +1,14 @@
 /*
-** matched.h - Finds where a mark would stand in a later snapshot whose heap lacks it.
-**
-** The objects that both snapshots have show the place.
+** matched.h - Finds where a mark would stand in a later snapshot whose heap lacks it, by the
+** objects in both.
 */
 #ifndef LUAHEAP_MATCHED_H
 #define LUAHEAP_MATCHED_H
 
 #include "read/snapshot.h"
 
-/* The place of a mark on allgc and finobj. The n objects with these ids and higher ones are older
-** than the mark; up to `passed` of them may be younger. */
+/* On allgc and finobj: n objects with ids[] or higher are older; `passed` of them may be
+** younger. */
 typedef struct lh_matched_place {
   lh_id ids[2];
   uint32_t n[2], passed[2];

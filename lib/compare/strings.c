@@ -1,14 +1,12 @@
 /*
 ** strings.c - Finds strings that a later snapshot has more of, by content.
-**
-** Works across processes. The content is what both snapshots keep of a string; for a longer string
-** also the length and the XXH64. 2.2 million strings: 0.3 s, 60 bytes each.
+** Works across processes. The content is what both snapshots keep, and of longer strings the length
+** and the XXH64. 2.2 million strings: 0.3 s, 60 bytes each.
 */
 #include <stdlib.h>
 
 #include "compare.h"
 
-/* The first string with a content. */
 typedef struct first {
   const lh_snapshot *snapshot;
   lh_id id;
@@ -23,8 +21,7 @@ typedef struct contents {
   size_t n, capacity, first_capacity;
 } contents;
 
-/* Returns the slot for the row of a content. If hashes collide, the next free hash is used. NULL:
-** out of memory. */
+/* If hashes collide, the next free hash is used. NULL: out of memory. */
 static uint32_t *row_of_content(contents *c, const lh_snapshot *snapshot, lh_id id) {
   lh_content content = lh_content_of(snapshot, id, c->limit);
   for (uint64_t key = lh_hash_content(&content, c->seed);; key++) {

@@ -1,14 +1,13 @@
 /*
 ** trial.c - Counts the objects of a trial's snapshots, and finds the rows that leak (trial.h).
-**
 ** A leak does three things:
 **     it is made all the time   each of the first three quarters of the latest runs left something
 **     it goes on                the second half of these runs left as much as the first half, and
 **                               all of them as much as the runs before
 **     it never shrinks          objects old enough at the previous snapshot are still there
-** The last quarter does not count where too many objects would mean a leak: its objects may be
-** temporary. A cache that fills does not go on; a full cache loses as many objects as it gets.
-** Random numbers of objects vary by their square root.
+** Objects of the last quarter do not count as gained: they may be temporary. A cache that fills
+** does not go on; a full one loses as many objects as it gets. Chance varies a number by its square
+** root.
 */
 #include "trial.h"
 
@@ -122,8 +121,7 @@ static bool is_counted(const lh_trial *trial, const lh_snapshot *snapshot, lh_id
   return trial->row_of[id] == LH_NO_NUMBER && !lh_is_own(snapshot, id) && !lh_is_dead(snapshot, id);
 }
 
-/* Lists the objects to count. *left: unreachable objects include a new one, or their tables have
-** other entries than at the previous snapshot. */
+/* *left: unreachable objects include a new one, or their tables have other entries than before. */
 static size_t list_objects(tally *t, lh_id *ids, bool *left) {
   const lh_snapshot *snapshot = t->snapshot;
   size_t n = 0;
@@ -177,7 +175,6 @@ static bool count_all(tally *t, bool *left) {
   return ok;
 }
 
-/* Moves the counts of the previous snapshot to the `before` fields. */
 static bool begin_step(lh_trial *trial, const lh_snapshot *snapshot) {
   uint32_t *row_of = lh_alloc((size_t)snapshot->n + 1, sizeof *row_of);
   if (!row_of) return false;
@@ -221,8 +218,7 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
 
 /* ==================================================================================== */
 
-/* LEAST_OBJECTS, or one in each run, are enough to judge. MANY_OBJECTS are more than a bounded
-** collection has. */
+/* Enough to judge, or one in each run; MANY_OBJECTS: more than a bounded collection has. */
 enum { LEAST_OBJECTS = 8, SOME_OBJECTS = 64, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };
 
 static const double HARDLY_ANY = 0.25, HALF = 0.5, NEARLY_ALL = 0.8, CHANCE = 2;
@@ -283,8 +279,8 @@ static bool are_enough(uint64_t n, uint64_t runs) {
   return n >= (runs < LEAST_OBJECTS ? runs : LEAST_OBJECTS);
 }
 
-/* Keys met for the first time get rarer. True if there are as many new objects as in the runs
-** before, and, for few objects, as in all earlier runs. */
+/* True if new objects are as many as in the runs before, and, if few, as in all earlier runs: keys
+** met for the first time get rarer. */
 static bool is_as_before(const lh_trial *trial, const lh_trial_counts *counts) {
   uint64_t gain = gained(counts), runs = lh_trial_runs(&trial->step);
   uint64_t runs_before = trial->gain_runs_before, early = runs_of(&trial->step, EARLY, EARLY);
@@ -321,9 +317,8 @@ static bool has_more_entries(const lh_trial *trial, const lh_trial_counts *count
          are_enough(entries[0] - entries[1], trial->runs_at[0] - trial->runs_at[1]);
 }
 
-/* True if tables older than the first run gain entries at the same rate between all snapshots.
-** Needs three snapshots. A list that is halved when it is full may be met at a later point each
-** time, but is never twice as long. */
+/* True if tables gain entries at one rate between three or more snapshots. A list that is halved
+** when it is full is never twice as long. */
 static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
   const uint64_t *entries = counts->entries, *runs = trial->runs_at;
   if (trial->n_steps < 3 || !has_more_entries(trial, counts)) return false;
@@ -358,13 +353,11 @@ static uint32_t *sum_at(judge *j, const lh_trial_row *row, lh_trial_way way) {
   return lh_map_at(&j->sums_by_key, (uint64_t)row->key[way] << 8 | (uint64_t)row->type);
 }
 
-/* Rows that leak are not merged again. Strings are not merged by class, which says nothing about
-** them. */
+/* Strings are not merged by class, which says nothing about them. */
 static bool is_asked(const judge *j, size_t i, lh_trial_way way) {
   return j->found->way[i] == N_WAYS && (way < BY_CLASS || j->trial->rows[i].type != LH_TYPE_STRING);
 }
 
-/* Merges the rows that do not leak yet; for entries, all rows. */
 static bool put_together(judge *j, lh_trial_way way, bool all) {
   const lh_trial *trial = j->trial;
   lh_map_free(&j->sums_by_key);
@@ -386,8 +379,8 @@ static lh_trial_counts *sum_at_row(judge *j, size_t i, lh_trial_way way) {
   return &j->sums[*sum_at(j, &j->trial->rows[i], way)];
 }
 
-/* Of merged rows that leak, only those that hardly lose objects are reported, unless those are the
-** smaller part: then objects move between rows. */
+/* Reports the rows that hardly lose objects; all, if those are the smaller part and objects move
+** between rows. */
 static bool find_objects(judge *j, lh_trial_way way) {
   const lh_trial *trial = j->trial;
   lh_trial_found *found = j->found;

@@ -1,11 +1,9 @@
 /*
 ** trial.h - Finds leaks of a function that is called repeatedly.
-**
-** trial.c counts objects and finds leaks; trial_leaks.c describes them. A row has the objects of
-** one class at one folded path, with * for numbers in both: generated code has many classes and
-** paths. Rows are judged alone first. Rows that do not leak alone are merged by path, by class, and
-** by the variable at the start of their paths. Merging finds a list of many classes, a list whose
-** elements become nearer to its other end, and a growing tree.
+** A row has the objects of one class at one folded path, with * for numbers in both. Rows are
+** judged alone; those that do not leak are merged by path, then by class, then by the variable at
+** the start of their paths. So a list of many classes is found, a list whose elements become nearer
+** to its other end, and a growing tree.
 */
 #ifndef LUAHEAP_TRIAL_H
 #define LUAHEAP_TRIAL_H
@@ -58,8 +56,7 @@ uint8_t *lh_trial_parts(const lh_trial_step *step, const lh_snapshot *snapshot);
 /* Puts * for each number in a text; LH_NO_NUMBER: out of memory. */
 lh_text_id lh_trial_fold(lh_trial *trial, const char *text);
 
-/* True if made since the previous snapshot, except in the last quarter of the runs: those objects
-** may be temporary. */
+/* Without the last quarter of the runs, whose objects may be temporary. */
 static inline bool lh_trial_is_new(uint8_t part) {
   return part > EARLY && part < LAST;
 }

@@ -1,9 +1,7 @@
 /*
 ** trial_leaks.c - Describes the leaks of a trial (see trial.h).
-**
-** A leak may retain others. So the objects made in the latest runs that are in a leaking row, or
-** are retained by one that is, are grouped by their topmost objects, as in a diff. Objects at one
-** path are one leak, whatever their classes; so are objects found by the start of their paths.
+** A leak may retain others: new objects in leaking rows, or retained by those, are grouped by
+** topmost objects, as in a diff. Objects at one path are one leak, whatever their classes.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +32,6 @@ static const lh_trial_row *row_of(const telling *t, lh_id id) {
   return &t->trial->rows[t->trial->row_of[id]];
 }
 
-/* True if the object was counted in this pass and is reachable. */
 static bool is_asked(const telling *t, lh_id id) {
   return t->trial->row_of[id] != LH_NO_NUMBER && row_of(t, id)->again == t->again &&
          lh_is_reachable(t->snapshot, id);
@@ -106,8 +103,7 @@ static uint64_t key_of(const telling *t, const lh_trial_row *row) {
   return (uint64_t)row->key[way] << 8 | (uint64_t)row->type;
 }
 
-/* Names two leaks of one object each by the common part of their paths; by the own path, if only
-** one key is common. */
+/* Names two leaks of one object each by what their paths share, if that is not just a key. */
 static bool tell_in_common(telling *t, lh_leak *leak, uint32_t *held_at, uint32_t other) {
   lh_place_tree *tree = lh_places_of(t->snapshot);
   uint32_t both = tree ? lh_place_in_common(tree, *held_at, other) : LH_NO_NUMBER;
@@ -148,7 +144,6 @@ static lh_id told_with(const telling *t, lh_id id) {
   return is_known ? top : LH_NO_OBJECT;
 }
 
-/* The path with other holders. */
 static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
   lh_text text = {0};
   if (!group->also_held_by) return keep_text(trial, group->held_by);
@@ -156,7 +151,7 @@ static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
   return kept_text(trial, &text);
 }
 
-/* Adds a group to the leak of its path. False: out of memory. */
+/* False: out of memory. */
 static bool add_group(telling *t, const lh_diff_group *group) {
   lh_id other = told_with(t, group->example);
   const lh_trial_row *row = row_of(t, other == LH_NO_OBJECT ? group->example : other);
@@ -187,7 +182,6 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   return told->objects == 0 || leak->held_by != NULL;
 }
 
-/* Counts an object for the leak of its path. */
 static bool add_object(telling *t, lh_id id) {
   const lh_trial_row *row = row_of(t, id);
   if (!is_leak(t, id)) return true;
@@ -219,8 +213,7 @@ static int compare_parts(const void *left, const void *right) {
          LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
-/* Lists the classes of each leak; classes that differ in numbers only are one. Returns their
-** number; 0: none, or out of memory. */
+/* Classes that differ in numbers only are one. Returns how many; 0: none, or out of memory. */
 static size_t list_classes(telling *t, part_of_leak *parts) {
   lh_map part_of = {0}; /* leak, class without numbers -> part */
   size_t n = 0;
@@ -336,7 +329,6 @@ static bool add_tables(telling *t, const lh_diff_group *group) {
 
 /* ==================================================================================== */
 
-/* Groups the flagged objects, and calls `add` for each group. */
 static int add_groups(telling *t, const uint8_t *flags,
                       bool (*add)(telling *t, const lh_diff_group *group), lh_error *error) {
   lh_whole_diff *whole = lh_alloc_zeroed(1, sizeof *whole);

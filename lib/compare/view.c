@@ -33,8 +33,7 @@ static uint32_t place_of_row(const lh_ladder *ladder, const lh_known_place *plac
   return many ? place->numbers : path_of_place(ladder, place);
 }
 
-/* A row has the name of its first place if all places agree; else its path. If numbers differ, only
-** those are * in the name. */
+/* A row is named as its places, if they agree, else by its path, with * for differing numbers. */
 static void name_row(const lh_ladder *ladder, const lh_known_place *place, uint32_t at,
                      lh_view_row *row) {
   if (row->name == LH_NO_PLACE) {
@@ -180,8 +179,7 @@ bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t
 
 /* ==== Owners ======================================================================== */
 
-/* Growth by owner compares the first and the last snapshot. The figures of a part with all parts
-** below are what it retains, so they add up exactly. */
+/* The figures of a part include all parts below, so they add up exactly. */
 
 static void add_part(lh_part *to, const lh_part *from) {
   for (int i = 0; i < 2; i++) {

@@ -1,6 +1,5 @@
 /*
 ** dot.c - The module behind heap.dot, loaded at its first call.
-**
 ** Pictures need libcgraph, but heap.so links to libc only. The module gets the bytes of a capture
 ** and analyses them with its own copy of the library; it shares nothing else with heap.so.
 */

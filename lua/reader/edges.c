@@ -1,6 +1,5 @@
 /*
 ** edges.c - Edges, paths and lists of referrers.
-**
 ** An edge is a userdata that decodes its fields on demand. A path and the list of referrers make
 ** each edge on demand. So a path of a million steps takes 56 MB outside of the Lua heap, and hardly
 ** anything in it.

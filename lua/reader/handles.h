@@ -1,6 +1,5 @@
 /*
 ** handles.h - Private declarations of heap.reader.
-**
 ** A snapshot is a userdata with an lh_snapshot. Objects, edges and lists are small userdata that
 ** refer to the snapshot and decode fields on demand, so nothing of a heap is copied into Lua before
 ** it is read.

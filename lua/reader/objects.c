@@ -1,6 +1,5 @@
 /*
 ** objects.c - Objects and lists of objects.
-**
 ** An object takes 80 bytes in Lua; its fields are decoded on demand (luaheap_report.h, part 5).
 */
 #include <string.h>

@@ -1,6 +1,5 @@
 /*
 ** reader.c - The module heap.reader in heap.so: reads snapshots in Lua.
-**
 ** heap/reader_meta.lua documents it. It does not use the heap of its own state, so it works in any
 ** Lua 5.4.
 */

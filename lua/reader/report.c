@@ -1,6 +1,5 @@
 /*
 ** report.c - Converts the library's answers into Lua tables (luaheap_report.h).
-**
 ** A table has the rows as a list, the other columns as fields, and in `text` the text of the
 ** command, which tostring returns.
 */

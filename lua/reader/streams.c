@@ -1,6 +1,5 @@
 /*
 ** streams.c - Iterators for `for`: objects of a snapshot, edges of an object, entries of a table.
-**
 ** A stream is a userdata that returns the next item when called. It makes no list.
 */
 #include <string.h>
