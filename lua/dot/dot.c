@@ -1,7 +1,7 @@
 /*
 ** dot.c - The module behind heap.dot, loaded at its first call.
-** Pictures need libcgraph, but heap.so links to libc only. The module gets the bytes of a capture
-** and analyses them with its own copy of the library; it shares nothing else with heap.so.
+** Pictures need libcgraph, but heap.so links to libc only. So the bytes of a capture are passed to
+** this module, which analyses them with its own copy of the library.
 */
 #include <errno.h>
 #include <stdio.h>

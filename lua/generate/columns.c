@@ -4,7 +4,7 @@
 **     columns FILE   prints FILE. After a line such as `.\" >>> modules` of a manual page, or
 **                    `-- >>> modules sites` of annotations, it adds the columns of these answers.
 **                    `sql.objects` in a page means a table of SQL facts, `heap.object` in
-**                    annotations a class. A line such as `.so shared/forms` is replaced by that file
+**                    annotations a class. A line `.so shared/forms` is replaced by that file
 **
 ** Only the build runs it, so any failure ends it.
 */
@@ -25,7 +25,6 @@ static void *must(void *result) {
 
 /* ==== Rows written before ============================================================= */
 
-/* Rows that are in several answers are described once. */
 static struct written {
   const lh_column *columns;
   const char *key;
@@ -118,7 +117,6 @@ static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
   }
 }
 
-/* Writes the meaning as a sentence. */
 static void put_sentence(FILE *out, const char *meaning) {
   char capital[2] = {(char)toupper((unsigned char)meaning[0]), '\0'};
   put_wrapped(out, capital, meaning + 1);
@@ -237,8 +235,7 @@ static char *read_file(const char *path) {
   return text;
 }
 
-/* Returns the facts of `sql.objects` (an SQL table) or `heap.object` (a Lua class); NULL: the name
-** is neither. */
+/* The facts of `sql.objects` (a table) or `heap.object` (a class); NULL: the name is neither. */
 static const lh_table *find_facts(const char *name) {
   bool is_sql = strncmp(name, "sql.", 4) == 0;
   const lh_table *const *facts = lh_facts;

@@ -1,15 +1,14 @@
 -- auto.lua - takes snapshots without a change to the program: on a signal, at a size, by time, at
--- exit, and when memory runs out. Also tracks a program from its first line on.
+-- exit, when memory runs out; and tracks a program from its first line on.
 --
 --     LUA_HEAP="signal=URG,dir=/var/tmp,background" lua5.4 -l heap.auto server.lua
 --     kill -URG PID      -->  /var/tmp/server.lua-PID-1.heap, then -2.heap, -3.heap ...
 --     LUA_HEAP="track,signal=URG"   the same, with allocation sites
 --     LUA_HEAP="track=run.prof"     a profile, for heapprof
 --
--- The options come from the environment variable LUA_HEAP when the module is loaded, or from
--- `require "heap.auto".start{signal = "URG", dir = "/var/tmp", background = true}`. `lua -E` and
--- setuid programs ignore LUA_HEAP. A wrong option in LUA_HEAP prints a message, and the program
--- runs unwatched; LUA_HEAP_STRICT=1 makes it an error. lua/watch.c passes the options to
+-- Options come from LUA_HEAP at loading, or from `require "heap.auto".start{signal = "URG"}`. `lua
+-- -E` and setuid programs ignore LUA_HEAP. A wrong option in it prints a message, and the program
+-- runs unwatched; with LUA_HEAP_STRICT=1 it is an error. lua/watch.c passes them to
 -- lib/take/watch*.c.
 
 ---From C; all options are in plain units.
@@ -89,8 +88,7 @@ local function pool(value)
   return nil
 end
 
--- For each option: name, example for messages, function that reads it (nil: wrong value), its
--- requirement.
+-- For each option: name, example for messages, reader (nil: wrong value), requirement.
 local SIZE = "it needs a size: a number of bytes, or with k, m or g behind it"
 local TIME = "it needs a time: a number of seconds, or with s, m or h behind it"
 local options = {
@@ -117,7 +115,6 @@ local options = {
   {"pool", "pool=no", pool, "its values are yes and no"},
 }
 
--- The options of heap.track.
 local of_tracking = {"stacks", "sample", "aggregate", "live", "time", "exact", "pool"}
 
 local function list()
@@ -126,7 +123,6 @@ local function list()
   return "the options are, for example, " .. table.concat(forms, ", ")
 end
 
--- The program's file name: arg[0], unless the host sets none.
 local function program()
   local arguments = rawget(_G, "arg")
   return type(arguments) == "table" and type(arguments[0]) == "string" and arguments[0] or nil
@@ -155,8 +151,8 @@ local function read(given)
   return plain
 end
 
--- Moves the options of heap.track out of `plain`. Returns them (nil: no tracking), whether there is
--- anything to watch, and a message if an option is wrong.
+-- Moves heap.track's options out of `plain`. Returns them (nil: none), whether anything else is
+-- watched, and a message if one is wrong.
 local function take_tracking(plain)
   local tracking, watches = nil, false
   if plain.track then tracking = {file = type(plain.track) == "string" and plain.track or nil} end
@@ -174,7 +170,7 @@ local function take_tracking(plain)
   return tracking, watches or not tracking
 end
 
--- If another process or state writes the file already, uses FILE-PID, then FILE-PID-2 ...
+-- If another state or process writes the file already: FILE-PID, then FILE-PID-2 ...
 local function track(tracking, log)
   local file, busy = tracking.file, 16 -- EBUSY
   local tracked, message, errno = watch.track(tracking, log)
@@ -187,7 +183,7 @@ local function track(tracking, log)
   return tracked, message, errno
 end
 
--- Starts tracking and watching. Returns true, or nil, a message and errno.
+-- Returns true, or nil, a message and errno.
 local function begin(plain)
   local tracking, watches, wrong = take_tracking(plain)
   if wrong then return nil, wrong, 0 end
@@ -200,8 +196,7 @@ local function begin(plain)
   return watch.start(plain)
 end
 
----Starts to watch this program, as LUA_HEAP does. A wrong option raises an error that lists all
----options.
+---Starts to watch this program. A wrong option raises an error that lists all options.
 ---@param given heap.auto.options
 ---@return true|nil started nil on failure: already started, or the directory cannot be written
 ---@return string? message
@@ -213,14 +208,12 @@ function auto.start(given)
   return begin(plain)
 end
 
----Stops, and drops pending requests. From now on the signal is ignored, unless the program had a
----handler for it.
+---Stops, and drops pending requests. The signal is ignored then, unless it had a handler.
 function auto.stop()
   watch.stop()
   watch.untrack()
 end
 
--- Parses "signal=USR2,dir=/var/tmp,background" into a table of options.
 local function parse(words)
   local given = {}
   for word in words:gmatch("[^,]+") do
@@ -230,7 +223,7 @@ local function parse(words)
   return given
 end
 
--- The program starts whatever LUA_HEAP contains; programs that it starts may read LUA_HEAP, too.
+-- A wrong LUA_HEAP must not stop a program: child programs inherit the variable.
 local from_environment = watch.environment("LUA_HEAP")
 if from_environment and from_environment ~= "" then
   local given = parse(from_environment)

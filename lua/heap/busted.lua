@@ -7,12 +7,10 @@
 --       assert.collected(function() return Session.new() end)
 --     end)
 --
--- A failure prints the report of heap.leaks (leaks.lua): what leaks, how much, and the path that
--- holds it. `collected` runs full collections. With LUA_HEAP_FAILURES=DIR in the environment, each
--- failing assertion writes its heap to DIR, and the message has the command that shows it.
---
--- busted often runs on another Lua than intended. So this file and busted_watch.lua use no syntax
--- of Lua 5.4: an older Lua must be able to read them and print what to do.
+-- A failure prints the report of heap.leaks. With LUA_HEAP_FAILURES=DIR it also writes its heap to
+-- DIR, and prints the command that shows it. busted often runs on another Lua than intended, so
+-- this file and busted_watch.lua use no syntax of Lua 5.4: an older Lua must be able to say what to
+-- do.
 
 if _VERSION ~= "Lua 5.4" then
   error("heap.busted needs Lua 5.4, and this is " .. _VERSION .. ": run `busted --lua=lua5.4`", 0)
@@ -56,7 +54,6 @@ local function save(capture, file)
   return "\n\n" .. (saved and require "heap.text".see(file) or why)
 end
 
--- The options of heap.leaks, with a file.
 local function leaks_options(given, state)
   local options = {file = next_file(state)}
   for name, value in pairs(type(given) == "table" and given or {}) do options[name] = value end
@@ -196,8 +193,8 @@ local function hold_weakly(f)
   return next(weak) ~= nil and weak or nil
 end
 
--- Returns the objects that keep entries in a weak table, at most `most`, and their number. An entry
--- whose weak parts are no objects never vanishes.
+-- Returns at most `most` objects that keep entries in a weak table, and the number of entries. An
+-- entry whose weak parts are no objects never vanishes.
 local function left_in(weak, mode, most)
   local left, n = {}, 0
   for key, value in next, weak do
@@ -210,8 +207,7 @@ local function left_in(weak, mode, most)
   return left, n
 end
 
--- Returns the text why the object of an entry is alive, apart from the assertion and its callers,
--- and the path.
+-- Why the object of an entry is alive, without the assertion and its callers; and the path.
 local function tell_path(snapshot, entry)
   local object = entry[1]
   if object == nil then

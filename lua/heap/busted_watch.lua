@@ -1,12 +1,11 @@
--- busted_watch.lua - reports after the suite what each test file left behind.
+-- busted_watch.lua - reports after the suite what each test file left behind, on stderr.
 --
 --     busted --lua=lua5.4 --helper=heap.busted_watch     (or require it in a helper of your own)
 --
--- Marks at the beginning and end of each file show, by the order of Lua's own lists, which file
--- made the objects that are alive after the last file. That takes one capture and one analysis. The
--- analysis ignores what only busted holds: all tests with their upvalues, all results, and frames
--- on its stack. So the report has what stays in modules, globals, the registry and other objects
--- that outlive the file. It goes to stderr, so the output of the suite does not change.
+-- Marks at the beginning and end of each file show, by the order of Lua's lists, which file made
+-- the objects that are alive in the end: one capture, one analysis. The analysis ignores what only
+-- busted holds: tests with their upvalues, results, its stack. What stays is in modules, globals,
+-- the registry and other objects that outlive the file.
 
 require "heap.busted" -- first: it tells a wrong Lua; and no test file is to be told to have left it
 local busted = require "busted"
@@ -59,8 +58,7 @@ local function of_busted()
   return list
 end
 
--- Sets `left` of each file to its live objects. Returns the number of files with any, and the
--- totals.
+-- Sets `left` of each file. Returns the number of files with live objects, and the totals.
 local function count_left(snapshot)
   local n, objects, bytes = 0, 0, 0
   for _, file in ipairs(files) do

@@ -3,24 +3,22 @@
 --     local leaks = heap.leaks(function() Session.new():close() end)
 --     assert(not leaks, tostring(leaks))
 --
--- f runs 5 times to warm up, then 512 times. If a full collection then leaves no object of these
--- runs, and tables have as many entries as before, f leaks nothing. This usual case costs the runs,
--- some collections and a count of all objects.
--- Otherwise snapshots in memory show place by place whether anything grows. Meanwhile f runs on,
--- twice as often each time, because a cache looks like a leak until it is full. A leak is what each
--- quarter of the latest runs leaves, as much in the second half as in the first, while no older
--- object vanishes (lib/compare/trial.c). The test ends
+-- f runs 5 times to warm up, then 512 times. If a full collection then leaves no new object and no
+-- new entry, f leaks nothing: the usual case, which costs the runs, some collections and a count of
+-- all objects. Otherwise f runs on, twice as often each time, because a cache looks like a leak
+-- until it is full; snapshots in memory show whether a place grows. A leak is what each quarter of
+-- the latest runs leaves, the second half as much as the first, while no older object vanishes
+-- (lib/compare/trial.c). It ends
 --
 --     when nothing grows any more
 --     when what grows is too much for a cache: 3,000 objects at one place
 --     when 128 objects with a finalizer stay, such as files, of which a process has few
 --     after 8,192 runs, or when 128 MB are left
 --
--- The last of these runs are tracked (heap.track), unless the program tracks itself, so a leak has
--- its allocation site. The test leaves nothing behind.
--- It finds a leak in one of 50 runs; it misses one in 2,000 of these by chance, if the leak does
--- not happen in the first 384 runs. The result depends only on f: it counts objects, not bytes, and
--- uses no clock.
+-- The last runs are tracked (heap.track), unless the program tracks itself, so a leak has its
+-- allocation site. A leak in one of 50 runs is found; one in 2,000 of these is missed by chance, if
+-- it does not happen in the first 384 runs. The result depends on f alone: objects count, not bytes
+-- or time.
 
 local heap = require "heap"
 local runs = require "heap.runs"
@@ -71,8 +69,7 @@ end
 
 local function count_entries() return heap.stats({objects = false, entries = true}).entries end
 
--- True if no object made in the runs is left, and tables have as many entries as before. The second
--- collection frees what finalizers released.
+-- The second collection frees what finalizers released.
 local function is_clean(trial, entries)
   for _ = 1, 2 do
     collect()
@@ -81,10 +78,9 @@ local function is_clean(trial, entries)
   return false
 end
 
--- Runs f from run `from` to run `to`, with a mark after each quarter. A collection before the mark
--- runs finalizers, whose new objects belong to the quarter. Tracking begins as late as possible, so
--- that a function without leaks is hardly slower: the first report needs no sites of the last
--- quarter of all runs.
+-- Marks each quarter. A collection before a mark runs finalizers, whose objects belong to the
+-- quarter. Tracking begins as late as possible, so that a function without leaks is hardly slower:
+-- the first report does not need the last quarter of all runs.
 local function run_quarters(f, trial, from, to, begin_tracking)
   for quarter = 1, 4 do
     local done, at = from + (to - from) * (quarter - 1) // 4, from + (to - from) * quarter // 4
@@ -101,8 +97,7 @@ local function is_too_much(before)
   return collectgarbage("count") - before > MOST_KBYTES
 end
 
--- Moves the leak of this class to the front; adds it, with `inside`, if other leaks retain its
--- objects.
+-- Moves the leak of this class to the front; adds it if other leaks retain its objects.
 local function add_first(leaks, snapshot, class)
   local per_run = leaks.classes[class]
   if not per_run then return end
@@ -150,8 +145,7 @@ local function halvings_of(most)
   return n
 end
 
--- Runs f, twice as often each time, and counts until the result is certain. Returns the leaks, or
--- nil.
+-- Returns the leaks, or nil.
 local function watch(f, main, asked)
   local most, tracks = asked.runs, asked.track
   local trial <close> = runs.trial()
@@ -189,7 +183,6 @@ end
 
 -- ==== Text ================================================================================
 
--- "2 objects", "0.33 entries".
 local function count_of(n, one, many)
   return ("%.3g %s"):format(n, math.abs(n - 1) < 1e-9 and one or many)
 end

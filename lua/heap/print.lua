@@ -1,7 +1,5 @@
--- print.lua - the tostring functions of heap.reader's values.
---
--- A list prints the answer first, in the words of the commands, then its first rows as a table.
--- Answers of the library have a text of their own.
+-- print.lua - the tostring functions of heap.reader's values. A list prints the answer first, then
+-- its first rows as a table. Answers of the library have a text of their own.
 
 local text = require "heap.text"
 
@@ -175,14 +173,12 @@ print["heap.live_groups"] = function(list)
     text.rows(list, {">retained", ">shallow", ">objects", "class", "held by"}, group_row, "group")
 end
 
--- A reference, and the object at its other end.
 local function step_row(step)
   if step.skipped then return {("... %s more ..."):format(count(step.skipped)), "", "", "", ""} end
   return {step.label, step.class, step.address or "",
     step.asker and "the asker's" or step.weak and "weak" or "", step.site or ""}
 end
 
--- Adds a column for sites if any is known.
 local function step_headings(list, class)
   for _, step in ipairs(list) do
     if step.site then return {"reference", class, "address", "", "allocated at"} end

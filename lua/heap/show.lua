@@ -1,7 +1,5 @@
 -- show.lua - heap.show(v): a value as text, a few levels deep, with sizes. Loaded at the first
--- call.
---
--- The value may have cycles, a million entries, control characters, or metamethods that raise
+-- call. The value may have cycles, a million entries, control characters, or metamethods that raise
 -- errors. No metamethod is called, not even one of strings: hence sub(s, 1, 9) instead of s:sub(1,
 -- 9), and no "%s", which calls __tostring.
 
@@ -47,7 +45,6 @@ local function place_of(f)
   return "function " .. escape(info.short_src) .. format(":%d", info.linedefined)
 end
 
--- Returns a value that is no table on one line, and a comment.
 local function plain(value)
   local kind = type(value)
   if kind == "string" then return quoted(value) end

@@ -14,14 +14,12 @@ static const char *push_name(lua_State *L, int index) {
   return lua_pushstring(L, lh_snapshot_info(hr_check_snapshot(L, index)->snapshot)->name);
 }
 
-/* Pushes space for n names. */
 static const char **push_list(lua_State *L, size_t n) {
   return lua_newuserdatauv(L, (n + 1) * sizeof(const char *), 0);
 }
 
 /* ==== Two or three snapshots ========================================================= */
 
-/* since(mark [, until]) --> rows | nil, message, code: there is no such mark. */
 int hr_since(lua_State *L) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));
   lh_request request = {.since = luaL_checkstring(L, 2), .until = luaL_optstring(L, 3, NULL)};
@@ -49,8 +47,7 @@ static bool is_of_state(const hr_snapshot *a, const hr_snapshot *b) {
   return lh_snapshot_info(a->snapshot)->state_id == lh_snapshot_info(b->snapshot)->state_id;
 }
 
-/* Answers about the n snapshots from index 1 on. A middle snapshot of the same state needs no
-** analysis: only its objects and entries are compared. */
+/* A middle snapshot of one state needs no analysis: only its objects and entries are compared. */
 static int answer_of(lua_State *L, int n, const char *question) {
   lh_snapshot *snapshots[3] = {NULL};
   lh_request request = {.snapshots = snapshots, .n_snapshots = (size_t)n, .n_names = (size_t)n};
@@ -69,8 +66,8 @@ static int answer_of(lua_State *L, int n, const char *question) {
   return n_results;
 }
 
-/* diff(other [, another]) --> rows. With two snapshots: what appeared and vanished. With three:
-** what was allocated between the two oldest and is alive in the youngest. */
+/* With two snapshots: what appeared and vanished. With three: what was allocated between the two
+** oldest and is alive in the youngest. */
 int hr_diff(lua_State *L) {
   int n = lua_isnoneornil(L, 3) ? 2 : 3;
   bool apart = false;
@@ -80,7 +77,6 @@ int hr_diff(lua_State *L) {
   return answer_of(L, n, apart ? "apart" : "diff");
 }
 
-/* strings(other) --> rows: strings that the younger snapshot has more of, by content */
 int hr_strings(lua_State *L) {
   lua_settop(L, 2);
   (void)hr_check_snapshot(L, 1);
@@ -130,7 +126,6 @@ static int add_step(lua_State *L, lh_ladder *ladder, lh_error *error) {
   return code;
 }
 
-/* Adds all items of the list at `index`. */
 static int add_steps(lua_State *L, int index, lh_ladder *ladder, lh_error *error) {
   int code = LH_OK;
   luaL_checktype(L, index, LUA_TTABLE);
@@ -155,7 +150,6 @@ static int answer_of_ladder(lua_State *L, const lh_ladder *ladder, const char *q
   return n_results;
 }
 
-/* growth(list) --> rows by path | nil, message, code: one of them cannot be read */
 int hr_growth(lua_State *L) {
   lh_ladder **ladder = push_ladder(L);
   lh_error error;
@@ -163,7 +157,6 @@ int hr_growth(lua_State *L) {
   return answer_of_ladder(L, *ladder, "ladder");
 }
 
-/* compare(before, after): lists of one or two each --> rows by path, and whether it is fixed */
 int hr_compare(lua_State *L) {
   lh_ladder **ladder = push_ladder(L);
   lh_error error;
@@ -177,7 +170,6 @@ int hr_compare(lua_State *L) {
   return answer_of_ladder(L, *ladder, "compare");
 }
 
-/* owners(list) --> the parts of the heap, the whole first, in the first and the last snapshot */
 int hr_owners(lua_State *L) {
   lh_ladder **ladder = push_ladder(L);
   lh_error error;
@@ -187,8 +179,7 @@ int hr_owners(lua_State *L) {
 
 /* ==== Profiles ===================================================================== */
 
-/* The answers of heapprof as Lua tables. A profile is read, counted and closed in one call; the
-** answer has all that it needs. */
+/* A profile is read, counted and closed in one call: the answer keeps nothing of it. */
 
 typedef struct counted {
   lh_profile *profiles[2];
@@ -203,7 +194,7 @@ static void free_counted(void *content) {
   }
 }
 
-/* Returns the index of the option's word in the list, which ends with NULL; 0: no option. */
+/* Returns the index in `words`, which ends with NULL; 0: no option. */
 static unsigned word_option(lua_State *L, int index, const char *name, const char *const *words) {
   unsigned i = 0;
   if (hr_option(L, index, name)) {
@@ -235,7 +226,6 @@ static int count_file(counted *c, size_t i, const char *path, const lh_usage_que
   return code == LH_OK ? lh_usage_new(&c->usages[i], c->profiles[i], query, error) : code;
 }
 
-/* profile(file, options) --> an answer | nil, message, code */
 int hr_profile(lua_State *L) {
   static const char *const names[] = {"report", "by",          "order", "since",
                                       "before", "never_freed", "n",     NULL};
@@ -266,7 +256,6 @@ int hr_profile(lua_State *L) {
   return n_results;
 }
 
-/* compare_profiles(old, new) --> sites, the greatest growth first | nil, message, code */
 int hr_compare_profiles(lua_State *L) {
   const char *paths[] = {luaL_checkstring(L, 1), luaL_checkstring(L, 2)};
   lh_request request = {.n_usages = 2, .names = paths, .n_names = 2};

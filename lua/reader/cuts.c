@@ -5,7 +5,6 @@
 
 /* ==== Paths to a set ================================================================= */
 
-/* ways(set [, n]) --> a tree of rows, about n (default 20; 0: all) | nil, message, code */
 int hr_ways(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lua_Integer limit = luaL_optinteger(L, 3, 20);
@@ -77,8 +76,8 @@ static void push_cut(lua_State *L, int index, size_t i) {
     lua_pushvalue(L, index);
 }
 
-/* Reads the list of cuts at `index`, or the single cut there. Pushes a userdata that owns the cuts
-** and holds the snapshot. */
+/* Pushes a userdata that owns the cuts of the list, or of the single cut, and holds the
+** snapshot. */
 static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_error *error) {
   size_t n = lua_istable(L, index) ? (size_t)lua_rawlen(L, index) : 1;
   int code = LH_OK;
@@ -93,15 +92,13 @@ static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_er
   return code;
 }
 
-/* Pushes a userdata with all cuts. */
 static lh_without *push_withouts(lua_State *L, const cuts *c) {
   lh_without *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
   for (size_t i = 0; i < c->n; i++) list[i] = without_of(&c->list[i]);
   return list;
 }
 
-/* ignore([cuts]) --> true | nil, message, code. All later answers ignore these references and
-** objects; without an argument, none. */
+/* ignore([cuts]): all later answers ignore these cuts; without an argument, none. */
 int hr_ignore(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_error error;
@@ -127,14 +124,12 @@ int hr_ignore(lua_State *L) {
   return 1;
 }
 
-/* Pushes a userdata with all cuts and their texts. */
 static const lh_gone *push_gone(lua_State *L, const cuts *c) {
   lh_gone *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
   for (size_t i = 0; i < c->n; i++) list[i] = (lh_gone){c->list[i].text, without_of(&c->list[i])};
   return list;
 }
 
-/* what_if(cuts [, object]) --> a row for each cut, together, only_together | nil, message, code */
 int hr_what_if(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_request request = {.id = LH_NO_OBJECT, .each = true};
@@ -166,7 +161,6 @@ static void free_independent(void *content) {
   if (found->paths) lh_independent_free(found);
 }
 
-/* object:independent([limit]) --> list of paths | nil, message, code: it is garbage */
 int hr_independent(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);

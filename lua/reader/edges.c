@@ -1,8 +1,7 @@
 /*
 ** edges.c - Edges, paths and lists of referrers.
-** An edge is a userdata that decodes its fields on demand. A path and the list of referrers make
-** each edge on demand. So a path of a million steps takes 56 MB outside of the Lua heap, and hardly
-** anything in it.
+** Paths and lists make each edge on demand, and an edge its fields: a path of a million steps takes
+** 56 MB outside of the Lua heap, and hardly anything in it.
 */
 #include <string.h>
 
@@ -132,7 +131,6 @@ static int edge_at(lua_State *L) {
 
 /* ==== Questions ====================================================================== */
 
-/* object:path() --> text | nil: it is garbage */
 int hr_path(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -163,7 +161,6 @@ static void free_paths(void *content) {
   lh_free(p->list);
 }
 
-/* object:paths([k]) --> paths through different referrers, shortest first */
 int hr_paths(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -184,7 +181,6 @@ int hr_paths(lua_State *L) {
   return 1;
 }
 
-/* object:referrers() --> list of all edges to it */
 int hr_referrers(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);

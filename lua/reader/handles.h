@@ -1,26 +1,22 @@
 /*
 ** handles.h - Private declarations of heap.reader.
 ** A snapshot is a userdata with an lh_snapshot. Objects, edges and lists are small userdata that
-** refer to the snapshot and decode fields on demand, so nothing of a heap is copied into Lua before
-** it is read.
+** refer to it and decode their fields on demand.
 **
 **     reader.c      the module; snapshots and their lifetime
 **     kinds.c       metatables, rows, options, errors
 **     objects.c     one object: fields, allocation site; lists of objects
 **     edges.c       edges, paths, referrers
 **     streams.c     iterators: objects, edges, entries
-**     rankings.c    biggest classes and objects; timelines, marks, strings
+**     rankings.c    biggest classes and objects; timelines, marks, sets
 **     report.c      the library's answers by their columns: suspects, modules and the like
 **     cuts.c        why a set is alive, ignored references, independent paths
 **     compare.c     two or three snapshots, any number of them; profiles
 **
 ** Rows are tables with the keys of --json, but with objects instead of addresses. heap/print.lua
-** prints them.
-**
-** Whenever a Lua API function allocates, Lua may run a finalizer, and with it anything, even
+** prints them. Whenever the Lua API allocates, Lua may run a finalizer, and with it anything, even
 ** snapshot:close(). So use a pointer from the library before the next call of Lua, or hold the
-** snapshot (hr_hold), which delays its closing. The same userdata owns memory that must be freed if
-** Lua runs out of memory.
+** snapshot (hr_hold), which delays its closing. A hold also owns memory to free after an error.
 */
 #ifndef LUAHEAP_HANDLES_H
 #define LUAHEAP_HANDLES_H
@@ -57,9 +53,8 @@ struct hr_snapshot {
 /* Pushes a userdata without a metatable, whose content is an hr_snapshot. */
 hr_snapshot *hr_new_snapshot(lua_State *L);
 
-/* Sets the metatable of the hr_snapshot at a positive index. close(), the end of a <close>
-** variable, or the collector closes the snapshot. Its first user value may be the file's name; the
-** second lives as long as the snapshot. */
+/* Sets the metatable. close(), the end of a <close> variable, or the collector closes the snapshot.
+** Its first user value may be the file's name; the second lives as long as the snapshot. */
 void hr_set_snapshot_kind(lua_State *L, int index);
 
 /* Pushes the snapshot of the file whose name is at `index`; it is closed after a failure. */
@@ -68,12 +63,10 @@ int hr_open_file(lua_State *L, int index, lh_error *error);
 /* Returns the open snapshot at `index`, or raises an error. */
 hr_snapshot *hr_check_snapshot(lua_State *L, int index);
 
-/* Raises an error if the value at `index` does not have its snapshot as first user value:
-** debug.setuservalue can remove it. */
+/* debug.setuservalue can take the snapshot, its first user value, from a value: then an error. */
 void hr_check_kept(lua_State *L, int index, const hr_snapshot *of);
 
-/* Return the library's snapshot; hr_analysed also analyses and classifies it. Raise an error if it
-** is closed. */
+/* The library's snapshot (hr_analysed: analysed and classified); an error if it is closed. */
 lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of);
 lh_snapshot *hr_analysed(lua_State *L, hr_snapshot *of);
 
@@ -81,14 +74,13 @@ void hr_close(hr_snapshot *of);  /* after the last hold */
 void hr_unhold(hr_snapshot *of); /* ends a use that began with holds++ */
 void hr_end(hr_snapshot *of);    /* at once: errors may have left holds */
 
-/* Pushes a cleared userdata of `size` bytes and returns it. The snapshot at `index` (0: none) stays
-** open until hr_let_go or until the userdata is collected. Then release(content) is called, if not
-** NULL; it must accept cleared content. */
+/* Pushes a cleared userdata of `size` bytes, which keeps the snapshot at `index` (0: none) open
+** until hr_let_go or until it is collected. Then it calls release(content), unless NULL; that must
+** accept cleared content. */
 void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content));
 void hr_let_go(lua_State *L, int index);
 
-/* Call after a function that fills the userdata at `index`: returns its `code`. After a failure
-** nothing will be released. */
+/* Returns `code` of a function that filled a hold; after a failure nothing will be released. */
 int hr_filled(lua_State *L, int index, int code);
 
 /* Ends all holds on the stack; pushes nil, the message and a word for the code. */
@@ -105,32 +97,29 @@ void hr_push_text(lua_State *L, hr_snapshot *of, char *text);
 extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_edge_kind[],
     hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
 
-/* A metatable belongs to a kind if its field [kind], with this pointer as key, is set. hr_name_kind
-** sets it and __name, for the metatable on the top. hr_is_kind does not allocate: a background
-** snapshot must not start a collection. */
+/* A kind is a pointer: a metatable on the top is of that kind if its field [kind] is set.
+** hr_is_kind does not allocate: a background snapshot must not start a collection. */
 void hr_name_kind(lua_State *L, const char *kind);
 bool hr_is_kind(lua_State *L, const char *kind);
 
-/* hr_has_kind pushes the metatable of a kind, if there is one. hr_new_kind pushes a new one, whose
-** __tostring calls the function of that name in heap/print.lua. hr_keep_kind stores it when it is
-** complete. */
+/* hr_has_kind pushes the metatable of a kind, if there is one. hr_new_kind pushes a new one,
+** printed by the function of that name in heap/print.lua; hr_keep_kind stores it when complete. */
 bool hr_has_kind(lua_State *L, const char *kind);
 void hr_new_kind(lua_State *L, const char *kind);
 void hr_keep_kind(lua_State *L, const char *kind);
 
-/* The content of each userdata begins with its kind (this pointer), which identifies it: the
-** registry and metatables may be changed by anyone. hr_new pushes a cleared userdata; hr_set_kind
-** gives it its metatable when it is complete. */
+/* The content of a userdata begins with its kind, which identifies it: anyone may change the
+** registry and metatables. hr_new clears the rest; hr_set_kind sets the metatable, at the end. */
 void *hr_new(lua_State *L, const char *kind, size_t size, int n_user_values);
 void hr_set_kind(lua_State *L, const char *kind);
 
-/* Return the content of the value at `index`. If it is of another kind: NULL, or an error. */
+/* Return the content if the value is of this kind; else NULL, or an error. */
 void *hr_test(lua_State *L, int index, const char *kind);
 void *hr_check_is(lua_State *L, int index, const char *kind);
 
-/* Gives the metatable on the top an __index with methods, fields (functions that return the value),
-** and facts (NULL: none), which `push` returns. Other keys go to `other`(L); NULL: they are nil.
-** Index 1 is the value, 2 the key. */
+/* Sets __index of the metatable on the top: methods, fields (functions that return the value),
+** facts (NULL: none), which `push` returns, and `other`(L) for other keys (NULL: nil). Index 1 is
+** the value, 2 the key. */
 typedef struct hr_facts {
   const lh_table *table;
   int (*push)(lua_State *L, const lh_column *column);
@@ -138,23 +127,20 @@ typedef struct hr_facts {
 void hr_set_index(lua_State *L, const luaL_Reg *methods, const luaL_Reg *fields,
                   const hr_facts *facts, lua_CFunction other);
 
-/* Raises an error unless `code` is LH_OK. */
 void hr_check(lua_State *L, int code, const lh_error *error);
 
-/* hr_push_list pushes a table of a kind, with space for n rows. The others set a field of the table
-** on the top. */
+/* hr_push_list pushes a table with space for n rows; the others set a field of the top table. */
 void hr_push_list(lua_State *L, const char *kind, size_t n);
 void hr_set_integer(lua_State *L, const char *key, uint64_t n);
 void hr_set_number(lua_State *L, const char *key, double n);
 void hr_set_boolean(lua_State *L, const char *key, bool value);
 void hr_set_string(lua_State *L, const char *key, const char *value); /* NULL: no field */
 
-/* Raises an error if the table at `index` has a field that is not in `names`, which ends with NULL.
-** Replaces a missing table by an empty one. */
+/* Raises an error for fields that are not in `names`, which ends with NULL. No table: an empty
+** one. */
 void hr_check_options(lua_State *L, int index, const char *const *names);
 
-/* Read options of a checked table, without metamethods. hr_option pushes the value; true: it is not
-** nil. */
+/* Options of a checked table, without metamethods. hr_option pushes the value; true: not nil. */
 bool hr_option(lua_State *L, int index, const char *name);
 lua_Integer hr_integer_option(lua_State *L, int index, const char *name, lua_Integer otherwise);
 bool hr_boolean_option(lua_State *L, int index, const char *name);
@@ -176,21 +162,20 @@ void hr_set_object(lua_State *L, const char *key, int index, lh_id id);
 ** function is a light userdata; a value that the snapshot lacks is a NULL light userdata. */
 void hr_push_value(lua_State *L, int index, lh_value value);
 
-/* Finds the object for the value at `index`: an object, its number, or an expression as in lh_find.
-** LH_ENOTFOUND: none. Raises an error for other values. */
+/* The object of the value at `index`: an object, its number, or an expression (lh_find).
+** LH_ENOTFOUND: none. An error for other values. */
 int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error);
 
-/* Returns the object of object:method(...) or snapshot:method(object, ...), or raises an error.
-** Afterwards index 1 is the snapshot, 2 the object, and 3 the next argument. */
+/* The object of object:method(...) or snapshot:method(object, ...), or an error. Then index 1 is
+** the snapshot, 2 the object, and 3 the next argument. */
 lh_id hr_subject(lua_State *L, hr_snapshot **of);
 
-/* Pushes a list of objects of the snapshot at `index`, each made on demand. Copies the ids. The
-** table at `about` has further fields; 0: none. */
+/* Pushes a list of objects, each made on demand, with a copy of `ids`. `about`: a table with
+** further fields; 0: none. */
 void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about);
 
-/* rankings.c: lists the objects of the value at `index` in the order of their ids: an object, a
-** list, a stream, a fingerprint, or all matches of an expression. Pushes a userdata that owns *ids.
-** LH_ENOTFOUND: none. */
+/* rankings.c: the objects of a value in the order of their ids: an object, a list, a stream, a
+** fingerprint, or all matches of an expression. Pushes the owner of *ids. LH_ENOTFOUND: none. */
 int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
                  lh_error *error);
 
@@ -208,32 +193,29 @@ void hr_open_streams(lua_State *L);
 
 /* ==== Answers and facts: report.c ==================================================== */
 
-/* Push the library's answer to a question; nil, message, code if there is nothing. hr_answer: about
-** the snapshot at index 1, which it analyses. hr_answer_of: about the analysed snapshot at `index`;
-** 0: none. hr_answer_plain: a list of another kind that may outlive the snapshot, with addresses
-** instead of objects. hr_report: argument 2 limits the rows. */
+/* Push an answer; nil, message, code if there is nothing. hr_answer analyses the snapshot at index
+** 1; hr_answer_of needs an analysed one, or 0. hr_answer_plain has addresses instead of objects, so
+** the list may outlive the snapshot. hr_report: argument 2 limits the rows. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
 
-/* Ranks the objects of the snapshot at index 1. Pushes a hold that owns the ids, and a list of that
-** kind with the other fields and the text. */
+/* Ranks the objects of the snapshot at index 1. Pushes a hold with the ids, and a list with the
+** rest. */
 const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, size_t *n);
 
 /* Reads n and the order, or a table of options, at `index`; n 0: all. */
 lh_request hr_check_ranking(lua_State *L, int index, size_t limit);
 
-/* hr_return_fact returns a fact of a row, as a field of the value at index 1 with the snapshot
-** `of`. hr_set_facts sets all facts of a row without objects in the table on the top, for
-** `snapshot`, which must be held and is closed with `of`. */
+/* hr_return_fact returns a fact as a field of the value at index 1. hr_set_facts sets all facts
+** without objects in the top table; `snapshot` must be held, and is closed with `of`. */
 int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const void *row);
 void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh_table *facts,
                   const void *row);
 
 /* ==== Methods and functions of the module, by their names in Lua ===================== */
 
-/* Of objects, and of snapshots with an object as argument. */
 int hr_path(lua_State *L);
 int hr_paths(lua_State *L);
 int hr_referrers(lua_State *L);
@@ -244,7 +226,6 @@ int hr_dominators(lua_State *L);
 int hr_under(lua_State *L);
 int hr_independent(lua_State *L);
 
-/* Of snapshots; hr_tracking is a field. */
 int hr_tracking(lua_State *L);
 int hr_each_object(lua_State *L);
 int hr_classes(lua_State *L);

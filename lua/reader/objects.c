@@ -6,7 +6,6 @@
 
 #include "handles.h"
 
-/* Returns the object whose field is read. */
 static const hr_object *check_object(lua_State *L) {
   const hr_object *o = hr_check_is(L, 1, hr_object_kind);
   hr_check_kept(L, 1, o->of);
@@ -15,12 +14,10 @@ static const hr_object *check_object(lua_State *L) {
 
 /* ==== Where objects were allocated ================================================= */
 
-/* Real stacks have at most 200 calls of C and fold recursion. Only a crafted file has a deeper
-** one. */
+/* Only a crafted file has a deeper stack: Lua's have at most 200 calls of C and fold recursion. */
 enum { MOST_CALLS = 1000 };
 
-/* object.stack: a list of sites, from the object's to the outermost caller's, with the counts of
-** the stack; nil: unknown. */
+/* object.stack: sites from the object's to the outermost caller's, and the counts; or nil. */
 static int get_stack(lua_State *L) {
   const hr_object *o = check_object(L);
   lh_snapshot *snapshot = hr_opened(L, o->of);
@@ -172,8 +169,8 @@ static int return_object(lua_State *L, lh_id id) {
   return 1;
 }
 
-/* object.value: the kept bytes of a string, the content of an upvalue; for the calling heap, the
-** value itself. */
+/* object.value: the kept bytes of a string, an upvalue's content, or a value of the calling
+** heap. */
 static int get_value(lua_State *L) {
   const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
@@ -253,7 +250,6 @@ static bool is_key(lua_State *L, const hr_snapshot *of, int index, lh_value key)
          memcmp(object.as.string.bytes, name, length) == 0;
 }
 
-/* object:get(key): the value under a key of a table */
 static int get(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -317,8 +313,7 @@ static int at(lua_State *L) {
 
 /* ==================================================================================== */
 
-/* Pushes the frames of a thread, innermost first, without the host's own frame, which has no
-** function. */
+/* Innermost first, without the host's own frame, which has no function. */
 static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
   const lh_snapshot *snapshot = of->snapshot;
   lh_edges it;
@@ -334,7 +329,6 @@ static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
   }
 }
 
-/* object:frames(): a line of text for each frame of a thread */
 int hr_frames(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);

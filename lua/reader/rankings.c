@@ -42,7 +42,6 @@ typedef struct ranked {
   size_t n;
 } ranked;
 
-/* classes([n [, order]] | options) */
 int hr_classes(lua_State *L) {
   (void)hr_check_snapshot(L, 1);
   lh_request request = hr_check_ranking(L, 2, 0);
@@ -62,7 +61,6 @@ int hr_top(lua_State *L) {
 
 /* ==== When =========================================================================== */
 
-/* marks(): oldest first; the snapshot's own mark is the last */
 int hr_marks(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   uint32_t n = lh_mark_count(of->snapshot);
@@ -79,8 +77,7 @@ int hr_marks(lua_State *L) {
   return 1;
 }
 
-/* epochs([options]): row 1 has what was allocated before the first mark, row i + 1 what was
-** allocated after mark i */
+/* Row 1 is from before the first mark, row i + 1 from mark i on. */
 int hr_epochs(lua_State *L) {
   static const char *const names[] = {"type", "garbage", NULL};
   (void)hr_check_snapshot(L, 1);
@@ -168,7 +165,6 @@ int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, si
   return code;
 }
 
-/* retained(set) --> bytes and objects that the set retains together | nil, message, code */
 int hr_retained(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   const lh_id *ids;
@@ -184,7 +180,6 @@ int hr_retained(lua_State *L) {
   return 2;
 }
 
-/* objects_with(fingerprint) --> list of objects | nil, message, code */
 int hr_objects_with(lua_State *L) {
   lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
   const char *fingerprint = luaL_checkstring(L, 2);
@@ -200,7 +195,6 @@ int hr_objects_with(lua_State *L) {
   return 1;
 }
 
-/* object:dominators() --> list of objects, nearest first */
 int hr_dominators(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);

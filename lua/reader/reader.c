@@ -1,7 +1,6 @@
 /*
-** reader.c - The module heap.reader in heap.so: reads snapshots in Lua.
-** heap/reader_meta.lua documents it. It does not use the heap of its own state, so it works in any
-** Lua 5.4.
+** reader.c - The module heap.reader in heap.so: reads snapshots in Lua (heap/reader_meta.lua).
+** It does not use the heap of its own state, so it works in any Lua 5.4.
 */
 #include <string.h>
 
@@ -168,7 +167,6 @@ static int closed(lua_State *L) {
   return 1;
 }
 
-/* object(what) --> object | nil, message, code */
 static int find(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_error error;
@@ -178,7 +176,6 @@ static int find(lua_State *L) {
   return 1;
 }
 
-/* verify() --> edges | nil, message, code */
 static int verify(lua_State *L) {
   const hr_snapshot *of = hr_check_snapshot(L, 1);
   uint64_t edges;
@@ -284,7 +281,6 @@ int hr_open_file(lua_State *L, int index, lh_error *error) {
   return lh_open(&of->snapshot, path, error);
 }
 
-/* open(path) --> snapshot | nil, message, code */
 static int open_file(lua_State *L) {
   lh_error error;
   return hr_open_file(L, 1, &error) == LH_OK ? 1 : hr_fail(L, &error);

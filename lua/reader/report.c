@@ -1,7 +1,6 @@
 /*
-** report.c - Converts the library's answers into Lua tables (luaheap_report.h).
-** A table has the rows as a list, the other columns as fields, and in `text` the text of the
-** command, which tostring returns.
+** report.c - Converts the library's answers into Lua tables (luaheap_report.h): a list of rows,
+** with other columns as fields, and the text of the command, which tostring returns.
 */
 #include <string.h>
 
@@ -27,7 +26,6 @@ static void free_asked(void *content) {
   if (a->report.answer) lh_report_free(&a->report);
 }
 
-/* Sets the field `text` of the table on the top. */
 static void set_text(lua_State *L, shown *a, char *text) {
   a->text = text;
   if (!text) luaL_error(L, "not enough memory");
@@ -126,7 +124,6 @@ static void push_list_or_one(lua_State *L, shown *a, const lh_column *column, co
     (column->is_by_name ? push_by_name : push_list)(L, a, cell);
 }
 
-/* Pushes the value of a cell that is not null. */
 static void push_cell(lua_State *L, shown *a, const lh_column *column, const lh_cell *cell) {
   lh_id id = cell->as.object;
   switch (cell->kind) {
@@ -154,7 +151,7 @@ static void push_cell(lua_State *L, shown *a, const lh_column *column, const lh_
   }
 }
 
-/* Sets the fields of a cell in the table on the top; none for null. */
+/* Sets nothing if the cell is null. */
 static void set_cell(lua_State *L, shown *a, const lh_column *column, const lh_cell *cell) {
   if (cell->is_null) return;
   if (cell->kind == LH_COLUMN_OBJECT) {
@@ -218,8 +215,7 @@ void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh
 
 /* ==================================================================================== */
 
-/* Sets the fields of the list on the top. Returns the rows of the list; null: the answer has
-** none. */
+/* Sets the fields of the top list. Returns its rows; null: the answer has none. */
 static lh_cell fill(lua_State *L, asked *a) {
   const lh_question *question = a->report.question;
   lh_cell rows = {.is_null = true};
@@ -289,7 +285,7 @@ int hr_answer(lua_State *L, const char *name, const lh_request *request) {
   return hr_answer_of(L, 1, name, request);
 }
 
-/* question([n]): n 0 or missing: all rows */
+/* n 0 or missing: all rows. */
 int hr_report(lua_State *L, const char *name) {
   lua_Integer limit = luaL_optinteger(L, 2, 0);
   luaL_argcheck(L, limit >= 0, 2, "a number of rows, or 0 for all");
@@ -297,7 +293,6 @@ int hr_report(lua_State *L, const char *name) {
                    &(lh_request){.limit = (size_t)limit, .has_limit = !lua_isnoneornil(L, 2)});
 }
 
-/* object:under([options]) --> rows */
 int hr_under(lua_State *L) {
   static const char *const names[] = {"depth", "n", "least_bytes", NULL};
   hr_snapshot *of;

@@ -115,8 +115,7 @@ static int get_kind(lua_State *L) {
 
 /* ==== Questions ====================================================================== */
 
-/* Returns the epoch that begins with the mark on the top: a name (the latest of several), or a
-** number as in marks(). */
+/* Returns the epoch of a mark: a name (the latest of several), or a number as in marks(). */
 static uint32_t check_mark(lua_State *L, const hr_snapshot *of, const char *option) {
   const lh_snapshot *snapshot = hr_opened(L, of);
   uint32_t n = lh_mark_count(snapshot);
@@ -151,7 +150,6 @@ static void read_filter(lua_State *L, int index, stream *s) {
   lua_pop(L, 2);
 }
 
-/* snapshot:objects([filter]) */
 int hr_each_object(lua_State *L) {
   static const char *const names[] = {"class", "type", "garbage", "since", "until", NULL};
   hr_snapshot *of = hr_check_snapshot(L, 1);
@@ -163,7 +161,6 @@ int hr_each_object(lua_State *L) {
   return 1;
 }
 
-/* object:edges() */
 int hr_each_edge(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -172,7 +169,6 @@ int hr_each_edge(lua_State *L) {
   return 1;
 }
 
-/* object:entries() */
 int hr_each_entry(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
