@@ -217,9 +217,8 @@ const char *lh_measure_name(lh_measure measure); /* "shallow", "entries", ... */
 typedef enum lh_waste_kind {
   LH_WASTE_EMPTIED,      /* tables without an entry: all their slots */
   LH_WASTE_SLOTS,        /* empty slots that Lua would not allocate anew, of tables with entries */
-  LH_WASTE_SMALL_TABLES, /* tables with at most one entry, without the slots above. No
-                            metatables,                             tables with a metatable,
-                            modules */
+  LH_WASTE_SMALL_TABLES, /* tables with at most one entry, without the slots above. Neither
+                            metatables, nor tables with a metatable, nor modules */
   LH_WASTE_STRINGS,      /* strings equal to another string */
   LH_WASTE_CLOSURES,     /* functions with the code and upvalues of another one */
   LH_WASTE_USER_VALUES,  /* userdata whose user values are all nil: their space */
@@ -253,7 +252,7 @@ typedef struct lh_waste {
   lh_waste_sum kinds[LH_WASTE_KINDS];
   uint64_t string_table_bytes; /* not in `bytes`: the excess of Lua's table of short strings. Lua
                                   halves this table itself, once in each collection */
-  uint64_t block_bytes;        /* not in `bytes`: size of all userdata; C code may use it or not */
+  uint64_t block_bytes; /* not in `bytes`: size of all userdata; a snapshot does not show its use */
 } lh_waste;
 
 /* Finds reachable memory that the program could give back. A name in debug information of several
@@ -300,15 +299,14 @@ typedef struct lh_growing {
   uint64_t entries;       /* in all of the tables */
   uint64_t alike_entries; /* the entries that are alike */
   uint64_t bytes;         /* of all tables, with what elements and keys retain, shared or not; no
-                             byte twice.                              For _G and the like, only
-                             of the alike elements */
+                             byte twice. For _G and the like, only of the alike elements */
   lh_id id; /* the biggest one with the best prospect; of linked objects the nearest to the root */
   uint64_t elements;
   const char *element; /* class or type of most elements, as in lh_value_class */
   lh_type type;        /* LH_TYPE_ROOT: the elements are no objects */
   uint64_t alike;      /* elements of that class or type */
   bool are_keys;       /* the keys are the elements: values are booleans, numbers, few objects,
-                          or                           retain less */
+                          or retain less */
   bool weak_keys, weak_values; /* declared, although all weak parts stay: strings, numbers */
   lh_keying keying;
   double least, greatest;    /* numeric keys; times in seconds */

@@ -2,8 +2,8 @@
 ** describe.c - Describes the instances of one class: number, sizes, ages, sites, referrers.
 ** The cost of an instance is what it retains without the instances that it dominates: of a linked
 ** list, one element. A walk up the dominator tree from each instance finds the nearest instances
-** below each object. 13 bytes an object, 12 an instance; a million among ten million objects: 0.6
-** s.
+** below each object. 13 bytes an object, 12 an instance; a million among ten million objects:
+** 0.6 s.
 */
 #include "analyses.h"
 #include "name/allocated.h"

@@ -142,7 +142,8 @@ void lh_free_step_tree(lh_step_tree *t) {
 /* ==== Bytes ========================================================================== */
 
 /* Divides the bytes that all members retain together among the steps; no byte counts twice. An
-** object belongs to the lowest step above all members that are last on a path to it.
+** object belongs to the lowest step that has the last member of each path to the object below
+** itself.
 ** A pass forward from the members finds that step. An object gets the step of its first
 ** referrer. When it is met from another step, it gets the lowest common step, and its references
 ** are followed again: rarely, and at most once for each level (256). 1 byte an object, 8 for

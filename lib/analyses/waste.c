@@ -1,8 +1,8 @@
 /*
 ** waste.c - Finds memory that a program could give back.
 ** Marks each object with its kinds of waste, finds the places of all with one walk along the
-** shortest paths, and sums up each kind. 2.2 million objects: 0.3 s, or 2 s if most are waste; 13
-** bytes an object, without the walk.
+** shortest paths, and sums up each kind. 2.2 million objects: 0.3 s, or 2 s if most are waste;
+** 13 bytes an object, without the walk.
 */
 #include "analyses.h"
 #include "graph/graph.h"

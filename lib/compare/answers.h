@@ -25,10 +25,9 @@ typedef struct lh_diff_group {
   uint64_t ages[LH_SPANS]; /* lh_diff_history: objects of the type there by span, new or not */
   uint64_t bytes_of_all;   /* retained by those together; no byte counts twice */
   uint64_t weight;  /* sort key: retained_bytes; of three snapshots the share that grew from a to
-                       c (full                       cache: 0), and a sixteenth of that unless it
-                       grew from b to c */
+                       c (full cache: 0), and a sixteenth of that unless it grew from b to c */
   uint64_t objects; /* those without a new dominator, and of the same class below them: the rest
-                       of a                           linked list */
+                       of a linked list */
   uint64_t shallow_bytes;
   uint64_t retained_bytes; /* with all that they dominate; no byte counts in two groups */
   uint64_t new_objects;    /* new objects retained, with `objects` */
@@ -37,7 +36,7 @@ typedef struct lh_diff_group {
   lh_id example;           /* the object that retains most */
   char fingerprint[LH_FINGERPRINT_BYTES];
   lh_allocated allocated; /* sites of `objects`; `made` between the snapshots, or of one snapshot
-                             since tracking                              began */
+                             since tracking began */
   uint32_t place;         /* private, as are the next fields */
   uint32_t held_at, also_at[LH_ALSO_AT]; /* places of held_by and also_held_by */
   uint32_t printed_at, printed_class;    /* identity of the fingerprint; UINT32_MAX: several */
