@@ -135,7 +135,6 @@ static row *row_at(collecting *c, uint32_t class_index, lh_text_id label, bool w
   return &c->rows[c->n++];
 }
 
-/* A class with too many names gets [*] for all of them. */
 static row *row_of(collecting *c, const lh_edge *edge, lh_text_id label) {
   uint32_t class_index = lh_class_of(c->snapshot, edge->source);
   if (label == c->any || !has_name(c->snapshot, edge))
@@ -338,7 +337,6 @@ static bool measure_instances(const lh_instances *of, lh_description *out) {
   return true;
 }
 
-/* NULL: out of memory. */
 static lh_id *first_with_content(const lh_snapshot *snapshot, lh_id id, uint64_t seed,
                                  lh_map *seen) {
   lh_content content = lh_content_of(snapshot, id, UINT64_MAX);

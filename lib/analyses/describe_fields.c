@@ -101,7 +101,6 @@ static char *field_name(const lh_snapshot *snapshot, const field_id *p) {
   return lh_text_finish(&text);
 }
 
-/* NULL: out of memory. */
 static field_entry *field_at(collecting *c, const field_id *p) {
   uint32_t *known = lh_map_at_words(&c->by_id, p->words, ID_WORDS);
   if (!known) return NULL;

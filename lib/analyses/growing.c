@@ -224,7 +224,6 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
 
 /* ==================================================================================== */
 
-/* NULL: out of memory. */
 static uint32_t *find_row(grouping *f, const lh_growing *g) {
   uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | g->element_class,
                       (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys,

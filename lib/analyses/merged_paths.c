@@ -60,7 +60,6 @@ static uint32_t through_of(const lh_step_tree *t, uint32_t at) {
   return first;
 }
 
-/* The paths of members. */
 typedef struct counting {
   lh_strings paths;
   uint64_t *objects; /* by path */
@@ -137,7 +136,6 @@ static lh_id last_target(const lh_snapshot *snapshot, lh_id id) {
   return parent != LH_ROOT && lh_type_of(snapshot, parent) == LH_TYPE_UPVALUE ? parent : id;
 }
 
-/* NULL: out of memory. */
 static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member) {
   uint8_t *is_last = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
   for (lh_id id = 1; is_last && id <= snapshot->n; id++)
@@ -262,7 +260,6 @@ static bool sort_steps(writing *w) {
   return true;
 }
 
-/* Makes drafts in preorder, with an explicit stack. */
 static bool make_drafts(writing *w) {
   const lh_step_tree *t = &w->tree;
   draft *stack = NULL, at = {.above = 0};

@@ -24,8 +24,9 @@ typedef struct lh_diff_group {
   uint64_t at[3]; /* three snapshots: objects of the type at the path in each, new or not */
   uint64_t ages[LH_SPANS]; /* lh_diff_history: objects of the type there by span, new or not */
   uint64_t bytes_of_all;   /* retained by those together; no byte counts twice */
-  uint64_t weight;  /* sort key: retained_bytes; of three snapshots the share that grew from a to
-                       c (full cache: 0), and a sixteenth of that unless it grew from b to c */
+  uint64_t weight;  /* sort key: retained_bytes; of three snapshots the part that is more in c
+                       than in a (none of a full cache), and a sixteenth of that unless c has
+                       more than b */
   uint64_t objects; /* those without a new dominator, and of the same class below them: the rest
                        of a linked list */
   uint64_t shallow_bytes;
@@ -133,8 +134,8 @@ bool lh_ladder_same_state(const lh_ladder *ladder);
 
 typedef struct lh_figures {
   uint64_t objects, entries; /* of the row itself; entries of tables */
-  uint64_t bytes;            /* retained */
-  uint64_t all_objects;      /* retained */
+  uint64_t bytes;            /* retained by the row */
+  uint64_t all_objects;      /* retained by the row */
 } lh_figures;
 
 typedef struct lh_growth_row {

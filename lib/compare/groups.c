@@ -70,7 +70,6 @@ static bool add_top(lh_grouping *g, members *m, lh_id top) {
   return true;
 }
 
-/* Counts a new object in the group of its top. */
 static void count_new(lh_grouping *g, members *m, lh_id id) {
   lh_id top = g->top[id];
   lh_diff_group *group = &g->groups[lh_group_at(g, top)];
@@ -135,7 +134,6 @@ static size_t join_names(lh_grouping *g, member *list, size_t n) {
   return ok ? kept : 0;
 }
 
-/* False: out of memory. */
 static bool name_group(lh_grouping *g, member *list, size_t n) {
   lh_diff_group *group = &g->groups[list->group];
   lh_strings *texts = &g->places.texts;
@@ -261,7 +259,6 @@ static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole
   return ok;
 }
 
-/* NULL: out of memory. */
 static lh_id *list_new(const lh_snapshot *c, const uint8_t *new_ones, lh_diff *diff) {
   size_t n = 0;
   for (lh_id id = 1; id <= c->n; id++) n += new_ones[id] != 0;

@@ -87,7 +87,6 @@ typedef struct chart {
   uint64_t steps_left; /* for all exact paths */
 } chart;
 
-/* NULL: out of memory. */
 static const lh_edge *edge_to(chart *m, lh_id id) {
   const lh_snapshot *c = m->snapshot;
   if (m->index[id] == 0) {
@@ -98,7 +97,7 @@ static const lh_edge *edge_to(chart *m, lh_id id) {
   return &m->edges[m->index[id] - 1];
 }
 
-/* The text needs only the edges from the last one that starts a path anew. NULL: out of memory. */
+/* The text needs only the edges from the last one that starts a path anew. */
 static char *tell_path(chart *m, lh_id id, const char *place) {
   const lh_snapshot *c = m->snapshot;
   size_t n = 0;

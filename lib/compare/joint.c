@@ -230,7 +230,8 @@ static void join_lists(joint *j) {
   for (uint32_t i = 0; i < g->n_groups; i++) g->alike[i] = last_of(g->alike, i);
 }
 
-/* That other group retains more, so there is no cycle. The last of each chain counts all. */
+/* Each group goes into the one where most of its tops lead. That one retains more, so there is no
+** cycle. The last group of a chain counts all. */
 static bool join_groups(joint *j) {
   lh_grouping *g = j->g;
   uint64_t *sources = lh_alloc_zeroed(g->n_groups, sizeof *sources);
@@ -287,7 +288,7 @@ static bool set_holder(lh_grouping *g, const link *l, holder *out) {
   return out->text || g->places.texts.full;
 }
 
-/* An older holder of half of the tops or more, or a group that joined. */
+/* True for an older holder of half of the tops or more, or a group that joined. */
 static bool is_told(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   bool is_older = l->from >= g->n_groups;

@@ -56,8 +56,8 @@ static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) 
   return (uint32_t)known->n++;
 }
 
-/* LH_NO_NUMBER: out of memory. Two functions on one line may have the same code, so only classes of
-** other snapshots, the first `n_before`, are found by it. */
+/* LH_NO_NUMBER: out of memory. Only classes of other snapshots, the first `n_before`, are found by
+** code: two functions on one line may have the same code. */
 static uint32_t find_known_class(lh_known_classes *known, const lh_class_entry *entry,
                                  size_t n_before) {
   lh_class_key key = lh_key_of_class(entry->name, entry->fields, entry->visible.type);

@@ -288,7 +288,7 @@ static int check_order(const lh_ladder *ladder, bool halves, lh_error *error) {
     const lh_snapshot_counts *a = &ladder->snapshots[k - 1], *b = &ladder->snapshots[k];
     bool is_change = halves && k == n / 2; /* from before to after: any order */
     if (is_change || a->state_id != b->state_id || a->serial < b->serial) continue;
-    if (a->time_ns < b->time_ns) continue; /* outside numbers differ */
+    if (a->time_ns < b->time_ns) continue; /* serial numbers from outside the process differ */
     return lh_fail_order(error, ladder->texts.texts[a->name], ladder->texts.texts[b->name]);
   }
   return 0;

@@ -23,7 +23,6 @@ typedef struct counting {
   uint32_t *number_c; /* by site of c */
 } counting;
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t number_of(counting *k, const lh_site *site) {
   uint32_t source = lh_shared_name(&k->names, site->source);
   uint32_t function = lh_shared_name(&k->names, site->function);

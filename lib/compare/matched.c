@@ -63,8 +63,8 @@ static bool may_be_same_proto(const lh_object *x, const lh_object *y) {
          (x->as.proto.last_line == 0 || x->as.proto.last_line == y->as.proto.last_line);
 }
 
-/* A dead object is no match, except a string: the program may revive it. What died later may be
-** anything. */
+/* A dead object has no match, except a string, which the program may revive. An object that died
+** later may be any object. */
 static bool may_be_same(const lh_snapshot *a, lh_id then, const lh_snapshot *b, lh_id now) {
   lh_object x, y;
   lh_type type = lh_type_of(a, then);
@@ -280,8 +280,7 @@ static uint32_t passed_at_most(const pass *p) {
   return n < most ? n : most;
 }
 
-/* Of n objects behind an older mark: those that passed when it was placed, and now that far
-** back. */
+/* The bound for n objects behind an older mark: passed when it was placed, or now so far back. */
 static uint32_t passed_behind(const pass *p, uint32_t mark, uint32_t n, uint32_t passed) {
   const lh_placed *placed = p->earlier->placed;
   uint64_t then = placed ? placed[mark].passed[p->list] : 0;

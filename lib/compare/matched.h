@@ -7,8 +7,7 @@
 
 #include "read/snapshot.h"
 
-/* On allgc and finobj: n objects with ids[] or higher are older; `passed` of them may be
-** younger. */
+/* On allgc and finobj: objects from ids[] on (n) are older; `passed` of them may be younger. */
 typedef struct lh_matched_place {
   lh_id ids[2];
   uint32_t n[2], passed[2];

@@ -4,10 +4,9 @@
 **     it is made all the time   each of the first three quarters of the latest runs left something
 **     it goes on                the second half of these runs left as much as the first half, and
 **                               all of them as much as the runs before
-**     it never shrinks          objects old enough at the previous snapshot are still there
+**     it stays                  objects old enough at the previous snapshot are still there
 ** Objects of the last quarter do not count as gained: they may be temporary. A cache that fills
-** does not go on; a full one loses as many objects as it gets. Chance varies a number by its square
-** root.
+** does not go on; a full one loses what it gets. Chance varies a number by its square root.
 */
 #include "trial.h"
 

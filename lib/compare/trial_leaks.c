@@ -1,7 +1,8 @@
 /*
 ** trial_leaks.c - Describes the leaks of a trial (see trial.h).
-** A leak may retain others: new objects in leaking rows, or retained by those, are grouped by
-** topmost objects, as in a diff. Objects at one path are one leak, whatever their classes.
+** A leak may retain others. So new objects in leaking rows, or retained by those, are grouped by
+** topmost objects, as in a diff. Objects at one path are one leak, whatever their classes; so are
+** objects that were found by the start of their paths.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,6 @@ static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
   return kept_text(trial, &text);
 }
 
-/* False: out of memory. */
 static bool add_group(telling *t, const lh_diff_group *group) {
   lh_id other = told_with(t, group->example);
   const lh_trial_row *row = row_of(t, other == LH_NO_OBJECT ? group->example : other);

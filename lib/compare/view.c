@@ -33,7 +33,7 @@ static uint32_t place_of_row(const lh_ladder *ladder, const lh_known_place *plac
   return many ? place->numbers : path_of_place(ladder, place);
 }
 
-/* A row is named as its places, if they agree, else by its path, with * for differing numbers. */
+/* A row has the name of its places if they agree, else its path; numbers that differ become *. */
 static void name_row(const lh_ladder *ladder, const lh_known_place *place, uint32_t at,
                      lh_view_row *row) {
   if (row->name == LH_NO_PLACE) {

@@ -99,7 +99,6 @@ static void put_man_rows(FILE *out, const char *article, const lh_column *column
   if (same == NULL) put_man_columns(out, column->rows, end);
 }
 
-/* Writes the columns; `end` follows the last one. */
 static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
   const lh_column *column = next_json_key(table->columns);
   while (column->kind != LH_COLUMN_END) {

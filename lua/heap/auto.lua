@@ -6,10 +6,10 @@
 --     LUA_HEAP="track,signal=URG"   the same, with allocation sites
 --     LUA_HEAP="track=run.prof"     a profile, for heapprof
 --
--- Options come from LUA_HEAP at loading, or from `require "heap.auto".start{signal = "URG"}`. `lua
--- -E` and setuid programs ignore LUA_HEAP. A wrong option in it prints a message, and the program
--- runs unwatched; with LUA_HEAP_STRICT=1 it is an error. lua/watch.c passes them to
--- lib/take/watch*.c.
+-- Options come from LUA_HEAP at loading, or from `require "heap.auto".start{signal = "URG"}`.
+-- LUA_HEAP is ignored under `lua -E` and in setuid programs. A wrong option in it prints a message,
+-- and the program runs unwatched; with LUA_HEAP_STRICT=1 it is an error. lua/watch.c passes the
+-- options to lib/take/watch*.c.
 
 ---From C; all options are in plain units.
 ---@class heap.watch

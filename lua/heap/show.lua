@@ -1,7 +1,8 @@
 -- show.lua - heap.show(v): a value as text, a few levels deep, with sizes. Loaded at the first
--- call. The value may have cycles, a million entries, control characters, or metamethods that raise
--- errors. No metamethod is called, not even one of strings: hence sub(s, 1, 9) instead of s:sub(1,
--- 9), and no "%s", which calls __tostring.
+-- call.
+-- The value may have cycles, a million entries, control characters, or metamethods that raise
+-- errors. No metamethod is called, not even one of strings:
+-- hence sub(s, 1, 9) instead of s:sub(1, 9), and no "%s", which calls __tostring.
 
 local heap = require "heap"
 local escape = require "heap.reader".escape

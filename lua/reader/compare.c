@@ -30,7 +30,6 @@ int hr_since(lua_State *L) {
   return hr_answer_of(L, 1, "diff", &request);
 }
 
-/* Sorts the n snapshots from index 1 on by time. */
 static void sort_by_time(lua_State *L, int n) {
   for (int i = 2; i <= n; i++) {
     for (int k = i; k > 1; k--) {
@@ -179,7 +178,7 @@ int hr_owners(lua_State *L) {
 
 /* ==== Profiles ===================================================================== */
 
-/* A profile is read, counted and closed in one call: the answer keeps nothing of it. */
+/* A profile is read, counted and closed in one call; the answer does not refer to it. */
 
 typedef struct counted {
   lh_profile *profiles[2];

@@ -76,8 +76,7 @@ static void push_cut(lua_State *L, int index, size_t i) {
     lua_pushvalue(L, index);
 }
 
-/* Pushes a userdata that owns the cuts of the list, or of the single cut, and holds the
-** snapshot. */
+/* Pushes a userdata that owns the cuts (a list, or a single cut) and holds the snapshot. */
 static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_error *error) {
   size_t n = lua_istable(L, index) ? (size_t)lua_rawlen(L, index) : 1;
   int code = LH_OK;

@@ -73,7 +73,6 @@ void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_
   hr_set_object(L, "object", 1, object);
 }
 
-/* Accepts both kinds of lists. */
 static list *check_list(lua_State *L) {
   list *l = hr_test(L, 1, hr_referrers_kind);
   return l ? l : hr_check_is(L, 1, hr_path_kind);

@@ -97,8 +97,9 @@ void hr_push_text(lua_State *L, hr_snapshot *of, char *text);
 extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_edge_kind[],
     hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
 
-/* A kind is a pointer: a metatable on the top is of that kind if its field [kind] is set.
-** hr_is_kind does not allocate: a background snapshot must not start a collection. */
+/* A kind is a pointer: the metatable on the top is of that kind if its field [kind] is set.
+** hr_name_kind sets that and __name. hr_is_kind does not allocate: a background snapshot must not
+** start a collection. */
 void hr_name_kind(lua_State *L, const char *kind);
 bool hr_is_kind(lua_State *L, const char *kind);
 
@@ -136,8 +137,7 @@ void hr_set_number(lua_State *L, const char *key, double n);
 void hr_set_boolean(lua_State *L, const char *key, bool value);
 void hr_set_string(lua_State *L, const char *key, const char *value); /* NULL: no field */
 
-/* Raises an error for fields that are not in `names`, which ends with NULL. No table: an empty
-** one. */
+/* Raises an error for fields not in `names`, which ends with NULL. A missing table becomes {}. */
 void hr_check_options(lua_State *L, int index, const char *const *names);
 
 /* Options of a checked table, without metamethods. hr_option pushes the value; true: not nil. */
@@ -193,16 +193,17 @@ void hr_open_streams(lua_State *L);
 
 /* ==== Answers and facts: report.c ==================================================== */
 
-/* Push an answer; nil, message, code if there is nothing. hr_answer analyses the snapshot at index
-** 1; hr_answer_of needs an analysed one, or 0. hr_answer_plain has addresses instead of objects, so
-** the list may outlive the snapshot. hr_report: argument 2 limits the rows. */
+/* Push an answer; nil, message, code if there is nothing. hr_answer is about the snapshot at index
+** 1, which it analyses; hr_answer_of about an analysed one at `index`, or none (0). hr_answer_plain
+** has addresses instead of objects, so the list may outlive the snapshot. hr_report limits the rows
+** to argument 2. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
 
-/* Ranks the objects of the snapshot at index 1. Pushes a hold with the ids, and a list with the
-** rest. */
+/* Ranks the objects of the snapshot at index 1. Pushes a hold with the ids, and a list with all
+** other fields and the text. */
 const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, size_t *n);
 
 /* Reads n and the order, or a table of options, at `index`; n 0: all. */

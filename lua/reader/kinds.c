@@ -71,7 +71,6 @@ void hr_keep_kind(lua_State *L, const char *kind) {
   lua_setfield(L, LUA_REGISTRYINDEX, kind);
 }
 
-/* The content of each userdata begins with its kind. */
 typedef struct head {
   const char *kind;
 } head;

@@ -169,8 +169,7 @@ static int return_object(lua_State *L, lh_id id) {
   return 1;
 }
 
-/* object.value: the kept bytes of a string, an upvalue's content, or a value of the calling
-** heap. */
+/* object.value: kept bytes of a string, content of an upvalue, value of the calling heap. */
 static int get_value(lua_State *L) {
   const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);

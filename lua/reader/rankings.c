@@ -90,7 +90,6 @@ int hr_epochs(lua_State *L) {
 
 /* ==== Several objects ================================================================ */
 
-/* A set of objects: one bit for each. */
 typedef struct chosen {
   uint32_t *bits;
   size_t n;

@@ -148,7 +148,6 @@ static int info(lua_State *L) {
   return hr_answer(L, "info", &(lh_request){0});
 }
 
-/* snapshot.file: the name of its file; nil: none */
 static int file(lua_State *L) {
   (void)hr_check_is(L, 1, hr_snapshot_kind);
   (void)lua_getiuservalue(L, 1, 1);
