@@ -1,9 +1,8 @@
 /*
-** bound.c - a limit in sight: the number that a cache, a ring or a queue has beside its elements,
-** or beside the table that these are in: max = 1000.
-**
-** A `size` may also be how many there are. It is taken for a limit unless the ages of the elements
-** are certain that they grow, or where how many there are stands beside it.
+** bound.c - Finds the number that limits a collection, such as max = 1000.
+** The number is a field of the collection or of a table that holds it. A field called `size` may be
+** a limit or a count. It is sure to be a limit only if another field has the count; else the ages
+** of the elements may overrule it (lh_prospect_within).
 */
 #include "analyses.h"
 
@@ -49,13 +48,13 @@ static double number_of(lh_value value) {
 static const char *const limits[] = {"max", "limit", "cap", "bound", "quota", NULL};
 static const char *const sizes[] = {"size", NULL};
 
-/* The string that a number is under; LH_NO_OBJECT for other entries. */
+/* Returns the string key of a number >= 1; LH_NO_OBJECT for any other entry. */
 static lh_id name_of(const lh_snapshot *snapshot, lh_value key, lh_value value) {
   bool is_named = key.kind == LH_VALUE_OBJECT && lh_is_string(snapshot, key.as.object);
   return is_named && number_of(value) >= 1 ? key.as.object : LH_NO_OBJECT;
 }
 
-/* Is `count` in the table, and not under the name of a limit? */
+/* True if the table has about `count` under a name that is neither a limit nor a size. */
 static bool counts_them(const lh_snapshot *snapshot, lh_id table, uint64_t count) {
   lh_edges it;
   lh_value key, value;
@@ -68,7 +67,7 @@ static bool counts_them(const lh_snapshot *snapshot, lh_id table, uint64_t count
   return false;
 }
 
-/* Has it a string key with a value that is no object? A big map of objects has none. */
+/* A fast check for a string key with a plain value: a big map of objects has none. */
 static bool has_named_scalar(const lh_snapshot *s, lh_id table) {
   for (uint32_t e = s->first_edge[table], end = s->first_edge[table + 1]; e < end; e++)
     if (lh_label_kind(s->label[e]) == LH_EDGE_KEY && lh_is_string(s, s->edge[e]) &&
@@ -96,7 +95,6 @@ static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, 
   }
 }
 
-/* The holder, and what is above it, until four tables have been seen. */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
                   lh_error *error) {
   *out = (lh_bound){.name = LH_NO_OBJECT};
@@ -107,7 +105,7 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
     return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
   unsigned n_tables = 0;
   for (lh_id id = holder; n_tables < MOST_TABLES && out->limit == 0; id = snapshot->parent[id]) {
-    if (lh_is_plumbing(snapshot, id)) break; /* as the root is */
+    if (lh_is_plumbing(snapshot, id)) break; /* the root is plumbing too */
     if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) continue;
     n_tables++;
     look_into(snapshot, id, count, out);
@@ -115,10 +113,10 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
   return LH_OK;
 }
 
-/* Few edges lead to them, or not all are looked at: so the source of an edge is searched for. */
+/* Scans all edges and searches the source of the few that match. */
 int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *counts, size_t n,
                    lh_bound *bounds, lh_error *error) {
-  uint32_t *number = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *number); /* from 1 on */
+  uint32_t *number = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *number); /* index + 1 */
   uint8_t *n_seen = lh_alloc_zeroed(n, 1);                                     /* referrers */
   int code = number && n_seen ? LH_OK : LH_EMEMORY;
   lh_id source = 0;

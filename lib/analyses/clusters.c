@@ -1,18 +1,12 @@
 /*
-** clusters.c - the elements of a linked list, or of a tree, as one thing.
-**
-** An object joins the nearest of the four dominators above it that has its class, with what is in
-** between: an element that is linked through a closure and its upvalue, or a child that stands in
-** its parent's array of children. Where the class says only what kind of collection a table is
-** ("array"), it must be its dominator's class and most of what that retains, such as in {value,
-** {value, ...}}: other things are of that class by chance. What has less than eight objects of its
-** class falls apart again.
-**
-** A union-find with the first object of each cluster as its representative: clusters are connected,
-** so the one that is furthest up is known. Near to O(n); 8 bytes an object, 4 of them for a while.
-**
-** Many clusters below a place are gathered as a few classes. The arrays for that are made once and
-** used again, so that gathering costs what is gathered.
+** clusters.c - Joins the elements of a linked list or a tree into one cluster.
+** An object joins the nearest of its next four dominators that has its class. The objects in
+** between join too: the closure and upvalue that link an element, or a parent's array of children.
+** For a class that only names a kind of collection ("array"), only the immediate dominator counts,
+** and the object must be most of what that dominator retains: {value, {value, ...}}. A cluster with
+** less than eight objects of its class falls apart.
+** A union-find keeps the first object of each cluster. Nearly O(n); 8 bytes an object, 4 of them
+** temporary.
 */
 #include "analyses.h"
 
@@ -27,7 +21,6 @@ static bool can_link(const lh_snapshot *snapshot, lh_id id) {
          snapshot->classes->of[id] != UINT32_MAX;
 }
 
-/* The dominator whose cluster the object joins, or LH_NO_OBJECT. */
 static lh_id link_of(const lh_snapshot *snapshot, lh_id id) {
   const uint32_t *of = snapshot->classes->of;
   uint32_t class_index = of[id];
@@ -44,8 +37,7 @@ static lh_id link_of(const lh_snapshot *snapshot, lh_id id) {
   return LH_NO_OBJECT;
 }
 
-/* Leads each object of a cluster to the first one, which comes before it in the tree. Clusters of
-** few objects are no cluster. */
+/* Points each object to the first one of its cluster; dissolves small clusters. */
 static bool settle(const lh_tree *tree, lh_id *top) {
   const lh_snapshot *snapshot = tree->snapshot;
   uint32_t *n_others = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *n_others);
@@ -120,7 +112,7 @@ bool lh_list_below(lh_gathering *g, lh_id top) {
   return true;
 }
 
-/* In a chain each member is below the one before. */
+/* Each member of a chain is below the member before it; else the cluster branches. */
 lh_extent lh_extent_of(const lh_gathering *g, lh_id top) {
   const lh_tree *tree = g->tree;
   const lh_snapshot *snapshot = tree->snapshot;

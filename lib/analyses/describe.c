@@ -1,12 +1,9 @@
 /*
-** describe.c - the instances of one class: how many and how big they are, how big one more would
-** be, and when they were made. What is in them is told by describe_fields.c.
-**
-** What one instance costs is what it retains without the other instances that it dominates: of a
-** linked list that is one element, though the first retains them all. From each instance the way up
-** the tree of dominators gives, for each object, the bytes of the instances nearest below it. So
-** all that is done for each object is to look at its class. 13 bytes an object near instances, and
-** 12 an instance; a million of ten million objects: 0.6 s.
+** describe.c - Describes the instances of one class: number, sizes, ages, sites, referrers.
+** The cost of an instance is what it retains without the instances that it dominates: of a linked
+** list, one element. A walk up the dominator tree from each instance finds the nearest instances
+** below each object. 13 bytes an object, 12 an instance; a million among ten million objects:
+** 0.6 s.
 */
 #include "analyses.h"
 #include "name/allocated.h"
@@ -18,14 +15,11 @@
 
 /* ==== Sites ========================================================================== */
 
-/* Where the instances of a class were allocated, of a program that was tracked. */
-
 static int compare_sites(const void *left, const void *right) {
   const lh_class_site *a = left, *b = right;
   return LH_MORE(a->objects, b->objects) ?: LH_LESS(a->site, b->site);
 }
 
-/* The rows of all sites, of which those are kept that have instances. */
 static size_t count_instances(const lh_instances *of, const lh_sites *sites, lh_class_site *rows) {
   size_t n = 0;
   for (size_t i = 0; i < of->n; i++) {
@@ -52,37 +46,33 @@ static bool describe_sites(const lh_instances *of, lh_description *out) {
 
 /* ==== Referrers ====================================================================== */
 
-/* Who refers to the instances of a class: the references by the class of
-** what they come from and by what they are called there, weak ones too.
-**
-** What refers to an instance at all is known by the rows; the edges of those alone are decoded.
-** Keys that vary are [*]: integers and objects always, strings in maps, and where one class has
-** more than MANY of them. */
+/* Groups the references to instances by class of the referrer and label of the edge. Only edges of
+** referrers are decoded. Keys that vary become [*]: integers and objects always, strings in maps,
+** and the strings of a class with more than MANY different ones. */
 
 enum { MANY = 16, LOOK_AHEAD = 8 };
 
-/* The labels may take so many times the bytes of the file, as names of classes may; what is called
-** otherwise still is "...". */
+/* All labels together may take 16 times the bytes of the file; further labels become "...". */
 enum { MOST_LABELS = 16 };
 
 typedef struct row {
   lh_referring visible;
   lh_text_id label;
-  lh_id last; /* source */
+  lh_id last; /* last source */
 } row;
 
 typedef struct collecting {
   const lh_instances *of;
   lh_snapshot *snapshot;
-  uint8_t *refers; /* of each object: does it refer to an instance? */
+  uint8_t *refers; /* by object: true if it refers to an instance */
   lh_strings labels;
   lh_text_id any, slot, untold;
-  lh_map by_edge;  /* what an edge says -> label */
+  lh_map by_edge;  /* parts of an edge -> label */
   lh_map by_label; /* class, label, weak -> row */
-  lh_map names_of; /* class -> how many rows are names; MANY + 1: too many */
+  lh_map names_of; /* class -> number of rows with names; MANY + 1: too many */
   row *rows;
   size_t n, capacity;
-  bool too_many, again; /* names of a class: then all is counted again */
+  bool too_many, again; /* some class has too many names; the second count */
 } collecting;
 
 static bool find_sources(collecting *c) {
@@ -90,7 +80,7 @@ static bool find_sources(collecting *c) {
   c->refers = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
   if (!c->refers) return false;
   lh_mark_sources(snapshot, c->of->ids, c->of->n, c->of->is_one, c->refers);
-  for (size_t i = 0; i < snapshot->n_aside; i++) /* weak: the row has the source */
+  for (size_t i = 0; i < snapshot->n_aside; i++) /* for a weak edge, the row has the source */
     if (c->of->is_one[snapshot->aside[i].target])
       c->refers[snapshot->edge[snapshot->aside[i].edge]] = 1;
   return true;
@@ -102,13 +92,13 @@ static bool has_name(const lh_snapshot *snapshot, const lh_edge *edge) {
          lh_key_sense_of(snapshot, edge->source) != LH_KEYS_VARY;
 }
 
-/* Slots of C functions that are no objects are one row, whatever the functions are called. */
+/* Slots of C functions that are no objects share one row, whatever the function is called. */
 static bool is_nameless_slot(const lh_edge *edge) {
   return edge->kind >= LH_EDGE_FUNCTION && edge->kind <= LH_EDGE_ARGUMENT &&
          edge->holder == LH_NO_OBJECT;
 }
 
-/* Where the label of all edges is kept that are called the same; NULL when out of memory. */
+/* Returns the place of the label that all equal edges share; NULL: out of memory. */
 static lh_text_id *label_slot(collecting *c, const lh_edge *edge) {
   bool keyed = edge->kind == LH_EDGE_VALUE, is_root = edge->kind == LH_EDGE_ROOT;
   uint64_t name = keyed ? edge->key.as.object : edge->name, number = edge->ordinal;
@@ -145,7 +135,6 @@ static row *row_at(collecting *c, uint32_t class_index, lh_text_id label, bool w
   return &c->rows[c->n++];
 }
 
-/* The names of a class with too many of them are [*]. */
 static row *row_of(collecting *c, const lh_edge *edge, lh_text_id label) {
   uint32_t class_index = lh_class_of(c->snapshot, edge->source);
   if (label == c->any || !has_name(c->snapshot, edge))
@@ -232,14 +221,13 @@ static bool describe_referrers(const lh_instances *of, lh_description *out) {
 
 /* ==== Instances ====================================================================== */
 
-/* The class with this name: array, for those of anything. */
 static uint32_t class_asked_for(const lh_snapshot *snapshot, uint32_t class_index,
                                 const char *name) {
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
   return strcmp(entry->visible.name, name) == 0 ? class_index : entry->plain;
 }
 
-/* Which classes have this name; NULL: out of memory. *found: whether one has. */
+/* Marks and sums up the classes with this name. *found: one has objects. NULL: out of memory. */
 static uint8_t *match_classes(const lh_snapshot *snapshot, const char *name, lh_description *out,
                               bool *found) {
   uint32_t n = lh_class_count(snapshot);
@@ -274,9 +262,8 @@ static bool list_instances(lh_instances *of, const uint8_t *matches, uint64_t n)
   return true;
 }
 
-/* Goes up the tree of dominators from each instance twice: first each object on the way learns how
-** many are to tell it their bytes, those below it and it itself if it is an instance, and then who
-** was told by all goes on. So each is passed once in each round. */
+/* Walks up the dominator tree from all instances twice: first to count the arrivals at each object,
+** then to go on from it after the last arrival. So a round passes each object once. */
 static bool find_inside(lh_instances *of) {
   const lh_snapshot *s = of->snapshot;
   uint32_t *n_waiting = lh_alloc_zeroed((size_t)s->n + 1, sizeof *n_waiting);
@@ -293,7 +280,6 @@ static bool find_inside(lh_instances *of) {
 
 /* ==== Figures ======================================================================== */
 
-/* The figure of one object; false if it has none. */
 static bool measure_of(const lh_instances *of, lh_id id, lh_measure measure, uint64_t *value) {
   const lh_snapshot *snapshot = of->snapshot;
   static const lh_type types[] = {
@@ -325,7 +311,7 @@ static int compare_values(const void *left, const void *right) {
 
 static void add_spread(lh_description *out, lh_measure measure, uint64_t *values, size_t n) {
   lh_spread spread = {.measure = measure, .objects = n};
-  bool in_order = true; /* mostly all are the same */
+  bool in_order = true; /* mostly all values are equal */
   if (n == 0) return;
   for (size_t i = 0; i < n; i++) {
     spread.sum += values[i];
@@ -351,7 +337,6 @@ static bool measure_instances(const lh_instances *of, lh_description *out) {
   return true;
 }
 
-/* Where the first string of a content is kept; NULL: out of memory. */
 static lh_id *first_with_content(const lh_snapshot *snapshot, lh_id id, uint64_t seed,
                                  lh_map *seen) {
   lh_content content = lh_content_of(snapshot, id, UINT64_MAX);
@@ -363,7 +348,7 @@ static lh_id *first_with_content(const lh_snapshot *snapshot, lh_id id, uint64_t
   }
 }
 
-/* Strings with the same content: only long ones are there more than once. */
+/* Only long strings can be equal: Lua interns short ones. */
 static bool count_contents(const lh_instances *of, lh_description *out) {
   lh_map seen = {0};
   uint64_t seed = lh_random_seed();
@@ -424,7 +409,7 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   lh_instances of = {.snapshot = snapshot};
   bool found, ok;
-  if (!snapshot->trees) lh_drop_dominator_tree(snapshot); /* a picture would need it again */
+  if (!snapshot->trees) lh_drop_dominator_tree(snapshot); /* a picture would need the tree again */
   uint8_t *matches = match_classes(snapshot, name, out, &found);
   if (matches && !found) {
     lh_free(matches);

@@ -1,9 +1,8 @@
 /*
-** growing.c - what looks like a collection without a limit, from one snapshot: tables with many
-** elements that are alike (growing_tables.c), and linked objects. Whether it grows is told by the
-** ages of the elements. All at one folded path become one row, if their elements are of one class.
-**
-** 2.2 million objects: 0.4 s; 45 bytes an object, 8 more for an element that others refer to, too.
+** growing.c - Finds leak candidates in one snapshot.
+** Candidates are tables with many elements that are alike (growing_tables.c), and linked objects;
+** the ages of the elements tell whether they grow. Candidates at one folded path with elements of
+** one class are one row. 2.2 million objects: 0.4 s; 45 bytes an object, 8 for each shared element.
 */
 #include "analyses.h"
 
@@ -18,13 +17,11 @@ typedef struct grouping {
 
 /* ==== Ages =========================================================================== */
 
-/* How old the elements of a collection are, and what that says: does it grow?
-**
-** The size of a collection says nothing: a program's constants are big, too. But objects tell their
-** age, by the marks, and without any by the order of allocation. What was filled once has no
-** element from after the first mark; or nothing was added while a good part of the heap was
-** allocated. Where so many elements should be younger by chance alone, this is no chance. Of
-** numbers nothing is known but what a constructor leaves: an array part without a slot to spare. */
+/* A big collection need not grow: a program's constants are big, too. The ages of the elements
+** tell, by the marks, or else by the order of allocation. A table was filled once if no element is
+** younger than the first mark, or if nothing was added while a good part of the heap was allocated,
+** where chance alone would have added something. Numbers have no age; then the only sign is an
+** array part without a free slot, as a constructor makes it. */
 
 enum { BLOCK = 64 };
 
@@ -32,8 +29,7 @@ static bool is_counted(const lh_snapshot *snapshot, lh_id id) {
   return id != LH_ROOT && lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
 }
 
-/* Counts the objects with smaller ids that are reachable and not luaheap's. On allgc, which comes
-** first, they are younger. */
+/* Counts reachable objects with smaller ids: on allgc, the first list, the younger ones. */
 static uint32_t count_before(const lh_ages *a, lh_id id) {
   uint32_t n = a->n_before[id / BLOCK];
   for (lh_id at = id - id % BLOCK; at < id; at++) n += is_counted(a->snapshot, at);
@@ -82,7 +78,7 @@ lh_youth lh_ages_begin(lh_ages *ages) {
   return (lh_youth){.youngest = LH_NO_OBJECT};
 }
 
-/* Elements of one table were mostly allocated one after the other. */
+/* Caches the last range: elements of one table were mostly allocated in sequence. */
 static uint32_t epoch_of(lh_ages *a, lh_id id) {
   if (id >= a->neighbours.first && id < a->neighbours.end) return a->epoch;
   lh_list list = lh_list_of(a->snapshot, id);
@@ -103,7 +99,7 @@ static void count_epoch(lh_ages *a, lh_growing *g, lh_id id) {
   a->epochs[epoch] = a->round;
 }
 
-/* The finalizer of SplitMix64. */
+/* The finalizer of SplitMix64 spreads the bits, so that sums of ids differ for different sets. */
 static uint64_t mix(uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
@@ -132,7 +128,7 @@ void lh_ages_end(const lh_ages *a, lh_growing *g, const lh_youth *youth, lh_id f
   g->in_one_go = others <= youth->objects + youth->objects / 4 + LH_LEAST_ELEMENTS;
 }
 
-/* A number for each byte, or the like. */
+/* Numbers under dense keys, a power of two of them: one for each byte, for example. */
 static bool is_lookup(const lh_growing *g) {
   bool dense = (g->keying == LH_KEYED_SEQUENCE || g->keying == LH_KEYED_INTEGERS) &&
                g->greatest - g->least + 1 == (double)g->elements;
@@ -166,10 +162,9 @@ static int compare_tops(const void *left, const void *right) {
   return LH_LESS(a->position, b->position);
 }
 
-/* Puts tops in order; they may become fewer, as none stays twice. Returns how many there are. Near
-** to O(n): by a bit for each position, unless the bits between them are far more than they. */
+/* Sorts tops, drops duplicates, returns how many are left. Nearly O(n) unless they are sparse. */
 static size_t sort_tops(lh_grower *grower, lh_top *tops, size_t n) {
-  enum { MOST_WORDS = 8 }; /* for a top */
+  enum { MOST_WORDS = 8 }; /* words of bits for each top */
   uint32_t least = UINT32_MAX, greatest = 0;
   size_t n_left = 0;
   for (size_t i = 0; i < n; i++) {
@@ -190,8 +185,7 @@ static size_t sort_tops(lh_grower *grower, lh_top *tops, size_t n) {
   return n_left;
 }
 
-/* Drops what another one dominates, and adds up the bytes of the others. Returns how many are left.
- */
+/* Drops tops that other tops dominate, adds up the rest in *bytes, returns how many are left. */
 static size_t add_up_tops(lh_grower *grower, lh_top *tops, size_t n, uint64_t *bytes) {
   const lh_tree *tree = grower->tree;
   uint32_t covered = 0;
@@ -207,7 +201,7 @@ static size_t add_up_tops(lh_grower *grower, lh_top *tops, size_t n, uint64_t *b
   return n_left;
 }
 
-/* A table of every program is not among its tops, but its slots are of its elements. */
+/* A table of every program is not one of its own tops, but its slots belong to its elements. */
 static uint64_t slot_bytes(const lh_snapshot *snapshot, const lh_growing *g) {
   return lh_is_plumbing(snapshot, g->id) ? lh_shallow_bytes(snapshot, g->id) : 0;
 }
@@ -230,17 +224,15 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
 
 /* ==================================================================================== */
 
-/* Where the row is kept of tables at one path whose elements are of one class; NULL: out of
-** memory. */
 static uint32_t *find_row(grouping *f, const lh_growing *g) {
   uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | g->element_class,
                       (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys,
-                      (uintptr_t)g->element}; /* of no class: what they are */
+                      (uintptr_t)g->element}; /* tells elements without a class apart */
   return lh_map_at_words(&f->row_of, words, 3);
 }
 
-/* It is told by one that grows, if any does: many that were filled once hide none. Of these it is
-** the one with most bytes. */
+/* The row describes the biggest candidate with the best prospect: tables that were filled once do
+** not hide one that grows. */
 static void merge_growing(lh_growing *row, const lh_growing *g) {
   bool first = g->prospect == row->prospect ? g->bytes > row->bytes : g->prospect > row->prospect;
   lh_growing both = first ? *g : *row;
@@ -253,11 +245,11 @@ static void merge_growing(lh_growing *row, const lh_growing *g) {
   *row = both;
 }
 
-/* No byte twice, where the tables of a row, or the lists, hold one another. Where each row has one
-** only, their bytes are known. */
+/* Sums up rows again: tables or lists of a row may hold one another. */
 static bool add_up_rows(lh_grower *g, const uint32_t *row_of, uint64_t *bytes, size_t n_rows) {
   size_t *end = lh_alloc_zeroed(n_rows + 1, sizeof *end);
-  lh_top *tops = lh_alloc(g->first_top, sizeof *tops); /* without those of what was not added */
+  lh_top *tops = lh_alloc(g->first_top, sizeof *tops); /* excludes tops of candidates that were
+                                                          not added */
   bool ok = end && tops;
   for (size_t i = 0; ok && i < g->first_top; i++) end[row_of[g->tops[i].of] + 1]++;
   for (size_t row = 0; ok && row < n_rows; row++) end[row + 1] += end[row];
@@ -282,7 +274,7 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
       *row = (uint32_t)out->n;
       g.held_by = f->places.texts.texts[lh_path_of(&f->places, g.id)];
       g.at = lh_at_of(&f->places, g.id);
-      out->list[out->n++] = g; /* rows never pass what was found */
+      out->list[out->n++] = g; /* list has room for one row for each candidate */
     } else {
       merge_growing(&out->list[*row], &g);
     }
@@ -304,7 +296,7 @@ static int compare_growing(const void *left, const void *right) {
          strcmp(a->held_by, b->held_by) ?: a->is_list - b->is_list;
 }
 
-/* Objects that stand in two indexes are told there only once. */
+/* Elements that stand in two indexes are two rows: same_as links the second row to the first. */
 static bool find_same(lh_growings *out) {
   lh_map first = {0};
   bool ok = true;
@@ -321,7 +313,7 @@ static bool find_same(lh_growings *out) {
   return ok;
 }
 
-/* Of several tables at one path each has as many as it may have. */
+/* In a row of several tables the bound is about the table `id`. */
 static bool find_bound(const grouping *f, lh_growing *row) {
   lh_snapshot *snapshot = f->grower->snapshot;
   lh_id holder = row->is_list ? lh_naming_parent(snapshot, row->id) : row->id;
@@ -330,7 +322,6 @@ static bool find_bound(const grouping *f, lh_growing *row) {
   return true;
 }
 
-/* Those that are big enough, in order, with paths of their own. */
 static bool keep_growing(const grouping *f, lh_growings *out) {
   uint64_t least = lh_least_leak(f->grower->snapshot->reach.reachable_bytes);
   size_t n = 0, n_all = out->n;
@@ -357,20 +348,17 @@ static bool group_by_path(grouping *f, lh_growings *out) {
   ok = ok && lh_places_make(&f->places, f->grower->snapshot, ids, f->grower->n, f->grower->n) &&
        make_growing_rows(f, out);
   lh_free(ids);
-  if (!ok) out->n = 0; /* the paths are not its own yet */
+  if (!ok) out->n = 0; /* the rows do not own their paths yet */
   return ok && keep_growing(f, out);
 }
 
 /* ==== Linked objects ================================================================= */
 
-/* Objects of one class that refer to each other: lists that are linked both
-** ways, rings, queues, trees with links to their parents. Nobody in them dominates the others, so
-** that clusters.c, which starts from what it finds, sees none of them.
-**
-** A union-find over the edges between two objects of one class, where the class says what they are
-** for. The one nearest to the root represents its set. Objects that all refer to one, which refers
-** to none, are no such set, and neither are the elements of a table that was found already. Near to
-** O(n + m); 13 bytes an object. */
+/* Objects of one class that refer to each other, without one that dominates the others: lists
+** linked both ways, rings, queues, trees with parent links.
+** A union-find joins both ends of each edge within such a class; the member nearest to the root
+** represents the set. Sets of objects that only refer to a common one are dropped, and elements of
+** tables found before. Nearly O(n + m); 13 bytes an object. */
 
 static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   a = lh_find_first(set, a);
@@ -379,15 +367,13 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   set[a_is_nearer ? b : a] = a_is_nearer ? a : b;
 }
 
-/* Does a class say what its objects are for, and may there be links between as many as are told? */
 static bool can_be_linked(const lh_class_entry *class) {
   const lh_class *c = &class->visible;
   return class->specific && c->objects >= LH_LEAST_ELEMENTS &&
          (c->type == LH_TYPE_TABLE || c->type == LH_TYPE_USERDATA);
 }
 
-/* A union-find in which the member nearest to the root represents each set. held[id]: another one
-** of its class refers to it. NULL: out of memory. */
+/* held[id]: another object of its class refers to it. NULL: out of memory. */
 static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
   const lh_graph graph = lh_graph_of(snapshot);
   const uint32_t *of = snapshot->classes->of;
@@ -410,8 +396,8 @@ static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
   return set;
 }
 
-/* Those of the class of the nearest one, by set, of sets that are big enough; *n: how many. Most
-** objects are in no set. first[] is for all objects, cleared. NULL: out of memory. */
+/* Lists the *n members of big sets, set by set; all have the class of their representative.
+** first[]: an item for each object, all zero. NULL: out of memory. */
 static lh_id *sort_members(const lh_snapshot *snapshot, lh_id *set, uint32_t *first, uint32_t *n) {
   const uint32_t *of = snapshot->classes->of;
   uint32_t most = 0;
@@ -422,7 +408,7 @@ static lh_id *sort_members(const lh_snapshot *snapshot, lh_id *set, uint32_t *fi
     first[set[id]] += of[id] == of[set[id]];
     if (first[set[id]] > most) most = first[set[id]];
   }
-  if (most + 1 < LH_LEAST_ELEMENTS) return lh_alloc(0, sizeof *set); /* none is big */
+  if (most + 1 < LH_LEAST_ELEMENTS) return lh_alloc(0, sizeof *set); /* no set is big */
   for (lh_id id = 0; id <= snapshot->n; id++) {
     bool is_big = first[id] + 1 >= LH_LEAST_ELEMENTS;
     uint32_t n_members = is_big ? first[id] + 1 : 0;
@@ -435,7 +421,6 @@ static lh_id *sort_members(const lh_snapshot *snapshot, lh_id *set, uint32_t *fi
   return members;
 }
 
-/* Adds a set of n members. */
 static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, const lh_id *members,
                      uint32_t n) {
   const lh_snapshot *snapshot = grower->snapshot;

@@ -1,43 +1,40 @@
 /*
-** growing_tables.c - tables with many elements that are alike: what they are, under what keys, how
-** old.
-**
-** Two passes over the entries of each table that is big enough, and a third over its keys where the
-** values are but booleans or numbers, as in a set, or few. A table costs its entries.
+** growing_tables.c - Finds tables with many elements that are alike.
+** Two passes over the entries of each big table count keys, elements and ages; a third one counts
+** keys if the values are booleans, numbers, or few objects. O(entries).
 */
 #include "analyses.h"
 #include "read/decode.h"
 
 #include <string.h>
 
-/* As much of a string as is read: one long string may be the key of many entries. */
+/* The part of a string that is read: one long string may be the key of many entries. */
 typedef struct key_bytes {
   const char *bytes;
   size_t n;
 } key_bytes;
 
-/* What the keys of a table have in common. All zero is a table without any. */
+/* The common properties of the keys of a table. All zero: no keys. */
 typedef struct keys_seen {
   uint64_t n, n_integers, n_numbers, n_strings, n_objects;
-  double least, greatest;                     /* of the numbers, integers included */
-  uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
-  key_bytes numbered[4];  /* the first four with digits that differ in more than these, and */
-  uint64_t n_numbered[4]; /* how many differ from each in its digits only */
-  key_bytes last;         /* the last string, and what it was counted as: */
+  double least, greatest;                     /* numbers, integers included */
+  uint64_t n_uuids, n_hex, n_names, n_tokens; /* strings */
+  key_bytes numbered[4];  /* the first four keys that differ in more than digits */
+  uint64_t n_numbered[4]; /* keys that differ from each of the four in digits only */
+  key_bytes last;         /* the last string, and its properties: */
   bool last_is_uuid, last_is_hex, last_is_name, last_is_token;
   int last_numbered;    /* 4: none of the four */
   uint64_t length;      /* of all strings; UINT64_MAX: they differ */
-  lh_id example;        /* the first string in the order of bytes, */
-  key_bytes of_example; /* which are the same in each run */
+  lh_id example;        /* the first string in byte order, */
+  key_bytes of_example; /* so that each run has the same one */
 } keys_seen;
 
 /* ==== Keys =========================================================================== */
 
-/* What the keys of a table are, as a person would say it: 1 to n, ids, times,
-** uuids, "strings like user:123". Keys that something counts up, or draws at random, have no end; a
-** set of names has. */
+/* Names the keys of a table as a reader would: 1 to n, ids, times, uuids, "strings like user:123".
+** Counted and random keys have no end; a set of names has. */
 
-/* Times are of this century, and at most a year ahead. */
+/* Times are from 2000 to a year after the snapshot. */
 #define YEAR_2000 946684800.0
 #define A_YEAR 31557600.0
 
@@ -73,14 +70,12 @@ static letters count_letters(const char *bytes, size_t n) {
   return l;
 }
 
-/* Have both digits at the same places, and else the same? */
 static bool have_same_form(const char *a, const char *b, size_t n) {
-  size_t i = n >= 8 && memcmp(a, b, 8) == 0 ? 8 : 0; /* most begin alike */
+  size_t i = n >= 8 && memcmp(a, b, 8) == 0 ? 8 : 0; /* most keys have equal beginnings */
   while (i < n && (is_digit(a[i]) ? is_digit(b[i]) : a[i] == b[i])) i++;
   return i == n;
 }
 
-/* Do they differ in their digits only? */
 static bool are_numbered_alike(const char *a, size_t n, const char *b, size_t m) {
   size_t i = 0, k = 0;
   if (n == m && have_same_form(a, b, n)) return true;
@@ -95,7 +90,7 @@ static bool are_numbered_alike(const char *a, size_t n, const char *b, size_t m)
   return i == n && k == m;
 }
 
-/* Which of the four it is alike with; 4: with none. */
+/* Returns the index of the key of the four that differs in digits only; 4: none. */
 static int find_numbered(keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
   key_bytes key;
   (void)lh_string_whole(snapshot, id, &key.bytes, &key.n);
@@ -114,7 +109,7 @@ static bool comes_before(const key_bytes *a, const key_bytes *b) {
   return order ? order < 0 : a->n < b->n;
 }
 
-/* What a string looks like. Of one form with the last, which most are, it looks like that. */
+/* A string with the form of the previous one has the same properties. */
 static void look_at_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id,
                            const key_bytes *key) {
   size_t n = key->n;
@@ -205,31 +200,31 @@ static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
 
 /* ==================================================================================== */
 
-enum { SOME = 64 }; /* entries are read so many at once */
+enum { SOME = 64 }; /* entries read at once */
 
 typedef struct counting {
   lh_grower *grower;
   const lh_snapshot *snapshot;
-  uint32_t *n_of; /* of each class, in one table */
-  uint32_t *met;  /* the classes of which that is not 0 */
+  uint32_t *n_of; /* by class, in the current table */
+  uint32_t *met;  /* classes whose count is not 0 */
   uint32_t n_met;
-  bool is_shared; /* the table is of every program, such as _G, and has other things, too */
-  bool is_loaded; /* the table is package.loaded: each module in it is of a class of its own, and */
-  uint32_t module_class; /* one more, "module *", stands for all of them */
-  uint32_t alike;        /* what the elements are; UINT32_MAX: any table, or no objects */
+  bool is_shared;        /* a table of every program, such as _G, which also has other values */
+  bool is_loaded;        /* package.loaded: each module has its own class, */
+  uint32_t module_class; /* and this extra class, "module *", stands for all */
+  uint32_t alike;        /* class of the elements; UINT32_MAX: tables of any class, or no objects */
 } counting;
 
 typedef struct contents {
   keys_seen keys;
-  uint64_t n_numbers, n_booleans, n_tables; /* values */
-  uint64_t key_bytes, value_bytes;          /* that objects retain: of keys without strings */
+  uint64_t n_numbers, n_booleans, n_tables; /* of the values */
+  uint64_t key_bytes, value_bytes;          /* retained; keys without strings */
   uint32_t best;                            /* class of most objects */
   uint64_t n_best;
-  bool weak_keys, weak_values; /* the table's */
-  uint64_t n_staying;          /* entries with nothing weak: strings and numbers never are */
+  bool weak_keys, weak_values; /* as the table declares */
+  uint64_t n_staying;          /* entries without weak parts; strings and numbers are never weak */
 } contents;
 
-/* Arrays of anything are alike. */
+/* Arrays of any elements have one class. */
 static uint32_t class_of_element(const counting *f, lh_id id) {
   const lh_class_entry *entry = lh_class_entry_of(f->snapshot, id);
   if (f->is_loaded && lh_type_of(f->snapshot, id) == LH_TYPE_TABLE) return f->module_class;
@@ -259,7 +254,7 @@ static void count_value(counting *f, contents *c, lh_value value) {
   }
 }
 
-/* The class of most, by its name among equals; clears the counts. */
+/* Chooses the most frequent class, by name among equals; clears the counts. */
 static void choose_class(counting *f, contents *c) {
   c->best = UINT32_MAX;
   c->n_best = 0;
@@ -309,8 +304,8 @@ static bool are_objects(const contents *c) {
   return lh_are_most(c->keys.n_strings + c->keys.n_objects, c->keys.n);
 }
 
-/* A table with fields, such as a module or an object with settings: what is under names there is
-** no collection, unless it is of one class that says what it is for, and no function. */
+/* A table with fields, such as a module or an object. Its values are a collection only if they have
+** one class that says what it is for, and are no functions. */
 static bool is_record(const lh_snapshot *snapshot, lh_id table, const contents *c) {
   const lh_class_entry *entry = lh_class_entry_of(snapshot, table);
   const lh_class_entry *best = c->best == UINT32_MAX ? NULL : &snapshot->classes->list[c->best];
@@ -318,7 +313,7 @@ static bool is_record(const lh_snapshot *snapshot, lh_id table, const contents *
   return entry && entry->specific && !(best && best->specific);
 }
 
-/* The class of most, or else that they are tables; false if they are not alike. */
+/* False: the elements are not alike. */
 static bool tell_element_class(counting *f, lh_growing *g, const contents *c) {
   bool any_table = !lh_are_most(c->n_best, g->elements) && g->keying != LH_KEYED_NAMES;
   if (c->best == UINT32_MAX) return false;
@@ -336,7 +331,7 @@ static bool tell_keys_as_elements(counting *f, lh_growing *g, contents *c) {
   return tell_element_class(f, g, c);
 }
 
-/* Fills in what the elements are; false if they are not alike. */
+/* False: the elements are not alike. */
 static bool tell_elements(counting *f, lh_growing *g, contents *c) {
   bool numbers = lh_are_most(c->n_numbers, g->elements);
   bool booleans = lh_are_most(c->n_booleans, g->elements);
@@ -362,14 +357,14 @@ static void tell_kinds_of_keys(const counting *f, lh_growing *g, const contents 
   g->example_key = keys->n_strings > 0 ? keys->example : LH_NO_OBJECT;
 }
 
-/* Of a table with other things beside its elements: is this one of them? */
+/* True if the value is an element; a shared table has other values, too. */
 static bool is_alike(const counting *f, const lh_growing *g, lh_value value) {
   if (g->type == LH_TYPE_ROOT || value.kind != LH_VALUE_OBJECT) return g->type == LH_TYPE_ROOT;
   if (f->alike != UINT32_MAX) return class_of_element(f, value.as.object) == f->alike;
   return lh_type_of(f->snapshot, value.as.object) == LH_TYPE_TABLE;
 }
 
-/* The same of the entry of which this reference is the key or the value. */
+/* The same for the entry whose key or value is edge e. */
 static bool is_of_alike(const counting *f, const lh_growing *g, uint32_t e) {
   const lh_snapshot *s = f->snapshot;
   if (!f->is_shared || g->type == LH_TYPE_ROOT) return true;
@@ -381,7 +376,7 @@ static bool is_of_alike(const counting *f, const lh_growing *g, uint32_t e) {
   return is_alike(f, g, lh_object_value(lh_true_target(s, e)));
 }
 
-/* A key or a value. One that has the table itself inside, such as _G, is not in it. */
+/* Adds a key or value. An object that dominates the table, such as _G, is not an element. */
 static bool add_reference(counting *f, lh_growing *g, lh_youth *youth, uint32_t e) {
   const lh_snapshot *s = f->snapshot;
   const lh_tree *tree = f->grower->tree;
@@ -397,8 +392,7 @@ static bool add_reference(counting *f, lh_growing *g, lh_youth *youth, uint32_t 
   return inner || lh_add_top(f->grower, id);
 }
 
-/* All that the table retains is its own, but of those that belong to every program: of these the
-** elements alone. */
+/* Everything that the table retains is its own. A table of every program owns its elements only. */
 static bool look_at_ages(counting *f, lh_growing *g) {
   const lh_snapshot *s = f->snapshot;
   const lh_tree *tree = f->grower->tree;
@@ -415,7 +409,7 @@ static bool look_at_ages(counting *f, lh_growing *g) {
   return ok;
 }
 
-/* The keys of the elements, without those of what else is in the table. */
+/* Keys of other values do not count. */
 static void look_at_keys_of_alike(const counting *f, lh_growing *g) {
   contents c = {0};
   lh_edges it;
@@ -461,7 +455,7 @@ static bool look_at_table(counting *f, lh_id id) {
   return lh_add_growing(f->grower, &g);
 }
 
-/* The array part of 16 elements alone takes 256 bytes: most tables are not looked at. */
+/* A fast filter: the array part of 16 elements takes 256 bytes. */
 static bool is_big(const lh_snapshot *snapshot, lh_id id) {
   return lh_type_of(snapshot, id) == LH_TYPE_TABLE && lh_shallow_bytes(snapshot, id) >= 256 &&
          lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);

@@ -1,11 +1,8 @@
 /*
-** merged_paths.c - why many objects are alive: the tree of their paths (merged_steps.c) as rows for
-** people.
-**
-** Steps that follow each other without a branch, and where no member is, are one row. The rows of
-** one level come by bytes. Where there may be so many rows only, it is the biggest of all that are
-** shown; since none is bigger than the one above it, those hang together. What is not shown of a
-** level is one more row, and the least of a level, since what is shown comes first there.
+** merged_paths.c - Shows why many objects are alive: the tree of their paths as rows.
+** Steps in sequence without a branch or member are one row. A limit keeps the biggest rows of the
+** whole tree; no row is bigger than the one above it, so the rows stay connected. One more row sums
+** up the hidden rows of a level.
 */
 #include "analyses.h"
 
@@ -14,12 +11,10 @@
 
 /* ==== Holders ======================================================================== */
 
-/* By which paths the members of a tree of paths (merged_steps.c) are held: those
-** that read the same are one, and where a text begins at an upvalue, who holds the function. */
+/* If the text of a path begins at an upvalue, `through` shows the holder of the function. */
 
-/* Members with one path. */
 typedef struct held {
-  uint32_t through; /* the step by which most of them come before the text begins; 0: none */
+  uint32_t through; /* the step above the text of most members; 0: none */
   uint32_t through_objects;
 } held;
 
@@ -55,8 +50,8 @@ static char *step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, ui
   return lh_text_finish(&telling.text);
 }
 
-/* As lh_path_through: the step before the first new beginning that does not say who holds it. What
-** is one or two below the root is _G, a root, or a variable of the main thread. */
+/* Returns the step above the topmost start that does not name its holder, as lh_path_through.
+** Starts at depth 1 or 2 are _G, a root, or a variable of the main thread. */
 static uint32_t through_of(const lh_step_tree *t, uint32_t at) {
   uint32_t first = 0;
   while (t->list[at].form != LH_FORM_BASE) at = t->list[at].above;
@@ -65,15 +60,13 @@ static uint32_t through_of(const lh_step_tree *t, uint32_t at) {
   return first;
 }
 
-/* The paths by which members are held, and what is known of each. */
 typedef struct counting {
   lh_strings paths;
-  uint64_t *objects; /* of each path */
-  held *held;        /* of each path */
-  lh_map through;    /* path and the step that it is through -> objects */
+  uint64_t *objects; /* by path */
+  held *held;        /* by path */
+  lh_map through;    /* path and step above its text -> objects */
 } counting;
 
-/* False: out of memory. */
 static bool add_members(counting *c, uint32_t path, uint32_t objects, uint32_t through) {
   uint32_t *sum = lh_map_at(&c->through, (uint64_t)path << 32 | through);
   if (!sum) return false;
@@ -88,7 +81,6 @@ static void drop_holder(lh_holder *holder) {
   lh_free((char *)holder->through);
 }
 
-/* Those that most members have. */
 static bool keep_most_held(const lh_snapshot *snapshot, const lh_step_tree *tree, counting *c,
                            lh_merged_paths *merged) {
   while (merged->n_holders < LH_MOST_HOLDERS) {
@@ -105,7 +97,6 @@ static bool keep_most_held(const lh_snapshot *snapshot, const lh_step_tree *tree
   return true;
 }
 
-/* Different steps may have the same path. */
 static bool count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, uint64_t most_bytes,
                           lh_merged_paths *merged) {
   counting c = {.paths.most_bytes = most_bytes};
@@ -135,21 +126,16 @@ static bool count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, ui
 
 /* ==== Elsewhere ====================================================================== */
 
-/* Members of a set that would stay if the paths that are told of them were
-** cut: by the next path of those, each one's shortest without the last reference of its path in the
-** tree.
-**
-** A search over the same graph, but for these references: what it still reaches is held elsewhere,
-** too. It counts for all members at once: what hangs on others of them only goes with those. 2.2
+/* Finds the members that stay alive if the last reference of each path in the tree is cut, by a
+** second search without these references. Members held only by other members do not count. 2.2
 ** million objects, half of them members: 0.2 s. */
 
-/* Nobody cuts between an upvalue and its content: the last reference is the function's. */
+/* Nobody can cut between an upvalue and its content, so the function's reference is cut. */
 static lh_id last_target(const lh_snapshot *snapshot, lh_id id) {
   lh_id parent = lh_naming_parent(snapshot, id);
   return parent != LH_ROOT && lh_type_of(snapshot, parent) == LH_TYPE_UPVALUE ? parent : id;
 }
 
-/* The objects to which a last reference leads, that from its parent. NULL: out of memory. */
 static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member) {
   uint8_t *is_last = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
   for (lh_id id = 1; is_last && id <= snapshot->n; id++)
@@ -157,8 +143,8 @@ static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member)
   return is_last;
 }
 
-/* The paths of those that were reached. The snapshot is a copy with paths of its own, which has its
-** classes together with the whole one: the folds that are there are put aside, and back again. */
+/* `snapshot` has paths of its own but shares its classes with the original, whose folds are put
+** aside meanwhile. */
 static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t n,
                            lh_merged_paths *merged) {
   lh_step_tree tree = {0};
@@ -219,30 +205,30 @@ out:
 
 /* ==================================================================================== */
 
-/* From so many steps on the middle of a row is left out, but for some at both ends. */
+/* A longer row shows some steps at both ends, and leaves out the middle. */
 enum { LONG_ROW = 24, SHOWN_AT_ENDS = 5 };
 
-/* All texts may take so many times the bytes of the file, as the names of its classes may. */
+/* All texts together may take 16 times the bytes of the file, as class names may. */
 enum { MOST_TEXT = 16 };
 
-/* A row to be: the steps from `first`, the upper one, down to `last`. */
+/* A row before its text is made: the steps from `first` at the top down to `last`. */
 typedef struct draft {
   uint32_t first, last;
   uint32_t depth;
-  uint32_t above;    /* the row above */
-  uint32_t n_below;  /* rows directly below, */
-  uint32_t n_hidden; /* and those of them that are not shown */
+  uint32_t above;    /* index of the row above */
+  uint32_t n_below;  /* rows directly below */
+  uint32_t n_hidden; /* rows directly below that are not shown */
   bool shown;
 } draft;
 
 typedef struct writing {
   const lh_snapshot *snapshot;
   lh_step_tree tree;
-  uint32_t *first_below; /* of each step; those below it stand in `below`, biggest first */
+  uint32_t *first_below; /* by step: index in `below` of the steps below it, biggest first */
   uint32_t *below;
   draft *drafts; /* in preorder */
   size_t n_drafts, draft_capacity;
-  uint64_t text_bytes; /* that may be used yet */
+  uint64_t text_bytes; /* bytes left for texts */
   lh_merged_paths *merged;
   size_t row_capacity;
 } writing;
@@ -274,7 +260,6 @@ static bool sort_steps(writing *w) {
   return true;
 }
 
-/* In preorder, from a stack of steps. */
 static bool make_drafts(writing *w) {
   const lh_step_tree *t = &w->tree;
   draft *stack = NULL, at = {.above = 0};
@@ -309,8 +294,7 @@ static int compare_drafts(const void *left, const void *right, void *payload) {
   return LH_MORE(x->bytes, y->bytes) ?: LH_MORE(x->objects, y->objects) ?: LH_LESS(a, b);
 }
 
-/* How many more rows are printed if this one is: where something is hidden of a level, that is one,
-** too. */
+/* How many lines the row adds, with the line for hidden rows. */
 static size_t rows_more(const writing *w, const draft *d) {
   return (d->n_below > 0) + (size_t)(w->drafts[d->above].n_hidden != 1);
 }
@@ -321,7 +305,7 @@ static void show(writing *w, draft *d) {
   if (d->first > 0) w->drafts[d->above].n_hidden--;
 }
 
-/* A single row that is hidden and has none below takes no more room than "1 more". */
+/* Shows a hidden leaf that is alone: "1 more" would take as much room. */
 static void show_single(writing *w) {
   for (uint32_t i = 1; i < w->n_drafts; i++) {
     draft *d = &w->drafts[i];
@@ -331,7 +315,7 @@ static void show_single(writing *w) {
   }
 }
 
-/* Chooses the biggest rows: as many as `limit` allows, those for what is hidden included. */
+/* Chooses the biggest rows. `limit` includes the lines for hidden rows; 0: no limit. */
 static bool choose_rows(writing *w, size_t limit) {
   uint32_t *order = lh_alloc(w->n_drafts, sizeof *order);
   if (!order) return false;
@@ -352,8 +336,7 @@ static bool choose_rows(writing *w, size_t limit) {
 
 /* ==== Texts ========================================================================== */
 
-/* A step that is no key is told by its edge, since what it is from stands before it. `joins`: the
-** next may follow without a comma. */
+/* A step that is no key is printed as its edge. `joins`: the next step needs no comma. */
 static void add_step(lh_text *text, const writing *w, const lh_merged_step *step, bool *joins) {
   if (step->form == LH_FORM_BEHIND) {
     if (text->n > 0 && !*joins) lh_text_string(text, ", ");
@@ -373,7 +356,6 @@ static void add_step(lh_text *text, const writing *w, const lh_merged_step *step
   lh_free(told);
 }
 
-/* The steps of a row, with the middle of many left out. */
 static char *steps_of(const writing *w, const draft *d) {
   const lh_merged_step *list = w->tree.list;
   uint32_t n = list[d->last].depth - list[d->first].depth + 1;
@@ -399,8 +381,7 @@ static char *steps_of(const writing *w, const draft *d) {
 
 /* ==== The result ===================================================================== */
 
-/* Only of a file that was made for that the texts take more than they may: then "..." is told. A
-** text that grew has a third of its block to spare. */
+/* Only a crafted file exceeds the budget for texts. A grown text wastes a third of its block. */
 static char *taken(writing *w, char *text) {
   enum { BLOCK_BYTES = 32 };
   uint64_t used = text ? strlen(text) * 3 / 2 + BLOCK_BYTES : 0;
@@ -430,7 +411,6 @@ static bool add_shown_row(writing *w, const draft *d) {
   return row->steps && row->path;
 }
 
-/* The row for what is hidden of a level. */
 static bool add_hidden_row(writing *w, const draft *d, const draft *above) {
   lh_merged_paths *merged = w->merged;
   const lh_merged_step *list = w->tree.list;
@@ -462,7 +442,7 @@ static bool add_rows(writing *w) {
 
 /* ==================================================================================== */
 
-/* Those that are reachable, each once; garbage is counted. */
+/* Keeps the reachable objects, each once, and counts garbage. */
 static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_id *reachable,
                     lh_merged_paths *merged, lh_error *error) {
   uint8_t *seen = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);

@@ -1,24 +1,20 @@
 /*
-** merged_steps.c - the paths that many objects are named by as one tree, folded: those whose texts
-** are alike make a step together, and below it is one for each way that they go on.
-**
-** A step is told as fold.c tells it, so _G.list[1] and _G.list[2] are one. There a path is a state
-** whose parents are the pieces of its text, from the last new beginning on ("_G", "upvalue bus of
-** function f"). Here a new beginning stands below what came before it, and all else below the step
-** that its text is a continuation of. So what fold.c tells as .next* is one step, whatever its
-** length, and so is an upvalue that comes again on the way to itself, as in a list of closures. 68
-** bytes a step.
+** merged_steps.c - Merges the paths of many objects into one tree of steps.
+** Paths with equal folded texts share a step: _G.list[1] and _G.list[2] are one. In fold.c a path
+** starts anew at "_G" or "upvalue bus of function f". Here such a start stands below the step
+** before it; other steps stand below the step that their text continues. So .next* is one step, and
+** so is an upvalue that leads to itself, as in a list of closures. 68 bytes a step.
 */
 #include "analyses.h"
 #include "graph/graph.h"
 
-/* Behind so many steps on one path all is one. */
+/* A path deeper than this ends in one common step. */
 enum { MAX_DEPTH = 256 };
 
 typedef struct merging {
   const lh_snapshot *snapshot;
   lh_step_tree *merged;
-  lh_map below; /* merged step, step -> the merged step behind it */
+  lh_map below; /* merged step, step -> the merged step below it */
 } merging;
 
 static uint32_t add_step_below(merging *m, uint32_t above, const lh_place_vertex *place,
@@ -37,7 +33,6 @@ static uint32_t add_step_below(merging *m, uint32_t above, const lh_place_vertex
   return (uint32_t)t->n++;
 }
 
-/* The step of the same new beginning, `at` itself or above it. */
 static uint32_t find_beginning_above(const lh_step_tree *t, uint32_t at,
                                      const lh_place_vertex *place) {
   for (; at != 0; at = t->list[at].above)
@@ -45,7 +40,7 @@ static uint32_t find_beginning_above(const lh_step_tree *t, uint32_t at,
   return LH_NO_NUMBER;
 }
 
-/* The step of what is behind an edge from `at`, by its place. */
+/* Returns the step for an edge from `at`; LH_NO_NUMBER: out of memory. */
 static uint32_t step_below(merging *m, uint32_t at, const lh_place_vertex *place, lh_id entry) {
   lh_step_tree *t = m->merged;
   bool begins = t->folds->folder.tree->steps[place->step].form == LH_FORM_BASE;
@@ -60,8 +55,7 @@ static uint32_t step_below(merging *m, uint32_t at, const lh_place_vertex *place
   return found;
 }
 
-/* Is there one key at this step so far? Of [*] alone the text does not say. To read a key may take
-** a walk through the record: of many entries that of the first two is enough. */
+/* Finding a key may walk through the record, so it stops at the first key that differs. */
 static void note_step_key(const lh_snapshot *s, lh_merged_step *step, const lh_edge *edge) {
   if (!step->any_key || edge->kind != LH_EDGE_VALUE || step->keys_vary) return;
   lh_value key = lh_edge_at(s, edge->source, s->parent_edge[edge->target]).key;
@@ -69,7 +63,7 @@ static void note_step_key(const lh_snapshot *s, lh_merged_step *step, const lh_e
   if (!lh_same_key(step->key, key)) step->keys_vary = true;
 }
 
-/* An upvalue on the way to its content is no object for people. */
+/* An upvalue before its content is no object for a reader, unless it is a member. */
 static void note_object(const merging *m, lh_merged_step *step, lh_id id) {
   uint32_t class_index = lh_class_of(m->snapshot, id);
   if (lh_type_of(m->snapshot, id) == LH_TYPE_UPVALUE && !m->merged->is_member[id]) return;
@@ -105,7 +99,7 @@ static bool add_to_step(merging *m, lh_id id) {
   return true;
 }
 
-/* A step stands behind those above it. */
+/* A step comes after its parent in the list. */
 static void sum_up(lh_step_tree *t) {
   for (size_t i = t->n; i-- > 0;) {
     lh_merged_step *step = &t->list[i];
@@ -147,27 +141,21 @@ void lh_free_step_tree(lh_step_tree *t) {
 
 /* ==== Bytes ========================================================================== */
 
-/* The bytes that go when all members of a set go, divided among the steps of their
-** tree, with no byte twice.
-**
-** Whatever goes with the members is reached through members only. Where the last members on all
-** paths to it are below one step, it belongs to that step, and to none that is not above or below
-** it. So the bytes of a step are those of the steps below it, of its own members, and what
-** several of these hold together.
-**
-** That step is where the ways up from the steps of those last members meet. It is found by going
-** forward from the members through what goes with them: an object that is met first belongs to the
-** step of what refers to it, and one that is met again from another step to where the two meet, and
-** then what it refers to is met again. Few are met so more than once, and each at most as often as
-** there are steps above one another (256). A byte an object, and 8 for each that goes. */
+/* Divides the bytes that all members retain together among the steps; no byte counts twice. An
+** object belongs to the lowest step that has the last member of each path to the object below
+** itself.
+** A pass forward from the members finds that step. An object gets the step of its first
+** referrer. When it is met from another step, it gets the lowest common step, and its references
+** are followed again: rarely, and at most once for each level (256). 1 byte an object, 8 for
+** each retained one. */
 
-enum { NO_STEP = UINT32_MAX, WAITS = 2 /* goes[v]: it stands in the queue */ };
+enum { NO_STEP = UINT32_MAX, WAITS = 2 /* goes[id]: in the queue */ };
 
 typedef struct dividing {
   const lh_snapshot *snapshot;
   lh_step_tree *tree;
   lh_going going;
-  lh_id *queue; /* a ring: each is in it once at most */
+  lh_id *queue; /* a ring; an object is in it once at most */
   size_t first, n;
 } dividing;
 
@@ -185,7 +173,7 @@ static lh_id take_from_queue(dividing *d) {
   return id;
 }
 
-/* A step stands behind those above it. */
+/* A step comes after its parent in the list. */
 static uint32_t meeting_of(const lh_step_tree *t, uint32_t a, uint32_t b) {
   while (a != b) {
     if (a > b)
@@ -196,7 +184,7 @@ static uint32_t meeting_of(const lh_step_tree *t, uint32_t a, uint32_t b) {
   return a;
 }
 
-/* Takes a reference from what belongs to `step`. */
+/* Follows a reference to `id` from an object of `step`. */
 static void meet(dividing *d, uint32_t step, lh_id id) {
   lh_step_tree *t = d->tree;
   uint32_t before = t->of[id];

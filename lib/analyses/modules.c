@@ -1,10 +1,8 @@
 /*
-** modules.c - what each loaded module and each global keeps alive alone, and what it reaches.
-**
-** All modules reach each other through _G (which is in the upvalue _ENV of nearly every function),
-** package.loaded, the registry and the main thread, so the search leads through none of these that
-** the root still leads to. What a module keeps alive alone is what it dominates, and lies within
-** what it reaches: a path around by one of the four would be one without the module.
+** modules.c - Finds the retained and reached bytes of each module and each global.
+** All modules reach each other through _G (an upvalue of nearly every function), package.loaded,
+** the registry and the main thread, so the search avoids these. The reached bytes include the
+** retained ones: a path through these four would be a path without the module.
 */
 #include "analyses.h"
 
@@ -14,7 +12,7 @@
 typedef struct finder {
   const lh_snapshot *snapshot;
   uint8_t *avoided;
-  lh_map row_of; /* object -> row */
+  lh_map row_of;
   lh_modules *out;
   size_t capacity;
 } finder;
@@ -41,7 +39,7 @@ static char *module_name(const lh_snapshot *snapshot, const char *table, const l
   return lh_text_finish(&text);
 }
 
-/* Of two names in one table the shorter one counts. */
+/* Of two names in one table the shorter one wins. */
 static bool is_better_name(const char *name, const char *than) {
   size_t n = strlen(name), m = strlen(than);
   return n != m ? n < m : strcmp(name, than) < 0;
@@ -71,7 +69,6 @@ failed:
   return false;
 }
 
-/* The values of a table: those that are there already keep their names. */
 static bool add_module_table(finder *f, lh_id table, const char *name, bool brackets) {
   const lh_snapshot *snapshot = f->snapshot;
   size_t n_before = f->out->n;
@@ -117,7 +114,7 @@ static bool reach(finder *f, size_t limit) {
   return ok;
 }
 
-/* Names of what was not asked for are not kept. */
+/* Sums up all rows, then drops those beyond the limit. */
 static void finish_modules(lh_modules *out, size_t limit) {
   out->total = out->n;
   for (size_t i = 0; i < out->n; i++) out->retained_bytes += out->list[i].retained_bytes;

@@ -1,10 +1,7 @@
 /*
-** sites.c - the sites of a program that was tracked: what was allocated at each and lives, what
-** that retains together, and how much was made there in all.
-**
-** What a site retains is more than what its objects dominate, since they may hold something
-** together: union.c. There it costs all of the heap for a few sites at worst. Sites of which
-** nothing is there have no row: in a file they take five bytes, and a row has 136.
+** sites.c - Ranks the allocation sites of a tracked program.
+** A site may retain more than its objects dominate one by one (union.c). Sites without live objects
+** have no row: a site takes 5 bytes in a file, but a row takes 136.
 */
 #include "analyses.h"
 
@@ -18,11 +15,11 @@ typedef struct counting {
   const lh_top_query *query;
   const lh_sites *sites;
   lh_history history;
-  uint32_t *row_of; /* of each site; LH_NO_NUMBER: nothing of it is there */
+  uint32_t *row_of; /* by site; LH_NO_NUMBER: no row */
   lh_site_row *rows;
-  double (*scaled)[2]; /* of each row objects and bytes, where samples are counted */
+  double (*scaled)[2]; /* by row: objects and bytes, estimated from samples */
   uint32_t n_rows;
-  uint32_t *set_of; /* of each object its row, if it is counted */
+  uint32_t *set_of; /* by object: its row, if it counts */
 } counting;
 
 static bool is_counted(const counting *c, lh_id id) {
@@ -32,7 +29,6 @@ static bool is_counted(const counting *c, lh_id id) {
          (mask == 0 || mask >> lh_type_of(s, id) & 1);
 }
 
-/* Numbers the rows of what is counted. */
 static void number_rows(counting *c) {
   for (lh_id id = 1; id <= c->snapshot->n; id++) {
     if (!is_counted(c, id)) continue;
@@ -77,14 +73,14 @@ static uint64_t key_of(const lh_site_row *row, const lh_top_query *query) {
                                                           : row->retained_bytes;
 }
 
-/* What is not known where is no site: it comes last. */
+/* The row of unknown sites comes last. */
 static int compare_rows(const void *left, const void *right, void *payload) {
   const lh_site_row *a = left, *b = right;
   return LH_LESS(a->site == 0, b->site == 0) ?: LH_MORE(key_of(a, payload), key_of(b, payload)) ?:
          LH_LESS(a->site, b->site);
 }
 
-/* Sampled figures stand for all. */
+/* Replaces sampled figures by estimates for all objects. */
 static void finish_rows(counting *c) {
   for (uint32_t at = 0; at < c->n_rows; at++) {
     lh_site_row *row = &c->rows[at];

@@ -1,16 +1,10 @@
 /*
-** suspects.c - what leaks, from one snapshot: what dominates a large share of the reachable bytes,
-** and the place where it accumulates.
-**
-** The idea, and the 0.7, are those of the leak suspects of the Eclipse Memory Analyzer. From the
-** root the way leads down the tree of dominators, clusters (clusters.c) taken as one, into all that
-** retains enough. Where the biggest of what a place dominates has less than 0.7 of it, many
-** small things hang: they are told by class, without those that are big enough to be looked at by
-** themselves. Where these many are few (the 16 shards of a map), or but collections, the many are
-** looked for below them: what hangs there instead, eight times as many, with 0.7 of the bytes.
-**
-** Each object is met at most a few times: once as a child, and once or twice in a row. 2.2 million
-** objects in one list: 0.12 s.
+** suspects.c - Finds what dominates a large share of the memory, and where it accumulates.
+** The idea and the 0.7 are from the leak suspects of the Eclipse Memory Analyzer. The search goes
+** down the dominator tree, with clusters (clusters.c) as one vertex, into all big objects. If the
+** biggest child of a place has less than 0.7 of it, the small children are summed up by class. Few
+** children (16 shards of a map), or mere collections, are replaced by the objects below, if those
+** are 8 times as many and have 0.7 of the bytes. 2.2 million objects in one list: 0.12 s.
 */
 #include "analyses.h"
 
@@ -23,9 +17,9 @@ typedef struct search {
   const lh_snapshot *snapshot;
   const lh_tree *tree;
   const lh_id *top;
-  uint8_t *heads; /* of each object: a cluster begins there */
+  uint8_t *heads; /* by object: a cluster begins there */
   lh_gathering here, below;
-  uint8_t *luaheap; /* of each object: it is of luaheap's modules */
+  uint8_t *luaheap; /* by object: belongs to luaheap's modules */
   lh_id *stack;
   size_t n_stack, stack_capacity;
   lh_suspects *suspects;
@@ -42,7 +36,7 @@ static uint64_t retained(const search *s, lh_id id) {
   return lh_retained_bytes(s->snapshot, id);
 }
 
-/* ==== What has accumulated =========================================================== */
+/* ==== Accumulated objects ============================================================ */
 
 static void keep_classes(lh_suspect *suspect, const lh_gathering *g) {
   suspect->n_classes = g->n_rows;
@@ -56,7 +50,6 @@ static void keep_classes(lh_suspect *suspect, const lh_gathering *g) {
   for (uint32_t i = 0; i < suspect->n_accumulated; i++) suspect->accumulated[i] = g->rows[i];
 }
 
-/* Of ids, those of the class that has accumulated most; returns how many. */
 static size_t keep_first_class(const search *s, const lh_gathering *g, lh_id *ids, size_t n) {
   size_t n_kept = 0;
   for (size_t i = 0; i < n; i++)
@@ -64,7 +57,7 @@ static size_t keep_first_class(const search *s, const lh_gathering *g, lh_id *id
   return n_kept;
 }
 
-/* Are these few, or but collections: may what they hold be told instead? */
+/* True if the objects below may be reported instead. */
 static bool are_few(const lh_snapshot *snapshot, const lh_accumulated *few) {
   return few->objects <= FEW || !snapshot->classes->list[few->class_index].specific;
 }
@@ -76,7 +69,7 @@ static bool tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
          (double)many->bytes >= LH_GOES_ON * (double)few->bytes;
 }
 
-/* s->here.ids are what hangs there. Follows a class of few that hold many. */
+/* Sums up s->here.ids by class; goes down while a few objects hold many. */
 static bool gather(search *s, lh_suspect *suspect) {
   lh_gathering *here = &s->here, *below = &s->below;
   lh_gather(here, here->ids, here->n_ids);
@@ -108,7 +101,7 @@ static bool add_suspect(search *s, const lh_suspect *suspect) {
   return true;
 }
 
-/* `rest`: what hangs there in small things, which are s->here.ids, and the place's own bytes. */
+/* `rest`: bytes of the place itself and of its small children, which are s->here.ids. */
 static bool tell_suspect(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
   lh_suspect suspect = {.kind = LH_SUSPECT_ITSELF, .id = id, .bytes = rest};
   if (extent->members >= LH_LEAST_CLUSTER) {
@@ -127,7 +120,7 @@ static bool tell_suspect(search *s, lh_id id, const lh_extent *extent, uint64_t 
   return add_suspect(s, &suspect);
 }
 
-/* Looks at a place that retains enough: goes on from there, tells it, or both. */
+/* Looks at a place that retains enough: pushes its big children, reports the place, or both. */
 static bool look_at_object(search *s, lh_id id) {
   uint64_t least = s->suspects->least_bytes, rest = retained(s, id), biggest = 0;
   bool plumbing = lh_is_plumbing(s->snapshot, id);
@@ -148,7 +141,7 @@ static bool look_at_object(search *s, lh_id id) {
     if (!push_object(s, child)) return false;
   }
   s->here.n_ids = plumbing ? 0 : n_small;
-  if (plumbing) rest = extent.shallow_bytes; /* a table that big is no one's plumbing */
+  if (plumbing) rest = extent.shallow_bytes; /* a table that is so big itself is a suspect */
   if (rest < least || id == LH_ROOT || lh_is_own(s->snapshot, id) ||
       (!plumbing && (double)biggest >= LH_GOES_ON * (double)retained(s, id)))
     return true;

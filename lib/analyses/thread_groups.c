@@ -1,11 +1,7 @@
 /*
-** thread_groups.c - where threads stand: a thousand coroutines that wait in one line of one
-** function are one thing.
-**
-** Threads stand alike when status and frames agree, told by a text of them. A thread that has no
-** frame yet, or no more, stands where its class says: at its function. What the threads of one
-** group retain together is a union (union.c): its bounds first, and the exact figure where they
-** differ.
+** thread_groups.c - Groups threads by where they stand.
+** Threads are in one group if status, class and frames agree; without frames, the class names the
+** function. The retained bytes of a group are a union (union.c).
 */
 #include "analyses.h"
 
@@ -21,7 +17,7 @@ typedef struct grouping {
   uint64_t n_threads;
 } grouping;
 
-/* What identifies a function: its code. */
+/* Returns what identifies the code of a function; 0: unknown. */
 static uint64_t code_of(const lh_snapshot *snapshot, lh_value function) {
   lh_object closure;
   if (function.kind == LH_VALUE_CFUNCTION) return function.as.pointer;

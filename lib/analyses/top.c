@@ -1,10 +1,7 @@
 /*
-** top.c - the biggest classes and objects.
-**
-** Both rankings keep the best `limit` (ranking.c). A class's retained bytes, those that go when all
-** its instances do, are known within bounds at first (union.c), which for most classes agree. So
-** classes are taken in the order of their upper bounds, each is made exact, and when the next upper
-** bound is below the worst of `limit` exact figures the rest cannot matter.
+** top.c - Ranks the biggest classes and objects.
+** A class has cheap bounds of its retained bytes (union.c), mostly equal ones. Classes are made
+** exact in the order of their upper bounds, until the next bound is below the worst row kept.
 */
 #include "analyses.h"
 
@@ -30,7 +27,6 @@ static bool is_ranked(const lh_snapshot *snapshot, const lh_top_query *query, lh
          is_asked_for(query, lh_type_of(snapshot, id));
 }
 
-/* Those that the query is about, for a pass over them. */
 static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
                         lh_id_range ranges[2]) {
   lh_interval interval = LH_EVER;
@@ -38,7 +34,7 @@ static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
   lh_objects_in(snapshot, interval, ranges);
 }
 
-/* The best in order. folds: without elements of lists but the first. */
+/* Returns the best in order. folds: of a linked list only the first element counts. */
 static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, bool folds,
                          lh_ranking *best) {
   lh_id_range ranges[2];
@@ -46,8 +42,7 @@ static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query,
   for (int i = 0; i < 2; i++) {
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
       lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
-      if (!lh_is_better_ranked(best, &candidate))
-        continue; /* most are not: nothing else is asked */
+      if (!lh_is_better_ranked(best, &candidate)) continue; /* fast exit: most objects are not */
       if (!is_ranked(snapshot, query, id) || (folds && lh_continues_list(snapshot, id))) continue;
       if (!lh_rank(best, candidate)) return false;
     }
@@ -73,12 +68,12 @@ int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids
   return rank(snapshot, query, false, ids, n_ids, error);
 }
 
-/* ==== objects without what only repeats others ====================================== */
+/* ==== Objects without repetition ==================================================== */
 
 #define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
 
-/* How many elements of lists rank before the last that is told; LH_ROOT: how many there are. By
-** retained bytes, as lists are folded only then. */
+/* Counts the list elements that would rank before `last` (LH_ROOT: all). Lists are folded only if
+** sorted by retained bytes. */
 static size_t count_folded(const lh_snapshot *snapshot, const lh_top_query *query, lh_id last) {
   size_t n = 0;
   lh_id_range ranges[2];
@@ -95,7 +90,7 @@ static size_t count_folded(const lh_snapshot *snapshot, const lh_top_query *quer
   return n;
 }
 
-/* How many there are; of all the classes know it. */
+/* Counts the objects of the query; the classes know the count if there is no interval. */
 static uint64_t count_ranked(const lh_snapshot *snapshot, const lh_top_query *query) {
   uint64_t n = 0;
   lh_id_range ranges[2];
@@ -128,10 +123,10 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole
 typedef struct class_ranking {
   lh_snapshot *snapshot;
   const lh_top_query *query;
-  lh_unions unions;  /* not used where retained bytes are 0 */
-  uint32_t *set_of;  /* NULL: of each object its class */
+  lh_unions unions;  /* unused if retained bytes are 0 */
+  uint32_t *set_of;  /* by object: its class, if in the interval; NULL: no interval */
   uint32_t *by_name; /* class indexes */
-  lh_count *counts;  /* of the instances in the query's interval; NULL: it has none */
+  lh_count *counts;  /* by class: instances in the interval; NULL: no interval */
   lh_ranking best;
 } class_ranking;
 
@@ -149,7 +144,7 @@ static bool sort_by_name(class_ranking *c) {
   return true;
 }
 
-/* The classes of the instances in the query's interval. */
+/* The class of each object in the query's interval, or UINT32_MAX. */
 static const uint32_t *find_sets(class_ranking *c) {
   const lh_snapshot *snapshot = c->snapshot;
   const uint32_t *of = snapshot->classes->of;
@@ -167,7 +162,7 @@ static bool bound_classes(class_ranking *c) {
   return set_of && lh_bound_sets(&c->unions, c->snapshot, set_of, lh_class_count(c->snapshot));
 }
 
-/* Of an interval; of all the classes have their figures. */
+/* Counts by class; without an interval the classes have their counts. */
 static bool count_instances(class_ranking *c) {
   const lh_snapshot *snapshot = c->snapshot;
   lh_id_range ranges[2];
@@ -201,7 +196,7 @@ static bool is_by_retained(const lh_top_query *query) {
   return query->sort == LH_SORT_RETAINED && !query->garbage;
 }
 
-/* All classes that may be rows, with what they are sorted by; retained bytes are upper bounds. */
+/* All classes with objects, and their sort key; for retained bytes an upper bound. */
 static bool list_top_classes(const class_ranking *c, lh_ranking *all) {
   for (uint32_t i = 0, n = lh_class_count(c->snapshot); i < n; i++) {
     uint32_t class_index = c->by_name[i];

@@ -1,29 +1,21 @@
 /*
-** under.c - down the tree of dominators from one object, as a tree with few rows: what it keeps
-** alive alone.
-**
-** A row stands for one object, or for many of a class; below it is what any of them dominates
-** directly. So a million sessions and what is in each of them take a row for each class. Clusters
-** (clusters.c) are one thing.
-**
-** Rows come in preorder from a stack of rows yet to be expanded. The objects of each stand in
-** `pool`, those of the next row last, so that they can be taken off with it. A level costs a few
-** looks at what is in it; the edges of an object are decoded once, to say how it refers to the rows
-** below. Clusters and the tree are kept with the snapshot: from the second time on it takes what is
-** below the object alone.
+** under.c - Lists the dominator tree below one object in few rows.
+** A row is one object, a cluster (clusters.c), or many objects of one class; below it is what any
+** of its objects dominates. So a million sessions take one row for each class in them. `pool` holds
+** the objects of the rows on the stack, those of the top row last. The snapshot keeps clusters and
+** tree, so a second call costs only what is below the object.
 */
 #include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* From so many objects of a class at one place on they are one row. */
 enum { LEAST_GROUP = 8 };
 
 typedef struct pending {
   lh_branch row;
-  size_t n_tops;   /* in the pool; 0: of the rest */
-  size_t first_id; /* while it is not in the pool: in the gathering's ids */
+  size_t n_tops;   /* objects in the pool; 0: the rest row */
+  size_t first_id; /* index in the gathering's ids, before it is in the pool */
 } pending;
 
 typedef struct descent {
@@ -32,12 +24,12 @@ typedef struct descent {
   const lh_tree *tree;
   lh_id *top;
   lh_gathering below;
-  size_t *first; /* of each class of a level, and one more: sort_by_class */
+  size_t *first; /* by class of a level, plus the end: sort_by_class */
   lh_id *pool;
   size_t n_pool, pool_capacity;
   pending *stack;
   size_t n_stack, stack_capacity;
-  pending *level; /* the rows below the one that is expanded */
+  pending *level; /* the rows below the row in work */
   size_t n_level, level_capacity;
   lh_branch *rows;
   size_t n_rows, row_capacity;
@@ -50,7 +42,7 @@ static int compare_pending(const void *left, const void *right) {
   return LH_MORE(a->retained_bytes, b->retained_bytes) ?: LH_LESS(a->id, b->id);
 }
 
-/* The row of some clusters of one class, which stand from ids[first] on. */
+/* Makes the row of n_tops clusters of one class, at ids[first]. */
 static pending make_branch(const descent *d, const lh_id *ids, size_t first, size_t n_tops,
                            uint32_t depth) {
   pending p = {.n_tops = n_tops, .first_id = first};
@@ -74,8 +66,7 @@ static bool add_to_level(descent *d, pending p) {
   return true;
 }
 
-/* Puts the ids of each class together, by counting: a million children are nothing rare. first[i]
-** is where class i of so many begins, and behind the last is the end. False: out of memory. */
+/* A counting sort: a million children are common. Class i is at first[i] to first[i + 1]. */
 static bool sort_by_class(descent *d, size_t *n_of_classes) {
   lh_gathering *g = &d->below;
   lh_id *sorted = lh_alloc(g->n_ids, sizeof *sorted);
@@ -102,7 +93,7 @@ static bool sort_by_class(descent *d, size_t *n_of_classes) {
   return true;
 }
 
-/* The one that retains most, of several the first in the heap, comes first. */
+/* Among equals, the smallest id. */
 static void put_biggest_first(const lh_snapshot *s, lh_id *ids, size_t n) {
   for (size_t i = 1; i < n; i++) {
     uint64_t bytes = s->retained[ids[i]], most = s->retained[ids[0]];
@@ -113,7 +104,6 @@ static void put_biggest_first(const lh_snapshot *s, lh_id *ids, size_t n) {
   }
 }
 
-/* Rows for the clusters in below.ids: those of a class, if they are many, are one. */
 static bool make_level(descent *d, uint32_t depth) {
   lh_id *ids = d->below.ids;
   size_t n_classes;
@@ -129,7 +119,7 @@ static bool make_level(descent *d, uint32_t depth) {
   return true;
 }
 
-/* Puts what is too much, or too small, into one row, the last. */
+/* Sums up rows that are too many or too small in a last row. */
 static void fold_rest(descent *d, uint32_t depth) {
   const lh_under_query *query = d->query;
   size_t n = 0;
@@ -139,7 +129,7 @@ static void fold_rest(descent *d, uint32_t depth) {
   while (n < d->n_level && (query->limit == 0 || n < query->limit) &&
          d->level[n].row.retained_bytes >= query->least_bytes)
     n++;
-  if (n + 1 >= d->n_level) return; /* a single one takes no more room than the rest */
+  if (n + 1 >= d->n_level) return; /* a single row takes no more room than the rest row */
   for (size_t i = n; i < d->n_level; i++) {
     rest.row.objects += d->level[i].row.objects;
     rest.row.shallow_bytes += d->level[i].row.shallow_bytes;
@@ -149,7 +139,7 @@ static void fold_rest(descent *d, uint32_t depth) {
   d->n_level = n + 1;
 }
 
-/* How object `id` refers to the rows below it. */
+/* Finds the edge from object `id` to each row below it. */
 static bool find_edges(descent *d, lh_id id) {
   lh_map row_of = {0};
   lh_edges it;
@@ -175,7 +165,6 @@ static bool find_edges(descent *d, lh_id id) {
 
 /* ==================================================================================== */
 
-/* Takes the level as what comes next, the first row on top. */
 static bool push_level(descent *d) {
   for (size_t i = d->n_level; i-- > 0;) {
     const pending *p = &d->level[i];
@@ -221,7 +210,7 @@ static bool descend(descent *d, lh_id id) {
   return ok;
 }
 
-/* The clusters below an object, which begins one, even in the middle of another. */
+/* `id` starts its own cluster, even inside another one. */
 static bool find_tops(descent *d, lh_snapshot *snapshot, lh_id id) {
   const lh_id *kept = lh_kept_clusters(snapshot);
   d->top = kept ? lh_alloc((size_t)snapshot->n + 1, sizeof *d->top) : NULL;

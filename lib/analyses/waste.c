@@ -1,9 +1,8 @@
 /*
-** waste.c - what memory holds without need: lh_find_waste.
-**
-** First each object is marked with the kinds in which it counts; then one walk along the shortest
-** paths tells where all of those are; then each kind is added up by class and place. 2.2 million
-** objects take 0.3 s, or 2 s where most of them are waste; 13 bytes each beside the walk.
+** waste.c - Finds memory that a program could give back.
+** Marks each object with its kinds of waste, finds the places of all with one walk along the
+** shortest paths, and sums up each kind. 2.2 million objects: 0.3 s, or 2 s if most are waste;
+** 13 bytes an object, without the walk.
 */
 #include "analyses.h"
 #include "graph/graph.h"
@@ -12,43 +11,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* kinds[id]: 1 << lh_waste_kind, for each kind in which the object counts, and */
-enum { MARKED = 0x80 }; /* a metatable; an original that is counted */
+/* kinds[id]: bit 1 << lh_waste_kind for each kind, and */
+enum { MARKED = 0x80 }; /* a metatable, or an original that was counted */
 
-/* 5 bytes an object. */
 typedef struct wasted {
   const lh_snapshot *snapshot;
   uint8_t *kinds;
-  lh_id *original; /* of those that are equal to another one: which */
+  lh_id *original; /* by object: the object that it equals, or LH_NO_OBJECT */
   lh_waste *out;
 } wasted;
 
-/* Is it of the program, and in use? */
 static bool may_be_waste(const lh_snapshot *snapshot, lh_id id) {
   return lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
 }
 
 /* ==== Tables ========================================================================= */
 
-/* Slots of tables that hold nothing, and tables that hold next to nothing.
-**
-** What a table needs is what Lua's rehash would allocate for its entries (ltable.c): as array part
-** the greatest power of two of which more than half is in use, and for all other entries the next
-** power of two of hash slots. Lua does that only when a new key finds no free slot, so a table that
-** was emptied keeps its slots, and so does one that lost most of its entries. A table without an
-** empty slot is as it should be, though keys of two kinds might take less room in another order. */
+/* A table needs the slots that Lua's rehash would allocate (ltable.c): an array part of the
+** greatest power of two of which more than half is used, and for other entries the next power of
+** two of hash slots. Lua rehashes only when a new key finds no free slot, so a table keeps its
+** slots when it loses entries. A full table is no waste. */
 
 enum { ARRAY_SLOT_BYTES = 16, HASH_SLOT_BYTES = 24 };
 
-/* Greater keys are never in an array part, which has at most 2^MOST_ARRAY_BITS slots. */
+/* An array part has at most 2^MOST_ARRAY_BITS slots; greater keys are in the hash part. */
 enum { MOST_ARRAY_BITS = 31 };
 
 static unsigned log2_above(uint64_t n) {
   return n <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(n - 1);
 }
 
-/* n_below[i]: keys that are integers above 2^(i - 1) and up to 2^i. Returns the array slots, and in
-** *n_inside how many of the keys are in these. */
+/* n_below[i]: integer keys above 2^(i - 1), up to 2^i. *n_inside: keys in the array part. */
 static uint64_t array_slots_for(const uint64_t *n_below, uint64_t n_integers, uint64_t *n_inside) {
   uint64_t slots = 0, n = 0;
   *n_inside = 0;
@@ -83,8 +76,8 @@ static uint64_t less(uint64_t a, uint64_t b) {
 
 typedef struct table_waste {
   uint64_t slots, used;
-  uint64_t slot_bytes;  /* that Lua would not give it anew */
-  uint64_t other_bytes; /* all the others */
+  uint64_t slot_bytes;  /* of slots that Lua would not allocate anew */
+  uint64_t other_bytes; /* of the rest of the table */
 } table_waste;
 
 /* O(entries), or O(1) after lh_object_at if no slot is empty. */
@@ -101,7 +94,7 @@ static table_waste waste_of_table(const lh_snapshot *snapshot, lh_id id) {
   return w;
 }
 
-/* Metatables make other tables what they are, whatever is in them. */
+/* A metatable is needed, even with no entry. */
 static void mark_metatables(wasted *w) {
   const lh_snapshot *snapshot = w->snapshot;
   for (size_t i = 0; i < snapshot->n_roots; i++)
@@ -129,25 +122,18 @@ static void find_table_waste(wasted *w) {
   }
 }
 
-/* ==== Twins ========================================================================== */
+/* ==== Equal objects ================================================================== */
 
-/* Strings with the same content, and functions that nothing tells apart.
-**
-** Short strings are interned, so only longer ones can be equal. Where the snapshot keeps all of
-** their bytes these are compared, else what it keeps, the length and the XXH64 of the whole.
-**
-** Functions are equal if they have the same code and share their upvalues, or have none: Lua 5.4
-** makes a new one each time that the program comes by. Functions whose upvalues have equal values
-** are no waste: each may assign to its own. Nor are C functions, which may change theirs.
-**
-** Of equal ones the one nearest to a root is the original. They are found by a hash. 700,000:
-** 0.15 s. */
+/* Lua interns short strings, so only long ones repeat. Strings are compared by bytes, or by kept
+** bytes, length and XXH64 of the whole. Functions are equal if they have the same code and share
+** their upvalues, or have none: Lua 5.4 creates a new one each time. Upvalues with equal values do
+** not count: each function may assign to its own. C functions may change theirs, too.
+** The original is the equal object nearest to a root. 700,000 objects: 0.15 s. */
 
-/* Longer strings are not interned: Lua's LUAI_MAXSHORTLEN. */
+/* Lua interns strings up to this length (LUAI_MAXSHORTLEN). */
 enum { MOST_SHORT_BYTES = 40 };
 
-/* What a Lua function refers to: its code, then its upvalues. NULL where not all of that is in the
-** snapshot, such as in a function that is just being made. */
+/* A Lua function's references: code, then upvalues. NULL: incomplete, as while Lua creates it. */
 static const lh_id *parts_of(const lh_snapshot *snapshot, const lh_object *closure, size_t *n) {
   const lh_id *parts = snapshot->edge + snapshot->first_edge[closure->id];
   size_t n_edges = snapshot->first_edge[closure->id + 1] - snapshot->first_edge[closure->id];
@@ -160,7 +146,7 @@ static const lh_id *parts_of(const lh_snapshot *snapshot, const lh_object *closu
   return parts;
 }
 
-/* May the object have an equal? *hash: the same of all that are equal to it. */
+/* False: the object can have no equal. *hash is the same for equal objects. */
 static bool find_hash(const lh_snapshot *snapshot, lh_id id, uint64_t seed, uint64_t *hash) {
   lh_type type = lh_type_of(snapshot, id);
   lh_object object;
@@ -198,8 +184,7 @@ static bool is_nearer(const lh_snapshot *snapshot, lh_id a, lh_id b) {
   return x != y ? x < y : a < b;
 }
 
-/* Where the original of all that are equal to an object is kept, by their hash; of the second kind
-** with one hash by the next that is free. NULL: out of memory. */
+/* If hashes collide, the next free hash is used. NULL: out of memory. */
 static lh_id *place_of_original(const lh_snapshot *snapshot, lh_id id, uint64_t hash,
                                 lh_map *originals) {
   for (;; hash++) {
@@ -210,8 +195,7 @@ static lh_id *place_of_original(const lh_snapshot *snapshot, lh_id id, uint64_t 
   }
 }
 
-/* original[] of what may have an equal is the number of its original in the map, until
-** tell_originals. */
+/* Until tell_originals, original[id] is the index of the original in the map. */
 static bool find_originals(wasted *w, lh_map *originals) {
   uint64_t hash, seed = lh_random_seed();
   for (lh_id id = 1; id <= w->snapshot->n; id++) {
@@ -248,23 +232,18 @@ static bool find_twins(wasted *w) {
 
 /* ==== Rows =========================================================================== */
 
-/* What is waste, by place: a million small tables are some rows. */
-
-/* The rows of one kind, by place. */
 typedef struct waste_rows {
   lh_places *places;
   lh_waste_sum *sum;
   size_t capacity;
 } waste_rows;
 
-/* What one object adds to its row. */
 typedef struct waste_part {
   lh_id id, original;
   uint64_t bytes, slots, used;
   bool by_hash;
 } waste_part;
 
-/* Places that are new have a row without objects. */
 static bool make_room_for_place(waste_rows *rows, uint32_t place) {
   lh_waste_sum *sum = rows->sum;
   while (sum->n_rows <= place) {
@@ -300,7 +279,6 @@ static int compare_waste(const void *left, const void *right, void *payload) {
          LH_LESS(a->class_index, b->class_index);
 }
 
-/* Sorts the rows of places with any waste. */
 static void end_waste_rows(waste_rows *rows, const lh_snapshot *snapshot) {
   lh_waste_sum *sum = rows->sum;
   size_t n = 0;
@@ -317,16 +295,12 @@ static void end_waste_rows(waste_rows *rows, const lh_snapshot *snapshot) {
 
 /* ==== Debug information ============================================================== */
 
-/* The debug information of loaded code, by source: what a program that was stripped
-** (luac -s, string.dump with true) has not. That is the lines and the lists of variables of each
-** prototype, which are told by the file, and the strings to which only debug information refers:
-** names of variables, and of the source.
-**
-** A string is needed if anything but debug information refers to it; one byte for each object. */
+/* Finds what a stripped program (luac -s) does not have, by source: lines and variable lists of
+** protos, and strings to which only debug information refers. 1 byte an object. */
 
 enum { NEEDED = 1, COUNTED = 2 };
 
-/* What prototypes refer to is told by kind, which costs more than to follow the graph. */
+/* Edges of protos must be decoded to know their kind, which costs more than the graph. */
 static void mark_needed(const lh_snapshot *snapshot, uint8_t *state) {
   lh_edges it;
   lh_edge edge;
@@ -343,7 +317,6 @@ static void mark_needed(const lh_snapshot *snapshot, uint8_t *state) {
   }
 }
 
-/* The bytes of the strings that go with the debug information of a prototype. */
 static uint64_t take_names(const wasted *w, lh_id proto, uint8_t *state) {
   uint64_t bytes = 0;
   lh_edges it;
@@ -364,7 +337,6 @@ static uint32_t place_of_source(waste_rows *rows, const lh_snapshot *snapshot, l
   return lh_place_called(rows->places, &text);
 }
 
-/* `places`: of each source. */
 static bool add_proto(const wasted *w, waste_rows *rows, lh_id id, uint8_t *state, lh_map *places) {
   lh_object proto;
   lh_object_at(w->snapshot, id, &proto);
@@ -378,7 +350,7 @@ static bool add_proto(const wasted *w, waste_rows *rows, lh_id id, uint8_t *stat
   return place && *place != LH_NO_NUMBER && add_waste(rows, *place, &part);
 }
 
-/* After find_twins: a string that counts there does not count here. */
+/* Runs after find_twins: a string that counts there does not count here. */
 static bool find_debug_waste(const wasted *w, waste_rows *rows) {
   const lh_snapshot *snapshot = w->snapshot;
   uint8_t *state = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
@@ -395,7 +367,7 @@ static bool find_debug_waste(const wasted *w, waste_rows *rows) {
 
 /* ==================================================================================== */
 
-/* What the caller sees, and what holds the texts. */
+/* The result, with the texts that it refers to. */
 typedef struct whole {
   lh_waste visible;
   lh_strings texts;
@@ -404,14 +376,14 @@ typedef struct whole {
 typedef struct finder {
   wasted w;
   lh_places places;
-  lh_id *ids; /* what is waste, but for debug information */
+  lh_id *ids; /* waste except debug information */
   size_t n_ids;
   whole *out;
 } finder;
 
-/* ==== What counts ==================================================================== */
+/* ==== Marking ======================================================================== */
 
-enum { USER_VALUE_BYTES = 16, USER_VALUES_BYTES = 8 }; /* each, and to have any */
+enum { USER_VALUE_BYTES = 16, USER_VALUES_BYTES = 8 }; /* each value, and the fixed part */
 
 static uint64_t bytes_for_user_values(const lh_object *userdata) {
   return USER_VALUES_BYTES + (uint64_t)userdata->as.userdata.user_values * USER_VALUE_BYTES;
@@ -429,9 +401,9 @@ static void find_userdata(wasted *w) {
   }
 }
 
-enum { STRING_BYTES = 25 }; /* beside its content */
+enum { STRING_BYTES = 25 }; /* without the content */
 
-/* Lua halves its table of short strings when a collection leaves it less than a quarter full. */
+/* Lua halves its table of short strings while a collection finds it less than a quarter full. */
 static uint64_t string_table_waste(const lh_snapshot *snapshot) {
   uint64_t slots = snapshot->info.string_table_bytes / 8, all = slots, n = 0;
   for (lh_id id = 1; id <= snapshot->n; id++)

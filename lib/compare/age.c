@@ -1,10 +1,9 @@
 /*
-** age.c - which objects are new and which are the same, by their place on the collector's lists.
-**
-** New objects stand in front of a mark, old ones behind it, so an address alone never decides. On
-** finobj that is the time at which an object got its finalizer. One case looks younger than it is:
-** an object that its finalizer revived returns to the head of allgc. It is told from a new one at
-** a used address by its metatable: a new object with that would be on finobj.
+** age.c - Finds new objects and equal objects by their position on the collector's lists.
+** New objects stand before a mark, old ones after it, so an address alone never decides. On finobj
+** the position shows when an object got its finalizer. An object that its finalizer revived returns
+** to the head of allgc and looks new; its metatable shows that it is not: a new object with such a
+** metatable would be on finobj.
 */
 #include "compare.h"
 #include "read/decode.h"
@@ -18,14 +17,13 @@ static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot
   return found;
 }
 
-/* 0: it has none. */
 static uint64_t metatable_address(const lh_snapshot *snapshot, lh_id id) {
   lh_id metatable = lh_metatable_of(snapshot, id);
   return metatable == LH_NO_OBJECT ? 0 : lh_address_of(snapshot, metatable);
 }
 
-/* Is object `id` of `later` one that waited for its finalizer, or was to get one, and has it behind
-** itself? It stands on allgc in spite of a metatable that would have put a new object on finobj. */
+/* True if the object waited for its finalizer in `earlier`, and was revived since: it is on allgc
+** although its metatable would put a new object on finobj. */
 static bool was_revived(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                         lh_id self) {
   lh_list before = lh_list_of(earlier, self), now = lh_list_of(later, id);
@@ -35,7 +33,7 @@ static bool was_revived(const lh_snapshot *later, lh_id id, const lh_snapshot *e
   return metatable != 0 && metatable == metatable_address(earlier, self);
 }
 
-/* Is an object of allgc or finobj older than a mark: is its epoch at most that number? */
+/* True if the epoch of an object on allgc or finobj is at most `mark`. */
 static bool is_older(const lh_snapshot *s, lh_id id, lh_list list, uint32_t mark) {
   return mark >= s->n_marks || s->mark_ids[mark][list] <= id;
 }
@@ -50,7 +48,6 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
   return self != LH_NO_OBJECT && was_revived(later, id, earlier, self) ? self : LH_NO_OBJECT;
 }
 
-/* Does this slot belong to a frame of the function? */
 static bool is_in_frame_of(const lh_edge *edge, lh_value function) {
   if (edge->holder == LH_NO_OBJECT) return lh_same_key(edge->key, function);
   return function.kind == LH_VALUE_OBJECT && function.as.object == edge->holder;
@@ -81,9 +78,9 @@ bool lh_is_new(const lh_window *w, lh_id id) {
   if (has_age && is_older(w->c, id, list, w->since)) return false;
   if (lh_earlier_self(w->c, id, w->a, w->since) != LH_NO_OBJECT) return false;
   if (has_age && is_older(w->c, id, list, w->until)) return true;
-  /* It looks younger than the window. Was it in b all the same? */
+  /* It looks younger than the window, but may be a revived object of b. */
   if (w->b) return lh_earlier_self(w->c, id, w->b, w->until) != LH_NO_OBJECT;
-  return list == LH_LIST_TOBEFNZ; /* it has no age, but it was not in a */
+  return list == LH_LIST_TOBEFNZ; /* an object without age is new: a does not have it */
 }
 
 lh_id lh_same_object(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other) {

@@ -1,6 +1,6 @@
 /*
-** causes.c - which rows of a comparison are about one cause: those of one container, of its keys,
-** of what is in its elements, and of what it is in. Rows with more bytes give the numbers.
+** causes.c - Finds the rows of a comparison that have one cause: one container, its keys, the
+** contents of its elements, or what it is in. Bigger rows come first.
 */
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 
 typedef struct causes {
   const lh_place_tree *tree;
-  lh_map of_container; /* the table of which a row has the keys or values, or its place -> cause */
-  lh_map above;        /* each place that a row is inside of -> cause */
+  lh_map of_container; /* table of the row's keys or values, or its place -> cause */
+  lh_map above;        /* place that contains a row's place -> cause */
   uint64_t n;
 } causes;
 
@@ -23,7 +23,7 @@ static uint32_t container_or_itself(const lh_place_tree *tree, uint32_t place) {
   return container == LH_NO_PLACE ? place : container;
 }
 
-/* LH_NO_NUMBER: it is about none so far. */
+/* LH_NO_NUMBER: no cause so far. */
 static uint32_t find_cause(const causes *c, uint32_t place) {
   uint32_t found = lh_map_get(&c->of_container, container_or_itself(c->tree, place));
   if (found == LH_NO_NUMBER) found = lh_map_get(&c->above, place);

@@ -1,6 +1,6 @@
 /*
-** changes.c - how each class changed between snapshots: by name, so across processes too. Those may
-** run different builds of a program: a function is then the same in spite of another line.
+** changes.c - Compares classes by name, also across processes. In other builds of a program a
+** function may stand on another line.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,6 @@ typedef struct rows {
   uint32_t *of[3]; /* row of each class of a, b, c */
 } rows;
 
-/* The known classes of all three, in of[]. */
 static bool know_all(rows *r, const lh_snapshot *const at[3], lh_known_classes *known) {
   for (int i = 0; i < 3; i++) {
     if (!at[i]) continue;
@@ -57,7 +56,6 @@ static bool make_change_rows(rows *r, const lh_snapshot *const at[3], lh_whole_d
   return ok;
 }
 
-/* What came: reachable in c, and not there at a. */
 static void count_appeared(rows *r, const lh_window *w) {
   for (lh_id id = 1; id <= w->c->n; id++) {
     if (!lh_is_reachable(w->c, id) || lh_is_own(w->c, id) || !lh_is_new(w, id)) continue;
@@ -71,7 +69,7 @@ static lh_id later_self(const lh_window *w, lh_id id) {
   return lh_earlier_self(w->c, found, w->a, w->since) == id ? found : LH_NO_OBJECT;
 }
 
-/* What went: reachable at a, and in c garbage or no longer there. */
+/* Counts objects that are reachable in a, and garbage or absent in c. */
 static void count_gone(rows *r, const lh_window *w, lh_diff *diff) {
   lh_id call[2];
   lh_find_call(w->a, call);
@@ -95,7 +93,7 @@ static int compare_changes(const void *left, const void *right) {
          LH_MORE(a->shallow_bytes[2], b->shallow_bytes[2]) ?: LH_MORE(a->objects[2], b->objects[2]);
 }
 
-/* Classes of garbage only say nothing about what changed. */
+/* Drops classes that had only garbage. */
 static void drop_empty(rows *r) {
   size_t kept = 0;
   for (size_t i = 0; i < r->n; i++) {

@@ -1,6 +1,5 @@
 /*
-** diff.c - comparing snapshots: what was allocated in a window of time and stays (see compare.h for
-** the parts).
+** diff.c - Compares snapshots: finds objects allocated in a time window that stay.
 */
 #include "compare.h"
 
@@ -26,7 +25,7 @@ void lh_diff_free(lh_diff *diff) {
 
 /* ==== Marks ========================================================================= */
 
-/* A message with two names, which may hold anything. */
+/* Fails with a message with two escaped names. */
 static int fail_named(lh_error *error, int code, const char *format, const char *first,
                       const char *second) {
   char *escaped[2] = {lh_escaped(first, strlen(first)), lh_escaped(second, strlen(second))};
@@ -50,7 +49,7 @@ static int check_order(const lh_snapshot *earlier, const lh_snapshot *later, lh_
                                        : lh_fail_order(error, earlier->info.name, later->info.name);
 }
 
-/* By its name, or by the text that a message shows of it. */
+/* True if the mark has this name, or if a message shows the mark as `name`. */
 static bool is_called(const lh_mark_info *mark, const char *name) {
   lh_text text = {0};
   if (mark->name_length == strlen(name) && memcmp(mark->name, name, mark->name_length) == 0)
@@ -71,7 +70,7 @@ static bool find_name(const lh_snapshot *snapshot, const char *name, uint32_t *m
   return false;
 }
 
-/* Nothing is younger than the snapshot's own, which is the last. */
+/* Lists the marks, without the snapshot's own mark, which is the last. */
 static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error *error) {
   lh_text text = {0};
   uint32_t n = lh_mark_count(snapshot) - 1;
@@ -95,8 +94,7 @@ static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error 
 
 /* ==================================================================================== */
 
-/* Flags the reachable objects that are new, but for those of luaheap's module, which are flagged,
-** and of the call that took the snapshot. */
+/* Flags the reachable new objects, but counts luaheap's (flagged before) and the call's as left. */
 static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *flags, lh_diff *diff) {
   const lh_id *call = window->call;
   lh_window with_call = *window;
@@ -113,7 +111,6 @@ static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *fla
   }
 }
 
-/* Groups what is new. */
 static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh_error *error) {
   uint8_t *new_ones = lh_alloc_zeroed((size_t)c->n + 1, 1);
   bool ok = new_ones && lh_mark_luaheap(c, new_ones, 1);
@@ -130,24 +127,22 @@ static int prepare(lh_snapshot *snapshot, lh_error *error) {
   return code ? code : lh_classify(snapshot, error);
 }
 
-/* ==== The older ones by a thread each ================================================= */
+/* ==== Older snapshots, one thread each ================================================ */
 
-/* What a comparison makes of one of the snapshots. The older ones are done before the youngest is
-** begun: it takes most memory, and what all may take is bounded by their files. */
+/* The older snapshots come first: c takes most memory, and the files bound the sum. */
 enum { SIDE_B, SIDE_A, SIDE_C, SIDES };
 
 typedef struct side {
-  lh_snapshot *snapshot; /* NULL: there is none */
-  bool is_whole;         /* all is asked of it, and stays; else `printed` alone */
-  bool is_dropped;       /* nothing was known of it before the comparison, and nothing is to stay */
+  lh_snapshot *snapshot; /* NULL: absent */
+  bool is_whole;         /* full analysis, which stays; else only `printed` */
+  bool is_dropped;       /* was not analysed before, and drops its analysis */
   lh_printed *printed;
   size_t n_printed;
   int code;
   lh_error error;
 } side;
 
-/* Of the older ones of three no more is asked than how many objects are at which places, and what
-** is reachable. */
+/* Lists reachable objects by place; older ones of three snapshots need no more. */
 static int list_places(side *s) {
   int code = lh_find_paths(s->snapshot, &s->error);
   if (!code) code = lh_classify_for_places(s->snapshot, &s->error);
@@ -162,7 +157,7 @@ static bool prepare_side(void *data, uint32_t i) {
   return true;
 }
 
-/* Of several errors that of c is told, or that of the first. */
+/* Of several errors, c's is reported first, then a's. */
 static int prepare_all(side sides[SIDES], lh_error *error) {
   static const int order[] = {SIDE_C, SIDE_A, SIDE_B};
   for (int i = 0; i < SIDES; i++) {
@@ -188,7 +183,6 @@ static void free_sides(side sides[SIDES]) {
 
 /* ==================================================================================== */
 
-/* The marks of the older snapshots in the younger ones. */
 static int find_marks(lh_three *t, lh_error *error) {
   lh_snapshot *all[3] = {t->a, t->c, t->b};
   int code = check_order(t->a, t->b ? t->b : t->c, error);
@@ -201,7 +195,6 @@ static int find_marks(lh_three *t, lh_error *error) {
   return LH_OK;
 }
 
-/* What is at places is counted for the groups. */
 static void add_up_alike(const lh_whole_diff *whole, lh_at_place *at) {
   for (uint32_t i = 0; i < whole->n_places; i++) {
     lh_at_place *to = &at[whole->alike[i]];
@@ -218,7 +211,6 @@ static uint64_t weight_of(const lh_diff_group *group) {
   return (uint64_t)((double)group->retained_bytes * share);
 }
 
-/* Of one of three: how many objects there are at the groups' places. */
 static bool count_in(const side *s, int k, lh_at_place *at, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
   if (!lh_count_printed(s->printed, s->n_printed, (const lh_print *)whole->places, whole->n_places,
@@ -230,7 +222,6 @@ static bool count_in(const side *s, int k, lh_at_place *at, lh_whole_diff *whole
   return true;
 }
 
-/* Weighs the groups by what there is at their places in each of the three. */
 static int weigh(side sides[SIDES], lh_whole_diff *whole, lh_error *error) {
   static const int order[] = {SIDE_A, SIDE_B, SIDE_C};
   lh_diff *diff = &whole->visible;
@@ -248,8 +239,8 @@ static int weigh(side sides[SIDES], lh_whole_diff *whole, lh_error *error) {
   return LH_OK;
 }
 
-/* What one snapshot of a process has of its C functions holds for the others, which a program took
-** itself and could not know it: so a function has one name in all. */
+/* Snapshots of one process share the names of C functions: those that the program took itself have
+** none. */
 static int share_c_functions(lh_snapshot *const snapshots[3], lh_error *error) {
   for (int to = 0; to < 3; to++)
     for (int from = 0; from < 3; from++)
@@ -258,7 +249,6 @@ static int share_c_functions(lh_snapshot *const snapshots[3], lh_error *error) {
   return LH_OK;
 }
 
-/* Numbers the causes of groups and containers. */
 static int number_causes(lh_snapshot *c, lh_diff *diff, lh_error *error) {
   size_t n = diff->n_groups + diff->n_grown;
   const lh_place_tree *tree = lh_places_of(c);
@@ -278,7 +268,6 @@ static int number_causes(lh_snapshot *c, lh_diff *diff, lh_error *error) {
   return ok ? LH_OK : lh_fail_memory(error, "looking for causes");
 }
 
-/* What is new, and where. */
 static int compare_objects(const lh_three *three, side sides[SIDES], lh_diff *diff,
                            lh_error *error) {
   lh_snapshot *b = three->b, *c = three->c;
@@ -332,7 +321,6 @@ int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **
   return finish(code ? code : compare(a, b, c, *out, error), out);
 }
 
-/* Begins a diff of one snapshot. */
 static int begin_one(lh_snapshot *snapshot, lh_window *window, lh_diff **out, lh_error *error) {
   *out = NULL;
   window->c = snapshot;
@@ -372,8 +360,7 @@ int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, l
 
 /* ==== The history in one ============================================================= */
 
-/* Flags what was allocated in the parts of the history between the first and the last. Where there
-** are only two parts it is the last one. */
+/* Flags the objects of the spans between the first and the last one; of two spans, the last. */
 static void flag_stayed(const lh_window *window, const lh_history *history, uint8_t *new_ones) {
   const lh_snapshot *c = window->c;
   const uint8_t *span_of = history->span_of;
@@ -383,7 +370,6 @@ static void flag_stayed(const lh_window *window, const lh_history *history, uint
                    id != window->call[0] && id != window->call[1];
 }
 
-/* Counts what is at the groups' places by the part of the history. */
 static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
                       lh_error *error) {
   lh_diff *diff = &whole->visible;

@@ -1,10 +1,8 @@
 /*
-** groups.c - the new objects that stay, by class and by what holds them.
-**
-** What another new object retains goes under that one: rows are for the new objects that have no
-** new dominator. Their subtrees are disjoint, so the rows' retained sizes add up with no byte
-** twice. What is retained by a new object of its own class counts with it: of a list of a thousand
-** elements the first one retains the others, and it is a thousand elements that stay.
+** groups.c - Groups the new objects that stay, by class and holder.
+** Tops are the new objects without a new dominator; other new objects belong to their top. The
+** subtrees of tops are disjoint, so retained sizes add up. New objects of the top's class count
+** with it: the first element of a new list retains the others.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +10,7 @@
 #include "compare.h"
 #include "name/allocated.h"
 
-/* top[id]: the new object that is furthest up among id and its dominators; LH_ROOT: none. */
+/* top[id]: the highest new object among id and its dominators; LH_ROOT: none. */
 static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
   const lh_folds *folds = lh_folds_of(c);
   lh_id *top = folds ? lh_alloc_zeroed((size_t)c->n + 1, sizeof *top) : NULL;
@@ -25,7 +23,7 @@ static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
 
 /* ==== Counting ======================================================================= */
 
-/* The object that a top is told by: of a variable what is in it, if that goes with it. */
+/* The object that represents a top: for an upvalue its content, if the top retains it. */
 static lh_id subject_of(const lh_grouping *g, lh_id top) {
   const lh_snapshot *c = g->c;
   if (lh_type_of(c, top) != LH_TYPE_UPVALUE || c->first_edge[top] == c->first_edge[top + 1])
@@ -34,7 +32,6 @@ static lh_id subject_of(const lh_grouping *g, lh_id top) {
   return g->top[content] == top && g->new_ones[content] ? content : top;
 }
 
-/* Objects of a class in a group. */
 typedef struct member {
   uint32_t group, class_index;
   uint64_t objects;
@@ -44,7 +41,7 @@ typedef struct member {
 typedef struct members {
   member *list;
   size_t n, capacity;
-  lh_map index; /* group, class -> its number */
+  lh_map index; /* group, class -> index */
   lh_allocations allocations;
   bool failed; /* out of memory */
 } members;
@@ -53,7 +50,7 @@ static uint64_t member_key(const lh_grouping *g, lh_id top, lh_id id) {
   return (uint64_t)lh_group_at(g, top) << 32 | lh_class_of(g->c, id);
 }
 
-/* A group is told by the subjects of its own tops, not by those of groups that went into it. */
+/* A group is named by its own tops, not by those of groups that joined it. */
 static bool add_top(lh_grouping *g, members *m, lh_id top) {
   uint32_t place = lh_place_of(&g->places, top), into = g->into[place];
   lh_diff_group *group = &g->groups[into];
@@ -73,7 +70,6 @@ static bool add_top(lh_grouping *g, members *m, lh_id top) {
   return true;
 }
 
-/* Counts new object `id` where its topmost new dominator is. */
 static void count_new(lh_grouping *g, members *m, lh_id id) {
   lh_id top = g->top[id];
   lh_diff_group *group = &g->groups[lh_group_at(g, top)];
@@ -94,8 +90,7 @@ static int compare_members(const void *left, const void *right) {
   return LH_LESS(a->group, b->group) ?: LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
-/* "Order 17" as "Order *"; the lines of a function in a file mean something. LH_NO_NUMBER: no
-** memory, or no room. */
+/* "Order 17" becomes "Order *", but lines stay. LH_NO_NUMBER: out of memory, or texts->full. */
 static lh_text_id fold_name(lh_grouping *g, const member *m) {
   lh_strings *texts = &g->places.texts;
   const lh_class_entry *class = &g->c->classes->list[m->class_index];
@@ -106,7 +101,7 @@ static lh_text_id fold_name(lh_grouping *g, const member *m) {
   return lh_strings_add(texts, m->name, strlen(m->name));
 }
 
-/* The other has the same name but for numbers: those that differ are * then. */
+/* Adds `other`, whose name differs in numbers only, and puts * for those numbers. */
 static bool join_name(lh_strings *texts, member *m, const member *other) {
   lh_text both = {0};
   m->objects += other->objects;
@@ -116,8 +111,7 @@ static bool join_name(lh_strings *texts, member *m, const member *other) {
   return id != LH_NO_NUMBER || texts->full;
 }
 
-/* Adds up those that only numbers tell apart, which then have one name with * for them: how many
-** names there are. */
+/* Joins names that differ in numbers only. Returns how many are left; 0: out of memory. */
 static size_t join_names(lh_grouping *g, member *list, size_t n) {
   lh_strings *texts = &g->places.texts;
   lh_map first = {0};
@@ -140,7 +134,6 @@ static size_t join_names(lh_grouping *g, member *list, size_t n) {
   return ok ? kept : 0;
 }
 
-/* False: out of memory. */
 static bool name_group(lh_grouping *g, member *list, size_t n) {
   lh_diff_group *group = &g->groups[list->group];
   lh_strings *texts = &g->places.texts;
@@ -184,7 +177,6 @@ static void set_printed(lh_grouping *g, lh_diff_group *group, uint32_t i) {
   group->printed_class = place->several ? UINT32_MAX : place->class_index;
 }
 
-/* Hands the groups, and their texts, to the diff. */
 static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
   lh_print *prints = lh_alloc(g->places.n, sizeof *prints);
@@ -212,7 +204,6 @@ static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   return true;
 }
 
-/* Gives each top its place, and each place a group. */
 static bool place_tops(lh_grouping *g) {
   if (!lh_find_holders(g)) return false;
   size_t n = g->n_tops;
@@ -268,7 +259,6 @@ static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole
   return ok;
 }
 
-/* The objects that are new. NULL: out of memory. */
 static lh_id *list_new(const lh_snapshot *c, const uint8_t *new_ones, lh_diff *diff) {
   size_t n = 0;
   for (lh_id id = 1; id <= c->n; id++) n += new_ones[id] != 0;

@@ -1,6 +1,5 @@
 /*
-** grown.c - containers that were there before a and got bigger from a to b and again from b to c:
-** the leaks that make no new object, such as an array that numbers are appended to.
+** grown.c - Finds containers that grew: leaks without new objects, such as an array of numbers.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +16,15 @@ static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak)
   return object.as.table.array_used + object.as.table.hash_used;
 }
 
-/* A table may have got bigger and be as full as before, as one whose keys change: a cache of a
-** thousand entries. Or it is fuller and smaller. It grew in neither case. */
+/* A table whose keys change may get more bytes with equal entries: that is no growth. */
 static bool has_grown(const lh_grown *g, lh_type type) {
   const uint64_t *bytes = g->shallow_bytes, *entries = g->entries;
   if (type != LH_TYPE_TABLE) return bytes[0] < bytes[1] && bytes[1] < bytes[2];
   return entries[0] < entries[1] && entries[1] < entries[2] && bytes[0] <= bytes[2];
 }
 
-/* Entries that wait for the collector to take them out of a weak table are no growth. Which these
-** are only an analysis knows; it is made where the first weak table seems to have grown. */
+/* Recounts weak tables without the entries that the collector will remove. That needs an analysis,
+** made only if a weak table seems to grow. */
 static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_error *error) {
   lh_snapshot *const at[3] = {t->a, t->b, t->c};
   for (int i = 0; i < 3; i++) {
@@ -37,7 +35,6 @@ static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_
   return LH_OK;
 }
 
-/* Is object `id` of c such a container? *grown says so. */
 static int measure_container(const lh_three *t, lh_id id, lh_grown *out, bool *grown,
                              lh_error *error) {
   lh_type type = lh_type_of(t->c, id);
@@ -47,7 +44,9 @@ static int measure_container(const lh_three *t, lh_id id, lh_grown *out, bool *g
   lh_id in_b = lh_earlier_self(t->c, id, t->b, t->b_in_c);
   if (in_b == LH_NO_OBJECT || lh_shallow_bytes(t->b, in_b) > lh_shallow_bytes(t->c, id))
     return LH_OK;
-  if (lh_has_same_fields(t->b, in_b, t->c, id)) return LH_OK; /* most have not changed at all */
+  if (lh_has_same_fields(t->b, in_b, t->c, id))
+    return LH_OK; /* fast exit: most containers are
+                                                                 unchanged */
   lh_id in_a = lh_earlier_self(t->b, in_b, t->a, t->a_in_b);
   if (in_a == LH_NO_OBJECT) return LH_OK;
   const lh_snapshot *const at[3] = {t->a, t->b, t->c};
@@ -76,21 +75,18 @@ static int compare_grown(const void *left, const void *right) {
          strcmp(a->held_by, b->held_by) ?: LH_LESS(a->id, b->id);
 }
 
-/* Many containers, each far behind the one before, would take the square of their number: when as
-** many steps were told as there may be, the rest are told by their folded paths. */
-enum { MOST_STEPS = 64, STEPS_OF_FEW = 1000000 }; /* of each object, and of a small heap */
+/* Long chains of containers would cost the square of their number: then paths are folded. */
+enum { MOST_STEPS = 64, STEPS_OF_FEW = 1000000 }; /* for each object, and for a small heap */
 
-/* The edges on the paths of containers, each of which is looked up once. */
 typedef struct chart {
   const lh_snapshot *snapshot;
   const lh_folds *folds;
-  uint32_t *index; /* of each object: 1 + number of the edge to it; 0: not looked up yet */
+  uint32_t *index; /* by object: 1 + index of the edge to it; 0: not looked up yet */
   lh_edge *edges;
   size_t n, capacity;
-  uint64_t steps_left; /* of all paths that are told exactly */
+  uint64_t steps_left; /* for all exact paths */
 } chart;
 
-/* NULL: out of memory. */
 static const lh_edge *edge_to(chart *m, lh_id id) {
   const lh_snapshot *c = m->snapshot;
   if (m->index[id] == 0) {
@@ -101,7 +97,7 @@ static const lh_edge *edge_to(chart *m, lh_id id) {
   return &m->edges[m->index[id] - 1];
 }
 
-/* The path's text needs no more than what follows the last edge that begins anew. */
+/* The text needs only the edges from the last one that starts a path anew. */
 static char *tell_path(chart *m, lh_id id, const char *place) {
   const lh_snapshot *c = m->snapshot;
   size_t n = 0;

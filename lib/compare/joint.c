@@ -1,12 +1,10 @@
 /*
-** joint.c - what holds new objects together (see groups.c). An object that two handlers share is
-** retained by neither, so it is a top itself, and so are they; but a person made one thing, which
-** two places keep: they are one group, with what is shared as its subject and with the places that
-** hold the handlers as its holders.
-**
-** A group goes into another one if most of its tops lead to tops of that, about one each (what all
-** share, such as a configuration, is nobody's), and if that retains more: as much where nothing
-** older holds it, and else four times as much.
+** joint.c - Joins groups of new objects that share what they hold (see groups.c).
+** Two handlers share an object, so neither retains it, and all three are tops. They become one
+** group: the shared object represents it, and the places of the handlers are its holders. A group
+** joins another if most of its tops lead to tops of that one, about one each, and that one retains
+** more: four times as much if an older object holds it. What all share, such as a configuration,
+** joins nobody.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +14,13 @@
 
 enum { MOST_HOLDERS = 4, MOST_LED_TO = 2, CLEARLY_MORE = 4 };
 
-/* Of a top: the places of tops that hold it, or n_groups and the states of paths (fold.h) by which
-** something older does; and the places of tops that it leads to. */
+/* holders: places of tops, or n_groups + path state (fold.h) of an older holder; led_to: places. */
 typedef struct bonds {
   uint32_t holders[MOST_HOLDERS], led_to[MOST_LED_TO];
-  bool has_older; /* it is held by what is not new */
+  bool has_older; /* an older object holds it */
 } bonds;
 
-/* How many tops of one place hold tops of another, and of how many that is true there. */
+/* Counts for two places: the tops of `from` that hold tops of `to`, and the tops held. */
 typedef struct link {
   uint32_t from, to;
   uint64_t sources, targets;
@@ -31,12 +28,12 @@ typedef struct link {
 
 typedef struct joint {
   lh_grouping *g;
-  uint32_t *ordinal; /* of each object that is a top: its number */
-  bonds *bonds;      /* of each top */
-  uint64_t *n_older; /* of each group: tops that something older holds */
+  uint32_t *ordinal; /* by object that is a top: index of the top */
+  bonds *bonds;      /* by top */
+  uint64_t *n_older; /* by group: tops with an older holder */
   link *links;
   size_t n_links, capacity;
-  lh_map link_of; /* from, to -> its number */
+  lh_map link_of; /* from, to -> index */
 } joint;
 
 static void note(uint32_t *list, int most, uint32_t place) {
@@ -48,7 +45,7 @@ static void note(uint32_t *list, int most, uint32_t place) {
   }
 }
 
-/* ==== Who holds whom ================================================================= */
+/* ==== Holders ======================================================================== */
 
 static bool is_other_top(const lh_grouping *g, lh_id holder, lh_id target) {
   return g->top[target] == target && target != LH_ROOT && g->top[holder] != target;
@@ -71,9 +68,8 @@ bool lh_find_holders(lh_grouping *g) {
   return true;
 }
 
-/* The state of the path to a top by what is not new; LH_NO_NUMBER: out of memory. Most tops are
-** named by that path, which is folded and met. Each number as key is any key, so none is read from
-** a record. */
+/* Returns the path state through an older referrer; LH_NO_NUMBER: out of memory. A numeric key
+** counts as any key, so the record is not read. */
 static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
   const lh_snapshot *c = g->c;
   lh_folds *folds = g->places.folds;
@@ -91,7 +87,6 @@ static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
   return ok ? state : LH_NO_NUMBER;
 }
 
-/* What is not new holds tops by its entries. */
 static bool note_older(joint *j, lh_id id) {
   lh_grouping *g = j->g;
   const lh_snapshot *c = g->c;
@@ -107,7 +102,6 @@ static bool note_older(joint *j, lh_id id) {
   return true;
 }
 
-/* What is new holds other tops for the top that it belongs to. */
 static void note_new(joint *j, lh_id id) {
   lh_grouping *g = j->g;
   const lh_snapshot *c = g->c;
@@ -175,8 +169,8 @@ static bool is_older_held(const joint *j, uint32_t place) {
   return 2 * j->n_older[place] > j->g->n_tops_at[place];
 }
 
-/* Three quarters of its tops lead there, to half of the tops there or more, and these are not less
-** than half as many. Of two groups that retain as much the earlier one goes into the later one. */
+/* Three quarters of its tops lead to half or more of the other's, and those are half as many or
+** more. If both retain the same, the earlier one goes into the later one. */
 static bool goes_into(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   if (l->from >= g->n_groups) return false;
@@ -187,13 +181,12 @@ static bool goes_into(const joint *j, const link *l) {
          2 * to >= from && (shared > own || (shared == own && l->to > l->from));
 }
 
-/* Do the objects of a place hang along links of one kind, such as .next*? */
+/* True if the objects of a place are linked by a repeated step, such as .next*. */
 static bool is_chain(const lh_grouping *g, uint32_t place) {
   uint32_t at = lh_folded_at(&g->places, &g->places.list[place]);
   return lh_is_starred(lh_last_step(lh_tree_of(&g->places), at));
 }
 
-/* Do two places hold each other that are parts of one list, which is linked both ways? */
 static bool is_one_list(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   const lh_place *list = g->places.list;
@@ -203,7 +196,7 @@ static bool is_one_list(const joint *j, const link *l) {
          lh_map_get(&j->link_of, (uint64_t)l->to << 32 | l->from) != LH_NO_NUMBER;
 }
 
-/* The steps of a place, those that are any key counting more than all others. */
+/* Counts the steps of a place; a step with any key counts more than all others. */
 static uint32_t length_of(const lh_grouping *g, uint32_t place) {
   enum { ANY_KEY = 1000 };
   const lh_place_tree *tree = lh_tree_of(&g->places);
@@ -213,7 +206,6 @@ static uint32_t length_of(const lh_grouping *g, uint32_t place) {
   return length;
 }
 
-/* Does a list rather begin at this place, which has a name of its own, than at the other? */
 static bool is_head(const lh_grouping *g, uint32_t place, uint32_t other) {
   uint32_t own = length_of(g, place), others = length_of(g, other);
   if (own != others) return own < others;
@@ -225,8 +217,7 @@ static uint32_t last_of(const uint32_t *into, uint32_t group) {
   return group;
 }
 
-/* A list that is linked both ways, and that something refers to at its end or in its middle, is
-** reached from there, too: its parts are one, told from its head. */
+/* Parts of a list that is linked both ways, and held at several elements, are one group. */
 static void join_lists(joint *j) {
   lh_grouping *g = j->g;
   for (size_t i = 0; i < j->n_links; i++) {
@@ -239,8 +230,8 @@ static void join_lists(joint *j) {
   for (uint32_t i = 0; i < g->n_groups; i++) g->alike[i] = last_of(g->alike, i);
 }
 
-/* Each place goes into that where most of its tops lead, which retains more: so there is no ring.
-** Then all that have come together are counted by the last. */
+/* Each group goes into the one where most of its tops lead. That one retains more, so there is no
+** cycle. The last group of a chain counts all. */
 static bool join_groups(joint *j) {
   lh_grouping *g = j->g;
   uint64_t *sources = lh_alloc_zeroed(g->n_groups, sizeof *sources);
@@ -271,12 +262,11 @@ static int compare_holders(const void *left, const void *right) {
   return LH_LESS(a->group, b->group) ?: LH_MORE(a->tops, b->tops) ?: strcmp(a->text, b->text);
 }
 
-/* Is the place one of those that the group's own stands for? */
 static bool is_own_place(lh_place_tree *tree, uint32_t own, uint32_t at) {
   return own == at || lh_place_of_both(tree, own, at) == own;
 }
 
-/* The place that a holder is told by, and its text: NULL: no memory, or no room. */
+/* Sets the place and text of a holder. False: out of memory. Text NULL: texts->full. */
 static bool set_holder(lh_grouping *g, const link *l, holder *out) {
   lh_place_tree *tree = lh_tree_of(&g->places);
   const lh_diff_group *own = &g->groups[l->to];
@@ -298,8 +288,7 @@ static bool set_holder(lh_grouping *g, const link *l, holder *out) {
   return out->text || g->places.texts.full;
 }
 
-/* Is this a holder of at least half of the group's tops, and one of those that are to be told: what
-** is older, or a group that went into it? */
+/* True for an older holder of half of the tops or more, or a group that joined. */
 static bool is_told(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   bool is_older = l->from >= g->n_groups;
@@ -308,9 +297,8 @@ static bool is_told(const joint *j, const link *l) {
          (is_older || is_joined);
 }
 
-/* A group that others went into is held by what holds those; others by their own path, and also by
-** what else holds them. What is reached through the first is nothing else: what neighbours hold of
-** each other, or a function of their own does, is held by what holds the first of them. */
+/* A group that others joined is held by their holders; any other one by its path and other holders.
+** A holder inside an earlier one is dropped. */
 static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
   lh_grouping *g = j->g;
   const lh_place_tree *tree = lh_tree_of(&g->places);

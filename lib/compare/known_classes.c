@@ -1,7 +1,6 @@
 /*
-** known_classes.c - which classes of several snapshots are the same: those with one name, type and
-** fields; and functions with the same code, one of which lost its name with the code that named it.
-** In other builds of a program functions stand on other lines, and are the same in spite of that.
+** known_classes.c - Finds the equal classes of several snapshots.
+** Classes are equal by name, type and fields; functions also by code, if one lost its name.
 */
 #include "compare.h"
 
@@ -12,8 +11,7 @@ static lh_text_id copy_text(const lh_known_classes *known, const lh_strings *tex
   return lh_strings_add(known->texts, texts->texts[text], strlen(texts->texts[text]));
 }
 
-/* Makes the texts of a class, which are numbers in the snapshot's set, those of all. False: out of
-** memory. */
+/* Moves texts from the snapshot's set to the common set. False: out of memory. */
 static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
                        lh_class_entry *entry) {
   lh_text_id source = lh_source_of(&entry->code);
@@ -30,7 +28,7 @@ static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
   return entry->name != LH_NO_NUMBER && entry->stable != LH_NO_NUMBER && source != LH_NO_NUMBER;
 }
 
-/* `exact` is one of the texts that are `folded` with * for all numbers. False: out of memory. */
+/* Notes that the text `exact` folds to `folded`, with * for all numbers. False: out of memory. */
 static bool note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id exact) {
   lh_strings *texts = known->texts;
   lh_text text = {0};
@@ -58,8 +56,8 @@ static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) 
   return (uint32_t)known->n++;
 }
 
-/* The number of a class; LH_NO_NUMBER: out of memory. Two functions of one snapshot that stand on
-** one line may have the same code, so only one of the first `n_before` classes is found by that. */
+/* LH_NO_NUMBER: out of memory. Only classes of other snapshots, the first `n_before`, are found by
+** code: two functions on one line may have the same code. */
 static uint32_t find_known_class(lh_known_classes *known, const lh_class_entry *entry,
                                  size_t n_before) {
   lh_class_key key = lh_key_of_class(entry->name, entry->fields, entry->visible.type);

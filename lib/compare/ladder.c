@@ -1,11 +1,9 @@
 /*
-** ladder.c - the rows of a ladder: what grows, by path and by class.
-**
-** A path and all that its objects retain are one row, so that a leak is one row and not one for
-** each object in it. What makes a path a row of its own is that the number of its objects changes;
-** what lies below it in the tree then belongs to it, unless that goes up more steadily (a list that
-** grows in a module that was loaded once). A container whose objects stay the same while it gets
-** bigger is a row for itself alone. The rest is level. So each byte is in one row or in the rest.
+** ladder.c - Finds what grows in a ladder of snapshots, by path and by class.
+** A path whose number of objects changes is the head of a row, with all that its objects retain,
+** unless a place below grows more steadily: a list in a module that was loaded once. A container
+** that only gets bigger is a row of its own. The rest is level. So each byte is in one row or in
+** the rest.
 */
 #include "compare.h"
 #include "graph/graph.h"
@@ -17,27 +15,25 @@
 
 typedef struct builder {
   const lh_ladder *ladder;
-  bool halves; /* the first half was before, the second after */
+  bool halves; /* the second half of the snapshots is after a change */
   lh_view view;
-  lh_figures *figures; /* of row r in snapshot k: [r * n_snapshots + k] */
-  uint8_t *verdict;    /* of each row */
-  bool *changes;       /* has its own bytes or entries changed? */
-  uint32_t *head;      /* of each vertex: the row to which what is below it belongs */
-  uint32_t *owner;     /* of each vertex: the row to which it belongs itself */
+  lh_figures *figures; /* row r in snapshot k: [r * n_snapshots + k] */
+  uint8_t *verdict;    /* by row */
+  bool *changes;       /* by row: its own bytes or entries change */
+  uint32_t *head;      /* by vertex: the row of what is below it */
+  uint32_t *owner;     /* by vertex: its own row */
   uint64_t *series;    /* scratch: a figure in each snapshot */
   lh_growth *growth;
 } builder;
 
 /* ==== Verdicts ====================================================================== */
 
-/* Takes down a figure of a row in each snapshot, given the first. */
 static void take_series(const builder *b, const uint64_t *first) {
   for (size_t k = 0; k < b->ladder->n_snapshots; k++)
     b->series[k] = *(const uint64_t *)((const char *)first + k * sizeof(lh_figures));
 }
 
-/* By how much a figure grew among the first and among the last half of the snapshots; of one before
-** and one after, by how much it is less and more. */
+/* Of one snapshot before and one after: the decrease and the increase. */
 static void find_growths(const uint64_t *series, size_t n, int64_t growth[2]) {
   int64_t change = (int64_t)(series[n - 1] - series[0]);
   growth[0] = n > 2 ? (int64_t)(series[n / 2 - 1] - series[0]) : -change;
@@ -52,7 +48,7 @@ static lh_verdict judge(const builder *b, const uint64_t *first) {
   return lh_verdict_of_two(growth[0], growth[1]);
 }
 
-/* Of two figures of one row. What grew before by one figure and after by another still grows. */
+/* A row that grew by one figure before, and by another one after, still grows. */
 static lh_verdict join_verdicts(const builder *b, lh_verdict x, lh_verdict y) {
   if (b->halves && x != y && x != LH_LEVEL && y != LH_LEVEL) return LH_STILL_GROWS;
   return x > y ? x : y;
@@ -74,7 +70,6 @@ static void add_tally(lh_figures *to, const lh_census_count *own, bool is_itself
   to->all_objects += own->objects;
 }
 
-/* Each row with what is called so, wherever in the tree that is. */
 static void judge_rows_alone(builder *b) {
   size_t n_snapshots = b->ladder->n_snapshots, n = b->view.trie.n;
   for (size_t k = 0; k < n_snapshots; k++)
@@ -88,7 +83,6 @@ static void judge_rows_alone(builder *b) {
   }
 }
 
-/* From the root down: who owns what. */
 static void find_owners(builder *b) {
   const lh_trie *trie = &b->view.trie;
   b->head[0] = b->owner[0] = NOBODY;
@@ -116,7 +110,7 @@ static void fill_rows(builder *b) {
 
 /* ==== Rows ========================================================================== */
 
-/* In a ladder the first step is the one before: it warms up. */
+/* The first step of a ladder is a warm-up and counts separately. */
 static void find_growth(const builder *b, const uint64_t *first, int64_t growth[2]) {
   size_t n = b->ladder->n_snapshots, second = n > 2;
   take_series(b, first);
@@ -139,7 +133,6 @@ static uint64_t magnitude_of(int64_t change) {
   return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
 }
 
-/* What makes a row come first among those with its verdict. */
 static uint64_t weight_of(const lh_growth_row *row, size_t n_snapshots) {
   uint64_t most = 0;
   switch (row->verdict) {
@@ -293,9 +286,9 @@ static int check_order(const lh_ladder *ladder, bool halves, lh_error *error) {
     return lh_fail(error, LH_EARGUMENT, "as many snapshots are needed after as before");
   for (size_t k = 1; k < n; k++) {
     const lh_snapshot_counts *a = &ladder->snapshots[k - 1], *b = &ladder->snapshots[k];
-    bool is_change = halves && k == n / 2; /* from before to after: in any order */
+    bool is_change = halves && k == n / 2; /* from before to after: any order */
     if (is_change || a->state_id != b->state_id || a->serial < b->serial) continue;
-    if (a->time_ns < b->time_ns) continue; /* numbers from outside are not those inside */
+    if (a->time_ns < b->time_ns) continue; /* serial numbers from outside the process differ */
     return lh_fail_order(error, ladder->texts.texts[a->name], ladder->texts.texts[b->name]);
   }
   return 0;
@@ -331,8 +324,7 @@ int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error) 
   return build(ladder, true, out, error);
 }
 
-/* Of the rows that count: the greatest that grows now and is of the class that no longer grows
-** where it did. Or NULL. */
+/* Returns the greatest row that grows now and has the class of `no_longer`, or NULL. */
 static const lh_growth_row *moved_to(const lh_growth *growth, const lh_growth_row *no_longer,
                                      uint64_t least) {
   for (size_t i = 0; no_longer && i < growth->n_paths; i++) {
@@ -344,7 +336,6 @@ static const lh_growth_row *moved_to(const lh_growth *growth, const lh_growth_ro
   return NULL;
 }
 
-/* The growth of each row that counts is at least a tenth of the greatest there is. */
 void lh_answer_of(const lh_growth *growth, lh_answer *answer) {
   enum { TENTH = 10 };
   uint64_t most = 0;
@@ -353,7 +344,7 @@ void lh_answer_of(const lh_growth *growth, lh_answer *answer) {
     uint64_t weight = weight_of(&growth->paths[i], growth->n_snapshots);
     if (weight > most) most = weight;
   }
-  for (size_t i = growth->n_paths; i-- > 0;) { /* the greatest of each kind is met last */
+  for (size_t i = growth->n_paths; i-- > 0;) { /* the greatest of each kind comes last */
     const lh_growth_row *row = &growth->paths[i];
     if (weight_of(row, growth->n_snapshots) < most / TENTH) continue;
     if (row->verdict == LH_NO_LONGER_GROWS) answer->no_longer = row;

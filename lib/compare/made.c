@@ -1,36 +1,28 @@
 /*
-** made.c - of a tracked program: how many objects were made where a group was allocated, and how
-** many of them stay. A thousand listeners that stay of fifty thousand that were made are a leak in
-** one case of fifty; a thousand of a thousand, one in each.
-**
-** The recorder counts what each stack has made since tracking began, and each snapshot has these
-** counts. The difference of two is what was made in between. A stack has the same number in both
-** only as long as the same recorder has them, so sites are compared by what they are.
-**
-** "There" is a site, and with it the site of its caller, where that is told. Only the pairs that
-** groups are told by are counted: a pass over the stacks of each snapshot, and one over c.
+** made.c - Counts the objects made at the sites of groups, and how many stay.
+** The recorder counts what each stack makes, and a snapshot has these counts: a difference tells
+** what was made in between. Stacks are numbered anew by each recorder, so sites are compared by
+** content. Only the sites of groups (with their caller, if told) are counted: one pass over the
+** stacks of each snapshot, one over c.
 */
 #include "compare.h"
 #include "name/allocated.h"
 
-/* Stands for any caller. */
 #define ANY UINT32_MAX
 
-/* What was made at one of the pairs, and what of that stays. */
 typedef struct tally {
   uint64_t made, made_before;
   double stay;
 } tally;
 
 typedef struct counting {
-  lh_shared_names names; /* of files and functions, of all snapshots */
-  lh_map sites;          /* what a site is -> its number in all snapshots */
-  lh_map pairs;          /* its number, that of its caller or ANY -> index of its tally */
+  lh_shared_names names; /* of files and functions, in all snapshots */
+  lh_map sites;          /* content of a site -> its number */
+  lh_map pairs;          /* site number, caller's number or ANY -> index of the tally */
   tally *tallies;
-  uint32_t *number_c; /* of each site of c */
+  uint32_t *number_c; /* by site of c */
 } counting;
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t number_of(counting *k, const lh_site *site) {
   uint32_t source = lh_shared_name(&k->names, site->source);
   uint32_t function = lh_shared_name(&k->names, site->function);
@@ -45,7 +37,7 @@ static uint32_t number_of(counting *k, const lh_site *site) {
   return number ? *number : LH_NO_NUMBER;
 }
 
-/* The numbers of a snapshot's sites, [0] of none; NULL: out of memory. */
+/* [0] is no site. NULL: out of memory. */
 static uint32_t *number_sites(counting *k, const lh_sites *sites) {
   uint32_t n = lh_n_sites(sites);
   uint32_t *numbers = lh_alloc((size_t)n + 1, sizeof *numbers);
@@ -64,8 +56,7 @@ static uint64_t pair_of(uint32_t site, uint32_t caller) {
   return (uint64_t)site << 32 | caller;
 }
 
-/* The two tallies to which a stack adds, NULL where there is none: of its site, and with its
-** caller. */
+/* The tallies of a stack for its site, and with its caller; NULL: none. */
 static void tallies_of(const counting *k, const lh_sites *sites, const uint32_t *numbers,
                        lh_stack_id stack, tally *out[2]) {
   uint32_t site = numbers[lh_site_at(sites, stack)], caller = numbers[lh_caller_at(sites, stack)];
@@ -77,7 +68,6 @@ static void tallies_of(const counting *k, const lh_sites *sites, const uint32_t 
   }
 }
 
-/* Where the group is told to have been allocated. */
 static uint64_t pair_of_group(const counting *k, const lh_sites *sites, const lh_allocated *a) {
   uint32_t caller = a->callers > 0 ? k->number_c[lh_caller_at(sites, a->stack)] : ANY;
   return pair_of(k->number_c[lh_site_at(sites, a->stack)], caller);
@@ -96,7 +86,7 @@ static bool list_pairs(counting *k, const lh_sites *sites, const lh_diff *diff) 
   return ok;
 }
 
-/* Adds what the stacks of a snapshot have made until then. False: out of memory. */
+/* Adds the counts of a snapshot's stacks. False: out of memory. */
 static bool add_made(counting *k, const lh_snapshot *snapshot, bool is_before) {
   const lh_sites *sites = lh_snapshot_sites(snapshot);
   uint32_t *numbers = sites ? number_sites(k, sites) : NULL;

@@ -1,28 +1,20 @@
 /*
-** matched.c - where the mark of a snapshot would stand in a later one of the same state, whose heap
-** does not have it: one of the two was taken from outside, where nothing can be left in a heap.
-**
-** Objects stand on a list in the order of their allocation, and none ever moves. So, from the old
-** end on, what is left in the later snapshot of the objects of the earlier one comes first, in the
-** same order, and then what is new. An object that is left has its address, its type, and what
-** never changes: the content of a string, the size of a userdata, the function of a closure. Where
-** one has not, or stands before its time, the mark is. So an old object is never called new. A new
-** one passes as old only if it is the next, has the address of one that died, which was younger
-** than all that are left, and is of the same kind.
-**
-** Two things tell how many may have (passed_at_most). How many new objects in a row could pass
-** where they are certainly new. And how far back there is enough that is what it was then: tables
-** with the same entries, functions with the same upvalues; of those that pass few are, and never
-** four.
-**
-** Measured (tests/compare/test_matched.c, with a hundred seeds): twelve kinds of programs, in both
-** modes of the collector, with full collections before each snapshot and without. In 455,712
-** comparisons no old object was called new. In 4 of 100 new ones passed, mostly one to three; the
-** most was 484, where 500 tables are built anew again and again. It was never more than what is
-** told, which is 4 to 32 on average. It is no proof: what is built anew as it was before, at the
-** same addresses in the same order, can be told apart by nothing.
-**
-** One pass over the younger snapshot, with a look-up in the older one for each object.
+** matched.c - Finds where a mark would stand in a later snapshot of the same state.
+** A snapshot from outside the process leaves no mark in the heap. Objects stand on a list in the
+** order of allocation and never move. So, from its old end, a list of the later snapshot has the
+** surviving objects, in the same order, and then the new ones. A survivor has the same address,
+** type and constant properties: content of a string, size of a userdata, function of a closure. The
+** mark belongs before the first object without a match in order.
+** So no old object is called new. A new one passes as old only if it is the next, at the address of
+** a dead object of its kind that was younger than all survivors. Two figures bound their number
+** (passed_at_most): the longest run of certainly new objects that could pass, and the distance to
+** enough unchanged objects (same entries or upvalues). Of objects that pass, few are unchanged, and
+** never four.
+** Measured with 100 seeds (tests/compare/test_matched.c), twelve kinds of programs, both collector
+** modes: in 455,712 comparisons no old object was called new; in 4 of 100 new ones passed, mostly 1
+** to 3, at most 484, and never more than the bound, 4 to 32 on average. This is no proof: objects
+** rebuilt alike in the same order at the same addresses cannot be told apart.
+** One pass over the later snapshot, with a lookup in the earlier one for each object.
 */
 #include "compare.h"
 
@@ -30,13 +22,13 @@
 
 #include "read/decode.h"
 
-/* ==== Is it the same? =============================================================== */
+/* ==== Same object? ================================================================== */
 
 static bool is_whole(const lh_object *string) {
   return string->as.string.kept == string->as.string.length;
 }
 
-/* Hashes are no evidence where they are made with a secret of a process, or of a tool. */
+/* Hashes made with a secret of a process or tool prove nothing. */
 static bool has_open_hash(const lh_snapshot *s) {
   return s->info.string_limit > 0;
 }
@@ -55,7 +47,7 @@ static bool may_be_same_string(const lh_snapshot *a, const lh_object *x, const l
   return !has_open_hash(a) || !has_open_hash(b) || x->as.string.hash == y->as.string.hash;
 }
 
-/* A closure has no function yet while it is made. */
+/* A closure has no function yet while Lua creates it. */
 static bool may_be_same_closure(const lh_snapshot *a, const lh_object *x, const lh_snapshot *b,
                                 const lh_object *y) {
   if (x->as.closure.is_c != y->as.closure.is_c || x->as.closure.upvalues != y->as.closure.upvalues)
@@ -65,14 +57,14 @@ static bool may_be_same_closure(const lh_snapshot *a, const lh_object *x, const 
          lh_address_of(a, x->as.closure.proto) == lh_address_of(b, y->as.closure.proto);
 }
 
-/* A function's lines are 0 until the parser knows them. */
+/* Lines of a function are 0 until the parser knows them. */
 static bool may_be_same_proto(const lh_object *x, const lh_object *y) {
   return (x->as.proto.line == 0 || x->as.proto.line == y->as.proto.line) &&
          (x->as.proto.last_line == 0 || x->as.proto.last_line == y->as.proto.last_line);
 }
 
-/* What the collector has condemned is gone, but for strings, which the program may ask for again
-** before they are freed; and of what it condemned later nothing is known. */
+/* A dead object has no match, except a string, which the program may revive. An object that died
+** later may be any object. */
 static bool may_be_same(const lh_snapshot *a, lh_id then, const lh_snapshot *b, lh_id now) {
   lh_object x, y;
   lh_type type = lh_type_of(a, then);
@@ -84,7 +76,9 @@ static bool may_be_same(const lh_snapshot *a, lh_id then, const lh_snapshot *b, 
   switch (type) {
     case LH_TYPE_STRING: return may_be_same_string(a, &x, b, &y);
     case LH_TYPE_CLOSURE: return may_be_same_closure(a, &x, b, &y);
-    case LH_TYPE_UPVALUE: return x.as.upvalue.open || !y.as.upvalue.open; /* closed for ever */
+    case LH_TYPE_UPVALUE:
+      return x.as.upvalue.open || !y.as.upvalue.open; /* a closed upvalue
+                                                                             never opens again */
     case LH_TYPE_PROTO: return may_be_same_proto(&x, &y);
     case LH_TYPE_USERDATA:
       return x.as.userdata.bytes == y.as.userdata.bytes &&
@@ -93,7 +87,7 @@ static bool may_be_same(const lh_snapshot *a, lh_id then, const lh_snapshot *b, 
   }
 }
 
-/* ==== Is it unchanged? ============================================================== */
+/* ==== Unchanged? ==================================================================== */
 
 static bool is_same_value(const lh_snapshot *a, const lh_value *x, const lh_snapshot *b,
                           const lh_value *y) {
@@ -136,7 +130,7 @@ static bool has_same_references(const lh_snapshot *a, lh_id then, const lh_snaps
   }
 }
 
-/* Does it hold what it held then, something at all? */
+/* True if a table or function has the same contents, and at least one. */
 static bool is_unchanged(const lh_snapshot *a, lh_id then, const lh_snapshot *b, lh_id now) {
   if (lh_is_dead(a, then) || lh_is_dead(b, now)) return false;
   return lh_type_of(b, now) == LH_TYPE_TABLE ? has_same_entries(a, then, b, now)
@@ -145,29 +139,28 @@ static bool is_unchanged(const lh_snapshot *a, lh_id then, const lh_snapshot *b,
 
 /* ==== One list ====================================================================== */
 
-/* A list of both, from the old end on. */
+/* One list of both snapshots, walked from the old end. */
 typedef struct pass {
   const lh_snapshot *earlier, *later;
   lh_list list;
   lh_matched_place *places;
-  uint32_t n_placed;     /* of the earlier snapshot's marks; those before are in both heaps, too */
+  uint32_t n_placed;     /* marks of the earlier snapshot that have a place */
   uint32_t at, at_then;  /* next marks of both that the program may have set */
-  lh_id anchor;          /* youngest mark that is in both heaps; 0: none is */
-  lh_id newest;          /* objects with lower ids are younger than a mark that is younger */
-  lh_id older;           /* youngest object that is called older */
-  lh_id behind;          /* next object of those that are called younger */
-  lh_id last;            /* what the one that was called older last was then */
-  uint32_t n, n_certain; /* so many are called older; those behind a mark that is in both are */
+  lh_id anchor;          /* youngest mark in both heaps; 0: none */
+  lh_id newest;          /* objects with lower ids are younger than the earlier snapshot */
+  lh_id older;           /* youngest object called older */
+  lh_id behind;          /* objects with lower ids are called younger */
+  lh_id last;            /* match of the last object called older */
+  uint32_t n, n_certain; /* objects called older; those behind a mark in both heaps */
 } pass;
 
-/* Does a mark stand in the heap itself? */
+/* True if the mark is in the heap itself. */
 static bool is_real(const lh_snapshot *s, uint32_t mark) {
   bool is_own = s->is_outside && mark + 1 == s->n_marks;
   return !is_own && !(s->placed && s->placed[mark].is_placed);
 }
 
-/* Is a real mark of the later snapshot one of the earlier one, too? Then that is number *then;
-** which is where to look for younger ones. */
+/* Is the mark in the earlier heap, too? The next search begins at *then. */
 static bool is_in_both(const pass *p, uint32_t mark, uint32_t *then) {
   const lh_snapshot *a = p->earlier;
   const lh_mark_info *info = &p->later->marks[mark];
@@ -177,7 +170,7 @@ static bool is_in_both(const pass *p, uint32_t mark, uint32_t *then) {
          a->mark_ids[*then][p->list] > 0;
 }
 
-/* Marks that the program has set divide both lists at the same moments. */
+/* Marks that the program set divide both lists at the same moments. */
 static void find_anchors(pass *p) {
   const lh_snapshot *b = p->later;
   uint32_t then = 0;
@@ -193,7 +186,6 @@ static void find_anchors(pass *p) {
   }
 }
 
-/* What it was then, as far as one can tell; LH_NO_OBJECT: it was not there. */
 static lh_id find_then(const pass *p, lh_id now) {
   lh_id then = lh_find_header(p->earlier, lh_address_of(p->later, now));
   if (then == LH_NO_OBJECT || lh_is_own(p->earlier, then)) return LH_NO_OBJECT;
@@ -201,7 +193,7 @@ static lh_id find_then(const pass *p, lh_id now) {
   return may_be_same(p->earlier, then, p->later, now) ? then : LH_NO_OBJECT;
 }
 
-/* The earlier snapshot's marks that are older than `then` have their places here. */
+/* Places the earlier snapshot's marks that are older than `then`. */
 static void place_marks(pass *p, lh_id then) {
   const lh_snapshot *a = p->earlier;
   while (p->n_placed < a->n_marks && then < a->mark_ids[p->n_placed][p->list]) {
@@ -217,7 +209,7 @@ static void call_older(pass *p, lh_id now, lh_id then) {
   p->last = then;
 }
 
-/* One of luaheap's objects: a mark that both have? */
+/* Handles an object of luaheap, which may be a mark in both heaps. */
 static void meet_own(pass *p, lh_id now) {
   const lh_snapshot *b = p->later;
   while (p->at < b->n_marks && b->mark_ids[p->at][p->list] > now) p->at++;
@@ -227,7 +219,7 @@ static void meet_own(pass *p, lh_id now) {
   p->n_certain = p->n;
 }
 
-/* Up to the first object that cannot be older. */
+/* Walks up to the first object that cannot be older. */
 static void follow(pass *p) {
   p->last = p->earlier->list_first[p->list + 1];
   p->older = p->later->list_first[p->list + 1];
@@ -247,7 +239,7 @@ static void follow(pass *p) {
   place_marks(p, 0);
 }
 
-/* So many of the objects that are called younger could pass as older, one after the other. */
+/* Returns the longest run of objects called younger that could pass as older. */
 static uint32_t longest_run(const pass *p) {
   uint32_t longest = 0, run = 0;
   lh_id last = LH_NO_OBJECT;
@@ -261,8 +253,7 @@ static uint32_t longest_run(const pass *p) {
   return longest;
 }
 
-/* How much it tells for an object's age that it is what it was. A short string is not made again
-** while it is there. */
+/* Evidence of age. Lua does not make a short string again while it exists. */
 enum { UNCHANGED_TELLS = 16, STRING_TELLS = 1, ENOUGH = 64, MOST_SHORT = 40 };
 
 static unsigned evidence_of(const pass *p, lh_id now) {
@@ -276,7 +267,7 @@ static unsigned evidence_of(const pass *p, lh_id now) {
   return is_unchanged(p->earlier, then, p->later, now) ? UNCHANGED_TELLS : 0;
 }
 
-/* See the head of this file. */
+/* An upper bound, as the head of this file explains. */
 static uint32_t passed_at_most(const pass *p) {
   uint32_t n = 0, run = longest_run(p), most = p->n - p->n_certain;
   unsigned evidence = 0;
@@ -289,8 +280,7 @@ static uint32_t passed_at_most(const pass *p) {
   return n < most ? n : most;
 }
 
-/* Of the objects behind an older mark those pass that did when it was placed, and those that pass
-** now and stand so far back. */
+/* The bound for n objects behind an older mark: passed when it was placed, or now so far back. */
 static uint32_t passed_behind(const pass *p, uint32_t mark, uint32_t n, uint32_t passed) {
   const lh_placed *placed = p->earlier->placed;
   uint64_t then = placed ? placed[mark].passed[p->list] : 0;
@@ -325,7 +315,6 @@ bool lh_find_own_mark(const lh_snapshot *earlier, const lh_snapshot *later, uint
   return false;
 }
 
-/* Gives the mark of `earlier` a place in `later`. */
 static int place_mark(const lh_snapshot *earlier, lh_snapshot *later, lh_error *error) {
   uint32_t mark;
   if (lh_find_own_mark(earlier, later, &mark)) return LH_OK;

@@ -1,6 +1,5 @@
 /*
-** older.c - which fingerprints rows had in the release before (see name/fingerprint.c): for
-** one release.
+** older.c - Computes the fingerprints of the previous release (see name/fingerprint.c).
 */
 #include "compare.h"
 

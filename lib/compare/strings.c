@@ -1,29 +1,27 @@
 /*
-** strings.c - which strings a snapshot has that another has not, or more of: by what they say, so
-** across processes, too. A content is what both snapshots would keep of it, and of longer strings
-** the length and the XXH64. 2.2 million strings take 0.3 s and 60 bytes each.
+** strings.c - Finds strings that a later snapshot has more of, by content.
+** Works across processes. The content is what both snapshots keep, and of longer strings the length
+** and the XXH64. 2.2 million strings: 0.3 s, 60 bytes each.
 */
 #include <stdlib.h>
 
 #include "compare.h"
 
-/* The first string of a content, and the snapshot in which it is. */
 typedef struct first {
   const lh_snapshot *snapshot;
   lh_id id;
 } first;
 
 typedef struct contents {
-  lh_map by_hash; /* -> row */
+  lh_map by_hash; /* hash -> row */
   uint64_t seed;
   uint64_t limit; /* bytes of each string that both snapshots keep */
   lh_string_change *rows;
-  first *firsts; /* of each row */
+  first *firsts; /* by row */
   size_t n, capacity, first_capacity;
 } contents;
 
-/* Where the row of a content is kept; the second of two contents with one hash has the next hash
-** that is free. NULL: out of memory. */
+/* If hashes collide, the next free hash is used. NULL: out of memory. */
 static uint32_t *row_of_content(contents *c, const lh_snapshot *snapshot, lh_id id) {
   lh_content content = lh_content_of(snapshot, id, c->limit);
   for (uint64_t key = lh_hash_content(&content, c->seed);; key++) {

@@ -1,18 +1,12 @@
 /*
-** trial.c - counts what there is at each snapshot of a trial, by row and by the part of the runs in
-** which it was made, and finds which rows leak (see trial.h).
-**
-** What leaks does three things, for a while as short as it can be told in:
-**
-**     it is made all the time     of each of the first three quarters of the latest runs there is
-**                                 something left
-**     it goes on as it began      of the second half of these runs as much is left as of the first,
-**                                 and of all of them as much as of those before
-**     it never goes               what was old enough at the snapshot before is still there
-**
-** The last quarter does not count where too much would be a leak, for what is made in it may be
-** there for a while only. What fills a cache does not go on, and of a full one as much goes as
-** comes. Where objects come by chance, their number varies by its square root.
+** trial.c - Counts the objects of a trial's snapshots, and finds the rows that leak (trial.h).
+** A leak does three things:
+**     it is made all the time   each of the first three quarters of the latest runs left something
+**     it goes on                the second half of these runs left as much as the first half, and
+**                               all of them as much as the runs before
+**     it stays                  objects old enough at the previous snapshot are still there
+** Objects of the last quarter do not count as gained: they may be temporary. A cache that fills
+** does not go on; a full one loses what it gets. Chance varies a number by its square root.
 */
 #include "trial.h"
 
@@ -59,7 +53,7 @@ typedef struct tally {
   uint32_t *row_of_spot; /* LH_NO_NUMBER: not known yet */
 } tally;
 
-/* Links that follow themselves count once, and numbers as *. */
+/* Repeated links count once; numbers become *. */
 static bool make_row(tally *t, lh_id id, uint32_t *row) {
   lh_trial *trial = t->trial;
   lh_place_tree *tree = t->folds->folder.tree;
@@ -100,8 +94,8 @@ static lh_trial_row *row_at(const lh_trial *trial, lh_id id) {
   return &trial->rows[trial->row_of[id]];
 }
 
-/* What was made together with its dominator and hangs elsewhere is a part of that: the forty texts
-** of a language that is loaded happened once. */
+/* An object that was made in the same part as its dominator, and is on another path, belongs to it:
+** forty texts of a language that is loaded are one event. */
 static bool is_top(const tally *t, lh_id id, uint8_t part) {
   lh_id above = t->snapshot->idom[id];
   if (above == LH_ROOT || t->trial->row_of[above] == LH_NO_NUMBER) return true;
@@ -126,8 +120,7 @@ static bool is_counted(const lh_trial *trial, const lh_snapshot *snapshot, lh_id
   return trial->row_of[id] == LH_NO_NUMBER && !lh_is_own(snapshot, id) && !lh_is_dead(snapshot, id);
 }
 
-/* Lists what is to be counted. Of what is not reachable, is anything new, or the entries of its
-** tables other than they were at the snapshot before? */
+/* *left: unreachable objects include a new one, or their tables have other entries than before. */
 static size_t list_objects(tally *t, lh_id *ids, bool *left) {
   const lh_snapshot *snapshot = t->snapshot;
   size_t n = 0;
@@ -148,7 +141,7 @@ static size_t list_objects(tally *t, lh_id *ids, bool *left) {
   return n;
 }
 
-/* What is not counted again is as it was. */
+/* Rows that are not counted again keep their figures. */
 static void keep_left(lh_trial *trial) {
   for (size_t i = 0; i < trial->n_rows; i++) {
     lh_trial_counts *counts = &trial->rows[i].counts;
@@ -181,7 +174,6 @@ static bool count_all(tally *t, bool *left) {
   return ok;
 }
 
-/* What was old enough is so for the comparison with the snapshot to come. */
 static bool begin_step(lh_trial *trial, const lh_snapshot *snapshot) {
   uint32_t *row_of = lh_alloc((size_t)snapshot->n + 1, sizeof *row_of);
   if (!row_of) return false;
@@ -225,7 +217,7 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
 
 /* ==================================================================================== */
 
-/* So many objects tell, or one in each run; so many are more than what has a bound. */
+/* Enough to judge, or one in each run; MANY_OBJECTS: more than a bounded collection has. */
 enum { LEAST_OBJECTS = 8, SOME_OBJECTS = 64, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };
 
 static const double HARDLY_ANY = 0.25, HALF = 0.5, NEARLY_ALL = 0.8, CHANCE = 2;
@@ -234,7 +226,7 @@ typedef struct judge {
   const lh_trial *trial;
   lh_trial_found *found;
   lh_map sums_by_key;
-  lh_trial_counts *sums; /* of what is put together */
+  lh_trial_counts *sums; /* of merged rows */
   size_t n_sums, capacity;
 } judge;
 
@@ -255,14 +247,14 @@ static uint64_t gained(const lh_trial_counts *counts) {
   return sum_of(counts->made, LATE, THIRD);
 }
 
-/* What is only ever made inside of something else tells nothing that this does not tell. */
+/* True if a later snapshot may still show a leak. Objects made only inside others add nothing. */
 static bool is_open(const lh_trial_counts *counts) {
   uint64_t gain = gained(counts);
   return gain > 0 && sum_of(counts->tops, LATE, THIRD) > 0 &&
          (double)lost(counts) <= (1 - HARDLY_ANY) * (double)gain;
 }
 
-/* What was made in all these runs may stand in place of what went, at another age. */
+/* Objects made in all these runs may replace older ones. */
 static bool is_more(const lh_trial_counts *counts) {
   return sum_of(counts->made, BEFORE, LAST) >= counts->before + gained(counts) / 2;
 }
@@ -271,7 +263,7 @@ static bool hardly_goes(const lh_trial_counts *counts) {
   return (double)lost(counts) <= HARDLY_ANY * (double)gained(counts);
 }
 
-/* Is `n` of so many runs as much as `of` of these, but for chance? */
+/* True if `n` in `runs` is at least `share` of the rate `of` in `of_runs`, except for chance. */
 static bool goes_on(uint64_t n, uint64_t runs, uint64_t of, uint64_t of_runs, double share) {
   double expected = (double)of * (double)runs / (double)of_runs;
   double missing = share * expected - (double)n;
@@ -282,13 +274,12 @@ static uint64_t runs_of(const lh_trial_step *step, int first, int last) {
   return step->runs[last] - step->runs[first - 1];
 }
 
-/* Are they enough to tell? */
 static bool are_enough(uint64_t n, uint64_t runs) {
   return n >= (runs < LEAST_OBJECTS ? runs : LEAST_OBJECTS);
 }
 
-/* Keys that are met for the first time are ever fewer. Are there as many new ones as in the runs
-** before these, and where they are but some, as in all runs that there were? */
+/* True if new objects are as many as in the runs before, and, if few, as in all earlier runs: keys
+** met for the first time get rarer. */
 static bool is_as_before(const lh_trial *trial, const lh_trial_counts *counts) {
   uint64_t gain = gained(counts), runs = lh_trial_runs(&trial->step);
   uint64_t runs_before = trial->gain_runs_before, early = runs_of(&trial->step, EARLY, EARLY);
@@ -325,9 +316,8 @@ static bool has_more_entries(const lh_trial *trial, const lh_trial_counts *count
          are_enough(entries[0] - entries[1], trial->runs_at[0] - trial->runs_at[1]);
 }
 
-/* Of tables that were there before the first run: are they as many more as there were runs, from
-** each snapshot to the next? Of two snapshots alone nobody can tell. A list that is cut to half of
-** its length when it is full may be met ever later in that: it is never twice as long. */
+/* True if tables gain entries at one rate between three or more snapshots. A list that is halved
+** when it is full is never twice as long. */
 static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
   const uint64_t *entries = counts->entries, *runs = trial->runs_at;
   if (trial->n_steps < 3 || !has_more_entries(trial, counts)) return false;
@@ -344,7 +334,7 @@ static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
   return true;
 }
 
-/* ==== What is put together =========================================================== */
+/* ==== Merged rows ==================================================================== */
 
 static void add_up(lh_trial_counts *sum, const lh_trial_counts *counts) {
   sum->old += counts->old;
@@ -362,12 +352,11 @@ static uint32_t *sum_at(judge *j, const lh_trial_row *row, lh_trial_way way) {
   return lh_map_at(&j->sums_by_key, (uint64_t)row->key[way] << 8 | (uint64_t)row->type);
 }
 
-/* Is the row to be put together with others? Strings are of one class, and may be anybody's. */
+/* Strings are not merged by class, which says nothing about them. */
 static bool is_asked(const judge *j, size_t i, lh_trial_way way) {
   return j->found->way[i] == N_WAYS && (way < BY_CLASS || j->trial->rows[i].type != LH_TYPE_STRING);
 }
 
-/* Adds up the rows that no way found yet; for entries all. */
 static bool put_together(judge *j, lh_trial_way way, bool all) {
   const lh_trial *trial = j->trial;
   lh_map_free(&j->sums_by_key);
@@ -389,8 +378,8 @@ static lh_trial_counts *sum_at_row(judge *j, size_t i, lh_trial_way way) {
   return &j->sums[*sum_at(j, &j->trial->rows[i], way)];
 }
 
-/* Of rows that leak together those are meant from which hardly anything goes, unless that is the
-** smaller part: then objects go from one to the other. */
+/* Reports the rows that hardly lose objects; all, if those are the smaller part and objects move
+** between rows. */
 static bool find_objects(judge *j, lh_trial_way way) {
   const lh_trial *trial = j->trial;
   lh_trial_found *found = j->found;
@@ -418,7 +407,7 @@ static bool find_entries(judge *j) {
   return true;
 }
 
-/* Objects speak for the tables that they are in. */
+/* A certain leak of objects decides, even if tables gain entries: those tables hold the objects. */
 static bool find_verdict(judge *j) {
   lh_trial_found *found = j->found;
   bool grows = false, is_certain = false, entries_are = false, is_finalized = false;

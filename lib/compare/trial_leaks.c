@@ -1,10 +1,8 @@
 /*
-** trial_leaks.c - what is told of the rows of a trial that leak (see trial.h).
-**
-** What leaks may retain more that leaks: so of all that was made in the latest runs, and is in such
-** a row or retained by what is, the topmost objects are told, as of a comparison of snapshots. What
-** hangs at one path is one leak, of whatever classes it is, and so is what was found by the
-** beginning of its path.
+** trial_leaks.c - Describes the leaks of a trial (see trial.h).
+** A leak may retain others. So new objects in leaking rows, or retained by those, are grouped by
+** topmost objects, as in a diff. Objects at one path are one leak, whatever their classes; so are
+** objects that were found by the start of their paths.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +21,9 @@ typedef struct telling {
   bool again, all;
   lh_trial_found found;
   uint8_t *parts;
-  uint8_t *leaks;   /* of each object: 0, or that it is told, or retained by what is */
-  lh_map by_key;    /* leak -> its number */
-  group_told *told; /* of each leak */
+  uint8_t *leaks;   /* by object: not 0 if it leaks or is retained by an object that leaks */
+  lh_map by_key;    /* leak -> index */
+  group_told *told; /* by leak */
   size_t capacity, told_capacity;
   lh_map of_class; /* leak, class -> objects */
   lh_leaks *out;
@@ -35,7 +33,6 @@ static const lh_trial_row *row_of(const telling *t, lh_id id) {
   return &t->trial->rows[t->trial->row_of[id]];
 }
 
-/* Is the object of this analysis, and of the runs that are told of? */
 static bool is_asked(const telling *t, lh_id id) {
   return t->trial->row_of[id] != LH_NO_NUMBER && row_of(t, id)->again == t->again &&
          lh_is_reachable(t->snapshot, id);
@@ -50,8 +47,7 @@ static bool is_leak(const telling *t, lh_id id) {
 
 enum { UNKNOWN, NO, YES };
 
-/* What leaks holds it (also what was made before the runs that are told of), and nothing else does;
-** or something else, too. */
+/* Whether only leaking objects (of any run) refer to the object, or others, too. */
 enum { HELD_BY_LEAKS = 1, HELD_BY_OTHERS };
 
 static void flag_held_by_others(telling *t) {
@@ -64,7 +60,7 @@ static void flag_held_by_others(telling *t) {
   }
 }
 
-/* Follows the dominators up to where it is known whether one of them leaks. */
+/* Walks up the dominators to the first one that is known, and copies its answer down. */
 static void find_above(telling *t, lh_id id) {
   lh_id at = id;
   while (t->leaks[at] == UNKNOWN) at = t->snapshot->idom[at];
@@ -108,8 +104,7 @@ static uint64_t key_of(const telling *t, const lh_trial_row *row) {
   return (uint64_t)row->key[way] << 8 | (uint64_t)row->type;
 }
 
-/* Tells a leak that is one object so far by what its path has in common with that of another; by
-** its own, if that is no more than one key. */
+/* Names two leaks of one object each by what their paths share, if that is not just a key. */
 static bool tell_in_common(telling *t, lh_leak *leak, uint32_t *held_at, uint32_t other) {
   lh_place_tree *tree = lh_places_of(t->snapshot);
   uint32_t both = tree ? lh_place_in_common(tree, *held_at, other) : LH_NO_NUMBER;
@@ -121,7 +116,7 @@ static bool tell_in_common(telling *t, lh_leak *leak, uint32_t *held_at, uint32_
   return leak->held_by != NULL;
 }
 
-/* A string that is the key of a leak goes with that. The leak's object, or LH_NO_OBJECT. */
+/* Returns the leaking value of a string key, or LH_NO_OBJECT. The key is counted with its value. */
 static lh_id value_under(const telling *t, lh_id key) {
   const lh_snapshot *snapshot = t->snapshot;
   lh_id table = snapshot->parent[key];
@@ -136,8 +131,8 @@ static lh_id value_under(const telling *t, lh_id key) {
   return LH_NO_OBJECT;
 }
 
-/* Equal strings are one object: that of several leaks is retained by none of them, but goes with
-** them. The object whose leak tells of this one; LH_NO_OBJECT: it is told by itself. */
+/* Returns the object whose leak counts this one; LH_NO_OBJECT: it counts alone. Equal strings are
+** one object: if several leaks share it, none of them retains it. */
 static lh_id told_with(const telling *t, lh_id id) {
   const lh_snapshot *snapshot = t->snapshot;
   lh_id value = value_under(t, id);
@@ -150,7 +145,6 @@ static lh_id told_with(const telling *t, lh_id id) {
   return is_known ? top : LH_NO_OBJECT;
 }
 
-/* By its path, and what else holds it. */
 static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
   lh_text text = {0};
   if (!group->also_held_by) return keep_text(trial, group->held_by);
@@ -158,7 +152,6 @@ static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
   return kept_text(trial, &text);
 }
 
-/* The leak of a group: what hangs at one path. False: out of memory. */
 static bool add_group(telling *t, const lh_diff_group *group) {
   lh_id other = told_with(t, group->example);
   const lh_trial_row *row = row_of(t, other == LH_NO_OBJECT ? group->example : other);
@@ -189,7 +182,6 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   return told->objects == 0 || leak->held_by != NULL;
 }
 
-/* Counts an object with the leak whose path it has. */
 static bool add_object(telling *t, lh_id id) {
   const lh_trial_row *row = row_of(t, id);
   if (!is_leak(t, id)) return true;
@@ -213,7 +205,7 @@ typedef struct part_of_leak {
   uint64_t objects;
 } part_of_leak;
 
-/* The most frequent first, strings behind the others. */
+/* The most frequent first; strings last. */
 static int compare_parts(const void *left, const void *right) {
   const part_of_leak *a = left, *b = right;
   return LH_LESS(a->leak, b->leak) ?:
@@ -221,8 +213,7 @@ static int compare_parts(const void *left, const void *right) {
          LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
-/* Lists the classes of each leak, those that differ in numbers alone as one. Returns how many there
-** are; 0: out of memory, or there are none. */
+/* Classes that differ in numbers only are one. Returns how many; 0: none, or out of memory. */
 static size_t list_classes(telling *t, part_of_leak *parts) {
   lh_map part_of = {0}; /* leak, class without numbers -> part */
   size_t n = 0;
@@ -283,7 +274,7 @@ static bool count_classes(telling *t) {
 
 /* ==== Entries ======================================================================== */
 
-/* Do leaks that are told of hang in this table? */
+/* True if a reported leak is in the table. */
 static bool has_leaks(const telling *t, lh_id table) {
   const lh_snapshot *snapshot = t->snapshot;
   for (uint32_t e = snapshot->first_edge[table]; e < snapshot->first_edge[table + 1]; e++)
@@ -297,7 +288,7 @@ static bool has_growing_entries(const telling *t, lh_id id) {
          t->found.entries_grow[row_of(t, id)->key[BY_ROW]];
 }
 
-/* Flags the tables that have ever more entries, but for those of a path that says so already. */
+/* Flags the tables whose entries grow, except at paths where a leak is reported already. */
 static bool flag_tables(telling *t, uint8_t *flags) {
   lh_map told = {0};
   bool ok = true;
@@ -311,7 +302,7 @@ static bool flag_tables(telling *t, uint8_t *flags) {
   return ok;
 }
 
-/* The tables of one path are one row, that of the biggest group. */
+/* Tables at one path are one row, which describes the biggest group. */
 static bool add_tables(telling *t, const lh_diff_group *group) {
   lh_trial *trial = t->trial;
   const lh_trial_row *row = row_of(t, group->example);
@@ -338,7 +329,6 @@ static bool add_tables(telling *t, const lh_diff_group *group) {
 
 /* ==================================================================================== */
 
-/* Adds the groups that the flagged objects are, each by `add`. */
 static int add_groups(telling *t, const uint8_t *flags,
                       bool (*add)(telling *t, const lh_diff_group *group), lh_error *error) {
   lh_whole_diff *whole = lh_alloc_zeroed(1, sizeof *whole);
@@ -350,7 +340,7 @@ static int add_groups(telling *t, const uint8_t *flags,
   return code;
 }
 
-/* Of what is mostly inside of other leaks these tell. */
+/* Drops leaks that are mostly inside other leaks. */
 static void drop_inner(lh_leaks *out) {
   size_t n = 0;
   for (size_t i = 0; i < out->n_rows; i++) {

@@ -1,6 +1,5 @@
 /*
-** view.c - the ladder's tree with each vertex told by its path alone (see compare.h): of what class
-** the objects of a path are, and growth by owner.
+** view.c - Views the ladder's tree by path alone: the class of each path, growth by owner.
 */
 #include "compare.h"
 
@@ -10,7 +9,7 @@ static uint32_t path_of_place(const lh_ladder *ladder, const lh_known_place *pla
   return lh_ladder_same_state(ladder) ? place->path : place->stable_path;
 }
 
-/* How many places are the same but for their numbers. */
+/* Counts the places that differ in numbers only. */
 static bool count_alike(const lh_ladder *ladder, lh_map *n_alike) {
   lh_map seen = {0};
   bool ok = true;
@@ -34,8 +33,7 @@ static uint32_t place_of_row(const lh_ladder *ladder, const lh_known_place *plac
   return many ? place->numbers : path_of_place(ladder, place);
 }
 
-/* The first place of a row names it, and the others that are called differently unname it. Where a
-** row differs in numbers these alone are * in its name. */
+/* A row has the name of its places if they agree, else its path; numbers that differ become *. */
 static void name_row(const lh_ladder *ladder, const lh_known_place *place, uint32_t at,
                      lh_view_row *row) {
   if (row->name == LH_NO_PLACE) {
@@ -137,14 +135,13 @@ const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uin
 
 /* ==== Classes ======================================================================= */
 
-/* Of what class the objects of a path are: of that which most of them have, in the last snapshot in
-** which there are any. */
+/* The class of a row is that of most of its objects, in the last snapshot that has any. */
 
-/* Fills in the rows that have objects in this snapshot and no class yet. */
+/* Looks at the rows that have objects here and no class from a later snapshot. */
 static bool look_at_snapshot(const lh_ladder *ladder, const lh_view *view,
                              const lh_snapshot_counts *counts, uint64_t *most, uint32_t *main_class,
                              const uint8_t *done) {
-  lh_map objects = {0}; /* of each pair of a row and a class */
+  lh_map objects = {0}; /* row, class -> objects */
   bool ok = true;
   for (size_t v = 1; ok && v < counts->n_vertices; v++) {
     uint32_t place = ladder->trie.vertices[v].label, row = view->row_of[place];
@@ -182,9 +179,7 @@ bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t
 
 /* ==== Owners ======================================================================== */
 
-/* Growth by owner: the first and the last snapshot of a ladder, one beside the other. What a part
-** has with all below it is what it retains, so the parts below the root add up to the whole, and
-** those below a part to that, to the byte. */
+/* The figures of a part include all parts below, so they add up exactly. */
 
 static void add_part(lh_part *to, const lh_part *from) {
   for (int i = 0; i < 2; i++) {

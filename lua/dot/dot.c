@@ -1,7 +1,7 @@
 /*
-** dot.c - the module that heap.dot loads when it is first called: pictures need libcgraph, and
-** heap.so is to be linked to libc alone. It gets the bytes of a capture, and opens and analyses
-** them with the copy of the library that it is linked to; nothing else is shared with heap.so.
+** dot.c - The module behind heap.dot, loaded at its first call.
+** Pictures need libcgraph, but heap.so links to libc only. So the bytes of a capture are passed to
+** this module, which analyses them with its own copy of the library.
 */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 typedef struct picture {
   lh_id id;
-  bool up; /* what keeps the object alive, and not what is below it */
+  bool up; /* draw the paths to the object, not what is below it */
   uint32_t depth, width;
   const char *path;
 } picture;
@@ -27,14 +27,13 @@ typedef struct text {
   size_t n;
 } text;
 
-/* The picture as text. */
 static FILE *open_text(text *t, int *code, lh_error *error) {
   FILE *out = open_memstream(&t->bytes, &t->n);
   if (!out) *code = fail(error);
   return out;
 }
 
-/* The file is made when it is known what to draw: where that is nothing, it is as it was. */
+/* Writes the file only after drawing: a failure leaves an old file unchanged. */
 static int save_text(FILE *out, text *t, const picture *p, int code, lh_error *error) {
   if (fclose(out) != 0 && code == LH_OK) code = fail(error);
   if (code == LH_OK) code = lh_save(t->bytes, t->n, p->path, error);
@@ -67,7 +66,7 @@ static int draw_down(lh_snapshot *s, const picture *p, lh_error *error) {
   return code;
 }
 
-/* What only the asker holds is drawn with the asker. */
+/* An object held only by the calling code is drawn with that code. */
 static int analyse(lh_snapshot *s, const picture *p, lh_error *error) {
   int code = hl_analyse(s, p->up ? HL_OTHERS : HL_WHOLE, error);
   if (code == LH_OK && p->up && !lh_is_reachable(s, p->id)) code = hl_analyse(s, HL_WHOLE, error);

@@ -1,14 +1,12 @@
 /*
-** columns.c - writes what the columns of the library's answers mean (luaheap_report.h) where
-** readers look for it: into manual pages and into the annotations for the Lua language server.
+** columns.c - Writes the meanings of columns (luaheap_report.h) into manuals and annotations.
 **
-**     columns FILE      prints the file, with the columns of the answers to questions behind each
-**                       line such as `.\" >>> modules` of a page, `-- >>> modules sites` of
-**                       annotations; of the facts of SQL's table objects behind `sql.objects` of a
-**                       page, and of the class heap.object behind `heap.object` of annotations;
-**                       and in place of a line such as `.so shared/forms` that file
+**     columns FILE   prints FILE. After a line such as `.\" >>> modules` of a manual page, or
+**                    `-- >>> modules sites` of annotations, it adds the columns of these answers.
+**                    `sql.objects` in a page means a table of SQL facts, `heap.object` in
+**                    annotations a class. A line `.so shared/forms` is replaced by that file
 **
-** The build runs it, nobody else does, so it is not installed, and what goes wrong ends it.
+** Only the build runs it, so any failure ends it.
 */
 #include <ctype.h>
 #include <stdio.h>
@@ -25,16 +23,15 @@ static void *must(void *result) {
   return result;
 }
 
-/* ==== What was written already ======================================================== */
+/* ==== Rows written before ============================================================= */
 
-/* Rows that stand in several answers are told once. */
 static struct written {
   const lh_column *columns;
   const char *key;
 } written[128];
 static size_t n_written;
 
-/* Under which key such rows were written, if they were; else they are now, under this one. */
+/* Returns the key under which the rows were described before; NULL: now, under `key`. */
 static const char *written_under(const lh_column *columns, const char *key) {
   for (size_t i = 0; i < n_written; i++)
     if (written[i].columns == columns) return written[i].key;
@@ -47,7 +44,7 @@ static const char *written_under(const lh_column *columns, const char *key) {
 
 enum { WIDTH = 100 };
 
-/* A text behind what stands on its first line, broken into lines between words. */
+/* Writes `before` and the text, broken into lines between words. */
 static void put_wrapped(FILE *out, const char *before, const char *text) {
   size_t at = (size_t)fprintf(out, "%s", before);
   for (bool first = true; *text != '\0'; first = false) {
@@ -55,7 +52,7 @@ static void put_wrapped(FILE *out, const char *before, const char *text) {
     bool breaks = !first && at + 1 + n > WIDTH;
     if (!first) fputc(breaks ? '\n' : ' ', out);
     at = (breaks ? 0 : at + !first) + n;
-    if (breaks && *text == '.') fputs("\\&", out); /* no request of roff's */
+    if (breaks && *text == '.') fputs("\\&", out); /* not a roff request */
     fwrite(text, 1, n, out);
     text += n;
     text += strspn(text, " ");
@@ -81,7 +78,6 @@ static const lh_column *next_key(const lh_column *column) {
   return column;
 }
 
-/* "an array of objects". */
 static const char *rows_kind(const lh_column *column) {
   return column->is_one       ? "n object"
          : column->is_by_name ? "n object of objects"
@@ -90,7 +86,7 @@ static const char *rows_kind(const lh_column *column) {
 
 static void put_man_columns(FILE *out, const lh_table *table, const char *end);
 
-/* "An array of objects, the worst first:", and what is in them, or where that stands. */
+/* "An array of objects, the worst first:" and the columns, or where they are described. */
 static void put_man_rows(FILE *out, const char *article, const lh_column *column,
                          const char *behind, const char *end) {
   const char *same = written_under(column->rows->columns, lh_json_key(column));
@@ -103,7 +99,6 @@ static void put_man_rows(FILE *out, const char *article, const lh_column *column
   if (same == NULL) put_man_columns(out, column->rows, end);
 }
 
-/* One after another; `end` is put behind the last. */
 static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
   const lh_column *column = next_json_key(table->columns);
   while (column->kind != LH_COLUMN_END) {
@@ -121,7 +116,6 @@ static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
   }
 }
 
-/* The meaning as a sentence. */
 static void put_sentence(FILE *out, const char *meaning) {
   char capital[2] = {(char)toupper((unsigned char)meaning[0]), '\0'};
   put_wrapped(out, capital, meaning + 1);
@@ -141,7 +135,7 @@ static void put_man(FILE *out, const lh_question *question) {
   fputs(".El\n", out);
 }
 
-/* The columns of a table in SQL; a + marks those that are hidden. */
+/* The columns of an SQL table; + marks hidden ones. */
 static void put_sql(FILE *out, const lh_table *facts) {
   fputs(".Bl -tag -width Ds\n", out);
   for (const lh_column *c = facts->columns; lh_json_key(c) != NULL; c++) {
@@ -240,8 +234,7 @@ static char *read_file(const char *path) {
   return text;
 }
 
-/* The facts of `sql.objects`, a table in SQL, or of `heap.object`, a class in Lua; NULL: the name
-** is neither. */
+/* The facts of `sql.objects` (a table) or `heap.object` (a class); NULL: the name is neither. */
 static const lh_table *find_facts(const char *name) {
   bool is_sql = strncmp(name, "sql.", 4) == 0;
   const lh_table *const *facts = lh_facts;
@@ -260,7 +253,7 @@ static void put_facts(FILE *out, const lh_table *facts, bool is_lua) {
   put_lua_fields(out, facts, NULL, true);
 }
 
-/* The answers to the questions of a line such as `-- >>> modules threads`. */
+/* The answers to the questions in a line such as `-- >>> modules threads`. */
 static void put_marked(const char *line, size_t n, bool is_lua) {
   const char *at = memmem(line, n, ">>> ", 4), *end = line + n - 1;
   char name[32];
@@ -276,7 +269,7 @@ static void put_marked(const char *line, size_t n, bool is_lua) {
   }
 }
 
-/* With what stands behind marked lines, and other files of its folder in place of `.so` ones. */
+/* Copies the file, adds the columns after marked lines, and inserts the files of `.so` lines. */
 static void put_file(const char *path, bool is_lua) {
   char *text = read_file(path), name[64], other[256];
   for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {

@@ -1,18 +1,17 @@
--- auto.lua - snapshots with no change to the program: on a signal, at a size, by time, at exit, and
--- when memory runs out; and tracking from its first line on.
+-- auto.lua - takes snapshots without a change to the program: on a signal, at a size, by time, at
+-- exit, when memory runs out; and tracks a program from its first line on.
 --
 --     LUA_HEAP="signal=URG,dir=/var/tmp,background" lua5.4 -l heap.auto server.lua
 --     kill -URG PID      -->  /var/tmp/server.lua-PID-1.heap, then -2.heap, -3.heap ...
---     LUA_HEAP="track,signal=URG"   the same, and each object in them knows its site
+--     LUA_HEAP="track,signal=URG"   the same, with allocation sites
 --     LUA_HEAP="track=run.prof"     a profile, for heapprof
 --
--- The options come from the environment variable LUA_HEAP when the module is loaded, or from
--- `require "heap.auto".start{signal = "URG", dir = "/var/tmp", background = true}`. Without either
--- it does nothing; under `lua -E` and in a setuid program LUA_HEAP is not looked at. A wrong option
--- in it is told, and the program runs unwatched; with LUA_HEAP_STRICT=1 it is an error. Here they
--- are read; lua/watch.c hands them on to lib/take/watch*.c.
+-- Options come from LUA_HEAP at loading, or from `require "heap.auto".start{signal = "URG"}`.
+-- LUA_HEAP is ignored under `lua -E` and in setuid programs. A wrong option in it prints a message,
+-- and the program runs unwatched; with LUA_HEAP_STRICT=1 it is an error. lua/watch.c passes the
+-- options to lib/take/watch*.c.
 
----In plain units, from C.
+---From C; all options are in plain units.
 ---@class heap.watch
 ---@field start fun(options: table): true|nil, string?, integer?
 ---@field stop fun()
@@ -28,7 +27,7 @@ if type(watch) ~= "table" then error("heap.auto: heap.so cannot be used in this 
 ---@class heap.auto
 local auto = {}
 
----Each may be a string as in LUA_HEAP.
+---Each option may be a string as in LUA_HEAP.
 ---@class heap.auto.options: heap.track_options
 ---@field signal? string|integer a snapshot on this signal: "URG"
 ---@field at? string|number when the heap comes to this size: "512M"
@@ -49,7 +48,7 @@ local auto = {}
 local SIZES = {[""] = 1, k = 2 ^ 10, m = 2 ^ 20, g = 2 ^ 30}
 local TIMES = {[""] = 1, s = 1, m = 60, h = 3600}
 
--- A number with a unit behind it, "512M" or "10m", or a plain number.
+-- Reads a number with an optional unit: "512M", "10m".
 local function quantity(value, units, least)
   local digits, unit = tostring(value):lower():match("^(%d+%.?%d*)(%a?)$")
   local number = units[unit] and tonumber(digits) * units[unit]
@@ -89,8 +88,7 @@ local function pool(value)
   return nil
 end
 
--- Each option: its name, an example for error messages, the function that reads it, which returns
--- nil if it cannot, and what it needs.
+-- For each option: name, example for messages, reader (nil: wrong value), requirement.
 local SIZE = "it needs a size: a number of bytes, or with k, m or g behind it"
 local TIME = "it needs a time: a number of seconds, or with s, m or h behind it"
 local options = {
@@ -117,7 +115,6 @@ local options = {
   {"pool", "pool=no", pool, "its values are yes and no"},
 }
 
--- Those of heap.track.
 local of_tracking = {"stacks", "sample", "aggregate", "live", "time", "exact", "pool"}
 
 local function list()
@@ -126,13 +123,12 @@ local function list()
   return "the options are, for example, " .. table.concat(forms, ", ")
 end
 
--- The program's file name: arg[0], unless the host sets none.
 local function program()
   local arguments = rawget(_G, "arg")
   return type(arguments) == "table" and type(arguments[0]) == "string" and arguments[0] or nil
 end
 
--- The options in plain units; nil and a message that lists them all if one is wrong.
+-- Returns the options in plain units; nil and a message that lists all options if one is wrong.
 local function read(given)
   local plain, known = {program = program()}, {}
   for _, option in ipairs(options) do
@@ -155,7 +151,8 @@ local function read(given)
   return plain
 end
 
--- What heap.track is asked for; nil: nothing. And is there anything to watch for?
+-- Moves heap.track's options out of `plain`. Returns them (nil: none), whether anything else is
+-- watched, and a message if one is wrong.
 local function take_tracking(plain)
   local tracking, watches = nil, false
   if plain.track then tracking = {file = type(plain.track) == "string" and plain.track or nil} end
@@ -173,8 +170,7 @@ local function take_tracking(plain)
   return tracking, watches or not tracking
 end
 
--- Another state of the program, or a program that it starts, may write the file already: then it is
--- FILE-PID, or FILE-PID-2 ...
+-- If another state or process writes the file already: FILE-PID, then FILE-PID-2 ...
 local function track(tracking, log)
   local file, busy = tracking.file, 16 -- EBUSY
   local tracked, message, errno = watch.track(tracking, log)
@@ -187,7 +183,7 @@ local function track(tracking, log)
   return tracked, message, errno
 end
 
--- Tracks and watches as asked for: true, or nil, why not, and the system's error.
+-- Returns true, or nil, a message and errno.
 local function begin(plain)
   local tracking, watches, wrong = take_tracking(plain)
   if wrong then return nil, wrong, 0 end
@@ -200,8 +196,7 @@ local function begin(plain)
   return watch.start(plain)
 end
 
----Starts to watch this program, as LUA_HEAP does. Raises an error for a wrong option, which lists
----them all.
+---Starts to watch this program. A wrong option raises an error that lists all options.
 ---@param given heap.auto.options
 ---@return true|nil started nil on failure: already started, or the directory cannot be written
 ---@return string? message
@@ -213,14 +208,12 @@ function auto.start(given)
   return begin(plain)
 end
 
----Stops; what was asked for and not taken yet is forgotten. The signal is ignored from now on,
----unless the program had a handler for it.
+---Stops, and drops pending requests. The signal is ignored then, unless it had a handler.
 function auto.stop()
   watch.stop()
   watch.untrack()
 end
 
--- "signal=USR2,dir=/var/tmp,background" as a table of options.
 local function parse(words)
   local given = {}
   for word in words:gmatch("[^,]+") do
@@ -230,7 +223,7 @@ local function parse(words)
   return given
 end
 
--- The program starts whatever is in LUA_HEAP, which other programs that it starts may read, too.
+-- A wrong LUA_HEAP must not stop a program: child programs inherit the variable.
 local from_environment = watch.environment("LUA_HEAP")
 if from_environment and from_environment ~= "" then
   local given = parse(from_environment)

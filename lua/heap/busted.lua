@@ -1,4 +1,4 @@
--- busted.lua - leak tests for luassert, and so for busted.
+-- busted.lua - leak assertions for luassert and busted.
 --
 --     require "heap.busted"
 --     it("forgets its sessions", function()
@@ -7,15 +7,10 @@
 --       assert.collected(function() return Session.new() end)
 --     end)
 --
--- They say what heap.leaks says (leaks.lua), so a test that fails tells what leaks, how much of it,
--- and which path holds it. What is collected or not is seen by full collections.
---
--- With LUA_HEAP_FAILURES=DIR in the environment the heap of each that fails is written there, and
--- the message has the command that shows it.
---
--- busted runs on any Lua, and often not on the one that was meant. So this file and
--- busted_watch.lua have nothing of the syntax of 5.4: an older Lua is to read them, and to say what
--- to do.
+-- A failure prints the report of heap.leaks. With LUA_HEAP_FAILURES=DIR it also writes its heap to
+-- DIR, and prints the command that shows it. busted often runs on another Lua than intended, so
+-- this file and busted_watch.lua use no syntax of Lua 5.4: an older Lua must be able to say what to
+-- do.
 
 if _VERSION ~= "Lua 5.4" then
   error("heap.busted needs Lua 5.4, and this is " .. _VERSION .. ": run `busted --lua=lua5.4`", 0)
@@ -40,14 +35,14 @@ local MOST_SHOWN = 5
 local directory = watch.environment("LUA_HEAP_FAILURES")
 local n_files, told_how = 0, false
 
--- Where the heap goes if the assertion fails; nil: nobody wants it.
+-- The file for the heap if the assertion fails; nil: none is wanted.
 local function next_file(state)
   if not directory or directory == "" or not state.mod then return nil end
   n_files = n_files + 1
   return ("%s/failure-%d-%d.heap"):format(directory, watch.process(), n_files)
 end
 
--- Told once: what is to be typed to see more than a message can hold.
+-- The hint how to see more than a message can hold; only once.
 local function tell_how()
   if told_how then return "" end
   told_how = true
@@ -59,7 +54,6 @@ local function save(capture, file)
   return "\n\n" .. (saved and require "heap.text".see(file) or why)
 end
 
--- The options of heap.leaks, with a file.
 local function leaks_options(given, state)
   local options = {file = next_file(state)}
   for name, value in pairs(type(given) == "table" and given or {}) do options[name] = value end
@@ -75,7 +69,7 @@ local function register(name, check, positive, negative)
                   "assertion." .. name .. ".negative")
 end
 
--- What the message is made of; luassert would quote it.
+-- Sets the parts of the message unquoted; luassert would quote them.
 local function set_message(arguments, ...)
   local n = select("#", ...)
   for i = 1, n do arguments[i] = (select(i, ...)) end
@@ -83,7 +77,7 @@ local function set_message(arguments, ...)
   arguments.n, arguments.nofmt = n, {true, true, true}
 end
 
--- A global variable of a spec is in a table of busted, which says nothing to whoever reads it.
+-- Replaces busted's internal table of a spec's globals by readable words.
 local function readable(text)
   return (text:gsub("%(local [%w_]+ in function [^()]+[/\\]busted[/\\]core%.lua:%d+[^()]*%)%.env%.",
                     "the spec's global "))
@@ -95,7 +89,7 @@ local function tell(report, fails)
   return tostring(report) .. (fails and not is_saved and tell_how() or "")
 end
 
--- A wrong argument is the test's mistake.
+-- A wrong argument is an error at the test's line.
 local function check_argument(good, message, level)
   if not good then error(message, level + 2) end
 end
@@ -105,7 +99,7 @@ local function is_callable(f)
   return type(f) == "function" or type(meta) == "table" and meta.__call ~= nil
 end
 
--- A last argument that is a text is the failure message, as of luassert's own assertions.
+-- A string as last argument is the failure message, as in luassert's own assertions.
 local function set_failure_message(state, arguments, from)
   for i = from, arguments.n do
     if type(arguments[i]) == "string" then state.failure_message = arguments[i] end
@@ -127,7 +121,7 @@ end
 register("leaks_nothing", leaks_nothing, "Expected that nothing is left behind, but %s",
          "Expected that something is left behind, but nothing is")
 
--- Objects of a class in each run; nil if there are none. An array of anything is an "array", too.
+-- Returns the objects of a class in each run; nil: none. "array" includes "array of ...".
 local function left_of(classes, class)
   local left
   for name, per_run in pairs(classes) do
@@ -138,9 +132,8 @@ local function left_of(classes, class)
   return left
 end
 
--- Is any object called so, of those that are there or of those that the function makes, which stay
--- where nothing collects them? If not, the reason. What a function makes that collects by itself is
--- not seen: its test is believed.
+-- Returns true if the heap has an object of this class, or if f makes one while the collector is
+-- stopped; else false and the reason. If f itself collects, its class is accepted.
 local function is_class(class, f)
   local was_running = collectgarbage("isrunning")
   collectgarbage("stop")
@@ -191,7 +184,7 @@ local function is_object(value)
   return kind == "table" or kind == "function" or kind == "userdata" or kind == "thread"
 end
 
--- Calls f and returns a weak table with the objects that it returned; nil if there are none.
+-- Calls f and returns a weak table with the objects that f returned; nil: none.
 local function hold_weakly(f)
   local weak, results = setmetatable({}, {__mode = "k"}), table.pack(f())
   for i = 1, results.n do
@@ -200,8 +193,8 @@ local function hold_weakly(f)
   return next(weak) ~= nil and weak or nil
 end
 
--- The objects that keep entries in a weak table, at most `most` of them, and how many there are. An
--- entry whose weak parts are no objects can never go.
+-- Returns at most `most` objects that keep entries in a weak table, and the number of entries. An
+-- entry whose weak parts are no objects never vanishes.
 local function left_in(weak, mode, most)
   local left, n = {}, 0
   for key, value in next, weak do
@@ -214,7 +207,7 @@ local function left_in(weak, mode, most)
   return left, n
 end
 
--- Why the object of an entry is still there, without us and those who called us, and the steps.
+-- Why the object of an entry is alive, without the assertion and its callers; and the path.
 local function tell_path(snapshot, entry)
   local object = entry[1]
   if object == nil then

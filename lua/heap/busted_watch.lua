@@ -1,14 +1,11 @@
--- busted_watch.lua - tells which test files left what behind, after the suite:
+-- busted_watch.lua - reports after the suite what each test file left behind, on stderr.
 --
 --     busted --lua=lua5.4 --helper=heap.busted_watch     (or require it in a helper of your own)
 --
--- A mark at the beginning and at the end of each file tell, by the order of Lua's own lists, which
--- file made what is still alive when the last has run: one capture, and one analysis of it. What
--- busted itself keeps, which is all tests with their upvalues and all results, is left out as
--- though it were gone, and so is what only its frames on the stack hold. So what is told is what
--- stays in modules, globals, the registry or other objects that outlive the file.
---
--- It is written to stderr: the output of the suite stays as it is.
+-- Marks at the beginning and end of each file show, by the order of Lua's lists, which file made
+-- the objects that are alive in the end: one capture, one analysis. The analysis ignores what only
+-- busted holds: tests with their upvalues, results, its stack. What stays is in modules, globals,
+-- the registry and other objects that outlive the file.
 
 require "heap.busted" -- first: it tells a wrong Lua; and no test file is to be told to have left it
 local busted = require "busted"
@@ -24,7 +21,7 @@ local ALL_FRAMES = true
 local files = {}
 local first_root, root -- of all blocks: with --repeat of each round; busted keeps the first, too
 
--- Lua makes the metatable of big buffers when it first needs it: before the first file, too.
+-- Lua makes the metatable of big buffers on demand; do that before the first file.
 string.rep("x", 5000)
 
 busted.subscribe({"file", "start"}, function(file)
@@ -49,7 +46,7 @@ local function upvalue(f, wanted)
   end
 end
 
--- The tables of busted that hold all tests and all that was subscribed, such as results.
+-- The tables of busted that hold all tests and all subscriptions, such as results.
 local function of_busted()
   local list = {}
   for _, one in ipairs {{busted.publish, "mediator"}, {busted.parent, "parents"},
@@ -61,7 +58,7 @@ local function of_busted()
   return list
 end
 
--- What is alive of each file, in `left`; how many files that are, and all together.
+-- Sets `left` of each file. Returns the number of files with live objects, and the totals.
 local function count_left(snapshot)
   local n, objects, bytes = 0, 0, 0
   for _, file in ipairs(files) do

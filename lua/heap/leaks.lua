@@ -1,27 +1,24 @@
--- leaks.lua - does a function leave anything behind? `heap.leaks(f)`, for tests in any framework.
+-- leaks.lua - heap.leaks(f) finds what a function leaves behind, for tests in any framework.
 --
 --     local leaks = heap.leaks(function() Session.new():close() end)
 --     assert(not leaks, tostring(leaks))
 --
--- f runs five times to warm up, and then 512 times. If after a full collection nothing is left that
--- was made in these runs, and tables have as many entries as before, f leaks nothing: that is the
--- usual case, and it costs the runs, some collections and a count of all objects. Otherwise
--- snapshots in memory tell, place by place, whether anything grows. As long as it does f runs on,
--- twice as often each time, for a cache that fills up looks like a leak until it is full. A leak is
--- what each quarter of the latest runs leaves, as much in the second half of them as in the first,
--- while nothing goes of what is older (lib/compare/trial.c). It comes to an end
+-- f runs 5 times to warm up, then 512 times. If a full collection then leaves no new object and no
+-- new entry, f leaks nothing: the usual case, which costs the runs, some collections and a count of
+-- all objects. Otherwise f runs on, twice as often each time, because a cache looks like a leak
+-- until it is full; snapshots in memory show whether a place grows. A leak is what each quarter of
+-- the latest runs leaves, the second half as much as the first, while no older object vanishes
+-- (lib/compare/trial.c). It ends
 --
 --     when nothing grows any more
---     when so much of all that grows was made that it is no cache: 3,000 objects at one place
---     when 128 objects with a finalizer stay, such as files, of which a process has but some
+--     when what grows is too much for a cache: 3,000 objects at one place
+--     when 128 objects with a finalizer stay, such as files, of which a process has few
 --     after 8,192 runs, or when 128 MB are left
 --
--- In the last of these runs it is tracked where things are allocated (heap.track), unless the
--- program does that itself: so a leak tells its line. Nothing of it is left afterwards.
---
--- So it sees what one run in 50 leaves: by chance it misses that once in 2,000 times, if it does
--- not happen in the first 384 runs. What is told depends on what f does alone: objects are counted,
--- not bytes, and no clock is asked.
+-- The last runs are tracked (heap.track), unless the program tracks itself, so a leak has its
+-- allocation site. A leak in one of 50 runs is found; one in 2,000 of these is missed by chance, if
+-- it does not happen in the first 384 runs. The result depends on f alone: objects count, not bytes
+-- or time.
 
 local heap = require "heap"
 local runs = require "heap.runs"
@@ -33,7 +30,7 @@ local MOST_COLLECTIONS = 10 -- until finalizers have let go of what they hold
 local MOST_KBYTES = 128 * 1024
 local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
 
----What f leaves behind, worst first; `tostring` tells it as a table.
+---What f leaves behind, worst first; `tostring` prints it as a table.
 ---@class heap.leaks
 ---@field runs integer how often f was run
 ---@field classes table<string, number> objects per run of each class, also those inside of others
@@ -59,7 +56,7 @@ local function collect()
   if collectgarbage() ~= 0 then error("heap.leaks cannot be called by a finalizer", 0) end
 end
 
--- Until a collection frees nothing more.
+-- Collects until a collection frees nothing more.
 local function settle()
   local before
   for _ = 1, MOST_COLLECTIONS do
@@ -72,8 +69,7 @@ end
 
 local function count_entries() return heap.stats({objects = false, entries = true}).entries end
 
--- Is nothing left that was made in the runs, and are there as many entries as before? What
--- finalizers let go of takes a second collection.
+-- The second collection frees what finalizers released.
 local function is_clean(trial, entries)
   for _ = 1, 2 do
     collect()
@@ -82,10 +78,9 @@ local function is_clean(trial, entries)
   return false
 end
 
--- Runs f on from `from` to `to`, with a mark behind each quarter. What finalizers make of what a
--- quarter has left belongs to it: hence the collections, where much is left. Tracking begins as
--- late as the first look allows, which does not tell of the last quarter of all runs: so what leaks
--- nothing is hardly slower.
+-- Marks each quarter. A collection before a mark runs finalizers, whose objects belong to the
+-- quarter. Tracking begins as late as possible, so that a function without leaks is hardly slower:
+-- the first report does not need the last quarter of all runs.
 local function run_quarters(f, trial, from, to, begin_tracking)
   for quarter = 1, 4 do
     local done, at = from + (to - from) * (quarter - 1) // 4, from + (to - from) * quarter // 4
@@ -102,7 +97,7 @@ local function is_too_much(before)
   return collectgarbage("count") - before > MOST_KBYTES
 end
 
--- A class whose objects are left is told first; `inside`: the other leaks retain them.
+-- Moves the leak of this class to the front; adds it if other leaks retain its objects.
 local function add_first(leaks, snapshot, class)
   local per_run = leaks.classes[class]
   if not per_run then return end
@@ -120,7 +115,7 @@ local function add_first(leaks, snapshot, class)
                           allocated = first.stack and first.stack.allocated})
 end
 
--- Where f itself was called from says nothing.
+-- The caller of f itself is always this file, so it is cut off.
 local from_here = ", from " .. debug.getinfo(1, "S").source .. ":"
 local function without_us(allocated)
   local ours = allocated and allocated:find(from_here, 1, true)
@@ -143,14 +138,14 @@ local function report(trial, capture, f, main, now, is_last, asked)
   return leaks
 end
 
--- How often `most` is to be halved for the first look at what f leaves.
+-- How often `most` is halved for the first snapshot.
 local function halvings_of(most)
   local n = 0
   while most >> n >= LEAST_RUNS do n = n + 1 end
   return n
 end
 
--- Runs f and counts, twice as often each time, until it is known what it leaves; returns the leaks.
+-- Returns the leaks, or nil.
 local function watch(f, main, asked)
   local most, tracks = asked.runs, asked.track
   local trial <close> = runs.trial()
@@ -188,7 +183,6 @@ end
 
 -- ==== Text ================================================================================
 
--- "2 objects", "0.33 entries".
 local function count_of(n, one, many)
   return ("%.3g %s"):format(n, math.abs(n - 1) < 1e-9 and one or many)
 end
@@ -270,7 +264,7 @@ local function read(f, options, class)
           warm_up = option(options, "warm_up", WARM_UP, 0), file = options.file, class = class}
 end
 
----Runs f and tells what it leaves behind; nil if that is nothing.
+---Runs f and returns what it leaves behind; nil: nothing.
 ---@param f function
 ---@param options? heap.leaks.options
 ---@param class? string told first, also where other objects that are left retain its objects

@@ -1,6 +1,5 @@
--- print.lua - how what heap.reader hands out is printed: for each kind of value the function that
--- tostring calls. Lists say the answer first, in the words of the commands, then show their first
--- rows in a table; all rows are in the list itself. Answers of the library bring their text along.
+-- print.lua - the tostring functions of heap.reader's values. A list prints the answer first, then
+-- its first rows as a table. Answers of the library have a text of their own.
 
 local text = require "heap.text"
 
@@ -98,7 +97,7 @@ local STREAMS = {
   entries = {{"key", "value"}, function(k, v) return {text.value(k), text.value(v)} end},
 }
 
--- It prints what is still to come, and leaves it where it is.
+-- Prints the items that are still to come, without moving the stream.
 print["heap.stream"] = function(stream)
   local headings, make = table.unpack(STREAMS[stream.kind])
   local rows = {}
@@ -111,7 +110,7 @@ end
 
 -- ==== Marks, stacks, and lists of lines ===================================================
 
--- "2026-11-21 17:40:05  served 20", or the time alone where that is the name.
+-- "2026-11-21 17:40:05  served 20"; only the time if that is the name.
 local function mark_text(name, time_ns)
   local time = text.time(time_ns):gsub(" UTC$", "")
   return (name == "" or name == time) and time or time .. "  " .. text.escape(name)
@@ -155,7 +154,7 @@ end
 
 local function value_row(o) return {("%s: %p"):format(type(o), o)} end
 
--- Its values are weak: some may be gone.
+-- The values are weak: some may be collected.
 print["heap.live_objects"] = function(objects)
   local list = {}
   for _, o in pairs(objects) do list[#list + 1] = o end
@@ -174,14 +173,12 @@ print["heap.live_groups"] = function(list)
     text.rows(list, {">retained", ">shallow", ">objects", "class", "held by"}, group_row, "group")
 end
 
--- A reference, and the object at its other end.
 local function step_row(step)
   if step.skipped then return {("... %s more ..."):format(count(step.skipped)), "", "", "", ""} end
   return {step.label, step.class, step.address or "",
     step.asker and "the asker's" or step.weak and "weak" or "", step.site or ""}
 end
 
--- With a column for sites where any is known.
 local function step_headings(list, class)
   for _, step in ipairs(list) do
     if step.site then return {"reference", class, "address", "", "allocated at"} end

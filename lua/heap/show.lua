@@ -1,8 +1,8 @@
--- show.lua - heap.show(v): a value as text, a few levels deep, with sizes; loaded when it is first
--- called. It may be anything: cycles, tables with a million entries, strings with control
--- characters, metamethods that raise errors. No metamethod is called, not even those that a
--- program gave to strings: hence sub(s, 1, 9) and never s:sub(1, 9), and no "%s", which asks for
--- __tostring.
+-- show.lua - heap.show(v): a value as text, a few levels deep, with sizes. Loaded at the first
+-- call.
+-- The value may have cycles, a million entries, control characters, or metamethods that raise
+-- errors. No metamethod is called, not even one of strings:
+-- hence sub(s, 1, 9) instead of s:sub(1, 9), and no "%s", which calls __tostring.
 
 local heap = require "heap"
 local escape = require "heap.reader".escape
@@ -32,7 +32,7 @@ local function number(n)
   return find(text, "^%-?%d+$") and text .. ".0" or text
 end
 
--- What the metatable calls it; nil: nothing.
+-- The __name of its metatable; nil: none.
 local function name_of(value)
   local metatable = get_metatable(value)
   local name = type(metatable) == "table" and rawget(metatable, "__name")
@@ -46,7 +46,6 @@ local function place_of(f)
   return "function " .. escape(info.short_src) .. format(":%d", info.linedefined)
 end
 
--- A value that is no table, on one line, and what is said behind it.
 local function plain(value)
   local kind = type(value)
   if kind == "string" then return quoted(value) end
@@ -77,7 +76,7 @@ local function comes_before(a, b)
   return false
 end
 
--- The keys that are shown, in order, and how many entries there are.
+-- Returns the first keys, sorted, and the number of entries.
 local function keys_of(t)
   local keys, n = {}, 0
   local key = next(t)

@@ -1,16 +1,16 @@
--- text.lua - numbers, tables and objects as the commands print them, for what heap.reader prints.
+-- text.lua - numbers, tables and objects as the commands print them, for heap.reader.
 
 local reader = require "heap.reader"
 
 local text = {}
 
--- Rows of a table; and steps that a path is shown with before it is folded.
+-- Rows of a table; steps of a path before it is folded.
 text.MOST_ROWS, text.MOST_STEPS = 20, 24
 
----A name from outside of the library, such as that of a file: one line, for a terminal.
+---Escapes a name from outside, such as a file's, for a terminal: one line.
 text.escape = reader.escape
 
----The command that shows a snapshot, as a shell takes it.
+---The command that shows a snapshot, quoted for a shell.
 ---@param file string
 ---@return string
 function text.see(file)
@@ -18,13 +18,12 @@ function text.see(file)
   return "See it: heapview " .. (plain and file or "'" .. file:gsub("'", "'\\''") .. "'")
 end
 
--- Numbers in the words of the commands: count(1204), count_of(2, "entry", "entries"), size(bytes),
--- time(time_ns).
+-- count(1204), count_of(2, "entry", "entries"), size(bytes), time(time_ns).
 for name, words in pairs(require "heap.numbers") do text[name] = words end
 
 -- ==== Tables =============================================================================
 
--- Places that a line takes on the screen, as well as can be known here: one for each character.
+-- Width on the screen: one column for each character.
 local function width(line) return utf8.len(line) or #line end
 
 local function pad(line, places, right)
@@ -32,7 +31,7 @@ local function pad(line, places, right)
   return right and space .. line or line .. space
 end
 
----Aligned columns under headings; those whose heading begins with ">" to the right.
+---Aligned columns under headings; a heading that begins with ">" aligns its column to the right.
 ---@param headings string[]
 ---@param rows string[][] `below` of a row is a line under it
 ---@return string
@@ -59,7 +58,7 @@ function text.columns(headings, rows)
   return table.concat(lines, "\n")
 end
 
----How many rows are not shown: "and 12 more classes"; nothing where all are.
+---"and 12 more classes"; "" if no rows are hidden.
 ---@param n integer
 ---@param one string
 ---@param many? string
@@ -69,7 +68,7 @@ function text.hidden(n, one, many)
   return ("\nand %s more %s"):format(text.count(n), n == 1 and one or many or one .. "s")
 end
 
----The first rows of a list as a table, and how many more there are.
+---The first rows of a list as a table, and the number of hidden rows.
 ---@param list table what has a length and an index
 ---@param headings string[]
 ---@param make fun(row: any, i: integer): string[]
@@ -87,7 +86,7 @@ end
 
 -- ==== What things are called =============================================================
 
----The beginning of a long text, to be printed.
+---The beginning of a long text, escaped.
 ---@param line string
 ---@param most integer
 ---@return string
@@ -95,7 +94,7 @@ function text.cut(line, most)
   return text.escape(#line > most and line:sub(1, most - 3) .. "..." or line)
 end
 
----The class, and of a string its beginning.
+---The class, and the beginning of a string.
 ---@param o heap.object
 ---@return string
 function text.what(o)
@@ -110,7 +109,7 @@ function text.object(o)
   return o.address and ("%s %s"):format(text.what(o), o.address) or "root"
 end
 
----What keeps it alive; long chains folded.
+---The path that keeps it alive; long paths are folded.
 ---@param o heap.object
 ---@return string
 function text.held_by(o)

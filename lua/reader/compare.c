@@ -1,6 +1,5 @@
 /*
-** compare.c - what changed: two or three snapshots, or the marks in one; and growth over any
-** number of snapshots, which are opened one after another.
+** compare.c - Compares two or three snapshots, marks, any number of snapshots, and profiles.
 */
 #include <string.h>
 
@@ -8,21 +7,19 @@
 
 /* ==== Names ========================================================================== */
 
-/* Pushes what the snapshot at `index` is called: the name of its file. */
+/* Pushes the name of the snapshot at `index`: its file's name. */
 static const char *push_name(lua_State *L, int index) {
   if (lua_getiuservalue(L, index, 1) == LUA_TSTRING) return lua_tostring(L, -1);
   lua_pop(L, 1);
   return lua_pushstring(L, lh_snapshot_info(hr_check_snapshot(L, index)->snapshot)->name);
 }
 
-/* Pushes room for n names. */
 static const char **push_list(lua_State *L, size_t n) {
   return lua_newuserdatauv(L, (n + 1) * sizeof(const char *), 0);
 }
 
 /* ==== Two or three snapshots ========================================================= */
 
-/* since(mark [, until]) --> rows | nil, message, code: there is no such mark. */
 int hr_since(lua_State *L) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));
   lh_request request = {.since = luaL_checkstring(L, 2), .until = luaL_optstring(L, 3, NULL)};
@@ -33,7 +30,6 @@ int hr_since(lua_State *L) {
   return hr_answer_of(L, 1, "diff", &request);
 }
 
-/* Brings the n snapshots at index 1 and behind into the order of their time. */
 static void sort_by_time(lua_State *L, int n) {
   for (int i = 2; i <= n; i++) {
     for (int k = i; k > 1; k--) {
@@ -50,8 +46,7 @@ static bool is_of_state(const hr_snapshot *a, const hr_snapshot *b) {
   return lh_snapshot_info(a->snapshot)->state_id == lh_snapshot_info(b->snapshot)->state_id;
 }
 
-/* The answer about the n snapshots at index 1 and behind. Of the one in the middle, if it is of the
-** same state, no analysis is needed: only which objects are there, and their entries. */
+/* A middle snapshot of one state needs no analysis: only its objects and entries are compared. */
 static int answer_of(lua_State *L, int n, const char *question) {
   lh_snapshot *snapshots[3] = {NULL};
   lh_request request = {.snapshots = snapshots, .n_snapshots = (size_t)n, .n_names = (size_t)n};
@@ -70,8 +65,8 @@ static int answer_of(lua_State *L, int n, const char *question) {
   return n_results;
 }
 
-/* diff(other [, another]) --> rows: what was allocated between the two oldest of them, and is
-** still alive in the youngest. Of two: what appeared and what went. */
+/* With two snapshots: what appeared and vanished. With three: what was allocated between the two
+** oldest and is alive in the youngest. */
 int hr_diff(lua_State *L) {
   int n = lua_isnoneornil(L, 3) ? 2 : 3;
   bool apart = false;
@@ -81,7 +76,6 @@ int hr_diff(lua_State *L) {
   return answer_of(L, n, apart ? "apart" : "diff");
 }
 
-/* strings(other) --> rows: strings of which the younger has more, by content. */
 int hr_strings(lua_State *L) {
   lua_settop(L, 2);
   (void)hr_check_snapshot(L, 1);
@@ -95,7 +89,7 @@ static void free_ladder(void *content) {
   lh_ladder_free(*(lh_ladder **)content);
 }
 
-/* The ladder of a call is at index 3, behind its arguments, and `snapshots` at 4. */
+/* Stack indexes in a call: the ladder after the arguments, then the names. */
 enum { LADDER = 3, NAMES = 4 };
 
 static lh_ladder **push_ladder(lua_State *L) {
@@ -107,8 +101,7 @@ static lh_ladder **push_ladder(lua_State *L) {
   return ladder;
 }
 
-/* Adds what is on the top, a snapshot or the name of a file, and pops it. What was opened for it
-** is closed again. */
+/* Adds the snapshot or file name on the top, and pops it. Closes a snapshot that it opened. */
 static int add_step(lua_State *L, lh_ladder *ladder, lh_error *error) {
   int at = lua_gettop(L), code = LH_OK;
   bool is_file = lua_type(L, at) == LUA_TSTRING;
@@ -132,7 +125,6 @@ static int add_step(lua_State *L, lh_ladder *ladder, lh_error *error) {
   return code;
 }
 
-/* Adds all of the list at `index`. */
 static int add_steps(lua_State *L, int index, lh_ladder *ladder, lh_error *error) {
   int code = LH_OK;
   luaL_checktype(L, index, LUA_TTABLE);
@@ -143,7 +135,6 @@ static int add_steps(lua_State *L, int index, lh_ladder *ladder, lh_error *error
   return code;
 }
 
-/* The answer about the ladder. */
 static int answer_of_ladder(lua_State *L, const lh_ladder *ladder, const char *question) {
   lh_request request = {.ladder = ladder, .n_names = lua_rawlen(L, NAMES)};
   const char **names = push_list(L, request.n_names);
@@ -158,7 +149,6 @@ static int answer_of_ladder(lua_State *L, const lh_ladder *ladder, const char *q
   return n_results;
 }
 
-/* growth(list) --> rows by path; | nil, message, code: one of them cannot be read. */
 int hr_growth(lua_State *L) {
   lh_ladder **ladder = push_ladder(L);
   lh_error error;
@@ -166,7 +156,6 @@ int hr_growth(lua_State *L) {
   return answer_of_ladder(L, *ladder, "ladder");
 }
 
-/* compare(before, after): lists of one or two each --> rows by path, and whether it is fixed. */
 int hr_compare(lua_State *L) {
   lh_ladder **ladder = push_ladder(L);
   lh_error error;
@@ -180,8 +169,6 @@ int hr_compare(lua_State *L) {
   return answer_of_ladder(L, *ladder, "compare");
 }
 
-/* owners(list) --> the parts of the heap, the whole first: what each had in the first, and what it
-** has in the last. */
 int hr_owners(lua_State *L) {
   lh_ladder **ladder = push_ladder(L);
   lh_error error;
@@ -191,8 +178,7 @@ int hr_owners(lua_State *L) {
 
 /* ==== Profiles ===================================================================== */
 
-/* What heapprof tells about profiles, as Lua tables. A profile is read, counted and
-** closed in one call: what an answer needs of it is in the answer. */
+/* A profile is read, counted and closed in one call; the answer does not refer to it. */
 
 typedef struct counted {
   lh_profile *profiles[2];
@@ -207,7 +193,7 @@ static void free_counted(void *content) {
   }
 }
 
-/* The number of the word in the list, which ends with NULL; without the option 0. */
+/* Returns the index in `words`, which ends with NULL; 0: no option. */
 static unsigned word_option(lua_State *L, int index, const char *name, const char *const *words) {
   unsigned i = 0;
   if (hr_option(L, index, name)) {
@@ -239,7 +225,6 @@ static int count_file(counted *c, size_t i, const char *path, const lh_usage_que
   return code == LH_OK ? lh_usage_new(&c->usages[i], c->profiles[i], query, error) : code;
 }
 
-/* profile(file, options) --> an answer | nil, message, code */
 int hr_profile(lua_State *L) {
   static const char *const names[] = {"report", "by",          "order", "since",
                                       "before", "never_freed", "n",     NULL};
@@ -270,7 +255,6 @@ int hr_profile(lua_State *L) {
   return n_results;
 }
 
-/* compare_profiles(old, new) --> sites, those first that allocate more | nil, message, code */
 int hr_compare_profiles(lua_State *L) {
   const char *paths[] = {luaL_checkstring(L, 1), luaL_checkstring(L, 2)};
   lh_request request = {.n_usages = 2, .names = paths, .n_names = 2};

@@ -1,12 +1,10 @@
 /*
-** cuts.c - why a whole set of objects is alive, and what would change that: references and objects
-** that are taken as gone, and the paths that hold an object independently.
+** cuts.c - Tells why a set of objects is alive, and what removing references would free.
 */
 #include "handles.h"
 
-/* ==== The ways on which a set is held ================================================ */
+/* ==== Paths to a set ================================================================= */
 
-/* ways(set [, n]) --> a tree of rows, about n (default 20; 0: all) | nil, message, code */
 int hr_ways(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lua_Integer limit = luaL_optinteger(L, 3, 20);
@@ -19,11 +17,11 @@ int hr_ways(lua_State *L) {
   return hr_answer(L, "set", &(lh_request){.ids = ids, .n_ids = n, .limit = (size_t)limit});
 }
 
-/* ==== What is taken as gone ========================================================== */
+/* ==== Ignored references and objects ================================================= */
 
-/* What an expression takes away, or one edge (of which the target is an object), or an object. */
+/* A cut: an expression, one edge (if edge.target is an object), or one object. */
 typedef struct cut {
-  char *text; /* the expression; NULL: none */
+  char *text; /* the expression, for messages; NULL: none */
   lh_without found;
   lh_edge edge;
   lh_id id;
@@ -49,7 +47,7 @@ static lh_without without_of(const cut *one) {
   return w;
 }
 
-/* What stands at `index` as a cut; LH_ENOTFOUND: there is no such thing. */
+/* Reads the cut at `index`; LH_ENOTFOUND: nothing matches it. */
 static int read_cut(lua_State *L, int index, hr_snapshot *of, cut *out, lh_error *error) {
   hr_snapshot *of_edge;
   const lh_edge *edge = hr_test_edge(L, index, &of_edge);
@@ -70,7 +68,7 @@ static int read_cut(lua_State *L, int index, hr_snapshot *of, cut *out, lh_error
   return code;
 }
 
-/* Pushes the cut number i (from 0) of the list at `index`, or the one that is there. */
+/* Pushes item i (from 0) of the list at `index`, or the single cut there. */
 static void push_cut(lua_State *L, int index, size_t i) {
   if (lua_istable(L, index))
     (void)lua_rawgeti(L, index, (lua_Integer)i + 1);
@@ -78,8 +76,7 @@ static void push_cut(lua_State *L, int index, size_t i) {
     lua_pushvalue(L, index);
 }
 
-/* The cuts of the list at `index`, or the one that is there; in a userdata that it pushes, which
-** holds the snapshot. */
+/* Pushes a userdata that owns the cuts (a list, or a single cut) and holds the snapshot. */
 static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_error *error) {
   size_t n = lua_istable(L, index) ? (size_t)lua_rawlen(L, index) : 1;
   int code = LH_OK;
@@ -94,15 +91,13 @@ static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_er
   return code;
 }
 
-/* Each of them, in a userdata that it pushes. */
 static lh_without *push_withouts(lua_State *L, const cuts *c) {
   lh_without *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
   for (size_t i = 0; i < c->n; i++) list[i] = without_of(&c->list[i]);
   return list;
 }
 
-/* ignore([cuts]) --> true | nil, message, code. From now on, all is answered as though these were
-** not there; without an argument nothing is ignored. */
+/* ignore([cuts]): all later answers ignore these cuts; without an argument, none. */
 int hr_ignore(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_error error;
@@ -117,9 +112,9 @@ int hr_ignore(lua_State *L) {
   if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
   const lh_without *list = push_withouts(L, c);
   lh_snapshot *snapshot = hr_opened(L, of);
-  if (of->holds > 1) lua_gc(L, LUA_GCCOLLECT); /* they may be left from errors */
+  if (of->holds > 1) lua_gc(L, LUA_GCCOLLECT); /* errors may have left holds */
   if (of->holds > 1) return luaL_error(L, "the snapshot is just being asked something else");
-  (void)hr_opened(L, of); /* what was collected may have closed it */
+  (void)hr_opened(L, of); /* the collection may have closed the snapshot */
   of->analyses++;
   hr_check(L, lh_analyse_without(snapshot, list, c->n, &error), &error);
   hr_check(L, lh_classify(snapshot, &error), &error);
@@ -128,14 +123,12 @@ int hr_ignore(lua_State *L) {
   return 1;
 }
 
-/* Each of them with its name, in a userdata that it pushes. */
 static const lh_gone *push_gone(lua_State *L, const cuts *c) {
   lh_gone *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
   for (size_t i = 0; i < c->n; i++) list[i] = (lh_gone){c->list[i].text, without_of(&c->list[i])};
   return list;
 }
 
-/* what_if(cuts [, object]) --> a row for each cut, together, only_together | nil, message, code */
 int hr_what_if(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_request request = {.id = LH_NO_OBJECT, .each = true};
@@ -167,7 +160,6 @@ static void free_independent(void *content) {
   if (found->paths) lh_independent_free(found);
 }
 
-/* object:independent([limit]) --> list of paths; nil: nothing keeps it alive. */
 int hr_independent(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);

@@ -1,8 +1,7 @@
 /*
-** edges.c - what refers to what: an edge is a userdata whose fields are decoded when they are asked
-** for; a path, and the referrers of an object, are lists that make each edge when it is asked for.
-** So the path to the last element of a list of a million takes 56 MB outside of the Lua heap, and
-** nothing in it.
+** edges.c - Edges, paths and lists of referrers.
+** Paths and lists make each edge on demand, and an edge its fields: a path of a million steps takes
+** 56 MB outside of the Lua heap, and hardly anything in it.
 */
 #include <string.h>
 
@@ -54,7 +53,7 @@ typedef struct list {
   lh_path path;
 } list;
 
-/* Takes the steps over, and clears *path. */
+/* Takes ownership of the steps, and clears *path. */
 static void push_path(lua_State *L, int index, const char *kind, lh_path *path) {
   list *l = hr_new(L, kind, sizeof *l, 1);
   l->of = lua_touserdata(L, index);
@@ -74,7 +73,6 @@ void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_
   hr_set_object(L, "object", 1, object);
 }
 
-/* Of either kind. */
 static list *check_list(lua_State *L) {
   list *l = hr_test(L, 1, hr_referrers_kind);
   return l ? l : hr_check_is(L, 1, hr_path_kind);
@@ -95,7 +93,7 @@ static int push_text(lua_State *L, const list *l, bool folded) {
   return 1;
 }
 
-/* __tostring of a path: what it is, and step by step what it runs through. */
+/* __tostring of a path: its text, and its steps as a table. */
 static int print_path(lua_State *L) {
   const list *l = hr_check_is(L, 1, hr_path_kind);
   const lh_request request = {.path = &l->path};
@@ -113,7 +111,7 @@ static int print_path(lua_State *L) {
   return 1;
 }
 
-/* list[i], and of a path its text and, folded, held_by. */
+/* list[i]; a path also has `text` and the folded `held_by`. */
 static int edge_at(lua_State *L) {
   const list *l = check_list(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
@@ -132,7 +130,6 @@ static int edge_at(lua_State *L) {
 
 /* ==== Questions ====================================================================== */
 
-/* object:path() --> text | nil: nothing keeps it alive. */
 int hr_path(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -163,7 +160,6 @@ static void free_paths(void *content) {
   lh_free(p->list);
 }
 
-/* object:paths([k]) --> list of paths by different referrers, shortest first. */
 int hr_paths(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -184,7 +180,6 @@ int hr_paths(lua_State *L) {
   return 1;
 }
 
-/* object:referrers() --> list of all edges that end in it. */
 int hr_referrers(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);

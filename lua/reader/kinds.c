@@ -1,5 +1,5 @@
 /*
-** kinds.c - what all values of heap.reader have in common: metatables, fields, options, errors.
+** kinds.c - Metatables, fields, options and errors of all values of heap.reader.
 */
 #include <string.h>
 
@@ -12,11 +12,11 @@ const char hr_snapshot_kind[] = "heap.snapshot", hr_object_kind[] = "heap.object
 
 /* ==== Metatables ===================================================================== */
 
-/* __tostring: upvalue 1 is the kind. Answers have their text with them. */
+/* __tostring; upvalue 1 is the kind. Answers have a field `text`. */
 static int print_kind(lua_State *L) {
   lua_settop(L, 1);
   if (hr_test(L, 1, hr_objects_kind))
-    (void)lua_getiuservalue(L, 1, 2); /* what is known of a list of objects */
+    (void)lua_getiuservalue(L, 1, 2); /* the further fields of the list */
   else
     lua_pushvalue(L, 1);
   if (lua_istable(L, 2)) {
@@ -26,7 +26,7 @@ static int print_kind(lua_State *L) {
   lua_settop(L, 1);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "heap.print");
-  if (lua_pcall(L, 1, 1, 0) != LUA_OK) { /* where heap.so came alone */
+  if (lua_pcall(L, 1, 1, 0) != LUA_OK) { /* heap.so is installed alone */
     lua_pushfstring(L, "%s: %p", lua_tostring(L, lua_upvalueindex(1)), lua_topointer(L, 1));
     return 1;
   }
@@ -71,7 +71,6 @@ void hr_keep_kind(lua_State *L, const char *kind) {
   lua_setfield(L, LUA_REGISTRYINDEX, kind);
 }
 
-/* The content of all userdata begins with it. */
 typedef struct head {
   const char *kind;
 } head;

@@ -1,12 +1,11 @@
 /*
-** objects.c - one object of a snapshot: 80 bytes in Lua, whose fields are decoded when they are
-** asked for, by the facts (luaheap_report.h, part 5); and lists of objects.
+** objects.c - Objects and lists of objects.
+** An object takes 80 bytes in Lua; its fields are decoded on demand (luaheap_report.h, part 5).
 */
 #include <string.h>
 
 #include "handles.h"
 
-/* Of which a field is asked for. */
 static const hr_object *check_object(lua_State *L) {
   const hr_object *o = hr_check_is(L, 1, hr_object_kind);
   hr_check_kept(L, 1, o->of);
@@ -15,11 +14,10 @@ static const hr_object *check_object(lua_State *L) {
 
 /* ==== Where objects were allocated ================================================= */
 
-/* A stack that is deeper was made up: Lua's own have at most 200 calls of C and fold recursion. */
+/* Only a crafted file has a deeper stack: Lua's have at most 200 calls of C and fold recursion. */
 enum { MOST_CALLS = 1000 };
 
-/* object.stack: a list of sites, which print as their text, the object's first and the outermost
-** caller's last, with what was made and freed there; nil where it is not known. */
+/* object.stack: sites from the object's to the outermost caller's, and the counts; or nil. */
 static int get_stack(lua_State *L) {
   const hr_object *o = check_object(L);
   lh_snapshot *snapshot = hr_opened(L, o->of);
@@ -45,7 +43,7 @@ static int get_stack(lua_State *L) {
   return 1;
 }
 
-/* snapshot.tracking: nil where the program was not tracked. */
+/* snapshot.tracking: nil if the program was not tracked. */
 int hr_tracking(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   const lh_tracking *found = lh_snapshot_tracking(of->snapshot);
@@ -171,7 +169,7 @@ static int return_object(lua_State *L, lh_id id) {
   return 1;
 }
 
-/* object.value: what was kept of a string, what is in an upvalue; of the heap that asks, itself. */
+/* object.value: kept bytes of a string, content of an upvalue, value of the calling heap. */
 static int get_value(lua_State *L) {
   const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
@@ -209,7 +207,7 @@ static int equal(lua_State *L) {
   return 1;
 }
 
-/* text([most_bytes]): as Lua prints it; a string in quotes, and at most so many bytes of it. */
+/* text([most_bytes]): as Lua prints it; a string in quotes, shortened to most_bytes. */
 static int text(lua_State *L) {
   const hr_object *o = check_object(L);
   lua_Integer most = luaL_optinteger(L, 2, 64);
@@ -251,7 +249,6 @@ static bool is_key(lua_State *L, const hr_snapshot *of, int index, lh_value key)
          memcmp(object.as.string.bytes, name, length) == 0;
 }
 
-/* object:get(key): what a table has under a key. */
 static int get(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -297,7 +294,7 @@ static int count(lua_State *L) {
   return 1;
 }
 
-/* list[i]; and what else is known of the list is in a table, its second user value. */
+/* list[i], or a further field from the second user value */
 static int at(lua_State *L) {
   const list *l = hr_check_is(L, 1, hr_objects_kind);
   int is_integer;
@@ -315,7 +312,7 @@ static int at(lua_State *L) {
 
 /* ==================================================================================== */
 
-/* The frames of a thread, innermost first, without the host's own, which calls no function. */
+/* Innermost first, without the host's own frame, which has no function. */
 static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
   const lh_snapshot *snapshot = of->snapshot;
   lh_edges it;
@@ -331,7 +328,6 @@ static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
   }
 }
 
-/* object:frames(): of a thread, a line of text for each. */
 int hr_frames(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);

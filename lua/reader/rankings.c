@@ -1,6 +1,5 @@
 /*
-** rankings.c - what is big, and when it was allocated: classes and objects in order, the timeline
-** between marks, and what several objects retain together.
+** rankings.c - The biggest classes and objects, marks and epochs, and sets of objects.
 */
 #include <string.h>
 
@@ -43,14 +42,13 @@ typedef struct ranked {
   size_t n;
 } ranked;
 
-/* classes([n [, order]] | options) */
 int hr_classes(lua_State *L) {
   (void)hr_check_snapshot(L, 1);
   lh_request request = hr_check_ranking(L, 2, 0);
   return hr_answer(L, "classes", &request);
 }
 
-/* top([n [, order]] | options): the objects; n is 20 if it is not given. */
+/* top([n [, order]] | options) --> list of objects; n is 20 by default */
 int hr_top(lua_State *L) {
   size_t n;
   (void)hr_check_snapshot(L, 1);
@@ -63,7 +61,6 @@ int hr_top(lua_State *L) {
 
 /* ==== When =========================================================================== */
 
-/* marks(): the oldest first; the snapshot's own is the last. */
 int hr_marks(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   uint32_t n = lh_mark_count(of->snapshot);
@@ -80,8 +77,7 @@ int hr_marks(lua_State *L) {
   return 1;
 }
 
-/* epochs([options]): row 1 is what was allocated before the first mark, row i + 1 what was
-** allocated from mark i on. */
+/* Row 1 is from before the first mark, row i + 1 from mark i on. */
 int hr_epochs(lua_State *L) {
   static const char *const names[] = {"type", "garbage", NULL};
   (void)hr_check_snapshot(L, 1);
@@ -94,7 +90,6 @@ int hr_epochs(lua_State *L) {
 
 /* ==== Several objects ================================================================ */
 
-/* Which objects are meant: a bit for each. */
 typedef struct chosen {
   uint32_t *bits;
   size_t n;
@@ -113,7 +108,7 @@ static void choose_one(lua_State *L, int index, hr_snapshot *of, chosen *c) {
   choose(c, id);
 }
 
-/* A stream is called, and a list is indexed, until there is nothing more. */
+/* Calls a stream, or indexes a list, until nil. */
 static void choose_all(lua_State *L, int index, hr_snapshot *of, chosen *c) {
   bool is_stream = hr_test(L, index, hr_stream_kind);
   for (lua_Integer i = 1;; i++) {
@@ -169,7 +164,6 @@ int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, si
   return code;
 }
 
-/* retained(set) --> bytes, objects that would go if all of them went | nil, message, code */
 int hr_retained(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   const lh_id *ids;
@@ -185,7 +179,6 @@ int hr_retained(lua_State *L) {
   return 2;
 }
 
-/* objects_with(fingerprint) --> list of objects | nil, message, code */
 int hr_objects_with(lua_State *L) {
   lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
   const char *fingerprint = luaL_checkstring(L, 2);
@@ -201,7 +194,6 @@ int hr_objects_with(lua_State *L) {
   return 1;
 }
 
-/* object:dominators() --> list of objects that would free it, the nearest first. */
 int hr_dominators(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);

@@ -1,14 +1,13 @@
 /*
-** reader.c - `local reader = require "heap.reader"`, found in heap.so: snapshots to be read in Lua.
-** What there is and what it returns is documented in heap/reader_meta.lua. Nothing here needs the
-** heap of the state that it runs in, so it works in any Lua 5.4.
+** reader.c - The module heap.reader in heap.so: reads snapshots in Lua (heap/reader_meta.lua).
+** It does not use the heap of its own state, so it works in any Lua 5.4.
 */
 #include <string.h>
 
 #include "handles.h"
 #include "host.h"
 
-/* ==== How long a snapshot lasts ====================================================== */
+/* ==== Lifetime of a snapshot ========================================================= */
 
 static void close_if_unused(hr_snapshot *of) {
   if (!of->closed || of->holds > 0) return;
@@ -143,13 +142,12 @@ void hr_push_text(lua_State *L, hr_snapshot *of, char *text) {
   of->scratch = NULL;
 }
 
-/* ==== What a snapshot is ============================================================= */
+/* ==== Methods and fields of a snapshot =============================================== */
 
 static int info(lua_State *L) {
   return hr_answer(L, "info", &(lh_request){0});
 }
 
-/* `file`: what it was opened from; nil if that was no file. */
 static int file(lua_State *L) {
   (void)hr_check_is(L, 1, hr_snapshot_kind);
   (void)lua_getiuservalue(L, 1, 1);
@@ -168,7 +166,6 @@ static int closed(lua_State *L) {
   return 1;
 }
 
-/* object(what) --> object | nil, message, code */
 static int find(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_error error;
@@ -178,7 +175,6 @@ static int find(lua_State *L) {
   return 1;
 }
 
-/* verify() --> edges | nil, message, code */
 static int verify(lua_State *L) {
   const hr_snapshot *of = hr_check_snapshot(L, 1);
   uint64_t edges;
@@ -193,7 +189,7 @@ static int count(lua_State *L) {
   return 1;
 }
 
-/* Questions of the library, each a method: snapshot:modules(n). */
+/* Questions of the library as methods: snapshot:modules(n). */
 #define METHOD(question)              \
   static int question(lua_State *L) { \
     return hr_report(L, #question);   \
@@ -284,13 +280,12 @@ int hr_open_file(lua_State *L, int index, lh_error *error) {
   return lh_open(&of->snapshot, path, error);
 }
 
-/* open(path) --> snapshot | nil, message, code */
 static int open_file(lua_State *L) {
   lh_error error;
   return hr_open_file(L, 1, &error) == LH_OK ? 1 : hr_fail(L, &error);
 }
 
-/* escape(text) --> text that a terminal can be shown */
+/* escape(text) --> text that is safe for a terminal */
 static int escape(lua_State *L) {
   size_t length;
   const char *text = luaL_checklstring(L, 1, &length);

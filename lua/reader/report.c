@@ -1,18 +1,18 @@
 /*
-** report.c - an answer as a Lua table, by its columns (luaheap_report.h): the list of its rows,
-** with what else it says as fields, and as `text` the words of the command, which tostring gives.
+** report.c - Converts the library's answers into Lua tables (luaheap_report.h): a list of rows,
+** with other columns as fields, and the text of the command, which tostring returns.
 */
 #include <string.h>
 
 #include "handles.h"
 
-/* What cells are of. */
+/* The context of cells. */
 typedef struct shown {
   lh_report *report;
-  int index;     /* of the snapshot whose objects are in it; 0: there is none */
-  bool is_plain; /* objects are told by their addresses, as in JSON: the snapshot will be closed */
-  bool is_fact;  /* strings are told as values, not as objects */
-  char *text;    /* on its way to Lua */
+  int index;     /* of the snapshot of the objects; 0: none */
+  bool is_plain; /* objects are addresses, as in JSON, because the snapshot will be closed */
+  bool is_fact;  /* strings are values, not objects */
+  char *text;    /* before Lua copies it */
 } shown;
 
 typedef struct asked {
@@ -26,7 +26,6 @@ static void free_asked(void *content) {
   if (a->report.answer) lh_report_free(&a->report);
 }
 
-/* Sets the field `text` of the table on the top. */
 static void set_text(lua_State *L, shown *a, char *text) {
   a->text = text;
   if (!text) luaL_error(L, "not enough memory");
@@ -36,7 +35,7 @@ static void set_text(lua_State *L, shown *a, char *text) {
   lua_setfield(L, -2, "text");
 }
 
-/* A list has what its rows are measured by. */
+/* Sets the total for the shares of the rows. */
 static void set_reachable(lua_State *L, const lh_snapshot *snapshot) {
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
@@ -76,7 +75,7 @@ static void push_rows(lua_State *L, shown *a, const lh_cell *cell) {
   }
 }
 
-/* A list, which has text of its own where its rows are a table of the text. */
+/* Pushes a list, with its own text if the command prints it as a table. */
 static void push_list(lua_State *L, shown *a, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   if (lh_has_text(table)) {
@@ -88,7 +87,7 @@ static void push_list(lua_State *L, shown *a, const lh_cell *cell) {
   push_rows(L, a, cell);
 }
 
-/* A table with the rows under what their first column says. */
+/* Pushes a table with the rows under the text of their first column. */
 static void push_by_name(lua_State *L, shown *a, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   const char *row = cell->as.rows.list;
@@ -125,7 +124,6 @@ static void push_list_or_one(lua_State *L, shown *a, const lh_column *column, co
     (column->is_by_name ? push_by_name : push_list)(L, a, cell);
 }
 
-/* Pushes what is in a cell that is not null. */
 static void push_cell(lua_State *L, shown *a, const lh_column *column, const lh_cell *cell) {
   lh_id id = cell->as.object;
   switch (cell->kind) {
@@ -153,7 +151,7 @@ static void push_cell(lua_State *L, shown *a, const lh_column *column, const lh_
   }
 }
 
-/* Sets the fields of the table on the top; nothing where the cell is null. */
+/* Sets nothing if the cell is null. */
 static void set_cell(lua_State *L, shown *a, const lh_column *column, const lh_cell *cell) {
   if (cell->is_null) return;
   if (cell->kind == LH_COLUMN_OBJECT) {
@@ -190,7 +188,7 @@ static void check_memory(lua_State *L, lh_report *report) {
 
 int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const void *row) {
   lh_cell cell;
-  bool is_in_row = !column->of && !column->compute; /* then it is known of a closed one, too */
+  bool is_in_row = !column->of && !column->compute; /* then a closed snapshot has it, too */
   if (column->needs != LH_NEEDS_NOTHING)
     (void)hr_analysed(L, of);
   else if (!is_in_row)
@@ -200,7 +198,7 @@ int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const
   check_memory(L, &of->facts);
   if (cell.is_null) return 0;
   shown a = {.report = &of->facts, .is_fact = true};
-  if (cell.kind >= LH_COLUMN_OBJECT) { /* it may be one */
+  if (cell.kind >= LH_COLUMN_OBJECT) { /* it may be an object */
     (void)lua_getiuservalue(L, 1, 1);
     a.index = lua_gettop(L);
   }
@@ -217,8 +215,7 @@ void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh
 
 /* ==================================================================================== */
 
-/* The fields of the list on the top; returns the rows that the question is about, of which it is a
-** list. */
+/* Sets the fields of the top list. Returns its rows; null: the answer has none. */
 static lh_cell fill(lua_State *L, asked *a) {
   const lh_question *question = a->report.question;
   lh_cell rows = {.is_null = true};
@@ -235,7 +232,7 @@ static lh_cell fill(lua_State *L, asked *a) {
   return rows;
 }
 
-/* Pushes what owns the answer. LH_ENOTFOUND, and `error` says why. */
+/* Pushes the owner of the answer. Raises an error, except for LH_ENOTFOUND, which is in *error. */
 static asked *ask(lua_State *L, int index, const char *name, const lh_request *request,
                   lh_error *error) {
   lh_snapshot *snapshot = index != 0 ? hr_check_snapshot(L, index)->snapshot : NULL;
@@ -246,7 +243,7 @@ static asked *ask(lua_State *L, int index, const char *name, const lh_request *r
   return a;
 }
 
-/* `plain_kind`: of the list of a plain answer, which has no text with it; NULL: it is not plain. */
+/* `plain_kind`: the kind of a plain answer, which has no text; NULL: not plain. */
 static int answer(lua_State *L, int index, const char *name, const lh_request *request,
                   const char *plain_kind) {
   lh_error error;
@@ -288,7 +285,7 @@ int hr_answer(lua_State *L, const char *name, const lh_request *request) {
   return hr_answer_of(L, 1, name, request);
 }
 
-/* question([n]): n 0, or not given: all rows. */
+/* n 0 or missing: all rows. */
 int hr_report(lua_State *L, const char *name) {
   lua_Integer limit = luaL_optinteger(L, 2, 0);
   luaL_argcheck(L, limit >= 0, 2, "a number of rows, or 0 for all");
@@ -296,7 +293,6 @@ int hr_report(lua_State *L, const char *name) {
                    &(lh_request){.limit = (size_t)limit, .has_limit = !lua_isnoneornil(L, 2)});
 }
 
-/* object:under([options]) */
 int hr_under(lua_State *L) {
   static const char *const names[] = {"depth", "n", "least_bytes", NULL};
   hr_snapshot *of;

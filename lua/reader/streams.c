@@ -1,6 +1,6 @@
 /*
-** streams.c - what `for` runs over: the objects of a snapshot that pass a filter, the edges of an
-** object, the entries of a table. A stream is a userdata that is called for each: no list is made.
+** streams.c - Iterators for `for`: objects of a snapshot, edges of an object, entries of a table.
+** A stream is a userdata that returns the next item when called. It makes no list.
 */
 #include <string.h>
 
@@ -11,13 +11,13 @@ typedef enum subject { OBJECTS, EDGES, ENTRIES } subject;
 typedef struct stream {
   const char *kind;
   subject what;
-  hr_snapshot *of;   /* the first user value; the second is the class of OBJECTS; nil: any */
-  uint32_t analyses; /* of it, when this began */
-  lh_id next;        /* OBJECTS: the first that is not looked at yet */
+  hr_snapshot *of;   /* the first user value; the second is the class of OBJECTS, nil: any */
+  uint32_t analyses; /* the snapshot's value when the stream began */
+  lh_id next;        /* OBJECTS: the next id to look at */
   lh_edges it;
   uint32_t type_mask;
   bool garbage;
-  uint32_t since, until; /* epochs, the last one not included */
+  uint32_t since, until; /* epochs; `until` is excluded */
 } stream;
 
 static stream *push_stream(lua_State *L, subject what) {
@@ -35,7 +35,7 @@ static stream *push_stream(lua_State *L, subject what) {
 
 /* ==== What comes next ================================================================ */
 
-/* `class_name` may be NULL: of any class. */
+/* `class_name` NULL: any class. */
 static bool passes(const stream *s, const lh_snapshot *snapshot, const char *class_name, lh_id id) {
   uint32_t class_index = lh_class_of(snapshot, id);
   if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == s->garbage) return false;
@@ -93,7 +93,7 @@ static int next(lua_State *L) {
   }
 }
 
-/* copy() --> another one that stands at the same place; for __tostring, which must not move it. */
+/* copy() --> a stream at the same position; __tostring uses it so as not to move the stream */
 static int copy(lua_State *L) {
   const stream *s = hr_check_is(L, 1, hr_stream_kind);
   hr_check_kept(L, 1, s->of);
@@ -115,8 +115,7 @@ static int get_kind(lua_State *L) {
 
 /* ==== Questions ====================================================================== */
 
-/* The epoch that begins with a mark: of several with one name the latest, or a number in marks().
-*/
+/* Returns the epoch of a mark: a name (the latest of several), or a number as in marks(). */
 static uint32_t check_mark(lua_State *L, const hr_snapshot *of, const char *option) {
   const lh_snapshot *snapshot = hr_opened(L, of);
   uint32_t n = lh_mark_count(snapshot);
@@ -151,7 +150,6 @@ static void read_filter(lua_State *L, int index, stream *s) {
   lua_pop(L, 2);
 }
 
-/* snapshot:objects([filter]) */
 int hr_each_object(lua_State *L) {
   static const char *const names[] = {"class", "type", "garbage", "since", "until", NULL};
   hr_snapshot *of = hr_check_snapshot(L, 1);
@@ -163,7 +161,6 @@ int hr_each_object(lua_State *L) {
   return 1;
 }
 
-/* object:edges() */
 int hr_each_edge(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -172,7 +169,6 @@ int hr_each_edge(lua_State *L) {
   return 1;
 }
 
-/* object:entries() */
 int hr_each_entry(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
@@ -184,7 +180,7 @@ int hr_each_entry(lua_State *L) {
   return 1;
 }
 
-/* Of a number: ipairs(stream) would find nothing, and say nothing. */
+/* Raises an error for a number: ipairs(stream) would silently find nothing. */
 static int no_list(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER)
     return luaL_error(L, "this is an iterator, no list: for x in snapshot:objects() do ... end");
