@@ -1,7 +1,7 @@
 /*
-** allocate_host.c - the host's blocks as they are, and a hash of those that are recorded
-** (allocate.h). Of a sampled program that is one block in ten thousand: for the others the host's
-** function is jumped to.
+** allocate_host.c - the host's blocks unchanged, and a hash of the recorded ones (allocate.h). In a
+** sampled program one block in ten thousand is recorded. All other requests jump to the host's
+** function.
 */
 #include "allocate.h"
 
@@ -39,8 +39,8 @@ void *lh_host_free(lh_recorder *r, void *block, size_t old_bytes) {
   return lh_ask_host(r, block, old_bytes, 0);
 }
 
-/* The host's function is jumped to, so nobody sees that it fails: the clock, which has moved, may
-** stay where it is only if it has moved by little. */
+/* After a jump to the host's function nobody sees a failure, so the clock is not moved back. Big
+** requests do not jump: the error of the clock stays small. */
 static inline bool is_big(size_t bytes) {
   return bytes >= (size_t)1 << 32;
 }
@@ -82,7 +82,8 @@ LH_OWN_WAY free_known(void *data, void *block, size_t old_bytes, size_t bytes) {
   return lh_host_free(data, block, old_bytes);
 }
 
-/* Each free is told where each allocation is; else a thread's and a prototype's may be one. */
+/* May the free pass unseen? Not if all allocations are recorded, and not if the block may be a
+** thread or a prototype. */
 static inline bool is_plain_free(const lh_recorder *r, const void *block, size_t old_bytes) {
   return !lh_blocks_may_have(r->blocks, block) && r->left_bytes >= 0 &&
          old_bytes != r->layout.thread_bytes && old_bytes != sizeof(raw_proto) &&
