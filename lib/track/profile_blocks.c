@@ -1,5 +1,5 @@
 /*
-** profile_blocks.c - blocks, and what all files have (see profile.h).
+** profile_blocks.c - writes blocks, and the parts of all profiles (profile.h).
 */
 #include <string.h>
 
@@ -64,7 +64,7 @@ void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, b
   to->at = lh_put_text(p, program, program_bytes);
 }
 
-/* A lh_put_bytes: whole definitions, but that a name comes in two pieces, which stay together. */
+/* An lh_put_bytes: whole definitions. A name alone comes in two pieces, which stay in one block. */
 static void put_definition(const void *data, uint64_t n, void *payload) {
   lh_profile_blocks *to = payload;
   const uint8_t *bytes = data;
