@@ -1,6 +1,5 @@
 /*
 ** heap.c - the module of `local heap = require "heap"`, over lib/luaheap.h (see heap/meta.lua).
-**
 ** Linked to libc alone: the lua_* functions are the host's. Arguments are checked by type and never
 ** converted, and options are read without metamethods, so nothing is allocated before or after a
 ** snapshot. Failures return nil, message, errno; wrong arguments and an unknown Lua raise errors.
@@ -15,7 +14,6 @@ static const char *check_string(lua_State *L, int index, size_t *length) {
   return lua_tolstring(L, index, length);
 }
 
-/* Not empty, and without a zero byte. */
 static const char *check_path(lua_State *L, int index) {
   size_t length;
   const char *path = check_string(L, index, &length);

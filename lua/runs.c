@@ -1,7 +1,7 @@
 /*
-** runs.c - `require "heap.runs"`, in heap.so: the C part of heap/leaks.lua and
-** heap/busted_watch.lua. Captures are analysed as if the call, or a test framework, were not there.
-** Trials keep, outside of the Lua heap, the results for the runs of a function.
+** runs.c - `require "heap.runs"`, in heap.so: the C part of heap/leaks.lua and heap/busted_watch.lua.
+** Captures are analysed as if the call, or a test framework, were not there. Trials keep, outside
+** of the Lua heap, the results for the runs of a function.
 */
 #include "host.h"
 #include "live/live.h"

@@ -1,7 +1,7 @@
 /*
-** watch.c - `require "heap.watch"`, in heap.so: the C part of heap/auto.lua. The options are
-** already checked, and in plain units. Each file is reported by one line, from C, since no Lua code
-** may run at that moment.
+** watch.c - `require "heap.watch"`, in heap.so: the C part of heap/auto.lua.
+** The options are already checked, and in plain units. Each file is reported by one line, from C,
+** since no Lua code may run at that moment.
 */
 #include <limits.h>
 #include <stdio.h>

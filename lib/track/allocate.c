@@ -102,7 +102,6 @@ lh_life lh_end_sample(lh_recorder *r, lh_life life, size_t old_bytes) {
   return life;
 }
 
-/* Ends the sample of the old block. The resized block is a sample of its own. */
 static lh_life renew_sample(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
                             size_t bytes) {
   unsigned type = lh_life_type(life);

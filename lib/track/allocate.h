@@ -17,9 +17,8 @@
 ** `old_bytes` of a new block is Lua's tag: RAW_STRING ... for an object, 0 for a part of an object.
 ** C code that calls the function itself may pass any number.
 **
-** Each request is subtracted from left_bytes. A block is recorded if left_bytes is then below zero.
-** To record every block, left_bytes stays below zero; while nothing is recorded it is far above
-** zero.
+** A block is recorded if left_bytes is below zero after its size is subtracted. left_bytes stays
+** below zero to record every block, and is far above zero while nothing is recorded.
 */
 #ifndef LUAHEAP_ALLOCATE_H
 #define LUAHEAP_ALLOCATE_H
@@ -59,8 +58,7 @@ static inline uint64_t lh_clock_bytes(const lh_recorder *r) {
   return (uint64_t)r->clock_base - (uint64_t)r->left_bytes;
 }
 
-/* A birth is stored modulo 16 TB, which a server allocates in days. So an age is modulo 16 TB,
-** too. */
+/* Births, and so ages, are modulo 16 TB, which a server allocates in days. */
 static inline uint64_t lh_age_bytes(const lh_recorder *r, lh_life life) {
   const uint64_t mask = ((uint64_t)1 << (32 + LH_BIRTH_SHIFT)) - 1;
   return (lh_clock_bytes(r) - ((uint64_t)life.birth << LH_BIRTH_SHIFT)) & mask;
@@ -90,15 +88,14 @@ static inline lh_stack_id lh_here_of_part(lh_recorder *r, const void *block, siz
 
 /* ==== Taking note ================================================================= */
 
-/* The long paths, for events that need more than a tally: samples, a profile, threads,
-** prototypes. */
+/* The long paths: samples, a profile, threads and prototypes need more than a tally. */
 void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes);
 lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
                        size_t bytes);
 void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes);
 
-/* While sampling: a block was resized, and the new block is no sample. Ends the old block's sample,
-** if it was one. */
+/* While sampling: a block is resized to one that is no sample. Ends the old sample, if it was
+** one. */
 lh_life lh_end_sample(lh_recorder *r, lh_life life, size_t old_bytes);
 
 static inline lh_life lh_life_now(const lh_recorder *r, unsigned type, lh_stack_id stack) {

@@ -1,6 +1,6 @@
 /*
-** allocate_host.c - the host's blocks unchanged, and a hash of the recorded ones (allocate.h). In a
-** sampled program one block in ten thousand is recorded. All other requests jump to the host's
+** allocate_host.c - the host's blocks unchanged, and a hash of the recorded ones (allocate.h).
+** In a sampled program one block in ten thousand is recorded. All other requests jump to the host's
 ** function.
 */
 #include "allocate.h"

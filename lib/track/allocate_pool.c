@@ -1,6 +1,5 @@
 /*
 ** allocate_pool.c - small blocks in the pool, big ones from the host (allocate.h).
-**
 ** A resized block of the host stays with the host. A block of the pool stays there while it fits.
 ** If the pool cannot grow, the host gives the block.
 */

@@ -1,6 +1,5 @@
 /*
 ** allocate_trailer.c - the host's blocks, each with its life in eight bytes behind it (allocate.h).
-**
 ** The host sees every size eight bytes bigger. Blocks from before tracking have no trailer: all
 ** known ones are in the hash, and stay unchanged. A block that C code got from the state's
 ** allocation function and hides is not in the hash. The host is given its size eight bytes too big,

@@ -1,6 +1,6 @@
 /*
-** blocks.c - a hash table from blocks to their lives (blocks.h). A removal leaves no gap: entries
-** behind the hole move up towards their home.
+** blocks.c - a hash table from blocks to their lives (blocks.h).
+** A removal leaves no gap: entries behind the hole move up towards their home.
 */
 #include "blocks.h"
 

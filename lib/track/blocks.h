@@ -1,6 +1,5 @@
 /*
 ** blocks.h - the lives of the host's blocks, by address.
-**
 ** A hash table with linear probing, 16 bytes a slot, at most three quarters full. Most freed blocks
 ** are not in it, since few are sampled or most are small and in the pool. So a filter of 16 KB
 ** stands in front: it counts the blocks of each of 16,384 hashes. A count of 0 means that the block

@@ -176,7 +176,6 @@ static uint32_t find_thread(const lh_calls *c, const void *thread) {
   return number;
 }
 
-/* 0: no memory. */
 static uint32_t add_thread(lh_calls *c, const void *thread) {
   uint32_t number = lh_index_new(&c->thread_index, lh_index_hash((uintptr_t)thread, 0), &c->threads,
                                  &c->thread_capacity, sizeof *c->threads);

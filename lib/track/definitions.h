@@ -1,6 +1,5 @@
 /*
 ** definitions.h - the names, functions, sites and stacks that the recorder has met, with numbers.
-**
 ** The number is the id in a file (sites.h). Equal contents have one number, which is looked up by
 ** the contents. Numbers count from 1 and never change. A stack costs 8 bytes, 12 to 24 in its
 ** index, and 32 for its tallies; a site with its names some 100. Programs have some hundred sites
@@ -15,8 +14,7 @@
 
 _Static_assert(LH_MOST_DEFINITIONS < 1 << LH_LIFE_TYPE_SHIFT, "a life has room for any stack");
 
-/* Names beyond these bytes in all are not kept. A program that loads ever new code does not get
-** there (lookup.h). */
+/* Limit of all names together. A program that loads ever new code does not get there (lookup.h). */
 enum { LH_MOST_NAME_BYTES = 1 << 26 };
 
 typedef struct lh_function_definition {

@@ -26,8 +26,7 @@ void lh_lookup_free(lh_lookup *lookup) {
 
 /* ==== Frames ======================================================================== */
 
-/* The frame's function if it is an object of this type, else NULL. A light C function is stored in
-** *light. */
+/* The frame's function if it is an object of this type, else NULL. *light: a light C function. */
 static const raw_object *frame_function(const lh_lookup *lookup, lh_call_frame frame, uint8_t type,
                                         raw_payload *light) {
   const raw_value *stack = raw_stack(lookup->layout, frame.thread);
@@ -127,7 +126,6 @@ static uint32_t define_source(lh_lookup *lookup, const raw_string *source, bool 
   return lh_define_name(lookup->definitions, source->contents, n);
 }
 
-/* 0: no memory. */
 static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_frame frame) {
   const lh_known_proto *known = &lookup->protos.known[number];
   const raw_string *source = known->proto->source;
@@ -143,7 +141,6 @@ static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_fram
 
 /* ==== Keys ========================================================================== */
 
-/* The site of the position; 0: no memory. */
 static lh_site_id define_site(lh_lookup *lookup, const raw_proto *proto, uint32_t function,
                               const uint32_t *pc, const void *c_function) {
   lh_site_definition site = {.function = function};

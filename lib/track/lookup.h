@@ -35,7 +35,6 @@ static inline const uint32_t *lh_whole_function(const raw_proto *proto) {
 ** 4,096 bytes, and sources that are the name of a file or a name given by the program. */
 enum { LH_MOST_TEXT_SOURCES = 1 << 10, LH_MOST_NAMED_SOURCES = 1 << 14 };
 
-/* A C function whose name was searched. */
 typedef struct lh_c_function {
   const void *function;
   uint32_t name;  /* id of its definition; 0: not found */
@@ -55,7 +54,6 @@ typedef struct lh_lookup {
   lh_index key_index, c_function_index;
 } lh_lookup;
 
-/* A frame and its thread. */
 typedef struct lh_call_frame {
   const void *thread;
   const raw_call *call;
@@ -66,8 +64,7 @@ extern const char lh_hook_function;
 
 void lh_lookup_free(lh_lookup *lookup); /* leaves it empty, but for its pointers to others */
 
-/* The function of a frame. NULL: not of this kind, or the frame has lost its slot, as some do while
-** a state closes. */
+/* NULL: not of this kind, or the frame has lost its slot, as some do while a state closes. */
 const raw_proto *lh_frame_proto(const lh_lookup *lookup, lh_call_frame frame);
 const void *lh_frame_c_function(const lh_lookup *lookup, lh_call_frame frame);
 

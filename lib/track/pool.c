@@ -89,8 +89,7 @@ static bool open_more(lh_pool *p) {
   return true;
 }
 
-/* An empty slab of this slot size, with all slots on its list, if there is one; else of any size.
-** NULL: none. */
+/* An empty slab, if possible of this slot size, with its slots on the list. NULL: none. */
 static lh_slab *take_empty(lh_pool *p, size_t class) {
   size_t from = class;
   for (size_t i = 0; !p->empty[from].last; i++) {
@@ -103,7 +102,6 @@ static lh_slab *take_empty(lh_pool *p, size_t class) {
   return slab;
 }
 
-/* An empty slab for slots of this size; NULL: no memory. */
 static lh_slab *find_empty(lh_pool *p, size_t slot_bytes) {
   lh_slab *slab = p->n_empty > 0 ? take_empty(p, slot_bytes / 16) : NULL;
   if (slab && slab->slot_bytes == slot_bytes) return slab;

@@ -1,6 +1,5 @@
 /*
 ** position.c - see position.h.
-**
 ** The search visits the instructions that may have run since savedpc without saving theirs. It
 ** stops at those that always save, and passes those that save now and then: so it finds too many
 ** tables rather than too few. It visits 2,048 instructions on either side at most, and takes well
@@ -46,7 +45,6 @@ lh_maker lh_position_maker(uint32_t instruction) {
 
 /* ==== Where a frame is =============================================================== */
 
-/* A frame's function, and the registers behind it. */
 typedef struct code {
   const raw_proto *proto;
   const raw_value *registers;
@@ -261,8 +259,7 @@ static bool may_be_last(code c, const raw_call *call, const raw_value *top, uint
   return assigns || bytes >= 45 * sizeof(raw_value) || (bytes == sizeof *call && !call->next);
 }
 
-/* Is the part of an OP_NEWTABLE whose table was not seen, as among samples? *pc NULL: of an unknown
-** one. */
+/* Is it a part of a table that was not seen, as among samples? *pc NULL: of an unknown table. */
 static bool search_part(code c, const void *thread, const raw_call *call, uint64_t bytes,
                         const uint32_t **pc) {
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
@@ -318,7 +315,6 @@ static const char chunk[] =
     "c.x = b t = {} c.y = #b t = {c} c = b .. a t = {}\n"
     "local function f() return a end t = {f()}\n";
 
-/* The n-th OP_NEWTABLE. */
 static const uint32_t *nth_table(const raw_proto *proto, unsigned n) {
   for (int32_t i = 0; i < proto->n_code; i++) {
     if (raw_opcode(proto->code[i]) == RAW_OP_NEWTABLE && n-- == 0) return &proto->code[i];

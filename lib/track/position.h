@@ -56,8 +56,8 @@ struct lh_position {
 
 lh_position *lh_position_new(lh_recorder *r); /* freed by lh_free */
 
-/* Learns where the interpreter's position is, with a state of its own that has L's allocation
-** function, which must be ours. Tables made meanwhile must be passed to lh_position_learns. Needs
+/* Learns where the interpreter's position is, by a state of its own with L's allocation function,
+** which must be ours; each table made meanwhile must be passed to lh_position_learns. Needs
 ** r->running. If memory or a function of Lua is missing nothing is learnt, without an error. Some
 ** 50 us. */
 void lh_position_calibrate(lh_recorder *r, lua_State *L);

@@ -203,8 +203,7 @@ lh_live *lh_live_new(void) {
   return NULL;
 }
 
-/* Does a watcher ask for a new profile? Looks each 20 ms, and costs nothing in between. The seals
-** prove that the descriptor is still a file in memory, for which fcntl asks no server. */
+/* The seals prove that the descriptor is still a file in memory, for which fcntl asks no server. */
 static bool live_is_asked(lh_live *live, uint64_t now_ns) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
   if (now_ns - live->looked_ns < BETWEEN_LOOKS_NS) return false;
@@ -324,7 +323,6 @@ uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
   return out->to.at;
 }
 
-/* Replaces the file by a new one. */
 static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
   int code = file_open(out->file, error);
   if (code != LH_OK) return code;
@@ -376,7 +374,6 @@ static void take_options(lh_profile_out *out, const lh_profile_options *options)
   out->process_id = getpid();
 }
 
-/* Writes header and facts, and names the file. The rest is appended. */
 static int begin_events(lh_profile_out *out, lh_error *error) {
   int code = file_open(out->file, error);
   if (code != LH_OK) return code;

@@ -1,10 +1,6 @@
 /*
 ** profile.h - writes profiles (lib/profile/format.h) in the tracked process.
 **
-**     profile.c          the life of a profile; the file, and the file for a watcher
-**     profile_blocks.c   blocks, and the parts of all files: facts, definitions, calls, the end
-**     profile_counts.c   an aggregate: its rows, and the file that is made of them
-**
 ** Events are put into a buffer of 64 KB, 4 to 5 bytes each (binary trees and JSON 4, luacheck with
 ** stacks 5.3), in some 5 ns. A full buffer is written as a block, and so is one with events older
 ** than a second: a killed program loses no more. The time is looked at after each KB of events.
@@ -48,7 +44,6 @@ typedef struct lh_counting lh_counting;
 typedef struct lh_live lh_live;
 typedef struct lh_profile_file lh_profile_file;
 
-/* A profile that is being written, block by block. */
 typedef struct lh_profile_blocks {
   uint8_t *at;         /* where the next byte is put */
   uint8_t *buffer;     /* a block's head and its content */
@@ -126,8 +121,7 @@ static inline void lh_profile_put(lh_profile_out *out, lh_event e) {
 /* Called now and then: answers a watcher, and rewrites an aggregate that is due. */
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns);
 
-/* For a watcher. NULL: the system has no files of this kind. lh_live_publish shows the present
-** counts. */
+/* For a watcher. NULL: the system has no files of this kind. */
 lh_live *lh_live_new(void);
 void lh_live_free(lh_live *live);
 void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer);
@@ -153,8 +147,7 @@ void lh_profile_blocks_define(lh_profile_blocks *to, const lh_profile_out *out,
                               lh_defined *defined);
 void lh_profile_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t n_stacks);
 
-/* A table. Each row takes room by lh_table_room; all blocks between begin and end belong to the
-** table. */
+/* Each row of a table takes lh_table_room. All blocks between begin and end are the table's. */
 void lh_table_begin(lh_profile_blocks *to, unsigned kind);
 uint8_t *lh_table_room(lh_profile_blocks *to, size_t n);
 void lh_table_end(lh_profile_blocks *to);
@@ -169,7 +162,6 @@ void lh_profile_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uin
 lh_counting *lh_counting_new(bool has_weights);
 void lh_counting_free(lh_counting *counting);
 
-/* Writes the whole profile as it is now. */
 void lh_counting_write(const lh_profile_out *out, lh_profile_blocks *to, bool is_final);
 
 #endif

@@ -1,6 +1,5 @@
 /*
 ** profile_counts.c - an aggregate: counters for each stack and type (profile.h).
-**
 ** A row has 560 bytes; real programs have some thousand rows. Each row knows its live bytes at the
 ** peak of the heap, without a look at other rows: when the heap is bigger than ever, the peak gets
 ** the next number. A row that changes, and has not seen the newest peak, still has the bytes of

@@ -1,6 +1,7 @@
 /*
-** protos.c - see protos.h. The list to be searched is linked both ways: most prototypes leave it
-** soon, and those of a chunk that could not be loaded leave it when they are freed.
+** protos.c - see protos.h.
+** The list to be searched is linked both ways: most prototypes leave it soon, and those of a chunk
+** that could not be loaded leave it when they are freed.
 */
 #include "protos.h"
 
@@ -61,7 +62,6 @@ static bool is_method(const raw_proto *p) {
   return p->n_parameters > 0 && p->n_locals > 0 && lh_is_text(p->locals[0].name, "self");
 }
 
-/* Of the iteration's current function. */
 static size_t name_nested(const lh_nested *nested, char *out) {
   text t = {out, 0};
   if (!nested->name) return 0;
@@ -70,7 +70,6 @@ static size_t name_nested(const lh_nested *nested, char *out) {
   return t.n;
 }
 
-/* Does the instruction set register A? */
 static bool sets_a(unsigned opcode) {
   static const struct {
     uint8_t first, last;
@@ -107,7 +106,6 @@ static int32_t find_setter(const raw_proto *p, int32_t last, unsigned reg) {
   return found;
 }
 
-/* The local variable in the register; NULL: none. */
 static const raw_string *local_at(const raw_proto *p, int32_t pc, unsigned reg) {
   for (int32_t i = 0; i < p->n_locals; i++) {
     const raw_local *l = &p->locals[i];
@@ -271,8 +269,7 @@ void lh_protos_remove(lh_protos *protos, uint32_t number) {
   *p = (lh_known_proto){0};
 }
 
-/* Is the prototype complete? Then its code ends in a return and, as functions are made in order,
-** its last function is there. */
+/* Complete: the code ends in a return, and the last function is there (they are made in order). */
 static bool is_whole(const raw_proto *p) {
   if (p->n_code <= 0 || !p->code) return false;
   unsigned last = raw_opcode(p->code[p->n_code - 1]);

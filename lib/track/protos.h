@@ -1,6 +1,5 @@
 /*
 ** protos.h - the living prototypes of Lua functions, and the names of functions.
-**
 ** A prototype is noted when it is made. While a chunk is loaded its prototypes are half built. So
 ** the code around a prototype is searched for its name (lh_nested) only when a function without a
 ** known name is met. A freed prototype is forgotten, so all noted ones can be read. Some 100 bytes
@@ -43,8 +42,7 @@ uint32_t lh_protos_add(lh_protos *protos, const raw_proto *proto);
 
 void lh_protos_remove(lh_protos *protos, uint32_t number);
 
-/* Searches the list's prototypes that are complete by now for the names of the functions inside
-** them. */
+/* Searches the list's complete prototypes for the names of the functions inside them. */
 void lh_protos_search(lh_protos *protos, const char *global);
 
 /* ==== Names ======================================================================= */

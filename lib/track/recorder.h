@@ -1,32 +1,29 @@
 /*
-** recorder.h - the recorder and its parts. Private to lib/track.
+** recorder.h - the recorder and its parts.
 **
-**     track.c      its life: options, start, stop, the state that closes, a forked child, the end
-**                  of the process
-**     allocate.c   the allocation functions, one for each place of a block's life:
-**                  allocate_pool.c, allocate_trailer.c, allocate_host.c
-**     pool.c       small blocks of our own, each with its life behind it
-**     blocks.c     a hash of the lives of the host's blocks; and the blocks from before tracking
-**     sample.c     which allocations are sampled
-**     running.c    the running coroutine, and C functions that run no other one
-**     position.c   the instruction at which its innermost Lua function stands
-**     stacks.c     from both to a stack, whose callers are known
-**     lookup.c     from an instruction to its site; definitions.c: numbers by contents
-**     protos.c     the living prototypes, and the names of functions
-**     index.c      the hash index of numbers for these parts
-**     calls.c      the call hook of `time`
-**     profile.c    the profile: of events, or of counts (profile_counts.c), in blocks
-**                  (profile_blocks.c), for a file or another process
+** Private to lib/track.
 **
-** The path of an allocation:
+**     track.c       options, start, stop, the end of a state or of the process, a forked child
+**     allocate*.c   the allocation functions, one for each place of a block's life
+**     pool.c        small blocks of our own, each with its life behind it
+**     blocks.c      a hash of the lives of the host's blocks; and the blocks from before tracking
+**     sample.c      which allocations are sampled
+**     running.c     the running coroutine, and C functions that run no other one
+**     position.c    the instruction at which its innermost Lua function stands
+**     stacks.c      from both to a stack, whose callers are known
+**     lookup.c      from an instruction to its site; definitions.c: numbers by contents
+**     protos.c      the living prototypes, and the names of functions
+**     index.c       the hash index of numbers for these parts
+**     calls.c       the call hook of `time`
+**     profile*.c    the profile, of events or of counts, for a file or another process
 **
 **     Lua -> allocate*.c -> lh_running_thread, lh_position_..., lh_stacks_find: the stack's number
 **                   |-> pool.c, blocks.c: the block and its life
 **                   '-> tallies of the stack; lh_profile_put, if there is a profile
 **
-** This happens in the thread that runs the state, while Lua waits for memory and its data may be
-** half changed. So each part reads no more than it must, allocates with libc only, and never calls
-** Lua. If a part has no memory, the block is given all the same, as unattributed.
+** An allocation happens in the thread that runs the state, while Lua waits for memory and its data
+** may be half changed. So each part reads no more than it must, allocates with libc only, and never
+** calls Lua. If a part has no memory, the block is given all the same, as unattributed.
 **
 ** The parts' structures are public to this folder, so that the short paths can be inline.
 */

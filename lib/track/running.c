@@ -1,6 +1,5 @@
 /*
 ** running.c - finds the running thread where the last answer does not hold (running.h).
-**
 ** A thread is in a call if it is above its base level, and has not yielded or has a protected call.
 ** (Up to 5.4.3 coroutine.close runs code on a thread that still counts as suspended.) Threads in a
 ** call are the running one and those that wait for one that they have resumed. But an error that
@@ -45,7 +44,6 @@ static void add_all_functions(lh_running *r, const char *global) {
   }
 }
 
-/* Pops a C function and returns its address. */
 static const void *pop_function(lua_State *L) {
   lua_CFunction function = lua_tocfunction(L, -1);
   const void *address;
@@ -54,7 +52,6 @@ static const void *pop_function(lua_State *L) {
   return address;
 }
 
-/* The function of that name in the library, a global table. */
 static const void *function_of(lua_State *L, const char *library, const char *name) {
   lua_getglobal(L, library);
   const void *function = NULL;
@@ -103,7 +100,6 @@ static const struct library {
     {luaopen_debug, "debug"}};
 enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
 
-/* Argument: the lh_running. */
 static int learn_protected(lua_State *L) {
   lh_running *r = lua_touserdata(L, 1);
   for (size_t i = 0; i < N_LIBRARIES; i++) {

@@ -1,6 +1,5 @@
 /*
 ** stacks.c - see stacks.h.
-**
 ** The callers of a frame are searched outwards, up to the first frame whose callers are known, then
 ** numbered on the path back, each marked. A thread that is d frames deep takes d steps once, and
 ** then one for each called frame. The numbers are in a table of some hundred entries, each at the
@@ -117,7 +116,6 @@ static inline lh_stack_id find_stack(lh_stacks *s, lh_call_frame frame, lh_recen
   return is_same ? recent->stack : find_and_keep(s, frame, wanted);
 }
 
-/* The stack of a frame that has called another. */
 static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame frame) {
   lh_call_frame called = {frame.thread, frame.call->next};
   lh_recent wanted = {.pc = frame.call->saved_pc - 1, .callers = callers};
@@ -129,7 +127,7 @@ static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame
   return find_stack(s, frame, wanted);
 }
 
-/* Finds the callers of a frame. Marks it and the frames between it and a known one. */
+/* Marks the frame, and those between it and a known one. */
 static lh_stack_id find_unknown_callers(lh_stacks *s, lh_call_frame frame) {
   lh_stack_id callers;
   const raw_call *outer = frame.call, *next;

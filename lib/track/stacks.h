@@ -80,8 +80,8 @@ lh_stack_id lh_stacks_find(lh_stacks *stacks, const void *thread, const raw_call
 ** may differ from all stacks of allocations. */
 lh_stack_id lh_stacks_of_function(lh_stacks *stacks, const void *thread, const raw_call *call);
 
-/* A new block that Lua requested with the tag RAW_PROTO. And any freed block of sizeof(raw_proto)
-** bytes, for one probe. */
+/* Born: Lua requested it with the tag RAW_PROTO. Forget: any freed block of sizeof(raw_proto)
+** bytes. */
 void lh_stacks_born(lh_stacks *stacks, const void *proto);
 void lh_stacks_forget(lh_stacks *stacks, const void *block);
 

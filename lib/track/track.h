@@ -1,13 +1,8 @@
 /*
 ** track.h - the recorder: where each living block of a Lua state was allocated.
-**
-** Our allocation function stands before the host's (track.c). It finds the running coroutine
-** (running.c) and its instruction (position.c). Both give the number of a stack (stacks.c), which
-** is kept with the block (pool.c, blocks.c) until the block is freed. The events may be streamed
-** into a file (profile.c).
-**
-** The rest of the writing half sees only this header. walk_sites.c gives a snapshot the stack of
-** each object, and the tables that explain the numbers.
+** Our allocation function stands before the host's, and keeps with each block the number of the
+** stack that allocated it (recorder.h). The rest of the writing half sees only this header.
+** walk_sites.c gives a snapshot the stack of each object, and the tables that explain the numbers.
 */
 #ifndef LUAHEAP_TRACK_H
 #define LUAHEAP_TRACK_H

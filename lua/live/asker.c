@@ -1,6 +1,7 @@
 /*
-** asker.c - finds the asker, and the references that exist only for the call (live.h). It reads the
-** frames of the running thread in the snapshot, and the names of our modules and metatables.
+** asker.c - finds the asker, and the references that exist only for the call (live.h).
+** It reads the frames of the running thread in the snapshot, and the names of our modules and
+** metatables.
 */
 #include <stdlib.h>
 #include <string.h>

@@ -10,11 +10,11 @@
 ** heap.path(v) is a capture, one question and the capture's end. heap.reader (handles.h) answers
 ** all other questions about a capture, from the same snapshot.
 **
-** An analysis needs some 100 bytes an object outside the Lua heap, which must be freed whatever
-** happens: when a result is made Lua may run out of memory, or a finalizer may close the capture.
-** So a question has two halves. The outer half checks arguments, which may raise errors, and has a
-** `task` on the C stack that owns all data from the library. The inner half runs in protected mode
-** (hl_ask). Its results or its error are passed on after the task's memory is freed.
+** An analysis needs some 100 bytes an object outside the Lua heap, which must be freed in any case:
+** each result may run out of memory, or run a finalizer that closes the capture. So the outer half
+** of a question checks arguments, which may raise errors, and has a `task` on the C stack that owns
+** all data from the library. The inner half runs in protected mode (hl_ask); its results or its
+** error are passed on after the task's memory is freed.
 */
 #ifndef LUAHEAP_LIVE_H
 #define LUAHEAP_LIVE_H

@@ -1,6 +1,6 @@
 /*
-** ways.c - questions about one object: path, paths, referrers, retained (live.h). The words are
-** those of heappath.
+** ways.c - questions about one object: path, paths, referrers, retained (live.h).
+** The words are those of heappath.
 */
 #include <stdlib.h>
 #include <string.h>
