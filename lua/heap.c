@@ -103,8 +103,8 @@ static int job_pid(lua_State *L) {
   return 1;
 }
 
-/* Somebody must reap the child: a dropped job whose child still writes stays until the next
-** collection. */
+/* A dropped job whose child still writes stays until the next collection: the child must be
+** reaped. */
 static int job_gc(lua_State *L) {
   lh_job **handle = job_handle(L);
   if (*handle && !lh_job_done(*handle)) {
@@ -255,7 +255,7 @@ static int heap_stats(lua_State *L) {
   return 1;
 }
 
-/* ==== What is written in Lua ========================================================= */
+/* ==== Parts in Lua =================================================================== */
 
 /* __index of the module: loads heap/leaks.lua when heap.leaks is first used. */
 static int load_part(lua_State *L) {

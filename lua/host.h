@@ -1,5 +1,5 @@
 /*
-** host.h - the shared part of heap.so's modules, and a check that the lua_* functions are the host's.
+** host.h - the shared part of heap.so's modules, and the check of the lua_* functions.
 ** heap.so is linked to no Lua: the dynamic linker gives it the functions of the first Lua that
 ** exports them. There is none if the host has loaded its Lua for itself alone (dlopen with
 ** RTLD_LOCAL) or does not export it. It is the wrong one if another Lua is in the process, too:

@@ -57,8 +57,8 @@ static char *number_text(char digits[DIGITS], unsigned long n) {
   return at;
 }
 
-/* "heap.auto[1234]" where other programs write, too. `digits` has room for the number; NULL:
-** without it. */
+/* With `digits`, room for the process id, it begins with "heap.auto[1234]": other programs write,
+** too. */
 static line make_line(const char *before, char *digits, const char *const parts[], int n,
                       const char *after) {
   line l = {.n = 0};
@@ -72,7 +72,7 @@ static line make_line(const char *before, char *digits, const char *const parts[
   return l;
 }
 
-/* ==== Writes that harm nobody ========================================================= */
+/* ==== Safe writes ===================================================================== */
 
 static bool write_line(int fd, const line *l) {
   return lh_write_unharmed(fd, l->parts, l->n) >= 0;

@@ -1,6 +1,5 @@
 /*
-** numbers.c - `require "heap.numbers"`, in heap.so: the library's words for numbers
-** (luaheap_read.h).
+** numbers.c - `require "heap.numbers"`, in heap.so: numbers in the library's words.
 */
 #include "host.h"
 #include "luaheap_read.h"

@@ -1,5 +1,5 @@
 /*
-** runs.c - `require "heap.runs"`, in heap.so: the C part of heap/leaks.lua and heap/busted_watch.lua.
+** runs.c - `require "heap.runs"`, in heap.so: C functions of heap/leaks.lua, heap/busted_watch.lua.
 ** Captures are analysed as if the call, or a test framework, were not there. Trials keep, outside
 ** of the Lua heap, the results for the runs of a function.
 */
@@ -8,16 +8,15 @@
 
 /* ==== Analyses ======================================================================= */
 
-/* Without the n objects, and without the frames of the function at `index` and of all that it
-** calls. */
+/* Without the n objects, the frames of the function at `index`, and the frames of its callees. */
 static int analyse_below(lua_State *L, hr_snapshot *of, int index, const lh_id *objects, size_t n,
                          lh_error *error) {
   of->analyse = NULL;
   return hl_analyse_below(of->snapshot, lh_find_value(L, of->snapshot, index), objects, n, error);
 }
 
-/* analyse(snapshot, function, objects): without the objects of the list, which must be alive, and
-** without the frames of `function` and of all that it calls. Classes keep their first names. */
+/* analyse(snapshot, function, objects): without the listed objects, which must be alive, the frames
+** of `function`, and the frames of its callees. Classes keep their first names. */
 static int analyse(lua_State *L) {
   enum { MOST_OBJECTS = 64 };
   hr_snapshot *of = hr_check_snapshot(L, 1);
@@ -85,9 +84,9 @@ static int new_trial(lua_State *L) {
   return 1;
 }
 
-/* track(trial) --> entries: tracks the state until the trial ends. Afterwards only some entries of
-** tables are left, which are luaheap's: returns their number. If tracking fails, or the program
-** itself tracks, nothing changes. */
+/* track(trial) --> entries: tracks the state until the trial ends. That leaves some entries of
+** tables, which are luaheap's: returns their number. Changes nothing if tracking fails or was
+** already on. */
 static int track(lua_State *L) {
   trial *t = check_trial(L, 1);
   uint64_t before = 0, after = 0;
@@ -202,8 +201,7 @@ static void push_leak(lua_State *L, hr_snapshot *of, const lh_leak *leak) {
   lua_setfield(L, -2, "allocated");
 }
 
-/* Adds the leaks to the list at `list`, and each class's objects per run to the table at
-** `classes`. */
+/* `list`: index of the list of leaks; `classes`: of the table of objects per run of each class. */
 static void add_leaks(lua_State *L, trial *t, hr_snapshot *of, bool again, bool all, int list,
                       int classes) {
   lh_error error;
@@ -227,9 +225,8 @@ static void add_leaks(lua_State *L, trial *t, hr_snapshot *of, bool again, bool 
   lua_pop(L, 1);
 }
 
-/* leaks(trial, snapshot, main, f, all) --> rows, {class = objects per run}: of the snapshot that
-** was added last, which stays analysed as after `add`. `all`: also leaks that may still have a
-** bound. */
+/* leaks(trial, snapshot, main, f, all) --> rows, {class = objects per run}: of the snapshot added
+** last, which stays analysed as after `add`. `all`: also leaks that may still have a bound. */
 static int leaks(lua_State *L) {
   enum { LIST = 6, CLASSES };
   trial *t = check_trial(L, 1);

@@ -78,7 +78,7 @@ static bool flag(lua_State *L, const char *name) {
   return is_set;
 }
 
-/* Absolute, since the program may change its directory. The text stays on the stack. */
+/* Makes the path absolute: the program may change its directory. The text stays on the stack. */
 static const char *absolute_log(lua_State *L, const char *log) {
   char directory[PATH_MAX];
   bool is_word = strcmp(log, "quiet") == 0 || strcmp(log, "syslog") == 0;
@@ -139,7 +139,6 @@ static int track(lua_State *L) {
   return hl_track_and_report(L, say_trouble, log);
 }
 
-/* stop() */
 static int stop(lua_State *L) {
   lh_unwatch(L);
   return 0;

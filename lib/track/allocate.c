@@ -8,7 +8,7 @@
 #include "calls.h"
 #include "profile.h"
 
-/* ==== Taking note =================================================================== */
+/* ==== Events ======================================================================== */
 
 static double weight_of(const lh_recorder *r, size_t bytes) {
   return r->sample_bytes ? lh_sample_weight(bytes, r->sample_bytes) : 1;

@@ -3,12 +3,9 @@
 **
 ** Each of the three keeps the life of a block in another place:
 **
-**     allocate_pool.c     small blocks in our pool, which is faster than malloc and keeps the life
-**                         where malloc keeps eight bytes of its own; big blocks in the hash
-**     allocate_trailer.c  the host's blocks, each with its life behind it: for a host with an
-**                         allocation function of its own
-**     allocate_host.c     the host's blocks unchanged, and a hash of lives: where few blocks are
-**                         sampled, or not all blocks from before tracking are known
+**     allocate_pool.c     small blocks in our pool, which is faster than malloc; big ones in a hash
+**     allocate_trailer.c  the host's blocks, each with its life behind it: for a host's own function
+**     allocate_host.c     the host's blocks and a hash: for few samples, or unknown older blocks
 **
 ** Lua calls the last function of each file. That function only looks at the kind of request, and
 ** jumps to another function with the same arguments. So a short path saves no registers that only a
@@ -46,7 +43,7 @@ static inline unsigned lh_type_of_tag(size_t tag) {
   return tag >= LUA_TSTRING && tag <= RAW_PROTO ? (unsigned)tag : LH_LIFE_PART;
 }
 
-/* ==== What is recorded ============================================================ */
+/* ==== The clock, and stacks of requests =========================================== */
 
 /* A program may request any number of bytes, as f:read(math.maxinteger) does. So the sum may wrap
 ** around; a request that fails moves the clock back. */
@@ -86,7 +83,7 @@ static inline lh_stack_id lh_here_of_part(lh_recorder *r, const void *block, siz
   return lh_stacks_find(r->stacks, thread, call, pc);
 }
 
-/* ==== Taking note ================================================================= */
+/* ==== Events ====================================================================== */
 
 /* The long paths: samples, a profile, threads and prototypes need more than a tally. */
 void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes);

@@ -1,15 +1,14 @@
 /*
 ** calls.c - see calls.h.
 **
-** Each thread has a list of its active Lua functions, which the hooks keep. An error leaves
-** functions without a return, and Lua uses CallInfos again. So each event cuts the list down to the
-** frame that Lua has as the caller. Threads that wait for a thread that they have resumed form a
-** chain. The end or the yield of a thread shows at the next event of another thread: the first is
-** not in a call any more.
+** Each thread has a list of its active Lua functions. An error leaves functions without a return,
+** and Lua uses CallInfos again. So each event cuts the list down to the frame that Lua has as the
+** caller. Threads that wait for a thread that they have resumed form a chain. The end or yield of a
+** thread shows at the next event of another thread: the first is then not in a call any more.
 **
 ** The clock is read at the start and at the end of a hook. The time between two events belongs to
-** the function that was on top. All times are sums of these times. So a function's total is, to the
-** nanosecond, the sum of its own self time and that of the functions that it called.
+** the function on top. So a function's total is, to the nanosecond, the sum of its self time and
+** that of the functions that it called.
 */
 #include "calls.h"
 

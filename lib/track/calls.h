@@ -2,11 +2,10 @@
 ** calls.h - calls and time of each Lua function, by hooks: heap.track{time = true}.
 **
 ** All threads of the state get a hook for calls and returns. A call counts for a stack (stacks.h):
-** its callers, and the function at its first line. Self time is the time in the function without
-** the Lua functions that it called; total time includes them. Of recursive calls only the outermost
-** counts for the total. The time of a C function belongs to its caller. The clocks of a suspended
-** coroutine stand still. The time of a thread that a function has resumed is part of its total. The
-** time in the hooks is not counted.
+** its callers, and the function at its first line. Total time includes the Lua functions that it
+** called, and threads that it resumed; self time does not. Of recursive calls only the outermost
+** counts for the total. A C function's time is its caller's. The clocks of a suspended coroutine
+** stand still. The hooks' own time does not count.
 **
 ** A function is constant if it has always returned the very same values: numbers, booleans, nil and
 ** strings.

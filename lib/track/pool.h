@@ -12,10 +12,9 @@
 **     slot:    | request ...   unused | life |
 **
 ** Each size has one current slab, from which slots are taken, and a queue of the slabs that are
-** neither full nor current. The oldest slab is first: by its turn a sweep has freed more of its
-** slots. Taking or giving a slot costs some ten instructions.
-**
-** The size of a slot is known from its slab, never from the caller.
+** neither full nor current, the oldest first: by its turn a sweep has freed more of its slots.
+** Taking or giving a slot costs some ten instructions. The slab knows the size of a slot; the
+** caller is not trusted.
 */
 #ifndef LUAHEAP_POOL_H
 #define LUAHEAP_POOL_H

@@ -43,7 +43,7 @@ lh_maker lh_position_maker(uint32_t instruction) {
   }
 }
 
-/* ==== Where a frame is =============================================================== */
+/* ==== Frames ========================================================================= */
 
 typedef struct code {
   const raw_proto *proto;
@@ -167,7 +167,7 @@ static int search_table(code c, const uint32_t *saved, uint64_t reg, uint64_t pa
   return s.gave_up ? MANY_LINES : n;
 }
 
-/* ==== What is asked for ============================================================== */
+/* ==== Requests ======================================================================= */
 
 static void note_parts(lh_position *p, const uint32_t *pc) {
   p->table.slots_bytes = p->table.array_bytes = LH_ANY_BYTES;

@@ -19,7 +19,7 @@
 #include "file.h"
 #include "profile/live_files.h"
 
-/* ==== The file, and how the program comes to no harm by it ========================= */
+/* ==== The file ===================================================================== */
 
 /* The file is locked while it is written. So a second state of the program, or a program that it
 ** starts, does not replace it: LUA_HEAP names the same file to all. Forked children share the lock,
@@ -297,7 +297,7 @@ static void write_calls(lh_profile_out *out, bool is_due) {
   out->calls_end = out->to.offset;
 }
 
-/* ==== Each KB of events, and each 256 that are counted ============================== */
+/* ==== Work between events =========================================================== */
 
 /* Writes a block that is full or has waited for long. */
 static void tick(lh_profile_out *out) {
@@ -349,7 +349,7 @@ void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
   errno = os_errno;
 }
 
-/* ==== Its life ====================================================================== */
+/* ==== The life of a profile ========================================================= */
 
 static size_t mapped_bytes(void) {
   return sizeof(lh_profile_out) + 2 * (size_t)LH_PROFILE_BUFFER;

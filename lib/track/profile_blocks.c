@@ -44,7 +44,7 @@ uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n) {
   return to->at;
 }
 
-/* ==== What all files have =========================================================== */
+/* ==== Parts of all profiles ========================================================= */
 
 void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate) {
   enum { PROGRAM_BYTES = 4096 };

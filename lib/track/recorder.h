@@ -1,7 +1,5 @@
 /*
-** recorder.h - the recorder and its parts.
-**
-** Private to lib/track.
+** recorder.h - the recorder and its parts, private to lib/track.
 **
 **     track.c       options, start, stop, the end of a state or of the process, a forked child
 **     allocate*.c   the allocation functions, one for each place of a block's life
@@ -23,9 +21,8 @@
 **
 ** An allocation happens in the thread that runs the state, while Lua waits for memory and its data
 ** may be half changed. So each part reads no more than it must, allocates with libc only, and never
-** calls Lua. If a part has no memory, the block is given all the same, as unattributed.
-**
-** The parts' structures are public to this folder, so that the short paths can be inline.
+** calls Lua. If a part has no memory, the block is given all the same, as unattributed. The
+** structures are public to this folder, so that the short paths can be inline.
 */
 #ifndef LUAHEAP_RECORDER_H
 #define LUAHEAP_RECORDER_H
@@ -62,8 +59,8 @@ static inline unsigned lh_life_type(lh_life life) {
   return life.stack_and_type >> LH_LIFE_TYPE_SHIFT;
 }
 
-/* Objects are in units of 1/65536, since a sample may stand for any number of them. Bytes are
-** whole: there may be more than 2^48. */
+/* Objects are in 1/65536: a sample stands for any number of them. Bytes are whole: maybe above
+** 2^48. */
 typedef struct lh_tally {
   uint64_t objects, bytes;
 } lh_tally;

@@ -63,7 +63,7 @@ static const void *function_of(lua_State *L, const char *library, const char *na
   return function;
 }
 
-/* Calls library.name with the n values on top, pops them, and pushes its first result; nil: an
+/* Calls library.name with the n values on top, which are popped. Pushes its first result, nil:
 ** error. */
 static void call_with_top(lua_State *L, const char *library, const char *name, int n) {
   lua_getglobal(L, library);
@@ -75,8 +75,7 @@ static void call_with_top(lua_State *L, const char *library, const char *name, i
   lua_pushnil(L);
 }
 
-/* Functions that no table of the libraries holds. They stay on the stack. Returns
-** coroutine.wrap's. */
+/* Leaves functions that no table of the libraries holds on the stack. Returns coroutine.wrap's. */
 static const void *make_iterators(lua_State *L) {
   lua_newtable(L);
   call_with_top(L, "_G", "ipairs", 1);
@@ -208,9 +207,9 @@ void lh_running_died(lh_running *r, const void *block) {
   if (thread == r->thread) r->thread = r->main_thread;
 }
 
-/* ==== What a thread tells ============================================================ */
+/* ==== The state of a thread ========================================================== */
 
-/* How deep its last protected call lies on the C stack: a lower address is deeper, UINTPTR_MAX:
+/* Depth of its last protected call on the C stack: lower addresses are deeper. UINTPTR_MAX:
 ** none. */
 static uintptr_t depth_of(const lh_running *r, const void *thread) {
   uintptr_t depth = raw_protected_call(r->layout, thread);
@@ -228,7 +227,7 @@ static bool is_ours(const lh_running *r, const void *thread) {
          RAW_FIELD(thread, RAW_THREAD_GLOBAL, const char *) == r->global;
 }
 
-/* `sp`: the C stack pointer, 0 if it is not on the OS thread's stack. Protected calls below are
+/* `sp`: the C stack pointer, 0 if not on the OS thread's stack. Protected calls below it are
 ** stale. */
 static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
@@ -327,7 +326,7 @@ static NO_SANITIZE found search_words(const lh_running *r, const uintptr_t *word
   return f;
 }
 
-/* Saves the registers, where a caller may have its thread, in this frame, which holds nothing
+/* A caller may have its thread in a register: saves them in this frame, which holds nothing
 ** else. */
 static NO_SANITIZE found search_stack(const lh_running *r) {
   __builtin_unwind_init();
@@ -399,8 +398,7 @@ NO_SANITIZE bool lh_running_moved(lh_running *r) {
 
 /* ==================================================================================== */
 
-/* Without the C stack: the only thread in a call, or one whose frame shows that it runs; NULL:
-** unknown. */
+/* NULL, unless only one thread is in a call, or a thread's frame shows that it runs. */
 static const void *tell_from_all(const lh_running *r) {
   const void *one = NULL, *resumed;
   size_t place = 0, n = 0;

@@ -3,8 +3,8 @@
 **
 ** Each requested byte ends a distance with the same small chance, so distances are exponential. A
 ** block with such a byte is a sample. Of blocks of s bytes a share of 1 - e^(-s / mean) are
-** samples. Each stands for the inverse of that share: a big block for one, a small one for mean /
-** s. Sums of these weights are right on average, whatever the program does.
+** samples. Each stands for the inverse of that share: a big block for 1, a small block for (mean /
+** s). Sums of these weights are right on average, whatever the program does.
 **
 ** The module is linked to libc alone, so the two functions that it needs of libm are written here.
 ** Both are right to 1e-12 and called once for a sample.

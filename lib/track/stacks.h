@@ -1,9 +1,8 @@
 /*
 ** stacks.h - from a thread's position to the number of a stack (lh_stack_id).
 **
-** The number stands for a site and the stack that called it, or for the site alone if callers are
-** not recorded. Inputs are the running thread, its innermost frame of a Lua function, and the
-** instruction of that frame (position.h).
+** The number stands for a site and the stack that called it; for the site alone if callers are not
+** recorded.
 **
 **     frames of the thread                         its stack
 **       main chunk          at OP_CALL     -->     1 @app.lua:90
@@ -23,9 +22,6 @@
 ** of its callers by its address. Lua writes the whole of callstatus when it uses a CallInfo again,
 ** before anything is allocated from there. The releases use bits 0 to 13 at most, always by single
 ** masks.
-**
-** A key is the address of an instruction. So the recorder must report new and freed prototypes:
-** their keys are removed with them, and code that is loaded at the same address has its own lines.
 **
 ** Without memory or numbers the site is unattributed, and nothing else happens.
 */
@@ -80,8 +76,8 @@ lh_stack_id lh_stacks_find(lh_stacks *stacks, const void *thread, const raw_call
 ** may differ from all stacks of allocations. */
 lh_stack_id lh_stacks_of_function(lh_stacks *stacks, const void *thread, const raw_call *call);
 
-/* Born: Lua requested it with the tag RAW_PROTO. Forget: any freed block of sizeof(raw_proto)
-** bytes. */
+/* born: a block requested with the tag RAW_PROTO. forget: any freed block of that size; its keys
+** are removed, so that code that is loaded at the same address has its own lines. */
 void lh_stacks_born(lh_stacks *stacks, const void *proto);
 void lh_stacks_forget(lh_stacks *stacks, const void *block);
 

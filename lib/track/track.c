@@ -27,9 +27,9 @@
 
 /* ==== Profiles of states that nobody closes ======================================== */
 
-/* os.exit() ends the process without closing the state. So a list of all recorders that write a
-** profile is kept for a function of atexit. It is one of two things that the library keeps for the
-** whole process; the other is in lib/take/watch_signal.c.
+/* os.exit() ends the process without closing the state: a function of atexit completes the profiles
+** of this list. (The library keeps one other thing for the whole process, in
+** lib/take/watch_signal.c.)
 **
 ** A fork may happen while another thread of the process has the lock. Nobody would release it in
 ** the child, so the child makes a new lock. The list is whole at any instant, since one store
@@ -66,9 +66,8 @@ static void on_fork_of_process(void) {
   (void)pthread_mutex_init(&open_profiles.lock, NULL);
 }
 
-/* From now on exit() completes r->profile, if the OS thread that runs the state calls exit();
-** another thread must not touch it. Without memory for this the last second of the profile is
-** lost. */
+/* From now on exit() completes r->profile, if the OS thread of the state calls it; another must not
+** touch the profile. Without memory for this the last second of the profile is lost. */
 static void complete_at_exit(lh_recorder *r) {
   (void)pthread_mutex_lock(&open_profiles.lock);
   if (!open_profiles.is_heard) {
@@ -89,7 +88,7 @@ static void forget_at_exit(lh_recorder *r) {
   (void)pthread_mutex_unlock(&open_profiles.lock);
 }
 
-/* ==== Finding it ==================================================================== */
+/* ==== Finding the recorder ========================================================== */
 
 static const char registry_key = 0;
 
@@ -112,7 +111,7 @@ static bool is_in_front(const lh_recorder *r) {
   return is_ours(lh_get_host_alloc(r->main_thread, &data)) && data == r;
 }
 
-/* ==== Making one ==================================================================== */
+/* ==== Making a recorder ============================================================= */
 
 /* Call it after the profile is completed: the profile reads `calls`. */
 static void free_parts(lh_recorder *r) {
@@ -385,7 +384,7 @@ void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
   return alloc(alloc_data, block, old_bytes, 0);
 }
 
-/* ==== What others ask =============================================================== */
+/* ==== Calls of other parts ========================================================== */
 
 const void *lh_recorder_begin_own(lua_State *L) {
   lh_recorder *r = lh_recorder_of(L);

@@ -12,22 +12,19 @@
 
 typedef struct lh_recorder lh_recorder;
 
-/* The recorder of L's state; NULL: none. A stopped recorder stays as long as it has blocks.
-** O(1). */
+/* O(1). NULL: none. A stopped recorder stays as long as it has blocks. */
 lh_recorder *lh_recorder_of(lua_State *L);
 
-/* The stack at which a block was allocated, or resized last; 0: before tracking began, or not
-** sampled. `block` is the result of the allocation function, and `bytes` its size: the object's own
-** block, without the arrays of a table, and with the extra space in front of a thread. A cache miss
-** at most. */
+/* The stack that allocated a block, or resized it last; 0: before tracking began, or not sampled.
+** `block` and `bytes` are those of the allocation function: without the arrays of a table, and with
+** the extra space in front of a thread. A cache miss at most. */
 lh_stack_id lh_recorder_stack(const lh_recorder *recorder, const void *block, uint64_t bytes);
 
 /* The counts of a stack; ids are from 1 on. */
 lh_stack_counts lh_recorder_counts(const lh_recorder *recorder, lh_stack_id stack);
 
-/* Between the two calls L, a thread of luaheap's own, allocates. These blocks are counted for the
-** host, and not for the program's function that waits for memory. Pass the first result to the
-** second call. */
+/* Between the two calls L, a thread of luaheap's own, allocates for the host, and not for the
+** program's function that waits for memory. `before` is the first call's result. */
 const void *lh_recorder_begin_own(lua_State *L);
 void lh_recorder_end_own(lua_State *L, const void *before);
 

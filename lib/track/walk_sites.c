@@ -1,5 +1,5 @@
 /*
-** walk_sites.c - adds the stack of each object, and a section of sites, to a snapshot (take/walk.h).
+** walk_sites.c - adds the stack of each object, and the section of sites, to a snapshot.
 ** The recorder knows blocks by address and size, and sees every free. So its entry for the address
 ** of a living object is about that object. A forked child asks, too: all of it is
 ** async-signal-safe.

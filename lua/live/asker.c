@@ -1,7 +1,6 @@
 /*
-** asker.c - finds the asker, and the references that exist only for the call (live.h).
-** It reads the frames of the running thread in the snapshot, and the names of our modules and
-** metatables.
+** asker.c - finds the asker, and the references that exist only for the call (live.h), in a
+** snapshot: by the frames of the running thread, and by the names of our modules and metatables.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +96,7 @@ static bool is_our_name(const lh_snapshot *snapshot, lh_value key) {
          memcmp(object.as.string.bytes, prefix, strlen(prefix)) == 0;
 }
 
-/* The snapshots by which captures are read. */
+/* Adds the references to the snapshots by which captures are read. */
 static void add_readers(edge_list *list, const lh_snapshot *snapshot) {
   lh_edges it;
   lh_edge edge;
@@ -109,8 +108,8 @@ static void add_readers(edge_list *list, const lh_snapshot *snapshot) {
   }
 }
 
-/* Objects that exist only for luaheap: these snapshots, our modules and metatables. Objects that
-** the program holds itself stay. */
+/* Adds the references to objects that exist only for luaheap: these snapshots, our modules and
+** metatables. The program's own references to them are kept. */
 static void add_our_parts(edge_list *list, const lh_snapshot *snapshot) {
   lh_edges roots, it;
   lh_edge root, edge;

@@ -231,8 +231,8 @@ static int end_capture(lua_State *L) {
   return 0;
 }
 
-/* save(path) --> bytes | nil, message, errno. The mark stays, since other files may be compared
-** with this one. */
+/* save(path) --> bytes | nil, message, errno. The mark stays: other files may be compared with
+** it. */
 static int save(lua_State *L) {
   hl_capture *c = check_capture(L, 1);
   size_t length;
@@ -263,7 +263,7 @@ static int call_reader(lua_State *L) {
   return lua_gettop(L);
 }
 
-/* Methods of captures are in upvalue 1; `reader` is heap.reader's snapshot, which has all other
+/* Upvalue 1 has the methods of captures. `reader` is heap.reader's snapshot, with all other
 ** keys. */
 static int index_capture(lua_State *L) {
   lua_settop(L, 2);

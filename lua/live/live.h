@@ -1,12 +1,6 @@
 /*
 ** live.h - the shared part of the live calls: heap.capture(), and heap.path(v) and others.
 **
-**     capture.c     the snapshot in memory, its analyses, and its life
-**     asker.c       the asker, the Lua function that made the call, and its references
-**     ways.c        path, paths, referrers, retained
-**     groups.c      count, classes, top, since, diff
-**     values.c      object, objects, each: the objects themselves; show and dot
-**
 ** heap.path(v) is a capture, one question and the capture's end. heap.reader (handles.h) answers
 ** all other questions about a capture, from the same snapshot.
 **
@@ -21,14 +15,14 @@
 
 #include "reader/handles.h"
 
-/* ==== Who asks: asker.c ============================================================== */
+/* ==== The asker: asker.c ============================================================= */
 
-/* The stack at the moment of the capture:
+/* The asker is the Lua function nearest to the call. The stack at the moment of the capture:
 **
 **     frame 0 ... | the asker, a Lua function | C functions such as pcall | the call
 **                   asker_frame ..........................................  call_frame
 **
-** There is no asker if only C functions are below the call: then both frames are the same. */
+** If only C functions are below the call there is no asker, and both frames are the same. */
 typedef struct hl_asker {
   lh_id thread;
   uint32_t asker_frame, call_frame;

@@ -69,7 +69,7 @@ void hl_set_object_fields(lua_State *L, const hl_task *t, lh_snapshot *s, lh_id 
   hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_thing){.id = id});
 }
 
-/* ==== One ============================================================================ */
+/* ==== One object ===================================================================== */
 
 /* Pushes the object as a value; false and nil: it is no value, or freed. A pass over the heap. */
 static bool push_value(lua_State *L, const lh_snapshot *s, lh_id id) {
@@ -146,7 +146,7 @@ int hl_object(lua_State *L) {
   return hl_ask(L, &t, object_body);
 }
 
-/* ==== Those that a filter takes ====================================================== */
+/* ==== Filters ======================================================================== */
 
 /* Upvalues and prototypes are no values. */
 static const uint32_t value_types = ~(1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO);
@@ -187,7 +187,7 @@ static void find_objects(lua_State *L, hl_task *t) {
     if (takes(t, s, id)) ids[t->n_ids++] = id;
 }
 
-/* ==== A list of them ================================================================= */
+/* ==== objects ======================================================================== */
 
 static void set_weak_kind(lua_State *L, int list) {
   static const char kind[] = "heap.live_objects";
@@ -234,7 +234,7 @@ int hl_objects(lua_State *L) {
   return hl_ask(L, &t, objects_body);
 }
 
-/* ==== Each of them =================================================================== */
+/* ==== each =========================================================================== */
 
 enum { BATCH = 4096, FUNCTION = 2, VALUES = 3 };
 
@@ -271,8 +271,8 @@ static lua_Integer call_for_each(lua_State *L, const lh_snapshot *s, const lh_id
   return n_calls;
 }
 
-/* Each batch begins with the last object of the batch before, which is kept alive: the library goes
-** on from there. */
+/* Each batch begins with the previous one's last object, kept alive: the library goes on from
+** there. */
 static int each_body(lua_State *L, hl_task *t) {
   lh_error error;
   lh_id batch[BATCH + 1];
@@ -309,7 +309,7 @@ int hl_each(lua_State *L) {
   return hl_ask(L, &t, each_body);
 }
 
-/* ==== What a value looks like ====================================================== */
+/* ==== dot and show ================================================================= */
 
 /* heap.dot(v, file) and heap.show(v) are in modules of their own, dot/dot.c and heap/show.lua,
 ** which are loaded at the first call. This is the check of their arguments. */

@@ -1,13 +1,12 @@
 /*
-** ways.c - questions about one object: path, paths, referrers, retained (live.h).
-** The words are those of heappath.
+** ways.c - questions about one object, in the words of heappath (live.h).
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "live.h"
 
-/* ==== The object that is asked about ================================================= */
+/* ==== The subject of a question ====================================================== */
 
 /* Why there is no answer for the value at `index`; NULL: it is an object. */
 static const char *no_object(lua_State *L, int index) {
@@ -79,8 +78,7 @@ static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n
   add_subject(L, t);
 }
 
-/* Pushes the list of steps: the reference, and its target, whose value is in the table at
-** `values`. */
+/* Pushes the list of steps: each reference, and its target from the table at `values`. */
 static void push_steps(lua_State *L, hl_task *t, lh_snapshot *s, const lh_path *path, int values) {
   lh_step steps[LH_MOST_STEPS];
   size_t n = lh_told_steps(path, steps);
@@ -136,8 +134,8 @@ static int path_body(lua_State *L, hl_task *t) {
   return 2;
 }
 
-/* Appends paths of t->paths to the list on top, until it has t->request.limit: only those through
-** the asker, or only the others. */
+/* Appends to the list on top, up to t->request.limit, only the paths through the asker, or the
+** others. */
 static void add_paths(lua_State *L, hl_task *t, lh_snapshot *s, bool asker) {
   size_t n = lua_rawlen(L, -1);
   push_values(L, t, t->paths, t->n_paths);
