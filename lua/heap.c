@@ -103,8 +103,7 @@ static int job_pid(lua_State *L) {
   return 1;
 }
 
-/* A dropped job whose child still writes stays until the next collection: the child must be
-** reaped. */
+/* Keeps a dropped job whose child still writes until the next collection, to reap the child. */
 static int job_gc(lua_State *L) {
   lh_job **handle = job_handle(L);
   if (*handle && !lh_job_done(*handle)) {

@@ -57,8 +57,7 @@ static char *number_text(char digits[DIGITS], unsigned long n) {
   return at;
 }
 
-/* With `digits`, room for the process id, it begins with "heap.auto[1234]": other programs write,
-** too. */
+/* With `digits` (room for the process id) begins with "heap.auto[1234]", for shared logs. */
 static line make_line(const char *before, char *digits, const char *const parts[], int n,
                       const char *after) {
   line l = {.n = 0};

@@ -135,9 +135,8 @@ void lh_note_special(lh_recorder *r, void *block, size_t tag) {
   if (tag == RAW_PROTO) lh_stacks_born(r->stacks, block);
 }
 
-/* lua_newstate requests the block of the main thread, fills it in, and then requests a stack, in
-** the same OS thread. Between the two requests `newborn` holds the block. Only one state at a time
-** can be between them; other OS threads wait. */
+/* lua_newstate requests the block of the main thread, fills it in, and requests a stack in the same
+** OS thread. Meanwhile `newborn` holds the block, of one state at a time; other OS threads wait. */
 static const char being_noted = 0;
 #define BEING_NOTED ((void *)(uintptr_t)&being_noted)
 

@@ -4,7 +4,7 @@
 ** Each of the three keeps the life of a block in another place:
 **
 **     allocate_pool.c     small blocks in our pool, which is faster than malloc; big ones in a hash
-**     allocate_trailer.c  the host's blocks, each with its life behind it: for a host's own function
+**     allocate_trailer.c  the host's blocks, each with its life behind it: for a host's function
 **     allocate_host.c     the host's blocks and a hash: for few samples, or unknown older blocks
 **
 ** Lua calls the last function of each file. That function only looks at the kind of request, and
@@ -91,8 +91,7 @@ lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t o
                        size_t bytes);
 void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes);
 
-/* While sampling: a block is resized to one that is no sample. Ends the old sample, if it was
-** one. */
+/* While sampling: the resized block is no sample. Ends the old block's sample, if it was one. */
 lh_life lh_end_sample(lh_recorder *r, lh_life life, size_t old_bytes);
 
 static inline lh_life lh_life_now(const lh_recorder *r, unsigned type, lh_stack_id stack) {
@@ -140,8 +139,7 @@ static inline lh_life lh_life_moved(lh_life life, lh_stack_id stack) {
   return (lh_life){stack | lh_life_type(life) << LH_LIFE_TYPE_SHIFT, life.birth};
 }
 
-/* A resized block belongs to `stack` from now on. It keeps its birth, but a sample is born when it
-** becomes a sample. */
+/* A resized block belongs to `stack` from now on. Its birth stays; a sample gets a new birth. */
 static inline lh_life lh_note_resize(lh_recorder *r, lh_life life, lh_stack_id stack,
                                      bool is_recorded, size_t old_bytes, size_t bytes) {
   if (!is_recorded) {

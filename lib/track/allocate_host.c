@@ -1,7 +1,6 @@
 /*
 ** allocate_host.c - the host's blocks unchanged, and a hash of the recorded ones (allocate.h).
-** In a sampled program one block in ten thousand is recorded. All other requests jump to the host's
-** function.
+** Of a sampled program one block in ten thousand is recorded; others jump to the host's function.
 */
 #include "allocate.h"
 
@@ -82,8 +81,8 @@ LH_OWN_WAY free_known(void *data, void *block, size_t old_bytes, size_t bytes) {
   return lh_host_free(data, block, old_bytes);
 }
 
-/* May the free pass unseen? Not if all allocations are recorded, and not if the block may be a
-** thread or a prototype. */
+/* There is nothing to note: the block is unknown, its size is not that of a thread or a prototype,
+** and not every allocation is recorded. */
 static inline bool is_plain_free(const lh_recorder *r, const void *block, size_t old_bytes) {
   return !lh_blocks_may_have(r->blocks, block) && r->left_bytes >= 0 &&
          old_bytes != r->layout.thread_bytes && old_bytes != sizeof(raw_proto) &&

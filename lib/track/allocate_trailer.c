@@ -23,7 +23,7 @@ lh_life lh_trailer_life(const lh_recorder *r, const void *block, size_t bytes) {
 }
 
 /* The host hands out this address, so an entry for it is stale: other code has freed that block, or
-** the address was none of a block. */
+** it was no block at all. */
 static inline void begin_address(lh_recorder *r, const void *block) {
   lh_life life;
   if (RARE(lh_blocks_may_have(r->blocks, block))) (void)lh_blocks_remove(r->blocks, block, &life);

@@ -36,8 +36,7 @@ lh_life *lh_blocks_find(const lh_blocks *blocks, const void *block);
 bool lh_blocks_remove(lh_blocks *blocks, const void *block, lh_life *life);
 
 /* Adds all blocks of r's state to r->blocks, in one pass over all objects. False: no memory, or the
-** state counts more bytes than its objects have, as while it compiles a function: then some block
-** is not known. */
+** objects have fewer bytes than the state, as while it compiles: then some block is not known. */
 bool lh_blocks_add_all(lh_recorder *r);
 
 static inline uint64_t lh_block_hash(const void *block) {

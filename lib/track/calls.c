@@ -200,8 +200,7 @@ static void enter_thread(lh_calls *c, uint32_t number) {
   c->current = number;
 }
 
-/* The thread of the event becomes the current one. Threads that are not in a call any more leave
-** the chain. */
+/* Makes the event's thread current. Threads that are not in a call any more leave the chain. */
 static timed_thread *switch_thread(lh_calls *c, const void *thread) {
   while (c->current && c->threads[c->current].thread != thread &&
          !raw_stands_in_call(&c->r->layout, c->threads[c->current].thread)) {

@@ -19,16 +19,14 @@ void lh_definitions_free(lh_definitions *d) {
   *d = (lh_definitions){0};
 }
 
-/* Makes room for one more element, and indexes it. `array_pointer` points to the array's
-** pointer. */
+/* Makes room for one more element, and indexes it. `array_pointer`: address of the pointer. */
 static bool make_room(void *array_pointer, uint32_t n, size_t *capacity, size_t size,
                       lh_index *index, uint32_t hash) {
   return n < LH_MOST_DEFINITIONS && lh_grow(array_pointer, n, capacity, size) &&
          lh_index_add(index, hash, n + 1);
 }
 
-/* The item's number, a new one if need be; its type has no gaps. 0: out of memory, or of
-** numbers. */
+/* The item's number, new if need be; its type has no gaps. 0: out of memory, or of numbers. */
 static uint32_t define(void *array_pointer, uint32_t *n, size_t *capacity, lh_index *index,
                        const void *item, size_t size) {
   uint32_t hash = (uint32_t)lh_hash(item, size, 0), number;

@@ -2,7 +2,7 @@
 ** index.h - a hash index: finds a number by its contents.
 ** Open addressing. A slot of 8 bytes has 32 bits of a hash and a number from 1 on. The contents are
 ** in an array of the caller, who compares them. Entries of one hash stand in a row from their home
-** on. At most two thirds of the slots are in use and a removal leaves no gap, so a row is two slots
+** on. At most two thirds of the slots are used and a removal leaves no gap, so a row is two slots
 ** long.
 */
 #ifndef LUAHEAP_INDEX_H
@@ -41,8 +41,7 @@ static inline uint32_t lh_index_next(const lh_index *index, uint32_t hash, uint3
 /* False: out of memory, and nothing changed. */
 bool lh_index_add(lh_index *index, uint32_t hash, uint32_t number);
 
-/* Adds a number, and makes room for its element in the array ([0] is not used). 0: out of
-** memory. */
+/* Adds a number, and makes room for its element in the array, whose [0] is unused. 0: no memory. */
 uint32_t lh_index_new(lh_index *index, uint32_t hash, void *array_pointer, size_t *capacity,
                       size_t size);
 

@@ -6,9 +6,8 @@
 ** removed with their prototype, since other code may be loaded at the same address. A key takes 24
 ** bytes, and 12 in the index; a program has some thousand.
 **
-** Sites stay. A program may load ever new code (a message that is a Lua table, a template). To
-** bound the number of sites, only the first sources have sites of their own; all later sources
-** share theirs.
+** Sites stay. A program may load ever new code (a message that is a Lua table, a template). So only
+** the first sources have sites of their own; all later sources share theirs.
 */
 #ifndef LUAHEAP_LOOKUP_H
 #define LUAHEAP_LOOKUP_H

@@ -142,9 +142,8 @@ static void pass_on(search *s, int64_t pc) {
   }
 }
 
-/* How many OP_NEWTABLE into the register may follow savedpc; *found is one of them. With
-** `part_bytes`, only those with a part of this size. MANY_LINES: on several lines, or too many to
-** visit. */
+/* How many OP_NEWTABLE into the register may follow savedpc; *found is one. With `part_bytes`, only
+** those with a part of this size. MANY_LINES: they are on several lines, or too many to visit. */
 static int search_table(code c, const uint32_t *saved, uint64_t reg, uint64_t part_bytes,
                         const uint32_t **found) {
   const raw_proto *proto = c.proto;
@@ -352,8 +351,8 @@ static bool take_word(lh_position *p, int32_t i) {
   return true;
 }
 
-/* Takes the nearest word above the frame that fitted always. Else one below it, where our own
-** functions leave copies, too. */
+/* Takes the nearest word above the frame that always fitted. Else takes one below the frame, where
+** our own functions leave copies, too. */
 static void conclude(lh_position *p) {
   if (p->lesson->n_tables != N_LESSONS) return;
   for (int32_t i = BELOW; i < MOST_WORDS; i++) {

@@ -57,13 +57,13 @@ struct lh_position {
 lh_position *lh_position_new(lh_recorder *r); /* freed by lh_free */
 
 /* Learns where the interpreter's position is, by a state of its own with L's allocation function,
-** which must be ours; each table made meanwhile must be passed to lh_position_learns. Needs
-** r->running. If memory or a function of Lua is missing nothing is learnt, without an error. Some
-** 50 us. */
+** which must be ours, in some 50 us. Each table made meanwhile must be passed to
+** lh_position_learns. Needs r->running. Without memory, or a function of Lua, nothing is learnt,
+** which is no error. */
 void lh_position_calibrate(lh_recorder *r, lua_State *L);
 
-/* A block of a prototype's size is freed, with its contents still intact. If it has the code of the
-** last new table, that table is forgotten. */
+/* A block of a prototype's size is freed, with its contents still intact. If the last new table was
+** made by its code, that table is forgotten. */
 static inline void lh_position_forget(lh_position *position, const void *block) {
   const raw_proto *proto = block;
   uintptr_t distance = (uintptr_t)position->table.saved - (uintptr_t)proto->code;

@@ -80,8 +80,8 @@ static void file_free(lh_profile_file *f) {
   lh_free(f);
 }
 
-/* Makes the path absolute, since the program may change its directory. LH_EIO: the file that is
-** there is no profile, or is being written. */
+/* Makes the path absolute, since the program may change its directory. LH_EIO: the file there is no
+** profile, or is being written. */
 static int file_new(lh_profile_file **out, const char *path, lh_error *error) {
   lh_profile_file *f = lh_alloc_zeroed(1, sizeof *f);
   if (!f) return lh_fail_memory(error, "opening a profile");

@@ -9,8 +9,8 @@
 
 /* ==== Names ======================================================================== */
 
-/* Follows only references that the collector follows, and checks all indexes. So in a patched Lua a
-** misread name is only a wrong name. */
+/* Follows only references that the collector follows, and checks all indexes. So the worst result
+** in a patched Lua is a wrong name. */
 
 /* A name that is being built; a longer one is cut. */
 typedef struct text {

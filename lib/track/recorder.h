@@ -59,7 +59,7 @@ static inline unsigned lh_life_type(lh_life life) {
   return life.stack_and_type >> LH_LIFE_TYPE_SHIFT;
 }
 
-/* Objects are in 1/65536: a sample stands for any number of them. Bytes are whole: maybe above
+/* Objects are in 1/65536: a sample's weight is no whole number. Bytes are whole: they may exceed
 ** 2^48. */
 typedef struct lh_tally {
   uint64_t objects, bytes;

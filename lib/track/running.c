@@ -63,7 +63,7 @@ static const void *function_of(lua_State *L, const char *library, const char *na
   return function;
 }
 
-/* Calls library.name with the n values on top, which are popped. Pushes its first result, nil:
+/* Calls library.name with the n values on top and pops them. Pushes its first result; nil:
 ** error. */
 static void call_with_top(lua_State *L, const char *library, const char *name, int n) {
   lua_getglobal(L, library);
@@ -209,8 +209,7 @@ void lh_running_died(lh_running *r, const void *block) {
 
 /* ==== The state of a thread ========================================================== */
 
-/* Depth of its last protected call on the C stack: lower addresses are deeper. UINTPTR_MAX:
-** none. */
+/* Depth of its last protected call on the C stack: a low address is deep. UINTPTR_MAX: none. */
 static uintptr_t depth_of(const lh_running *r, const void *thread) {
   uintptr_t depth = raw_protected_call(r->layout, thread);
   return depth ? depth : UINTPTR_MAX;
@@ -227,8 +226,7 @@ static bool is_ours(const lh_running *r, const void *thread) {
          RAW_FIELD(thread, RAW_THREAD_GLOBAL, const char *) == r->global;
 }
 
-/* `sp`: the C stack pointer, 0 if not on the OS thread's stack. Protected calls below it are
-** stale. */
+/* `sp`: the C stack pointer; 0: not on the OS thread's stack. A protected call below is stale. */
 static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   if (!is_ours(r, thread) || !call || call == raw_base_call(r->layout, thread)) return false;
@@ -326,8 +324,8 @@ static NO_SANITIZE found search_words(const lh_running *r, const uintptr_t *word
   return f;
 }
 
-/* A caller may have its thread in a register: saves them in this frame, which holds nothing
-** else. */
+/* A caller may keep its thread in a register. Saves the registers in this frame, which holds
+** nothing else. */
 static NO_SANITIZE found search_stack(const lh_running *r) {
   __builtin_unwind_init();
   return search_words(r, (const uintptr_t *)__builtin_frame_address(0) - LH_SAVED_WORDS);

@@ -48,9 +48,8 @@ struct lh_running {
   const void *exit, *warn;              /* and those that may */
 };
 
-/* Learns the standard library's functions from a state of its own (150 us), and notes the threads
-** that exist. Needs r's layout, global and main_thread; L is the running thread. NULL: no
-** memory. */
+/* Learns the standard library's functions from a state of its own (150 us), and notes all threads.
+** Needs r's layout, global and main_thread; L is the running thread. NULL: no memory. */
 lh_running *lh_running_new(lh_recorder *r, lua_State *L);
 void lh_running_free(lh_running *running); /* NULL is fine */
 
@@ -61,8 +60,7 @@ void lh_running_born(lh_running *running, void *block);
 /* A block is freed, which may be no thread. */
 void lh_running_died(lh_running *running, const void *block);
 
-/* __builtin_unwind_init saves registers at most this many words below the frame address, or above
-** it. */
+/* The registers that __builtin_unwind_init saves begin at most this many words below the frame. */
 #ifdef __aarch64__
 enum { LH_SAVED_WORDS = 20 };
 #else

@@ -324,8 +324,7 @@ static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, 
   return rc;
 }
 
-/* Puts our function in place. choose_way comes last: from then on our function must see all
-** requests of the state. */
+/* Puts our function in place. choose_way comes last: then our function sees all later requests. */
 static int install(lua_State *L, const lh_state *state, const lh_track_options *options,
                    lh_recorder **out, lh_error *error) {
   lh_recorder *r = new_recorder(L, state);

@@ -231,8 +231,7 @@ static int end_capture(lua_State *L) {
   return 0;
 }
 
-/* save(path) --> bytes | nil, message, errno. The mark stays: other files may be compared with
-** it. */
+/* save(path) --> bytes | nil, message, errno. The mark stays, for comparisons with this file. */
 static int save(lua_State *L) {
   hl_capture *c = check_capture(L, 1);
   size_t length;
@@ -263,8 +262,7 @@ static int call_reader(lua_State *L) {
   return lua_gettop(L);
 }
 
-/* Upvalue 1 has the methods of captures. `reader` is heap.reader's snapshot, with all other
-** keys. */
+/* Upvalue 1 has the methods of captures; heap.reader's snapshot (`reader`) has all other keys. */
 static int index_capture(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 2);

@@ -81,8 +81,7 @@ static bool push_value(lua_State *L, const lh_snapshot *s, lh_id id) {
   return is_there;
 }
 
-/* The value's address may have been another object's when the capture was taken, unless the capture
-** was taken for this question. */
+/* When an older capture was taken, the value's address may have been another object's. */
 int hl_find_value(lua_State *L, int index, const lh_snapshot *s, bool is_fresh, lh_id *id,
                   lh_error *error) {
   const char *why = NULL;
@@ -271,8 +270,8 @@ static lua_Integer call_for_each(lua_State *L, const lh_snapshot *s, const lh_id
   return n_calls;
 }
 
-/* Each batch begins with the previous one's last object, kept alive: the library goes on from
-** there. */
+/* Each batch begins with the last object of the previous one, which is kept alive: the library
+** continues from it. */
 static int each_body(lua_State *L, hl_task *t) {
   lh_error error;
   lh_id batch[BATCH + 1];

@@ -134,8 +134,7 @@ static int path_body(lua_State *L, hl_task *t) {
   return 2;
 }
 
-/* Appends to the list on top, up to t->request.limit, only the paths through the asker, or the
-** others. */
+/* Appends paths to the list on top, up to the limit: those through the asker, or the others. */
 static void add_paths(lua_State *L, hl_task *t, lh_snapshot *s, bool asker) {
   size_t n = lua_rawlen(L, -1);
   push_values(L, t, t->paths, t->n_paths);
@@ -263,8 +262,7 @@ static int referrers_body(lua_State *L, hl_task *t) {
 
 /* ==== Retained bytes ================================================================= */
 
-/* Leaves nothing out: the argument of this call may be all that holds the object, and does not
-** change its retained size. */
+/* Leaves no reference out: this call's own may be the only one, and does not change the result. */
 static int retained_body(lua_State *L, hl_task *t) {
   lh_error error;
   if (!hl_find_subject(L, t)) return 2;
