@@ -44,8 +44,8 @@ typedef struct trial {
   const char *kind;
   lh_trial *trial;
   bool again;        /* the function itself holds some of the latest snapshot */
-  bool tracks;       /* until the trial ends */
-  lua_Integer n_own; /* objects made by the trial since the first mark */
+  bool tracks;       /* this trial tracks the state */
+  lua_Integer n_own; /* objects that the trial made since the first mark */
   size_t n_marks;
   uint32_t serials[MOST_MARKS];
   uint64_t runs[MOST_MARKS]; /* runs before each mark */

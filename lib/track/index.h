@@ -15,7 +15,7 @@ typedef struct lh_index_slot {
 } lh_index_slot;
 
 typedef struct lh_index {
-  lh_index_slot *slots; /* all 0 at first */
+  lh_index_slot *slots; /* NULL at first, and all else 0 */
   uint32_t mask, n;
   uint32_t *removed; /* numbers that lh_index_new hands out again */
   uint32_t n_removed, n_handed_out;

@@ -8,8 +8,9 @@
 **     sample.c      which allocations are sampled
 **     running.c     the running coroutine, and C functions that run no other one
 **     position.c    the instruction at which its innermost Lua function stands
-**     stacks.c      from both to a stack, whose callers are known
-**     lookup.c      from an instruction to its site; definitions.c: numbers by contents
+**     stacks.c      from thread and instruction to a stack, whose callers are known
+**     lookup.c      from an instruction to its site
+**     definitions.c numbers of names, functions, sites and stacks, by contents
 **     protos.c      the living prototypes, and the names of functions
 **     index.c       the hash index of numbers for these parts
 **     calls.c       the call hook of `time`
@@ -99,9 +100,9 @@ struct lh_recorder {
   uint64_t sample_bytes;         /* mean distance; 0: every allocation */
   uint64_t random;               /* of sample.c */
   uint64_t exact_bytes;          /* bytes between collections; 0: Lua decides */
-  uint64_t exact_next;           /* when, by the clock */
+  uint64_t exact_next;           /* clock of the next one */
   uint64_t n_live;               /* blocks with a trailer */
-  struct lh_recorder *next_open; /* in the list of those with a profile */
+  struct lh_recorder *next_open; /* list of recorders with a profile */
   void (*report)(const char *trouble, const char *log); /* of a failed profile; may be NULL */
   char *log;                                            /* NULL: "" */
   bool has_stacks;                                      /* else a stack is its site alone */
