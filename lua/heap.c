@@ -1,11 +1,8 @@
 /*
-** heap.c - the module: `local heap = require "heap"`. Thin over lib/luaheap.h; linked to libc
-** alone, it takes the lua_* functions from the host. The functions and what they return are
-** documented in heap/meta.lua.
-**
-** Arguments are checked by type, never converted, and options are read without metamethods: so
-** nothing is allocated before or after a snapshot either. Failures return nil, message, errno;
-** wrong arguments and a Lua that is not known raise errors.
+** heap.c - the module of `local heap = require "heap"`, over lib/luaheap.h (see heap/meta.lua).
+** Linked to libc alone: the lua_* functions are the host's. Arguments are checked by type and never
+** converted, and options are read without metamethods, so nothing is allocated before or after a
+** snapshot. Failures return nil, message, errno; wrong arguments and an unknown Lua raise errors.
 */
 #include <string.h>
 
@@ -17,7 +14,6 @@ static const char *check_string(lua_State *L, int index, size_t *length) {
   return lua_tolstring(L, index, length);
 }
 
-/* A path for the system: no NUL inside, not empty. */
 static const char *check_path(lua_State *L, int index) {
   size_t length;
   const char *path = check_string(L, index, &length);
@@ -54,7 +50,7 @@ static void read_option(lua_State *L, const char *name, void *out) {
 static const char job_key = 0; /* registry[&job_key] is the metatable of jobs */
 static const char job_kind[] = "heap.job";
 
-/* Where argument 1 keeps its job: NULL after its finalizer ran. */
+/* Argument 1; *handle is NULL after its finalizer ran. */
 static lh_job **job_handle(lua_State *L) {
   lh_job **handle = lh_test_userdata(L, 1, &job_key);
   if (!handle) luaL_typeerror(L, 1, "job of heap.snapshot");
@@ -73,7 +69,7 @@ static int push_taken(lua_State *L, const lh_taken *taken) {
   return 2;
 }
 
-/* The handle comes first: what follows the fork cannot fail. */
+/* Makes the handle before the fork: nothing may fail after it. */
 static int start_job(lua_State *L, const char *path, const lh_take_options *options) {
   lh_error error;
   lh_job **handle = lh_push_userdata(L, &job_key, sizeof *handle, &error);
@@ -107,12 +103,11 @@ static int job_pid(lua_State *L) {
   return 1;
 }
 
-/* A job that was dropped while its child writes stays until the next collection: somebody must reap
-** the child. */
+/* Keeps a dropped job whose child still writes until the next collection, to reap the child. */
 static int job_gc(lua_State *L) {
   lh_job **handle = job_handle(L);
   if (*handle && !lh_job_done(*handle)) {
-    if (lua_getmetatable(L, 1)) lua_setmetatable(L, 1); /* once more, please */
+    if (lua_getmetatable(L, 1)) lua_setmetatable(L, 1); /* have it finalized again */
     return 0;
   }
   lh_job_free(*handle);
@@ -259,9 +254,9 @@ static int heap_stats(lua_State *L) {
   return 1;
 }
 
-/* ==== What is written in Lua ========================================================= */
+/* ==== Parts in Lua =================================================================== */
 
-/* __index of the module: heap.leaks is in heap/leaks.lua, which is loaded when it is asked for. */
+/* __index of the module: loads heap/leaks.lua when heap.leaks is first used. */
 static int load_part(lua_State *L) {
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (strcmp(name, "leaks") != 0) return 0;

@@ -1,5 +1,5 @@
 /*
-** host.c - are the lua_* functions the host's own? (host.h)
+** host.c - checks that the lua_* functions are the host's own (host.h).
 */
 #include "host.h"
 
@@ -10,7 +10,7 @@
 
 #include "log.h"
 
-/* Where the file that has the address begins in memory, and its name; NULL: no file has it. */
+/* The start in memory of the file that has the address, and its name; NULL: no file has it. */
 static const void *file_of(const void *address, const char **name) {
   Dl_info info;
   if (!address || !dladdr(address, &info)) return NULL;
@@ -18,7 +18,7 @@ static const void *file_of(const void *address, const char **name) {
   return info.dli_fbase;
 }
 
-/* In all releases of Lua. Several, since a program may have put itself before one of them. */
+/* All releases have these functions. Several are tried, since a program may replace one of them. */
 static const void *file_of_functions(const void *wanted, const char **name) {
   void (*const functions[])(void) = {(void (*)(void))lua_settop, (void (*)(void))lua_type,
                                      (void (*)(void))lua_rawget, (void (*)(void))lua_pushnil};

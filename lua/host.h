@@ -1,13 +1,10 @@
 /*
-** host.h - what the modules of heap.so share; and whose are the lua_* functions that it calls?
-**
-** It is linked to no Lua: the dynamic linker gives it the functions of the first Lua that shows
-** them. That is none where the host has loaded its Lua for itself alone (dlopen with RTLD_LOCAL) or
-** has it inside without exporting it; and the wrong one where another Lua is in the process, too.
-** Functions of one release crash on states of another.
-**
-** The host's own Lua is the file, program or library, that calls luaopen_*: it calls a C function
-** from its innermost part. So that file is compared with the one that the functions are in.
+** host.h - the shared part of heap.so's modules, and the check of the lua_* functions.
+** heap.so is linked to no Lua: the dynamic linker gives it the functions of the first Lua that
+** exports them. There is none if the host has loaded its Lua for itself alone (dlopen with
+** RTLD_LOCAL) or does not export it. It is the wrong one if another Lua is in the process, too:
+** functions of one release crash on states of another. The host's own Lua is the file (program or
+** library) that calls luaopen_*. hr_is_at_home compares it with the file that has the functions.
 */
 #ifndef LUAHEAP_HOST_H
 #define LUAHEAP_HOST_H
@@ -17,28 +14,28 @@
 #include "luaheap.h"
 #include "weak_lua.h"
 
-/* For the beginning of each luaopen_*. Where it is false nothing may be called, and all there is to
-** do is to return 0: what is wrong was printed, since no error could be raised. It raises one where
-** the host's Lua can be asked to. */
+/* For the start of each luaopen_*. If it is false, call nothing and return 0: a message was
+** printed, since no error could be raised. It raises an error if the host's Lua can be asked to. */
 #define HR_IS_AT_HOME(L) hr_is_at_home(L, __builtin_return_address(0))
 bool hr_is_at_home(lua_State *L, const void *caller);
 
-/* An allocation function of ours is called until the end of lua_close, which unloads all modules
-** before that. Linked by our Makefile heap.so stays anyway; as a rock it needs this. */
+/* Keeps heap.so in memory: our allocation function is called until the end of lua_close, which
+** unloads all modules earlier. Our Makefile links heap.so so that it stays anyway; a rock needs
+** this call. */
 void hr_stay_loaded(void);
 
-/* For the beginning of a module that looks at this heap: raises an error where lh_attach fails. */
+/* For the start of a module that looks at this heap: raises an error if lh_attach fails. */
 void hl_attach(lua_State *L);
 
-/* Gives each option of the table at `index`, if there is one, to `read`, with its value on the top.
-** No metamethod is called, and nothing allocated. The name is "" where it is no text. */
+/* Calls `read` for each option of the table at `index`, if there is one, with the value on top.
+** Calls no metamethod and allocates nothing. The name is "" if the key is no string. */
 void hl_read_options(lua_State *L, int index,
                      void (*read)(lua_State *L, const char *name, void *options), void *options);
 
 /* Pushes nil, message and errno: returns 3. */
 int hl_fail(lua_State *L, const lh_error *error);
 
-/* track.c: heap.track, heap.untrack, and the first with a function for what goes wrong at the end
+/* track.c: heap.track, heap.untrack, and heap.track with a function that gets a failure at the end
 ** (lh_track_options). */
 int hl_track(lua_State *L);   /* track([options]) --> true | nil, message, errno */
 int hl_untrack(lua_State *L); /* untrack() --> true | nil, message, errno */

@@ -40,7 +40,7 @@ static void add(line *l, const char *text) {
   if (l->n < MOST_PARTS) l->parts[l->n++] = (struct iovec){(char *)(uintptr_t)text, strlen(text)};
 }
 
-/* The end of a line stays. */
+/* Cuts all but the last part, the end of the line. */
 static void shorten(line *l, size_t most_bytes) {
   size_t room = most_bytes - l->parts[l->n - 1].iov_len;
   for (int i = 0; i < l->n - 1; i++) {
@@ -57,7 +57,7 @@ static char *number_text(char digits[DIGITS], unsigned long n) {
   return at;
 }
 
-/* "heap.auto[1234]" where other programs may write, too: digits has room for that number. */
+/* With `digits` (room for the process id) begins with "heap.auto[1234]", for shared logs. */
 static line make_line(const char *before, char *digits, const char *const parts[], int n,
                       const char *after) {
   line l = {.n = 0};
@@ -71,7 +71,7 @@ static line make_line(const char *before, char *digits, const char *const parts[
   return l;
 }
 
-/* ==== Writes that harm nobody ========================================================= */
+/* ==== Safe writes ===================================================================== */
 
 static bool write_line(int fd, const line *l) {
   return lh_write_unharmed(fd, l->parts, l->n) >= 0;
@@ -96,7 +96,6 @@ static bool write_without_waiting(const line *l) {
   return written;
 }
 
-/* What descriptor 2 was when the module was loaded. */
 static struct {
   bool is_known, is_open;
   struct stat status;
@@ -112,8 +111,8 @@ void hl_know_stderr(void) {
   (void)pthread_once(&once, know_stderr);
 }
 
-/* A host that has closed stderr may have opened a file of its own under that number, or accepted a
-** connection. Terminals, /dev/null and what is open for appending can do no harm. */
+/* A host that has closed stderr may have opened its own file or connection under that number.
+** Terminals, /dev/null and files that are open for appending take no harm. */
 static bool may_be_stderr(const struct stat *now) {
   const struct stat *first = &first_stderr.status;
   if (!first_stderr.is_known || S_ISCHR(now->st_mode)) return true;
@@ -163,7 +162,7 @@ static bool write_parts(const char *log, const char *const parts[], int n) {
   return write_to_stderr(&l);
 }
 
-/* Of this process: lines that could be written nowhere, and were not told yet. */
+/* Lines of this process that could not be written, and are not reported yet. */
 static atomic_ulong n_lost;
 
 void hl_log(const char *log, const char *const parts[], int n) {

@@ -1,6 +1,5 @@
 /*
-** numbers.c - `require "heap.numbers"`, found in heap.so: the library's words for numbers
-** (luaheap_read.h), for what is printed in Lua.
+** numbers.c - `require "heap.numbers"`, in heap.so: numbers in the library's words.
 */
 #include "host.h"
 #include "luaheap_read.h"
@@ -21,7 +20,7 @@ static int count(lua_State *L) {
   return push_number(L, lh_count_text(check_number(L, 1)));
 }
 
-/* count_of(2, "entry" [, "entries"]) --> "2 entries"; without the last one it ends in s. */
+/* count_of(2, "entry" [, "entries"]) --> "2 entries"; the default plural ends in s. */
 static int count_of(lua_State *L) {
   uint64_t n = check_number(L, 1);
   const char *one = luaL_checkstring(L, 2);

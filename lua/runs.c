@@ -1,24 +1,22 @@
 /*
-** runs.c - `require "heap.runs"`, found in heap.so: what heap/leaks.lua and heap/busted_watch.lua
-** need of C: the snapshots of captures analysed as though the asking, or a test framework, were not
-** there; and trials, which keep outside of the Lua heap what is known of the runs of a function.
+** runs.c - `require "heap.runs"`, in heap.so: C functions of heap/leaks.lua, heap/busted_watch.lua.
+** Captures are analysed as if the call, or a test framework, were not there. Trials keep, outside
+** of the Lua heap, the results for the runs of a function.
 */
 #include "host.h"
 #include "live/live.h"
 
 /* ==== Analyses ======================================================================= */
 
-/* As though the frames that call the function at `index`, and all that it calls, were not there,
-** nor the n objects. */
+/* Without the n objects, the frames of the function at `index`, and the frames of its callees. */
 static int analyse_below(lua_State *L, hr_snapshot *of, int index, const lh_id *objects, size_t n,
                          lh_error *error) {
   of->analyse = NULL;
   return hl_analyse_below(of->snapshot, lh_find_value(L, of->snapshot, index), objects, n, error);
 }
 
-/* analyse(snapshot, function, objects): as though the frames that call `function`, and all that it
-** calls, were not there, nor the objects in the list, which must be alive. Classes keep the names
-** that they got first. */
+/* analyse(snapshot, function, objects): without the listed objects, which must be alive, the frames
+** of `function`, and the frames of its callees. Classes keep their first names. */
 static int analyse(lua_State *L) {
   enum { MOST_OBJECTS = 64 };
   hr_snapshot *of = hr_check_snapshot(L, 1);
@@ -45,19 +43,19 @@ enum { MOST_MARKS = 256 };
 typedef struct trial {
   const char *kind;
   lh_trial *trial;
-  bool again;        /* of the latest snapshot something is only there with the function */
-  bool tracks;       /* until it ends */
-  lua_Integer n_own; /* objects that this has made since the first mark */
+  bool again;        /* the function itself holds some of the latest snapshot */
+  bool tracks;       /* this trial tracks the state */
+  lua_Integer n_own; /* objects that the trial made since the first mark */
   size_t n_marks;
   uint32_t serials[MOST_MARKS];
-  uint64_t runs[MOST_MARKS]; /* that there had been at each of them */
+  uint64_t runs[MOST_MARKS]; /* runs before each mark */
 } trial;
 
 static trial *check_trial(lua_State *L, int index) {
   return hr_check_is(L, index, trial_kind);
 }
 
-/* A trial whose marks go, and whose tracking ends, when the variable that holds it does. */
+/* __close and __gc: drops the marks, ends the tracking and frees the trial. */
 static int end_trial(lua_State *L) {
   trial *t = check_trial(L, 1);
   for (size_t i = 0; i < t->n_marks; i++) lh_drop_mark(L, t->serials[i]);
@@ -86,9 +84,9 @@ static int new_trial(lua_State *L) {
   return 1;
 }
 
-/* track(trial) --> entries: from now on objects know where they are allocated, and when the trial
-** ends nothing is left of that but some entries of tables, which are luaheap's. Where it cannot be,
-** or the program tracks by itself, it is left as it is. */
+/* track(trial) --> entries: tracks the state until the trial ends. That leaves some entries of
+** tables, which are luaheap's: returns their number. Changes nothing if tracking fails or was
+** already on. */
 static int track(lua_State *L) {
   trial *t = check_trial(L, 1);
   uint64_t before = 0, after = 0;
@@ -97,7 +95,7 @@ static int track(lua_State *L) {
   hr_check(L, lh_count_entries(L, &before, &error), &error);
   t->tracks |= lh_track(L, &(lh_track_options){.brief = true, .stacks = true}, NULL) == LH_OK;
   hr_check(L, lh_count_entries(L, &after, &error), &error);
-  if (t->n_marks > 0) t->n_own += (lua_Integer)(after - before); /* an entry each */
+  if (t->n_marks > 0) t->n_own += (lua_Integer)(after - before); /* one entry for each object */
   lua_pushinteger(L, (lua_Integer)(after - before));
   return 1;
 }
@@ -115,8 +113,8 @@ static int mark(lua_State *L) {
   return 0;
 }
 
-/* young(trial) --> how many objects are alive that were made since its first mark and before its
-** last but one, luaheap's own not counted */
+/* young(trial) --> number of living objects, without luaheap's own, that were made after the first
+** mark and before the last but one */
 static int young(lua_State *L) {
   enum { OWN = 2 }; /* objects of a mark */
   const trial *t = check_trial(L, 1);
@@ -139,7 +137,7 @@ static void set_cut(const trial *t, lh_trial_step *step, int cut, uint64_t runs)
   }
 }
 
-/* From the runs at the snapshot before to those of now. */
+/* The step from `before`, the runs at the previous snapshot, to `now`. */
 static lh_trial_step step_of(const trial *t, uint64_t before, uint64_t now) {
   lh_trial_step step = {.runs[LH_TRIAL_CUTS] = now};
   uint64_t n = now - before;
@@ -149,8 +147,8 @@ static lh_trial_step step_of(const trial *t, uint64_t before, uint64_t now) {
   return step;
 }
 
-/* add(trial, snapshot, main, f, runs before, runs now): what is there without `f` and the frames
-** that call `main`, and then what f holds. */
+/* add(trial, snapshot, main, f, runs before, runs now): adds the snapshot without `f` and the
+** frames of `main`, and then the objects that f holds. */
 static int add(lua_State *L) {
   trial *t = check_trial(L, 1);
   hr_snapshot *of = hr_check_snapshot(L, 2);
@@ -203,7 +201,7 @@ static void push_leak(lua_State *L, hr_snapshot *of, const lh_leak *leak) {
   lua_setfield(L, -2, "allocated");
 }
 
-/* Adds the leaks to the list at `list`, and the objects of each class to the table at `classes`. */
+/* `list`: index of the list of leaks; `classes`: of the table of objects per run of each class. */
 static void add_leaks(lua_State *L, trial *t, hr_snapshot *of, bool again, bool all, int list,
                       int classes) {
   lh_error error;
@@ -227,8 +225,8 @@ static void add_leaks(lua_State *L, trial *t, hr_snapshot *of, bool again, bool 
   lua_pop(L, 1);
 }
 
-/* leaks(trial, snapshot, main, f, all) --> rows, {class = objects per run}: of the snapshot that
-** was added last, which is left analysed as it was then. `all`: also what may have a bound yet. */
+/* leaks(trial, snapshot, main, f, all) --> rows, {class = objects per run}: of the snapshot added
+** last, which stays analysed as after `add`. `all`: also leaks that may still have a bound. */
 static int leaks(lua_State *L) {
   enum { LIST = 6, CLASSES };
   trial *t = check_trial(L, 1);

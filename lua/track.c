@@ -1,13 +1,13 @@
 /*
-** track.c - heap.track and heap.untrack: options in, lib/luaheap_track.h out. Options are read
-** without metamethods, as in heap.c. What they mean is documented in heap/meta.lua.
+** track.c - heap.track and heap.untrack: reads the options for lib/luaheap_track.h, without
+** metamethods, as in heap.c. heap/meta.lua documents them.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host.h"
 
-/* A number of bytes, or a text such as "512K" that fits a double exactly. 0: it is neither. */
+/* Bytes from a number, or from a text as "512K", of at most 2^53; 0: neither. */
 static uint64_t to_bytes(lua_State *L, int index) {
   static const char units[] = "kmgKMG";
   const char *text = lua_type(L, index) == LUA_TSTRING ? lua_tostring(L, index) : NULL;
@@ -41,7 +41,7 @@ static bool check_flag(lua_State *L, int value, const char *name) {
   return lua_toboolean(L, value);
 }
 
-/* The text is kept by the table. */
+/* The table keeps the text. */
 static const char *check_file(lua_State *L, int value) {
   size_t length;
   const char *file = lua_type(L, value) == LUA_TSTRING ? lua_tolstring(L, value, &length) : NULL;
@@ -87,7 +87,7 @@ static int push_outcome(lua_State *L, int rc, const lh_error *error) {
   return 1;
 }
 
-/* The option that tells how a profile is made though none is; NULL: there is no such. */
+/* An option about a profile, though no file is given; NULL: none. */
 static const char *find_idle(const lh_track_options *o) {
   if (o->file) return NULL;
   return o->aggregate ? "aggregate" : o->time ? "time" : NULL;

@@ -1,8 +1,7 @@
 /*
-** watch.c - what heap/auto.lua is made of: start(options), stop(), environment(name), signal(name),
-** say(message, log), track(options, log) and untrack(), which are heap's, and process(). The
-** options come checked and in plain units. Each file is reported by one line, from C, since no Lua
-** code may run at that moment. `require "heap.watch"` finds it in heap.so.
+** watch.c - `require "heap.watch"`, in heap.so: the C part of heap/auto.lua.
+** The options are already checked, and in plain units. Each file is reported by one line, from C,
+** since no Lua code may run at that moment.
 */
 #include <limits.h>
 #include <stdio.h>
@@ -34,7 +33,7 @@ static void print_armed(lua_State *L, const lh_watch_options *o) {
          10);
 }
 
-/* What surrounds a path in a command for a shell; NULL: no plain quotes do. */
+/* The quotes for a path in a shell command, or ""; NULL: the path has a quote itself. */
 static const char *shell_quote(const char *path) {
   static const char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-@%,:";
@@ -42,7 +41,7 @@ static const char *shell_quote(const char *path) {
   return strchr(path, '\'') ? NULL : "'";
 }
 
-/* What waits is told in a signal handler, and the end of a child by the child. */
+/* A signal handler or a forked child may call this. */
 static void print_report(const lh_watch_report *report, void *payload) {
   char state[80] = "";
   (void)payload;
@@ -62,7 +61,7 @@ static void print_report(const lh_watch_report *report, void *payload) {
 
 /* ==== Options ======================================================================= */
 
-/* The option is on top of the stack, or nil. */
+/* Pushes the option, or nil. */
 static bool get(lua_State *L, const char *name) {
   return lua_getfield(L, 1, name) != LUA_TNIL;
 }
@@ -79,7 +78,7 @@ static bool flag(lua_State *L, const char *name) {
   return is_set;
 }
 
-/* The program may go to another directory. The text stays on the stack. */
+/* Makes the path absolute: the program may change its directory. The text stays on the stack. */
 static const char *absolute_log(lua_State *L, const char *log) {
   char directory[PATH_MAX];
   bool is_word = strcmp(log, "quiet") == 0 || strcmp(log, "syslog") == 0;
@@ -134,20 +133,19 @@ static void say_trouble(const char *trouble, const char *log) {
   hl_log(log, (const char *[]){": ", trouble}, 2);
 }
 
-/* track(options, log): as heap.track; what goes wrong at the end is a line where the others go. */
+/* track(options, log): as heap.track; a failure at the end is written to the log. */
 static int track(lua_State *L) {
   const char *log = absolute_log(L, luaL_optstring(L, 2, ""));
   return hl_track_and_report(L, say_trouble, log);
 }
 
-/* stop() */
 static int stop(lua_State *L) {
   lh_unwatch(L);
   return 0;
 }
 
-/* environment(name) --> the text of this variable, or nil: also where the host does not obey its
-** environment, as `lua -E`, or has more rights than who has started it (setuid). */
+/* environment(name) --> the variable's text, or nil. Also nil if the host ignores its environment,
+** as `lua -E`, or has more rights than its caller (setuid). */
 static int environment(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   (void)lua_getfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
@@ -163,14 +161,14 @@ static int signal_number(lua_State *L) {
   return 1;
 }
 
-/* say(message, log): a line where the others go. */
+/* say(message, log) */
 static int say(lua_State *L) {
   const char *message = luaL_checkstring(L, 1);
   hl_log(absolute_log(L, luaL_optstring(L, 2, "")), (const char *[]){": ", message}, 2);
   return 0;
 }
 
-/* process() --> its number */
+/* process() --> its id */
 static int process(lua_State *L) {
   lua_pushinteger(L, getpid());
   return 1;

@@ -1,5 +1,5 @@
 /*
-** allocate.c - the long ways of all allocation functions (allocate.h).
+** allocate.c - the long paths that all allocation functions share (allocate.h).
 */
 #include "allocate.h"
 
@@ -8,7 +8,7 @@
 #include "calls.h"
 #include "profile.h"
 
-/* ==== Taking note =================================================================== */
+/* ==== Events ======================================================================== */
 
 static double weight_of(const lh_recorder *r, size_t bytes) {
   return r->sample_bytes ? lh_sample_weight(bytes, r->sample_bytes) : 1;
@@ -20,16 +20,16 @@ static void count_weighted(lh_tally *tally, unsigned type, size_t bytes, double 
   tally->bytes += (uint64_t)(weight * (double)bytes + 0.5);
 }
 
-/* The next sample is a distance away, from the end of this block on. */
+/* Draws the distance from the end of this block to the next sample. */
 static void begin_distance(lh_recorder *r) {
   int64_t now = (int64_t)lh_clock_bytes(r);
   r->left_bytes = lh_sample_distance(&r->random, r->sample_bytes);
   r->clock_base = now + r->left_bytes;
 }
 
-/* So much was allocated that deaths are to be seen: the collector's debt is moved above zero, and
-** so it makes a step, which is a whole collection of what is young, at the next place where Lua
-** looks for that. The sum of the two fields stays (lib/take/mark.c). */
+/* With the option `exact`, each exact_bytes: moves the collector's debt above zero. Lua then makes
+** a step, which is a whole young collection, at the next place where it looks at the debt. The sum
+** of the two fields stays the same (lib/take/mark.c). */
 static void ask_for_step(lh_recorder *r) {
   uint64_t now = lh_clock_bytes(r);
   if (now < r->exact_next) return;
@@ -61,7 +61,7 @@ void *lh_note_failure(lh_recorder *r, size_t bytes, bool is_recorded) {
   return NULL;
 }
 
-/* Lua's own part of the address may be used for another one from now on. */
+/* The address may be used for another thread or prototype from now on. */
 static void note_death(lh_recorder *r, const void *block, size_t old_bytes) {
   if (!r->records) return;
   if (old_bytes == r->layout.thread_bytes) {
@@ -102,7 +102,6 @@ lh_life lh_end_sample(lh_recorder *r, lh_life life, size_t old_bytes) {
   return life;
 }
 
-/* Of a sample, the block as it was goes, and the one that it becomes is a sample of its own. */
 static lh_life renew_sample(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
                             size_t bytes) {
   unsigned type = lh_life_type(life);
@@ -136,8 +135,8 @@ void lh_note_special(lh_recorder *r, void *block, size_t tag) {
   if (tag == RAW_PROTO) lh_stacks_born(r->stacks, block);
 }
 
-/* lua_newstate asks for the block of the main thread, fills it in, and then asks for a stack, in
-** the same OS thread. Between the two the block is noted here; only one can be at a time. */
+/* lua_newstate requests the block of the main thread, fills it in, and requests a stack in the same
+** OS thread. Meanwhile `newborn` holds the block, of one state at a time; other OS threads wait. */
 static const char being_noted = 0;
 #define BEING_NOTED ((void *)(uintptr_t)&being_noted)
 
@@ -147,7 +146,7 @@ static bool is_main_thread(const lh_recorder *r, size_t tag, size_t bytes) {
 }
 
 bool lh_is_of_another_state(lh_recorder *r, size_t tag, size_t bytes) {
-  if (r->learns) return false; /* it is position.c's */
+  if (r->learns) return false; /* position.c makes this state */
   if (is_main_thread(r, tag, bytes)) return true;
   void *newborn = atomic_load_explicit(&r->newborn, memory_order_acquire);
   return newborn && newborn != BEING_NOTED && r->newborn_owner == lh_os_thread();

@@ -1,23 +1,21 @@
 /*
-** allocate.h - what the allocation functions have in common. There are three, for three ways to
-** keep the life of a block:
+** allocate.h - the shared part of the three allocation functions.
 **
-**     allocate_pool.c     small blocks in the pool, which is faster than malloc and has room for
-**                         the life where malloc has its own eight bytes; big ones in the hash
-**     allocate_trailer.c  the host's blocks, each with its life behind it: of a host with an
-**                         allocation function of its own
-**     allocate_host.c     the host's blocks as they are, and a hash: where few are sampled, or
-**                         where nobody knows which blocks were there before
+** Each of the three keeps the life of a block in another place:
 **
-** Each begins with the function that Lua calls. That one only tells what is asked for, and jumps to
-** one of its own for that, with the same arguments: so that the short ways save no registers that
-** only the long ones need. Those for tables save all of them, for position.h.
+**     allocate_pool.c     small blocks in our pool, which is faster than malloc; big ones in a hash
+**     allocate_trailer.c  the host's blocks, each with its life behind it: for a host's function
+**     allocate_host.c     the host's blocks and a hash: for few samples, or unknown older blocks
 **
-** `old_bytes` of a new block is what Lua makes of it, the tag: RAW_STRING ... or 0 for a part. C
-** code that calls the function itself may give anything.
+** Lua calls the last function of each file. That function only looks at the kind of request, and
+** jumps to another function with the same arguments. So a short path saves no registers that only a
+** long path needs. The functions for new tables save all registers, for position.h.
 **
-** A block is recorded when left_bytes, from which each request is subtracted, comes below zero:
-** with every block it stays there, while nothing is recorded it is far above.
+** `old_bytes` of a new block is Lua's tag: RAW_STRING ... for an object, 0 for a part of an object.
+** C code that calls the function itself may pass any number.
+**
+** A block is recorded if left_bytes is below zero after its size is subtracted. left_bytes stays
+** below zero to record every block, and is far above zero while nothing is recorded.
 */
 #ifndef LUAHEAP_ALLOCATE_H
 #define LUAHEAP_ALLOCATE_H
@@ -34,7 +32,7 @@ void *lh_allocate_in_pool(void *data, void *block, size_t old_bytes, size_t byte
 void *lh_allocate_with_trailer(void *data, void *block, size_t old_bytes, size_t bytes);
 void *lh_allocate_by_host(void *data, void *block, size_t old_bytes, size_t bytes);
 
-/* Of a block with a trailer. */
+/* LH_UNKNOWN_LIFE for a block from before tracking, which has no trailer. */
 lh_life lh_trailer_life(const lh_recorder *r, const void *block, size_t bytes);
 
 static inline void *lh_ask_host(const lh_recorder *r, void *block, size_t old_bytes, size_t bytes) {
@@ -45,10 +43,10 @@ static inline unsigned lh_type_of_tag(size_t tag) {
   return tag >= LUA_TSTRING && tag <= RAW_PROTO ? (unsigned)tag : LH_LIFE_PART;
 }
 
-/* ==== What is recorded ============================================================ */
+/* ==== The clock, and stacks of requests =========================================== */
 
-/* A program may ask for any number of bytes, as f:read(math.maxinteger) does: so this wraps around
-** where the sum is too big, and what fails moves the clock back. */
+/* A program may request any number of bytes, as f:read(math.maxinteger) does. So the sum may wrap
+** around; a request that fails moves the clock back. */
 static inline void lh_move_clock(lh_recorder *r, size_t bytes) {
   r->left_bytes = (int64_t)((uint64_t)r->left_bytes - bytes);
 }
@@ -57,13 +55,13 @@ static inline uint64_t lh_clock_bytes(const lh_recorder *r) {
   return (uint64_t)r->clock_base - (uint64_t)r->left_bytes;
 }
 
-/* A birth is known up to 16 TB, which a server allocates in days: so an age is, too. */
+/* Births, and so ages, are modulo 16 TB, which a server allocates in days. */
 static inline uint64_t lh_age_bytes(const lh_recorder *r, lh_life life) {
   const uint64_t mask = ((uint64_t)1 << (32 + LH_BIRTH_SHIFT)) - 1;
   return (lh_clock_bytes(r) - ((uint64_t)life.birth << LH_BIRTH_SHIFT)) & mask;
 }
 
-/* The stack that allocates an object, a table, and a part. */
+/* The stack that requests a block now: an object, a table, a part of an object. */
 static inline lh_stack_id lh_here_of_object(lh_recorder *r) {
   const void *thread = lh_running_thread(r->running);
   const raw_call *call = thread ? lh_running_call(thread) : NULL;
@@ -85,15 +83,15 @@ static inline lh_stack_id lh_here_of_part(lh_recorder *r, const void *block, siz
   return lh_stacks_find(r->stacks, thread, call, pc);
 }
 
-/* ==== Taking note ================================================================= */
+/* ==== Events ====================================================================== */
 
-/* What is more than a tally: samples, a file, threads and prototypes. */
+/* The long paths: samples, a profile, threads and prototypes need more than a tally. */
 void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes);
 lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
                        size_t bytes);
 void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes);
 
-/* Of a resized block, where the new one is no sample: the old one was. */
+/* While sampling: the resized block is no sample. Ends the old block's sample, if it was one. */
 lh_life lh_end_sample(lh_recorder *r, lh_life life, size_t old_bytes);
 
 static inline lh_life lh_life_now(const lh_recorder *r, unsigned type, lh_stack_id stack) {
@@ -110,10 +108,9 @@ static inline void lh_add_to_tally(lh_tally *tally, unsigned type, size_t bytes)
   tally->bytes += bytes;
 }
 
-/* There was no memory: as if it had not been asked for. Returns NULL. */
+/* The host has no memory: undoes lh_move_clock. Returns NULL. */
 void *lh_note_failure(lh_recorder *r, size_t bytes, bool is_recorded);
 
-/* A recorded block was made. */
 static inline lh_life lh_note_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
   lh_life life = lh_life_now(r, type, stack);
   if (lh_is_told(r, type))
@@ -123,7 +120,7 @@ static inline lh_life lh_note_new(lh_recorder *r, unsigned type, lh_stack_id sta
   return life;
 }
 
-/* And is freed: all that has a life. */
+/* For each freed block that has a life, recorded or not. */
 static inline void lh_note_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes) {
   unsigned type = lh_life_type(life);
   if (lh_is_told(r, type))
@@ -142,8 +139,7 @@ static inline lh_life lh_life_moved(lh_life life, lh_stack_id stack) {
   return (lh_life){stack | lh_life_type(life) << LH_LIFE_TYPE_SHIFT, life.birth};
 }
 
-/* It was resized at `stack`, and belongs there from now on. It is as old as it was, but of samples
-** each is born when it becomes one. */
+/* A resized block belongs to `stack` from now on. Its birth stays; a sample gets a new birth. */
 static inline lh_life lh_note_resize(lh_recorder *r, lh_life life, lh_stack_id stack,
                                      bool is_recorded, size_t old_bytes, size_t bytes) {
   if (!is_recorded) {
@@ -157,31 +153,31 @@ static inline lh_life lh_note_resize(lh_recorder *r, lh_life life, lh_stack_id s
 
 /* ==== Special requests ============================================================ */
 
-/* Threads, prototypes, and what a state asks for that was just made with our function. */
+/* Threads, prototypes, and requests of a new state that was made with our function. */
 static inline bool lh_is_special(lh_recorder *r, size_t tag) {
   return (tag & ~(size_t)2) == RAW_THREAD ||
          atomic_load_explicit(&r->newborn, memory_order_relaxed);
 }
 
-/* Another state is made, or has just been: it gets the host's function for its own, and its block
-** from there. */
+/* Does the request make another state, or come from a state just made with our function? That state
+** gets the host's function as its own, and its blocks from the host. */
 bool lh_is_of_another_state(lh_recorder *r, size_t tag, size_t bytes);
 void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes);
 
-/* A thread or a prototype was made, which Lua is about to fill in. */
+/* Notes a new thread or prototype, which Lua has not filled in yet. */
 void lh_note_special(lh_recorder *r, void *block, size_t tag);
 
-/* The host's blocks as they are: new ones get into the hash, where they are recorded. */
+/* The host's blocks unchanged. A new block is added to the hash if it is recorded. */
 void *lh_host_new(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, bool is_recorded);
 void *lh_host_resize(lh_recorder *r, void *block, size_t old_bytes, size_t bytes);
 void *lh_host_free(lh_recorder *r, void *block, size_t old_bytes);
 
-/* A block from before goes. */
+/* A block without a life is freed: from before tracking, or not sampled. */
 static inline void lh_note_unknown_free(lh_recorder *r, const void *block, size_t old_bytes) {
   if (r->records && block) lh_tell_free(r, LH_UNKNOWN_LIFE, block, old_bytes);
 }
 
-/* Is this request recorded? And who makes it, if so. */
+/* Moves the clock. Is this request recorded? */
 static inline bool lh_is_recorded_here(lh_recorder *r, size_t bytes) {
   lh_move_clock(r, bytes);
   return r->left_bytes < 0 && r->records && !RARE(lh_running_is_foreign(r->running));
@@ -191,7 +187,7 @@ static inline lh_stack_id lh_here(lh_recorder *r, unsigned type, size_t bytes) {
   return type == LH_LIFE_PART ? lh_here_of_part(r, NULL, bytes) : lh_here_of_object(r);
 }
 
-/* Answers one, whose block is made by `make`: each of the three has its own. */
+/* Answers a special request. `make` allocates the block: each of the three files has its own. */
 static inline void *lh_new_special(lh_recorder *r, size_t tag, size_t bytes,
                                    void *(*make)(lh_recorder *r, size_t tag, size_t bytes,
                                                  lh_stack_id stack, bool is_recorded)) {

@@ -1,7 +1,6 @@
 /*
-** allocate_host.c - the host's blocks as they are, and a hash of those that are recorded
-** (allocate.h). Of a sampled program that is one block in ten thousand: for the others the host's
-** function is jumped to.
+** allocate_host.c - the host's blocks unchanged, and a hash of the recorded ones (allocate.h).
+** Of a sampled program one block in ten thousand is recorded; others jump to the host's function.
 */
 #include "allocate.h"
 
@@ -39,8 +38,8 @@ void *lh_host_free(lh_recorder *r, void *block, size_t old_bytes) {
   return lh_ask_host(r, block, old_bytes, 0);
 }
 
-/* The host's function is jumped to, so nobody sees that it fails: the clock, which has moved, may
-** stay where it is only if it has moved by little. */
+/* After a jump to the host's function nobody sees a failure, so the clock is not moved back. Big
+** requests do not jump: the error of the clock stays small. */
 static inline bool is_big(size_t bytes) {
   return bytes >= (size_t)1 << 32;
 }
@@ -82,7 +81,8 @@ LH_OWN_WAY free_known(void *data, void *block, size_t old_bytes, size_t bytes) {
   return lh_host_free(data, block, old_bytes);
 }
 
-/* Each free is told where each allocation is; else a thread's and a prototype's may be one. */
+/* There is nothing to note: the block is unknown, its size is not that of a thread or a prototype,
+** and not every allocation is recorded. */
 static inline bool is_plain_free(const lh_recorder *r, const void *block, size_t old_bytes) {
   return !lh_blocks_may_have(r->blocks, block) && r->left_bytes >= 0 &&
          old_bytes != r->layout.thread_bytes && old_bytes != sizeof(raw_proto) &&

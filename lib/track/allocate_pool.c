@@ -1,15 +1,14 @@
 /*
 ** allocate_pool.c - small blocks in the pool, big ones from the host (allocate.h).
-**
-** What the host gave stays the host's when it is resized, and what is in the pool stays there while
-** it fits. A pool that cannot grow asks the host, whose answer then stands.
+** A resized block of the host stays with the host. A block of the pool stays there while it fits.
+** If the pool cannot grow, the host gives the block.
 */
 #include "allocate.h"
 #include "pool.h"
 
 /* ==== New blocks ==================================================================== */
 
-/* The block in a slot, or NULL. */
+/* NULL: no memory. */
 static inline void *take(lh_recorder *r, size_t bytes) {
   return lh_pool_take(r->pool, lh_pool_slot_bytes(bytes));
 }
@@ -27,7 +26,7 @@ LH_OWN_WAY new_unrecorded(void *data, void *block, size_t tag, size_t bytes) {
   return begin_life(slot, bytes, lh_life_now(r, lh_type_of_tag(tag), 0));
 }
 
-/* In a slot, or by the host where it is too big for one. */
+/* In a slot; from the host if the block is too big or the pool cannot grow. */
 static void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, bool is_recorded) {
   unsigned type = lh_type_of_tag(tag);
   void *slot = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
@@ -36,7 +35,7 @@ static void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, 
   return begin_life(slot, bytes, life);
 }
 
-/* Threads, prototypes, what is too big for the pool, and what is another state's. */
+/* Threads, prototypes, blocks that are too big for the pool, and requests of another state. */
 LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
   (void)block;
   return lh_new_special(data, tag, bytes, begin);
@@ -84,7 +83,7 @@ LH_OWN_WAY free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   return NULL;
 }
 
-/* To another slot, or out of the pool. NULL, and nothing happened: there is no memory. */
+/* Moves the block to another slot or out of the pool. NULL: no memory, and nothing changed. */
 static void *move(lh_recorder *r, void *block, lh_slab *slab, size_t bytes) {
   size_t room = slab->slot_bytes - sizeof(lh_life);
   void *moved = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
@@ -95,7 +94,7 @@ static void *move(lh_recorder *r, void *block, lh_slab *slab, size_t bytes) {
   return moved;
 }
 
-/* It fails only where the block grows: what shrinks may stay in its slot. */
+/* Fails only if the block grows: a block that shrinks can stay in its slot. */
 LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
   if (!lh_pool_has(r->pool, block)) return lh_host_resize(r, block, old_bytes, bytes);

@@ -1,11 +1,9 @@
 /*
 ** allocate_trailer.c - the host's blocks, each with its life in eight bytes behind it (allocate.h).
-**
-** The host is asked for eight bytes more, and is told of eight more when the block is resized or
-** freed. Blocks that were there before have no trailer: they are in the hash, all of them, and stay
-** as they are. What C code has got from the state's allocation function, and keeps where nobody can
-** find it, is not among them; of that the host is told a size that is eight bytes too big, which
-** the standard function does not look at.
+** The host sees every size eight bytes bigger. Blocks from before tracking have no trailer: all
+** known ones are in the hash, and stay unchanged. A block that C code got from the state's
+** allocation function and hides is not in the hash. The host is given its size eight bytes too big,
+** which the standard function ignores.
 */
 #include "allocate.h"
 
@@ -13,7 +11,7 @@ static lh_life *trailer(void *block, size_t bytes) {
   return (lh_life *)(void *)((char *)block + bytes);
 }
 
-/* A number that was never given is of a block that is not ours. */
+/* A stack number that was never handed out means that the block is not ours. */
 static lh_life life_of(const lh_recorder *r, const void *block, size_t bytes) {
   lh_life life;
   memcpy(&life, (const char *)block + bytes, sizeof life);
@@ -24,14 +22,13 @@ lh_life lh_trailer_life(const lh_recorder *r, const void *block, size_t bytes) {
   return lh_blocks_find(r->blocks, block) ? LH_UNKNOWN_LIFE : life_of(r, block, bytes);
 }
 
-/* The host gives the address anew: if it was there before, somebody else has freed it, or it was
-** none of a block. */
+/* The host hands out this address, so an entry for it is stale: other code has freed that block, or
+** it was no block at all. */
 static inline void begin_address(lh_recorder *r, const void *block) {
   lh_life life;
   if (RARE(lh_blocks_may_have(r->blocks, block))) (void)lh_blocks_remove(r->blocks, block, &life);
 }
 
-/* Asks the host. */
 static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack,
                           bool is_recorded) {
   lh_life life;

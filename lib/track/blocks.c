@@ -1,6 +1,6 @@
 /*
-** blocks.c - a hash table from blocks to their lives (blocks.h). What is removed leaves no trace:
-** those behind it that would be closer to their home move up.
+** blocks.c - a hash table from blocks to their lives (blocks.h).
+** A removal leaves no gap: entries behind the hole move up towards their home.
 */
 #include "blocks.h"
 
@@ -25,7 +25,7 @@ static size_t home_of(const lh_blocks *b, const void *block) {
   return (size_t)(lh_block_hash(block) >> 20) & (b->capacity - 1);
 }
 
-/* The slot of the block, or the free one where it would be. There is one. */
+/* The block's slot, or the free slot where it belongs. The table is never full. */
 static size_t slot_of(const lh_blocks *b, const void *block) {
   size_t i = home_of(b, block);
   while (b->slots[i].address && b->slots[i].address != block) i = (i + 1) & (b->capacity - 1);
@@ -61,7 +61,7 @@ lh_life *lh_blocks_find(const lh_blocks *b, const void *block) {
   return found->address ? &found->life : NULL;
 }
 
-/* Does the block at slot `i` find its way from its home to `hole`, or is that before its home? */
+/* Is the hole between the home of the block in slot `i` and slot `i`? */
 static bool may_move(const lh_blocks *b, size_t i, size_t hole) {
   size_t mask = b->capacity - 1, home = home_of(b, b->slots[i].address);
   return ((i - home) & mask) >= ((i - hole) & mask);
@@ -84,15 +84,14 @@ bool lh_blocks_remove(lh_blocks *b, const void *block, lh_life *life) {
   return true;
 }
 
-/* ==== The blocks that were there before ============================================ */
+/* ==== Blocks from before tracking ================================================== */
 
-/* Which blocks a Lua state has: those of its objects, with the parts that these own, and
-** the string table. That nothing is missing shows when their bytes add up to what the collector
-** counts.
+/* The blocks of a Lua state are its objects, the parts that these own, and the string table. None
+** is missing if their bytes add up to the collector's count.
 **
-** C code may have asked the allocation function for blocks that nobody counts, and keeps them in
-** userdata, as LPeg its patterns. So the words at the beginning of each userdata are taken for
-** addresses of blocks, too: one that is none does no harm (allocate_trailer.c). */
+** C code may have requested blocks that the collector does not count, and keep them in userdata, as
+** LPeg keeps its patterns. So the first words of each userdata are taken for addresses of blocks,
+** too. A word that is no address does no harm (allocate_trailer.c). */
 
 enum { MOST_WORDS = 64 };
 

@@ -1,16 +1,14 @@
 /*
 ** calls.c - see calls.h.
 **
-** For each thread there is a list of the Lua functions that are active in it, as the hooks have
-** told. An error leaves functions without a return, and CallInfos are used again: so at each event
-** the list is cut down to the frame that Lua has as the caller. Threads that wait for one that they
-** have resumed form a chain. That a thread ended or yielded is seen when another one has an event:
-** it does not stand in a call any more.
+** Each thread has a list of its active Lua functions. An error leaves functions without a return,
+** and Lua uses CallInfos again. So each event cuts the list down to the frame that Lua has as the
+** caller. Threads that wait for a thread that they have resumed form a chain. The end or yield of a
+** thread shows at the next event of another thread: the first is then not in a call any more.
 **
-** The clock is read when the hook is called and again when it returns; what lies between an event
-** and the next is the time of the function that was then on top. All times are sums of these, so
-** the total of a function is to the nanosecond what it and those that it called have for
-** themselves.
+** The clock is read at the start and at the end of a hook. The time between two events belongs to
+** the function on top. So a function's total is, to the nanosecond, the sum of its self time and
+** that of the functions that it called.
 */
 #include "calls.h"
 
@@ -21,30 +19,30 @@
 typedef struct frame {
   const raw_call *call;
   lh_stack_id stack;
-  uint32_t function;  /* its definition */
+  uint32_t function;  /* id of its definition */
   bool is_outermost;  /* of that function, in the threads of the chain */
   uint64_t opened_ns; /* by the thread's clock, which stands while it is suspended */
 } frame;
 
 typedef struct timed_thread {
   const void *thread; /* NULL: free */
-  frame *frames;      /* from the outermost on */
+  frame *frames;      /* outermost first */
   size_t n, capacity;
-  uint32_t resumer;               /* who resumed it, while it is in the chain; 0: the host */
+  uint32_t resumer;               /* the thread that resumed it, while in the chain; 0: the host */
   bool runs;                      /* it is in the chain */
-  uint64_t suspended_ns, left_ns; /* until now; and since when */
+  uint64_t suspended_ns, left_ns; /* in all; when it left the chain */
 } timed_thread;
 
-/* Of a definition. */
+/* Of one function definition. */
 typedef struct timed_function {
   uint32_t active; /* calls in threads of the chain */
   uint32_t n_returns;
   bool varies;
-  uint8_t *results; /* of the first return, as bytes; NULL: it has not returned */
+  uint8_t *results; /* of the first return, as bytes; NULL: no return yet */
   size_t n_results;
 } timed_function;
 
-/* Number i of the threads is threads[i]; threads[0] is not used. */
+/* Thread number i is threads[i]; threads[0] is not used. */
 struct lh_calls {
   lh_recorder *r;
   lh_call_counts *counts; /* by stack */
@@ -53,13 +51,13 @@ struct lh_calls {
   size_t count_capacity, function_capacity, thread_capacity;
   lh_index thread_index;
   uint32_t current;  /* the thread of the last event; 0: none */
-  uint64_t last_ns;  /* when that ended */
-  uint64_t clock_ns; /* all time between events */
+  uint64_t last_ns;  /* end of the last event */
+  uint64_t clock_ns; /* sum of the time between events */
 };
 
 /* ==== Counts and functions ========================================================== */
 
-/* Makes the array, all 0 at first, so long that [n] is in it. */
+/* Lengthens the array, with zeros, so that [n] exists. False: no memory. */
 static bool reach(void *array_pointer, size_t n, size_t *capacity, size_t size) {
   size_t before = *capacity;
   if (n < before) return true;
@@ -93,7 +91,7 @@ static void close_frame(lh_calls *c, timed_thread *t) {
   if (f->is_outermost) c->counts[f->stack].total_ns += thread_clock(c, t) - f->opened_ns;
 }
 
-/* Leaves the frames up to that of the call; NULL: none. */
+/* Closes the frames above that of the call; NULL: all frames. */
 static void close_above(lh_calls *c, timed_thread *t, const raw_call *call) {
   while (t->n > 0 && t->frames[t->n - 1].call != call) close_frame(c, t);
 }
@@ -119,7 +117,7 @@ static void open_frame(lh_calls *c, timed_thread *t, const raw_call *call, bool 
 
 enum { MOST_RESULT_BYTES = 256 };
 
-/* Appends a value; false: it cannot be compared later, or there is no room. */
+/* Appends a value. False: it cannot be compared later, or there is no room. */
 static bool add_value(uint8_t *out, size_t *n, const raw_value *value) {
   const void *from = &value->as;
   size_t bytes = sizeof value->as;
@@ -142,7 +140,7 @@ static bool add_value(uint8_t *out, size_t *n, const raw_value *value) {
   return true;
 }
 
-/* What the function returns, as bytes. */
+/* The function's results as bytes. False: there are none, or they cannot be compared later. */
 static bool read_results(lua_State *L, lua_Debug *event, const raw_call *call, uint8_t *out,
                          size_t *n) {
   *n = 0;
@@ -177,7 +175,6 @@ static uint32_t find_thread(const lh_calls *c, const void *thread) {
   return number;
 }
 
-/* 0: no memory. */
 static uint32_t add_thread(lh_calls *c, const void *thread) {
   uint32_t number = lh_index_new(&c->thread_index, lh_index_hash((uintptr_t)thread, 0), &c->threads,
                                  &c->thread_capacity, sizeof *c->threads);
@@ -185,7 +182,7 @@ static uint32_t add_thread(lh_calls *c, const void *thread) {
   return number;
 }
 
-/* It is suspended or has ended. */
+/* The current thread is suspended or has ended. */
 static void leave_thread(lh_calls *c) {
   timed_thread *t = &c->threads[c->current];
   for (size_t i = 0; i < t->n; i++) c->functions[t->frames[i].function].active--;
@@ -203,7 +200,7 @@ static void enter_thread(lh_calls *c, uint32_t number) {
   c->current = number;
 }
 
-/* The thread of the event runs; those that have suspended themselves for it leave the chain. */
+/* Makes the event's thread current. Threads that are not in a call any more leave the chain. */
 static timed_thread *switch_thread(lh_calls *c, const void *thread) {
   while (c->current && c->threads[c->current].thread != thread &&
          !raw_stands_in_call(&c->r->layout, c->threads[c->current].thread)) {
@@ -238,15 +235,15 @@ static const raw_call *lua_caller(const raw_call *call) {
   return call;
 }
 
-/* Is nothing to be done: a C function, in the thread that ran, whose caller is on top? */
+/* A C function in the current thread, with its caller on top: there is nothing to do. */
 static bool is_plain(const lh_calls *c, const void *thread, const raw_call *call) {
   const timed_thread *t = c->current ? &c->threads[c->current] : NULL;
   if (!(call->status & RAW_CALL_IS_C) || !t || t->thread != thread) return false;
   return t->n == 0 || t->frames[t->n - 1].call == lua_caller(call);
 }
 
-/* Gives the time since the last event to the function that was on top; of a thread that has none
-** left, to that of its resumer. */
+/* Adds the time since the last event to the function that was on top. If that thread has no
+** function left, the time belongs to its resumer. */
 static void charge(lh_calls *c) {
   uint64_t ns = lh_now_ns() - c->last_ns;
   uint32_t number = c->current;

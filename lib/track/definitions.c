@@ -1,7 +1,7 @@
 /*
-** definitions.c - see definitions.h. Each kind is an array that grows, and an index of it by
-** contents. All of an array is in use before the next number is handed out, so that what a child
-** process or a signal handler reads is whole.
+** definitions.c - see definitions.h.
+** Each kind is an array that grows, with an index by contents. An element is complete before the
+** next number is handed out. So a child process or a signal handler never reads a half-written one.
 */
 #include "definitions.h"
 
@@ -19,16 +19,14 @@ void lh_definitions_free(lh_definitions *d) {
   *d = (lh_definitions){0};
 }
 
-/* Room for one more, which the index then knows under this hash. `array_pointer` is a pointer to a
-** pointer. */
+/* Makes room for one more element, and indexes it. `array_pointer`: address of the pointer. */
 static bool make_room(void *array_pointer, uint32_t n, size_t *capacity, size_t size,
                       lh_index *index, uint32_t hash) {
   return n < LH_MOST_DEFINITIONS && lh_grow(array_pointer, n, capacity, size) &&
          lh_index_add(index, hash, n + 1);
 }
 
-/* The number of the item in the array, which has no gaps between its fields; a new one, if need be.
-** 0: out of memory, or of numbers. */
+/* The item's number, new if need be; its type has no gaps. 0: out of memory, or of numbers. */
 static uint32_t define(void *array_pointer, uint32_t *n, size_t *capacity, lh_index *index,
                        const void *item, size_t size) {
   uint32_t hash = (uint32_t)lh_hash(item, size, 0), number;
@@ -97,10 +95,10 @@ lh_site_id lh_define_site(lh_definitions *d, lh_site_definition s) {
 
 /* ==== Stacks ======================================================================== */
 
-/* In the index a fold has its number plus this; there can be more folds than stacks. */
+/* In the index a fold has its number plus FOLD; there can be more folds than stacks. */
 enum { FOLD = 1u << 25, MOST_FOLDS = 1u << 25 };
 
-/* The number in the index. */
+/* The stack of a known step or fold; 0: unknown. */
 static lh_stack_id find_step(const lh_definitions *d, lh_stack_id parent, lh_site_id site,
                              uint32_t hash) {
   uint32_t at = hash, found;
@@ -122,7 +120,7 @@ static lh_stack_id find_ancestor(const lh_definitions *d, lh_stack_id stack, lh_
   return stack;
 }
 
-/* Remembers it, where there is room for that. */
+/* Remembers the fold if there is room. */
 static lh_stack_id fold_back(lh_definitions *d, lh_fold fold, uint32_t hash) {
   if (d->n_folds < MOST_FOLDS && lh_grow(&d->folds, d->n_folds, &d->fold_capacity, sizeof fold) &&
       lh_index_add(&d->stack_index, hash, FOLD + d->n_folds)) {

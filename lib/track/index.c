@@ -47,7 +47,7 @@ uint32_t lh_index_new(lh_index *index, uint32_t hash, void *array_pointer, size_
   return number;
 }
 
-/* What follows in the row is moved into the gap, unless its home is behind that. */
+/* Entries behind the gap move into it, unless their home is behind the gap. */
 void lh_index_remove(lh_index *index, uint32_t hash, uint32_t number) {
   uint32_t mask = index->mask, gap = hash & mask;
   while (index->slots[gap].number != number) gap = (gap + 1) & mask;

@@ -26,7 +26,7 @@ void lh_lookup_free(lh_lookup *lookup) {
 
 /* ==== Frames ======================================================================== */
 
-/* The value of the frame's function, if it is of this type. */
+/* The frame's function if it is an object of this type, else NULL. *light: a light C function. */
 static const raw_object *frame_function(const lh_lookup *lookup, lh_call_frame frame, uint8_t type,
                                         raw_payload *light) {
   const raw_value *stack = raw_stack(lookup->layout, frame.thread);
@@ -62,8 +62,8 @@ static lh_c_function *find_c_function(lh_lookup *lookup, const void *function) {
   return &lookup->c_functions[number];
 }
 
-/* Its name in the modules; 0: none. One that was not found is searched at the 2nd, 4th, 8th key
-** again: its module may be loaded by then. */
+/* The function's name in the modules; 0: none. An unknown function is searched again at its 2nd,
+** 4th, 8th ... key: its module may be loaded by then. */
 static uint32_t define_in_modules(lh_lookup *lookup, const void *function) {
   char name[LH_NAME_BYTES];
   lh_c_function *known = find_c_function(lookup, function);
@@ -88,7 +88,7 @@ static uint32_t define_c_function(lh_lookup *lookup, const raw_proto *proto, con
   return lh_define_name(lookup->definitions, name, n);
 }
 
-/* By what the frame was called; 0: that is not known. */
+/* The name by which the frame's function was called; 0: not known. */
 static size_t name_by_caller(const lh_lookup *lookup, lh_call_frame frame, char *name) {
   lh_call_frame caller = {frame.thread, frame.call->previous};
   const lh_layout *layout = lookup->layout;
@@ -111,7 +111,7 @@ static bool define_name_of(lh_lookup *lookup, const lh_known_proto *known, lh_ca
   return *name != 0;
 }
 
-/* The source as sites have it; 0: no memory. */
+/* The source as sites have it; 0: no memory. *is_own: it has sites of its own. */
 static uint32_t define_source(lh_lookup *lookup, const raw_string *source, bool *is_own) {
   *is_own = true;
   if (!source) return lh_define_name(lookup->definitions, "=?", 2);
@@ -126,7 +126,6 @@ static uint32_t define_source(lh_lookup *lookup, const raw_string *source, bool 
   return lh_define_name(lookup->definitions, source->contents, n);
 }
 
-/* 0: no memory. */
 static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_frame frame) {
   const lh_known_proto *known = &lookup->protos.known[number];
   const raw_string *source = known->proto->source;
@@ -142,12 +141,11 @@ static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_fram
 
 /* ==== Keys ========================================================================== */
 
-/* The site of the position; 0: no memory. */
 static lh_site_id define_site(lh_lookup *lookup, const raw_proto *proto, uint32_t function,
                               const uint32_t *pc, const void *c_function) {
   lh_site_definition site = {.function = function};
   if (pc == lh_unknown_position(proto)) {
-    site.maker = LH_MADE_TABLE; /* for which alone it happens */
+    site.maker = LH_MADE_TABLE; /* only a new table's position can be unknown */
   } else if (pc == lh_whole_function(proto)) {
     site.line = (uint32_t)proto->first_line;
     site.maker = LH_MADE_CALL;

@@ -1,14 +1,13 @@
 /*
-** lookup.h - from an instruction, and the C function on top of it, to the site.
+** lookup.h - from an instruction, and the C function on top of it, to the allocation site.
 **
-** A key is the address of both. When it is first met its site is defined: source, line, names, and
-** what the instruction makes; from then on it takes one probe of a hash table. Keys go with their
-** prototype: other code may be loaded at the same address. 24 bytes and 12 of the index for each; a
-** program has some thousand.
+** A key is the two addresses. When a key is first met its site is defined: source, line, names, and
+** what the instruction makes. From then on the site takes one probe of a hash table. Keys are
+** removed with their prototype, since other code may be loaded at the same address. A key takes 24
+** bytes, and 12 in the index; a program has some thousand.
 **
-** Sites stay. So that a program which loads ever new code (a message that is a Lua table, a
-** template) has no more and more of them, only the first sources have sites of their own; those of
-** all later ones, which were not met before, are taken together.
+** Sites stay. A program may load ever new code (a message that is a Lua table, a template). So only
+** the first sources have sites of their own; all later sources share theirs.
 */
 #ifndef LUAHEAP_LOOKUP_H
 #define LUAHEAP_LOOKUP_H
@@ -20,11 +19,10 @@ typedef struct lh_key {
   const uint32_t *pc;     /* NULL: free. An instruction, or one of the two below */
   const void *c_function; /* NULL: none, Lua itself; or lh_hook_function */
   lh_site_id site;
-  uint32_t next; /* of the same prototype; 0: no more */
+  uint32_t next; /* next key of the same prototype; 0: none */
 } lh_key;
 
-/* In place of an instruction: it is not known at which one of the function; the function as such.
-** */
+/* In place of an instruction: an unknown position in the function; the function as a whole. */
 static inline const uint32_t *lh_unknown_position(const raw_proto *proto) {
   return (const void *)proto;
 }
@@ -32,15 +30,14 @@ static inline const uint32_t *lh_whole_function(const raw_proto *proto) {
   return (const void *)&proto->code;
 }
 
-/* So many sources that are the code itself, of some 100 to 4,096 bytes, and that are the name of a
-** file or what the program calls its code. */
+/* Limits for sources with sites of their own: sources that are the code itself, of some 100 to
+** 4,096 bytes, and sources that are the name of a file or a name given by the program. */
 enum { LH_MOST_TEXT_SOURCES = 1 << 10, LH_MOST_NAMED_SOURCES = 1 << 14 };
 
-/* A C function whose name was asked for. */
 typedef struct lh_c_function {
   const void *function;
-  uint32_t name;  /* its definition; 0: it was not found */
-  uint32_t asked; /* so often it was not found */
+  uint32_t name;  /* id of its definition; 0: not found */
+  uint32_t asked; /* times that it was wanted and not known */
 } lh_c_function;
 
 /* Number i is keys[i]; keys[0] is not used. */
@@ -56,7 +53,6 @@ typedef struct lh_lookup {
   lh_index key_index, c_function_index;
 } lh_lookup;
 
-/* A frame of a Lua function, in its thread. */
 typedef struct lh_call_frame {
   const void *thread;
   const raw_call *call;
@@ -67,7 +63,7 @@ extern const char lh_hook_function;
 
 void lh_lookup_free(lh_lookup *lookup); /* leaves it empty, but for its pointers to others */
 
-/* The function of a frame; NULL: it has lost its slot, as some of a state that closes. */
+/* NULL: not of this kind, or the frame has lost its slot, as some do while a state closes. */
 const raw_proto *lh_frame_proto(const lh_lookup *lookup, lh_call_frame frame);
 const void *lh_frame_c_function(const lh_lookup *lookup, lh_call_frame frame);
 
@@ -82,7 +78,7 @@ static inline lh_key *lh_lookup_key(lh_lookup *lookup, lh_call_frame frame, cons
   return number ? &lookup->keys[number] : lh_lookup_resolve(lookup, frame, pc, c_function);
 }
 
-/* Forgets a prototype and its keys, and all of them. */
+/* Forget one prototype with its keys, or all of them. */
 void lh_lookup_forget(lh_lookup *lookup, uint32_t known_proto);
 void lh_lookup_forget_all(lh_lookup *lookup);
 

@@ -1,5 +1,5 @@
 /*
-** pool.c - where slots come from when a slab's list is empty, and where empty slabs go (pool.h).
+** pool.c - refills a slab's list of slots, and returns the memory of empty slabs (pool.h).
 */
 #include "pool.h"
 
@@ -7,10 +7,10 @@
 
 enum {
   MOST_SLABS = 1 << 20,  /* 64 GB */
-  LEAST_SLABS = 1 << 12, /* 256 MB: where so many addresses are not to be had */
+  LEAST_SLABS = 1 << 12, /* 256 MB: where no more addresses can be reserved */
   OPENED_AT_ONCE = 16,   /* slabs: 1 MB */
   EMPTY_KEPT = 16,       /* slabs, and half as many as are in use */
-  MADE_AT_ONCE = 4096    /* bytes of slots put on the list: a page that was not touched before */
+  MADE_AT_ONCE = 4096    /* bytes of slots put on the list: one untouched page */
 };
 
 /* ==== Queues of slabs =============================================================== */
@@ -61,7 +61,7 @@ void lh_pool_free(lh_pool *p) {
   lh_free(p);
 }
 
-/* The records of the first ones are those of slabs of records: not used. */
+/* The first slabs hold the records: their own records are not used. */
 static size_t first_slab(const lh_pool *p) {
   return (p->n_most * sizeof(lh_slab) + LH_POOL_SLAB_BYTES - 1) / LH_POOL_SLAB_BYTES;
 }
@@ -76,10 +76,10 @@ static void *slab_start(const lh_pool *p, const lh_slab *slab) {
   return (void *)(p->base + (uintptr_t)(slab - p->slabs) * LH_POOL_SLAB_BYTES);
 }
 
-/* Memory for the next slabs, and for their records, in pages. */
+/* Gives memory to the next slabs and to their records. False: no more. */
 static bool open_more(lh_pool *p) {
   size_t n = p->n_most - p->n_opened < OPENED_AT_ONCE ? p->n_most - p->n_opened : OPENED_AT_ONCE;
-  uintptr_t mask = LH_POOL_SLAB_BYTES - 1; /* whole slabs are whole pages, whatever these are */
+  uintptr_t mask = LH_POOL_SLAB_BYTES - 1; /* whole slabs are whole pages of any page size */
   uintptr_t records = p->n_opened * sizeof(lh_slab) & ~mask;
   uintptr_t records_end = ((p->n_opened + n) * sizeof(lh_slab) + mask) & ~mask;
   if (n == 0 || !lh_give_memory((void *)(p->base + records), records_end - records)) return false;
@@ -89,7 +89,7 @@ static bool open_more(lh_pool *p) {
   return true;
 }
 
-/* Of slots of this size, with all of them on its list, if there is one; else of any. */
+/* An empty slab, if possible of this slot size, with its slots on the list. NULL: none. */
 static lh_slab *take_empty(lh_pool *p, size_t class) {
   size_t from = class;
   for (size_t i = 0; !p->empty[from].last; i++) {
@@ -102,7 +102,6 @@ static lh_slab *take_empty(lh_pool *p, size_t class) {
   return slab;
 }
 
-/* One without a used slot, for slots of this size; NULL: there is no memory. */
 static lh_slab *find_empty(lh_pool *p, size_t slot_bytes) {
   lh_slab *slab = p->n_empty > 0 ? take_empty(p, slot_bytes / 16) : NULL;
   if (slab && slab->slot_bytes == slot_bytes) return slab;
@@ -113,7 +112,7 @@ static lh_slab *find_empty(lh_pool *p, size_t slot_bytes) {
   return slab;
 }
 
-/* Puts slots that were never used on the slab's list; false where there are none. */
+/* Puts slots that were never used on the slab's list. False: there are none. */
 static bool make_slots(lh_pool *p, lh_slab *slab) {
   size_t bytes = slab->slot_bytes, most = bytes ? LH_POOL_SLAB_BYTES / bytes : 0;
   size_t n = most - slab->n_made, at_once = bytes ? (MADE_AT_ONCE + bytes - 1) / bytes : 0;
@@ -128,7 +127,7 @@ static bool make_slots(lh_pool *p, lh_slab *slab) {
   return n > 0;
 }
 
-/* Another slab becomes the current one: with free slots, or with some that were never used. */
+/* Makes another slab current, with free slots or slots that were never used. NULL: no memory. */
 static lh_slab *change_current(lh_pool *p, size_t slot_bytes) {
   size_t class = slot_bytes / 16;
   lh_slab *slab = take_first(&p->queues[class]);
@@ -154,8 +153,8 @@ void *lh_pool_refill(lh_pool *p, size_t slot_bytes) {
   return slot;
 }
 
-/* Memory that was given back comes again page by page, which takes as long as all else that is done
-** for the blocks in it. So as much is kept as a collection that runs by itself is about to need. */
+/* Returned memory comes back page by page, which costs as much as all other work for its blocks. So
+** the pool keeps as much memory as the program needs again before the next automatic collection. */
 static void drop(lh_pool *p, lh_slab *slab) {
   lh_slab_queue *empty = &p->empty[slab->slot_bytes / 16];
   p->n_in_use--;
@@ -168,7 +167,7 @@ static void drop(lh_pool *p, lh_slab *slab) {
   }
 }
 
-/* The slab has its first free slot again, or has no used one any more. */
+/* The slab was full and has a free slot again, or has no used slot left. */
 void lh_pool_note(lh_pool *p, lh_slab *slab) {
   size_t class = slab->slot_bytes / 16;
   if (slab == p->current[class]) return;

@@ -1,21 +1,20 @@
 /*
 ** pool.h - small blocks, each with its life (lh_life) behind it, from one range of addresses.
 **
-** A slot holds up to 1,016 bytes and the eight of the life, and is a multiple of 16: what malloc
-** takes for the same request. Slots of one size are in slabs of 64 KB, each with its own list of
-** free slots, so that an empty slab is seen and its memory goes back to the system. All slabs are
-** in one range that was reserved at first, 64 GB of addresses without memory; so "is this block
-** ours?" is a subtraction and a comparison, and the slab of a block is a shift away.
+** A slot holds up to 1,016 bytes and the eight of the life, and is a multiple of 16: as much as
+** malloc takes for the same request. Slots of one size are in slabs of 64 KB. Each slab has its own
+** list of free slots, so that an empty slab is noticed and its memory returned to the system. All
+** slabs are in one range of 64 GB of addresses, reserved at the start without memory. So "is this
+** block ours?" is a subtraction and a comparison, and a shift finds the slab of a block.
 **
 **     range:   | lh_slab[2^20] | slab | slab | slab | ...  not given memory yet ...|
 **     slab:    | slot | slot | slot | ... | never used yet |
 **     slot:    | request ...   unused | life |
 **
-** For each size there is one current slab, that slots are taken from, and a queue of those that are
-** neither full nor current, the oldest first: what a sweep frees has come together by then.
-** To take or to give a slot costs some ten instructions.
-**
-** The size of a slot is known from its slab, never from what the caller says.
+** Each size has one current slab, from which slots are taken, and a queue of the slabs that are
+** neither full nor current, the oldest first: by its turn a sweep has freed more of its slots.
+** Taking or giving a slot costs some ten instructions. The slab knows the size of a slot; the
+** caller is not trusted.
 */
 #ifndef LUAHEAP_POOL_H
 #define LUAHEAP_POOL_H
@@ -30,9 +29,9 @@ enum {
 };
 
 typedef struct lh_slab {
-  void *free; /* the first free slot, which begins with the address of the next one */
-  struct lh_slab *next, *previous; /* in its queue, or in that of empty ones */
-  uint16_t n_used, n_made;         /* slots that were taken; and those that were ever on the list */
+  void *free;                      /* first free slot; it begins with the address of the next */
+  struct lh_slab *next, *previous; /* in its queue, or the queue of empty slabs */
+  uint16_t n_used, n_made;         /* slots in use; slots that were ever on the list */
   uint16_t slot_bytes;
   bool is_queued;
 } lh_slab;
@@ -42,30 +41,30 @@ typedef struct lh_slab_queue {
 } lh_slab_queue;
 
 struct lh_pool {
-  uintptr_t base; /* of the range, and of slab 0, which with others has the slabs' own records */
+  uintptr_t base; /* of the range and of slab 0; the first slabs hold the records */
   lh_slab *slabs;
-  lh_slab *current[LH_POOL_CLASSES]; /* never NULL: at first one without slots */
+  lh_slab *current[LH_POOL_CLASSES]; /* never NULL: at first `none` */
   lh_slab_queue queues[LH_POOL_CLASSES];
-  lh_slab_queue empty[LH_POOL_CLASSES]; /* with memory: half as many as those in use, and some */
-  lh_slab_queue dropped;                /* without */
+  lh_slab_queue empty[LH_POOL_CLASSES]; /* with memory: half as many as are in use, and some */
+  lh_slab_queue dropped;                /* without memory */
   size_t n_slabs;                       /* that were ever used, from slab 0 on */
   size_t n_most;
-  size_t n_opened; /* slabs whose pages may be used, and whose records may be */
+  size_t n_opened; /* slabs whose pages and records may be used */
   size_t n_in_use, n_empty;
   size_t range_bytes;
   lh_slab none;
 };
 
-/* Reserves the addresses; NULL where that fails. */
+/* NULL: the addresses cannot be reserved. */
 lh_pool *lh_pool_new(void);
 
-/* All slots with it. NULL is harmless. */
+/* Frees all slots, too. NULL is fine. */
 void lh_pool_free(lh_pool *pool);
 
-/* Slots that are taken. O(slabs). */
+/* Slots in use. O(slabs). */
 uint64_t lh_pool_count(const lh_pool *pool);
 
-/* For those below, where the short way ends. */
+/* The long paths of lh_pool_take and lh_pool_give. */
 void *lh_pool_refill(lh_pool *pool, size_t slot_bytes);
 void lh_pool_note(lh_pool *pool, lh_slab *slab);
 
@@ -85,7 +84,7 @@ static inline size_t lh_pool_slot_bytes(size_t bytes) {
   return (bytes + sizeof(lh_life) + 15) & ~(size_t)15;
 }
 
-/* For at most LH_POOL_MOST_BYTES; NULL: there is no memory. */
+/* For at most LH_POOL_MOST_BYTES; NULL: no memory. */
 static inline void *lh_pool_take(lh_pool *pool, size_t slot_bytes) {
   lh_slab *slab = pool->current[slot_bytes / 16];
   void *slot = slab->free;

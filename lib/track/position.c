@@ -1,10 +1,9 @@
 /*
 ** position.c - see position.h.
-**
-** The search runs over the instructions that may have run since the saved place without saving
-** theirs: it stops at those that always save it. All others are passed, also those that save it
-** now and then, so that it finds too many rather than too few. It looks at no more than 2,048
-** instructions on either side, and takes well under a microsecond for the usual ten or twenty.
+** The search visits the instructions that may have run since savedpc without saving theirs. It
+** stops at those that always save, and passes those that save now and then: so it finds too many
+** tables rather than too few. It visits 2,048 instructions on either side at most, and takes well
+** under a microsecond for the usual ten or twenty.
 */
 #include "track/position.h"
 
@@ -44,9 +43,8 @@ lh_maker lh_position_maker(uint32_t instruction) {
   }
 }
 
-/* ==== Where a frame is =============================================================== */
+/* ==== Frames ========================================================================= */
 
-/* A frame's function, and the registers behind it. */
 typedef struct code {
   const raw_proto *proto;
   const raw_value *registers;
@@ -57,7 +55,7 @@ static code code_of(const lh_position *p, const void *thread, const raw_call *ca
   return (code){((const raw_lua_closure *)slot->as.object)->proto, slot + 1};
 }
 
-/* Does Lua itself allocate there, and not a C function above it, or a hook? */
+/* Does Lua itself allocate there, and not a C function on top, or a hook? */
 static bool is_on_top(const lh_position *p, const void *thread, const raw_call *call) {
   return RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *) == call &&
          !(call->status & p->not_lua);
@@ -69,8 +67,8 @@ static bool is_new_table(code c, const uint32_t *pc, uint64_t reg) {
          raw_opcode(*pc) == RAW_OP_NEWTABLE && raw_operand_a(*pc) == reg;
 }
 
-/* What OP_NEWTABLE asks for behind the table: B is the logarithm of the slots and one more, C the
-** size of the array, of which the next instruction has the upper bits. */
+/* The parts that OP_NEWTABLE requests after the table. B is 1 plus the logarithm of the slots. C is
+** the size of the array; the next instruction has its upper bits. */
 static uint64_t slots_bytes_of(const uint32_t *pc) {
   unsigned b = raw_operand_b(*pc);
   return b > 0 ? sizeof(raw_slot) << (b - 1) : 0;
@@ -86,7 +84,7 @@ static uint64_t array_bytes_of(const uint32_t *pc) {
 
 enum { SIDE = 2048, MOST_PENDING = 64, MANY_LINES = INT_MAX };
 
-/* Instructions by their distance from `first`, which is SIDE before the saved place. */
+/* `seen` has instructions by their distance from `first`, which is SIDE before savedpc. */
 typedef struct search {
   const raw_proto *proto;
   int64_t first;
@@ -108,7 +106,7 @@ static void pass_to(search *s, int64_t pc) {
   s->pending[s->n_pending++] = pc;
 }
 
-/* Passes to all that may follow, unless the instruction saves its place in any case. */
+/* Adds all instructions that may follow, unless this one always saves its position. */
 static void pass_on(search *s, int64_t pc) {
   uint32_t i = s->proto->code[pc];
   unsigned op = raw_opcode(i);
@@ -144,8 +142,8 @@ static void pass_on(search *s, int64_t pc) {
   }
 }
 
-/* How many OP_NEWTABLE into the register there are behind the saved place, of which *found is one;
-** with `part_bytes`, that ask for so much. MANY_LINES: on several lines, or who knows. */
+/* How many OP_NEWTABLE into the register may follow savedpc; *found is one. With `part_bytes`, only
+** those with a part of this size. MANY_LINES: they are on several lines, or too many to visit. */
 static int search_table(code c, const uint32_t *saved, uint64_t reg, uint64_t part_bytes,
                         const uint32_t **found) {
   const raw_proto *proto = c.proto;
@@ -168,7 +166,7 @@ static int search_table(code c, const uint32_t *saved, uint64_t reg, uint64_t pa
   return s.gave_up ? MANY_LINES : n;
 }
 
-/* ==== What is asked for ============================================================== */
+/* ==== Requests ======================================================================= */
 
 static void note_parts(lh_position *p, const uint32_t *pc) {
   p->table.slots_bytes = p->table.array_bytes = LH_ANY_BYTES;
@@ -210,12 +208,12 @@ const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const r
   return pc;
 }
 
-/* Still the one of the last table? */
+/* Is the frame still at the last new table? */
 static bool is_at_table(const lh_position *p, const raw_call *call) {
   return p->table.call == call && p->table.saved == call->saved_pc;
 }
 
-/* Is it asked for by OP_NEWTABLE? Then it is not any more. */
+/* Does the OP_NEWTABLE request this part? Then it is not expected again. */
 static bool take_part(lh_position *p, uint64_t bytes) {
   if (p->table.slots_bytes == LH_ANY_BYTES) return true;
   uint64_t *part = p->table.slots_bytes == bytes ? &p->table.slots_bytes : &p->table.array_bytes;
@@ -227,12 +225,12 @@ static bool take_part(lh_position *p, uint64_t bytes) {
 void lh_position_failed(lh_position *p, uint64_t bytes) {
   if (p->table.call && p->table.pc) {
     note_parts(p, p->table.pc);
-    if (p->table.array_bytes == bytes) p->table.slots_bytes = 0; /* was had before */
+    if (p->table.array_bytes == bytes) p->table.slots_bytes = 0; /* was allocated before */
   }
 }
 
-/* The saved place is that of a call or of varargs, all results of which go into a table. Those ask
-** for a stack or a frame, and then OP_SETLIST for an array of all, and for slots as there are. */
+/* savedpc is a call or varargs whose results all become items of a table. These request a stack or
+** a frame. Then OP_SETLIST requests an array for all items, and as many slots as there are. */
 static bool is_in_list(const lh_position *p, code c, const void *thread, const raw_call *call,
                        const void *block, uint64_t bytes) {
   const uint32_t *list = call->saved_pc;
@@ -252,16 +250,15 @@ static bool is_in_list(const lh_position *p, code c, const void *thread, const r
          block != raw_stack(p->layout, thread);
 }
 
-/* The last that saved its place may be at work itself: an assignment at a table that grows, or any
-** that calls, for a stack (of 45 slots or more) or a frame. */
+/* The instruction at savedpc may allocate itself: an assignment to a table that grows, or any call,
+** for a stack (of 45 slots or more) or a frame. */
 static bool may_be_last(code c, const raw_call *call, const raw_value *top, uint64_t bytes) {
   if (call->saved_pc == c.proto->code) return false;
   bool assigns = lh_position_maker(call->saved_pc[-1]) == LH_MADE_GROWTH && top == call->top;
   return assigns || bytes >= 45 * sizeof(raw_value) || (bytes == sizeof *call && !call->next);
 }
 
-/* Is it of an OP_NEWTABLE whose table was not seen, as among samples? False: it is not. *pc NULL:
-** who knows. */
+/* Is it a part of a table that was not seen, as among samples? *pc NULL: of an unknown table. */
 static bool search_part(code c, const void *thread, const raw_call *call, uint64_t bytes,
                         const uint32_t **pc) {
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
@@ -300,7 +297,7 @@ const uint32_t *lh_position_in_540(const lh_position *p, const void *thread, con
 
 enum { BELOW = LH_SAVED_WORDS, MOST_WORDS = 4096, MOST_AHEAD = 3, N_LESSONS = 15 };
 
-/* Bit `ahead` of a word: it was that far past the instruction, for each table so far. */
+/* Bit k of fits[i]: for each table so far word i was k instructions past the right one. */
 struct lh_lesson {
   unsigned n_tables;
   uintptr_t stack_high;
@@ -308,7 +305,7 @@ struct lh_lesson {
   uint8_t fits[MOST_WORDS];
 };
 
-/* N_LESSONS tables in the order in which they are made, behind instructions of all sorts. */
+/* Makes N_LESSONS tables, in the order of the code, behind instructions of all sorts. */
 static const char chunk[] =
     "local a, b, c = 1, 'b', {}\n"
     "local t = {} t = {a} t = {x = a} t = {a, x = b, y = b}\n"
@@ -317,7 +314,6 @@ static const char chunk[] =
     "c.x = b t = {} c.y = #b t = {c} c = b .. a t = {}\n"
     "local function f() return a end t = {f()}\n";
 
-/* The n-th OP_NEWTABLE. */
 static const uint32_t *nth_table(const raw_proto *proto, unsigned n) {
   for (int32_t i = 0; i < proto->n_code; i++) {
     if (raw_opcode(proto->code[i]) == RAW_OP_NEWTABLE && n-- == 0) return &proto->code[i];
@@ -355,8 +351,8 @@ static bool take_word(lh_position *p, int32_t i) {
   return true;
 }
 
-/* Of the words that fitted always the nearest one above the frame, or else below it, where what is
-** done here leaves something, too. */
+/* Takes the nearest word above the frame that always fitted. Else takes one below the frame, where
+** our own functions leave copies, too. */
 static void conclude(lh_position *p) {
   if (p->lesson->n_tables != N_LESSONS) return;
   for (int32_t i = BELOW; i < MOST_WORDS; i++) {

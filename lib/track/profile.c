@@ -1,5 +1,5 @@
 /*
-** profile.c - the life of a profile, and what is done each KB of events (see profile.h).
+** profile.c - the life of a profile, its file, and the work after each KB of events (profile.h).
 */
 #include "track/profile.h"
 
@@ -19,11 +19,11 @@
 #include "file.h"
 #include "profile/live_files.h"
 
-/* ==== The file, and how the program comes to no harm by it ========================= */
+/* ==== The file ===================================================================== */
 
-/* The file is locked while it is written, so that a second state of the program, or a program that
-** it starts, does not take its name away: they would be told the same name by LUA_HEAP. Forked
-** children have the lock, too: so it is given back, and not only closed. */
+/* The file is locked while it is written. So a second state of the program, or a program that it
+** starts, does not replace it: LUA_HEAP names the same file to all. Forked children share the lock,
+** so it is released and not only closed. */
 
 struct lh_profile_file {
   lh_file file;
@@ -44,7 +44,7 @@ static int make_absolute(lh_profile_file *f, const char *path, lh_error *error) 
   return LH_OK;
 }
 
-/* What cannot be opened at all is told by lh_file_open, if it matters. */
+/* A file that cannot be opened is reported by lh_file_open, if that matters. */
 static int check_older(const char *path, lh_error *error) {
   uint8_t head[8];
   struct stat status;
@@ -60,7 +60,7 @@ static int check_older(const char *path, lh_error *error) {
   return lh_fail_errno(error, EEXIST, "cannot write '%s', which is no profile", path);
 }
 
-/* Hosts close descriptors, and use the numbers again. */
+/* Hosts close descriptors, and their numbers are used again. */
 static bool is_ours(int fd, const struct stat *status) {
   struct stat now;
   return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == status->st_dev &&
@@ -80,8 +80,8 @@ static void file_free(lh_profile_file *f) {
   lh_free(f);
 }
 
-/* Makes the path absolute, since the program may go elsewhere. LH_EIO where a file is there that is
-** no profile. */
+/* Makes the path absolute, since the program may change its directory. LH_EIO: the file there is no
+** profile, or is being written. */
 static int file_new(lh_profile_file **out, const char *path, lh_error *error) {
   lh_profile_file *f = lh_alloc_zeroed(1, sizeof *f);
   if (!f) return lh_fail_memory(error, "opening a profile");
@@ -94,8 +94,8 @@ static int file_new(lh_profile_file **out, const char *path, lh_error *error) {
   return code;
 }
 
-/* A file without a name is opened, written to by file_write, and gets its name when it is whole
-** enough, in place of an older one. It stays open until the next one, or is freed. */
+/* Opens a file without a name, for file_write. file_name gives it its name when it is whole enough,
+** in place of an older file. It stays open until the next file_open. */
 static int file_open(lh_profile_file *f, lh_error *error) {
   close_file(f);
   f->bytes = 0;
@@ -107,7 +107,7 @@ static int file_open(lh_profile_file *f, lh_error *error) {
   return code;
 }
 
-/* From then on the descriptor is all that is left of the lh_file. */
+/* Afterwards only the descriptor of the lh_file is in use. */
 static int file_name(lh_profile_file *f, lh_error *error) {
   int fd = -1;
   if (f->error.code != LH_OK) {
@@ -120,11 +120,11 @@ static int file_name(lh_profile_file *f, lh_error *error) {
   }
   close_file(f);
   f->file.fd = fd;
-  if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB); /* where the file system has none, so be it */
+  if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB); /* some file systems have no locks */
   return fd < 0 ? LH_EIO : LH_OK;
 }
 
-/* An lh_writer: all of it or nothing. After the first failure nothing more. */
+/* An lh_writer: all bytes or none, and none after the first failure. */
 static size_t file_write(const void *data, size_t n, void *payload) {
   lh_profile_file *f = payload;
   int os_errno = EBADF;
@@ -136,10 +136,10 @@ static size_t file_write(const void *data, size_t n, void *payload) {
       return n;
     }
     os_errno = f->file.failure.os_errno;
-    /* The half of a block would be read as a cut: so it is, at a place that was chosen. */
+    /* Cuts off half a block, so that the file ends after a whole one. */
     if (ftruncate(f->file.fd, (off_t)f->bytes) != 0 ||
         lseek(f->file.fd, (off_t)f->bytes, SEEK_SET) < 0)
-      f->status.st_ino = 0; /* and no more is written behind it */
+      f->status.st_ino = 0; /* nothing more is written behind it */
   }
   (void)lh_fail_errno(&f->error, os_errno, "cannot write '%s'", f->path);
   return 0;
@@ -147,22 +147,20 @@ static size_t file_write(const void *data, size_t n, void *payload) {
 
 /* ==== For a watcher ================================================================ */
 
-/* The watcher is another process, who may look at this process's descriptors in /proc/PID/fd. There
-** are two files in memory. "luaheap-profile" holds the profile. It is replaced, as a whole,
-** by one with the profile as it is now: by dup3, so that a watcher who has opened it reads on in
-** the old file, and who opens it finds the old one or the new one, which has another inode number.
+/* The watcher is another process, which may look at this process's descriptors in /proc/PID/fd.
+** There are two files in memory. "luaheap-profile" holds the profile. dup3 replaces it as a whole:
+** a watcher that has opened it reads on in the old file; one that opens it finds the old file or
+** the new one, which has another inode number.
 **
-** "luaheap-request" is empty, and sealed so that nobody can ever write into it. A watcher asks by a
-** lock: on the byte whose number is the inode number of the profile that is there. The lock says
-** "this profile is old", so the new profile answers each watcher, and nobody has to take a lock
-** away. The kernel does that when the watcher ends. This process looks for the lock each 20 ms, and
-** only while it allocates: two calls of fcntl, which wait for nothing. A program that allocates
-** nothing does not answer.
+** "luaheap-request" is empty, and sealed so that nobody can write into it. A watcher asks by a lock
+** on the byte whose number is the profile's inode number. The lock says "this profile is old", so
+** one new profile answers all watchers, and no lock has to be removed: the kernel does that when
+** the watcher ends. This process looks for the lock each 20 ms, only while it allocates: two calls
+** of fcntl, which never wait. A program that allocates nothing does not answer.
 **
-** Who may profit? The watcher may be root, and this process its enemy. The watcher writes nothing
-** into what it finds here, since there is nothing to be written: lib/profile/tracked.c tells what
-** it believes. The other way round, a watcher needs a debugger's rights to take the lock, and can
-** do no more by it than ask, 50 times a second at most. */
+** Security: the watcher may be root, and this process its enemy. The watcher writes nothing into
+** the files, and lib/profile/tracked.c says which contents it believes. A watcher needs a
+** debugger's rights to take the lock, and can only ask with it, at most 50 times a second. */
 
 #define BETWEEN_LOOKS_NS UINT64_C(20000000)
 
@@ -179,7 +177,7 @@ static int make_file(const char *name, struct stat *status) {
   return -1;
 }
 
-/* An empty file that stays empty; -1: the system has none. */
+/* An empty file that stays empty; -1: the system has no files of this kind. */
 static int make_sealed(const char *name, struct stat *status) {
   int fd = make_file(name, status);
   if (fd < 0 || fcntl(fd, F_ADD_SEALS, LH_LIVE_SEALS) == 0) return fd;
@@ -205,8 +203,7 @@ lh_live *lh_live_new(void) {
   return NULL;
 }
 
-/* Does a watcher ask for a new profile? Looks each 20 ms, and costs nothing in between. By its
-** seals the descriptor is still a file in memory, which asks no server. */
+/* The seals prove that the descriptor is still a file in memory, for which fcntl asks no server. */
 static bool live_is_asked(lh_live *live, uint64_t now_ns) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
   if (now_ns - live->looked_ns < BETWEEN_LOOKS_NS) return false;
@@ -237,17 +234,17 @@ void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer) 
 
 /* ==================================================================================== */
 
-/* After so many bytes of events the time is looked at, and a record of it is put. */
+/* After TICK_BYTES of events the time is read and put. */
 enum { TICK_BYTES = 1024, TIME_BYTES = 1 + LH_MAX_VARINT };
 
 #define SECOND UINT64_C(1000000000)
-#define FLUSH_NS SECOND                /* who is killed loses no more */
+#define FLUSH_NS SECOND                /* a killed program loses no more */
 #define REWRITE_NS (10 * SECOND)       /* an aggregate, of some 100 KB */
 #define LEAST_BETWEEN_CALLS (1u << 20) /* bytes of the file */
 
 /* ==== Blocks of the file ============================================================ */
 
-/* A child that was forked has all of it, the descriptor too. */
+/* A forked child has a copy of the profile, and the same descriptor. */
 static bool is_forked(const lh_profile_out *out) {
   return out->process_id != getpid();
 }
@@ -260,7 +257,7 @@ static size_t write_block(const void *data, size_t n, void *payload) {
   return n;
 }
 
-/* What was in a block that could not be written is gone. */
+/* Events of a block that could not be written are lost. */
 static void end_block(lh_profile_out *out) {
   lh_profile_blocks_next(&out->to, LH_BLOCK_RECORDS);
   out->lost_events += out->n_events - out->n_written;
@@ -274,7 +271,7 @@ static void put_time(lh_profile_out *out, uint64_t now_ns) {
   out->time_ns = now_ns;
 }
 
-/* Behind the last event that begins before it there is room for a time. */
+/* An event that begins before it leaves room for a time record. */
 static uint8_t *last_stop(const lh_profile_out *out) {
   return out->to.buffer + LH_PROFILE_BUFFER - LH_LONGEST_EVENT - TIME_BYTES;
 }
@@ -289,7 +286,7 @@ static void define_new(lh_profile_out *out) {
   out->n_stacks = out->defined.stacks;
 }
 
-/* Tables are an eighth of the file at most, if they do not grow. */
+/* Tables of calls are an eighth of the file at most, if they do not grow. */
 static void write_calls(lh_profile_out *out, bool is_due) {
   uint64_t last = out->calls_end - out->calls_at, since = out->to.offset - out->calls_end;
   if (!out->options.calls || (!is_due && since < 8 * last + LEAST_BETWEEN_CALLS)) return;
@@ -300,9 +297,9 @@ static void write_calls(lh_profile_out *out, bool is_due) {
   out->calls_end = out->to.offset;
 }
 
-/* ==== Each KB of events, and each 256 that are counted ============================== */
+/* ==== Work between events =========================================================== */
 
-/* A block that is full, or has waited for long, goes into the file. */
+/* Writes a block that is full or has waited for long. */
 static void tick(lh_profile_out *out) {
   uint64_t now_ns = lh_now_ns();
   put_time(out, now_ns);
@@ -315,7 +312,7 @@ static void tick(lh_profile_out *out) {
 }
 
 uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
-  int os_errno = errno; /* the program's, who only allocates */
+  int os_errno = errno; /* allocations keep the program's errno */
   if (out->to.at >= out->stop) tick(out);
   if (stack > out->n_stacks) {
     define_new(out);
@@ -326,7 +323,6 @@ uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
   return out->to.at;
 }
 
-/* An aggregate takes the place of the one before. */
 static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
   int code = file_open(out->file, error);
   if (code != LH_OK) return code;
@@ -347,13 +343,13 @@ void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
   if (is_asked) lh_live_publish(out->live, out, out->other_buffer);
   if (is_due) {
     out->flushed_ns = now_ns;
-    out->trouble.code = LH_OK; /* what is written now has all that was not written then */
+    out->trouble.code = LH_OK; /* the new file has everything that the last one lacked */
     (void)rewrite(out, false, &out->trouble);
   }
   errno = os_errno;
 }
 
-/* ==== Its life ====================================================================== */
+/* ==== The life of a profile ========================================================= */
 
 static size_t mapped_bytes(void) {
   return sizeof(lh_profile_out) + 2 * (size_t)LH_PROFILE_BUFFER;
@@ -378,7 +374,6 @@ static void take_options(lh_profile_out *out, const lh_profile_options *options)
   out->process_id = getpid();
 }
 
-/* Header and facts; then the file has its name, and all else is added to it. */
 static int begin_events(lh_profile_out *out, lh_error *error) {
   int code = file_open(out->file, error);
   if (code != LH_OK) return code;
@@ -430,7 +425,7 @@ static int tell_trouble(const lh_profile_out *out, lh_error *error) {
   return error->code;
 }
 
-/* Where the disk was full there may be room for the little that says how much was lost. */
+/* A full disk may have room for the end block, which says how much was lost. */
 static int end_events(lh_profile_out *out, lh_error *error) {
   put_time(out, lh_now_ns());
   write_calls(out, true);

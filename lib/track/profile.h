@@ -1,28 +1,20 @@
 /*
-** profile.h - the writer of profiles (lib/profile/format.h), in the tracked process.
+** profile.h - writes profiles (lib/profile/format.h) in the tracked process.
 **
-**     profile.c          its life; events, and what else is done each KB of them; the file, and
-**                        that for a watcher in another process
-**     profile_blocks.c   blocks, and what all files have: facts, definitions, calls, the end
-**     profile_counts.c   an aggregate: its rows, and the file that is made of them
+** Events are put into a buffer of 64 KB, 4 to 5 bytes each (binary trees and JSON 4, luacheck with
+** stacks 5.3), in some 5 ns. A full buffer is written as a block, and so is one with events older
+** than a second: a killed program loses no more. The time is looked at after each KB of events.
+** Sites and stacks are defined in the file when an event has a new stack (lh_definitions_write).
 **
-** Events go into a buffer of 64 KB, 4 to 5 bytes each (binary trees and JSON 4, luacheck with
-** stacks 5.3), in some 5 ns. A full buffer is a block of the file, and so is one of which a part is
-** older than a second: who is killed loses no more. The time is looked at after each KB of events.
-** Definitions of sites and stacks are fetched when an event names a stack that was not there before
-** (lh_definitions_write).
+** An aggregate has a row of counters for each stack and type instead, in some 15 ns an event. It is
+** rewritten each ten seconds and at the end. A watcher from outside is shown an aggregate, too.
 **
-** An aggregate (profile_counts.c) has a row of counters for each stack and type instead, which
-** takes some 15 ns an event, and is written anew each ten seconds and at the end. So it is what a
-** watcher from outside is shown, too.
-**
-** The file has its name from the start, with header and facts in it, since a program that is killed
-** shall leave a profile. A profile of this name is replaced at that moment, as is an empty file;
-** any other file is somebody's, perhaps the program itself, and tracking does not begin. From then
-** on nothing that goes wrong with the file is the program's concern: what cannot be written is lost
-** and counted, and the file ends after the last block that could be. Nothing is written that would
-** exceed RLIMIT_FSIZE, which is a signal that kills; none where the descriptor has become another
-** file's, since hosts close what they do not know; and none in a forked child.
+** The file has its name from the start, with header and facts, so that a killed program leaves a
+** profile. It replaces a profile of this name, or an empty file. If another file is there, perhaps
+** the program itself, tracking does not begin. Later failures do not concern the program: events
+** are lost and counted, and the file ends after the last whole block. Nothing is written beyond
+** RLIMIT_FSIZE, whose signal kills; nor into a descriptor that has become another file's, since
+** hosts close unknown descriptors; nor in a forked child.
 */
 #ifndef LUAHEAP_TRACK_PROFILE_H
 #define LUAHEAP_TRACK_PROFILE_H
@@ -36,7 +28,7 @@
 
 /* `counts` is lh_calls_counts. */
 typedef struct lh_profile_options {
-  const char *path;  /* NULL: none, for a watcher only */
+  const char *path;  /* NULL: for a watcher only */
   bool is_aggregate; /* counts instead of events */
   bool is_live;      /* can be watched from outside */
   bool has_stacks;
@@ -52,13 +44,12 @@ typedef struct lh_counting lh_counting;
 typedef struct lh_live lh_live;
 typedef struct lh_profile_file lh_profile_file;
 
-/* A profile that is being written, block by block. */
 typedef struct lh_profile_blocks {
-  uint8_t *at;         /* in the buffer: where the next byte goes */
+  uint8_t *at;         /* where the next byte is put */
   uint8_t *buffer;     /* a block's head and its content */
   uint64_t offset;     /* of the block in the file */
   uint32_t kind;       /* LH_BLOCK_* */
-  bool is_within_name; /* its head was put, and the bytes are next */
+  bool is_within_name; /* a name's head was put; its bytes are next */
   lh_writer writer;    /* of whole blocks */
   void *payload;
 } lh_profile_blocks;
@@ -66,11 +57,11 @@ typedef struct lh_profile_blocks {
 struct lh_profile_out {
   /* What each event reads. */
   lh_profile_blocks to;
-  uint8_t *stop;         /* the time is looked at, or the block is full */
+  uint8_t *stop;         /* from here on lh_profile_make_room is needed */
   uint32_t n_stacks;     /* that are defined */
-  bool has_weights;      /* of samples */
+  bool has_weights;      /* events are samples */
   lh_counting *counting; /* NULL: no rows are kept */
-  uint64_t n_events;     /* in the file, and in the block if that is written */
+  uint64_t n_events;     /* in the file and in the current block */
 
   lh_profile_options options;
   bool has_events; /* not an aggregate */
@@ -88,20 +79,20 @@ struct lh_profile_out {
   char release[16];
 };
 
-/* Begins a profile. Fails with LH_EIO or LH_EMEMORY, and then has changed no file. */
+/* LH_EIO or LH_EMEMORY: no file was changed. */
 int lh_profile_begin(lh_profile_out **out, const lh_profile_options *options, lh_error *error);
 
-/* Writes the rest and frees `out`. LH_EIO: something could not be written, now or before, and the
-** sentence says how much was lost. In a forked child it only frees. */
+/* Writes the rest and frees `out`. LH_EIO: something could not be written, now or before; the
+** message says how much was lost. In a forked child it only frees. */
 int lh_profile_end(lh_profile_out *out, lh_error *error);
 
-/* Not for callers: what happens rarely (a new stack, a KB was filled). */
+/* The rare path of lh_profile_put: a new stack, or a full KB. */
 uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack);
 
-/* Counts the event in its rows. True: it is in no file. */
+/* Counts the event in its rows. True: it is not written to a file. */
 bool lh_profile_count_event(lh_profile_out *out, const lh_event *event);
 
-/* An event: `type` is Lua's or LH_RECORD_PART, `weight` 1 unless sampled; without a time. */
+/* Puts an event. `type` is Lua's or LH_RECORD_PART; `weight` is 1 unless sampled. */
 static inline void lh_profile_put(lh_profile_out *out, lh_event e) {
   if (__builtin_expect(out->counting != NULL, 0)) {
     lh_event counted = e; /* so that `e` can stay in registers */
@@ -123,14 +114,14 @@ static inline void lh_profile_put(lh_profile_out *out, lh_event e) {
   out->n_events++;
 }
 
-/* What its files share, private to the writer. */
+/* For the files of the writer only. */
 
 /* ==== profile.c =================================================================== */
 
-/* The time has gone on: is something to be shown or written? */
+/* Called now and then: answers a watcher, and rewrites an aggregate that is due. */
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns);
 
-/* For a watcher. NULL: the system has no such files. The last shows what there is now. */
+/* For a watcher. NULL: the system has no files of this kind. */
 lh_live *lh_live_new(void);
 void lh_live_free(lh_live *live);
 void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer);
@@ -139,39 +130,38 @@ void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer);
 
 enum { LH_PROFILE_BUFFER = (int)LH_PROFILE_BLOCK_HEAD + (int)LH_PROFILE_BLOCK_BYTES };
 
-/* Puts the file's header into the buffer, which has LH_PROFILE_BUFFER bytes. */
+/* Writes the file's header. The buffer has LH_PROFILE_BUFFER bytes. */
 void lh_profile_blocks_begin(lh_profile_blocks *to, uint8_t *buffer, lh_writer writer,
                              void *payload);
 
-/* Ends the block that was begun, if there is something in it, and begins one of this kind. */
+/* Writes the current block unless it is empty, and begins one of this kind. */
 void lh_profile_blocks_next(lh_profile_blocks *to, unsigned kind);
 
-/* Room for n bytes in the block; if need be in the next one, of the same kind. */
+/* Room for n bytes, if need be in a new block of the same kind. */
 uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n);
 
 void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate);
 
-/* All definitions that are not in *defined. */
+/* Puts all definitions that are not in *defined. */
 void lh_profile_blocks_define(lh_profile_blocks *to, const lh_profile_out *out,
                               lh_defined *defined);
 void lh_profile_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t n_stacks);
 
-/* Rows of a table: each takes room by lh_table_room; all blocks between begin and end are its. */
+/* Each row of a table takes lh_table_room. All blocks between begin and end are the table's. */
 void lh_table_begin(lh_profile_blocks *to, unsigned kind);
 uint8_t *lh_table_room(lh_profile_blocks *to, size_t n);
 void lh_table_end(lh_profile_blocks *to);
 
-/* And nothing more. */
+/* Writes the end, which is the last block. */
 void lh_profile_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
                            bool is_final);
 
 /* ==== profile_counts.c ============================================================ */
 
-/* NULL: out of memory. */
+/* NULL: no memory. */
 lh_counting *lh_counting_new(bool has_weights);
 void lh_counting_free(lh_counting *counting);
 
-/* The whole profile as it is now. */
 void lh_counting_write(const lh_profile_out *out, lh_profile_blocks *to, bool is_final);
 
 #endif

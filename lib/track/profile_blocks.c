@@ -1,5 +1,5 @@
 /*
-** profile_blocks.c - blocks, and what all files have (see profile.h).
+** profile_blocks.c - writes blocks, and the parts of all profiles (profile.h).
 */
 #include <string.h>
 
@@ -44,7 +44,7 @@ uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n) {
   return to->at;
 }
 
-/* ==== What all files have =========================================================== */
+/* ==== Parts of all profiles ========================================================= */
 
 void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate) {
   enum { PROGRAM_BYTES = 4096 };
@@ -64,7 +64,7 @@ void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, b
   to->at = lh_put_text(p, program, program_bytes);
 }
 
-/* A lh_put_bytes: whole definitions, but that a name comes in two pieces, which stay together. */
+/* An lh_put_bytes: whole definitions. A name alone comes in two pieces, which stay in one block. */
 static void put_definition(const void *data, uint64_t n, void *payload) {
   lh_profile_blocks *to = payload;
   const uint8_t *bytes = data;

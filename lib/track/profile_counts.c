@@ -1,21 +1,20 @@
 /*
-** profile_counts.c - an aggregate: counters for each stack and type, and the profile that is made
-** of them. A row has 560 bytes; real programs have some thousands of rows.
-**
-** What lived when the heap was biggest is known of each row without looking at the others: each
-** time that the whole is bigger than ever, the peak gets the next number. A row that changes, and
-** has not seen the newest peak, was then as it is still now, and keeps that.
+** profile_counts.c - an aggregate: counters for each stack and type (profile.h).
+** A row has 560 bytes; real programs have some thousand rows. Each row knows its live bytes at the
+** peak of the heap, without a look at other rows: when the heap is bigger than ever, the peak gets
+** the next number. A row that changes, and has not seen the newest peak, still has the bytes of
+** that moment, and keeps them.
 */
 #include <string.h>
 
 #include "profile.h"
 
-/* What most events touch comes first. */
+/* The fields that most events touch come first. */
 typedef struct row {
   uint32_t next;           /* 1 + the row of the same stack's next type; 0: none */
-  int64_t live_bytes;      /* below 0: what was there before tracking began was freed */
-  uint64_t peak;           /* the newest that was seen */
-  lh_profile_count counts; /* in 1/65536 of samples */
+  int64_t live_bytes;      /* below 0: blocks from before tracking were freed */
+  uint64_t peak;           /* the newest that the row has seen */
+  lh_profile_count counts; /* of samples in 1/65536 */
 } row;
 
 struct lh_counting {
@@ -25,7 +24,7 @@ struct lh_counting {
   uint32_t n, n_rows; /* used, and mapped */
   bool has_weights;
   int64_t live_bytes, peak_bytes; /* of all */
-  uint64_t peak;                  /* how many there were */
+  uint64_t peak;                  /* number of the newest */
   uint32_t until_look;
 };
 
@@ -33,7 +32,7 @@ enum { EVENTS_BETWEEN_LOOKS = 256, FIRST_ROWS = 64, FIRST_STACKS = 1024 };
 
 /* ==== Rows ========================================================================== */
 
-/* To n elements, which are more; the block is unchanged on failure, which is a false. */
+/* Grows the array to n elements. False: no memory, and nothing changed. */
 static bool grow_pages(void *array_pointer, size_t used, size_t n, size_t size) {
   void *block, *bigger = lh_alloc_pages(n * size);
   if (!bigger) return false;
@@ -84,7 +83,7 @@ static row *add_row(lh_counting *c, lh_stack_id stack, unsigned type) {
   return r;
 }
 
-/* The row of a stack and a type, which are in order; NULL: out of memory. */
+/* The row of a stack and a type; NULL: no memory. The rows of a stack are in order of type. */
 static inline row *find_row(lh_counting *c, lh_stack_id stack, unsigned type) {
   for (uint32_t i = stack < c->n_first ? c->first[stack] : 0; i != 0;) {
     row *r = &c->rows[i - 1];
@@ -114,12 +113,12 @@ static void look_at_peak(lh_counting *c) {
 
 /* ==== Events ======================================================================== */
 
-/* What stands behind one event. */
+/* How many allocations an event stands for, in units of the rows. */
 static uint64_t units_of(const lh_counting *c, double weight) {
   return c->has_weights ? (uint64_t)(weight * (1u << LH_RECORD_WEIGHT_SHIFT)) : 1;
 }
 
-/* True: that was all, the event is in no file. */
+/* True: the event is not written to a file. */
 static bool is_done(lh_profile_out *out) {
   lh_counting *c = out->counting;
   look_at_peak(c);
@@ -138,7 +137,7 @@ static void count_death(row *r, uint64_t age_bytes, uint64_t units, uint64_t byt
   r->counts.death_bytes[i] += units * bytes;
 }
 
-/* Both rows are there before one of them is changed; the second may move the first. */
+/* Finds both rows before it changes one. The second may move the first, which is found again. */
 bool lh_profile_count_event(lh_profile_out *out, const lh_event *e) {
   lh_counting *c = out->counting;
   bool is_made = e->kind != LH_EVENT_FREE, was_there = e->kind != LH_EVENT_NEW;

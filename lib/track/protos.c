@@ -1,6 +1,7 @@
 /*
-** protos.c - see protos.h. What is to be searched is a list, linked both ways: most prototypes
-** leave it soon, and those of a chunk that could not be loaded when they are freed.
+** protos.c - see protos.h.
+** The list to be searched is linked both ways: most prototypes leave it soon, and those of a chunk
+** that could not be loaded leave it when they are freed.
 */
 #include "protos.h"
 
@@ -8,10 +9,10 @@
 
 /* ==== Names ======================================================================== */
 
-/* Nothing is followed but what the collector follows, too; all indexes are
-** checked, so a name that is read wrong in a patched Lua is only a wrong name. */
+/* Follows only references that the collector follows, and checks all indexes. So the worst result
+** in a patched Lua is a wrong name. */
 
-/* A name that is put together; what is too long is cut. */
+/* A name that is being built; a longer one is cut. */
 typedef struct text {
   char *bytes;
   size_t n;
@@ -28,7 +29,7 @@ static void add_string(text *t, const raw_string *s) {
   if (s) add(t, s->contents, raw_string_length(s));
 }
 
-/* Lua marks its reserved words, which are all short. */
+/* Reserved words are short strings, marked in `extra`. */
 static bool is_identifier(const raw_string *s) {
   size_t n = raw_string_length(s);
   if (n == 0 || (s->type == RAW_SHORT_STRING && s->extra > 0)) return false;
@@ -40,7 +41,7 @@ static bool is_identifier(const raw_string *s) {
   return true;
 }
 
-/* "off" or "Bus.off", and for a key that is no identifier "Bus[\"(\"]", as in paths. */
+/* Adds "off", ".off" or, for a key that is no identifier, "[\"(\"]". */
 static void add_field(text *t, const char *separator, const raw_string *key) {
   if (!key) return;
   if (is_identifier(key)) {
@@ -61,7 +62,6 @@ static bool is_method(const raw_proto *p) {
   return p->n_parameters > 0 && p->n_locals > 0 && lh_is_text(p->locals[0].name, "self");
 }
 
-/* Of the function that is next in the iteration. */
 static size_t name_nested(const lh_nested *nested, char *out) {
   text t = {out, 0};
   if (!nested->name) return 0;
@@ -70,7 +70,6 @@ static size_t name_nested(const lh_nested *nested, char *out) {
   return t.n;
 }
 
-/* Is A a register that the instruction sets? */
 static bool sets_a(unsigned opcode) {
   static const struct {
     uint8_t first, last;
@@ -92,9 +91,9 @@ static bool sets(uint32_t i, unsigned reg) {
   }
 }
 
-/* The instruction before `last` that has set the register; -1: it depends on a jump. */
+/* The last instruction before `last` that sets the register; -1: none, or it depends on a jump. */
 static int32_t find_setter(const raw_proto *p, int32_t last, unsigned reg) {
-  int32_t found = -1, joined = 0; /* what is before `joined` may have been jumped over */
+  int32_t found = -1, joined = 0; /* a jump may skip instructions before `joined` */
   for (int32_t pc = 0; pc < last; pc++) {
     uint32_t i = p->code[pc];
     if (raw_opcode(i) == RAW_OP_JMP) {
@@ -107,7 +106,6 @@ static int32_t find_setter(const raw_proto *p, int32_t last, unsigned reg) {
   return found;
 }
 
-/* The local variable that is in the register at the position. */
 static const raw_string *local_at(const raw_proto *p, int32_t pc, unsigned reg) {
   for (int32_t i = 0; i < p->n_locals; i++) {
     const raw_local *l = &p->locals[i];
@@ -165,7 +163,7 @@ static const raw_table *find_table(const raw_table *table, const char *key) {
   return NULL;
 }
 
-/* Of all names that are found the first in the order of bytes stays. */
+/* Of several names the first in the order of bytes stays. */
 typedef struct search {
   const void *function;
   text best;
@@ -176,7 +174,7 @@ static bool is_before(const text *a, const text *b) {
   return order < 0 || (order == 0 && a->n < b->n);
 }
 
-/* `holder`: NULL for _G, whose functions have their own names alone. */
+/* `holder`: NULL for _G, whose functions have no prefix. */
 static void search_table(search *s, const raw_table *table, const raw_string *holder,
                          const char *separator) {
   char bytes[LH_NAME_BYTES];
@@ -271,7 +269,7 @@ void lh_protos_remove(lh_protos *protos, uint32_t number) {
   *p = (lh_known_proto){0};
 }
 
-/* Is nothing missing? Its code ends in a return, and its functions are made in order. */
+/* Complete: the code ends in a return, and the last function is there (they are made in order). */
 static bool is_whole(const raw_proto *p) {
   if (p->n_code <= 0 || !p->code) return false;
   unsigned last = raw_opcode(p->code[p->n_code - 1]);
@@ -297,7 +295,7 @@ static void search_one(lh_protos *protos, const raw_proto *proto) {
   }
 }
 
-/* Of one that is dead what it refers to may be freed already. */
+/* Skips dead prototypes: objects that they refer to may be freed already. */
 void lh_protos_search(lh_protos *protos, const char *global) {
   uint8_t dead_white = raw_dead_white(global);
   for (uint32_t i = protos->first_to_search, next; i; i = next) {

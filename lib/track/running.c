@@ -1,12 +1,11 @@
 /*
-** running.c - see running.h: what is done where the last answer does not hold.
-**
-** A thread is in a call if it is not at its base level, and has not yielded or has a protected call
-** all the same: before 5.4.4 coroutine.close runs what is to be closed on a thread that still
-** counts as suspended. The threads in a call are the one that runs and those that wait for one that
-** they have resumed; but where an error has gone from a thread that was never resumed to the main
-** thread, those between the two were left as they stood, with protected calls that are gone. As far
-** as these lie below the stack pointer, they are known to be gone.
+** running.c - finds the running thread where the last answer does not hold (running.h).
+** A thread is in a call if it is above its base level, and has not yielded or has a protected call.
+** (Up to 5.4.3 coroutine.close runs code on a thread that still counts as suspended.) Threads in a
+** call are the running one and those that wait for one that they have resumed. But an error that
+** passes from a thread that was called, and never resumed, to the main thread leaves the threads
+** between them as they were, with stale protected calls. A protected call below the stack pointer
+** is stale.
 */
 #include "track/running.h"
 
@@ -14,12 +13,11 @@
 
 /* ==== C functions that never run another thread ==================================== */
 
-/* Those of this Lua's standard library that never run another thread, and those that do. A Lua
-** state of our own opens the libraries, so that nothing a program has put into its tables is taken
-** for Lua's. All C functions that can be reached there are the library's: those in tables, the
-** closures, and the iterators that are only made by a call. Of them these run another thread:
-** coroutine.resume, coroutine.close and what coroutine.wrap returns; os.exit may close the state,
-** and `warn` calls a function of the host. */
+/* Which C functions of this Lua's standard library run another thread. A Lua state of our own opens
+** the libraries, so that nothing in the program's tables is taken for Lua's. All C functions there
+** are the library's: those in tables, the closures, and the iterators, which only a call makes.
+** Another thread is run by coroutine.resume, coroutine.close and the function that coroutine.wrap
+** returns. os.exit may close the state, and `warn` calls a function of the host. */
 
 static void add_value(lh_running *r, raw_payload payload, uint8_t type) {
   const void *function = raw_c_function(payload, type);
@@ -46,7 +44,6 @@ static void add_all_functions(lh_running *r, const char *global) {
   }
 }
 
-/* What is at the top of the stack, popped. */
 static const void *pop_function(lua_State *L) {
   lua_CFunction function = lua_tocfunction(L, -1);
   const void *address;
@@ -55,7 +52,6 @@ static const void *pop_function(lua_State *L) {
   return address;
 }
 
-/* The function of that name in the library, a global table. */
 static const void *function_of(lua_State *L, const char *library, const char *name) {
   lua_getglobal(L, library);
   const void *function = NULL;
@@ -67,8 +63,8 @@ static const void *function_of(lua_State *L, const char *library, const char *na
   return function;
 }
 
-/* Calls a function of a library with the value on top of the stack, which goes; its first result
-** stays. */
+/* Calls library.name with the n values on top and pops them. Pushes its first result; nil:
+** error. */
 static void call_with_top(lua_State *L, const char *library, const char *name, int n) {
   lua_getglobal(L, library);
   lua_getfield(L, -1, name);
@@ -79,7 +75,7 @@ static void call_with_top(lua_State *L, const char *library, const char *name, i
   lua_pushnil(L);
 }
 
-/* What no table of the libraries holds. The results stay on the stack. */
+/* Leaves functions that no table of the libraries holds on the stack. Returns coroutine.wrap's. */
 static const void *make_iterators(lua_State *L) {
   lua_newtable(L);
   call_with_top(L, "_G", "ipairs", 1);
@@ -103,7 +99,6 @@ static const struct library {
     {luaopen_debug, "debug"}};
 enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
 
-/* Argument: the lh_running. Nothing is learnt of a host that hides its libraries. */
 static int learn_protected(lua_State *L) {
   lh_running *r = lua_touserdata(L, 1);
   for (size_t i = 0; i < N_LIBRARIES; i++) {
@@ -130,7 +125,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
   return NULL;
 }
 
-/* Fills in what is known of C functions; nothing where the host hides them. */
+/* Learns nothing if the host hides its libraries. */
 static void learn_functions(lh_running *r) {
   bool shows_all = lua_newstate && lua_close && lua_pcallk;
   for (size_t i = 0; i < N_LIBRARIES; i++) shows_all = shows_all && libraries[i].open;
@@ -145,7 +140,7 @@ static void learn_functions(lh_running *r) {
 
 /* ==================================================================================== */
 
-/* How many may be resumed in each other: 200, or what a host has made of LUAI_MAXCCALLS. */
+/* Nested resumes: 200, or a host's LUAI_MAXCCALLS. */
 enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256 };
 enum { FIRST_FIELDS = RAW_THREAD_CALL + sizeof(void *) }; /* bytes of a thread */
 enum { WORDS_BEFORE = 64, WORDS_BEHIND = 96, STACK_BYTES = 1 << 20 };
@@ -212,16 +207,16 @@ void lh_running_died(lh_running *r, const void *block) {
   if (thread == r->thread) r->thread = r->main_thread;
 }
 
-/* ==== What a thread tells ============================================================ */
+/* ==== The state of a thread ========================================================== */
 
-/* How deep its last protected call lies on the C stack: a lower address is deeper. */
+/* Depth of its last protected call on the C stack: a low address is deep. UINTPTR_MAX: none. */
 static uintptr_t depth_of(const lh_running *r, const void *thread) {
   uintptr_t depth = raw_protected_call(r->layout, thread);
   return depth ? depth : UINTPTR_MAX;
 }
 
-/* Not where a thread runs on a stack that a C library has switched to, nor where AddressSanitizer
-** has moved a function's variables away from the stack: there depths tell no order. */
+/* False on a stack that a C library has switched to, or where AddressSanitizer has moved variables
+** away from the stack: there depths have no order. */
 static bool is_on_known_stack(const lh_running *r, uintptr_t depth) {
   return depth >= r->stack_low && depth < r->stack_high;
 }
@@ -231,8 +226,7 @@ static bool is_ours(const lh_running *r, const void *thread) {
          RAW_FIELD(thread, RAW_THREAD_GLOBAL, const char *) == r->global;
 }
 
-/* `sp`: the C stack pointer, 0 if it is not on the OS thread's stack. A protected call below it is
-** gone. */
+/* `sp`: the C stack pointer; 0: not on the OS thread's stack. A protected call below is stale. */
 static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   if (!is_ours(r, thread) || !call || call == raw_base_call(r->layout, thread)) return false;
@@ -244,7 +238,7 @@ static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
 /* Of a thread in a call. */
 typedef enum { RUNS, RESUMES, IN_C /* it may do either */ } standing;
 
-/* Does it never run another thread? */
+/* Does the function never run another thread? */
 static bool is_plain(const lh_running *r, const void *function) {
   bool may_run = function == r->resume || function == r->close || function == r->wrapped ||
                  function == r->exit || function == r->warn;
@@ -263,13 +257,13 @@ static standing ask_thread(const lh_running *r, const void *thread, const void *
   }
   const raw_value *v = resumes ? slot + 1 : ((const raw_c_closure *)slot->as.object)->upvalues;
   if (v->type != (RAW_THREAD | RAW_COLLECTABLE)) return IN_C;
-  *resumed = v->as.object; /* without an argument it is what was there before */
+  *resumed = v->as.object; /* without an argument an old value is there */
   return lh_thread_set_has(&r->threads, *resumed) ? RESUMES : IN_C;
 }
 
-/* From a thread along those that are resumed to the one that runs; NULL: it cannot be told. Who
-** resumes one is itself the one that runs before that has begun and after it has ended, and when
-** it is refused, as the one is that already waits. */
+/* Follows resumed threads to the running one; NULL: unknown. A thread in coroutine.resume is itself
+** the running one before the other has begun, after it has ended, and if the resume is refused
+** because the other already waits. */
 static const void *follow(const lh_running *r, const void *thread, uintptr_t sp) {
   for (int n = 0; n < MOST_RESUMED && is_in_call(r, thread, sp); n++) {
     const void *resumed = NULL;
@@ -289,14 +283,14 @@ static const void *follow(const lh_running *r, const void *thread, uintptr_t sp)
 
 enum { MOST_OPEN = 8 };
 
-/* What is on it of threads in a call. */
+/* The threads in a call whose addresses are on the C stack. */
 typedef struct found {
-  const void *deepest; /* the one whose protected call is the deepest */
-  /* Those without one that are there below it, in the order in which they are found: threads that a
-  ** C function has called without resuming them, or the main thread of a host that does without. */
+  const void *deepest; /* with the deepest protected call */
+  /* Threads without a protected call that are found below it, in order: called by a C function
+  ** without a resume, or the main thread of a host that uses no protected call. */
   const void *open[MOST_OPEN];
   int n_open;
-  bool is_all; /* the stack was seen up to its end, or to that call */
+  bool is_all; /* the stack was searched to its end, or to that call */
 } found;
 
 static void note_open(found *f, const void *thread) {
@@ -330,7 +324,7 @@ static NO_SANITIZE found search_words(const lh_running *r, const uintptr_t *word
   return f;
 }
 
-/* The registers that a caller may have left its thread in are saved in this frame, which holds
+/* A caller may keep its thread in a register. Saves the registers in this frame, which holds
 ** nothing else. */
 static NO_SANITIZE found search_stack(const lh_running *r) {
   __builtin_unwind_init();
@@ -343,9 +337,9 @@ static NO_SANITIZE bool is_on_stack(const lh_running *r, const void *thread, uin
   return (uintptr_t)word < r->stack_high;
 }
 
-/* A protected call begins with a pointer to the one above it, of the same thread, and the function
-** whose frame it lies in has the thread in it as long as it runs. What is left of one that is gone
-** is mostly written over. */
+/* Is the thread's protected call not stale? It begins with a pointer to the one above it, of the
+** same thread, and the frame around it has the thread's address while it runs. A stale one is
+** mostly overwritten. */
 static NO_SANITIZE bool is_alive(const lh_running *r, const void *thread) {
   uintptr_t depth = depth_of(r, thread), above = *(const uintptr_t *)depth;
   if (above != 0 && (above <= depth || above >= r->stack_high)) return false;
@@ -356,8 +350,8 @@ static NO_SANITIZE bool is_alive(const lh_running *r, const void *thread) {
   return word < end;
 }
 
-/* Of an open call and the deepest protected one either may have called the other. But whoever waits
-** for the deepest has its address above that one's protected call. */
+/* An open call and the deepest protected call: either may have called the other. But a thread that
+** waits for the deepest has its address above that protected call. */
 static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
   found f = search_stack(r);
   for (int i = 0; i < f.n_open; i++) {
@@ -374,8 +368,8 @@ static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
   return is_at_work && is_alive(r, f.deepest) ? f.deepest : NULL;
 }
 
-/* Is it at work on the C stack that this place is on? If another OS thread runs it, its protected
-** calls are on that one's stack, and its address here was left from earlier. */
+/* Is the thread at work on the C stack of `place`? If another OS thread runs it, its protected
+** calls are on that OS thread's stack, and its address here is stale. */
 static bool is_at_work_above(const lh_running *r, const void *thread, uintptr_t place) {
   uintptr_t depth = depth_of(r, thread);
   if (!is_ours(r, thread)) return false;
@@ -383,8 +377,8 @@ static bool is_at_work_above(const lh_running *r, const void *thread, uintptr_t 
   return depth > place && depth - place < STACK_BYTES;
 }
 
-/* The state has moved to another OS thread if one of its threads is at work on this C stack. Since
-** the interpreter was called from there, there are more words above. */
+/* The state has moved to another OS thread if one of its threads is at work on this C stack. The
+** interpreter was called from this stack, so there are more words above. */
 NO_SANITIZE bool lh_running_moved(lh_running *r) {
   __builtin_unwind_init();
   const uintptr_t *word = (const uintptr_t *)__builtin_frame_address(0) - LH_SAVED_WORDS;
@@ -402,7 +396,7 @@ NO_SANITIZE bool lh_running_moved(lh_running *r) {
 
 /* ==================================================================================== */
 
-/* Without the C stack: only where one thread alone is in a call, or tells that it runs. */
+/* NULL, unless only one thread is in a call, or a thread's frame shows that it runs. */
 static const void *tell_from_all(const lh_running *r) {
   const void *one = NULL, *resumed;
   size_t place = 0, n = 0;
@@ -416,7 +410,7 @@ static const void *tell_from_all(const lh_running *r) {
   return one ? one : r->main_thread;
 }
 
-/* The function that a light C function is, which is on top of the thread; NULL: another one is. */
+/* The light C function on top of the thread; NULL: another function is. */
 static const void *function_on_top(const lh_running *r, const void *thread) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   if ((call->status & r->not_lua) != RAW_CALL_IS_C) return NULL;
@@ -428,7 +422,7 @@ const void *lh_running_find(lh_running *r) {
   if (r->own) return r->own;
   bool is_suspended = RAW_FIELD(r->thread, RAW_THREAD_STATUS, uint8_t) != 0;
   if (!is_suspended && r->last_plain && function_on_top(r, r->thread) == r->last_plain) {
-    return r->thread; /* in a row of calls of the same one */
+    return r->thread; /* the same function is called in a row */
   }
   uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
   bool is_known = is_on_known_stack(r, sp);

@@ -1,13 +1,13 @@
 /*
-** sample.c - which allocations are recorded where not all are: by bytes, without bias.
+** sample.c - chooses the allocations that are sampled: by bytes, without bias.
 **
-** Each byte that is asked for is the end of a distance with the same small chance, so that the
-** distances are exponential, and a block with such a byte is a sample. Of blocks of s bytes a share
-** of 1 - e^(-s / mean) are samples, and so each stands for the inverse of that many: big blocks for
-** one, small ones for mean / s. Sums of these are right on average, whatever the program does.
+** Each requested byte ends a distance with the same small chance, so distances are exponential. A
+** block with such a byte is a sample. Of blocks of s bytes a share of 1 - e^(-s / mean) are
+** samples. Each stands for the inverse of that share: a big block for 1, a small block for (mean /
+** s). Sums of these weights are right on average, whatever the program does.
 **
-** The module depends on libc alone, so the two functions that it needs of libm are written here;
-** both are right to 1e-12 and called once for a sample.
+** The module is linked to libc alone, so the two functions that it needs of libm are written here.
+** Both are right to 1e-12 and called once for a sample.
 */
 #include "recorder.h"
 
@@ -17,7 +17,7 @@ static double square(double x) {
   return x * x;
 }
 
-/* The natural logarithm of 0 < x < 1: of the fraction, between 1 and 2, by the series of the
+/* The natural logarithm for 0 < x < 1: of the fraction, between 1 and 2, by the series of the
 ** inverse hyperbolic tangent. */
 static double logarithm(double x) {
   const double log_2 = 0.69314718055994530942;
@@ -34,7 +34,7 @@ static double logarithm(double x) {
   return 2 * sum + exponent * log_2;
 }
 
-/* 1 - e^-x for x >= 0: by its series where x is small, and from that of x / 2. */
+/* 1 - e^-x for x >= 0: by its series for small x, else from that of x / 2. */
 static double missing_from_one(double x) {
   if (x > 40) return 1;
   int halvings = 0;

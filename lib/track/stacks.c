@@ -1,17 +1,16 @@
 /*
 ** stacks.c - see stacks.h.
-**
-** The callers of a frame are found from the frame outwards, up to the first whose callers are
-** known, and then numbered on the way back, each marked. With a thread that is d frames deep that
-** is d steps once, and then one for each frame that is called. The numbers are in a table of some
-** hundred entries, each at the one place that the frame's address gives; it grows, to 65,536, where
-** frames that are marked have lost theirs too often. Deeper recursions are looked through in parts.
+** The callers of a frame are searched outwards, up to the first frame whose callers are known, then
+** numbered on the path back, each marked. A thread that is d frames deep takes d steps once, and
+** then one for each called frame. The numbers are in a table of some hundred entries, each at the
+** place that the frame's address gives. It grows to 65,536 if marked frames have lost their entry
+** too often. Deeper recursions are searched in parts.
 */
 #include "stacks.h"
 
 /* ==== Stacks and their tallies ====================================================== */
 
-/* There is a tally of each number that may come next. */
+/* Makes room for the tallies of the next number. False: no memory. */
 static bool make_tallies(lh_stacks *s) {
   lh_recorder *r = s->r;
   uint32_t n = r->n_tallies, wanted = n ? n + n / 2 : 64;
@@ -27,7 +26,7 @@ static bool make_tallies(lh_stacks *s) {
   return true;
 }
 
-/* The unattributed is nobody's caller. */
+/* The unattributed stack is nobody's caller. */
 static lh_stack_id step(lh_stacks *s, lh_stack_id callers, lh_site_id site) {
   if (callers == LH_STACK_UNATTRIBUTED || !make_tallies(s)) return LH_STACK_UNATTRIBUTED;
   lh_stack_id stack = lh_define_stack(&s->definitions, callers, site);
@@ -69,7 +68,7 @@ static void grow_marked(lh_stacks *s) {
   s->marked_mask = bigger.marked_mask;
 }
 
-/* Lua clears the bit when it uses the CallInfo again, so an entry of a marked frame is its own. */
+/* Lua clears the bit when it uses the CallInfo again, so a marked frame's entry is its own. */
 static bool is_known(lh_stacks *s, const raw_call *call, lh_stack_id *callers) {
   if (!(call->status & RAW_CALL_OURS)) return false;
   const lh_marked_call *entry = marked_entry(s, call);
@@ -81,7 +80,7 @@ static bool is_known(lh_stacks *s, const raw_call *call, lh_stack_id *callers) {
 
 /* ==== Callers ======================================================================= */
 
-/* The Lua function that is the nearest caller; NULL: there is none, or the collector called. */
+/* The nearest caller that is a Lua function; NULL: none, or the collector called. */
 static const raw_call *lua_caller(const lh_stacks *s, const raw_call *call) {
   for (call = call->previous; call; call = call->previous) {
     if (raw_call_is(s->lookup.layout, call, RAW_CALL_FINALIZES)) return NULL;
@@ -109,7 +108,7 @@ static lh_stack_id find_and_keep(lh_stacks *s, lh_call_frame frame, lh_recent wa
   return wanted.stack;
 }
 
-/* Of the frame, with all of `wanted` but the stack. */
+/* The frame's stack, for which `wanted` has all but the stack. */
 static inline lh_stack_id find_stack(lh_stacks *s, lh_call_frame frame, lh_recent wanted) {
   const lh_recent *recent = recent_entry(s, &wanted);
   bool is_same = recent->pc == wanted.pc && recent->c_function == wanted.c_function &&
@@ -117,7 +116,6 @@ static inline lh_stack_id find_stack(lh_stacks *s, lh_call_frame frame, lh_recen
   return is_same ? recent->stack : find_and_keep(s, frame, wanted);
 }
 
-/* The stack of a frame that has called another. */
 static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame frame) {
   lh_call_frame called = {frame.thread, frame.call->next};
   lh_recent wanted = {.pc = frame.call->saved_pc - 1, .callers = callers};
@@ -129,7 +127,7 @@ static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame
   return find_stack(s, frame, wanted);
 }
 
-/* Finds the callers of a frame, and marks it and those between it and one that is known. */
+/* Marks the frame, and those between it and a known one. */
 static lh_stack_id find_unknown_callers(lh_stacks *s, lh_call_frame frame) {
   lh_stack_id callers;
   const raw_call *outer = frame.call, *next;

@@ -1,9 +1,8 @@
 /*
-** stacks.h - from where a thread stands to a number: the stacks of the recorder (track.h).
+** stacks.h - from a thread's position to the number of a stack (lh_stack_id).
 **
-** A number (lh_stack_id) stands for a site and the stack that called it, or, where callers are not
-** asked for, for the site alone. The caller gives the thread that runs, its innermost frame of a
-** Lua function, and the instruction at which that stands (position.h).
+** The number stands for a site and the stack that called it; for the site alone if callers are not
+** recorded.
 **
 **     frames of the thread                         its stack
 **       main chunk          at OP_CALL     -->     1 @app.lua:90
@@ -11,29 +10,27 @@
 **       connect             at OP_SELF     -->     2 @app/session.lua:88 in connect, from 1
 **       string.rep          (C)                      with "string.rep", the function that runs
 **
-** Of C functions in a row the innermost frame of Lua names the one on top, which allocates; frames
-** below name the one that their own instruction called. A hook in C is "(hook)". A thread has its
-** own frames only, since a coroutine may be resumed by many; and a finalizer has no callers. A site
-** that is among its own callers folds back to it: recursion is one entry.
+** Of several C functions in a row one is named. The innermost frame of Lua names the one on top,
+** which allocates; outer frames name the one that their own instruction called. A hook in C is
+** "(hook)". A thread has its own frames only, since many threads may resume a coroutine. A
+** finalizer has no callers. A site that is among its own callers folds back to it: recursion is one
+** entry.
 **
-** Cost: a line of memory for the callers and one for the stack where both were found lately, as
-** nearly always, else some probes of hash tables; no matter how deep the thread is. The callers of
-** an active frame stand still, so they are looked up once: bit 15 of its CallInfo's callstatus is
-** set, and the number of its callers is kept in a table by its address. Lua writes the whole of
-** callstatus when it uses a CallInfo again, before anything is allocated from there. The releases
-** use bits 0 to 13 at most, always by single masks.
+** Cost: nearly always a cache line for the callers and one for the stack, else some probes of hash
+** tables, no matter how deep the thread is. The callers of an active frame do not change, so they
+** are looked up once. Bit 15 of its CallInfo's callstatus is then set, and a table keeps the number
+** of its callers by its address. Lua writes the whole of callstatus when it uses a CallInfo again,
+** before anything is allocated from there. The releases use bits 0 to 13 at most, always by single
+** masks.
 **
-** A key is the address of an instruction. So the recorder tells when a prototype is made and freed:
-** with it go its keys, and code that is loaded at the same address has its own lines.
-**
-** Out of memory or of numbers: the site is unattributed, and nothing else happens.
+** Without memory or numbers the site is unattributed, and nothing else happens.
 */
 #ifndef LUAHEAP_STACKS_H
 #define LUAHEAP_STACKS_H
 
 #include "lookup.h"
 
-/* Always there. 0 is none, also where there was no memory to begin with. */
+/* These two always exist. 0 is no stack. */
 enum { LH_STACK_UNATTRIBUTED = 1, LH_STACK_HOST = 2 };
 
 /* A frame whose callers are known. */
@@ -43,7 +40,7 @@ typedef struct lh_marked_call {
   lh_stack_id callers;
 } lh_marked_call;
 
-/* A stack that was found, at the one place that what it was found by gives. */
+/* A cache of stacks; pc, c_function and callers give the entry's place. */
 enum { LH_RECENT = 512 };
 typedef struct lh_recent {
   const uint32_t *pc; /* NULL: free */
@@ -55,35 +52,32 @@ struct lh_stacks {
   lh_recorder *r;
   lh_definitions definitions;
   lh_lookup lookup;
-  lh_marked_call *marked; /* each at the one place that its address gives */
+  lh_marked_call *marked; /* an address gives the entry's place */
   uint32_t marked_mask;
-  uint32_t n_lost; /* marked frames without an entry, since it grew */
+  uint32_t n_lost; /* lookups of marked frames that found no entry, since it grew */
   lh_recent recent[LH_RECENT];
 };
 
-/* Of the recorder's state (layout, global, has_stacks). NULL: out of memory. From then on made,
-** freed and n_tallies of the recorder are kept, and freed, by this part: there is a tally of each
-** id before the id is handed out. */
+/* Needs the recorder's layout and global. NULL: no memory. This part owns made, freed and n_tallies
+** of the recorder: an id has its tallies before it is handed out. */
 lh_stacks *lh_stacks_new(lh_recorder *r);
 void lh_stacks_free(lh_stacks *stacks); /* NULL is fine */
 
-/* Tracking begins, or begins again: looks at the prototypes that are there, for the names of their
-** functions, and forgets what it knew of others. One pass over all objects. Not while the collector
-** works. */
+/* Tracking begins, perhaps again: forgets all prototypes, notes those that exist, and finds the
+** names of their functions. One pass over all objects. Not while the collector works. */
 void lh_stacks_begin(lh_stacks *stacks);
 
-/* The stack of what a thread allocates now (allocate.h). `call` is its innermost frame of a Lua
-** function, and `pc` the instruction at which that stands; NULL: it is not told. NULL for `thread`:
-** it is not known which one runs; for `call`: it has no such frame. */
+/* The stack of an allocation. `call` is the thread's innermost frame of a Lua function; NULL: none.
+** `pc` is the instruction of that frame. NULL for `thread` or `pc`: unknown. */
 lh_stack_id lh_stacks_find(lh_stacks *stacks, const void *thread, const raw_call *call,
                            const uint32_t *pc);
 
-/* The stack of a Lua function that was called: of its callers, and of the function at its first
-** line. It may differ from any at which something is allocated. */
+/* The stack of a Lua function that was called: its callers, and the function at its first line. It
+** may differ from all stacks of allocations. */
 lh_stack_id lh_stacks_of_function(lh_stacks *stacks, const void *thread, const raw_call *call);
 
-/* A prototype is made: a block that Lua asked for with the tag RAW_PROTO. And one is freed; any
-** block of sizeof(raw_proto) bytes that is freed may be told, which costs one probe. */
+/* born: a block requested with the tag RAW_PROTO. forget: any freed block of that size; its keys
+** are removed, so that code that is loaded at the same address has its own lines. */
 void lh_stacks_born(lh_stacks *stacks, const void *proto);
 void lh_stacks_forget(lh_stacks *stacks, const void *block);
 

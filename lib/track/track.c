@@ -1,16 +1,17 @@
 /*
 ** track.c - the life of a recorder.
 **
-** It is made by the first lh_track of a state, and lives until lua_close frees the last block, that
-** of the main thread: from it are blocks that only it can free. It is stopped and started again in
-** between. lua_close begins with finalizers, among them that of our userdata: that stops it, so
-** that what the end of the state frees is no event.
+** The first lh_track of a state makes the recorder, which may be stopped and started again. Only
+** the recorder can free its blocks. So it lives until lua_close frees the last block, that of the
+** main thread, or until lh_untrack finds no living block. lua_close begins with finalizers, among
+** them that of our userdata. It stops the recorder, so that the frees at the end of the state are
+** no events.
 **
 **     registry[&key] --> userdata --> the recorder
 **     allocation function's data  --> the recorder
 **
-** The program may take away the first with its debug library, the second by a function of its own:
-** both are asked.
+** The program may remove the first reference with its debug library, and the second with a function
+** of its own. So lh_recorder_of tries both.
 */
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,21 +27,22 @@
 
 /* ==== Profiles of states that nobody closes ======================================== */
 
-/* os.exit() ends the process and not the state. So here is a list of all recorders that write a
-** profile, for a function of atexit: one of the two things that the library keeps for the whole
-** process; the other one is in lib/take/watch_signal.c.
+/* os.exit() ends the process without closing the state: a function of atexit completes the profiles
+** of this list. (The library keeps one other thing for the whole process, in
+** lib/take/watch_signal.c.)
 **
-** A process may be forked while another of its threads has the lock, which nobody would give back
-** in the child: there it is made anew. The list is whole at any instant, since one store changes
-** it. It is not locked before a fork, which may come in a signal handler of who has the lock. */
+** A fork may happen while another thread of the process has the lock. Nobody would release it in
+** the child, so the child makes a new lock. The list is whole at any instant, since one store
+** changes it. The list is not locked before a fork: a signal handler may fork in the thread that
+** has the lock. */
 
 static struct {
   pthread_mutex_t lock;
   lh_recorder *first;
-  bool is_heard; /* atexit knows of us */
+  bool is_heard; /* the function of atexit is registered */
 } open_profiles = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Completes the profile where nobody asked for that, and reports what could not be written. */
+/* Completes the profile without a request, and reports a failure to write it. */
 static void complete_profile(lh_recorder *r) {
   lh_error error;
   int rc = lh_profile_end(r->profile, &error);
@@ -49,7 +51,8 @@ static void complete_profile(lh_recorder *r) {
 }
 
 static void on_exit_of_process(void) {
-  if (pthread_mutex_trylock(&open_profiles.lock) != 0) return; /* in a handler, amid a change */
+  if (pthread_mutex_trylock(&open_profiles.lock) != 0)
+    return; /* a signal handler interrupted a change */
   for (lh_recorder *r = open_profiles.first; r; r = r->next_open) {
     if (!r->running || r->running->owner != lh_os_thread()) continue;
     if (r->calls) lh_calls_complete(r->calls);
@@ -63,9 +66,8 @@ static void on_fork_of_process(void) {
   (void)pthread_mutex_init(&open_profiles.lock, NULL);
 }
 
-/* From now on r->profile is completed when the process ends by exit(), if that is called in the OS
-** thread that runs the state; another one must not touch it. Where there is no memory for that, the
-** last second of the profile is lost. */
+/* From now on exit() completes r->profile, if the OS thread of the state calls it; another must not
+** touch the profile. Without memory for this the last second of the profile is lost. */
 static void complete_at_exit(lh_recorder *r) {
   (void)pthread_mutex_lock(&open_profiles.lock);
   if (!open_profiles.is_heard) {
@@ -77,7 +79,7 @@ static void complete_at_exit(lh_recorder *r) {
   (void)pthread_mutex_unlock(&open_profiles.lock);
 }
 
-/* Not any more. Harmless where it was not to be. */
+/* Undoes complete_at_exit; harmless for a recorder that is not in the list. */
 static void forget_at_exit(lh_recorder *r) {
   (void)pthread_mutex_lock(&open_profiles.lock);
   lh_recorder **at = &open_profiles.first;
@@ -86,7 +88,7 @@ static void forget_at_exit(lh_recorder *r) {
   (void)pthread_mutex_unlock(&open_profiles.lock);
 }
 
-/* ==== Finding it ==================================================================== */
+/* ==== Finding the recorder ========================================================== */
 
 static const char registry_key = 0;
 
@@ -103,15 +105,15 @@ lh_recorder *lh_recorder_of(lua_State *L) {
   return h ? h->of : NULL;
 }
 
-/* Is ours the function that Lua, or a watcher of ours, calls? */
+/* Does Lua, or a watcher of ours, call our function? */
 static bool is_in_front(const lh_recorder *r) {
   void *data;
   return is_ours(lh_get_host_alloc(r->main_thread, &data)) && data == r;
 }
 
-/* ==== Making one ==================================================================== */
+/* ==== Making a recorder ============================================================= */
 
-/* After the profile, which asks for calls. */
+/* Call it after the profile is completed: the profile reads `calls`. */
 static void free_parts(lh_recorder *r) {
   lh_calls_free(r->calls);
   lh_running_free(r->running);
@@ -130,7 +132,7 @@ static void free_recorder(lh_recorder *r) {
   lh_free(r);
 }
 
-/* The function that luaL_newstate gives, as nearly all programs have it. */
+/* Is the host's function that of luaL_newstate, as in nearly all programs? */
 static bool is_standard(const lh_recorder *r) {
   void *data = NULL;
   lua_State *other = luaL_newstate ? luaL_newstate() : NULL;
@@ -139,7 +141,7 @@ static bool is_standard(const lh_recorder *r) {
   return alloc && alloc == r->alloc && data == r->alloc_data;
 }
 
-/* Addresses are all that a pool needs much of. */
+/* A pool needs many addresses, and little else. */
 static bool has_limited_addresses(void) {
   struct rlimit limit;
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
@@ -150,7 +152,7 @@ static bool may_pool(const lh_recorder *r, const lh_track_options *options) {
   return !options->sample_bytes && !has_limited_addresses() && is_standard(r);
 }
 
-/* A watcher that somebody else's function hides is to see sizes as Lua gives them. */
+/* A watcher that is hidden by another function must see the sizes that Lua gives. */
 static bool may_have_trailers(lua_State *L, const lh_track_options *options) {
   void *data;
   bool is_watched = lh_watchers_find(L) != NULL;
@@ -158,7 +160,7 @@ static bool may_have_trailers(lua_State *L, const lh_track_options *options) {
   return !options->sample_bytes && (!is_watched || is_behind);
 }
 
-/* In which way it keeps the lives of blocks. False: there is no memory. */
+/* Chooses where the lives of blocks are kept (allocate.h). False: no memory. */
 static bool choose_way(lua_State *L, lh_recorder *r, const lh_track_options *options) {
   r->blocks = lh_blocks_new();
   if (!r->blocks) return false;
@@ -217,7 +219,7 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
 
 /* ==== Starting and stopping ========================================================= */
 
-/* Our function goes, if nobody has it before him and no block of ours lives. */
+/* Removes our function and the recorder, if our function is in front and no block of ours lives. */
 static void leave(lua_State *L, lh_recorder *r) {
   bool has_trailers = r->function == lh_allocate_with_trailer;
   bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->n == 0;
@@ -229,7 +231,7 @@ static void leave(lua_State *L, lh_recorder *r) {
   free_recorder(r);
 }
 
-/* L is NULL where the state is gone. The profile is not completed yet. */
+/* L is NULL if the state is already freed. The profile is completed later. */
 static void stop(lua_State *L, lh_recorder *r) {
   uint64_t now = lh_clock_bytes(r);
   if (r->records && L && r->was_incremental) (void)lua_gc(L, LUA_GCINC, 0, 0, 0);
@@ -242,7 +244,7 @@ static void stop(lua_State *L, lh_recorder *r) {
   forget_at_exit(r);
 }
 
-/* LH_EIO: of the profile. */
+/* LH_EIO: the profile could not be written. */
 static int stop_as_asked(lua_State *L, lh_recorder *r, lh_error *error) {
   stop(L, r);
   int rc = lh_profile_end(r->profile, error);
@@ -257,8 +259,8 @@ static void stop_at_end(lua_State *L, lh_recorder *r) {
   free_parts(r);
 }
 
-/* The clock goes on from a whole unit of births. So units begin where those do of whoever reads the
-** profile and counts from nothing, and tells by the age of a block when it was born. */
+/* Starts the clock at a whole unit of births. A reader of the profile counts from zero, and
+** computes the birth of a block from its age. So its units begin where ours begin. */
 static uint64_t next_unit(uint64_t clock) {
   uint64_t unit = (uint64_t)1 << LH_BIRTH_SHIFT;
   return (clock + unit - 1) / unit * unit;
@@ -269,7 +271,7 @@ static void begin_records(lua_State *L, lh_recorder *r, const lh_track_options *
   enum { ALWAYS_TOLD = 1 << RAW_THREAD | 1 << RAW_PROTO, ALL_TOLD = 0xFFFF };
   r->exact_bytes = options->exact_bytes;
   r->exact_next = now + r->exact_bytes;
-  bool changes = r->exact_bytes && !r->layout.may_dangle; /* 5.4.0 follows what it has freed */
+  bool changes = r->exact_bytes && !r->layout.may_dangle; /* 5.4.0 follows freed objects */
   r->was_incremental = changes && lua_gc(L, LUA_GCGEN, 0, 0) == LUA_GCINC;
   bool tells_all = r->profile || r->sample_bytes || r->exact_bytes;
   r->told = tells_all ? ALL_TOLD : ALWAYS_TOLD;
@@ -302,7 +304,7 @@ static bool keep_report(lh_recorder *r, const lh_track_options *options) {
   return r->log || !options->log;
 }
 
-/* With our function in place. */
+/* Our function must be in place. */
 static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, lh_error *error) {
   r->has_stacks = options->stacks;
   r->sample_bytes = options->sample_bytes;
@@ -322,8 +324,7 @@ static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, 
   return rc;
 }
 
-/* Puts our function in place. The way is chosen at the very last: from then on all that the state
-** asks for comes to us. */
+/* Puts our function in place. choose_way comes last: then our function sees all later requests. */
 static int install(lua_State *L, const lh_state *state, const lh_track_options *options,
                    lh_recorder **out, lh_error *error) {
   lh_recorder *r = new_recorder(L, state);
@@ -382,7 +383,7 @@ void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
   return alloc(alloc_data, block, old_bytes, 0);
 }
 
-/* ==== What others ask =============================================================== */
+/* ==== Calls of other parts ========================================================== */
 
 const void *lh_recorder_begin_own(lua_State *L) {
   lh_recorder *r = lh_recorder_of(L);

@@ -1,10 +1,8 @@
 /*
-** walk_sites.c - what a snapshot of a tracked program has more (take/walk.h): the stack of each
-** object, and the section that explains these numbers.
-**
-** The recorder knows blocks by their addresses and sizes, and is told of every block that is freed,
-** so what it says about the address of a living object is about that object. A forked child asks,
-** too: all of it is async-signal-safe.
+** walk_sites.c - adds the stack of each object, and the section of sites, to a snapshot.
+** The recorder knows blocks by address and size, and sees every free. So its entry for the address
+** of a living object is about that object. A forked child asks, too: all of it is
+** async-signal-safe.
 */
 #include "allocate.h"
 #include "pool.h"
@@ -31,8 +29,8 @@ lh_stack_counts lh_recorder_counts(const lh_recorder *r, lh_stack_id stack) {
                            .freed_bytes = freed->bytes};
 }
 
-/* In front of a thread is the extra space of its block; what a table or a prototype has beside its
-** own block was allocated elsewhere, and later. */
+/* A thread's block begins with extra space. The other blocks of a table or a prototype were
+** allocated later, elsewhere. */
 static lh_stack_id find_stack(const lh_walk *walk, const raw_object *object,
                               uint64_t shallow_bytes) {
   const lh_layout *layout = walk->layout;
@@ -41,7 +39,7 @@ static lh_stack_id find_stack(const lh_walk *walk, const raw_object *object,
   if (object->type == RAW_TABLE) bytes = sizeof(raw_table);
   if (object->type == RAW_PROTO) bytes = sizeof(raw_proto);
   if (object->type == RAW_THREAD) {
-    if (object == walk->main_thread) return 0; /* it was before all else */
+    if (object == walk->main_thread) return 0; /* older than tracking */
     bytes = layout->thread_bytes;
     block -= lh_extra_bytes(layout);
   }

@@ -1,7 +1,6 @@
 /*
-** asker.c - who asks, and what only the asking holds (live.h): read from the snapshot itself, by
-** the frames of the thread that ran, and by the names under which our parts are loaded and our
-** metatables kept.
+** asker.c - finds the asker, and the references that exist only for the call (live.h), in a
+** snapshot: by the frames of the running thread, and by the names of our modules and metatables.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +47,7 @@ static bool is_of_call(const hl_asker *asker, const lh_edge *edge) {
   return is_of_frames(asker, edge, asker->call_frame);
 }
 
-/* An open upvalue says nothing of its frame, but what it stands for is told as a local variable,
-** too. */
+/* An open upvalue's edge does not name the frame, but a local variable has the same target. */
 bool hl_is_of_asker(const hl_asker *asker, const lh_edge *edge) {
   return is_of_frames(asker, edge, asker->asker_frame) ||
          (edge->kind == LH_EDGE_OPEN_UPVALUE && edge->source == asker->thread) ||
@@ -87,7 +85,7 @@ static void add_edges(edge_list *list, const lh_snapshot *snapshot, lh_id source
   }
 }
 
-/* Is the key "heap." and more? Then it is the name of a part of ours or of a metatable. */
+/* Does the key begin with "heap."? Then it names a module or a metatable of ours. */
 static bool is_our_name(const lh_snapshot *snapshot, lh_value key) {
   static const char prefix[] = "heap.";
   lh_object object;
@@ -98,7 +96,7 @@ static bool is_our_name(const lh_snapshot *snapshot, lh_value key) {
          memcmp(object.as.string.bytes, prefix, strlen(prefix)) == 0;
 }
 
-/* What captures are read by. */
+/* Adds the references to the snapshots by which captures are read. */
 static void add_readers(edge_list *list, const lh_snapshot *snapshot) {
   lh_edges it;
   lh_edge edge;
@@ -110,8 +108,8 @@ static void add_readers(edge_list *list, const lh_snapshot *snapshot) {
   }
 }
 
-/* What is there only for luaheap: that, and what is loaded and made when answers are printed; but
-** for what the program itself holds. */
+/* Adds the references to objects that exist only for luaheap: these snapshots, our modules and
+** metatables. The program's own references to them are kept. */
 static void add_our_parts(edge_list *list, const lh_snapshot *snapshot) {
   lh_edges roots, it;
   lh_edge root, edge;
@@ -125,7 +123,7 @@ static void add_our_parts(edge_list *list, const lh_snapshot *snapshot) {
   }
 }
 
-/* Ends an analysis without the edges of the list, which it frees, and without these objects. */
+/* Analyses without the edges of the list, which it frees, and without the objects. */
 static int analyse_without(lh_snapshot *snapshot, edge_list *list, const lh_id *objects,
                            size_t n_objects, lh_error *error) {
   int code = LH_EMEMORY;

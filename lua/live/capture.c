@@ -1,7 +1,7 @@
 /*
-** capture.c - a snapshot in memory, outside the Lua heap, that the program asks questions about
-** (live.h): `local s = heap.capture()`. Some 20 bytes an object for the file; 24 when it is opened,
-** and up to 80 while it is analysed, which happens when the first question needs it.
+** capture.c - heap.capture(): a snapshot in memory, outside the Lua heap, for questions (live.h).
+** It takes some 20 bytes an object for the file, 24 when it is opened, and up to 80 while it is
+** analysed, for the first question that needs it.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +49,8 @@ uint32_t hl_newest_mark(lua_State *L) {
   return lh_stats(L, &stats, NULL) == LH_OK ? stats.newest_mark : 0;
 }
 
-/* Pushes a capture that is not opened yet. Nothing of Lua's is allocated before the snapshot, and
-** it is taken by the function that Lua has called, for the sake of asker.c. */
+/* Pushes a capture that is not opened yet. Lua allocates only the handle before the snapshot. For
+** asker.c, the function that Lua has called takes the snapshot. */
 static hl_capture *push_capture(lua_State *L) {
   lh_error error;
   hl_capture *c = lh_push_userdata(L, &capture_key, sizeof *c, &error);
@@ -71,10 +71,10 @@ static int analyse_whole(lh_snapshot *snapshot, lh_error *error) {
   return hl_analyse(snapshot, HL_WHOLE, error);
 }
 
-/* Index 2: the capture. It gets a snapshot of heap.reader, which owns the bytes from now on, and
-** keeps the capture alive: its end would close what the program still reads. The metatable comes
-** when heap.reader is asked: who never does should not find what belongs to that among the new
-** objects of his program. */
+/* Index 2: the capture. It gets a snapshot of heap.reader, which owns the bytes from now on. The
+** snapshot keeps the capture alive, whose end would close data that the program still reads. Its
+** metatable is set only when heap.reader is asked: else a program would find the objects of that
+** module among its own new objects. */
 static void open_capture(lua_State *L, hl_capture *c) {
   lh_error error;
   hr_snapshot *reader = hr_new_snapshot(L);
@@ -90,8 +90,8 @@ static void open_capture(lua_State *L, hl_capture *c) {
   hl_find_asker(reader->snapshot, &c->asker);
 }
 
-/* debug.setuservalue may have taken the reader away: then it is gone, or will be, and the bytes
-** with it. While a question is answered the stack has it, too. */
+/* debug.setuservalue may have removed the reader: then it is freed, or will be, with the bytes.
+** While a question is answered the stack has it, too. */
 static void forget_lost_reader(lua_State *L, int index, hl_capture *c) {
   lua_getiuservalue(L, index, 1);
   if (c->holds == 0 && lua_touserdata(L, -1) != c->reader) {
@@ -231,8 +231,7 @@ static int end_capture(lua_State *L) {
   return 0;
 }
 
-/* save(path) --> bytes | nil, message, errno. The mark stays, since other files may be compared
-** with this one. */
+/* save(path) --> bytes | nil, message, errno. The mark stays, for comparisons with this file. */
 static int save(lua_State *L) {
   hl_capture *c = check_capture(L, 1);
   size_t length;
@@ -252,7 +251,7 @@ void hl_to_reader(lua_State *L, int index) {
   lua_replace(L, index);
 }
 
-/* A method of heap.reader's: upvalue 1, called with the snapshot in place of the capture. */
+/* Calls heap.reader's method in upvalue 1 with the snapshot in place of the capture. */
 static int call_reader(lua_State *L) {
   (void)check_capture(L, 1);
   for (int i = 1; i <= lua_gettop(L); i++) /* c:diff(a, b) */
@@ -263,8 +262,7 @@ static int call_reader(lua_State *L) {
   return lua_gettop(L);
 }
 
-/* Methods of captures are in upvalue 1; `reader` is the snapshot of heap.reader, and all else is
-** asked of that. */
+/* Upvalue 1 has the methods of captures; heap.reader's snapshot (`reader`) has all other keys. */
 static int index_capture(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 2);
@@ -280,14 +278,14 @@ static int index_capture(lua_State *L) {
 
 /* ==== The module ===================================================================== */
 
-/* Each is a function of the module, which takes a capture for itself, and a method of captures. */
+/* Each is a function of the module, with its own capture, and a method of captures. */
 static const luaL_Reg questions[] = {
     {"path", hl_path},         {"paths", hl_paths}, {"referrers", hl_referrers},
     {"retained", hl_retained}, {"count", hl_count}, {"classes", hl_classes},
     {"top", hl_top},           {"since", hl_since}, {"objects", hl_objects},
     {"each", hl_each},         {"dot", hl_dot},     {NULL, NULL}};
 
-/* __tostring: as that of the snapshot of heap.reader. */
+/* __tostring: as for the snapshot of heap.reader. */
 static int capture_text(lua_State *L) {
   hl_capture *c = to_capture(L, 1);
   if (c->closed || !c->reader) {

@@ -1,6 +1,6 @@
 /*
-** groups.c - many objects at once: how many of which kind there are, what is big, what is new and
-** stays (live.h). Rows have the keys of the commands' --json.
+** groups.c - questions about many objects: counts, the biggest, the new ones that stay (live.h).
+** Rows have the keys of the commands' --json.
 */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* ==== Counts ========================================================================= */
 
-/* Adds to the row t[key], which may be there. */
+/* Adds to the row t[key], which is made if need be. */
 static void add_count(lua_State *L, const char *key, uint64_t objects, uint64_t bytes) {
   if (objects == 0) return;
   if (lua_getfield(L, -1, key) == LUA_TTABLE) {
@@ -44,7 +44,7 @@ static int count_body(lua_State *L, hl_task *t) {
   return 1;
 }
 
-/* Of each site what lives that was allocated there. */
+/* The living objects of each allocation site. */
 static lh_count *push_site_counts(lua_State *L, const lh_snapshot *s, const lh_sites *sites) {
   size_t n = (size_t)lh_n_sites(sites) + 1;
   lh_count *counts = lua_newuserdatauv(L, n * sizeof *counts, 0);
@@ -143,7 +143,7 @@ int hl_since(lua_State *L) {
 
 static const char before[] = "heap.diff: before", after[] = "heap.diff: after";
 
-/* Until nothing is left that only finalizers were to let go. */
+/* Objects that only a finalizer still holds need more than one collection. */
 static void settle(lua_State *L) {
   for (int i = 0; i < 3; i++) lua_gc(L, LUA_GCCOLLECT);
 }
@@ -174,7 +174,7 @@ static int diff_protected(lua_State *L) {
   return hl_ask(L, &t, since_body);
 }
 
-/* diff(f [, n]) --> list of groups. Runs f n times and tells what stayed. */
+/* diff(f [, n]) --> list of groups: the objects that stay after n calls of f. */
 int hl_diff(lua_State *L) {
   run r = {.n = luaL_optinteger(L, 2, 1)};
   if (!lua_isfunction(L, 1) && luaL_getmetafield(L, 1, "__call") == LUA_TNIL)

@@ -1,40 +1,32 @@
 /*
-** live.h - what the C files of the live calls share: heap.capture(), and heap.path(v) and its
-** like, which are a capture, one question and its end.
+** live.h - the shared part of the live calls: heap.capture(), and heap.path(v) and others.
 **
-**     capture.c     the snapshot in memory, its analyses, and how long it lasts
-**     asker.c       who asks: which references are only the call's, and which the asker's
-**     ways.c        path, paths, referrers, retained
-**     groups.c      count, classes, top, since, diff
-**     values.c      object, objects, each: the objects themselves; show, and dot, with dot/dot.c,
-**                   which is loaded for it
+** heap.path(v) is a capture, one question and the capture's end. heap.reader (handles.h) answers
+** all other questions about a capture, from the same snapshot.
 **
-** All else that a capture can be asked is heap.reader's (handles.h), of the same snapshot.
-**
-** The analyses need memory outside the Lua heap, some 100 bytes an object, and it has to go back
-** whatever happens: Lua may run out of memory, or call a finalizer that closes the capture, at any
-** result that is made. So a question is asked in two halves. The outer one checks arguments, which
-** may raise errors, and has a `task` on the C stack that owns all that the library returns. The
-** inner one runs in protected mode (hl_ask). What it made or raised is passed on when the task's
-** memory is given back.
+** An analysis needs some 100 bytes an object outside the Lua heap, which must be freed in any case:
+** each result may run out of memory, or run a finalizer that closes the capture. So the outer half
+** of a question checks arguments, which may raise errors, and has a `task` on the C stack that owns
+** all data from the library. The inner half runs in protected mode (hl_ask); its results or its
+** error are passed on after the task's memory is freed.
 */
 #ifndef LUAHEAP_LIVE_H
 #define LUAHEAP_LIVE_H
 
 #include "reader/handles.h"
 
-/* ==== Who asks: asker.c ============================================================== */
+/* ==== The asker: asker.c ============================================================= */
 
-/* The stack at the moment of the capture:
+/* The asker is the Lua function nearest to the call. The stack at the moment of the capture:
 **
 **     frame 0 ... | the asker, a Lua function | C functions such as pcall | the call
 **                   asker_frame ..........................................  call_frame
 **
-** Nobody asks where only C functions are below the call: then both are the same. */
+** If only C functions are below the call there is no asker, and both frames are the same. */
 typedef struct hl_asker {
   lh_id thread;
   uint32_t asker_frame, call_frame;
-  lh_id function; /* LH_NO_OBJECT: nobody asks */
+  lh_id function; /* LH_NO_OBJECT: no asker */
 } hl_asker;
 
 void hl_find_asker(const lh_snapshot *snapshot, hl_asker *asker);
@@ -42,13 +34,13 @@ void hl_find_asker(const lh_snapshot *snapshot, hl_asker *asker);
 /* Is the edge the asker's: from its frame or one above, or an upvalue of its function? */
 bool hl_is_of_asker(const hl_asker *asker, const lh_edge *edge);
 
-/* What an analysis is of: the heap without the call, or without the asker, too. */
+/* HL_WHOLE leaves out the call, HL_OTHERS also the asker. */
 typedef enum hl_scope { HL_WHOLE = 1, HL_OTHERS } hl_scope;
 
 int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error);
 
-/* The same without the objects, and without the frames from the outermost on that runs `function`;
-** LH_NO_OBJECT, or where there is none: without all frames. */
+/* The same without the objects, and without the frames from the outermost one of `function` on;
+** without all frames if there is none, or for LH_NO_OBJECT. */
 int hl_analyse_below(lh_snapshot *snapshot, lh_id function, const lh_id *objects, size_t n_objects,
                      lh_error *error);
 
@@ -62,11 +54,11 @@ typedef struct hl_capture {
   bool closed, saved;
   hl_asker asker;
   hr_snapshot *reader; /* owns the bytes; the user value of the capture; NULL: not opened yet */
-  lh_snapshot *others; /* the bytes once more, analysed as HL_OTHERS; NULL: nobody asked */
+  lh_snapshot *others; /* the bytes once more, analysed as HL_OTHERS; NULL: not needed yet */
   bool others_analysed;
 } hl_capture;
 
-/* What one question needs: freed when it is answered. */
+/* The data of one question, freed when it is answered. */
 typedef struct hl_task hl_task;
 typedef int (*hl_body)(lua_State *L, hl_task *task);
 
@@ -74,7 +66,7 @@ struct hl_task {
   hl_body body;
   hl_capture *capture;
   bool is_fresh;  /* the capture was taken for this question only */
-  hl_scope scope; /* then, how it is analysed now */
+  hl_scope scope; /* then, its present analysis */
   bool holds_reader;
   lh_id id;           /* of the object that is asked about */
   lh_request request; /* of a ranking, and the names of marks */
@@ -90,55 +82,53 @@ struct hl_task {
   size_t n_ids;
 };
 
-/* A question's function stands in two places: heap.path(v), which takes a capture for itself, and
-** s:path(v); upvalue 1 tells which. This is the index of its i-th argument, without the capture. */
+/* A question is called as heap.path(v), with a capture of its own, or as s:path(v): upvalue 1 is
+** true for the first. Returns the index of the i-th argument after the capture. */
 int hl_argument(lua_State *L, int i);
 
-/* Answers by `body`, in protected mode: there index 1 is the snapshot of heap.reader, as in a
-** method of that, and arguments follow from index 2 on. Returns how many results are on the stack,
-** or raises the error. */
+/* Runs `body` in protected mode, with heap.reader's snapshot at index 1, as in its methods, and the
+** arguments from index 2 on. Returns the number of results on the stack, or raises the error. */
 int hl_ask(lua_State *L, hl_task *task, hl_body body);
 
-/* The same about argument 1: nil and a message, if it is no object. hl_find_subject finds it in the
-** capture, in the body; it may be one of heap.reader's objects. False, and nil and a message
-** pushed: it is not there. */
+/* The same about argument 1; nil and a message if it is no object. In the body, hl_find_subject
+** sets task->id to it, which may be one of heap.reader's objects. False: it is not in the capture;
+** nil and a message are pushed. */
 int hl_ask_about(lua_State *L, hl_task *task, hl_body body);
 bool hl_find_subject(lua_State *L, hl_task *task);
 
-int hl_no(lua_State *L, const char *message); /* pushes nil and it, and returns 2 */
+int hl_no(lua_State *L, const char *message); /* pushes nil and the message, returns 2 */
 
-/* The snapshot, analysed and classified when that is first needed (of a fresh capture anew, for
-** another scope); and as it is, for what needs no analysis. */
+/* The snapshot, analysed and classified when that is first needed (a fresh capture anew for another
+** scope). hl_opened: without an analysis. */
 lh_snapshot *hl_analysed(lua_State *L, hl_task *task, hl_scope scope);
 lh_snapshot *hl_opened(const hl_task *task);
 
 /* Puts the snapshot of heap.reader in place of the capture at `index`, which must be open. */
 void hl_to_reader(lua_State *L, int index);
 
-/* The serial of the newest mark of the state. */
+/* 0: no mark. */
 uint32_t hl_newest_mark(lua_State *L);
 
 /* ==== Values and rows: values.c ===================================================== */
 
-/* What a value is in the snapshot of a capture; LH_ENOTFOUND: nothing, and `error` says why. */
+/* The object of a value in the snapshot of a capture. LH_ENOTFOUND: none, and `error` says why. */
 int hl_find_value(lua_State *L, int index, const lh_snapshot *snapshot, bool is_fresh, lh_id *id,
                   lh_error *error);
 extern const hr_values hl_values;
 
-/* Pushes a table with weak values, for rows: looking at objects does not keep them alive, and does
-** not show in the next answer. */
+/* Pushes a row, with weak values: it keeps no object alive, and is in no later answer. */
 void hl_push_row(lua_State *L, int n_array, int n_fields);
 void hl_register_rows(lua_State *L); /* needed before */
 
-/* Makes task->ids, with room for n and none in it. hl_push_values sorts them, each once, and pushes
-** a table with their values. hl_set_value sets `object` of the row on top to that of `id`, if it is
-** there. */
+/* hl_new_ids makes task->ids, empty, with room for n. hl_push_values sorts them, removes doubles,
+** and pushes a table of their values. hl_set_value sets `object` of the row on top to the value of
+** `id`, if there is one. */
 lh_id *hl_new_ids(lua_State *L, hl_task *task, size_t n);
 int hl_compare_ids(const void *a, const void *b);
 void hl_push_values(lua_State *L, hl_task *task);
 void hl_set_value(lua_State *L, const hl_task *task, int values, lh_id id);
 
-/* Sets the fields of the row on top that lh_row_facts tell. */
+/* Sets the fields of lh_row_facts in the row on top. */
 void hl_set_object_fields(lua_State *L, const hl_task *task, lh_snapshot *snapshot, lh_id id);
 
 /* ==== Questions: ways.c, groups.c, values.c ========================================== */
@@ -160,7 +150,7 @@ int hl_each(lua_State *L);
 int hl_dot(lua_State *L);
 int hl_show(lua_State *L);
 
-/* Adds all to the module's table on top of the stack. */
+/* Adds all functions to the module's table on top of the stack. */
 void hl_register(lua_State *L);
 
 #endif

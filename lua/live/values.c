@@ -1,7 +1,6 @@
 /*
-** values.c - the objects themselves, as values (live.h): one by its number or name, those of a
-** class, and each that lives. How the library knows that it is still the same object is told in
-** lib/take/values.c.
+** values.c - questions that return objects as Lua values: one, those of a class, or all (live.h).
+** lib/take/values.c says how the library knows that a value is still the same object.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,9 +69,9 @@ void hl_set_object_fields(lua_State *L, const hl_task *t, lh_snapshot *s, lh_id 
   hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_thing){.id = id});
 }
 
-/* ==== One ============================================================================ */
+/* ==== One object ===================================================================== */
 
-/* Pushes the object as a value; nil: it is none, or gone. A pass over the heap. */
+/* Pushes the object as a value; false and nil: it is no value, or freed. A pass over the heap. */
 static bool push_value(lua_State *L, const lh_snapshot *s, lh_id id) {
   lh_error error;
   lua_createtable(L, 1, 0);
@@ -82,8 +81,7 @@ static bool push_value(lua_State *L, const lh_snapshot *s, lh_id id) {
   return is_there;
 }
 
-/* A value's memory may have been another object's when the capture was taken; not of one that was
-** taken for this question. */
+/* When an older capture was taken, the value's address may have been another object's. */
 int hl_find_value(lua_State *L, int index, const lh_snapshot *s, bool is_fresh, lh_id *id,
                   lh_error *error) {
   const char *why = NULL;
@@ -131,8 +129,7 @@ static int object_body(lua_State *L, hl_task *t) {
   return 2;
 }
 
-/* capture:object(number | expression) --> value | nil, message; capture:object(value) is asked of
-** heap.reader. */
+/* capture:object(number | expression) --> value | nil, message. heap.reader answers for a value. */
 int hl_object(lua_State *L) {
   hl_task t = {.id = LH_ROOT};
   if (lua_type(L, 2) == LUA_TNUMBER) {
@@ -148,13 +145,13 @@ int hl_object(lua_State *L) {
   return hl_ask(L, &t, object_body);
 }
 
-/* ==== Those that a filter takes ====================================================== */
+/* ==== Filters ======================================================================== */
 
-/* Of which types objects are values: not upvalues and prototypes. */
+/* Upvalues and prototypes are no values. */
 static const uint32_t value_types = ~(1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO);
 
-/* Takes the filter at `index`: nothing, the name of a class, or {class = , type = }. The name stays
-** on the stack, since a finalizer may change the table before it is used. */
+/* Reads the filter at `index`: nothing, a class name, or {class = , type = }. The name stays on the
+** stack, since a finalizer may change the table before the name is used. */
 static void check_filter(lua_State *L, int index, hl_task *t) {
   static const char *const names[] = {"class", "type", NULL};
   t->type_mask = value_types;
@@ -175,13 +172,13 @@ static void check_filter(lua_State *L, int index, hl_task *t) {
 
 static bool takes(const hl_task *t, const lh_snapshot *s, lh_id id) {
   uint32_t class_index = lh_class_of(s, id);
-  if (class_index == UINT32_MAX || !lh_is_reachable(s, id)) return false; /* or it is our own */
+  if (class_index == UINT32_MAX || !lh_is_reachable(s, id)) return false; /* garbage, or our own */
   const lh_class *class = lh_class_at(s, class_index);
   return (t->type_mask >> class->type & 1) &&
          (!t->class_name || strcmp(t->class_name, class->name) == 0);
 }
 
-/* t->ids: the living objects that the filter takes. */
+/* Sets t->ids to the living objects that the filter accepts. */
 static void find_objects(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   lh_id *ids = hl_new_ids(L, t, lh_object_count(s));
@@ -189,7 +186,7 @@ static void find_objects(lua_State *L, hl_task *t) {
     if (takes(t, s, id)) ids[t->n_ids++] = id;
 }
 
-/* ==== A list of them ================================================================= */
+/* ==== objects ======================================================================== */
 
 static void set_weak_kind(lua_State *L, int list) {
   static const char kind[] = "heap.live_objects";
@@ -202,7 +199,7 @@ static void set_weak_kind(lua_State *L, int list) {
   lua_setmetatable(L, list);
 }
 
-/* The values stand at their places in t->ids: move them together, so that it is a list. */
+/* An object that is no value leaves a gap in the list: close the gaps. */
 static int objects_body(lua_State *L, hl_task *t) {
   lh_error error;
   lua_Integer n = 0;
@@ -236,11 +233,11 @@ int hl_objects(lua_State *L) {
   return hl_ask(L, &t, objects_body);
 }
 
-/* ==== Each of them =================================================================== */
+/* ==== each =========================================================================== */
 
 enum { BATCH = 4096, FUNCTION = 2, VALUES = 3 };
 
-/* The last of the n values at VALUES that is there; 0: none is. */
+/* The index of the last of the n values at VALUES; 0: there is none. */
 static size_t last_value(lua_State *L, size_t n) {
   for (; n > 0; n--) {
     bool there = lua_rawgeti(L, VALUES, (lua_Integer)n) != LUA_TNIL;
@@ -273,8 +270,8 @@ static lua_Integer call_for_each(lua_State *L, const lh_snapshot *s, const lh_id
   return n_calls;
 }
 
-/* Batch by batch: each begins with the last object of the one before, which is kept alive, so that
-** the library goes on from there. */
+/* Each batch begins with the last object of the previous one, which is kept alive: the library
+** continues from it. */
 static int each_body(lua_State *L, hl_task *t) {
   lh_error error;
   lh_id batch[BATCH + 1];
@@ -303,7 +300,7 @@ static int each_body(lua_State *L, hl_task *t) {
   return 1;
 }
 
-/* each(f [, filter]) --> how many there were */
+/* each(f [, filter]) --> number of calls */
 int hl_each(lua_State *L) {
   hl_task t = {0};
   luaL_checkany(L, hl_argument(L, 1));
@@ -311,11 +308,10 @@ int hl_each(lua_State *L) {
   return hl_ask(L, &t, each_body);
 }
 
-/* ==== What a value looks like ====================================================== */
+/* ==== dot and show ================================================================= */
 
-/* What a value looks like: heap.dot(v, file) for Graphviz, and heap.show(v) as text
-** (live.h). Both are in modules of their own, dot/dot.c and heap/show.lua, which are loaded when
-** they are first called; here are their arguments. */
+/* heap.dot(v, file) and heap.show(v) are in modules of their own, dot/dot.c and heap/show.lua,
+** which are loaded at the first call. This is the check of their arguments. */
 
 enum { DEPTH = 3, WIDTH = 8, WAYS = 10 };
 
@@ -337,7 +333,7 @@ static int dot_body(lua_State *L, hl_task *t) {
   return lua_gettop(L) - top;
 }
 
-/* Pushes the function that draws; false, and nil and a message pushed: it cannot be had. */
+/* Pushes the function that draws. False: it is not installed; nil and a message are pushed. */
 static bool push_drawing(lua_State *L) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "heap.dot");

@@ -1,13 +1,12 @@
 /*
-** ways.c - what holds one object: path, paths, referrers, and what it retains (live.h). The words
-** are those of heappath.
+** ways.c - questions about one object, in the words of heappath (live.h).
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "live.h"
 
-/* ==== The object that is asked about ================================================= */
+/* ==== The subject of a question ====================================================== */
 
 /* Why there is no answer for the value at `index`; NULL: it is an object. */
 static const char *no_object(lua_State *L, int index) {
@@ -40,7 +39,6 @@ bool hl_find_subject(lua_State *L, hl_task *t) {
   return false;
 }
 
-/* Answers about argument 1, once it is known to be an object. */
 int hl_ask_about(lua_State *L, hl_task *t, hl_body body) {
   const char *message = no_object(L, hl_argument(L, 1));
   if (!message) return hl_ask(L, t, body);
@@ -59,8 +57,8 @@ static void set_edge_fields(lua_State *L, hl_task *t, const lh_snapshot *s, cons
 
 /* ==== Paths ========================================================================== */
 
-/* The table of values on top gets the subject, too, which the caller has: an object that waits for
-** its finalizer is not found in the collector's lists. */
+/* Adds the subject, which the caller has, to the table of values on top: the library does not find
+** an object that waits for its finalizer. */
 static void add_subject(lua_State *L, const hl_task *t) {
   const lh_id *at = bsearch(&t->id, t->ids, t->n_ids, sizeof t->id, hl_compare_ids);
   if (!at || hr_test(L, SUBJECT, hr_object_kind)) return;
@@ -68,7 +66,7 @@ static void add_subject(lua_State *L, const hl_task *t) {
   lua_rawseti(L, -2, at - t->ids + 1);
 }
 
-/* Pushes what the told steps of some paths lead to, all in one pass over the heap. */
+/* Pushes the targets of the printed steps of some paths, all in one pass over the heap. */
 static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n_paths) {
   lh_step steps[LH_MOST_STEPS];
   lh_id *ids = hl_new_ids(L, t, n_paths * LH_MOST_STEPS);
@@ -80,8 +78,7 @@ static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n
   add_subject(L, t);
 }
 
-/* Pushes the list of steps: the reference, and the object that it leads to, which is in the table
-** at `values`. */
+/* Pushes the list of steps: each reference, and its target from the table at `values`. */
 static void push_steps(lua_State *L, hl_task *t, lh_snapshot *s, const lh_path *path, int values) {
   lh_step steps[LH_MOST_STEPS];
   size_t n = lh_told_steps(path, steps);
@@ -103,7 +100,7 @@ static void push_path_text(lua_State *L, hl_task *t, const lh_snapshot *s, const
   hr_push_text(L, t->capture->reader, lh_path_text(s, path, path->n_steps > LH_LONG_PATH));
 }
 
-/* LH_OK: it is t->path. LH_ENOTFOUND: there is none. */
+/* LH_OK: sets t->path. LH_ENOTFOUND: there is no path. */
 static int find_path(lua_State *L, hl_task *t, lh_snapshot *s) {
   lh_error error;
   lh_path path;
@@ -113,7 +110,7 @@ static int find_path(lua_State *L, hl_task *t, lh_snapshot *s) {
   return code;
 }
 
-/* Nothing but the asker holds it, if anything: nil and what does. */
+/* Only the asker holds the object, or nothing: pushes nil and a message with the asker's path. */
 static int push_no_path(lua_State *L, hl_task *t) {
   lh_snapshot *whole = hl_analysed(L, t, HL_WHOLE);
   int code = find_path(L, t, whole);
@@ -137,8 +134,7 @@ static int path_body(lua_State *L, hl_task *t) {
   return 2;
 }
 
-/* Appends those of t->paths to the list on top, at most t->request.limit in all; `asker`: only
-** those that need the asker. */
+/* Appends paths to the list on top, up to the limit: those through the asker, or the others. */
 static void add_paths(lua_State *L, hl_task *t, lh_snapshot *s, bool asker) {
   size_t n = lua_rawlen(L, -1);
   push_values(L, t, t->paths, t->n_paths);
@@ -190,8 +186,8 @@ static int paths_body(lua_State *L, hl_task *t) {
 
 /* ==== Referrers ====================================================================== */
 
-/* An upvalue says nothing to people: in place of each of those that refer to the subject come the
-** functions that have it. Their number is not known before, and one pass finds all. */
+/* Adds the functions whose upvalues refer to the subject, since an upvalue says nothing to a user.
+** One pass over all objects finds them. */
 static void add_functions(lua_State *L, hl_task *t, const lh_snapshot *s) {
   size_t capacity = t->n_edges;
   for (size_t i = 0; i < t->n_edges; i++) {
@@ -217,8 +213,7 @@ static void add_functions(lua_State *L, hl_task *t, const lh_snapshot *s) {
   }
 }
 
-/* Finds the references that are told: those of the call itself were left out, and what refers to
-** the subject must be alive. */
+/* Finds the references to report: those of living objects, without those of the call itself. */
 static lh_snapshot *find_referrers(lua_State *L, hl_task *t) {
   lh_error error;
   lh_edge *edges;
@@ -267,8 +262,7 @@ static int referrers_body(lua_State *L, hl_task *t) {
 
 /* ==== Retained bytes ================================================================= */
 
-/* The argument of this very call may be all that holds it, which changes nothing of what it
-** retains: so nothing is left out. */
+/* Leaves no reference out: this call's own may be the only one, and does not change the result. */
 static int retained_body(lua_State *L, hl_task *t) {
   lh_error error;
   if (!hl_find_subject(L, t)) return 2;
