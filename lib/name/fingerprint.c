@@ -1,12 +1,13 @@
 /*
-** fingerprint.c - what stays the same about a group of objects from run to run, from machine to
-** machine and from build to build: a hash of its class, without what is volatile in its name, and
-** of the identity of its place. Of classes a record's is known by all its keys; an array, a map and
-** an empty table are alike, since what a collection is called follows what is in it.
+** fingerprint.c - makes fingerprints, which identify a group of objects across runs, machines and
+** builds.
 **
-** Files of --known may have fingerprints of before those had a number: for one release these are
-** made, too. They were hashes of texts, from which what differs between runs was taken by looking
-** for words in them; so directories whose names have such words changed them.
+** A fingerprint is a hash of the class, without the volatile parts of its name, and of the identity
+** of the place. A record's class is known by all its keys. Arrays, maps and empty tables all count
+** as a collection, because their names depend on their contents.
+**
+** Files of --known may have older fingerprints, without a number in front; this release can make
+** these, too. They are hashes of whole texts, from which volatile parts are removed by search.
 */
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,11 +16,10 @@
 
 /* ==== Fingerprints =================================================================== */
 
-/* Of this kind; before there were those without a number. */
+/* the kind; older fingerprints have none */
 #define KIND "2-"
 
-/* Of what hangs at a place with this identity; the text, which says what, is freed. False: out of
-** memory. */
+/* The fingerprint for `what` at a place with this identity; frees `what`. False: out of memory. */
 static bool print_of(lh_text *what, uint64_t identity, lh_print print) {
   bool ok = !what->failed;
   if (ok)
@@ -29,7 +29,7 @@ static bool print_of(lh_text *what, uint64_t identity, lh_print print) {
   return ok;
 }
 
-/* The number of the fingerprint of all objects of a type at a place with this identity. */
+/* The number in the fingerprint of all objects of a type at a place with this identity. */
 static uint64_t number_of_any(lh_type type, uint64_t identity) {
   char what[32];
   int n = snprintf(what, sizeof what, "any %s", lh_type_name(type));
@@ -41,7 +41,6 @@ static void print_any(lh_type type, uint64_t identity, lh_print print) {
                  (unsigned long long)number_of_any(type, identity));
 }
 
-/* What is the same about a class: its name, type and fields; collections are alike. */
 bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
                     lh_print fingerprint) {
   lh_text text = {0};
@@ -53,7 +52,7 @@ bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64
   return print_of(&text, identity, fingerprint);
 }
 
-/* The two for the place without numbers. */
+/* The two fingerprints for the place without numbers. */
 static bool set_folded(const lh_class_entry *class, const char *stable_name, uint64_t identity,
                        lh_prints *prints) {
   lh_text module = {0};
@@ -80,11 +79,11 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
 
 /* ==== The objects with a fingerprint ================================================= */
 
-/* Each fingerprint takes a pass over the objects. */
 typedef struct finder {
   const lh_snapshot *snapshot;
   const lh_folds *folds;
-  uint32_t *below; /* of each object: what its nearest dominator that has it is, or itself */
+  uint32_t *below; /* class at the nearest dominator with the fingerprint, or at the object
+                      itself */
 } finder;
 
 static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error) {
@@ -98,7 +97,7 @@ static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error)
   return lh_fail_memory(error, "looking for a fingerprint");
 }
 
-/* Those of a spot; luaheap's own objects have none. */
+/* The fingerprints of a spot; luaheap's own objects have none. */
 static bool print_spot(const finder *f, size_t i, lh_prints *prints) {
   const lh_class_entry *classes = f->snapshot->classes->list;
   lh_spot spot = f->folds->spots[i];
@@ -112,7 +111,7 @@ static bool is_printed(const lh_prints *p, const char *print) {
          strcmp(p->any, print) == 0 || strcmp(p->any_folded, print) == 0;
 }
 
-/* Of each spot: do its objects have it? NULL: out of memory. */
+/* For each spot: do its objects have the fingerprint? NULL: out of memory. */
 static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
   bool *wanted = lh_alloc(f->folds->n_spots, sizeof *wanted), ok = wanted != NULL;
   for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
@@ -125,7 +124,8 @@ static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
   return NULL;
 }
 
-/* How many objects have it; found[], which may be NULL: they. */
+/* Returns the number of objects with the fingerprint, without those below another one of their
+** class. found[] may be NULL. */
 static size_t find_printed(finder *f, const bool *wanted, lh_id *found) {
   size_t n = 0;
   f->below[LH_ROOT] = UINT32_MAX;
@@ -179,7 +179,7 @@ static uint64_t number_of(const char *print) {
   return strtoull(print + sizeof KIND - 1, NULL, 16);
 }
 
-/* The number of each of the places that are wanted. False: out of memory. */
+/* Maps the number of each print to its index. False: out of memory. */
 static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
   for (size_t i = 0; i < n; i++) {
     uint32_t *at = lh_map_at(wanted, number_of(prints[i]));
@@ -237,7 +237,7 @@ bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *pri
   return ok;
 }
 
-/* f->below: the place of the nearest object at one that is wanted, on the way up from each. */
+/* f->below: the wanted place nearest to each object, on the path of its dominators. */
 static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, lh_at_place *out) {
   f->below[LH_ROOT] = LH_NO_NUMBER;
   for (size_t i = 1; i < f->folds->n; i++) {
@@ -250,7 +250,7 @@ static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, 
   }
 }
 
-/* Of each spot: the number of the place that is wanted, or LH_NO_NUMBER. */
+/* For each spot: the index of its wanted place, or LH_NO_NUMBER. */
 static bool find_wanted(const finder *f, const lh_map *wanted, uint32_t *place_of) {
   bool ok = true;
   for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
@@ -291,7 +291,7 @@ static size_t n_hex_digits(const char *p) {
   return n;
 }
 
-/* Bytes of the directory in a source's name, such as @/usr/share/app.lua:31 (behind the @). */
+/* Bytes of the directory in a source's name, behind the @: @/usr/share/app.lua:31. */
 static size_t directory_length(const char *p) {
   size_t directory = 0;
   for (size_t i = 0; p[i] && p[i] != ')' && p[i] != '"'; i++) {
@@ -302,7 +302,7 @@ static size_t directory_length(const char *p) {
   return directory;
 }
 
-/* Bytes of a string in quotes, the quotes included. */
+/* Bytes of a string in quotes, with its quotes. */
 static size_t quoted_length(const char *p) {
   size_t n = 1;
   while (p[n] && p[n] != '"') n += p[n] == '\\' && p[n + 1] ? 2 : 1;
