@@ -2,7 +2,7 @@
 ** analyse.c - runs the analyses of lh_analyse and keeps their results.
 **
 ** Paths come first, because some questions need no more. After a failure the snapshot is as before.
-** The dominators need most memory: 36 bytes an object with 3 edges, until lh_analyse returns.
+** Peak of memory: the dominators, 36 bytes an object with 3 edges.
 */
 #include "graph.h"
 #include "read/decode.h"

@@ -6,9 +6,9 @@
 
 #include "luaheap_graph.h"
 
-/* The history of a heap in at most eight spans. The first span is older than the first mark. The
-** others are the intervals between marks; many intervals are joined to fit. If the snapshot has
-** only its own mark, the spans are eighths of the reachable objects, in the order of allocation. */
+/* The history of a heap. The first span is older than the first mark; the others are intervals
+** between marks, joined if they are many. With its own mark alone, a snapshot has eighths of its
+** reachable objects, in the order of allocation. */
 enum { LH_SPANS = 8 };
 typedef struct lh_history {
   bool by_marks;
@@ -34,27 +34,26 @@ typedef enum lh_prospect {
 /* Judges a collection of `holder` by its objects from each span. A leak has objects of every age,
 ** at one rate.
 **
-** LH_GROWS needs all of these. Intervals: two since the first mark, if objects are from before it
-** and at most half of the intervals have none; otherwise three, and each has some. The last
-** interval has some. The younger and the older half of the time differ by at most two fifths, or by
-** chance. At least LH_LEAST_AGED objects are from after the first mark.
+** LH_GROWS needs: two intervals since the first mark, if objects are from before it and at most
+** half of the intervals have none, else three, and each has some; some in the last interval; halves
+** of the time that differ by at most two fifths, or by chance; and LH_LEAST_AGED objects after the
+** first mark.
 **
-** LH_BOUNDED, first case: a full cache, a ring or a store of sessions is young. The younger half
-** has four times as many objects as the older or more, by intervals and by the clock, and the
-** holder had other objects before. Second case: it has filled up. The older half has four times as
-** many, unlike the whole heap, and some are from before the first mark.
+** LH_BOUNDED: a full cache, a ring or a store of sessions is young, so the younger half has at
+** least four times as many, by intervals and by the clock, and the holder had other objects before.
+** Or it has filled up: the older half has four times as many, unlike the whole heap, and some are
+** from before the first mark.
 **
-** Limits: the work done between two marks is unknown, so a leak is only LH_MAY_GROW if the work
+** Limits: the work done between marks is unknown, so a leak is only LH_MAY_GROW if the work
 ** changed. A cache that is still filling, or whose elements outlive the history, looks like a leak;
 ** lh_find_bound may find its limit. A leak whose rate grew four times looks young. */
 enum { LH_LEAST_AGED = 16 };
 lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
                                 const uint64_t ages[LH_SPANS], lh_id holder);
 
-/* A number near a collection that seems to limit its `count` objects. Its name is like max, limit,
-** capacity or size, and it is in the holder or in one of four tables that hold the holder. The
-** count is at least half of the limit (a sixteenth, if the count itself is stored beside the limit)
-** and at most a tenth above. */
+/* A number that seems to limit a collection of `count` objects. It has a name like max, limit,
+** capacity or size, in the holder or one of four tables that hold it. The count is at least half of
+** it (a sixteenth, if the count is stored beside it) and at most a tenth above. */
 typedef struct lh_bound {
   double limit; /* 0: none was found */
   lh_id name;   /* key of the limit, a string */

@@ -1,9 +1,8 @@
 /*
 ** below.c - finds the objects below an object for a picture, a few levels deep.
 **
-** Each object shows its references to the objects with the greatest retained sizes. The search is
-** breadth first, so an object is shown at its nearest place. A closure's upvalue and its value are
-** one step. Cost: the edges of the shown objects; the best are kept in a sorted array of `width`.
+** Breadth first, so an object is shown at its nearest place. Each object shows its references to
+** the greatest retained sizes. Cost: the edges of the shown objects.
 */
 #include <string.h>
 
@@ -102,7 +101,6 @@ static bool see(finder *f, lh_id id) {
   return first;
 }
 
-/* The next level is the targets of the paths that this level adds. */
 static bool find_levels(finder *f, lh_id id) {
   lh_id *queue = NULL;
   size_t n = 0, capacity = 0, at = 0;

@@ -5,29 +5,24 @@
 ** Flowgraph" (TOPLAS 1979), the simple version with path compression: O(m log n) at worst, linear
 ** in practice. The names are from the paper: semi(dominator), label, ancestor, bucket, EVAL, LINK.
 ** A vertex is an object's id; a number is its place in the depth-first search. The root is number
-** 1, and 0 means "none". After the search only numbers are used, so that neighbours in the tree are
-** neighbours in memory.
-**
-** Differences from the paper:
-**   - A leaf has no outgoing edge, so it is on no path but its own, and it gets no number. Half of
-**     a heap is leaves. Its dominator is the nearest common dominator of its referrers, which is
-**     that of the first and the last of them in a preorder of the dominator tree. In preorder, the
-**     nearest common dominator of two vertices is the least parent of all vertices behind the
-**     first, up to the second: a range minimum, from a table over blocks, in constant time.
-**   - The main loop keeps only edges from a higher number to a lower. The search itself already
-**     applies the other edges to semi. That halves the edges.
+** 1, and 0 means "none". Differences from the paper:
+**   - A leaf has no outgoing edge, so it gets no number. Half of a heap is leaves. Its dominator is
+**     the nearest common dominator of its referrers, which is that of the first and the last of
+**     them in a preorder of the dominator tree. In preorder, the nearest common dominator of two
+**     vertices is the least parent of all vertices behind the first, up to the second: a range
+**     minimum, from a table over blocks, in constant time.
+**   - The main loop keeps only edges from a higher number to a lower, half of all. The search
+**     itself already applies the other edges to semi.
 **   - Vertex w is linked when the loop moves on from w: "linked" is "greater than the loop's
 **     number".
-**   - The bucket of w is emptied when the loop reaches w, not when it reaches the tree children. At
-**     that time all vertices below w are linked and w is not, so the forest path is the same. So
-**     the head of a bucket can be in w's label, and its chain in the members' idom: both are unused
-**     until then.
+**   - The bucket of w is emptied when the loop reaches w, not when it reaches the tree children. By
+**     then all vertices below w are linked and w is not, so the forest path is the same. So the
+**     head of a bucket can be in w's label, and its chain in the members' idom.
 **   - EVAL reverses the ancestors on its way up and restores them on its way down: no stack.
 **
 ** Memory beside the result: 4 n for the order, 20 for each vertex with edges, 12 for each edge from
 ** a higher to a lower number, and later 8 for each leaf. Cache misses take most of the time, so the
-** main loop prefetches the states of later edges. Prefetching in the search, as in reach.c, gained
-** nothing.
+** main loop prefetches. Prefetching in the search, as in reach.c, gained nothing.
 */
 #include "graph.h"
 
@@ -206,7 +201,6 @@ typedef struct inner_tree {
   uint32_t *least[LEVELS]; /* the least `above` of 1, 2, 4 ... blocks; all in least[0] */
 } inner_tree;
 
-/* The positions of a leaf's first and last referrer. */
 typedef struct leaf_range {
   uint32_t first, last;
 } leaf_range;
@@ -271,7 +265,6 @@ static uint32_t common_dominator(const inner_tree *tree, uint32_t first, uint32_
   return tail < least ? tail : least;
 }
 
-/* Reached leaves get numbers behind the last number. */
 static void meet_leaves(flowgraph *flow, leaf_range *ranges) {
   const uint32_t *first_edge = flow->graph->first_edge;
   const lh_id *edge = flow->graph->edge;

@@ -2,24 +2,20 @@
 ** flow.c - a maximum flow: paths of which no two share a reference.
 **
 ** One augmenting path after the other (L. R. Ford and D. R. Fulkerson, "Maximal Flow Through a
-** Network", 1956). The number of paths is also the number of references to cut to part the two ends
-** (Menger's theorem).
+** Network", 1956). The number of paths is the number of references to cut (Menger's theorem).
 **
-** A unit is a set of references that people cut at once, and a path takes at most one member of a
-** unit. Two references can be a unit: a table entry with its key, and a captured local variable in
-** scope, which has a reference from the thread's stack and one from the open upvalue. So a search
-** can move on from v
+** A unit is a set of references that people cut at once; a path takes at most one member. Units are
+** a table entry with its key, and a captured local variable in scope, which has a reference from
+** the thread's stack and one from the open upvalue. A search can move on from v
 **
 **     to the target of each reference of v whose unit is free;
 **     back to the source of a taken reference to v, which becomes free;
 **     to the target of another member of that reference's unit, which is taken instead;
 **     from v's member of a unit to the source of the taken member, likewise.
 **
-** Units are looked for when a reference is first taken, which costs the edges of the objects on the
-** paths. A snapshot does not say which slot an open upvalue is. But the thread lists its open
-** upvalues, functions have names for their upvalues, and both references have one target. Variables
-** are few, so the functions are searched each time: 0.01 s for 2.2 million objects. Memory: 8 n and
-** 4 m, and 28 bytes for each reference on a path.
+** A snapshot does not say which slot an open upvalue is. But the thread lists its open upvalues,
+** functions name theirs, and both references have one target. The functions are searched each time:
+** 0.01 s for 2.2 million objects. Memory: 8 n and 4 m, and 28 bytes for each reference on a path.
 */
 #include "graph.h"
 #include "read/decode.h"
@@ -72,7 +68,7 @@ static uint32_t known_member(const lh_flow *flow, uint32_t at) {
 
 /* ==== Units ========================================================================== */
 
-/* The other reference of a table's entry: the key's for a value, the value's for a key. NONE: there
+/* The other reference of a table's entry: for a value the key's, for a key the value's. NONE: there
 ** is none that keeps its target alive. */
 static uint32_t other_of_entry(const lh_snapshot *s, lh_id source, uint32_t at) {
   bool is_value = s->label[at] & LH_LABEL_KEYED;
@@ -109,7 +105,7 @@ static uint32_t add_member(lh_flow *flow, lh_id source, uint32_t at) {
   return i;
 }
 
-/* Can the edge be on a path? No path continues from a string. */
+/* No path continues from a string. */
 static bool is_way(const lh_flow *flow, uint32_t at) {
   const lh_snapshot *s = flow->snapshot;
   return lh_type_of(s, s->edge[at]) != LH_TYPE_STRING || s->edge[at] == flow->to;
@@ -260,7 +256,6 @@ static bool take_forward(lh_flow *flow, lh_id from, lh_id to, bool *done) {
   return true;
 }
 
-/* A step that frees a taken reference to `from`, or takes the other member of its unit. */
 static void take_back(lh_flow *flow, lh_id from, lh_id to) {
   uint32_t other = NONE;
   uint32_t i = flow->of_target[from] - 1;

@@ -1,14 +1,11 @@
 /*
 ** gone.c - the objects that become garbage with a set of objects, such as the instances of a class.
 **
-** An object stays if its shortest path has no member. So only the objects behind members, in the
-** tree of shortest paths, are looked at. An object dominated by a member is freed. Of the rest,
-** usually few, an object stays if a staying object refers to it; this repeats until nothing
-** changes. All others are freed. (union.c does this for all classes at once.)
-**
-** The referrers come from the index of referrers, or else from one pass over all edges. With the
-** index, a hundred thousand objects of ten million take milliseconds. Memory: a byte an object, and
-** 4 for each that is looked at.
+** An object stays if its shortest path has no member, so only objects behind members are looked at.
+** An object dominated by a member is freed. Of the rest, usually few, an object stays if a staying
+** object refers to it. (union.c does this for all classes at once.) With an index of referrers, a
+** hundred thousand objects of ten million take milliseconds; without it, one pass over all edges.
+** Memory: a byte an object, and 4 for each that is looked at.
 */
 #include "graph.h"
 
@@ -19,7 +16,7 @@ enum { OUTSIDE = 0, GOES = 1, MAY_STAY = 2, STAYS = 3 };
 typedef struct finding {
   const lh_snapshot *snapshot;
   lh_going *going;
-  lh_id *stack; /* staying objects whose edges are not yet followed */
+  lh_id *stack;
   size_t n_stack, capacity;
   bool failed;
 } finding;
@@ -33,8 +30,8 @@ static void put(lh_going *going, lh_id id, uint8_t how) {
   going->list[going->n++] = id;
 }
 
-/* Lists the members and all objects behind them. A dominator of an object behind a member is on the
-** path from the member. Returns whether some object may stay. */
+/* A dominator of an object behind a member is on the path from the member. Returns whether some
+** object may stay. */
 static bool list_behind(lh_going *going, const lh_snapshot *s, const lh_id *ids, size_t n_ids) {
   bool may_stay = false;
   for (size_t i = 0; i < n_ids; i++)
@@ -90,7 +87,6 @@ static void find_staying(finding *f) {
   while (f->n_stack > 0) follow_edges(f, f->stack[--f->n_stack]);
 }
 
-/* Keeps only the freed objects in the list. */
 static void finish(lh_going *going) {
   size_t n = 0;
   for (size_t i = 0; i < going->n; i++) {

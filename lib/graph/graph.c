@@ -1,16 +1,13 @@
 /*
 ** graph.c - turns the rows of a snapshot (read/rows.c) into the graph that decides what is alive.
 **
-** In the rows, references that keep nothing alive are loops. During an analysis the ignored edges
-** are loops, too, and ephemerons have an edge if table and key are both reachable. The search for
-** shortest paths proves that if it reaches each table before the value of its key.
-**
-** Otherwise the answer is a least fixpoint: an object is alive if a live object has an edge to it,
-** or an ephemeron with live table and live key. One traversal finds it. A vertex from the worklist
-** follows its edges, then checks the ephemerons of which it is the table or the key. Whichever of
-** table and key comes last activates the value, so chains of ephemerons cost nothing extra. For
-** dominators and retained sizes the key holds the value, not the table. Memory: 13 n, and 20 for
-** each ephemeron.
+** References that keep nothing alive are loops; so are ignored edges during an analysis. An
+** ephemeron has an edge if table and key are both reachable. The search for shortest paths proves
+** that if it reaches each table before the value of its key. Otherwise one traversal finds the
+** least fixpoint: a vertex follows its edges, then checks the ephemerons of which it is the table
+** or the key. Whichever of table and key comes last activates the value, so chains cost nothing
+** extra. For dominators and retained sizes the key holds the value, not the table. Memory: 13 n,
+** and 20 for each ephemeron.
 */
 #include "graph.h"
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 **
 ** The algorithms know arrays only, so that a test can pass any graph. Vertices are 0 (the root) to
 ** n; v has the edges edge[first_edge[v]] to edge[first_edge[v + 1] - 1]. Edges may repeat and may
-** be loops. Nothing is recursive. False means out of memory: results are undefined, and nothing
-** stays allocated.
+** be loops. Nothing is recursive. On false (out of memory) results are undefined, and nothing stays
+** allocated.
 */
 #ifndef LUAHEAP_GRAPH_H
 #define LUAHEAP_GRAPH_H
@@ -28,21 +28,19 @@ static inline void lh_prefetch(const void *p) {
 
 /* ==== graph.c ======================================================================= */
 
-/* Prepares the rows for an analysis: ignored edges become loops, all other ephemerons get an edge.
-** lh_drop_graph undoes this. */
+/* Prepares the rows for an analysis; lh_drop_graph undoes this. */
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error);
 
-/* After a search: removes the edges of ephemerons that are not alive. False: the search proves too
-** little. Then lh_wake_ephemerons finds the live ephemerons (false: out of memory), and the search
-** must be repeated. */
+/* Removes the edges of ephemerons that a search proved dead. False: it proves too little. Then
+** lh_wake_ephemerons finds the live ones, and the search must be repeated. */
 bool lh_prove_ephemerons(lh_snapshot *snapshot);
 bool lh_wake_ephemerons(lh_snapshot *snapshot);
 
 void lh_drop_graph(lh_snapshot *snapshot);
 
-/* Sets `seen` of all vertices that the root reaches to LH_SEEN_ALIVE. Before, seen[v] is 0, or
-** LH_SEEN_GONE for a vertex to avoid. `by_table`: ephemerons without an edge, sorted by table;
-** table and key may be exchanged. */
+/* Sets seen[v] to LH_SEEN_ALIVE if the root reaches v. Before: 0, or LH_SEEN_GONE for a vertex to
+** avoid. `by_table`: ephemerons without an edge, sorted by table; table and key may be
+** exchanged. */
 enum { LH_SEEN_ALIVE = 1, LH_SEEN_GONE = 2 };
 bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen);
 
@@ -58,11 +56,9 @@ int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
 /* Frees the results of lh_analyse and lh_classify, except lh_reach_totals. */
 void lh_forget_analysis(lh_snapshot *snapshot);
 
-/* As lh_forget_analysis, but keeps `distance`. The caller must forget the rest before anybody else
-** uses the snapshot. */
+/* As above, but keeps `distance`, which the caller must forget before others use the snapshot. */
 void lh_keep_reach_alone(lh_snapshot *snapshot);
 
-/* Prepares a search over the whole snapshot, into the caller's arrays. */
 typedef struct lh_search lh_search;
 typedef struct lh_flow lh_flow;
 void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *distance,
@@ -91,8 +87,8 @@ struct lh_search {
   /* Optional: ignores the edges from cut_from[v] to each v with is_cut[v]. */
   const uint8_t *is_cut;
   const lh_id *cut_from;
-  /* Optional: the vertex before v on its shortest path through no thread; LH_ROOT: parent[v]. The
-     array is made only if such a path is longer than the shortest path, through a thread. */
+  /* Optional: the vertex before v on its shortest path through no thread; LH_ROOT: parent[v]. Made
+     only if such a path is longer than the shortest. */
   lh_id **named_by;
   lh_id from;    /* the start; LH_ROOT if not set */
   lh_flow *flow; /* optional: the paths already taken (flow.c) */
@@ -100,9 +96,8 @@ struct lh_search {
 
 bool lh_search_paths(lh_search *search);
 
-/* The object before on the path that names an object: the shortest path through no thread, so that
-** the name does not depend on the running code. If only threads hold the object, the shortest
-** path. */
+/* The object before on the path that names an object: the shortest through no thread, so that the
+** name does not depend on the running code; else the shortest. */
 static inline lh_id lh_naming_parent(const lh_snapshot *snapshot, lh_id id) {
   lh_id named_by = snapshot->named_by ? snapshot->named_by[id] : LH_ROOT;
   return named_by != LH_ROOT ? named_by : snapshot->parent[id];
@@ -110,41 +105,38 @@ static inline lh_id lh_naming_parent(const lh_snapshot *snapshot, lh_id id) {
 
 /* ==== flow.c ======================================================================== */
 
-/* Taken references: at most one path may take each. Some references are one unit for people (a
-** table's entry and its key, a variable), of which one path may take any. */
+/* References of which each is on at most one path. Some are one unit for people (a table's entry
+** and its key, a variable), of which a path may take any. */
 lh_flow *lh_flow_new(const lh_snapshot *snapshot, lh_id to); /*  NULL: out of memory */
 void lh_flow_free(lh_flow *flow);
 
-/* Takes a path that a search with this flow has found. Paths that it crosses exchange their parts.
-** False: out of memory. */
+/* Takes a path that a search with this flow has found; crossing paths exchange their parts. */
 bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n);
 
-/* Does a taken path touch the vertex? If so, lh_flow_targets has the vertices to which a search may
-** continue. NULL: out of memory. */
+/* Does a taken path touch the vertex? Then a search continues to lh_flow_targets. */
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
 const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
 
-/* The reverse: vertices from which a search may continue to this one. Needs lh_has_edges_to. The
-** result of either function is valid until the next call of either. */
+/* The reverse: from where a search continues to the vertex. Needs lh_has_edges_to. A result is
+** valid until the next call of either. */
 const lh_id *lh_flow_sources(lh_flow *flow, lh_id vertex, size_t *n);
 
-/* The start of the oldest path not yet removed: `from`, or if `from` is the root, a vertex to which
-** the root refers (the root's edges stay free). LH_NO_OBJECT: no path is left. */
+/* The start of the oldest path left: `from`, or if that is the root, a vertex that the root refers
+** to (the root's edges stay free). LH_NO_OBJECT: none. */
 lh_id lh_flow_start(const lh_flow *flow, lh_id from);
 
 /* Removes that path and appends its edges, without loops, to those of `way`. `place` is UINT32_MAX
-** for each vertex, before and after. False: out of memory. */
+** for each vertex, before and after. */
 bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *place, lh_path *path);
 
 /* For an edge that is a captured local variable in scope: its other edge. O(n); lh_may_be_variable
-** is O(1). Ask for at most LH_MOST_VARIABLES; programs have few. */
+** O(1). Ask for at most LH_MOST_VARIABLES. */
 enum { LH_MOST_VARIABLES = 64 };
 bool lh_may_be_variable(const lh_snapshot *snapshot, const lh_edge *edge);
 bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge *other);
 
 /* ==== steps.c ======================================================================= */
 
-/* Saved positions inside the records of big sources. */
 bool lh_steps_new(lh_steps **out);
 void lh_steps_free(lh_steps *steps); /* NULL is fine */
 
@@ -152,49 +144,48 @@ void lh_steps_free(lh_steps *steps); /* NULL is fine */
 ** of 256 edges. */
 lh_edge lh_edge_at(const lh_snapshot *snapshot, lh_id source, uint32_t e);
 
-/* Orders two edges from one source to one target: negative if a is better to show. By rank; among
-** string keys the least, because the order of entries differs from run to run. */
+/* Orders two edges from one source to one target, the better to show first. By rank; then by string
+** key, because the order of entries differs from run to run. */
 int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);
 
 int lh_compare_edge_numbers(const lh_snapshot *snapshot, uint32_t a, uint32_t b);
 
-/* The best edge from source to target that keeps it alive; there must be one. O(1) for a step of
-** the search tree, else O(edges of the source). */
+/* There must be an edge that keeps target alive. O(1) for a step of the search tree, else O(edges
+** of the source). */
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 
 /* ==== referrers.c =================================================================== */
 
 void lh_referrer_index_free(lh_referrer_index *index); /* NULL is fine */
 
-/* The numbers of the edges that keep an object alive, ascending; the source of an edge. Only if
-** lh_has_edges_to: the index is made when somebody asks for referrers. O(1). */
+/* The edges that keep an object alive, ascending; the source of an edge. Only if lh_has_edges_to:
+** somebody has asked for referrers. O(1). */
 bool lh_has_edges_to(const lh_snapshot *snapshot);
 const uint32_t *lh_edges_to(const lh_snapshot *snapshot, lh_id id, size_t *n);
 lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e);
 
-/* Sets refers[v] of each vertex with an edge to one of the ids; is_one[id] is set for these. O(n +
-** m), or O(edges to them) with the index of referrers. */
+/* Sets refers[v] of each vertex with an edge to an id; is_one[id] must be set. O(n + m), or O(edges
+** to them) with the index of referrers. */
 void lh_mark_sources(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
                      const uint8_t *is_one, uint8_t *refers);
 
 /* ==== gone.c ======================================================================== */
 
-/* The objects freed with a set. */
 typedef struct lh_going {
   uint8_t *goes; /* of each vertex; 0: it stays */
   lh_id *list;   /* freed objects, each once; reachable members first */
   size_t n, n_members;
 } lh_going;
 
-/* False: out of memory. Call lh_going_free in any case. O(objects behind the members on shortest
-** paths); without an index of referrers O(m). */
+/* Call lh_going_free in any case. O(objects behind the members on shortest paths); without an index
+** of referrers O(m). */
 bool lh_find_going(lh_going *going, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
 void lh_going_free(lh_going *going);
 
 /* ==== dominators.c ================================================================== */
 
-/* Fills idom[0..n]; LH_NO_OBJECT for the root and unreachable vertices. *order has the reachable
-** vertices, each behind its dominators; the caller owns it. */
+/* LH_NO_OBJECT for the root and unreachable vertices. *order: the reachable vertices, each behind
+** its dominators; the caller owns it. */
 bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint32_t *n_order);
 
 /* Turns shallow into retained bytes, in place. */
@@ -202,8 +193,8 @@ void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, ui
 
 /* ==== preorder.c ==================================================================== */
 
-/* The reachable vertices by distance: parents and dominators before their children. NULL: out of
-** memory. The caller frees it. */
+/* The reachable vertices by distance, so parents and dominators before their children. The caller
+** frees it. */
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached);
 
 /* A tree over the reachable vertices in preorder: the subtree of v is order[position[v]] to
@@ -216,16 +207,15 @@ struct lh_tree {
   uint32_t *position; /* of each vertex */
 };
 
-/* False: out of memory. Call lh_free_tree in any case. O(n). */
+/* Call lh_free_tree in any case. O(n). */
 bool lh_make_tree(lh_tree *tree, uint32_t n, const uint32_t *distance, const lh_id *parent);
 void lh_free_tree(lh_tree *tree);
 
-/* The dominator tree of an analysed snapshot, which owns it. NULL: out of memory. The first call
-** O(n). */
+/* The snapshot owns it. The first call O(n). */
 const lh_tree *lh_dominator_tree(lh_snapshot *snapshot);
 void lh_dominator_tree_free(lh_tree *tree); /* NULL is fine */
 
-/* Frees the tree: no pointer from lh_dominator_tree may be used afterwards. */
+/* No pointer from lh_dominator_tree may be used afterwards. */
 void lh_drop_dominator_tree(lh_snapshot *snapshot);
 
 /* Both must be reachable. */
@@ -250,17 +240,16 @@ typedef struct lh_reached {
   uint64_t objects, bytes;
 } lh_reached;
 
-/* What each of the first n_asked sources reaches, itself included, without touching a vertex v with
-** avoided[v]; no source may be avoided. `together`: what all n_sources reach. O(n + m) for each 64
-** asked. */
+/* What each of the first n_asked sources reaches, itself included, without an avoided vertex; no
+** source is avoided. `together`: by all n_sources. O(n + m) for each 64 asked. */
 bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t *weight,
                    const lh_id *sources, uint32_t n_sources, uint32_t n_asked, lh_reached *sums,
                    lh_reached *together);
 
 /* ==== union.c ======================================================================= */
 
-/* The retained size of many disjoint sets of vertices. It is more than what the members dominate,
-** because members may hold a vertex together. See union.c. */
+/* The retained size of many disjoint sets of vertices, more than their members dominate: see
+** union.c. */
 typedef struct lh_unions {
   const lh_snapshot *snapshot; /* analysed */
   const lh_tree *dominators;
@@ -283,20 +272,17 @@ typedef struct lh_unions {
   uint64_t work; /* of lh_exact_union so far */
 } lh_unions;
 
-/* Call lh_free_unions in any case. False: out of memory. lh_exact_union sets lower and upper of the
-** set to the exact size. */
+/* Call lh_free_unions in any case. lh_exact_union sets lower and upper to the exact size. */
 bool lh_bound_sets(lh_unions *unions, lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets);
 bool lh_exact_union(lh_unions *unions, uint32_t set);
 void lh_free_unions(lh_unions *unions);
 
-/* The retained size of each set, in an array with `stride` bytes from one item to the next. False:
-** out of memory. */
+/* In an array with `stride` bytes from one item to the next. */
 bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets,
                          uint64_t *retained, size_t stride);
 
 /* ==== verdict.c ===================================================================== */
 
-/* Evidence that a collection was filled once. */
 typedef struct lh_filling {
   uint64_t aged;                /* elements with an age */
   uint64_t since_first_mark;    /* elements younger than the first mark */
@@ -309,10 +295,8 @@ typedef struct lh_filling {
 
 bool lh_was_filled_once(const lh_snapshot *snapshot, const lh_filling *filling);
 
-/* The verdict for a figure in n snapshots. */
 lh_verdict lh_verdict_of(const uint64_t *figures, size_t n);
 
-/* The verdict for the growth in two halves. */
 lh_verdict lh_verdict_of_two(int64_t before, int64_t after);
 
 #endif

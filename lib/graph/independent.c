@@ -2,20 +2,18 @@
 ** independent.c - paths that hold an object independently of each other.
 **
 ** All paths to an object pass its immediate dominator. From there, how many paths share no
-** reference? That many references must be cut to free the object, unless the dominator is freed.
-** Nobody cuts the references from the root to _G, the registry or the main thread, so any number of
-** paths may share these. It is a flow (flow.c), found by the usual search for paths, so the best of
-** equally short paths come first: one search more than there are paths. 2.2 million objects: at
-** most 0.05 s each.
+** reference? That many references must be cut to free the object. The root's references to _G, the
+** registry or the main thread may be shared, because nobody cuts them. It is a flow (flow.c), found
+** by the usual search, so the best of equally short paths come first. 2.2 million objects: at most
+** 0.05 s a path.
 **
-** With an index of referrers a backward search runs first, from the object to the dominator, level
-** by level. The forward search then needs only the objects that were met, and finds the same path.
-** These are usually few, and a missing path is noticed near the object.
+** With an index of referrers a backward search runs first, from the object to the dominator. The
+** forward search then needs only the objects met, and finds the same path.
 **
-** An object with one referrer may still survive most cuts, because its referrer may be held by
-** several paths. Going up the dominators, a junction is the first that more than one reference
-** enters from outside its subtree; below is a single chain. Two references may be one unit (an
-** entry and its key), so the flow decides, for a few junctions at most. 5 bytes an object.
+** An object with one referrer may survive most cuts, because several paths hold the referrer. Going
+** up the dominators, a junction is the first that more than one reference enters from outside its
+** subtree. Two references may be one unit, so the flow decides, for a few junctions at most. 5
+** bytes an object.
 */
 #include <string.h>
 #include "graph.h"
@@ -30,8 +28,7 @@ typedef struct work {
   size_t n_back;
 } work;
 
-/* Leaves to the search the objects that lead to the object, and avoids all others and the
-** object. */
+/* Leaves to the search only the objects that lead to the object. */
 static bool look_back(work *w, bool *met) {
   uint32_t *distance = w->search.distance;
   for (size_t i = 0; i < w->n_back; i++) distance[w->back[i]] = LH_AVOIDED;
@@ -93,8 +90,7 @@ static bool take_out_next(work *w, uint32_t *place, lh_path *path) {
   return ok;
 }
 
-/* Inserts the last path by length. Of equally long paths the one taken first is better and stays
-** first. They come nearly sorted. */
+/* Inserts the last path by length; of equally long paths the first taken is better. */
 static void sort_last(lh_path *paths, size_t n) {
   lh_path last = paths[n - 1];
   size_t i = n - 1;
@@ -183,7 +179,6 @@ void lh_independent_free(lh_independent *independent) {
 /* The most junctions that turn out to be one unit before the search ends. */
 enum { MOST_TRIES = 8 };
 
-/* The dominators of `id`, which is itself the first. */
 typedef struct chain {
   const lh_snapshot *snapshot;
   uint32_t length;

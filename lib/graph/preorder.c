@@ -1,10 +1,9 @@
 /*
 ** preorder.c - a tree over the vertices (dominators or shortest paths) in preorder.
 **
-** A subtree is an interval, so questions about subtrees are sums over arrays. No stack: the sizes
-** of subtrees, from the leaves up, give the starts. The snapshot keeps its dominator tree from the
-** first request until a question that needs much memory drops it. 12 bytes an object, and 8 more
-** while it is made; 2.2 million objects take 0.05 s.
+** A subtree is an interval, so questions about subtrees are sums over arrays. The snapshot keeps
+** its dominator tree until a question that needs much memory drops it. 12 bytes an object, and 8
+** more while it is made; 2.2 million objects take 0.05 s.
 */
 #include "graph.h"
 

@@ -1,14 +1,10 @@
 /*
 ** referrers.c - all referrers of an object, by an index of reversed references.
 **
-** The index is made on the first question and kept until the analysis is forgotten. It has the
-** numbers of the references that keep each object alive: 4 bytes an object and 4 a reference, 160
-** MB for ten million objects with 3 references each, less than the dominators freed. The number
-** leads to the source. References that keep nothing alive (weak or ignored) are few and in a
-** separate list.
-**
-** A field's name may have a million referrers. So the references to the last object asked about are
-** kept sorted by the distance of their sources, and a page of them costs only its own length.
+** The index is made on the first question: 4 bytes an object and 4 a reference that keeps something
+** alive, 160 MB for ten million objects with 3 references each. Weak and ignored references are few
+** and in a separate list. A field's name may have a million referrers, so the references to the
+** last object asked about are kept sorted by distance: a page of them costs only its own length.
 */
 #include "graph.h"
 #include "read/decode.h"
@@ -79,8 +75,8 @@ static bool sort_keys(uint64_t **keys, size_t n) {
 
 /* ==== Making the index =============================================================== */
 
-/* first[id + 2] counts the edges of id. While filling, first[id + 1] is the next free place of id;
-** at the end it is the start of id + 1. */
+/* first[id + 2] counts the edges of id; then first[id + 1] is the next free place of id, and at the
+** end the start of id + 1. */
 static bool index_edges(lh_referrer_index *index, const lh_snapshot *s) {
   enum { AHEAD = 16 };
   uint32_t n_edges = s->first_edge[s->n + 1], *first = index->first;

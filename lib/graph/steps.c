@@ -1,10 +1,10 @@
 /*
 ** steps.c - edges by their numbers, the best of several edges, and paths made of edges.
 **
-** For most references the rows have everything: a string key is the edge before its value. A
-** numeric key, a line or the name of a local variable is read from the record of the source, by
-** iterating over its edges. For a source with more than 256 references, every 256th state of the
-** iterator is saved on the way: 0.4 bytes for each reference of such a source.
+** The rows have most edges whole: a string key is the edge before its value. A numeric key, a line
+** or the name of a local variable is read from the record, by iterating over the source's edges.
+** For a source with more than 256, every 256th state of the iterator is saved on the way: 0.4 bytes
+** a reference.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -215,8 +215,7 @@ void lh_paths_free(lh_path *paths, size_t n_paths) {
   for (size_t i = 0; i < n_paths; i++) lh_free(paths[i].steps);
 }
 
-/* Limit for all steps of an answer, in sizes of the file: each of a million referrers may be at the
-** end of a list. */
+/* Limit in sizes of the file: each of a million referrers may be at the end of a list. */
 enum { MOST_STEPS = 16 };
 
 static int check_steps(const lh_snapshot *snapshot, const lh_search *search, lh_error *error) {
@@ -228,7 +227,6 @@ static int check_steps(const lh_snapshot *snapshot, const lh_search *search, lh_
                  search->n_found, n_steps);
 }
 
-/* One path for each referrer found. *paths is set only on success. */
 static bool trace_all(const lh_snapshot *snapshot, const lh_search *search, lh_path **paths) {
   lh_path *list = lh_alloc(search->n_found, sizeof *list);
   if (!list) return false;

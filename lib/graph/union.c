@@ -5,19 +5,17 @@
 ** subtrees in the tree of shortest paths: every other object has a path without a member. Both
 ** bounds are one sweep over a tree in preorder, for all sets at once. For most classes they agree.
 **
-** If they differ, lh_exact_union looks at the candidates, which are in upper but not in lower. A
-** candidate stays if a staying object refers to it: first an object outside of upper, then a
-** candidate that stays. The others are freed. A candidate is freed if and only if its immediate
-** dominator is, unless a member is between the two on its shortest path. Only these exceptions, the
-** joints, need their referrers. The cost is the set's part of upper and the edges into the
-** candidates: usually little, at worst the whole heap. A file can be made in which a hundred
-** thousand nested sets each cost the whole heap; after a limit, lower is used.
+** Otherwise lh_exact_union looks at the candidates, which are in upper but not in lower. A
+** candidate stays if a staying object refers to it, first an object outside of upper. A candidate
+** is freed if and only if its immediate dominator is, unless a member is between the two on its
+** shortest path. Only these exceptions, the joints, need their referrers. The cost is the set's
+** part of upper and the edges into the candidates: usually little, at worst the whole heap. A file
+** can be made in which a hundred thousand nested sets each cost the whole heap; after a limit,
+** lower is used.
 **
-** No second tree is needed to tell candidates from lower: a dominator of v is on all paths to v, so
-** a sweep in preorder meets it before v.
-**
-** Memory: 20 n; 4 for each member of a set whose bounds differ, for each edge to a joint, and for
-** each candidate of a set.
+** A dominator of v is on all paths to v, so a sweep in preorder meets it before v: no second tree
+** is needed. Memory: 20 n; 4 for each member of a set whose bounds differ, for each edge to a
+** joint, and for each candidate of a set.
 */
 #include "graph.h"
 
@@ -116,7 +114,6 @@ static bool find_joints(lh_unions *u) {
   return ok;
 }
 
-/* Lists the members of sets whose bounds differ, by ascending position. */
 static bool list_members(lh_unions *u) {
   uint32_t *first = u->first_member;
   for (uint32_t set = 0; set < u->n_sets; set++) first[set + 2] += first[set + 1];
@@ -128,7 +125,6 @@ static bool list_members(lh_unions *u) {
   return u->member != NULL;
 }
 
-/* The sources of the edges to each joint, also garbage. */
 static bool index_sources(lh_unions *u) {
   const uint32_t *first_edge = u->snapshot->first_edge;
   const lh_id *edge = u->snapshot->edge;
@@ -170,8 +166,7 @@ static inline bool add_candidate(lh_unions *u, size_t n, lh_id v) {
   return true;
 }
 
-/* Each round has two stamps: the even one for candidates, the odd one for freed objects. A smaller
-** stamp means that the object stays. */
+/* Each round has two stamps: even for candidates, odd for freed objects. A smaller stamp stays. */
 static bool find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint32_t *n_candidates,
                             uint64_t *bytes) {
   uint32_t covered = 0;
@@ -199,7 +194,6 @@ static bool has_source_that_stays(lh_unions *u, lh_id v, uint32_t maybe) {
   return false;
 }
 
-/* The limit for the work of all sets together, in objects and edges. */
 static uint64_t most_work(const lh_unions *u) {
   return 4000000u + 64 * ((uint64_t)u->snapshot->n + u->snapshot->first_edge[u->snapshot->n + 1]);
 }

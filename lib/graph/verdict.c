@@ -1,10 +1,9 @@
 /*
 ** verdict.c - judges whether a collection grows, may grow, is bounded or was filled once.
 **
-** From one snapshot: by the ages of its objects, that is, how many are from each part of the heap's
-** history, and by a nearby limit. The history is divided by marks, or without marks by the order of
-** allocation. A collection was filled once if chance would give it younger elements, but it has
-** none. From several snapshots: by the changes of a figure. All reports use these verdicts.
+** From one snapshot: by the ages of its objects and by a nearby limit. From several: by the changes
+** of a figure. A collection was filled once if chance would give it younger elements, but it has
+** none. All reports use these verdicts.
 */
 #include "graph.h"
 
@@ -92,8 +91,8 @@ static bool is_steady(const spread *s) {
          always && s->all - s->before >= LH_LEAST_AGED;
 }
 
-/* Did the holder exist before the interval of its oldest object? Then it dropped its earlier
-** objects. This says nothing about a table that every program has, such as _G. */
+/* Did the holder exist before the interval of its oldest object? Then it dropped its earlier ones.
+** Says nothing about tables that every program has, such as _G. */
 static bool lets_go(const lh_snapshot *snapshot, const lh_history *history, const spread *s,
                     lh_id holder) {
   uint32_t n = lh_mark_count(snapshot);

@@ -1,9 +1,8 @@
 /*
 ** allocated.c - finds where most objects of a set were allocated (see allocated.h).
 **
-** The answer is the site of most objects, with their number. Their stacks may differ further up. If
-** nine of ten have one caller, the answer includes the caller, and the number is of the objects
-** that have it.
+** The answer is the site of most objects, with their number. If nine of ten of these have one
+** caller, the answer includes it, and the number is of those with this caller.
 */
 #include "allocated.h"
 
@@ -27,7 +26,6 @@ void lh_allocations_free(lh_allocations *a) {
   lh_map_free(&a->counts);
 }
 
-/* Objects of a set with one stack. */
 typedef struct share {
   uint32_t set;
   lh_site_id site, caller;
@@ -43,8 +41,6 @@ static int compare_shares(const void *left, const void *right) {
   return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-/* The end of the shares with the set, the site and (if with_caller) the caller of the first; and
-** their sum. */
 static size_t end_of_run(const share *list, size_t n, bool with_caller, uint64_t *objects) {
   size_t end = 0;
   *objects = 0;
@@ -55,7 +51,6 @@ static size_t end_of_run(const share *list, size_t n, bool with_caller, uint64_t
   return end;
 }
 
-/* Looks for a caller of nine in ten objects of a site. */
 static void find_caller(const share *list, size_t n, uint64_t objects, lh_allocated *out) {
   uint64_t of_caller;
   for (size_t i = 0, end; i < n; i = end) {

@@ -19,11 +19,11 @@ typedef struct lh_allocations {
   lh_map counts; /* set, stack -> objects */
 } lh_allocations;
 
-/* Counts an object of a set. False: out of memory. O(1). */
+/* O(1). */
 bool lh_allocations_add(lh_allocations *a, uint32_t set, lh_id id);
 
-/* Fills the lh_allocated of the sets 0 to n - 1, which are `stride` bytes apart. False: out of
-** memory. O(n log n) for n pairs of set and stack. */
+/* Fills the lh_allocated of the sets 0 to n - 1, `stride` bytes apart. O(n log n) for n pairs of
+** set and stack. */
 bool lh_allocations_find(const lh_allocations *a, lh_allocated *first, size_t stride, size_t n);
 void lh_allocations_free(lh_allocations *a);
 

@@ -3,8 +3,7 @@
 ** variables.
 **
 ** The best name of each wins: by lh_name_rank, then the shortest, then the first in the alphabet.
-** So the result does not depend on addresses or the order of objects. Only objects that refer to a
-** wanted object are decoded.
+** So the result does not depend on addresses. Only objects that refer to a wanted one are decoded.
 */
 #include "names.h"
 #include "read/decode.h"
@@ -39,9 +38,8 @@ static int compare_candidates(const lh_namer *namer, const lh_candidate *a, cons
   return strcmp(lh_namer_chars(namer, a->qualifier), lh_namer_chars(namer, b->qualifier));
 }
 
-/* A callback with several names gets none. The same holds for closures of one prototype with
-** different names, for example the results of memoize(f). But one function may be both print and
-** _G.log. */
+/* A callback with several names gets none; nor do closures of one prototype with different names,
+** for example results of memoize(f). But one function may be both print and _G.log. */
 static void note_ambiguity(const lh_namer *namer, lh_candidate *candidate, lh_candidate *best) {
   const char *name = lh_namer_chars(namer, candidate->text);
   bool several = best->several || candidate->closure != best->closure;
@@ -141,7 +139,6 @@ static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t 
 
 /* ==== Where a name comes from ======================================================= */
 
-/* Compares modules and files: app.bus is in app/bus.lua. */
 static int compare_slashed(const char *a, size_t n_a, const char *b, size_t n_b) {
   for (size_t i = 0; i < n_a && i < n_b; i++) {
     char x = a[i] == '.' ? '/' : a[i], y = b[i] == '.' ? '/' : b[i];
@@ -174,7 +171,6 @@ static int compare_module(const lh_namer *namer, size_t i, const char *path, siz
   return compare_slashed(name, strlen(name), path, n);
 }
 
-/* The module whose file has this path, without its extension. */
 static lh_text_id find_module(const lh_namer *namer, const char *path, size_t n) {
   size_t at;
   LH_LOWER_BOUND(at, namer->n_module_names, compare_module(namer, at, path, n) < 0);
@@ -316,8 +312,8 @@ static void look_into_thread(lh_namer *namer, lh_id thread) {
   }
 }
 
-/* Does `id` refer to a wanted object, apart from its own metatable (its first edge)? For a closure
-** the contents of its upvalues count. */
+/* Does `id` refer to a wanted object, apart from its own metatable (its first edge)? For a closure,
+** also by an upvalue's content. */
 static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
   const lh_snapshot *snapshot = namer->snapshot;
   const lh_id *edge = snapshot->edge;

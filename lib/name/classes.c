@@ -1,19 +1,19 @@
 /*
 ** classes.c - finds the class of every object: what people call it.
 **
-** The first sweep over the objects collects metatables, prototypes and names of upvalues. Then
-** names are found for these few (metatables.c, functions.c). The second sweep gives each object its
-** class: for most by a table look-up, for a plain table by one pass over its keys. At last plain
-** collections get the classes of their contents (contents.c). Four bytes an object remain; 2.2
-** million objects take about 0.25 s.
+** The first sweep over the objects collects metatables, prototypes and names of upvalues, for which
+** names are found (metatables.c, functions.c). The second gives each object its class: for most by
+** a table look-up, for a plain table by one pass over its keys. Then plain collections get the
+** classes of their contents (contents.c). 4 bytes an object remain; 2.2 million objects take about
+** 0.25 s.
 */
 #include "names.h"
 #include "read/decode.h"
 
 #include <string.h>
 
-/* Limit for all texts, in sizes of the file. A real program's names are shorter than the file; a
-** file made for an attack could need 150 times its size. */
+/* Limit in sizes of the file. A real program's names are shorter than the file; a file made for an
+** attack could need 150 times its size. */
 enum { MOST_NAMES = 16 };
 
 /* ==== Interning ===================================================================== */
@@ -48,7 +48,7 @@ uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields
   return *index;
 }
 
-/* False: stripped, or out of memory. */
+/* False: also if stripped. */
 static bool find_code(lh_namer *namer, lh_id id, lh_type type, lh_function_code *code) {
   lh_object proto;
   lh_text text = {0};
@@ -167,8 +167,7 @@ static uint32_t class_of_upvalue(lh_namer *namer, lh_id name, lh_map *upvalue_cl
   return namer->failed ? LH_NO_NUMBER : *known;
 }
 
-/* For now, of[] of a Lua closure is its prototype. Upvalues get their final class here, by their
-** name in the closure. */
+/* For now, of[] of a Lua closure is its prototype. Upvalues get their final class here. */
 static void collect_closure(lh_namer *namer, lh_id id, lh_map *upvalue_classes) {
   const lh_snapshot *s = namer->snapshot;
   uint32_t *of = namer->classes->of, first = s->first_edge[id], end = s->first_edge[id + 1];
@@ -215,7 +214,6 @@ static uint32_t class_by_metatable(lh_namer *namer, uint32_t i, lh_type type) {
   return meta->class_index;
 }
 
-/* The class of a table that is a metatable whose instances have a name. */
 static uint32_t class_of_metatable(lh_namer *namer, lh_id id) {
   uint32_t i = lh_map_get(&namer->meta_of, id);
   const lh_meta *meta = i == LH_NO_NUMBER ? NULL : &namer->metas[i];

@@ -2,9 +2,8 @@
 ** complete.c - completes a name that a user is typing: a path, a class, a function's place, an
 ** address.
 **
-** Names that begin with the text come before names that contain it; then bigger objects come first.
-** Cost: some thousand classes and the keys of one table; a few milliseconds, at most 50 for a huge
-** table.
+** Names that begin with the text come first, then those that contain it; then by size. Cost: some
+** thousand classes and the keys of one table, a few milliseconds, at most 50.
 */
 #include <ctype.h>
 #include <stdlib.h>
@@ -14,13 +13,12 @@
 
 enum { MOST_ENTRIES = 1 << 18 };
 
-/* How a name matches the text. */
 enum { BEGINS, HAS, NOT_AT_ALL };
 
 typedef struct completing {
   lh_snapshot *snapshot;
   lh_completions *out;
-  unsigned ranks[LH_MOST_COMPLETIONS]; /* of each completion in `out` */
+  unsigned ranks[LH_MOST_COMPLETIONS]; /* of `out`'s completions */
   bool failed;
 } completing;
 
@@ -36,7 +34,6 @@ static bool is_before(unsigned rank, uint64_t bytes, unsigned other_rank, uint64
   return rank != other_rank ? rank < other_rank : bytes > other_bytes;
 }
 
-/* Is it good enough to be in the list? */
 static bool may_be_in(const completing *c, unsigned rank, uint64_t bytes) {
   size_t last = LH_MOST_COMPLETIONS - 1;
   if (rank == NOT_AT_ALL) return false;
@@ -44,7 +41,6 @@ static bool may_be_in(const completing *c, unsigned rank, uint64_t bytes) {
          is_before(rank, bytes, c->ranks[last], c->out->list[last].retained_bytes);
 }
 
-/* Frees the text if the list has no room for it. */
 static void put_in(completing *c, unsigned rank, lh_completion made) {
   lh_completions *out = c->out;
   size_t at = out->n;
@@ -75,8 +71,7 @@ static void put_object(completing *c, unsigned rank, char *text, lh_id id) {
 
 /* ==== Steps of a path ================================================================ */
 
-/* The start of the last, unfinished step: a dot or an opening bracket. NULL: the text is one
-** word. */
+/* The start of the last, unfinished step. NULL: the text is one word. */
 static const char *last_step(lh_range r) {
   const char *step = NULL;
   char quote = '\0';
@@ -98,7 +93,7 @@ static const char *last_step(lh_range r) {
   return step;
 }
 
-/* The object at a path; for an upvalue its content. LH_NO_OBJECT: none. */
+/* For an upvalue its content. LH_NO_OBJECT: none. */
 static lh_id object_at(completing *c, lh_range path) {
   lh_finder finder = {.snapshot = c->snapshot, .start = path.at, .class_index = UINT32_MAX};
   lh_set set = {0};
@@ -215,7 +210,6 @@ static void put_roots(completing *c, lh_range asked) {
     put_keys(c, (lh_range){globals, globals + strlen(globals)}, asked, classes->globals);
 }
 
-/* "0x55d0c0a3f2e0", also with the prefix that Lua prints. */
 static bool put_address(completing *c, lh_range asked) {
   lh_range left, right;
   uint64_t address;

@@ -3,10 +3,9 @@
 ** name}.
 **
 ** Runs after each object has a class, and looks at the first 16 values of each collection. If all
-** have one class, the collection is named after it. If their classes have given names, such as
-** Insert and Delete, the two most frequent are named. If all are tables, it holds table. Otherwise
-** the name stays. A collection inside is named by its kind only (array of arrays), so the order of
-** the objects does not matter.
+** have one class, that is the name; if their classes have given names, such as Insert and Delete,
+** the two most frequent; if all are tables, table. A collection inside is named by its kind only
+** (array of arrays), so the order of objects does not matter.
 */
 #include "names.h"
 #include "read/decode.h"
@@ -57,7 +56,7 @@ static content content_of(const describer *d, lh_value value) {
   }
 }
 
-/* The common name of two values. An empty table fits any other table. */
+/* An empty table fits any other table. */
 static content common(const describer *d, content a, content b) {
   if (a.name == LH_NO_NUMBER || a.name == b.name) return b;
   if (b.name == LH_NO_NUMBER) return a;
@@ -89,7 +88,6 @@ static void note_class(const describer *d, named *seen, lh_value value) {
   if (seen->all) seen->classes[seen->n++] = class_index;
 }
 
-/* Removes and returns the name of the class with most objects. */
 static const char *take_most(const describer *d, named *seen) {
   const lh_class_entry *list = d->namer->classes->list;
   size_t best = 0;
@@ -103,8 +101,7 @@ static const char *take_most(const describer *d, named *seen) {
   return name;
 }
 
-/* "Delete, Insert" or "Delete, Insert and more". Alphabetical, so that the next snapshot has the
-** same name. */
+/* "Delete, Insert" or "Delete, Insert and more": alphabetical, as in the next snapshot. */
 static lh_text_id name_several(const describer *d, named *seen) {
   const char *first = take_most(d, seen), *second = take_most(d, seen);
   bool in_order = strcmp(first, second) < 0;
@@ -114,7 +111,6 @@ static lh_text_id name_several(const describer *d, named *seen) {
   return lh_namer_text(d->namer, &text);
 }
 
-/* The values so far. */
 typedef struct sample {
   content all;
   named seen;
@@ -123,7 +119,7 @@ typedef struct sample {
   uint32_t class_index;
 } sample;
 
-/* Adds a value. Values like the one before are only counted. False: no more values are needed. */
+/* Values like the one before are only counted. False: no more values are needed. */
 static inline bool take_value(const describer *d, sample *s, lh_value value) {
   bool is_object = value.kind == LH_VALUE_OBJECT;
   uint32_t class_index = is_object ? d->namer->classes->of[value.as.object] : 0;
@@ -137,7 +133,7 @@ static inline bool take_value(const describer *d, sample *s, lh_value value) {
   return s->n < SAMPLED && s->all.type != LH_TYPE_ROOT;
 }
 
-/* Adds the first values of a table. If all are objects, the row is enough. */
+/* If all are objects, the row is enough. */
 static void take_values(const describer *d, lh_id table, sample *out) {
   const lh_snapshot *s = d->namer->snapshot;
   lh_entry entries[SAMPLED];
@@ -160,9 +156,8 @@ static lh_id first_object(const lh_snapshot *s, lh_id table) {
   return LH_NO_OBJECT;
 }
 
-/* For a table of numbers and objects, of which this is the first: have the values nothing in
-** common? They have not if all values are sampled and the object is a string, a function or a
-** thread. */
+/* Has a table of numbers and objects, `first` among them, nothing in common? True if all values are
+** sampled and the object is a string, a function or a thread. */
 static bool has_no_kind(const describer *d, lh_id table, lh_id first) {
   enum {
     OTHERS = 1 << LH_TYPE_STRING | 1 << LH_TYPE_CLOSURE | 1 << LH_TYPE_THREAD,

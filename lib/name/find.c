@@ -1,11 +1,10 @@
 /*
 ** find.c - finds objects by address, by place in a file or by class (see find.h); and cuts.
 **
-** A cut is the set of references that an expression removes. For a path or phrase these are the
-** references that its last step follows, as if they were set to nil in Lua. For an address, place
-** or class it is the objects themselves. An entry of a table is cut with its key. An upvalue is a
-** variable: its content is cut for all functions that share it, and in its thread if the variable
-** is in scope.
+** A cut is the references that the last step of a path or phrase follows, as if set to nil in Lua;
+** for an address, place or class the objects themselves. An entry of a table is cut with its key.
+** An upvalue is a variable: its content is cut for all functions that share it, and in its thread
+** if the variable is in scope.
 */
 #include "find.h"
 #include <string.h>
@@ -171,8 +170,7 @@ static bool is_source(const lh_snapshot *snapshot, lh_id source, lh_range asked)
   return n == n_asked || bytes[n - n_asked - 1] == '/';
 }
 
-/* The prototypes of the file that start at `line`. *inside: the innermost prototype around the
-** line. */
+/* The prototypes that start at `line`. *inside: the innermost one around the line. */
 static int find_protos(lh_finder *finder, lh_range file, uint32_t line, lh_set *out, lh_id *inside,
                        bool *has_file) {
   const lh_snapshot *snapshot = finder->snapshot;
@@ -193,7 +191,7 @@ static int find_protos(lh_finder *finder, lh_range file, uint32_t line, lh_set *
   return 0;
 }
 
-/* The closures of the prototypes; if there are none at all, the prototypes. */
+/* If the prototypes have no closures, the result is the prototypes. */
 static int closures_of(lh_finder *finder, lh_set *protos, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   bool ok = true;
@@ -275,7 +273,7 @@ bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range nam
   return is_class(snapshot, class_index, name, false);
 }
 
-/* A pattern may be long, so it is compared once with each class and not with each object. */
+/* A pattern may be long, so it is compared with each class and not with each object. */
 static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool garbage,
                          lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
@@ -292,8 +290,7 @@ static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool ga
   return has_room ? 0 : lh_find_fail_memory(finder);
 }
 
-/* All objects of the classes with this name: the reachable objects, or if there are none the
-** garbage. An empty result is no error. */
+/* The reachable objects, or if there are none the garbage. An empty result is no error. */
 static int find_class(lh_finder *finder, lh_range name, bool pattern, lh_set *out) {
   uint64_t n_reachable = 0, n_garbage = 0;
   for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
@@ -316,7 +313,7 @@ static lh_range trim(lh_range range) {
   return range;
 }
 
-/* The name of a class may begin or end with blanks, and begin with @ like a place. */
+/* The name of a class may begin or end with blanks, or begin with @. */
 static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_set *out) {
   bool found = false;
   int code = find_class(finder, whole, false, out);
@@ -346,7 +343,7 @@ int lh_find_set(lh_finder *finder, lh_range range, lh_set *out) {
   return code;
 }
 
-/* The class that was asked for: the object's own, or "array" for an "array of Listener". */
+/* The object's own class, or "array" for an "array of Listener", as asked. */
 static uint32_t class_found(const lh_finder *finder, lh_id id) {
   uint32_t own = lh_class_of(finder->snapshot, id);
   const lh_class_entry *entry = &finder->snapshot->classes->list[own];

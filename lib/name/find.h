@@ -1,12 +1,10 @@
 /*
 ** find.h - shared by the files that find objects. Private to the library.
 **
-** find.c has addresses, places and classes; find_path.c paths in Lua's language; find_phrase.c
-** phrases such as "upvalue bus of ..."; suggest.c "did you mean". All work on sets of objects,
-** because a folded path such as _G.list[*].next* or "upvalue bus of function on_tick @app.lua:31"
-** may mean many. lh_find takes the object with the greatest retained size. In a name, * stands for
-** any text, unless a name has a literal *. lh_find_cut needs the references that the last step
-** follows.
+** find.c has addresses, places and classes; find_path.c paths; find_phrase.c phrases such as
+** "upvalue bus of ..."; suggest.c "did you mean". All work on sets, because a folded path such as
+** _G.list[*].next* may mean many objects; lh_find takes the one with the greatest retained size. In
+** a name, * stands for any text, unless a name has a literal *.
 */
 #ifndef LUAHEAP_FIND_H
 #define LUAHEAP_FIND_H
@@ -33,8 +31,8 @@ typedef struct lh_edge_list {
 typedef struct lh_finder {
   lh_snapshot *snapshot;
   lh_error *error;
-  uint8_t *seen; /* LH_SEEN: in the set being made. LH_REPEATED: see find_path.c. LH_ASKED: in the
-                    set to compare with */
+  uint8_t *seen; /* LH_SEEN: in the set being made, LH_REPEATED: find_path.c, LH_ASKED: see
+                    lh_set_ask */
   const char *start;
   uint32_t class_index; /* set if the whole expression is a class's name */
   int depth;
@@ -53,7 +51,7 @@ static inline size_t lh_range_length(lh_range range) {
 
 bool lh_range_is(lh_range range, const char *text);
 bool lh_range_skip(lh_range *range, const char *prefix);
-/* Reads a hexadecimal address 0x... at the start, and skips it. */
+/* Reads and skips an address 0x... at the start. */
 bool lh_range_address(lh_range *range, uint64_t *address);
 /* Splits at the last or the first occurrence of `text`. */
 bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left, lh_range *right);
@@ -62,18 +60,18 @@ bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left,
 bool lh_range_fits(lh_range range, const char *bytes, size_t n);
 bool lh_range_has_star(lh_range range);
 
-/* Adds an object unless it is in the set. False: out of memory. Call lh_set_end after the last. */
+/* Adds an object unless it is in the set. Call lh_set_end after the last. */
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
 void lh_set_end(lh_finder *finder, const lh_set *set);
 
-/* Sets or clears LH_ASKED of the members, for lh_is_asked. */
+/* Sets or clears LH_ASKED of the members. */
 void lh_set_ask(lh_finder *finder, const lh_set *set, bool on);
 bool lh_is_asked(const lh_finder *finder, lh_id id);
 
 /* Is this the name of the class? "array" also means arrays of anything. */
 bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name);
 
-/* All objects that the whole expression means. The caller frees the set and finder->seen. */
+/* The caller frees the set and finder->seen. */
 int lh_find_matches(lh_finder *finder, lh_set *set);
 
 /* Adds the objects of a part of an expression. LH_ENOTFOUND, LH_EARGUMENT, LH_EMEMORY. */
@@ -84,20 +82,19 @@ int lh_find_path(lh_finder *finder, lh_range range, lh_set *out);
 /* *found: it is a phrase, such as "metatable of ..." or "upvalue bus of ...". */
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found);
 
-/* Adds the parts of `sources` named by `what`: "metatable", "user value 1", "key". */
+/* Adds the parts of `sources` named `what`: "metatable", "user value 1", "key". */
 int lh_find_in_front(lh_finder *finder, const lh_set *sources, lh_range what, lh_set *out);
 
-/* Does the caller need the references of the next step? Not inside parentheses or another
-** phrase. */
+/* Are the references of the next step needed? Not inside parentheses or another phrase. */
 static inline bool lh_find_is_outermost(const lh_finder *finder) {
   return finder->followed && finder->depth == 1;
 }
 
-/* If finder->is_last, notes a followed reference or entry of a table. False: out of memory. */
+/* If finder->is_last, notes a followed reference or entry of a table. */
 bool lh_follow_edge(lh_finder *finder, const lh_edge *edge);
 bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value value);
 
-/* Fails with a message that quotes the range at the %s of `format`. */
+/* Quotes the range at the %s of `format`. */
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range);
 int lh_find_fail_memory(lh_finder *finder);
 
@@ -106,16 +103,15 @@ int lh_find_fail_text(lh_finder *finder, lh_text *message);
 
 /* ==== suggest.c ===================================================================== */
 
-/* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if no name is
-** similar. */
+/* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if none is similar. */
 void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                         bool classes);
 
 /* Explains that the snapshot keeps no strings, if so. */
 void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 
-/* " (it has: x, y, 12 more)", the most similar first. For a number, or if no key is a name: " (it
-** has 22 integer keys, from 1 to 22)". */
+/* " (it has: x, y, 12 more)", most similar first; for a number, or if no key is a name: " (it has
+** 22 integer keys, from 1 to 22)". */
 void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                  bool number);
 

@@ -2,8 +2,7 @@
 ** find_path.c - finds objects by path: _G.cache[12].owner, package.loaded["app.bus"].x,
 ** registry[3].
 **
-** Also by folded paths: _G.list[*].next*, (upvalue bus of function f @app.lua:1)(.children[*])*,
-** _G.settings(metatable.__index)*.
+** Also by folded paths: _G.list[*].next*, (upvalue bus of function f @app.lua:1)(.children[*])*.
 */
 #include "find.h"
 
@@ -24,7 +23,7 @@ typedef struct key {
 
 /* ==== Keys ========================================================================== */
 
-/* A character of a name behind a dot. Unlike Lua, this also accepts characters beyond ASCII. */
+/* Unlike Lua, also accepts characters beyond ASCII. */
 static bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          (unsigned char)c >= 0x80;
@@ -60,7 +59,6 @@ static uint32_t take_digits(lh_range *r, int base, int max) {
   return value;
 }
 
-/* Reads the rest of an escape, behind the backslash. */
 static void take_escape(lh_range *r, lh_text *text) {
   static const char names[] = "abtnvfr", values[] = "\a\b\t\n\v\f\r";
   char c = *r->at;
@@ -159,8 +157,8 @@ static bool is_number_key(const key *k, lh_value value) {
          !(k->number > value.as.number);
 }
 
-/* A string of which the snapshot has only a part matches by that part, its length and its hash,
-** unless the hash is secret. */
+/* A string that is only partly kept matches by that part, its length and its hash, unless that is
+** secret. */
 static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   const char *bytes;
   size_t n;
@@ -176,7 +174,6 @@ static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
          string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
 }
 
-/* Compares only the bytes that are kept. */
 static bool fits_key(const lh_snapshot *snapshot, const key *k, lh_id id) {
   const char *bytes;
   size_t n;
@@ -225,7 +222,6 @@ static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
 
 /* ==== Steps ========================================================================= */
 
-/* The result of a step, for messages. */
 typedef struct outcome {
   lh_value_kind scalar; /* the value found in place of an object; LH_VALUE_NIL: none */
   lh_id last;           /* the object looked into last */
@@ -367,8 +363,7 @@ static const char *closing(lh_range r) {
   return NULL;
 }
 
-/* Reads the name behind a dot. A star at its end is left to apply, which knows whether it
-** repeats. */
+/* A star at the end is left to apply, which knows whether it repeats. */
 static bool take_name(lh_finder *finder, lh_range *r, key *k) {
   lh_range name = {r->at, r->at};
   while (name.end < r->end && (is_word_character(*name.end) || *name.end == '*')) name.end++;
@@ -383,7 +378,7 @@ static bool take_name(lh_finder *finder, lh_range *r, key *k) {
   return name.at < name.end;
 }
 
-/* Reads one suffix. Fills *k, or *group for a group in parentheses. */
+/* Fills *k, or *group for a group in parentheses. */
 static int take_suffix(lh_finder *finder, lh_range *r, key *k, lh_range *group) {
   lh_range rest = *r, many = *r;
   *group = (lh_range){NULL, NULL};
@@ -479,7 +474,6 @@ static int fail_name(lh_finder *finder, lh_range range) {
   return lh_find_fail_text(finder, &text);
 }
 
-/* A global without _G in front. */
 static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_set *set) {
   const lh_classes *classes = finder->snapshot->classes;
   lh_range whole = {word.at, rest.end};

@@ -2,9 +2,8 @@
 ** find_phrase.c - finds objects by the phrases that paths use.
 **
 ** "metatable of ...", "upvalue bus of function f @app.lua:1", "local x in function f @app.lua:1 of
-** main thread" (without the thread: in any thread), "value of ... in weak table ...". The first
-** part of a phrase is compared with the text that is printed for an edge, so the two cannot
-** disagree.
+** main thread" (without the thread: in any), "value of ... in weak table ...". The first part is
+** compared with the text printed for an edge, so the two cannot disagree.
 */
 #include "find.h"
 
@@ -73,7 +72,6 @@ static bool is_described(const lh_text *text, lh_range like) {
   return lh_range_has_star(like) && lh_range_fits(like, text->bytes, text->n);
 }
 
-/* Adds the targets of the edges of `sources` whose text is `like`. */
 static int add_described(lh_finder *finder, const lh_set *sources, lh_range like, describe how,
                          lh_set *out) {
   lh_text text = {0};
@@ -131,7 +129,6 @@ int lh_find_in_front(lh_finder *finder, const lh_set *sources, lh_range what, lh
   return add_described(finder, sources, what, describe_part, out);
 }
 
-/* Values under the keys `left` in the weak tables `right`. */
 static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_set *out) {
   lh_set keys = {0}, tables = {0};
   int code = lh_find_set(finder, left, &keys);
@@ -153,7 +150,6 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   return ok ? code : lh_find_fail_memory(finder);
 }
 
-/* Adds the roots with this text. */
 static int add_roots(lh_finder *finder, lh_range range, lh_set *out) {
   lh_text text = {0};
   bool ok = true;
@@ -202,8 +198,8 @@ static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   return code;
 }
 
-/* Splits at the " of " before one of the owners, else at the last or first " of ": names may have "
-** of " inside. */
+/* At the " of " before one of the owners, else at the last or first: names may have " of "
+** inside. */
 static bool split_of(lh_range range, const char *const owners[2], bool last, lh_range *left,
                      lh_range *right) {
   for (int i = 0; i < 2; i++) {
@@ -248,8 +244,8 @@ static bool split_key(lh_range range, lh_range *left, lh_range *right) {
   return lh_range_split(*left, " of ", false, left, right);
 }
 
-/* "function on_tick @app.lua:31 in _G.bus[*]": the objects of a class at a place. Names may have "
-** in " inside, so the split must follow the name of a class. */
+/* "function on_tick @app.lua:31 in _G.bus[*]". Names may have " in " inside, so the split must
+** follow the name of a class. */
 static bool split_in(const lh_finder *finder, lh_range range, lh_range *left, lh_range *right) {
   static const char word[] = " in ";
   lh_range rest = range, skipped;

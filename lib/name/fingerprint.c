@@ -3,11 +3,10 @@
 ** builds.
 **
 ** A fingerprint is a hash of the class, without the volatile parts of its name, and of the identity
-** of the place. A record's class is known by all its keys. Arrays, maps and empty tables all count
-** as a collection, because their names depend on their contents.
-**
-** Files of --known may have older fingerprints, without a number in front; this release can make
-** these, too. They are hashes of whole texts, from which volatile parts are removed by search.
+** of the place. A record's class is all its keys; arrays, maps and empty tables are one, because
+** their names depend on their contents. Older fingerprints, without a number in front, are hashes
+** of whole texts, from which volatile parts are removed by search. This release can make them, for
+** files of --known.
 */
 #include <ctype.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 /* the kind; older fingerprints have none */
 #define KIND "2-"
 
-/* The fingerprint for `what` at a place with this identity; frees `what`. False: out of memory. */
+/* Frees `what`. */
 static bool print_of(lh_text *what, uint64_t identity, lh_print print) {
   bool ok = !what->failed;
   if (ok)
@@ -29,7 +28,6 @@ static bool print_of(lh_text *what, uint64_t identity, lh_print print) {
   return ok;
 }
 
-/* The number in the fingerprint of all objects of a type at a place with this identity. */
 static uint64_t number_of_any(lh_type type, uint64_t identity) {
   char what[32];
   int n = snprintf(what, sizeof what, "any %s", lh_type_name(type));
@@ -52,7 +50,6 @@ bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64
   return print_of(&text, identity, fingerprint);
 }
 
-/* The two fingerprints for the place without numbers. */
 static bool set_folded(const lh_class_entry *class, const char *stable_name, uint64_t identity,
                        lh_prints *prints) {
   lh_text module = {0};
@@ -97,7 +94,7 @@ static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error)
   return lh_fail_memory(error, "looking for a fingerprint");
 }
 
-/* The fingerprints of a spot; luaheap's own objects have none. */
+/* Luaheap's own objects have none. */
 static bool print_spot(const finder *f, size_t i, lh_prints *prints) {
   const lh_class_entry *classes = f->snapshot->classes->list;
   lh_spot spot = f->folds->spots[i];
@@ -111,7 +108,6 @@ static bool is_printed(const lh_prints *p, const char *print) {
          strcmp(p->any, print) == 0 || strcmp(p->any_folded, print) == 0;
 }
 
-/* For each spot: do its objects have the fingerprint? NULL: out of memory. */
 static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
   bool *wanted = lh_alloc(f->folds->n_spots, sizeof *wanted), ok = wanted != NULL;
   for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
@@ -124,8 +120,8 @@ static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
   return NULL;
 }
 
-/* Returns the number of objects with the fingerprint, without those below another one of their
-** class. found[] may be NULL. */
+/* Returns the number of objects; skips those below another one of their class. found[] may be
+** NULL. */
 static size_t find_printed(finder *f, const bool *wanted, lh_id *found) {
   size_t n = 0;
   f->below[LH_ROOT] = UINT32_MAX;
@@ -179,7 +175,6 @@ static uint64_t number_of(const char *print) {
   return strtoull(print + sizeof KIND - 1, NULL, 16);
 }
 
-/* Maps the number of each print to its index. False: out of memory. */
 static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
   for (size_t i = 0; i < n; i++) {
     uint32_t *at = lh_map_at(wanted, number_of(prints[i]));
@@ -237,7 +232,7 @@ bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *pri
   return ok;
 }
 
-/* f->below: the wanted place nearest to each object, on the path of its dominators. */
+/* f->below: the wanted place nearest above each object, in the dominator tree. */
 static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, lh_at_place *out) {
   f->below[LH_ROOT] = LH_NO_NUMBER;
   for (size_t i = 1; i < f->folds->n; i++) {
@@ -250,7 +245,6 @@ static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, 
   }
 }
 
-/* For each spot: the index of its wanted place, or LH_NO_NUMBER. */
 static bool find_wanted(const finder *f, const lh_map *wanted, uint32_t *place_of) {
   bool ok = true;
   for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
@@ -291,7 +285,7 @@ static size_t n_hex_digits(const char *p) {
   return n;
 }
 
-/* Bytes of the directory in a source's name, behind the @: @/usr/share/app.lua:31. */
+/* Behind the @: @/usr/share/app.lua:31. */
 static size_t directory_length(const char *p) {
   size_t directory = 0;
   for (size_t i = 0; p[i] && p[i] != ')' && p[i] != '"'; i++) {
@@ -302,7 +296,6 @@ static size_t directory_length(const char *p) {
   return directory;
 }
 
-/* Bytes of a string in quotes, with its quotes. */
 static size_t quoted_length(const char *p) {
   size_t n = 1;
   while (p[n] && p[n] != '"') n += p[n] == '\\' && p[n + 1] ? 2 : 1;

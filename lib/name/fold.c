@@ -3,9 +3,9 @@
 **
 ** Numbers and objects as keys become [*], and so do string keys of maps. A link from a class to the
 ** same class stands for any number of links: .next*, (.children[*])*. Two links in turn are .*, as
-** in a binary tree; but a link by a name and a link by any key both stay, because the name says
-** which branch it is. A step in front followed by a key also gets a star if the two repeat: a chain
-** of defaults in metatables is (metatable.__index)*. After 40 pieces the rest is one "...".
+** in a binary tree; but a link by name and a link by any key both stay, because the name tells the
+** branch. A step in front with a key behind also gets a star if the two repeat: a chain of defaults
+** in metatables is (metatable.__index)*. After 40 pieces the rest is one "...".
 */
 #include "fold.h"
 
@@ -48,7 +48,6 @@ static lh_form form_of(const lh_folder *folder, const lh_fold_state *state) {
   return (lh_form)lh_last_step(folder->tree, state->place)->form;
 }
 
-/* The place of a state's number in the map. NULL: out of memory. */
 static uint32_t *number_of(lh_folder *folder, const lh_fold_state *state, uint32_t step) {
   uint64_t words[2] = {(uint64_t)state->parent << 32 | step, state->class_index};
   return lh_map_at_words(&folder->interned, words, 2);
@@ -122,7 +121,6 @@ lh_place_tree *lh_places_of(const lh_snapshot *snapshot) {
   return classes->places;
 }
 
-/* The same place, but the object reached has another class. */
 static uint32_t with_class(lh_folder *folder, uint32_t state, uint32_t class_index) {
   lh_fold_state s = folder->states[state];
   s.class_index = class_index;
@@ -136,7 +134,6 @@ static uint32_t append(lh_folder *folder, uint32_t parent, uint32_t step, uint32
 
 /* ==== Steps ========================================================================= */
 
-/* A step with a kind and a text of its own. */
 static uint32_t special_step(lh_folder *folder, uint8_t kind, const char *text) {
   lh_place_step step = {.kind = kind, .form = LH_FORM_BEHIND, .holder = LH_NO_PLACE};
   lh_text label = {0};
@@ -144,7 +141,6 @@ static uint32_t special_step(lh_folder *folder, uint8_t kind, const char *text) 
   return lh_intern_step(folder->tree, step, &label, NULL);
 }
 
-/* The steps after `from` up to `to`, and `step`, as one repeated step. */
 static uint32_t star(lh_folder *folder, uint32_t from, uint32_t to, uint32_t step) {
   uint32_t body[LOOK_BACK + 1];
   size_t n = LOOK_BACK + 1;
@@ -154,8 +150,7 @@ static uint32_t star(lh_folder *folder, uint32_t from, uint32_t to, uint32_t ste
   return lh_intern_repeat(folder->tree, body + n, LOOK_BACK + 1 - n);
 }
 
-/* The state, not far back, at which the path reached an object of this class. LH_NO_NUMBER:
-** none. */
+/* Not far back. LH_NO_NUMBER: none. */
 static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint32_t class_index) {
   if (class_index == UINT32_MAX) return LH_NO_NUMBER;
   for (int i = 0; i < LOOK_BACK; i++) {
@@ -167,9 +162,9 @@ static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint3
   return LH_NO_NUMBER;
 }
 
-/* *to: the state after a step in front and `step`, if the two repeat; else LH_NO_NUMBER. "metatable
-** of " and ".__index" become "(metatable.__index)*"; "upvalue next of function run @app.lua:31 in "
-** and ".run" become "(upvalue next.run)*". False: out of memory. */
+/* Sets *to, or LH_NO_NUMBER if a step in front and `step` do not repeat. "metatable of " and
+** ".__index" become "(metatable.__index)*"; "upvalue next of function run @app.lua:31 in " and
+** ".run" become "(upvalue next.run)*". */
 static bool repeat_in_front(lh_folder *folder, uint32_t state, uint32_t step, uint32_t class_index,
                             uint32_t *to) {
   *to = LH_NO_NUMBER;
@@ -193,8 +188,7 @@ static bool repeat_in_front(lh_folder *folder, uint32_t state, uint32_t step, ui
   return *to != LH_NO_NUMBER;
 }
 
-/* The state after the link `starred`, from the object reached at `seen` to another object of its
-** class. */
+/* `starred` links the object reached at `seen` to another object of its class. */
 static uint32_t step_along(lh_folder *folder, uint32_t seen, uint32_t starred,
                            uint32_t class_index) {
   const lh_fold_state s = folder->states[seen];
@@ -275,7 +269,6 @@ static bool is_slot(lh_edge_kind kind) {
   return kind >= LH_EDGE_LOCAL && kind <= LH_EDGE_ARGUMENT;
 }
 
-/* A second object whose class is in the text of the step; LH_ROOT: none. */
 static lh_id also_named(const lh_edge *edge) {
   switch (edge->kind) {
     case LH_EDGE_NESTED:
@@ -285,15 +278,13 @@ static lh_id also_named(const lh_edge *edge) {
   }
 }
 
-/* Does the text of such a step have a number, at least without a name? */
 static bool is_numbered(lh_edge_kind kind) {
   return kind == LH_EDGE_UPVALUE || kind == LH_EDGE_C_UPVALUE || kind == LH_EDGE_USER_VALUE ||
          kind == LH_EDGE_LOCAL || kind == LH_EDGE_VARARG || kind == LH_EDGE_ARGUMENT;
 }
 
 /* The memo of a step whose text depends only on its kind, its name or number, and the classes of
-** source and function. There are as many of these edges as objects. NULL: out of memory, or *is_one
-** is false. */
+** source and function. NULL: also if *is_one is false. */
 static uint32_t *common_step(lh_folder *folder, const lh_edge *edge, bool *is_one) {
   const lh_snapshot *s = folder->snapshot;
   lh_id other = also_named(edge);

@@ -2,11 +2,10 @@
 ** fold.h - folds paths: from edges to places (place_steps.h). Private to the library.
 **
 ** Each edge is a step, or nothing (from an upvalue to its content). A state is a place that knows
-** the classes on its path. States form a tree that grows on demand: (state before, step, class) ->
-** state. So a million objects of one place cost one look-up a step.
-**
-** The paths that name objects are folded once (fold_paths.c). Each object gets a number, its spot,
-** which stands for its state and its class. Objects are counted by spot.
+** the classes on its path; states form a tree that grows on demand: (state before, step, class) ->
+** state. So a million objects of one place cost a look-up a step. The paths that name objects are
+** folded once (fold_paths.c). Each object gets a number, its spot, for its state and class. Objects
+** are counted by spot.
 */
 #ifndef LUAHEAP_FOLD_H
 #define LUAHEAP_FOLD_H
@@ -16,7 +15,6 @@
 
 lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge);
 
-/* The step of an edge, with its key. LH_NO_NUMBER: out of memory. */
 uint32_t lh_step_of_edge(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_edge *edge);
 
 /* ==== Folding ======================================================================= */
@@ -25,8 +23,8 @@ typedef struct lh_fold_state {
   uint32_t parent;
   uint32_t place;       /* its last step is the state's own step */
   uint32_t class_index; /* of the object reached; UINT32_MAX if the class is not specific */
-  bool is_link;         /* its step is a link that got its star because of the class; perhaps the
-                           link never repeats */
+  bool is_link;         /* its step is a link that got its star from the class, and perhaps never
+                           repeats */
 } lh_fold_state;
 
 #define LH_FOLD_START 0u
@@ -43,7 +41,6 @@ typedef struct lh_folder {
   size_t n_states, capacity;
 } lh_folder;
 
-/* False: out of memory. */
 bool lh_folder_begin(lh_folder *folder, const lh_snapshot *snapshot, lh_place_tree *tree);
 void lh_folder_free(lh_folder *folder);
 
@@ -56,27 +53,25 @@ static inline lh_id lh_key_of_row(const lh_snapshot *s, uint32_t e) {
   return lh_is_string(s, key) ? key : LH_NO_OBJECT;
 }
 
-/* The state after an edge. `any_key`: the key varies between objects of one place. LH_NO_NUMBER:
-** out of memory. */
+/* `any_key`: the key varies between objects of one place. */
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key);
 
-/* The same for a single path: finds out whether the key varies. */
+/* For a single path: finds out whether the key varies. */
 uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge);
 
-/* Do the keys of a table vary between objects of one place? Maps: yes. _G and modules: no, the keys
-** have a meaning. Other tables: lh_keys_vary decides. */
+/* Do keys vary between objects of one place? Maps: yes. _G and modules: no. Others:
+** lh_keys_vary. */
 typedef enum lh_key_sense { LH_KEYS_MEAN, LH_KEYS_VARY, LH_KEYS_DEPEND } lh_key_sense;
 lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table);
 
 /* Keys of fewer values of one class do not vary. */
 enum { LH_LEAST_ALIKE = 4 };
 
-/* For LH_KEYS_DEPEND: do keys vary if `n_alike` of `n_values` keyed objects have this class? */
+/* For LH_KEYS_DEPEND: if `n_alike` of `n_values` keyed objects have this class. */
 bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
                   uint32_t n_values);
 
-/* Does an entry count in lh_keys_vary? Its key must be a string, its value an object but no
-** string. */
+/* Does an entry count in lh_keys_vary? Needs a string key, and an object but no string as value. */
 static inline bool lh_tells_of_keys(const lh_snapshot *s, lh_id key, lh_id value) {
   enum {
     TELLS = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
@@ -92,7 +87,6 @@ static inline bool lh_is_keyed_object(const lh_snapshot *s, uint32_t e) {
 
 /* ==== fold_paths.c ================================================================== */
 
-/* Objects of one class whose paths lead to one state. */
 typedef struct lh_spot {
   uint32_t state;
   uint32_t class_index; /* UINT32_MAX: luaheap's own objects */
@@ -108,15 +102,14 @@ struct lh_folds {
   size_t n;
 };
 
-/* The folds of a classified snapshot, made on the first call. Another analysis frees them. NULL:
-** out of memory. O(edges); keeps 8 bytes an object. */
+/* Needs classes; made on the first call, freed by another analysis. O(edges); 8 bytes an object. */
 lh_folds *lh_folds_of(const lh_snapshot *snapshot);
 
-/* As lh_folds_of, but only for the paths in `marks` (lh_mark_paths). The snapshot must have no
-** folds yet, and keeps these. */
+/* Only for the paths in `marks` (lh_mark_paths); the snapshot must have no folds yet, and keeps
+** these. */
 lh_folds *lh_fold_marked(const lh_snapshot *snapshot, const uint8_t *marks);
 
-/* `n` numbers for each spot, all LH_NO_NUMBER. Free with lh_free. NULL: out of memory. */
+/* `n` numbers for each spot, all LH_NO_NUMBER. Free with lh_free. */
 uint32_t *lh_numbers_of_spots(const lh_folds *folds, size_t n);
 
 static inline const lh_spot *lh_spot_at(const lh_folds *folds, lh_id id) {
@@ -128,13 +121,12 @@ static inline uint32_t lh_folded_place(const lh_folds *folds, lh_id id) {
   return folds->folder.states[lh_spot_at(folds, id)->state].place;
 }
 
-/* A byte for each object: 1 on the paths of `ids`, with the root; all ids must be reachable. The
-** caller frees it. NULL: out of memory. */
+/* A byte for each object: 1 on the paths of `ids`, which must be reachable. The caller frees it. */
 uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
 
 /* What a state stood for on the paths of a question. */
 typedef struct lh_met_state {
-  lh_id key;    /* for any key: the only string key; LH_ROOT: none, LH_NO_OBJECT: several */
+  lh_id key;    /* any key: the only string key; LH_ROOT: none, LH_NO_OBJECT: several */
   bool repeats; /* for a link: it followed itself */
 } lh_met_state;
 
@@ -144,16 +136,14 @@ typedef struct lh_met {
   size_t n;
 } lh_met;
 
-/* Notes the edge from one state to another; `key`: its key if that is a string, else LH_NO_OBJECT.
-** False: out of memory. */
+/* Notes the edge from one state to another. `key`: a string, else LH_NO_OBJECT. */
 bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, lh_id key);
 
-/* The same for all edges on the marked paths; marks NULL: on all paths. */
+/* For all edges on the marked paths; marks NULL: on all. */
 bool lh_meet_keys(lh_met *met, const lh_folds *folds, const uint8_t *marks);
 
-/* The place of a state in which a [*] that stood for one string key becomes that key, and a link
-** that never repeated loses its star. So _G.users[*].mailbox says which of a user's 50 fields it
-** is. LH_NO_NUMBER: out of memory. */
+/* A [*] that stood for one string key becomes that key, and a link that never repeated loses its
+** star. So _G.users[*].mailbox says which of a user's 50 fields it is. */
 uint32_t lh_place_with_keys(lh_folder *folder, const lh_met *met, uint32_t state);
 
 #endif

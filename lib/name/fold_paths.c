@@ -1,8 +1,8 @@
 /*
 ** fold_paths.c - folds the paths that name all objects, at once.
 **
-** Goes down the tree of parents from the root, and reads each row once. Most steps are found in a
-** small cache of recent steps.
+** Reads each row once, from the root down the tree of parents. Most steps are in a cache of recent
+** steps.
 */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { N_RECENT = 256 }; /* a power of two */
 
-/* A step from a spot to an object of a class. `to`, the next spot, is never 0. */
+/* `to`, the next spot, is never 0. */
 typedef struct recent_step {
   uint32_t from, class_index;
   uint32_t kind; /* of the edge; for an upvalue with its number */
@@ -56,7 +56,6 @@ static uint32_t count_values(walk *w, lh_id table) {
   return n_values;
 }
 
-/* How to read the keys of the current table. */
 typedef struct keys {
   lh_key_sense sense;
   uint32_t n_values;
@@ -92,7 +91,6 @@ static bool is_any_key(const walk *w, keys k, uint32_t e) {
 
 /* ==== Spots ========================================================================== */
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t spot_of_state(walk *w, uint32_t state, uint32_t class_index) {
   lh_folds *folds = w->folds;
   if (state == LH_NO_NUMBER) return LH_NO_NUMBER;
@@ -110,7 +108,7 @@ static uint32_t fold_edge(walk *w, uint32_t from, const lh_edge *edge, bool any_
   return spot_of_state(w, state, w->snapshot->classes->of[edge->target]);
 }
 
-/* Fills the cache key of a step. False: its text depends on more than the cache key has. */
+/* Fills the cache key of a step. False: the text of the step depends on more. */
 static inline bool set_step(const lh_snapshot *s, lh_id source, uint32_t e, bool any_key,
                             recent_step *step) {
   lh_edge edge = {.source = source};
@@ -132,7 +130,6 @@ static inline bool set_step(const lh_snapshot *s, lh_id source, uint32_t e, bool
   }
 }
 
-/* The edge with as much as its step needs: any number will do as any key. */
 static lh_edge edge_of_step(const lh_snapshot *s, lh_id source, uint32_t e,
                             const recent_step *step) {
   if (step->kind != LH_EDGE_VALUE) return lh_edge_at(s, source, e);
@@ -148,7 +145,6 @@ static recent_step *recent_of(const walk *w, const recent_step *step) {
   return &w->recent[(hash * 0xC2B2AE3Du + step->kind * 0x27D4EB2Fu) >> 16 & (N_RECENT - 1)];
 }
 
-/* The spot after an edge. LH_NO_NUMBER: out of memory. */
 static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bool any_key) {
   const lh_snapshot *s = w->snapshot;
   recent_step step = {.from = from, .class_index = s->classes->of[s->edge[e]]};
@@ -168,7 +164,6 @@ static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bo
 
 /* ==== The walk ======================================================================= */
 
-/* Visits the objects that are named by an edge of `id`. */
 static bool visit_targets(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
   lh_folds *folds = w->folds;

@@ -2,10 +2,9 @@
 ** functions.c - names functions, prototypes and coroutines.
 **
 ** A Lua function has the name that the enclosing code gives it (the writer found it in the
-** bytecode), else the key or variable under which a closure of it is found. A C function has its
-** key in a loaded module or _G, with the module's name in front, else its symbol and the place of
-** its code, if the snapshot was taken from outside. Names have no addresses, so they are the same
-** in all runs.
+** bytecode), else the key or variable of a closure. A C function has its key in a loaded module or
+** _G, with the module's name in front, else its symbol and place, if taken from outside. Names have
+** no addresses, so they are the same in all runs.
 */
 #include "names.h"
 #include "read/decode.h"
@@ -36,8 +35,8 @@ void lh_collect_nested_names(lh_namer *namer) {
   }
 }
 
-/* "off", or "bus.off" with a holder; for a key that is no identifier "bus[\"(\"]". False: the file
-** does not have the key. */
+/* "off", or "bus.off" with a holder; "bus[\"(\"]" if no identifier. False: the file lacks the
+** key. */
 static bool add_field(lh_text *text, const lh_snapshot *snapshot, const char *holder, lh_id key) {
   const char *bytes;
   size_t n;
@@ -80,7 +79,6 @@ void lh_collect_c_functions(lh_namer *namer) {
   if (classes->globals != LH_NO_OBJECT) collect_from(namer, classes->globals, NULL);
 }
 
-/* A name with a place, which begins after n_own bytes. */
 static lh_text_id name_with_place(lh_namer *namer, lh_text *text, size_t n_own) {
   lh_text_id name = lh_namer_text(namer, text);
   if (!namer->failed) put(namer, &namer->classes->named, name, (uint32_t)n_own);
@@ -150,8 +148,8 @@ static lh_id only_thread(const lh_snapshot *snapshot, lh_id closure) {
   return found;
 }
 
-/* "coroutine worker @app.lua:31". A function written inside coroutine.wrap(...) has no name. It
-** gets the name of the nearest named function around it, and its own line. */
+/* "coroutine worker @app.lua:31". A function written inside coroutine.wrap(...) gets the name of
+** the nearest named function around it, and its own line. */
 static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
   enum { MOST_AROUND = 8 };
   lh_text text = {.marks = true};
@@ -164,8 +162,7 @@ static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
   return name_in_lua(namer, &text, &code);
 }
 
-/* The name of a function returned by coroutine.wrap, found once for each thread. LH_NO_NUMBER:
-** `closure` is not such a function. */
+/* Found once for each thread. LH_NO_NUMBER: not a result of coroutine.wrap. */
 static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure, bool *specific) {
   lh_id thread = only_thread(namer->snapshot, closure), proto;
   lh_object object;
@@ -256,7 +253,6 @@ static lh_id first_function(const lh_snapshot *snapshot, lh_id thread) {
   return e < end ? lh_proto_of(snapshot, lh_true_target(snapshot, e)) : LH_NO_OBJECT;
 }
 
-/* The name of threads that run this function. */
 static lh_text_id name_of_runner(lh_namer *namer, lh_id proto) {
   uint32_t known = lh_map_get(&namer->threads, proto);
   if (known != LH_NO_NUMBER) return known;

@@ -1,11 +1,14 @@
+/*
+** map.c - hash tables (see map.h).
+*/
 #include "map.h"
 
 #include <string.h>
 
 /* ==== Numbers under keys ============================================================ */
 
-/* Each word is multiplied by a secret factor, and the two halves of the product are combined.
-** Without the seed nobody can find two keys that collide. */
+/* Multiplies by a secret factor and combines the halves: without the seed nobody finds keys that
+** collide. */
 static inline uint64_t hash_of(const lh_map *map, const uint64_t *words, size_t n_words) {
   uint64_t hash = map->seed;
   for (size_t i = 0; i < n_words; i++) {
@@ -23,7 +26,6 @@ static inline bool equals_key(const lh_map *map, uint32_t number, const uint64_t
   return true;
 }
 
-/* The slot of a key, or the empty slot for it. */
 static inline uint32_t *find_slot(const lh_map *map, const uint64_t *words, size_t n_words) {
   size_t at = (size_t)hash_of(map, words, n_words) & (map->n_slots - 1);
   while (map->slots[at] != 0 && !equals_key(map, map->slots[at], words, n_words))
@@ -105,8 +107,8 @@ void lh_free_maps(lh_map *const *maps, size_t n) {
 
 enum { KEY_WORDS = 2 };
 
-/* The number of a string and its key; LH_NO_NUMBER and a free key if the string is new. The key is
-** length and hash; if the hash is taken by another string, the next free hash. */
+/* LH_NO_NUMBER and a free key if the string is new. The key is length and hash; if another string
+** has the hash, the next free one. */
 static uint32_t find_string(const lh_strings *strings, const char *bytes, size_t n,
                             uint64_t key[KEY_WORDS]) {
   key[0] = n;

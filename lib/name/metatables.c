@@ -1,10 +1,9 @@
 /*
 ** metatables.c - finds the name of the instances of a metatable.
 **
-** The best name is its __name. Else, in this order: its key in _G, package.loaded or a module; a
-** field that class libraries set (_name, __cname ...: penlight, middleclass, 30log) in it or in its
-** __index table; another key or a variable; a meaningless name like mt with its module or file: mt
-** (util.queue).
+** Its __name; else its key in _G, package.loaded or a module; a field that class libraries set
+** (_name, __cname ...: penlight, middleclass, 30log) in it or in its __index; another key or a
+** variable; a meaningless name like mt with its module or file: mt (util.queue).
 */
 #include "names.h"
 
@@ -70,7 +69,6 @@ static void read_fields(lh_namer *namer, lh_meta *meta) {
   while (!namer->failed && lh_edges_next(&it, &edge)) read_field(namer, meta, &edge);
 }
 
-/* The name that a class library gave in a field. */
 static lh_text_id given_name(const lh_meta *meta) {
   return meta->strong != LH_NO_NUMBER ? meta->strong : meta->weak;
 }
@@ -89,7 +87,7 @@ static lh_text_id generic_name(lh_namer *namer, lh_id id) {
   return lh_namer_text(namer, &text);
 }
 
-/* The name that a table with metatables gives itself; read once for each table. */
+/* Read once for each table. */
 static lh_text_id name_of_container(lh_namer *namer, lh_id container) {
   uint32_t *known = lh_map_at(&namer->given, container);
   if (lh_namer_fails(namer, !known)) return LH_NO_NUMBER;

@@ -1,3 +1,6 @@
+/*
+** names.c - objects, keys and edges as text, in Lua's language where possible (see names.h).
+*/
 #include "names.h"
 #include "read/decode.h"
 
@@ -67,7 +70,6 @@ bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string) {
   return n > 0;
 }
 
-/* A string in quotes, at most max_bytes of it. */
 static void add_quoted(lh_text *text, const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
   lh_object object;
   lh_object_at(snapshot, id, &object);
@@ -234,7 +236,6 @@ static bool add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t func
   return true;
 }
 
-/* A light C function, by its address. */
 static void add_light_function(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
   const char *name = name_of_c_function(snapshot, function);
   if (name)

@@ -2,8 +2,8 @@
 ** names.h - shared by the files that name things. Private to the library.
 **
 ** classes.c has the class of every object; candidates.c, metatables.c, functions.c, shapes.c,
-** contents.c, own.c and naming.c find names; other files turn objects, edges and paths into text.
-** All texts are in one set of strings (`texts`) and are passed by their number.
+** contents.c, own.c and naming.c find names. All texts are in one set of strings (`texts`) and are
+** passed by number.
 */
 #ifndef LUAHEAP_NAMES_H
 #define LUAHEAP_NAMES_H
@@ -12,8 +12,8 @@
 #include "read/snapshot.h"
 #include "text.h"
 
-/* Identifies the code of a function even if its name changes: source, lines and sizes of its code.
-** The first word is 0 if unknown. */
+/* Identifies code even if its name changes: source, lines and sizes. The first word is 0 if
+** unknown. */
 enum { LH_CODE_WORDS = 4 };
 
 typedef struct lh_function_code {
@@ -38,7 +38,6 @@ typedef struct lh_class_entry {
                             "map[string]" */
 } lh_class_entry;
 
-/* naming.c: pairs of a name and a prototype that has it, sorted. */
 typedef struct lh_naming {
   uint64_t *pairs; /* string << 32 | prototype */
   size_t n;
@@ -72,7 +71,7 @@ void lh_drop_folds(lh_classes *classes);
 
 /* ==== classes.c ===================================================================== */
 
-/* The identity of a class as a key of a map: name, fields and type, with texts of one set. */
+/* The identity of a class, for a map. Both texts are of one set. */
 enum { LH_CLASS_WORDS = 2 };
 
 typedef struct lh_class_key {
@@ -87,14 +86,13 @@ static inline lh_text_id lh_source_of(const lh_function_code *code) {
   return (lh_text_id)code->words[0];
 }
 
-/* The same code with the source's number in another set of texts. */
 static inline lh_function_code lh_code_with(const lh_function_code *code, lh_text_id source) {
   lh_function_code other = *code;
   other.words[0] = (other.words[0] >> 32 << 32) | source;
   return other;
 }
 
-/* The index of a class; makes a new class. Its name has marks. LH_NO_NUMBER: out of memory. */
+/* Makes a new class if needed. Its name has marks. */
 uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields, lh_type type,
                          bool specific);
 
@@ -105,21 +103,19 @@ static inline const lh_class_entry *lh_class_entry_of(const lh_snapshot *snapsho
 
 /* ==================================================================================== */
 
-/* The length of a function's own name in its class's name, with the blank before the place:
-** "function on_tick ". 0: the name has no place. */
+/* The length of "function on_tick " in the name of a class, before the place. 0: no place. */
 static inline uint32_t lh_own_bytes(const lh_snapshot *snapshot, const lh_class_entry *class) {
   uint32_t n = lh_map_get(&snapshot->classes->named, class->marked);
   return n == LH_NO_NUMBER ? 0 : n;
 }
 
-/* Was the closure made by another function? Then its code may have many closures, and only their
-** holders tell them apart. A main chunk usually makes its closures once. */
+/* Then its code may have many closures, and only their holders tell them apart. */
 static inline bool lh_is_made_inside(const lh_snapshot *snapshot, lh_id closure) {
   return snapshot->classes && snapshot->classes->inside[closure / 8] >> closure % 8 & 1;
 }
 
-/* lh_classify without contents of collections and counts, which no place depends on. The caller
-** must drop the classes again. */
+/* lh_classify without contents and counts, which no place depends on. The caller must drop the
+** classes. */
 int lh_classify_for_places(lh_snapshot *snapshot, lh_error *error);
 
 /* ==== Scratch of lh_classify ======================================================== */
@@ -219,7 +215,7 @@ static inline bool lh_namer_fails(lh_namer *namer, bool is_out_of_memory) {
   return is_out_of_memory;
 }
 
-/* The text's number; empties the text. LH_NO_NUMBER: out of memory, and sets namer->failed. */
+/* Empties the text. LH_NO_NUMBER: sets namer->failed. */
 lh_text_id lh_namer_text(lh_namer *namer, lh_text *text);
 lh_text_id lh_namer_string(lh_namer *namer, const char *bytes, size_t n);
 
@@ -227,8 +223,7 @@ static inline const char *lh_namer_chars(const lh_namer *namer, lh_text_id text)
   return namer->classes->texts.texts[text];
 }
 
-/* candidates.c: searches all reachable tables, closures and threads for names of LH_WANTED
-** objects. */
+/* candidates.c: searches all reachable tables, closures and threads for names of LH_WANTED ones. */
 void lh_find_candidates(lh_namer *namer);
 const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id);
 
@@ -237,16 +232,14 @@ void lh_name_metatables(lh_namer *namer);
 
 void lh_collect_nested_names(lh_namer *namer);
 void lh_collect_c_functions(lh_namer *namer);
-/* "function on_tick @app.lua:31"; needs lh_find_candidates. lh_function_label: "on_tick
-** @app.lua:31". */
+/* "function on_tick @app.lua:31"; needs lh_find_candidates. The label is without "function ". */
 lh_text_id lh_function_name(lh_namer *namer, lh_id proto);
 const char *lh_function_label(const lh_namer *namer, lh_id proto, lh_text_id name);
-/* *specific: the name says what it is for. *proto: of the function that the thread runs, or
+/* *specific: it says what it is for. *proto: of the function that the thread runs, or
 ** LH_NO_OBJECT. */
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure, bool *specific);
 lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *specific);
 
-/* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
 
 /* Turns records with one field whose key varies into maps. */
@@ -254,38 +247,37 @@ void lh_join_one_key_maps(lh_namer *namer);
 
 /* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */
 void lh_name_contents(lh_namer *namer);
-/* classes.c: adds an object to the counts of its class. */
 void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
 
 /* ==== own.c ========================================================================= */
 
-/* Sets `mark` of luaheap's modules and of all objects whose shortest path leads through them. Needs
-** classes. False: out of memory. O(luaheap's objects). */
+/* Sets `mark` of luaheap's modules and of objects whose shortest path leads through them. Needs
+** classes. O(luaheap's objects). */
 bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark);
 
-/* The function heap.snapshot: an object, or the address of a C function. False: not found. */
+/* An object, or the address of a C function. False: not found. */
 bool lh_find_snapshot_function(const lh_snapshot *snapshot, lh_value *found);
 
 /* ==== names.c ======================================================================= */
 
-/* The number of a text in a set; empties the text. LH_NO_NUMBER: out of memory, or full. */
+/* Empties the text. LH_NO_NUMBER: also if full. */
 lh_text_id lh_strings_take(lh_strings *strings, lh_text *text);
 
-/* "Insert, Delete and 3 more": the first two of n texts, joined by `between`, added to `strings`.
-** The texts are fields of structures of `stride` bytes. NULL: out of memory, or full. */
+/* "Insert, Delete and 3 more": the first two of n texts, joined by `between`. The texts are fields
+** of structures of `stride` bytes. NULL: also if full. */
 const char *lh_list_text(lh_strings *strings, const char *const *first, size_t stride, size_t n,
                          const char *between);
 
-/* Limit for names and keys, as most snapshots have. A long string that names many objects then
-** costs no more than a short one, and lines stay readable. */
+/* Limit for names and keys. A long string that names many objects costs no more, and lines stay
+** readable. */
 enum { LH_NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
-/* The bytes of a string object. False: only a part, because the snapshot has no more or the string
-** is longer than LH_NAME_BYTES; or no string, then *n is 0. */
+/* False: only a part, because the snapshot has no more or LH_NAME_BYTES are exceeded; or no string
+** (*n is 0). */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
 
-/* The contents of a string, comparable between two snapshots: bytes up to a limit that both keep,
-** and for a longer string its length and the XXH64 of the whole. */
+/* The contents of a string, comparable between snapshots: bytes up to a limit that both keep; for a
+** longer string also its length and the XXH64 of the whole. */
 typedef struct lh_content {
   const char *bytes;
   size_t n;
@@ -318,11 +310,10 @@ bool lh_same_key(lh_value a, lh_value b);
 void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);
 
 /* functions.c: "C function on_packet (libgame.so+0x1a2b)", without a symbol "C function
-** libgame.so+0x1a2b". False: adds nothing, the snapshot does not know the code. */
+** libgame.so+0x1a2b". False: not known, nothing added. */
 bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function);
 
-/* lh_add_root: an LH_EDGE_ROOT. lh_add_slot: a value in a stack frame, "local x in function f
-** @app.lua:1". */
+/* lh_add_slot: a value in a stack frame, "local x in function f @app.lua:1". */
 void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 

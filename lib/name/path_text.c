@@ -1,8 +1,8 @@
 /*
 ** path_text.c - the text of edges, and the exact text of paths (see fold.h).
 **
-** A path of more than 40 pieces, or with too long a text, is shown without its middle. So a million
-** steps take linear time, and a row with a path never takes more than a few KB.
+** Long paths are shown without their middle. So a million steps take linear time, and a row with a
+** path takes at most a few KB.
 */
 #include "fold.h"
 #include "graph/graph.h"
@@ -37,8 +37,7 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   }
 }
 
-/* The length of a weak table's path, if the path is plain (not long, not through another weak
-** table); else 0. */
+/* 0: the path is not plain (too long, or through another weak table). */
 static uint32_t holder_path(const lh_snapshot *snapshot, lh_id holder,
                             lh_edge steps[MAX_HOLDER_STEPS]) {
   uint32_t n = 0;
@@ -155,8 +154,7 @@ static size_t add_front(lh_text *text, const lh_snapshot *snapshot, const lh_edg
   return n_own;
 }
 
-/* The text of an edge. Returns, for a step in front, the length of its own words. `folded`: as a
-** step of a place. */
+/* Returns, for a step in front, the length of its own words. `folded`: as a step of a place. */
 static size_t add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge,
                         lh_form form, bool folded) {
   switch (form) {
@@ -186,11 +184,10 @@ static uint8_t kind_of_step(const lh_edge *edge, lh_form form) {
   return (uint8_t)edge->kind;
 }
 
-/* The place of a path; LH_NO_NUMBER: out of memory. */
+/* LH_NO_NUMBER: out of memory. */
 static uint32_t place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot,
                               const lh_path *path);
 
-/* The step to a value of a weak table, with the table's place in its text. */
 static uint32_t step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh_id holder,
                             lh_place_step step) {
   lh_edge steps[MAX_HOLDER_STEPS];
@@ -260,7 +257,7 @@ static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const 
   lh_text_free(&piece);
 }
 
-/* Writes n steps; if there are more than 2 * shown, `shown` at each end. False: too long. */
+/* If there are more than 2 * shown steps, `shown` at each end. False: too long. */
 static bool tell_ends(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *steps,
                       size_t n, size_t shown) {
   lh_text_clear(&telling->text);
@@ -289,8 +286,7 @@ static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
 
 /* ==================================================================================== */
 
-/* Notes for each class among a table's values whether its keys vary: one pass for all classes,
-** because there may be as many classes as values. False: out of memory. */
+/* One pass for all classes of a table's values: there may be as many classes as values. */
 static bool note_varying(const lh_snapshot *s, lh_id table) {
   lh_map *varying = &s->classes->varying, n_alike = {0};
   uint32_t n_values = 0, first = s->first_edge[table], end = s->first_edge[table + 1];
@@ -312,7 +308,6 @@ static bool note_varying(const lh_snapshot *s, lh_id table) {
   return ok;
 }
 
-/* False: out of memory. */
 static bool find_varying(const lh_snapshot *snapshot, const lh_edge *edge, bool *vary) {
   lh_key_sense sense = lh_key_sense_of(snapshot, edge->source);
   *vary = sense == LH_KEYS_VARY;

@@ -1,3 +1,6 @@
+/*
+** place.c - groups objects by place (see place.h).
+*/
 #include "place.h"
 
 #include <string.h>
@@ -12,7 +15,7 @@ void lh_places_free(lh_places *places) {
   lh_map_free(&places->by_at);
 }
 
-/* The number of the text of a place; 0: no room is left. LH_NO_NUMBER: out of memory. */
+/* 0: no room is left. */
 static lh_text_id path_text_of(lh_places *places, uint32_t at) {
   lh_text text = {0};
   lh_place_text(lh_tree_of(places), at, &text);
@@ -60,7 +63,6 @@ static bool place_spot(lh_places *places, uint32_t spot) {
   return places->of_spot[spot] != LH_NO_NUMBER;
 }
 
-/* Notes the keys on the paths of `ids`. */
 static bool begin_places(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
                          size_t n_ids) {
   places->folds = lh_folds_of(snapshot);
@@ -92,14 +94,13 @@ static const lh_class_entry *class_at(const lh_places *places, uint32_t class_in
   return &places->folds->folder.snapshot->classes->list[class_index];
 }
 
-/* The keys by which places are joined: type and place; type and place with * for numbers (or
-** without the keys that have these numbers). UINT64_MAX: none. */
+/* Keys by which places are joined; UINT64_MAX: none. folded: with * for numbers, or without the
+** keys that have these. */
 typedef struct likeness {
   uint64_t exact, folded;
   uint32_t told; /* the place, in which only differing numbers get a * */
 } likeness;
 
-/* Sets the class's name with * for its numbers, if it has numbers. False: out of memory. */
 static bool set_module(lh_places *places, lh_place *place) {
   lh_text module = {0};
   if (!lh_fold_module(&module, class_at(places, place->class_index))) return true;
@@ -108,9 +109,9 @@ static bool set_module(lh_places *places, lh_place *place) {
   return place->module != LH_NO_NUMBER || (places->texts.full && !failed);
 }
 
-/* A thousand objects, each of its own class, may be under any key of one table. Then each key is
-** kept because it is the only key of its class. Here these keys count as numbers if nothing else in
-** the place has a number. False: out of memory. */
+/* A thousand objects, each of its own class, may be under any key of one table. Each key is then
+** kept, as the only key of its class. These keys count as numbers if nothing else in the place has
+** one. */
 static bool liken(lh_places *places, lh_place *place, likeness *out) {
   lh_place_tree *tree = lh_tree_of(places);
   out->exact = out->folded = UINT64_MAX;
@@ -127,7 +128,6 @@ static bool liken(lh_places *places, lh_place *place, likeness *out) {
   return folded != LH_NO_NUMBER && set_module(places, place);
 }
 
-/* Counts the paths that differ only in their numbers. */
 static bool count_alike(const lh_places *places, const likeness *like, lh_map *n_alike) {
   lh_map seen = {0};
   bool ok = true;
@@ -154,7 +154,6 @@ static bool tell_difference(lh_places *places, lh_place *first, uint32_t told, u
   return both != LH_NO_NUMBER;
 }
 
-/* Joins equal places into the first of them. */
 static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
   lh_map n_alike = {0}, first = {0};
   bool ok = count_alike(places, like, &n_alike);

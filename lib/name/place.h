@@ -1,9 +1,8 @@
 /*
-** place.h - groups objects by place: objects of one class at one place (place_steps.h). Private to
-** the library.
+** place.h - groups objects by place: objects of one class at one place. Private to the library.
 **
-** A million objects at one place are one row. The spot of an object (fold.h) says its place, and
-** spots of one class with one place are joined. So most objects cost two array accesses.
+** A million objects at one place are one row. The spot of an object (fold.h) says its place, so
+** most objects cost two array accesses.
 */
 #ifndef LUAHEAP_PLACE_H
 #define LUAHEAP_PLACE_H
@@ -19,7 +18,7 @@ typedef struct lh_place {
   uint32_t at;          /* the place, with keys */
   lh_text_id path;      /* its text; 0: no room was left */
   lh_text_id module;    /* the name of its class with * for numbers; LH_NO_NUMBER: no numbers */
-  bool joined;          /* stands for many paths that differ only in numbers, or is one of them */
+  bool joined;          /* stands for many paths that differ only in numbers */
   bool several;         /* its objects are of several classes */
 } lh_place;
 
@@ -34,9 +33,8 @@ typedef struct lh_places {
   lh_map by_at; /* class, place with keys -> place */
 } lh_places;
 
-/* Finds the places of the first n_placed of `ids`, which are reachable and in any order. The paths
-** of all ids decide which keys are kept. Call lh_places_free in any case. False: out of memory.
-** O(n), after the folding of paths. */
+/* Finds the places of the first n_placed of `ids`, which must be reachable. The paths of all ids
+** decide which keys are kept. Call lh_places_free in any case. O(n), after the folding of paths. */
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
                     size_t n_placed);
 void lh_places_free(lh_places *places);
@@ -55,7 +53,6 @@ static inline uint32_t lh_folded_at(const lh_places *places, const lh_place *pla
   return places->folds->folder.states[place->state].place;
 }
 
-/* A place with this text alone. LH_NO_NUMBER: out of memory. */
 uint32_t lh_place_called(lh_places *places, lh_text *text);
 
 static inline lh_text_id lh_path_of(const lh_places *places, lh_id id) {
@@ -68,63 +65,56 @@ static inline uint32_t lh_at_of(const lh_places *places, lh_id id) {
 
 /* Joins places with objects of one type and one path, whatever their classes: records whose
 ** optional fields differ, or generated code. Keys of _G, package.loaded and modules have a meaning,
-** so each has its own path. But if LH_MANY_NUMBERS or more paths to objects of one type differ only
-** in numbers, they become one place: _G.request_*. Equal numbers stay. The first of the joined
-** places stays. False: out of memory. */
+** so each has its own path. But LH_MANY_NUMBERS paths or more to objects of one type that differ
+** only in numbers become one: _G.request_*. The first of the joined places stays. */
 bool lh_join_places(lh_places *places);
 
-/* The fingerprints of each place: for its own objects, and for objects of any class there. If
-** several paths have one text, the least fingerprint, which does not depend on the order of
-** objects. False: out of memory. */
+/* For a place's own objects, and for objects of any class there. Of several paths with one text the
+** least fingerprint, so that the order of objects does not matter. */
 typedef char lh_print[LH_FINGERPRINT_BYTES];
 bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any);
 
-/* The text with most objects; of equals the first in the order of bytes. texts->n: no objects. */
+/* Of equals the first in the order of bytes. texts->n: no objects. */
 size_t lh_most_of(const lh_strings *texts, const uint64_t *objects);
 
 /* ==================================================================================== */
 
-/* stable_text.c: the name of a module's class with * for numbers: module tenant_*. False: no
-** numbers, or no module; `out` stays empty. */
+/* stable_text.c: a module's name with * for numbers: module tenant_*. False: none, and `out` stays
+** empty. */
 bool lh_fold_module(lh_text *out, const lh_class_entry *class);
 
 /* ==== fingerprint.c ================================================================= */
 
-/* The fingerprint of objects of a class at a place with this identity. `stable_name` must be the
-** same in other runs. False: out of memory. */
+/* For objects of a class at a place. `stable_name` must be the same in other runs. */
 bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
                     lh_print fingerprint);
 
-/* Fingerprints of a place: for one class, and for any class of the type. folded: with * for
-** numbers, or "" if there are none. */
+/* For one class, and for any class of the type. folded: with * for numbers, or "" if none. */
 typedef struct lh_prints {
   lh_print exact, folded;
   lh_print any, any_folded;
 } lh_prints;
 
-/* False: out of memory. */
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
                      lh_prints *prints);
 
-/* The fingerprint as the previous release made it. class NULL: for any class of the type. False:
-** out of memory. */
+/* As the previous release made it. class NULL: for any class of the type. */
 bool lh_older_fingerprint(const lh_class_entry *class, const char *name, lh_type type,
                           const lh_place_tree *tree, uint32_t place, lh_print print);
 
-/* Objects at a place, for each span of the history; bytes: the retained size of objects not
-** dominated by another one at the place. */
+/* bytes: the retained size of objects not dominated by another one at the place. */
 typedef struct lh_at_place {
   uint64_t objects[LH_SPANS];
   uint64_t bytes;
 } lh_at_place;
 
-/* Counts for each of these prints (`any` of lh_print_places, also of another snapshot), in one
+/* Counts objects for these prints (`any` of lh_print_places, also of another snapshot), in one
 ** pass. span_of: of lh_find_history. Needs lh_classify. LH_EMEMORY. */
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error);
 
-/* The objects at one spot, and the numbers of its prints `any` and `any_folded`, or LH_NO_PRINT. A
-** list for all spots is enough to count objects at any place later. */
+/* The objects at one spot, and the numbers of its prints, or LH_NO_PRINT. A list of all spots is
+** enough to count objects at any place later. */
 #define LH_NO_PRINT UINT64_MAX
 typedef struct lh_printed {
   uint64_t any, any_folded, objects;
@@ -133,7 +123,7 @@ typedef struct lh_printed {
 /* For all spots. Needs lh_classify_for_places. Free with lh_free. LH_EMEMORY. O(n). */
 int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh_error *error);
 
-/* Counts the objects at the places with these prints, as objects[0]. False: out of memory. */
+/* Counts the objects at the places with these prints, as objects[0]. */
 bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *prints, size_t n,
                       lh_at_place *out);
 

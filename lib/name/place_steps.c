@@ -1,3 +1,6 @@
+/*
+** place_steps.c - the tree of steps that places are (see place_steps.h).
+*/
 #include <string.h>
 
 #include "names.h"
@@ -130,7 +133,6 @@ uint32_t lh_place_base(lh_place_tree *tree, uint32_t place) {
   return is_keys ? lh_place_behind(tree, base, tree->list[place].step) : base;
 }
 
-/* The places on the path to `place`, the base first. Returns their number. */
 static size_t list_steps(const lh_place_tree *tree, uint32_t place,
                          uint32_t way[LH_MOST_STEPS_OF_PLACE]) {
   size_t n = tree->list[place].depth + 1;
@@ -177,8 +179,7 @@ static uint32_t copy_step(lh_place_tree *to, bool is_same_tree, lh_place_step st
   return lh_intern_step(to, step, label, stable);
 }
 
-/* Adds the label, if `numbers` with * for its numbers; for a module's key also for the text
-** around. */
+/* For a module's key, also the text around numbers becomes *. */
 static void add_label(lh_text *out, const char *label, bool is_module, bool numbers) {
   size_t n = strlen(label);
   bool any =
@@ -186,7 +187,7 @@ static void add_label(lh_text *out, const char *label, bool is_module, bool numb
   if (!any) lh_text_add(out, label, n);
 }
 
-/* Are the numbers part of names? True if the place is below _G or a module, by keys only. */
+/* True if the place is below _G or a module, by keys only. */
 static bool has_names(const lh_place_tree *tree, const uint32_t *way, size_t n) {
   uint8_t base = lh_last_step(tree, way[0])->kind;
   for (size_t i = 1; i < n; i++)
@@ -194,8 +195,8 @@ static bool has_names(const lh_place_tree *tree, const uint32_t *way, size_t n) 
   return base == LH_STEP_GLOBALS || base == LH_STEP_LOADED;
 }
 
-/* The steps of a place, with repeated bodies once and no step twice in a row. Lists with two
-** classes in turn may have both .next(.next.next)* and (.next.next)*; these become equal. */
+/* Repeated bodies once and no step twice in a row. So .next(.next.next)* and (.next.next)*, of
+** lists with two classes in turn, become equal. */
 static size_t leave_out_stars(const lh_place_tree *tree, const uint32_t *way, size_t n,
                               uint32_t *steps) {
   size_t m = 0;
@@ -238,7 +239,7 @@ uint32_t lh_place_without_numbers(lh_place_tree *tree, uint32_t place) {
   return without == place ? LH_NO_PLACE : without;
 }
 
-/* A step with * where the numbers of a and b differ. LH_NO_PLACE: more than numbers differ. */
+/* With * where numbers differ. LH_NO_PLACE: more differs. */
 static uint32_t step_of_both(lh_place_tree *tree, uint32_t a, uint32_t b) {
   const lh_place_step x = tree->steps[a], y = tree->steps[b];
   char *const *texts = tree->texts.texts;

@@ -2,15 +2,14 @@
 ** place_steps.h - places as sequences of steps. Private to the library.
 **
 ** A step is a kind and a label: ".bus", any key, "upvalue n of function f", once or repeated.
-** Places are vertices of a tree whose edges are steps, so a place is a number, and equal sequences
-** are equal numbers. A snapshot has one tree for all its analyses (classes.c owns it). Comparisons
-** of several snapshots have their own tree, into which places are copied by the texts of their
-** steps.
+** Places are vertices of a tree whose edges are steps, so equal sequences are equal numbers. A
+** snapshot has one tree for all its analyses. Comparisons of several snapshots have their own tree,
+** into which places are copied by the texts of their steps.
 **
 ** A label has marks around the parts that differ between runs, machines or builds: the directory of
-** a source, a line, an address. A step keeps its label and the stable label, which is without these
-** parts. The identity of a place is a hash of its parent's identity and the stable label of its
-** last step. 50 bytes a place, 60 a step, and the texts.
+** a source, a line, an address. The stable label is without these. The identity of a place is a
+** hash of its parent's identity and its last stable label. 50 bytes a place, 60 a step, and the
+** texts.
 */
 #ifndef LUAHEAP_PLACE_STEPS_H
 #define LUAHEAP_PLACE_STEPS_H
@@ -66,7 +65,7 @@ typedef struct lh_place_tree {
 } lh_place_tree;
 
 /* Functions that make a place return its number; LH_NO_NUMBER: out of memory, or the parent is
-** LH_NO_NUMBER; LH_NO_PLACE: there is no such place. */
+** that; LH_NO_PLACE: there is none. */
 #define LH_NO_PLACE (UINT32_MAX - 1)
 
 /* With the steps of repeated bodies counted one by one. */
@@ -74,18 +73,18 @@ enum { LH_MOST_STEPS_OF_PLACE = 256 };
 
 void lh_place_tree_free(lh_place_tree *tree);
 
-/* The tree of a classified snapshot. NULL: out of memory. */
+/* Needs lh_classify. */
 lh_place_tree *lh_places_of(const lh_snapshot *snapshot);
 
-/* path_text.c: the last steps of the places after the last n edges of a path, the last edge first.
-** Needs lh_classify. False: out of memory. */
+/* path_text.c: the last steps of the places after the last n edges of a path, the last first. Needs
+** lh_classify. */
 bool lh_last_steps(const lh_snapshot *snapshot, const lh_edge *path, size_t n_path, uint32_t *steps,
                    size_t n);
 
-/* The number of a step; frees the texts. stable NULL: the label without the text between marks. */
+/* Frees the texts. stable NULL: the label without the text between marks. */
 uint32_t lh_intern_step(lh_place_tree *tree, lh_place_step step, lh_text *label, lh_text *stable);
 
-/* A step that repeats n others: (.children[*])*, (metatable.__index)*. */
+/* Repeats n steps: (.children[*])*, (metatable.__index)*. */
 uint32_t lh_intern_repeat(lh_place_tree *tree, const uint32_t *body, size_t n);
 
 uint32_t lh_any_key(lh_place_tree *tree);
@@ -108,13 +107,13 @@ static inline const lh_place_step *lh_last_step(const lh_place_tree *tree, uint3
   return &tree->steps[tree->list[place].step];
 }
 
-/* The place before the last step; LH_NO_PLACE: it is a base. */
+/* LH_NO_PLACE: `place` is a base. */
 static inline uint32_t lh_place_before(const lh_place_tree *tree, uint32_t place) {
   uint32_t parent = tree->list[place].parent;
   return parent == place ? LH_NO_PLACE : parent;
 }
 
-/* The weak table of the last step; LH_NO_PLACE: none. */
+/* LH_NO_PLACE: none. */
 static inline uint32_t lh_place_of_holder(const lh_place_tree *tree, uint32_t place) {
   return lh_last_step(tree, place)->holder;
 }
@@ -131,8 +130,7 @@ uint32_t lh_place_container(const lh_place_tree *tree, uint32_t place);
 ** the base. */
 uint32_t lh_place_base(lh_place_tree *tree, uint32_t place);
 
-/* The place with [*] for the one key in which two places differ. LH_NO_PLACE: they differ
-** otherwise. */
+/* With [*] for the one key in which two places differ. LH_NO_PLACE: they differ otherwise. */
 uint32_t lh_place_in_common(lh_place_tree *tree, uint32_t place, uint32_t other);
 
 /* ==== Copies and joined places ======================================================= */
@@ -144,14 +142,12 @@ enum {
   LH_COPY_WITHOUT_STARS = 8 /* each repeated link once */
 };
 
-/* Copies a place into another tree, or the same. */
 uint32_t lh_place_copy(lh_place_tree *to, const lh_place_tree *from, uint32_t place, unsigned how);
 
-/* The place with * for numbers (LH_COPY_NUMBERS); LH_NO_PLACE: it has none. */
+/* LH_NO_PLACE: it has no numbers. */
 uint32_t lh_place_without_numbers(lh_place_tree *tree, uint32_t place);
 
-/* Two places that differ only in numbers, or in a number and a *, as one place with * there.
-** LH_NO_PLACE: they differ otherwise. */
+/* With * where two places differ in numbers. LH_NO_PLACE: they differ otherwise. */
 uint32_t lh_place_of_both(lh_place_tree *tree, uint32_t place, uint32_t other);
 
 /* ==== place_text.c: the printer ====================================================== */
@@ -174,9 +170,9 @@ static inline size_t lh_fewer(size_t shown) {
 
 void lh_place_text(const lh_place_tree *tree, uint32_t place, lh_text *out);
 
-/* The part of the text of a place below `above`: ".hosts.localhost" of _G.app.hosts.localhost below
-** _G.app; "upvalue s" of upvalue s of function f @app.lua:7 in _G.app.f below _G.app.f. The whole
-** text if `place` is not below `above`. */
+/* The part of the text below `above`: ".hosts.localhost" of _G.app.hosts.localhost below _G.app;
+** "upvalue s" of upvalue s of function f @app.lua:7 in _G.app.f below _G.app.f. All of it if
+** `place` is elsewhere. */
 void lh_place_text_below(const lh_place_tree *tree, uint32_t place, uint32_t above, lh_text *out);
 
 /* ==== stable_text.c ================================================================== */
@@ -184,15 +180,15 @@ void lh_place_text_below(const lh_place_tree *tree, uint32_t place, uint32_t abo
 /* This many paths that differ only in numbers become one. */
 enum { LH_MANY_NUMBERS = 8 };
 
-/* The text with * for each number. False: it has none, and `out` stays empty. */
+/* With * for each number. False: there is none, and `out` stays empty. */
 bool lh_fold_digits(lh_text *out, const char *text);
 
-/* The same for a text in which the name of a module ends after n bytes. plugins.shop_r12 becomes
-** plugins.*, because a package with numbered modules often has several kinds. */
+/* The name of a module ends after n bytes. plugins.shop_r12 becomes plugins.*, because a package
+** with numbered modules often has several kinds. */
 bool lh_fold_module_name(lh_text *out, const char *text, size_t n);
 
-/* Two texts that differ only in numbers, or in a number and a *, as one: de_1 and de_2 become de_*.
-** False: they differ otherwise, and `out` is empty. */
+/* Two texts that differ in numbers, or in a number and a *: de_1 and de_2 become de_*. False: they
+** differ otherwise, and `out` is empty. */
 bool lh_fold_differing(lh_text *out, const char *text, const char *other);
 
 #endif

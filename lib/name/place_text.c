@@ -7,7 +7,6 @@
 
 #include "place_steps.h"
 
-/* Adds text before and after the text so far, in place: a path may need this at each step. */
 static void surround(lh_telling *telling, const char *before, size_t n, const char *after) {
   lh_text *text = &telling->text;
   size_t told = text->n;
@@ -46,8 +45,7 @@ void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, boo
   }
 }
 
-/* Adds a step whose source is not shown: only its own words, "upvalue s" or "value in weak table
-** _G.cache". */
+/* Its source is not shown: only its own words, "upvalue s" or "value in weak table _G.cache". */
 static void tell_below(lh_telling *telling, const lh_place_step *step, const char *label) {
   lh_text *text = &telling->text;
   if (step->form == LH_FORM_FRONT) {
@@ -64,7 +62,7 @@ static void tell_below(lh_telling *telling, const lh_place_step *step, const cha
   }
 }
 
-/* chain[]: n places, the last first. False: too long, with `shown` pieces at each end. */
+/* chain[]: the last place first. False: too long, with `shown` pieces at each end. */
 static bool tell_chain(lh_telling *telling, const lh_place_tree *tree, const uint32_t *chain,
                        size_t n, size_t shown, bool is_below) {
   lh_text_clear(&telling->text);

@@ -2,13 +2,9 @@
 ** shapes.c - classes of plain tables by their keys: {id, name, next}, array, map[string], {}.
 **
 ** Tables with the same keys are one class. A key set is looked up by the sorted ids of its keys, so
-** a million tables of one shape make one text. Most tables are found in a cache of recent key
-** lists.
-**
-** {vUVswKPy9RUS} may be the sessions of a user under a random key, and would be a class for each
-** user. A single table does not say whether its key is the name of a field. But if eight tables
-** have one key each, all different, with values of one class, then the keys vary: each table is a
-** map[string].
+** a million tables of one shape make one text. {vUVswKPy9RUS} may be the sessions of a user under a
+** random key, and would be a class for each user. But if eight tables have one key each, all
+** different, with values of one class, then the keys vary: each is a map[string].
 */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +69,7 @@ static lh_text_id add_fields(lh_namer *namer, const keys *k, const char *const *
   return lh_namer_text(namer, &text);
 }
 
-/* A new shape. Its hash of the keys' contents is the same in any snapshot. */
+/* The hash of the keys' contents is the same in any snapshot. */
 static uint32_t make_record(lh_namer *namer, const keys *k) {
   const char *names[MAX_KEYS];
   lh_text text = {0};
@@ -120,7 +116,6 @@ static void sort_names(keys *k) {
   }
 }
 
-/* The place of the class for these keys; NULL: out of memory. */
 static uint32_t *slot_of_class(lh_namer *namer, keys *k, enum generic generic) {
   if (generic != RECORD) return lh_map_at(&namer->shapes, generic);
   sort_names(k);
@@ -171,7 +166,7 @@ typedef struct one_key {
   uint32_t holds; /* class */
 } one_key;
 
-/* Is it the only table of its shape, with one key, and a value of a specific class? */
+/* And has the table's value a specific class? */
 static bool has_one_key(const lh_namer *namer, lh_id id, uint32_t *holds) {
   const lh_classes *classes = namer->classes;
   if (classes->of[id] == UINT32_MAX) return false;

@@ -1,8 +1,7 @@
 /*
 ** site_text.c - the text of allocation sites and stacks (see luaheap_sites.h).
 **
-** File and line say enough, so the text leaves out what is allocated there (a table, a closure);
-** reports have a column for it.
+** It leaves out what is allocated there (a table, a closure); reports have a column for it.
 */
 #include "site_text.h"
 

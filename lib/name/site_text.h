@@ -1,6 +1,5 @@
 /*
-** site_text.h - adds sites and stacks to sentences. Private to the library; luaheap_sites.h has
-** whole texts.
+** site_text.h - adds sites and stacks to sentences. luaheap_sites.h has whole texts.
 */
 #ifndef LUAHEAP_SITE_TEXT_H
 #define LUAHEAP_SITE_TEXT_H
@@ -16,7 +15,7 @@ void lh_text_allocated(lh_text *text, const lh_site *site);
 /* ", from @app/session.lua:88 in connect", for at most `callers` callers. */
 void lh_text_callers(lh_text *text, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 
-/* The site of a stack; an unknown site if there is no such stack. */
+/* An unknown site if there is no such stack. */
 const lh_site *lh_site_of_stack(const lh_sites *sites, lh_stack_id stack);
 
 #endif

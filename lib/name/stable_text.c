@@ -1,7 +1,5 @@
 /*
 ** stable_text.c - replaces numbers in labels of steps and names of classes by *.
-**
-** Names that differ only in numbers, or in numbers and *, become equal.
 */
 #include <ctype.h>
 #include <string.h>
@@ -14,7 +12,6 @@ static size_t n_digits(const char *p) {
   return n;
 }
 
-/* Adds n bytes with * for each number. Returns whether there is a number. */
 static bool add_folded(lh_text *out, const char *text, size_t n) {
   bool any = false;
   for (const char *end = text + n; text < end;) {

@@ -36,7 +36,7 @@ static uint32_t unlikeness(const char *asked, size_t n_asked, const char *name, 
   return distance <= (n_asked + 2) / 4 + 1 && distance < n_asked ? distance : UINT32_MAX;
 }
 
-/* The best few of many names, sorted. Borrows the names. */
+/* Sorted. Borrows the names. */
 typedef struct best {
   lh_range names[SHOWN_KEYS];
   uint32_t ranks[SHOWN_KEYS];
@@ -63,8 +63,7 @@ static void offer_name(best *b, lh_range name, uint32_t rank) {
   b->ranks[i] = rank;
 }
 
-/* Offers the string keys of a table; `all`: also keys that do not match. Returns the table's number
-** of entries. */
+/* `all`: also keys that do not match. Returns the table's number of entries. */
 static size_t offer_keys(best *b, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                          bool all) {
   size_t n_entries = 0;

@@ -1,3 +1,6 @@
+/*
+** text.c - growing text and escaping (see text.h).
+*/
 #include "text.h"
 
 #include <math.h>
@@ -71,8 +74,7 @@ void lh_text_float(lh_text *text, double number) {
   }
 }
 
-/* The length and code point of the UTF-8 character at `s`; 0: not valid. Overlong forms, surrogates
-** and code points above U+10FFFF are not valid. */
+/* 0: not valid. Overlong forms, surrogates and code points above U+10FFFF are not. */
 static size_t decode_utf8(const unsigned char *s, size_t n, uint32_t *code_point) {
   static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
   size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xF8 ? 0 : s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
@@ -89,8 +91,8 @@ static size_t decode_utf8(const unsigned char *s, size_t n, uint32_t *code_point
 }
 
 /* Characters that break a line, move the cursor, change the direction of text or are invisible:
-** controls, all that Unicode draws as nothing, and blanks other than the space. Without them, names
-** that look equal are equal, and wcwidth is right. */
+** controls, all that Unicode draws as nothing, blanks other than the space. So names that look
+** equal are equal, and wcwidth is right. */
 static bool is_unprintable(uint32_t c) {
   static const struct {
     uint32_t first, last;
@@ -205,7 +207,6 @@ void lh_text_unmarked(lh_text *text, const char *marked, size_t n, bool stable) 
   }
 }
 
-/* The length of the directory in a file's name. */
 static size_t directory_of(const char *bytes, size_t n) {
   while (n > 0 && bytes[n - 1] != '/') n--;
   return n;

@@ -1,6 +1,5 @@
 /*
 ** text.h - growing text; the only file that turns bytes of a heap into text: valid UTF-8, one line.
-** Private to the library.
 */
 #ifndef LUAHEAP_TEXT_H
 #define LUAHEAP_TEXT_H
@@ -9,8 +8,8 @@
 
 #include "base.h"
 
-/* All zero is an empty text. After a failed allocation all additions do nothing and lh_text_finish
-** returns NULL, so callers need no checks in between. */
+/* All zero is empty. After a failed allocation additions do nothing and lh_text_finish returns
+** NULL, so callers need no checks in between. */
 typedef struct lh_text {
   char *bytes;
   size_t n, capacity;
@@ -23,7 +22,7 @@ enum { LH_MARK_BEGIN = '\1', LH_MARK_END = '\2' };
 
 void lh_text_mark(lh_text *text, char mark);
 
-/* Adds a text without its marks; if `stable`, also without the text between marks. */
+/* If `stable`, also without the text between marks. */
 void lh_text_unmarked(lh_text *text, const char *marked, size_t n, bool stable);
 
 void lh_text_add(lh_text *text, const char *bytes, size_t n);
@@ -38,12 +37,11 @@ void lh_text_count(lh_text *text, uint64_t count);
 /* A float as Lua prints it, but exact when read back, in any locale: 1e15, 2.0, 1/0. */
 void lh_text_float(lh_text *text, double number);
 
-/* Adds any bytes. Controls, invisible or direction-changing characters and invalid UTF-8 become
-** Lua's escapes; if `quoted`, also " and \. */
+/* Controls, invisible or direction-changing characters and invalid UTF-8 become Lua's escapes; if
+** `quoted`, also " and \. */
 void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted);
 
-/* The name of a chunk, or its beginning: "@app.lua", "stdin", [string "x = 1..."]; "@?" if
-** stripped. */
+/* A chunk's name or its beginning: "@app.lua", "stdin", [string "x = 1..."]; "@?" if stripped. */
 void lh_text_source(lh_text *text, const char *bytes, size_t n, bool whole);
 
 static inline char lh_lower(char c) {
@@ -59,7 +57,7 @@ size_t lh_text_cut(const char *bytes, size_t n);
 /* Empties the text and keeps its memory. */
 void lh_text_clear(lh_text *text);
 
-/* The result, with a NUL; the caller owns it. Empties *text. NULL: out of memory. */
+/* With a NUL; the caller owns it. Empties *text. */
 char *lh_text_finish(lh_text *text);
 
 void lh_text_free(lh_text *text);

@@ -3,13 +3,9 @@
 **
 ** Memory is divided into stretches of 256 words (2 KB). A stretch with objects has a bit for each
 ** word at which an object begins, and the number of objects before the stretch. So the rank of an
-** object is a sum of bits, and by_rank has its id. Memory: 4 bytes an object and 90 bytes a
-** stretch, which are 4 to 9 bytes an object. Objects that refer to each other are often allocated
-** together and share a stretch.
-**
-** The stretches are in a hash table with open addressing; three of eight slots are empty. The hash
-** has a new random seed each time a snapshot is opened, so that nobody can prepare a file whose
-** addresses collide.
+** object is a sum of bits, and by_rank has its id. Memory: 4 bytes an object and 90 a stretch,
+** which are 4 to 9 an object. The stretches are in a hash table with open addressing, whose seed is
+** random, so that nobody can prepare a file whose addresses collide.
 */
 #include "decode.h"
 #include "reader.h"

@@ -4,8 +4,7 @@
 ** The pass also fills the columns that come from one record alone, and puts the references into
 ** rows (rows.c). It trusts only the number of objects, which footer.c has compared with the size of
 ** the file. A record is parsed through a cursor that cannot leave the records and keeps its first
-** fault. The loops below end at a fault, and the bytes that are left bound their counts. Two
-** million records (60 MB) take 0.1 s.
+** fault; loops end at a fault. Two million records (60 MB) take 0.1 s.
 */
 #include "decode.h"
 #include "reader.h"
@@ -66,7 +65,6 @@ static inline uint64_t check_word(lh_cursor *c, uint64_t own_word) {
   return word;
 }
 
-/* Ends the pass: out of memory. */
 static void lose_memory(checker *k) {
   k->out_of_memory = true;
   lh_fault(&k->c, k->c.at, "there is not enough memory");
@@ -150,7 +148,6 @@ static inline unsigned kind_of_value(unsigned tag) {
   return is_number ? LH_HAS_SCALARS : LH_HAS_SCALARS | LH_HAS_WORDS;
 }
 
-/* Returns the kinds of the values (LH_HAS_*). */
 static unsigned check_array(checker *k, uint64_t covered, integer_keys *keys) {
   lh_cursor *c = &k->c;
   bool ends_empty = false;
@@ -226,7 +223,6 @@ static unsigned check_entries(checker *k, uint64_t n, integer_keys *keys) {
   return kinds;
 }
 
-/* Returns the table's key_kinds: the kinds of its keys and values. */
 static unsigned check_table(checker *k, unsigned flags) {
   lh_cursor *c = &k->c;
   uint64_t array_slots = lh_read_upto(c, UINT32_MAX, "its array part is too big");
@@ -247,7 +243,6 @@ static unsigned check_table(checker *k, unsigned flags) {
   return kinds;
 }
 
-/* Returns where in the file the list of upvalue names begins. */
 static const uint8_t *check_proto(checker *k) {
   lh_cursor *c = &k->c;
   (void)check_reference(k, LH_EDGE_SOURCE);
@@ -431,8 +426,8 @@ static uint64_t base_of_block(const lh_snapshot *s, const lh_block_start *start)
   return start->word + (uint64_t)lh_unzigzag(lh_get_long(&at));
 }
 
-/* Checks the records of a block up to the first record of the next block, where the pass must
-** arrive exactly. Blocks share only the set of modes, so threads can check them in parallel. */
+/* Checks the records of a block up to the next block's first record, where the pass must arrive
+** exactly. Blocks share only the set of modes, so threads check them in parallel. */
 static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_t n_stacks) {
   const lh_block_start *start = &s->blocks[i];
   const lh_block_start next = end_of_block(s, i);
@@ -470,7 +465,6 @@ static int fail_with_fault(const lh_snapshot *s, const lh_row_block *block, lh_e
   return lh_fail_damaged(s, block->fault_at, where, block->fault, error);
 }
 
-/* Checks the sums over all blocks. */
 static int check_sums(const lh_snapshot *s, const lh_raw_rows *rows, lh_error *error) {
   uint64_t end = s->n_blocks > 0 ? rows->blocks[s->n_blocks - 1].end : LH_HEADER_BYTES;
   uint64_t shallow_bytes = 0, claimed = 0;

@@ -29,8 +29,8 @@ static inline bool lh_is_name(const lh_snapshot *snapshot, lh_id id) {
   return lh_is_string(snapshot, id) && snapshot->key_kinds[id] & LH_IS_NAME;
 }
 
-/* An entry of a table. lh_entries_some fills the next entries of lh_entries_begin, at most `most`,
-** and returns their number; 0 at the end. Cheaper than one entry at a time. */
+/* The next entries of a table after lh_entries_begin: at most `most`, 0 at the end. Cheaper than
+** one entry at a time. */
 typedef struct lh_entry {
   lh_value key, value;
 } lh_entry;
@@ -40,8 +40,8 @@ size_t lh_entries_some(lh_edges *iterator, lh_entry *entries, size_t most);
 /* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */
 lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 
-/* The prototype of a Lua closure; the name (a string) of the upvalue at the closure's edge `e`.
-** Both: LH_NO_OBJECT if there is none. O(1). */
+/* The prototype of a Lua closure; the name (a string) of the upvalue at its edge `e`. LH_NO_OBJECT:
+** none. O(1). */
 lh_id lh_proto_of(const lh_snapshot *snapshot, lh_id closure);
 lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e);
 
@@ -59,12 +59,11 @@ static inline lh_id lh_content_of_upvalue(const lh_snapshot *s, lh_id id) {
 /* O(1). */
 bool lh_is_c_closure(const lh_snapshot *snapshot, lh_id id);
 
-/* Are size, entries and frames of two objects the same byte by byte? Equal bytes may still mean
-** different keys if the snapshots have different lists of frequent keys. O(record). */
+/* Are size, entries and frames equal byte by byte? Equal bytes may mean different keys if the
+** snapshots' lists of frequent keys differ. O(record). */
 bool lh_has_same_fields(const lh_snapshot *a, lh_id in_a, const lh_snapshot *b, lh_id in_b);
 
-/* Iterates over the values of a C function or a userdata, with scalars and nil. Numbers start at 1.
-** Other objects have no values. */
+/* All values of a C function or a userdata, with scalars and nil, from number 1 on. */
 void lh_values_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
 bool lh_values_next(lh_edges *iterator, uint32_t *number, lh_value *value);
 
@@ -77,8 +76,7 @@ lh_id lh_find_header(const lh_snapshot *snapshot, uint64_t address);
 
 /* ==== left_out.c: edges and objects that an analysis ignores (lh_without) =========== */
 
-/* All `n` entries as one set. LH_EARGUMENT: an edge or object is not of this snapshot; LH_EMEMORY.
-** Free with lh_left_out_free. */
+/* LH_EARGUMENT: not of this snapshot; LH_EMEMORY. Free with lh_left_out_free. */
 int lh_left_out_new(const lh_snapshot *snapshot, const lh_without *without, size_t n,
                     lh_left_out **out, lh_error *error);
 void lh_left_out_free(lh_left_out *set);
@@ -86,15 +84,15 @@ void lh_left_out_free(lh_left_out *set);
 /* Does the set have the edge itself? O(log of the set). */
 bool lh_left_out_has(const lh_left_out *set, const lh_edge *edge);
 
-/* Iterates over the sources of the edges in the set, each once; for an ephemeron the table. *at is
-** 0 at first. LH_NO_OBJECT at the end. */
+/* Iterates over the sources of the set's edges, each once; for an ephemeron the table. *at is 0 at
+** first. */
 lh_id lh_left_out_source(const lh_left_out *set, size_t *at);
 
-/* Makes `set` the set that the snapshot ignores; the snapshot owns it. NULL: it ignores nothing. */
+/* Makes `set` the set that the snapshot ignores, and owns. NULL: it ignores nothing. */
 void lh_leave_out(lh_snapshot *snapshot, lh_left_out *set);
 
-/* Only for the snapshot's own set, and fast: is the object ignored? Is the edge ignored, or its
-** source, target or holder? */
+/* Only for the snapshot's own set, and fast. For an edge, also asks for source, target and
+** holder. */
 bool lh_is_object_left_out(const lh_snapshot *snapshot, const lh_left_out *set, lh_id id);
 bool lh_is_edge_left_out(const lh_snapshot *snapshot, const lh_left_out *set, const lh_edge *edge);
 

@@ -1,21 +1,18 @@
 /*
 ** epochs.c - marks, and the age of every object.
 **
-** allgc and finobj have their objects in the order of allocation, youngest first, so an older
-** object has a greater id. Each mark left an object on both lists: an object with a smaller id is
-** younger than the mark. So an object's epoch is a binary search among the marks.
-**
-** The marks divide both lists at the same moments, so all objects are on one axis, without an
-** array. Inside an epoch the order between the two lists is unknown, so each list is taken to have
-** grown evenly. If an epoch has n objects of a list, and r of them are older than an object, then
-** the object is at (2r + 1) / 2n of the epoch. Of two objects at one place the object on allgc is
-** older. The number of older objects on the other list is then one division.
+** allgc and finobj are in the order of allocation, youngest first, so an older object has a greater
+** id. Each mark left an object on both lists, so an object's epoch is a binary search among the
+** marks. The marks divide both lists at the same moments, so all objects are on one axis, without
+** an array. Inside an epoch each list is taken to have grown evenly: of an epoch's n objects of a
+** list, the one with r older ones is at (2r + 1) / 2n of the epoch. Of two objects at one place the
+** object on allgc is older.
 */
 #include <string.h>
 #include "reader.h"
 #include "snapshot.h"
 
-/* The object that a mark left on one list, from its record. */
+/* The object that a mark left on one list. */
 typedef struct half {
   lh_mark_info info;
   const uint8_t *name;
@@ -44,17 +41,15 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   return true;
 }
 
-/* The clock of a program may jump, so marks made inside are ordered by their serials. Marks made
-** from outside have serials that ignore those made inside, so a snapshot from outside orders by
-** time first. */
+/* Marks from inside are ordered by serial, because a clock may jump. A snapshot from outside orders
+** by time first: marks from outside have serials that ignore those from inside. */
 static bool is_younger(const lh_snapshot *s, const lh_mark_info *mark, const lh_mark_info *than) {
   if (s->is_outside && mark->time_ns != than->time_ns) return mark->time_ns > than->time_ns;
   return mark->serial > than->serial;
 }
 
-/* Collects the halves of marks on one list, oldest first. A half that is not younger than the half
-** before is skipped: while Lua closes a state, it moves finalized objects, including marks, to the
-** young end of allgc, and never the other way. */
+/* The halves on one list, oldest first. A half that is not younger than the one before is skipped:
+** while Lua closes a state, it moves finalized objects, also marks, to the young end of allgc. */
 static uint32_t gather_halves(const lh_snapshot *s, const lh_id *objects, uint32_t n, lh_list list,
                               half *halves) {
   uint32_t n_halves = 0;
@@ -69,8 +64,8 @@ static uint32_t gather_halves(const lh_snapshot *s, const lh_id *objects, uint32
   return n_halves;
 }
 
-/* Each half on allgc makes a mark. If the half on finobj is missing, the mark takes the place on
-** finobj of the next younger mark; the youngest mark takes 0, before all objects. */
+/* Each half on allgc makes a mark. Without a half on finobj, the mark takes the place of the next
+** younger mark there; the youngest mark takes 0, before all objects. */
 static void join_halves(lh_snapshot *s, const half *allgc, uint32_t n_allgc, const half *finobj,
                         uint32_t n_finobj) {
   char *names = s->mark_names;
@@ -104,7 +99,6 @@ static int allocate_marks(lh_snapshot *s, const half *halves, uint32_t n, lh_err
   return 0;
 }
 
-/* The marks that check.c found. NULL: out of memory. */
 static lh_id *list_marks(const lh_raw_rows *rows, uint32_t *n) {
   size_t n_marks = 0;
   for (uint32_t i = 0; i < rows->n; i++) n_marks += rows->blocks[i].n_marks;
@@ -170,7 +164,6 @@ static int keep_name(lh_snapshot *s, lh_mark_info *info, lh_error *error) {
   return LH_OK;
 }
 
-/* The number of older marks. The snapshot's own mark is always younger. */
 static uint32_t older_marks(const lh_snapshot *s, const lh_mark_info *info, lh_id on_allgc) {
   uint32_t i = s->n_marks - 1;
   while (i > 0 && (s->mark_ids[i - 1][0] < on_allgc ||
@@ -245,9 +238,8 @@ static uint64_t older_than_epoch(const lh_snapshot *s, uint32_t epoch) {
   return (uint64_t)older_on(s, epoch, LH_LIST_ALLGC) + older_on(s, epoch, LH_LIST_FINOBJ);
 }
 
-/* An epoch has `own` objects on this list and `others` on the other list. Returns how many of the
-** others come before the object with `rank` objects of its own list before it. Cannot overflow: own
-** + others < 2^32. */
+/* The number of the epoch's `others` before the object with `rank` of its `own` list before it.
+** Cannot overflow: own + others < 2^32. */
 static uint64_t others_before(uint64_t rank, uint64_t own, uint64_t others, lh_list list) {
   return ((2 * rank + 1) * others + own - (list == LH_LIST_ALLGC)) / (2 * own);
 }
@@ -271,7 +263,6 @@ uint64_t lh_mark_position(const lh_snapshot *s, uint32_t mark) {
   return older_than_epoch(s, mark + 1);
 }
 
-/* How many of the epoch's first `n` objects are on finobj. */
 static uint32_t count_among(uint64_t n, uint32_t on_allgc, uint32_t on_finobj) {
   uint32_t rank;
   LH_LOWER_BOUND(rank, on_finobj,

@@ -1,12 +1,10 @@
 /*
 ** footer.c - checks and reads header, trailer, checksums and footer of a snapshot.
 **
-** Order of the checks: magic and version first, because no other message makes sense for a foreign
-** file. The trailer, at the very end, proves that the file is complete, and has the place of the
-** footer. The footer's checksum covers the checksums of all blocks. About 10 GB/s.
-**
-** This file checks that the first records of the blocks are inside the records and ascend; check.c
-** compares them with the records.
+** Magic and version come first, because no other message makes sense for a foreign file. The
+** trailer, at the very end, proves that the file is complete. The footer's checksum covers the
+** checksums of all blocks. About 10 GB/s. The first records of blocks are only checked to ascend;
+** check.c compares them with the records.
 */
 #include <string.h>
 
@@ -75,8 +73,7 @@ static bool can_begin(const lh_snapshot *s, const lh_block_start *start) {
          start->offset < s->records_end && start->word > 0 && start->word <= UINT64_MAX >> 3;
 }
 
-/* Reads the first records of the `n` blocks from the table. Before version 6 a file has only the
-** first record of all. */
+/* Before version 6 a file has only the first record of all. */
 static int read_starts(lh_snapshot *s, const uint8_t *table, uint32_t n, lh_error *error) {
   s->blocks = lh_alloc(n, sizeof *s->blocks);
   if (!s->blocks) return lh_fail_memory(error, "reading the footer");
@@ -100,7 +97,6 @@ static int read_starts(lh_snapshot *s, const uint8_t *table, uint32_t n, lh_erro
   return LH_OK;
 }
 
-/* The file's blocks and the footer's table of checksums. */
 typedef struct checksums {
   const lh_snapshot *s;
   uint64_t end; /* of the last block */

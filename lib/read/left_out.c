@@ -1,9 +1,9 @@
 /*
 ** left_out.c - the edges and objects that an analysis ignores (lh_analyse_without).
 **
-** Both are sorted arrays. An edge is a few numbers that identify it. Every object concerned has
-** LH_KIND_LEFT_OUT, so most edges cost only a look at the flag of their source. An entry of a table
-** with weak keys has two edges, of the table and of the ephemeron; both mean the same entry here.
+** Both are sorted arrays. Every object concerned has LH_KIND_LEFT_OUT, so most edges cost only a
+** look at the flag of their source. An entry of a weak-keyed table has two edges, of the table and
+** of the ephemeron; both mean the same entry here.
 */
 #include "decode.h"
 

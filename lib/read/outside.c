@@ -1,9 +1,8 @@
 /*
 ** outside.c - reads the section of a snapshot that another process took.
 **
-** The section says how the snapshot was taken, which marks were placed by a comparison of objects,
-** and the symbols of C functions, which cannot be looked up later. 200 C functions of a server take
-** 6 KB.
+** It has how the snapshot was taken, the marks placed by a comparison of objects, and the symbols
+** of C functions, which cannot be looked up later (6 KB for 200 functions).
 */
 #include "reader.h"
 
@@ -54,7 +53,7 @@ static void read_function(lh_cursor *c, uint64_t *last, lh_c_code *function,
   function->offset = lh_read_uvarint(c);
 }
 
-/* The kept texts, with their NULs, are shorter than the bytes that they are read from. */
+/* The texts, with their NULs, are shorter than the bytes that they are read from. */
 static bool read_functions(lh_snapshot *s, lh_cursor *c) {
   uint32_t n = read_number_of(c, LH_MOST_C_FUNCTIONS, LEAST_FUNCTION);
   uint64_t last = 0;
@@ -84,8 +83,7 @@ int lh_read_outside(lh_snapshot *s, lh_error *error) {
   return c.fault ? lh_fail_damaged(s, c.fault_at, "outside", c.fault, error) : LH_OK;
 }
 
-/* Marks and matched marks are in the order of age. A matched mark that the heap lacks is
-** skipped. */
+/* Both lists are sorted by age. A matched mark that the heap lacks is skipped. */
 int lh_collect_passed(lh_snapshot *s, lh_error *error) {
   if (s->n_matched == 0) return LH_OK;
   s->placed = lh_alloc_zeroed(s->n_marks, sizeof *s->placed);

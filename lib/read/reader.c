@@ -1,18 +1,15 @@
 /*
 ** reader.c - opens snapshot files; also the accessors that need no decoding.
 **
-** lh_open reads the file into memory and runs the steps of reader.h. Afterwards no read from the
-** snapshot can fail. A few threads (team.h) read and check the file block by block if the options
-** ask for threads; the reported fault is the first in the file with threads, too. Only the
-** stretches of addresses, weak tables and names, a tenth of the time, need one thread.
+** lh_open reads the file and runs the steps of reader.h; afterwards no read can fail. Threads
+** (team.h) work block by block; the reported fault is the first in the file with threads, too. Only
+** stretches, weak tables and names, a tenth of the time, need one thread.
 **
-** The file is read and not mapped. A mapped file can change after it was verified, and a truncated
-** one kills the process by a signal; heap.reader must not kill its host. From the page cache,
-** reading takes 0.4 s a GB more than mapping (55 MB: 24 ms of 470 for open and analyse; 578 MB: 0.2
-** of 8.9 s). The peak of memory is the same, since all bytes are looked at.
-**
-** An open snapshot takes 45 bytes an object, with its references, besides the file. 2.2 million
-** objects (60 MB) open in 0.3 s.
+** The file is read and not mapped: a mapped file can change after it was verified, and a truncated
+** one kills the process by a signal, but heap.reader must not kill its host. Reading takes 0.4 s a
+** GB more than mapping (578 MB: 0.2 of 8.9 s); the peak of memory is the same. An open snapshot
+** takes 45 bytes an object, with its references, besides the file. 2.2 million objects (60 MB) open
+** in 0.3 s.
 */
 #define LH_COLUMN /* emits the functions that snapshot.h has inline, for callers with public headers
                      alone */
@@ -145,7 +142,6 @@ static int load(lh_snapshot *s, lh_error *error) {
   return code;
 }
 
-/* data NULL: reads the file at `path`. */
 static int open_any(lh_snapshot **out, const void *data, size_t size, const char *path,
                     unsigned threads, lh_error *error) {
   int code = 0;

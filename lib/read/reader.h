@@ -1,8 +1,7 @@
 /*
-** reader.h - the steps of lh_open, in their order, one a file.
+** reader.h - the steps of lh_open, in their order, one a file. On failure lh_close frees all.
 **
-** On failure lh_close frees what earlier steps made. Unverified bytes are parsed only through a
-** cursor (varint.h).
+** Unverified bytes are parsed only through a cursor (varint.h).
 */
 #ifndef LUAHEAP_READER_H
 #define LUAHEAP_READER_H
@@ -12,12 +11,11 @@
 
 /* ==== rows.c ======================================================================== */
 
-/* check.c meets references before it knows the addresses of later objects. So it stores each
-** reference as a distance from one address, with its label, in a block of rows for each block of
-** the file. rows.c turns distances into objects when all addresses are known. 5 bytes a
-** reference. */
+/* check.c meets references before it knows the addresses of later objects. So it stores each as a
+** distance from one address, with its label, in a block of rows for each block of the file; rows.c
+** turns distances into objects. 5 bytes a reference. */
 
-/* The results of check.c for the records that begin in one block of the file. */
+/* The results of check.c for one block of the file. */
 typedef struct lh_row_block {
   uint64_t base;  /* the word of the block's first object; all distances are from here */
   int32_t *delta; /* words from `base` to the target, or LH_DELTA_* */
@@ -40,8 +38,7 @@ typedef struct lh_row_block {
   bool out_of_memory;
 } lh_row_block;
 
-/* These deltas are no distances: LH_DELTA_WIDE means the next word of `wide`; LH_DELTA_KEY + i
-** means frequent key i. */
+/* No distances: the next word of `wide`; LH_DELTA_KEY + i is frequent key i. */
 #define LH_DELTA_WIDE INT32_MIN
 #define LH_DELTA_KEY (INT32_MIN + 1)
 #define LH_LEAST_DELTA (LH_DELTA_KEY + LH_MOST_KEYS)
@@ -51,18 +48,16 @@ typedef struct lh_raw_rows {
   uint32_t n;
 } lh_raw_rows;
 
-/* False: out of memory. */
 bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s);
 void lh_free_raw_rows(lh_raw_rows *rows);
 
-/* Turns `raw` into the snapshot's first_edge, edge, label, aside, ephemerons and names of upvalues.
-** Before, first_edge has places inside the blocks. LH_ELIMIT: too many references for 32 bits. */
+/* Fills first_edge (before: places inside blocks), edge, label, aside, ephemerons and names of
+** upvalues. LH_ELIMIT: too many references for 32 bits. */
 int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error);
 
 bool lh_grow_row_block(lh_row_block *block);
 bool lh_put_wide(lh_row_block *block, uint64_t word);
 
-/* The functions that grow or put return false if memory ran out. */
 static inline bool lh_put_delta(lh_row_block *block, int32_t delta, unsigned label) {
   if (__builtin_expect(block->n == block->capacity, 0) && !lh_grow_row_block(block)) return false;
   block->delta[block->n] = delta;
@@ -89,32 +84,30 @@ static inline uint64_t lh_bytes_of_block(uint64_t bytes, uint32_t i) {
   return left < LH_BLOCK_BYTES ? left : LH_BLOCK_BYTES;
 }
 
-/* footer.c: checks magic, version and trailer by the first LH_HEADER_BYTES and the last
-** LH_TAIL_BYTES. If s->size is less, `head` and `tail` have only those bytes. */
+/* footer.c: checks magic, version and trailer. If s->size is less than their sizes, `head` and
+** `tail` have only those bytes. */
 enum { LH_TAIL_BYTES = 8 };
 int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error);
 
-/* footer.c: reads trailer, checksums and footer. Fills info, n, list_first, blocks, named_roots and
-** the places of the sections. */
+/* footer.c: fills info, n, list_first, blocks, named_roots and the places of the sections. */
 int lh_read_footer(lh_snapshot *s, lh_error *error);
 
-/* outside.c: reads the section of a snapshot taken from outside. lh_collect_passed, after the marks
-** are known, notes how many younger objects may count as older than each. */
+/* outside.c. lh_collect_passed needs the marks: how many younger objects may count as older than
+** each. */
 int lh_read_outside(lh_snapshot *s, lh_error *error);
 int lh_collect_passed(lh_snapshot *s, lh_error *error);
 
-/* sites.c: reads the section of allocation sites of a tracked program. */
+/* sites.c: reads the section of allocation sites, if the program was tracked. */
 int lh_read_sites(lh_snapshot *s, lh_error *error);
 
-/* check.c: checks every record. Fills the columns that come from records alone, and `rows` with the
-** references and the marks that are points in time. */
+/* check.c: checks every record; fills the columns from records alone, and `rows`. */
 int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error);
 
-/* Fails with a message about a fault at a byte of the file. `where` is the part of the file. */
+/* Reports a fault at a byte of the file; `where`: in which part. */
 int lh_fail_damaged(const lh_snapshot *s, const uint8_t *at, const char *where, const char *what,
                     lh_error *error);
 
-/* The type in a record's first byte, for messages. NULL: unknown. */
+/* For messages, by a record's first byte. NULL: unknown. */
 const char *lh_record_name(unsigned head);
 
 int lh_index_addresses(lh_snapshot *s, lh_error *error);

@@ -62,7 +62,7 @@ static inline const uint8_t *lh_record(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->data + ((uint64_t)snapshot->record_high[id] << 32 | snapshot->record_low[id]);
 }
 
-/* Reads the shallow size and moves *at behind the start that all records share. */
+/* The shallow size; moves *at behind the fields that all records share. */
 static inline uint64_t lh_get_shallow(const lh_snapshot *s, const uint8_t **at) {
   ++*at;
   (void)lh_get_long(at);

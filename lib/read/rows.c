@@ -2,18 +2,14 @@
 ** rows.c - builds the rows: the references of each object and of the synthetic root.
 **
 ** A row has the references of a record in their order, so a reference has one number everywhere.
-** Some references keep nothing alive: a table holds them weakly, or an analysis ignores them. In
-** the row they lead back to their source, which harms no algorithm, and a list beside the rows has
-** their true targets. A value under a collectable key of a weak-keyed table is such a reference. It
-** is also an edge at the end of the key's row, which gets its target when both table and key are
-** reachable (graph/graph.c).
+** References that keep nothing alive (weak, or ignored by an analysis) lead back to their source,
+** which harms no algorithm; a list beside the rows has their targets. A value under a collectable
+** key of a weak-keyed table is one of these, and also an edge at the end of the key's row, which
+** gets its target when table and key are reachable (graph/graph.c).
 **
-** The footer names roots by address; the objects on fixedgc and tobefnz are roots, too.
-** Breadth-first search uses the first root that reaches an object, so roots are sorted by use to
-** readers: a global comes before the registry. Names of upvalues, which prototypes list, are looked
-** up here, once.
-**
-** Two million objects with six million references: 0.06 s.
+** Breadth-first search uses the first root that reaches an object, so roots are sorted by their use
+** to readers: a global before the registry. Two million objects with six million references: 0.06
+** s.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +48,6 @@ bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s) {
   return true;
 }
 
-/* Frees the arrays that are needed only until references are objects. */
 static void drop_references(lh_row_block *block) {
   LH_FREE_ALL(block->delta, block->label, block->wide);
   block->delta = NULL;
@@ -87,7 +82,7 @@ bool lh_put_wide(lh_row_block *block, uint64_t word) {
 
 /* ==== From distances to objects ====================================================== */
 
-/* References are looked up in batches; each pass prefetches the memory of the next pass. */
+/* One pass prefetches the memory of the next, a batch at a time. */
 enum { BATCH = 64 };
 
 typedef struct lookup {
@@ -99,8 +94,8 @@ typedef struct lookup {
 
 static const lh_id no_object = LH_NO_OBJECT;
 
-/* Compiled twice: most processors count bits by one instruction, which the oldest lack. Returns
-** whether each reference has an object. */
+/* Compiled twice, because the oldest processors lack an instruction to count bits. Returns whether
+** each reference has an object. */
 static inline __attribute__((always_inline)) bool look_up(lh_snapshot *s, lookup *batch, size_t n,
                                                           bool counts_bits) {
   bool finds_all = true;
@@ -194,8 +189,8 @@ static void note_lost(uint8_t *key_kinds, bool is_key) {
   *key_kinds &= (uint8_t)~LH_IS_LIST;
 }
 
-/* Removes references to objects without a record. A lost key still counts as a key of the table, of
-** unknown kind. */
+/* Removes references to objects without a record; a lost key still counts as a key of unknown
+** kind. */
 static void drop_lost(lh_snapshot *s) {
   uint32_t e = s->first_edge[1], at = e;
   for (lh_id id = 1; id <= s->n; id++) {

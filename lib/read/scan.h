@@ -1,8 +1,8 @@
 /*
 ** scan.h - steps through one record from reference to reference. For decode.c, object.c, verify.c.
 **
-** A record is a sequence of sections (for a table: metatable, array part, hash part). A section has
-** `left` more items of one kind; next_section knows the order of sections.
+** A record is a sequence of sections (a table's: metatable, array part, hash part). A section has
+** `left` more items of one kind.
 */
 #ifndef LUAHEAP_SCAN_H
 #define LUAHEAP_SCAN_H
@@ -181,8 +181,8 @@ static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
   begin_fields(s, c, head);
 }
 
-/* The target of the next reference: the next edge of the row. LH_NO_OBJECT if the reference has no
-** edge, because it ends at no object. */
+/* The target of the next reference, which is the next edge of the row. LH_NO_OBJECT: it ends at no
+** object. */
 static inline lh_id find_next(const lh_snapshot *s, scan *c, uint64_t word) {
   if (word == 0 || c->row == s->first_edge[c->source + 1]) return LH_NO_OBJECT;
   lh_id target = lh_true_target(s, c->row);
@@ -241,7 +241,6 @@ static inline bool step_slot(scan *c, found *out) {
   return out->word != 0;
 }
 
-/* For all sections except tables and slots. */
 static inline bool step_item(scan *c, found *out) {
   *out = (found){.kind = c->kind};
   c->left--;

@@ -1,9 +1,8 @@
 /*
 ** sites.c - reads allocation sites and stacks of a snapshot whose program was tracked.
 **
-** The section of sites is behind the records but is read first: the check of a record compares its
-** stack number with the section. The number stays in the record; it costs no memory and is found as
-** fast as the shallow size.
+** The section is behind the records but is read first, because the check of a record needs it.
+** Stack numbers stay in the records: no memory, and as fast as the shallow size.
 */
 #include "reader.h"
 
@@ -24,7 +23,7 @@ static bool read_definitions(lh_snapshot *s, lh_cursor *c) {
   return true;
 }
 
-/* Reads a count. The sum of all counts of a kind must fit into 63 bits, as in any real program. */
+/* Sums must fit into 63 bits, as in any real program. */
 static uint64_t read_total(lh_cursor *c, uint64_t *sum) {
   uint64_t n = lh_read_upto(c, INT64_MAX - *sum, "it counts more than there can be");
   *sum += n;

@@ -1,18 +1,18 @@
 /*
 ** snapshot.h - an open snapshot in memory. Private to the library.
 **
-** Flat arrays indexed by lh_id (0 is the root, objects are 1..n). The file named above an array
-** fills it; lh_close frees it. Bytes an object (1 byte is 10 MB for ten million objects):
+** In functions without an lh_error, false, NULL or LH_NO_NUMBER means out of memory, unless their
+** comment says otherwise. Flat arrays are indexed by lh_id (0 is the root, objects are 1..n). The
+** file named above an array fills it; lh_close frees it. Bytes an object (1 byte is 10 MB for ten
+** million):
 **
 **     reader     address 8, record 5, kind 1, shallow 4, key kinds 1, modes 0.1
 **     addresses  rank 4, 90 for each 2 KB of memory with objects (4 to 9)
 **     rows       first_edge 4; edge 4 and label 1 for each reference
 **     reach      distance 4, parent 4, the edge from the parent 4
-**     dominator  idom 4, retained 8
+**     dominator  idom 4, retained 8; up to 80 more until lh_analyse returns
 **     classes    class 4
-**
-** On demand:
-**
+**   On demand:
 **     steps      100 for each 256 references of objects that have more
 **     folds      spot 4, order 4, for questions about places: name/fold.h
 **     preorder   order 4, end 4, position 4, for most questions about retained size
@@ -20,8 +20,6 @@
 **     trees      of pictures: view/tree.h
 **     referrers  first 4, sources 4 for each edge (8 for each weak edge)
 **     map        order 4, sums 2
-**
-** The dominators need up to 80 more bytes an object until lh_analyse returns.
 */
 #ifndef LUAHEAP_SNAPSHOT_H
 #define LUAHEAP_SNAPSHOT_H
@@ -52,8 +50,8 @@ static inline lh_edge_kind lh_label_kind(uint8_t label) {
   return (lh_edge_kind)(label & LH_LABEL_KIND);
 }
 
-/* key_kinds[id] of a table: the kinds of its keys and values that are not objects, and so not in
-** its row. 0: each entry is two edges of the row. */
+/* key_kinds[id] of a table: keys and values that are not objects, and so not in its row. 0: each
+** entry is two edges of the row. */
 enum {
   LH_HAS_INTEGERS = 1,
   LH_IS_SPARSE = 2,    /* integer keys are not 1, 2, 3 ... with at most as many holes as keys */
@@ -67,7 +65,6 @@ enum {
   LH_IS_NAME = 128 /* string: whole, at most LH_DEFAULT_STRING_BYTES long, and an identifier */
 };
 
-/* The true target of a reference with LH_LABEL_ASIDE. */
 typedef struct lh_aside {
   uint32_t edge;
   lh_id target;
@@ -100,7 +97,6 @@ typedef struct lh_section {
   uint64_t offset, end;
 } lh_section;
 
-/* The first record that begins in a block of the file. */
 typedef struct lh_block_start {
   uint64_t offset; /* in the file */
   uint64_t word;   /* address / 8 of the object before */
@@ -115,8 +111,8 @@ typedef struct lh_upvalue_names {
   lh_id proto;
 } lh_upvalue_names;
 
-/* How the place of a mark is known. is_placed: by a comparison of objects, because the heap lacks
-** the mark. passed: how many younger objects may count as older, on allgc and finobj. */
+/* is_placed: the heap lacks the mark, its place is known by a comparison of objects. passed:
+** younger objects that may count as older, on allgc and finobj. */
 typedef struct lh_placed {
   bool is_placed;
   uint32_t passed[2];
@@ -129,7 +125,7 @@ typedef struct lh_matched_mark {
   uint32_t passed[2];
 } lh_matched_mark;
 
-/* A serial alone is not unique: marks from outside and from inside are numbered independently. */
+/* A serial alone is not unique: marks from outside and inside are numbered independently. */
 static inline bool lh_is_mark(const lh_mark_info *mark, uint32_t serial, uint64_t time_ns) {
   return mark->serial == serial && mark->time_ns == time_ns;
 }
@@ -200,9 +196,8 @@ struct lh_snapshot {
 
   lh_left_out *left_out; /* NULL: nothing is ignored */
 
-  /* rows.c: the references of all objects, in the order of the records. Source s has
-     edge[first_edge[s]] to edge[first_edge[s + 1] - 1]. LH_ROOT has a row, too. The row of a key
-     ends with one edge for each of its ephemerons. */
+  /* rows.c: the references of all objects and of LH_ROOT. Source s has edge[first_edge[s]] to
+     edge[first_edge[s + 1] - 1]; the last ones are one edge for each ephemeron with s as key. */
   uint32_t *first_edge;
   lh_id *edge;
   uint8_t *label;
@@ -322,12 +317,12 @@ LH_COLUMN uint64_t lh_retained_bytes(const lh_snapshot *s, lh_id id) {
 
 /* ==================================================================================== */
 
-/* False for LH_NO_OBJECT, too: a value in a file may refer to an object without a record. */
+/* False for LH_NO_OBJECT, too: a value may refer to an object without a record. */
 static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
   return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;
 }
 
-/* The value for an object; LH_NO_OBJECT gives LH_VALUE_ABSENT. */
+/* LH_NO_OBJECT gives LH_VALUE_ABSENT. */
 static inline lh_value lh_object_value(lh_id id) {
   lh_value value = {.kind = id == LH_NO_OBJECT ? LH_VALUE_ABSENT : LH_VALUE_OBJECT,
                     .as.pointer = 0}; /* sets all bytes, so that memcmp works */
@@ -346,15 +341,14 @@ static inline lh_id lh_true_target(const lh_snapshot *s, uint32_t e) {
 /* rows.c: the ephemeron of an edge of kind LH_EDGE_EPHEMERON. */
 const lh_ephemeron *lh_ephemeron_of(const lh_snapshot *s, uint32_t e);
 
-/* outside.c: copies the C functions of another snapshot of the same process, unless `to` has some.
-** False: out of memory. */
+/* outside.c: copies the C functions of a snapshot of the same process, unless `to` has some. */
 bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to);
 
-/* epochs.c: the objects of an epoch (lh_epoch) on allgc or finobj. */
+/*  epochs.c: on allgc or finobj. */
 lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch);
 
-/* epochs.c: adds a mark that is not in the heap. Objects from ids[list] on are older than the mark.
-** *mark is its number; the numbers of younger marks grow by one. */
+/* epochs.c: adds a mark that the heap lacks. Objects from ids[list] on are older. *mark is its
+** number; the numbers of younger marks grow by one. */
 int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
                 const lh_placed *placed, uint32_t *mark, lh_error *error);
 

@@ -1,11 +1,10 @@
 /*
 ** verify.c - checks what lh_open does not: that a snapshot is the heap of a real Lua.
 **
-** After lh_open every record can be parsed, and nothing breaks if a value is wrong. A file with
-** right checksums can still be wrong, by a fault of the writer or by intent. Here every reference
-** and root must end at an object of a fitting type that is not condemned. Every size must be the
-** size that Lua allocates for the fields. Lists, threads, marks and totals must fit each other.
-** Eight million references take a second, and no memory.
+** After lh_open nothing breaks if a value is wrong. A file with right checksums can still be wrong,
+** by a fault of the writer or by intent. Here every reference must end at an object of a fitting
+** type that is not condemned, every size must be what Lua allocates, and lists, threads, marks and
+** totals must fit each other. Eight million references: a second, no memory.
 */
 #include <stdarg.h>
 #include <stdio.h>
@@ -123,7 +122,6 @@ static int check_target(verifier *v, lh_id source, const uint8_t *at, uint64_t w
   return fault(v, source, at, "%s refers to %s", wanted->what, wrong);
 }
 
-/* Lengths of a prototype's lists, which its size depends on. */
 typedef struct lists {
   uint64_t nested, upvalue_names, locals;
 } lists;
@@ -160,8 +158,8 @@ static int verify_references(verifier *v, lh_id id, lists *l) {
 
 /* ==== objects ======================================================================= */
 
-/* The bytes that Lua allocates for the object. 0 for a thread: its list of calls may be longer than
-** the calls in use, so check_size checks a lower bound. */
+/* The bytes that Lua allocates; 0 for a thread, whose list of calls may be longer than its use
+** (check_size checks a lower bound). */
 static uint64_t bytes_needed(const lh_object *o, const lists *l) {
   switch (o->type) {
     case LH_TYPE_STRING: return LH_STRING_OVERHEAD + o->as.string.length;
