@@ -150,8 +150,7 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
   return LH_OK;
 }
 
-/* Lua removes an entry from a weak table if its weak key or value is garbage, but never for a
-** string. */
+/* Lua removes weak entries whose key or value is garbage, but never strings. */
 static bool is_lost(const lh_snapshot *snapshot, lh_value value) {
   if (value.kind != LH_VALUE_OBJECT) return false;
   return lh_type_of(snapshot, value.as.object) != LH_TYPE_STRING &&

@@ -25,27 +25,26 @@ void lh_history_free(lh_history *history);
 /* The growth of a collection, judged from one snapshot. Only LH_GROWS is certain. */
 typedef enum lh_prospect {
   LH_FILLED_ONCE, /* all at once, or before the first mark; nothing was added since */
-  LH_BOUNDED,     /* as full as a nearby limit (lh_find_bound) allows; or objects come and go; or it
-                  has filled up */
+  LH_BOUNDED,     /* as full as a nearby limit allows; or objects come and go; or it is full */
   LH_MAY_GROW,    /* no evidence against growth */
   LH_GROWS        /* about as many objects from each part of the history, and all stay */
 } lh_prospect;
 
 /* Judges a collection of `holder` by its objects from each span. A leak has objects of every age,
-** at one rate.
+** at one rate. LH_GROWS needs all of these:
+**   - Objects older than the first mark, and two intervals since, at most half of them empty. Or
+**     three intervals since the first mark, none of them empty.
+**   - Objects from the last interval, and LH_LEAST_AGED objects since the first mark.
+**   - As many objects from the younger half of the time as from the older. Two fifths more, or a
+**     difference by chance, are allowed.
 **
-** LH_GROWS needs: two intervals since the first mark, if objects are from before it and at most
-** half of the intervals have none, else three, and each has some; some in the last interval; halves
-** of the time that differ by at most two fifths, or by chance; and LH_LEAST_AGED objects after the
-** first mark.
+** LH_BOUNDED: a full cache, a ring or a store of sessions is young. The younger half has four times
+** as many objects or more, by intervals and by the clock, and the holder had other objects before.
+** Or the collection has filled up: the older half has four times as many, unlike the whole heap,
+** and some are older than the first mark.
 **
-** LH_BOUNDED: a full cache, a ring or a store of sessions is young, so the younger half has at
-** least four times as many, by intervals and by the clock, and the holder had other objects before.
-** Or it has filled up: the older half has four times as many, unlike the whole heap, and some are
-** from before the first mark.
-**
-** Limits: the work done between marks is unknown, so a leak is only LH_MAY_GROW if the work
-** changed. A cache that is still filling, or whose elements outlive the history, looks like a leak;
+** Limits: the work between two marks is unknown, so a leak is LH_MAY_GROW if the work changed. A
+** cache that is still filling, or whose elements outlive the history, looks like a leak;
 ** lh_find_bound may find its limit. A leak whose rate grew four times looks young. */
 enum { LH_LEAST_AGED = 16 };
 lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
@@ -57,16 +56,13 @@ lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *h
 typedef struct lh_bound {
   double limit; /* 0: none was found */
   lh_id name;   /* key of the limit, a string */
-  bool is_sure; /* the limit is close to the collection, and is no size, which may also be a
-                   count */
+  bool is_sure; /* it is near, and no size, which may also be a count */
 } lh_bound;
 
-/* LH_BOUNDED if there is a limit. Two prospects stay: LH_FILLED_ONCE, and LH_GROWS if the limit is
-** not sure. */
+/* LH_BOUNDED if there is a limit. LH_FILLED_ONCE stays, and LH_GROWS if the limit is not sure. */
 lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound);
 
-/* Both for the objects at a place. Strings may be older than their place, so they are never
-** LH_GROWS. */
+/* Both for the objects at a place. Strings may be older than the place: they are never LH_GROWS. */
 lh_prospect lh_prospect_of_place(const lh_snapshot *snapshot, const lh_history *history,
                                  const uint64_t ages[LH_SPANS], lh_id holder, bool are_strings,
                                  const lh_bound *bound);

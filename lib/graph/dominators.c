@@ -50,7 +50,7 @@ typedef struct flowgraph {
   higher_edge *higher; /* in the order of the search */
   size_t n_higher, higher_capacity;
   uint32_t *first,
-      *from; /* later: the higher numbers by w, from[first[w]] to from[first[w + 1] - 1] */
+      *from; /* later: the higher numbers of w, from[first[w]] to from[first[w + 1] - 1] */
 } flowgraph;
 
 /* The number of a leaf that the search has not reached. */
@@ -115,7 +115,6 @@ static bool number_vertices(flowgraph *flow) {
   return true;
 }
 
-/* Sorts the edges by target, the order in which the main loop needs them. */
 static bool sort_higher(flowgraph *flow) {
   uint32_t *first = flow->first = lh_alloc_zeroed((size_t)flow->n_numbers + 2, sizeof *first);
   uint32_t *from = flow->from = lh_alloc(flow->n_higher, sizeof *from);

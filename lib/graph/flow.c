@@ -68,8 +68,8 @@ static uint32_t known_member(const lh_flow *flow, uint32_t at) {
 
 /* ==== Units ========================================================================== */
 
-/* The other reference of a table's entry: for a value the key's, for a key the value's. NONE: there
-** is none that keeps its target alive. */
+/* The other reference of the entry, a key's for a value and a value's for a key. NONE: there is
+** none that keeps its target alive. */
 static uint32_t other_of_entry(const lh_snapshot *s, lh_id source, uint32_t at) {
   bool is_value = s->label[at] & LH_LABEL_KEYED;
   uint32_t other = is_value ? at - 1 : at + 1;
@@ -196,7 +196,6 @@ static size_t count_taken(const lh_flow *flow, lh_id source, lh_id target) {
   return n;
 }
 
-/* Adds the sources of free references to `vertex`. */
 static bool add_free_sources(lh_flow *flow, lh_id vertex) {
   const lh_snapshot *s = flow->snapshot;
   size_t n, end;

@@ -9,8 +9,7 @@
 */
 #include "graph.h"
 
-/* goes[v] until the end: not looked at; freed; freed unless a staying object refers to it;
-** stays. */
+/* goes[v] until the end: unknown; freed; freed unless a staying object refers to it; stays. */
 enum { OUTSIDE = 0, GOES = 1, MAY_STAY = 2, STAYS = 3 };
 
 typedef struct finding {
@@ -30,8 +29,8 @@ static void put(lh_going *going, lh_id id, uint8_t how) {
   going->list[going->n++] = id;
 }
 
-/* A dominator of an object behind a member is on the path from the member. Returns whether some
-** object may stay. */
+/* An object's dominators are on its shortest path, so they are listed before it. Returns whether
+** some object may stay. */
 static bool list_behind(lh_going *going, const lh_snapshot *s, const lh_id *ids, size_t n_ids) {
   bool may_stay = false;
   for (size_t i = 0; i < n_ids; i++)

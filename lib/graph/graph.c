@@ -157,8 +157,7 @@ typedef struct traversal {
   uint32_t *first_of_key;
 } traversal;
 
-/* first[v + 2] has the count of v. Afterwards first[v + 1] is the start of v's part, until filling
-** moves it to the end. */
+/* Turns counts in first[v + 2] into starts in first[v + 1], which filling moves to the ends. */
 static void sum_counts(uint32_t *first, uint32_t n) {
   for (uint32_t v = 0; v <= n; v++) first[v + 2] += first[v + 1];
 }

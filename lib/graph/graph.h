@@ -3,7 +3,7 @@
 **
 ** The algorithms know arrays only, so that a test can pass any graph. Vertices are 0 (the root) to
 ** n; v has the edges edge[first_edge[v]] to edge[first_edge[v + 1] - 1]. Edges may repeat and may
-** be loops. Nothing is recursive. On false (out of memory) results are undefined, and nothing stays
+** be loops. Nothing is recursive. On false (out of memory) results are undefined; nothing stays
 ** allocated.
 */
 #ifndef LUAHEAP_GRAPH_H
@@ -39,8 +39,8 @@ bool lh_wake_ephemerons(lh_snapshot *snapshot);
 void lh_drop_graph(lh_snapshot *snapshot);
 
 /* Sets seen[v] to LH_SEEN_ALIVE if the root reaches v. Before: 0, or LH_SEEN_GONE for a vertex to
-** avoid. `by_table`: ephemerons without an edge, sorted by table; table and key may be
-** exchanged. */
+** avoid. `by_table`: ephemerons without an edge, sorted by table (or all with table and key
+** exchanged). */
 enum { LH_SEEN_ALIVE = 1, LH_SEEN_GONE = 2 };
 bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen);
 
@@ -49,8 +49,7 @@ bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t 
 /* LH_EARGUMENT if the snapshot is not analysed or has no object `id`. */
 int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error);
 
-/* The first part of lh_analyse: reachable objects, shortest paths and lh_reach_totals. lh_classify
-** needs no more. */
+/* The first part of lh_analyse, with shortest paths and lh_reach_totals. Enough for lh_classify. */
 int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
 
 /* Frees the results of lh_analyse and lh_classify, except lh_reach_totals. */
@@ -87,8 +86,8 @@ struct lh_search {
   /* Optional: ignores the edges from cut_from[v] to each v with is_cut[v]. */
   const uint8_t *is_cut;
   const lh_id *cut_from;
-  /* Optional: the vertex before v on its shortest path through no thread; LH_ROOT: parent[v]. Made
-     only if such a path is longer than the shortest. */
+  /* Optional: as parent[v], on the shortest path through no thread; LH_ROOT: parent[v]. Made only
+     if such a path is longer than the shortest. */
   lh_id **named_by;
   lh_id from;    /* the start; LH_ROOT if not set */
   lh_flow *flow; /* optional: the paths already taken (flow.c) */
@@ -105,20 +104,20 @@ static inline lh_id lh_naming_parent(const lh_snapshot *snapshot, lh_id id) {
 
 /* ==== flow.c ======================================================================== */
 
-/* References of which each is on at most one path. Some are one unit for people (a table's entry
-** and its key, a variable), of which a path may take any. */
-lh_flow *lh_flow_new(const lh_snapshot *snapshot, lh_id to); /*  NULL: out of memory */
+/* At most one path takes a reference. Some references are one unit for people (a table's entry and
+** its key, a variable): a path takes only one of them. */
+lh_flow *lh_flow_new(const lh_snapshot *snapshot, lh_id to); /* NULL: out of memory */
 void lh_flow_free(lh_flow *flow);
 
 /* Takes a path that a search with this flow has found; crossing paths exchange their parts. */
 bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n);
 
-/* Does a taken path touch the vertex? Then a search continues to lh_flow_targets. */
+/* Does a taken path touch the vertex? Then a search may continue to lh_flow_targets. */
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
 const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
 
-/* The reverse: from where a search continues to the vertex. Needs lh_has_edges_to. A result is
-** valid until the next call of either. */
+/* The reverse: from where a search may continue to the vertex. Needs lh_has_edges_to. The next call
+** of either function ends the result. */
 const lh_id *lh_flow_sources(lh_flow *flow, lh_id vertex, size_t *n);
 
 /* The start of the oldest path left: `from`, or if that is the root, a vertex that the root refers
@@ -140,8 +139,7 @@ bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge 
 bool lh_steps_new(lh_steps **out);
 void lh_steps_free(lh_steps *steps); /* NULL is fine */
 
-/* The edge with this number in the rows. O(1); if only the record has the label, at most the time
-** of 256 edges. */
+/* By its number in the rows. O(1); if the record has the label, at most the time of 256 edges. */
 lh_edge lh_edge_at(const lh_snapshot *snapshot, lh_id source, uint32_t e);
 
 /* Orders two edges from one source to one target, the better to show first. By rank; then by string
@@ -150,8 +148,7 @@ int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edg
 
 int lh_compare_edge_numbers(const lh_snapshot *snapshot, uint32_t a, uint32_t b);
 
-/* There must be an edge that keeps target alive. O(1) for a step of the search tree, else O(edges
-** of the source). */
+/* There must be a strong edge. O(1) for a step of the search tree, else O(edges of the source). */
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 
 /* ==== referrers.c =================================================================== */
@@ -177,8 +174,8 @@ typedef struct lh_going {
   size_t n, n_members;
 } lh_going;
 
-/* Call lh_going_free in any case. O(objects behind the members on shortest paths); without an index
-** of referrers O(m). */
+/* Call lh_going_free in any case. O(objects behind the members); without an index of referrers
+** O(m). */
 bool lh_find_going(lh_going *going, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
 void lh_going_free(lh_going *going);
 
@@ -193,8 +190,7 @@ void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, ui
 
 /* ==== preorder.c ==================================================================== */
 
-/* The reachable vertices by distance, so parents and dominators before their children. The caller
-** frees it. */
+/* By distance, so parents and dominators come before their children. The caller frees it. */
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached);
 
 /* A tree over the reachable vertices in preorder: the subtree of v is order[position[v]] to
@@ -248,8 +244,7 @@ bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t
 
 /* ==== union.c ======================================================================= */
 
-/* The retained size of many disjoint sets of vertices, more than their members dominate: see
-** union.c. */
+/* The retained sizes of many disjoint sets of vertices. See union.c. */
 typedef struct lh_unions {
   const lh_snapshot *snapshot; /* analysed */
   const lh_tree *dominators;
@@ -286,10 +281,9 @@ bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n
 typedef struct lh_filling {
   uint64_t aged;                /* elements with an age */
   uint64_t since_first_mark;    /* elements younger than the first mark */
-  double heap_since_first_mark; /* the same as a share of all reachable objects */
+  double heap_since_first_mark; /* share of all reachable objects younger than it */
   bool in_one_go;               /* while next to nothing else was allocated */
-  double younger;               /* share of all reachable objects younger than the youngest
-                                   element */
+  double younger;               /* share younger than the youngest element */
   uint64_t bytes;
 } lh_filling;
 

@@ -183,8 +183,7 @@ typedef struct chain {
   const lh_snapshot *snapshot;
   uint32_t length;
   uint32_t *entering; /* of each: references that enter its subtree from outside */
-  uint32_t *number;   /* of each object: the nearest dominator in the chain, from 1 on; the root is
-                       last; 0: not yet looked up */
+  uint32_t *number;   /* of each object: its nearest dominator's place in the chain; 0: unknown */
   uint8_t *is_on;     /* of each object */
 } chain;
 

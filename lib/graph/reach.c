@@ -112,8 +112,8 @@ static void choose_edge(lh_search *search, lh_id *from, lh_id target, lh_id sour
     edge[target] = e;
 }
 
-/* `source` has a name without a thread. It names a target reached only through a thread; of several
-** sources on this level, the youngest of the least penalty. */
+/* `source` has a name without a thread. It names a target that was reached only through threads. Of
+** several sources on this level, the youngest of the least penalty names it. */
 static bool name_target(lh_search *search, frontier *front, lh_id source, lh_id target, uint32_t e,
                         unsigned penalty) {
   if (search->distance[target] & BY_THREAD) {
@@ -142,8 +142,8 @@ static void reach_again(lh_search *search, const frontier *front, lh_id source, 
     choose_edge(search, parent, target, source, e);
 }
 
-/* Is its path without a thread, and is it none? An object named on this level passes its name on
-** from the next. */
+/* Can the object pass a name on? It is no thread, and its path has none. An object named on this
+** level passes its name on from the next. */
 static bool hands_names_on(const lh_search *search, const frontier *front, lh_id source) {
   return search->named_by && !(search->distance[source] & BY_THREAD) &&
          (search->kind[source] & LH_KIND_TYPE) != LH_TYPE_THREAD &&
@@ -157,8 +157,7 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
   bool names = hands_names_on(search, front, source);
   uint32_t *distance = search->distance;
   uint32_t reached = (distance[source] & ~(BY_THREAD | NAMED)) + 1;
-  bool again = names && named_at(search, front, source) >= reached; /* a second time, by a longer
-                                                                       path */
+  bool again = names && named_at(search, front, source) >= reached; /* again, by a longer path */
   if (search->named_by && !names) reached |= BY_THREAD;
   if (search->flow && lh_flow_touches(search->flow, source)) {
     targets = lh_flow_targets(search->flow, source, &n);
@@ -192,7 +191,6 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
   return true;
 }
 
-/* Prefetches memory for the next objects of the queue. */
 static void look_ahead(const lh_search *search, const frontier *front, uint32_t at) {
   const lh_graph *graph = &search->graph;
   if (at + AHEAD >= front->tail) return;

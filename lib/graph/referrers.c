@@ -29,8 +29,7 @@ void lh_referrer_index_free(lh_referrer_index *index) {
 
 /* ==== Sorting ======================================================================== */
 
-/* One round of a stable radix sort, by 8 bits. False: all keys have the same digit, and `to` is
-** unused. */
+/* One round of a stable radix sort. False: all digits are equal, `to` is unused. */
 static bool sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift) {
   size_t counts[256] = {0}, before = 0;
   for (size_t i = 0; i < n; i++) counts[from[i] >> shift & 0xFF]++;
@@ -103,7 +102,6 @@ static bool index_sources(lh_referrer_index *index, const lh_snapshot *s) {
   return true;
 }
 
-/* Adds weak and ignored references. */
 static bool index_others(lh_referrer_index *index, const lh_snapshot *s) {
   size_t n = 0;
   index->others = lh_alloc(s->n_aside + s->n_bent, sizeof *index->others);

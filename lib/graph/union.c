@@ -204,8 +204,7 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
   if (u->lower[set] == u->upper[set]) return true;
   if (!prepare_exact(u)) return false;
   uint32_t maybe = 2 * ++u->round, n_candidates = 0;
-  uint32_t n_stay = 0; /* staying candidates whose edges are not yet followed; they overwrite
-                          `candidate` */
+  uint32_t n_stay = 0; /* they overwrite `candidate`; their edges are not yet followed */
   if (!find_candidates(u, set, maybe, &n_candidates, &bytes)) return false;
   for (uint32_t i = 0; i < n_candidates; i++) {
     lh_id v = u->candidate[i];

@@ -9,12 +9,12 @@
 
 /* ==== One snapshot: was it filled once? ============================================== */
 
-/* The number of elements expected if chance decided: none has probability e^-4 = 0.02. */
+/* If 4 elements are expected by chance, having none has the probability e^-4 = 0.02. */
 #define EXPECTED 4.0
 #define LEAST_YOUNGER 0.05
 
-/* For a table much older than its elements: it was filled late, and may be filled again. A large
-** table is always reported. */
+/* For a table much older than its elements: filled late, and perhaps again. A large one is always
+** reported. */
 #define EXPECTED_LATER 8.0
 #define LEAST_YOUNGER_LATER 0.25
 #define LARGE_SHARE 0.1
@@ -66,14 +66,12 @@ static double an_interval(const half *of) {
   return of->here / of->n;
 }
 
-/* Four times as many or more, by intervals and by the clock. */
 static bool is_more(const half *more, const half *less) {
   return an_interval(more) >= 4 * an_interval(less) &&
          more->here * less->seconds >= 4 * less->here * more->seconds;
 }
 
-/* If the whole heap also has many more objects in the older half, the program only did less
-** later. */
+/* If the whole heap has many more objects in the older half, the program only did less later. */
 static bool has_filled_up(const spread *s) {
   return is_more(&s->older, &s->younger) && s->before > 0 &&
          s->older.here * s->younger.objects >= 4 * s->younger.here * s->older.objects;

@@ -1,6 +1,5 @@
 /*
-** candidates.c - finds names for metatables and functions: keys of tables, upvalues, local
-** variables.
+** candidates.c - finds names for metatables and functions: keys, upvalues, local variables.
 **
 ** The best name of each wins: by lh_name_rank, then the shortest, then the first in the alphabet.
 ** So the result does not depend on addresses. Only objects that refer to a wanted one are decoded.
@@ -263,8 +262,7 @@ static void look_into_table(lh_namer *namer, lh_id table) {
     /* for example its own __index */
     if (target == table || !is_wanted(namer, target)) continue;
     bool is_function = lh_type_of(s, target) == LH_TYPE_CLOSURE;
-    /* A C function in an ordinary table, such as a result of coroutine.wrap, is no library
-       function. */
+    /* A C function in an ordinary table may be a result of coroutine.wrap: no library's. */
     if (is_function && rank == LH_NAME_KEY && lh_is_c_closure(s, target)) continue;
     propose(namer, target,
             rank == LH_NAME_KEY ? weigh_field(namer, table, key, is_function)

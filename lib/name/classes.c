@@ -48,7 +48,7 @@ uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields
   return *index;
 }
 
-/* False: also if stripped. */
+/* False: the code is stripped, or out of memory. */
 static bool find_code(lh_namer *namer, lh_id id, lh_type type, lh_function_code *code) {
   lh_object proto;
   lh_text text = {0};

@@ -1,9 +1,8 @@
 /*
-** complete.c - completes a name that a user is typing: a path, a class, a function's place, an
-** address.
+** complete.c - completes a name: a path, a class, a function's place, an address.
 **
-** Names that begin with the text come first, then those that contain it; then by size. Cost: some
-** thousand classes and the keys of one table, a few milliseconds, at most 50.
+** Names that begin with the text come first, then names that contain it; then the biggest. Cost:
+** some thousand classes and the keys of one table, a few milliseconds, at most 50.
 */
 #include <ctype.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ enum { BEGINS, HAS, NOT_AT_ALL };
 typedef struct completing {
   lh_snapshot *snapshot;
   lh_completions *out;
-  unsigned ranks[LH_MOST_COMPLETIONS]; /* of `out`'s completions */
+  unsigned ranks[LH_MOST_COMPLETIONS]; /* of the completions in `out` */
   bool failed;
 } completing;
 
@@ -93,7 +92,7 @@ static const char *last_step(lh_range r) {
   return step;
 }
 
-/* For an upvalue its content. LH_NO_OBJECT: none. */
+/* The object of a path; for an upvalue its content. LH_NO_OBJECT: none. */
 static lh_id object_at(completing *c, lh_range path) {
   lh_finder finder = {.snapshot = c->snapshot, .start = path.at, .class_index = UINT32_MAX};
   lh_set set = {0};
@@ -107,7 +106,6 @@ static lh_id object_at(completing *c, lh_range path) {
                                                         : id;
 }
 
-/* The typed part of a key, without brackets and quotes. */
 static lh_range begun_key(const char *step, const char *end) {
   lh_range key = {step + 1, end};
   if (*step != '[') return key;

@@ -1,11 +1,11 @@
 /*
-** contents.c - names the contents of plain collections: array of Listener, map[string] of {id,
-** name}.
+** contents.c - names the contents of plain collections: array of Listener.
 **
 ** Runs after each object has a class, and looks at the first 16 values of each collection. If all
-** have one class, that is the name; if their classes have given names, such as Insert and Delete,
-** the two most frequent; if all are tables, table. A collection inside is named by its kind only
-** (array of arrays), so the order of objects does not matter.
+** have one class, it is named. If they have several classes with given names, such as Insert and
+** Delete, the two with most objects in the heap are named. If all are tables, the collection holds
+** table. A collection inside is named by its kind only (array of arrays), so the order of the
+** objects does not matter.
 */
 #include "names.h"
 #include "read/decode.h"
@@ -156,12 +156,12 @@ static lh_id first_object(const lh_snapshot *s, lh_id table) {
   return LH_NO_OBJECT;
 }
 
-/* Has a table of numbers and objects, `first` among them, nothing in common? True if all values are
-** sampled and the object is a string, a function or a thread. */
+/* `first` is the first object of a table of numbers and objects. Have its values nothing in common?
+** True if all are sampled and `first` is a string, a function or a thread. */
 static bool has_no_kind(const describer *d, lh_id table, lh_id first) {
   enum {
     OTHERS = 1 << LH_TYPE_STRING | 1 << LH_TYPE_CLOSURE | 1 << LH_TYPE_THREAD,
-    BYTES_OF_ENTRY = 9, /* at least; without the table itself */
+    BYTES_OF_ENTRY = 9, /* or more, besides the table */
     BYTES_OF_TABLE = 56
   };
   const lh_snapshot *s = d->namer->snapshot;

@@ -4,7 +4,7 @@
 ** find.c has addresses, places and classes; find_path.c paths; find_phrase.c phrases such as
 ** "upvalue bus of ..."; suggest.c "did you mean". All work on sets, because a folded path such as
 ** _G.list[*].next* may mean many objects; lh_find takes the one with the greatest retained size. In
-** a name, * stands for any text, unless a name has a literal *.
+** a name, * stands for any text, unless a name with a real * fits.
 */
 #ifndef LUAHEAP_FIND_H
 #define LUAHEAP_FIND_H
@@ -31,8 +31,7 @@ typedef struct lh_edge_list {
 typedef struct lh_finder {
   lh_snapshot *snapshot;
   lh_error *error;
-  uint8_t *seen; /* LH_SEEN: in the set being made, LH_REPEATED: find_path.c, LH_ASKED: see
-                    lh_set_ask */
+  uint8_t *seen; /* LH_SEEN: in the set being made; LH_REPEATED: find_path.c; LH_ASKED */
   const char *start;
   uint32_t class_index; /* set if the whole expression is a class's name */
   int depth;
@@ -64,14 +63,13 @@ bool lh_range_has_star(lh_range range);
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
 void lh_set_end(lh_finder *finder, const lh_set *set);
 
-/* Sets or clears LH_ASKED of the members. */
 void lh_set_ask(lh_finder *finder, const lh_set *set, bool on);
 bool lh_is_asked(const lh_finder *finder, lh_id id);
 
 /* Is this the name of the class? "array" also means arrays of anything. */
 bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name);
 
-/* The caller frees the set and finder->seen. */
+/* All objects of the whole expression. The caller frees the set and finder->seen. */
 int lh_find_matches(lh_finder *finder, lh_set *set);
 
 /* Adds the objects of a part of an expression. LH_ENOTFOUND, LH_EARGUMENT, LH_EMEMORY. */

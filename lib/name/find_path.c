@@ -1,6 +1,5 @@
 /*
-** find_path.c - finds objects by path: _G.cache[12].owner, package.loaded["app.bus"].x,
-** registry[3].
+** find_path.c - finds objects by path: _G.cache[12].owner, package.loaded["app.bus"].x.
 **
 ** Also by folded paths: _G.list[*].next*, (upvalue bus of function f @app.lua:1)(.children[*])*.
 */
@@ -157,7 +156,7 @@ static bool is_number_key(const key *k, lh_value value) {
          !(k->number > value.as.number);
 }
 
-/* A string that is only partly kept matches by that part, its length and its hash, unless that is
+/* A string that is partly kept matches by that part, its length and its hash, unless that is
 ** secret. */
 static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   const char *bytes;
@@ -286,8 +285,7 @@ static bool look_into_all(lh_finder *finder, const lh_set *set, const key *k, lh
   return ok;
 }
 
-/* Replaces the set by the objects under a key of its members. `lenient`: an empty result is
-** fine. */
+/* Replaces the set by the objects under a key. `lenient`: an empty result is fine. */
 static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range before, lh_range step,
                        bool lenient) {
   lh_set next = {0};
@@ -436,8 +434,8 @@ static int apply(lh_finder *finder, lh_set *set, lh_range r, lh_range before, bo
     code = take_suffix(finder, &r, &k, &group);
     step.end = r.at;
     bool starred = !code && r.at < r.end && *r.at == '*', again = starred;
-    if (starred && *step.at == '.' && !has_field(finder, set, &k)) { /* .name* is a pattern if no
-                                                                        field has this name */
+    if (starred && *step.at == '.' && !has_field(finder, set, &k)) { /* .name* is a pattern if there
+                                                                        is no .name */
       lh_text_add(&k.text, "*", 1);
       k.kind = KEY_PATTERN;
       again = false;

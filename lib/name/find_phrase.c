@@ -198,8 +198,7 @@ static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   return code;
 }
 
-/* At the " of " before one of the owners, else at the last or first: names may have " of "
-** inside. */
+/* Splits at the " of " before an owner, else at the last or first: names may have " of ", too. */
 static bool split_of(lh_range range, const char *const owners[2], bool last, lh_range *left,
                      lh_range *right) {
   for (int i = 0; i < 2; i++) {

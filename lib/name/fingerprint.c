@@ -1,12 +1,11 @@
 /*
-** fingerprint.c - makes fingerprints, which identify a group of objects across runs, machines and
-** builds.
+** fingerprint.c - makes fingerprints, which identify a group of objects in all runs and builds.
 **
 ** A fingerprint is a hash of the class, without the volatile parts of its name, and of the identity
-** of the place. A record's class is all its keys; arrays, maps and empty tables are one, because
-** their names depend on their contents. Older fingerprints, without a number in front, are hashes
-** of whole texts, from which volatile parts are removed by search. This release can make them, for
-** files of --known.
+** of the place. A record's class is all its keys. Arrays, maps and empty tables are one class,
+** because their names depend on their contents. Older fingerprints, without a number in front, are
+** hashes of whole texts, from which volatile parts are removed by search. This release can make
+** them, for files of --known.
 */
 #include <ctype.h>
 #include <stdlib.h>
@@ -79,8 +78,7 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
 typedef struct finder {
   const lh_snapshot *snapshot;
   const lh_folds *folds;
-  uint32_t *below; /* class at the nearest dominator with the fingerprint, or at the object
-                      itself */
+  uint32_t *below; /* class at the nearest dominator with the print, or here */
 } finder;
 
 static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error) {
@@ -94,7 +92,7 @@ static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error)
   return lh_fail_memory(error, "looking for a fingerprint");
 }
 
-/* Luaheap's own objects have none. */
+/* Luaheap's own objects have no fingerprint. */
 static bool print_spot(const finder *f, size_t i, lh_prints *prints) {
   const lh_class_entry *classes = f->snapshot->classes->list;
   lh_spot spot = f->folds->spots[i];
@@ -120,8 +118,7 @@ static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
   return NULL;
 }
 
-/* Returns the number of objects; skips those below another one of their class. found[] may be
-** NULL. */
+/* Returns the number of objects, without those below another one of their class. */
 static size_t find_printed(finder *f, const bool *wanted, lh_id *found) {
   size_t n = 0;
   f->below[LH_ROOT] = UINT32_MAX;
@@ -184,7 +181,6 @@ static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
   return true;
 }
 
-/* Luaheap's own objects have no fingerprint. */
 static bool print_spot_of_any(const lh_folds *folds, size_t i, lh_printed *out) {
   const lh_folder *folder = &folds->folder;
   lh_spot spot = folds->spots[i];
@@ -285,7 +281,7 @@ static size_t n_hex_digits(const char *p) {
   return n;
 }
 
-/* Behind the @: @/usr/share/app.lua:31. */
+/* The directory's length, behind the @: @/usr/share/app.lua:31. */
 static size_t directory_length(const char *p) {
   size_t directory = 0;
   for (size_t i = 0; p[i] && p[i] != ')' && p[i] != '"'; i++) {

@@ -150,7 +150,7 @@ static uint32_t star(lh_folder *folder, uint32_t from, uint32_t to, uint32_t ste
   return lh_intern_repeat(folder->tree, body + n, LOOK_BACK + 1 - n);
 }
 
-/* Not far back. LH_NO_NUMBER: none. */
+/* The state, not far back, that reached an object of this class, or LH_NO_NUMBER. */
 static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint32_t class_index) {
   if (class_index == UINT32_MAX) return LH_NO_NUMBER;
   for (int i = 0; i < LOOK_BACK; i++) {
@@ -284,7 +284,7 @@ static bool is_numbered(lh_edge_kind kind) {
 }
 
 /* The memo of a step whose text depends only on its kind, its name or number, and the classes of
-** source and function. NULL: also if *is_one is false. */
+** source and function. NULL: out of memory, or *is_one is false. */
 static uint32_t *common_step(lh_folder *folder, const lh_edge *edge, bool *is_one) {
   const lh_snapshot *s = folder->snapshot;
   lh_id other = also_named(edge);

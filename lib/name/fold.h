@@ -23,8 +23,7 @@ typedef struct lh_fold_state {
   uint32_t parent;
   uint32_t place;       /* its last step is the state's own step */
   uint32_t class_index; /* of the object reached; UINT32_MAX if the class is not specific */
-  bool is_link;         /* its step is a link that got its star from the class, and perhaps never
-                           repeats */
+  bool is_link;         /* its step got a star from the class, and perhaps never repeats */
 } lh_fold_state;
 
 #define LH_FOLD_START 0u
@@ -53,25 +52,25 @@ static inline lh_id lh_key_of_row(const lh_snapshot *s, uint32_t e) {
   return lh_is_string(s, key) ? key : LH_NO_OBJECT;
 }
 
-/* `any_key`: the key varies between objects of one place. */
+/* `any_key`: the key varies between the objects of one place. */
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key);
 
-/* For a single path: finds out whether the key varies. */
+/* For a single path: also finds out whether the key varies. */
 uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge);
 
-/* Do keys vary between objects of one place? Maps: yes. _G and modules: no. Others:
-** lh_keys_vary. */
+/* Do a table's keys vary between objects of one place? _G and modules: LH_KEYS_MEAN, no. */
 typedef enum lh_key_sense { LH_KEYS_MEAN, LH_KEYS_VARY, LH_KEYS_DEPEND } lh_key_sense;
 lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table);
 
 /* Keys of fewer values of one class do not vary. */
 enum { LH_LEAST_ALIKE = 4 };
 
-/* For LH_KEYS_DEPEND: if `n_alike` of `n_values` keyed objects have this class. */
+/* For LH_KEYS_DEPEND, if `n_alike` of `n_values` keyed objects have this class. */
 bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
                   uint32_t n_values);
 
-/* Does an entry count in lh_keys_vary? Needs a string key, and an object but no string as value. */
+/* Does an entry count in lh_keys_vary? The key must be a string, the value an object but no
+** string. */
 static inline bool lh_tells_of_keys(const lh_snapshot *s, lh_id key, lh_id value) {
   enum {
     TELLS = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
@@ -102,11 +101,10 @@ struct lh_folds {
   size_t n;
 };
 
-/* Needs classes; made on the first call, freed by another analysis. O(edges); 8 bytes an object. */
+/* Needs classes. Made on the first call, freed by another analysis. O(edges); 8 bytes an object. */
 lh_folds *lh_folds_of(const lh_snapshot *snapshot);
 
-/* Only for the paths in `marks` (lh_mark_paths); the snapshot must have no folds yet, and keeps
-** these. */
+/* Folds only the paths in `marks` (lh_mark_paths). The snapshot keeps them as its folds. */
 lh_folds *lh_fold_marked(const lh_snapshot *snapshot, const uint8_t *marks);
 
 /* `n` numbers for each spot, all LH_NO_NUMBER. Free with lh_free. */

@@ -1,8 +1,7 @@
 /*
 ** fold_paths.c - folds the paths that name all objects, at once.
 **
-** Reads each row once, from the root down the tree of parents. Most steps are in a cache of recent
-** steps.
+** Reads each row once, down the tree of parents. Most steps are in a cache of recent steps.
 */
 #include <string.h>
 
@@ -12,7 +11,7 @@
 
 enum { N_RECENT = 256 }; /* a power of two */
 
-/* `to`, the next spot, is never 0. */
+/* A step between two spots. `to` is never 0. */
 typedef struct recent_step {
   uint32_t from, class_index;
   uint32_t kind; /* of the edge; for an upvalue with its number */

@@ -35,8 +35,7 @@ void lh_collect_nested_names(lh_namer *namer) {
   }
 }
 
-/* "off", or "bus.off" with a holder; "bus[\"(\"]" if no identifier. False: the file lacks the
-** key. */
+/* "off", or "bus.off" with a holder; an odd key: "bus[\"(\"]". False: the file lacks the key. */
 static bool add_field(lh_text *text, const lh_snapshot *snapshot, const char *holder, lh_id key) {
   const char *bytes;
   size_t n;
@@ -133,8 +132,7 @@ lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
   return *known;
 }
 
-/* The thread in a C function whose only upvalue it is, like the functions that coroutine.wrap
-** returns. */
+/* The thread that is the only upvalue of a C function, as in the results of coroutine.wrap. */
 static lh_id only_thread(const lh_snapshot *snapshot, lh_id closure) {
   lh_id found = LH_NO_OBJECT;
   lh_edges it;
@@ -162,7 +160,7 @@ static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
   return name_in_lua(namer, &text, &code);
 }
 
-/* Found once for each thread. LH_NO_NUMBER: not a result of coroutine.wrap. */
+/* Found once for each thread. LH_NO_NUMBER: the closure is no result of coroutine.wrap. */
 static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure, bool *specific) {
   lh_id thread = only_thread(namer->snapshot, closure), proto;
   lh_object object;

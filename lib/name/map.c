@@ -7,8 +7,7 @@
 
 /* ==== Numbers under keys ============================================================ */
 
-/* Multiplies by a secret factor and combines the halves: without the seed nobody finds keys that
-** collide. */
+/* Without the seed, from which the factor is made, nobody finds two keys that collide. */
 static inline uint64_t hash_of(const lh_map *map, const uint64_t *words, size_t n_words) {
   uint64_t hash = map->seed;
   for (size_t i = 0; i < n_words; i++) {

@@ -23,13 +23,13 @@ typedef struct lh_map {
 
 uint32_t lh_map_get(const lh_map *map, uint64_t key);
 
-/* Valid until the next call. A new key has LH_NO_NUMBER. */
+/* A new key has LH_NO_NUMBER. The pointer is valid until the next call. */
 uint32_t *lh_map_at(lh_map *map, uint64_t key);
 
-/* A new key has 0 before. */
+/* Adds 1; a new key starts at 0. */
 bool lh_map_count(lh_map *map, uint64_t key);
 
-/* For keys of several words, the same number for all keys of a map. */
+/* For keys of several words: as many for all keys of a map. */
 uint32_t lh_map_get_words(const lh_map *map, const uint64_t *words, size_t n_words);
 uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words);
 
@@ -51,7 +51,7 @@ typedef struct lh_strings {
   lh_map by_key;
 } lh_strings;
 
-/* Adds a new string. LH_NO_NUMBER: also if full. */
+/* Adds the string if it is new. LH_NO_NUMBER: out of memory, or full. */
 uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n);
 
 void lh_strings_free(lh_strings *strings);
@@ -63,7 +63,7 @@ typedef struct lh_shared_names {
   lh_strings strings;
 } lh_shared_names;
 
-/* From 1 on; equal names have equal numbers. 0 for NULL. */
+/* Numbers start at 1; equal names have equal numbers. NULL has 0. */
 uint32_t lh_shared_name(lh_shared_names *names, const char *name);
 
 void lh_shared_names_free(lh_shared_names *names);

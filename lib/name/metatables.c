@@ -87,7 +87,7 @@ static lh_text_id generic_name(lh_namer *namer, lh_id id) {
   return lh_namer_text(namer, &text);
 }
 
-/* Read once for each table. */
+/* Each table is read once. */
 static lh_text_id name_of_container(lh_namer *namer, lh_id container) {
   uint32_t *known = lh_map_at(&namer->given, container);
   if (lh_namer_fails(namer, !known)) return LH_NO_NUMBER;

@@ -255,8 +255,7 @@ static void add_function(lh_text *text, const lh_snapshot *snapshot, lh_id funct
   }
   lh_object_at(snapshot, function, &closure);
   bool is_c = closure.type == LH_TYPE_CLOSURE && !closure.dead && closure.as.closure.is_c;
-  bool is_code = is_c && class && *class->visible.name == 'C'; /* only this kind of name begins with
-                                                                  C */
+  bool is_code = is_c && class && *class->visible.name == 'C'; /* only these begin with C */
   if (is_c && class && !class->specific)
     lh_text_string(text, "a function");
   else if (!is_code || !add_c_code(text, snapshot, closure.as.closure.function))

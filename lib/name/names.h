@@ -12,7 +12,7 @@
 #include "read/snapshot.h"
 #include "text.h"
 
-/* Identifies code even if its name changes: source, lines and sizes. The first word is 0 if
+/* Identifies code even if its name changes: source, lines, sizes. The first word is 0 if
 ** unknown. */
 enum { LH_CODE_WORDS = 4 };
 
@@ -26,16 +26,14 @@ typedef struct lh_class_entry {
   lh_class visible;
   lh_text_id name;
   lh_text_id marked, stable; /* the name with marks (text.h); without the text between marks */
-  lh_text_id fields;         /* record: all its keys; collection or module: its kind; else
-                                LH_NO_NUMBER */
+  lh_text_id fields;         /* record: all keys; collection, module: its kind; LH_NO_NUMBER */
   uint32_t plain;            /* collection: its class without contents; else LH_NO_NUMBER */
   uint64_t shape;            /* the part of `fields` for fingerprints; record: a hash of all keys */
   lh_function_code code;     /* of functions and prototypes */
   bool one_key;              /* a record with one field */
   bool is_module;
   bool is_map, is_empty; /* collections: the keys vary; there are no keys */
-  bool specific;         /* the name says what the objects are for, unlike "array" or
-                            "map[string]" */
+  bool specific;         /* says what the objects are for, unlike "array" */
 } lh_class_entry;
 
 typedef struct lh_naming {
@@ -66,7 +64,7 @@ struct lh_classes {
 
 void lh_free_naming(lh_naming *naming);
 
-/* classes.c: must be called when the paths that name objects change. */
+/* classes.c: for when the paths that name objects change. */
 void lh_drop_folds(lh_classes *classes);
 
 /* ==== classes.c ===================================================================== */
@@ -109,13 +107,13 @@ static inline uint32_t lh_own_bytes(const lh_snapshot *snapshot, const lh_class_
   return n == LH_NO_NUMBER ? 0 : n;
 }
 
-/* Then its code may have many closures, and only their holders tell them apart. */
+/* Did another function make the closure? Then many closures may share its code, and only their
+** holders tell them apart. */
 static inline bool lh_is_made_inside(const lh_snapshot *snapshot, lh_id closure) {
   return snapshot->classes && snapshot->classes->inside[closure / 8] >> closure % 8 & 1;
 }
 
-/* lh_classify without contents and counts, which no place depends on. The caller must drop the
-** classes. */
+/* Without contents and counts, which no place needs. The caller must drop the classes. */
 int lh_classify_for_places(lh_snapshot *snapshot, lh_error *error);
 
 /* ==== Scratch of lh_classify ======================================================== */
@@ -215,7 +213,7 @@ static inline bool lh_namer_fails(lh_namer *namer, bool is_out_of_memory) {
   return is_out_of_memory;
 }
 
-/* Empties the text. LH_NO_NUMBER: sets namer->failed. */
+/* Empties the text. LH_NO_NUMBER: out of memory, and sets namer->failed. */
 lh_text_id lh_namer_text(lh_namer *namer, lh_text *text);
 lh_text_id lh_namer_string(lh_namer *namer, const char *bytes, size_t n);
 
@@ -235,8 +233,7 @@ void lh_collect_c_functions(lh_namer *namer);
 /* "function on_tick @app.lua:31"; needs lh_find_candidates. The label is without "function ". */
 lh_text_id lh_function_name(lh_namer *namer, lh_id proto);
 const char *lh_function_label(const lh_namer *namer, lh_id proto, lh_text_id name);
-/* *specific: it says what it is for. *proto: of the function that the thread runs, or
-** LH_NO_OBJECT. */
+/* *specific: the name says what it is for. *proto: the thread's function, or LH_NO_OBJECT. */
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure, bool *specific);
 lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *specific);
 
@@ -255,25 +252,24 @@ void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id)
 ** classes. O(luaheap's objects). */
 bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark);
 
-/* An object, or the address of a C function. False: not found. */
+/* heap.snapshot: an object, or the address of a C function. False: not found. */
 bool lh_find_snapshot_function(const lh_snapshot *snapshot, lh_value *found);
 
 /* ==== names.c ======================================================================= */
 
-/* Empties the text. LH_NO_NUMBER: also if full. */
+/* Empties the text. LH_NO_NUMBER: out of memory, or full. */
 lh_text_id lh_strings_take(lh_strings *strings, lh_text *text);
 
 /* "Insert, Delete and 3 more": the first two of n texts, joined by `between`. The texts are fields
-** of structures of `stride` bytes. NULL: also if full. */
+** of structures of `stride` bytes. NULL: out of memory, or full. */
 const char *lh_list_text(lh_strings *strings, const char *const *first, size_t stride, size_t n,
                          const char *between);
 
-/* Limit for names and keys. A long string that names many objects costs no more, and lines stay
-** readable. */
+/* Limit for names and keys: lines stay readable, and a long string costs no more than a short
+** one. */
 enum { LH_NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
-/* False: only a part, because the snapshot has no more or LH_NAME_BYTES are exceeded; or no string
-** (*n is 0). */
+/* False: only a part is kept or is within LH_NAME_BYTES; or it is no string (*n is 0). */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
 
 /* The contents of a string, comparable between snapshots: bytes up to a limit that both keep; for a

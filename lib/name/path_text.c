@@ -37,7 +37,7 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   }
 }
 
-/* 0: the path is not plain (too long, or through another weak table). */
+/* The length of a weak table's path; 0: it is too long, or leads through another weak table. */
 static uint32_t holder_path(const lh_snapshot *snapshot, lh_id holder,
                             lh_edge steps[MAX_HOLDER_STEPS]) {
   uint32_t n = 0;
@@ -257,7 +257,7 @@ static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const 
   lh_text_free(&piece);
 }
 
-/* If there are more than 2 * shown steps, `shown` at each end. False: too long. */
+/* Shows `shown` steps at each end, and nothing between if there are more. False: too long. */
 static bool tell_ends(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *steps,
                       size_t n, size_t shown) {
   lh_text_clear(&telling->text);

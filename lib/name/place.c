@@ -15,7 +15,7 @@ void lh_places_free(lh_places *places) {
   lh_map_free(&places->by_at);
 }
 
-/* 0: no room is left. */
+/* The text of a place; 0: no room is left. */
 static lh_text_id path_text_of(lh_places *places, uint32_t at) {
   lh_text text = {0};
   lh_place_text(lh_tree_of(places), at, &text);
@@ -94,8 +94,7 @@ static const lh_class_entry *class_at(const lh_places *places, uint32_t class_in
   return &places->folds->folder.snapshot->classes->list[class_index];
 }
 
-/* Keys by which places are joined; UINT64_MAX: none. folded: with * for numbers, or without the
-** keys that have these. */
+/* UINT64_MAX: none. folded: with * for numbers, or for whole keys with numbers. */
 typedef struct likeness {
   uint64_t exact, folded;
   uint32_t told; /* the place, in which only differing numbers get a * */

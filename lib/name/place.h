@@ -70,17 +70,16 @@ static inline uint32_t lh_at_of(const lh_places *places, lh_id id) {
 bool lh_join_places(lh_places *places);
 
 /* For a place's own objects, and for objects of any class there. Of several paths with one text the
-** least fingerprint, so that the order of objects does not matter. */
+** least print, so that the order of objects does not matter. */
 typedef char lh_print[LH_FINGERPRINT_BYTES];
 bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any);
 
-/* Of equals the first in the order of bytes. texts->n: no objects. */
+/* The text with most objects; of equals the first in byte order. texts->n: no objects. */
 size_t lh_most_of(const lh_strings *texts, const uint64_t *objects);
 
 /* ==================================================================================== */
 
-/* stable_text.c: a module's name with * for numbers: module tenant_*. False: none, and `out` stays
-** empty. */
+/* stable_text.c: a module's name with * for numbers: module tenant_*. False: it has no numbers. */
 bool lh_fold_module(lh_text *out, const lh_class_entry *class);
 
 /* ==== fingerprint.c ================================================================= */

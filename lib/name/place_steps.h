@@ -64,8 +64,7 @@ typedef struct lh_place_tree {
   lh_map step_of, place_of;
 } lh_place_tree;
 
-/* Functions that make a place return its number; LH_NO_NUMBER: out of memory, or the parent is
-** that; LH_NO_PLACE: there is none. */
+/* Functions that make a place return LH_NO_NUMBER also if the parent is that; LH_NO_PLACE: none. */
 #define LH_NO_PLACE (UINT32_MAX - 1)
 
 /* With the steps of repeated bodies counted one by one. */
@@ -76,12 +75,12 @@ void lh_place_tree_free(lh_place_tree *tree);
 /* Needs lh_classify. */
 lh_place_tree *lh_places_of(const lh_snapshot *snapshot);
 
-/* path_text.c: the last steps of the places after the last n edges of a path, the last first. Needs
+/* path_text.c: the last steps of the places of a path's last n edges, last first. Needs
 ** lh_classify. */
 bool lh_last_steps(const lh_snapshot *snapshot, const lh_edge *path, size_t n_path, uint32_t *steps,
                    size_t n);
 
-/* Frees the texts. stable NULL: the label without the text between marks. */
+/* Frees the texts. stable NULL: the label without the text between its marks. */
 uint32_t lh_intern_step(lh_place_tree *tree, lh_place_step step, lh_text *label, lh_text *stable);
 
 /* Repeats n steps: (.children[*])*, (metatable.__index)*. */
@@ -97,23 +96,23 @@ static inline bool lh_is_starred(const lh_place_step *step) {
   return step->kind >= LH_STEP_ANY_LINK;
 }
 
-/* The place after a step from `parent`; a base ignores `parent`. */
+/* A base ignores `parent`. */
 uint32_t lh_place_behind(lh_place_tree *tree, uint32_t parent, uint32_t step);
 
-/* A place with only a text; frees the text. */
+/* A place that is only a text, which is freed. */
 uint32_t lh_place_of_text(lh_place_tree *tree, lh_text *text);
 
 static inline const lh_place_step *lh_last_step(const lh_place_tree *tree, uint32_t place) {
   return &tree->steps[tree->list[place].step];
 }
 
-/* LH_NO_PLACE: `place` is a base. */
+/* The place without its last step; LH_NO_PLACE: it is a base. */
 static inline uint32_t lh_place_before(const lh_place_tree *tree, uint32_t place) {
   uint32_t parent = tree->list[place].parent;
   return parent == place ? LH_NO_PLACE : parent;
 }
 
-/* LH_NO_PLACE: none. */
+/* The weak table of the last step; LH_NO_PLACE: none. */
 static inline uint32_t lh_place_of_holder(const lh_place_tree *tree, uint32_t place) {
   return lh_last_step(tree, place)->holder;
 }
@@ -126,8 +125,7 @@ bool lh_place_is_inside(const lh_place_tree *tree, uint32_t place, uint32_t whol
 /* The table of which a place is any key or all keys; LH_NO_PLACE: none. */
 uint32_t lh_place_container(const lh_place_tree *tree, uint32_t place);
 
-/* The variable, module or other base with which a place begins. For a place of keys, the keys of
-** the base. */
+/* The variable or module with which a place begins. For a place of keys, the keys of that. */
 uint32_t lh_place_base(lh_place_tree *tree, uint32_t place);
 
 /* With [*] for the one key in which two places differ. LH_NO_PLACE: they differ otherwise. */
@@ -147,7 +145,7 @@ uint32_t lh_place_copy(lh_place_tree *to, const lh_place_tree *from, uint32_t pl
 /* LH_NO_PLACE: it has no numbers. */
 uint32_t lh_place_without_numbers(lh_place_tree *tree, uint32_t place);
 
-/* With * where two places differ in numbers. LH_NO_PLACE: they differ otherwise. */
+/* With * where two places differ in numbers. LH_NO_PLACE: they differ in more. */
 uint32_t lh_place_of_both(lh_place_tree *tree, uint32_t place, uint32_t other);
 
 /* ==== place_text.c: the printer ====================================================== */
@@ -160,8 +158,7 @@ typedef struct lh_telling {
 
 void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, bool phrase);
 
-/* A longer text is shown without its middle: five pieces at each end, or fewer, but at least
-** one. */
+/* A longer text shows only five pieces at each end, or fewer, but at least one. */
 enum { LH_PATH_BYTES = 2000, LH_SHOWN_AT_ENDS = 5 };
 
 static inline size_t lh_fewer(size_t shown) {
@@ -180,7 +177,7 @@ void lh_place_text_below(const lh_place_tree *tree, uint32_t place, uint32_t abo
 /* This many paths that differ only in numbers become one. */
 enum { LH_MANY_NUMBERS = 8 };
 
-/* With * for each number. False: there is none, and `out` stays empty. */
+/* With * for each number. False: it has none, and `out` stays empty. */
 bool lh_fold_digits(lh_text *out, const char *text);
 
 /* The name of a module ends after n bytes. plugins.shop_r12 becomes plugins.*, because a package

@@ -166,7 +166,7 @@ typedef struct one_key {
   uint32_t holds; /* class */
 } one_key;
 
-/* And has the table's value a specific class? */
+/* Is it the only table of its shape, with one key, and a value of a specific class? */
 static bool has_one_key(const lh_namer *namer, lh_id id, uint32_t *holds) {
   const lh_classes *classes = namer->classes;
   if (classes->of[id] == UINT32_MAX) return false;

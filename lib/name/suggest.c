@@ -36,7 +36,7 @@ static uint32_t unlikeness(const char *asked, size_t n_asked, const char *name, 
   return distance <= (n_asked + 2) / 4 + 1 && distance < n_asked ? distance : UINT32_MAX;
 }
 
-/* Sorted. Borrows the names. */
+/* The best few of many names, sorted. The names are borrowed. */
 typedef struct best {
   lh_range names[SHOWN_KEYS];
   uint32_t ranks[SHOWN_KEYS];

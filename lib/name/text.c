@@ -74,7 +74,7 @@ void lh_text_float(lh_text *text, double number) {
   }
 }
 
-/* 0: not valid. Overlong forms, surrogates and code points above U+10FFFF are not. */
+/* The length of the character; 0: not valid UTF-8, such as overlong forms and surrogates. */
 static size_t decode_utf8(const unsigned char *s, size_t n, uint32_t *code_point) {
   static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
   size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xF8 ? 0 : s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;

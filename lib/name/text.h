@@ -1,5 +1,5 @@
 /*
-** text.h - growing text; the only file that turns bytes of a heap into text: valid UTF-8, one line.
+** text.h - text that grows. All bytes of a heap are printed through it: valid UTF-8, one line.
 */
 #ifndef LUAHEAP_TEXT_H
 #define LUAHEAP_TEXT_H
@@ -37,8 +37,7 @@ void lh_text_count(lh_text *text, uint64_t count);
 /* A float as Lua prints it, but exact when read back, in any locale: 1e15, 2.0, 1/0. */
 void lh_text_float(lh_text *text, double number);
 
-/* Controls, invisible or direction-changing characters and invalid UTF-8 become Lua's escapes; if
-** `quoted`, also " and \. */
+/* Escapes controls, invisible characters and invalid UTF-8 as in Lua; if `quoted`, also " and \. */
 void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted);
 
 /* A chunk's name or its beginning: "@app.lua", "stdin", [string "x = 1..."]; "@?" if stripped. */
@@ -57,7 +56,7 @@ size_t lh_text_cut(const char *bytes, size_t n);
 /* Empties the text and keeps its memory. */
 void lh_text_clear(lh_text *text);
 
-/* With a NUL; the caller owns it. Empties *text. */
+/* The text with a NUL, which the caller owns. Empties *text. */
 char *lh_text_finish(lh_text *text);
 
 void lh_text_free(lh_text *text);

@@ -12,8 +12,7 @@
 #include "record.h"
 #include "team.h"
 
-/* The first guess, before the number of stretches is known: one slot for 16 objects, half of the
-** slots used. */
+/* Before the number of stretches is known: a slot for 16 objects, and half of the slots used. */
 enum { FIRST_SLOTS = 8, OBJECTS_OF_SLOT = 16 };
 
 /* The slot of the stretch; an empty slot if the table does not have the stretch. */
@@ -72,7 +71,6 @@ static int fill_stretches(lh_snapshot *s, lh_error *error) {
   return LH_OK;
 }
 
-/* Fills by_rank for the objects that begin in block `i` of the file. */
 static bool fill_ids(void *data, uint32_t i) {
   lh_snapshot *s = data;
   lh_id next = i + 1 < s->n_blocks ? s->blocks[i + 1].id : s->n + 1;
@@ -111,8 +109,7 @@ lh_id lh_find_header(const lh_snapshot *s, uint64_t address) {
   return address == 0 || address % 8 != 0 ? LH_NO_OBJECT : lh_find_word(s, address >> 3);
 }
 
-/* The userdata with `n` user values whose memory block, which Lua prints as its address, is at
-** `address`. */
+/* The userdata with `n` user values whose memory block, which Lua prints, is at `address`. */
 static lh_id userdata_of(const lh_snapshot *s, uint64_t address, uint32_t n) {
   uint64_t before = lh_userdata_header(n);
   if (address <= before) return LH_NO_OBJECT;

@@ -50,10 +50,9 @@ typedef struct checker {
   lh_cursor c;
   lh_snapshot *s;
   lh_row_block *rows; /* receives the references of these records, and notes about them */
-  uint64_t own_word;  /* of the object whose record is read; between two records, of the object
-                         before */
+  uint64_t own_word;  /* of the object that is read; between records, of the one before */
   uint64_t shallow_bytes;
-  uint32_t n_stacks; /* the number of stacks, if the program was tracked */
+  uint32_t n_stacks; /* if the program was tracked */
   bool out_of_memory;
 } checker;
 
@@ -419,8 +418,7 @@ static uint64_t limit_of_block(const lh_snapshot *s, uint32_t i) {
   return (s->blocks[i].offset / LH_BLOCK_BYTES + 1) * LH_BLOCK_BYTES;
 }
 
-/* The address (as a word) of the block's first object. If the record is damaged, any base will
-** do. */
+/* The word of the block's first object. If the record is damaged, any base will do. */
 static uint64_t base_of_block(const lh_snapshot *s, const lh_block_start *start) {
   const uint8_t *at = s->data + start->offset + 1;
   return start->word + (uint64_t)lh_unzigzag(lh_get_long(&at));

@@ -42,8 +42,8 @@ bool lh_tell_upvalue(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
   return true;
 }
 
-/* The number of an upvalue is its place behind the prototype. Only the last upvalues can be
-** missing, in a closure that is under construction. */
+/* An upvalue's number is its place behind the prototype. Only the last upvalues can be missing,
+** while the closure is being made. */
 lh_id lh_name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t e) {
   const lh_upvalue_names *names = names_of_upvalues(s, closure);
   uint32_t ordinal = e - s->first_edge[closure];

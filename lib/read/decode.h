@@ -9,11 +9,9 @@
 /* The number in the rows of the edge that lh_edges_next returned last. */
 uint32_t lh_edges_number(const lh_edges *it);
 
-/* Prefetches the memory that lh_edges_* will touch for an object. */
 void lh_prefetch_edges(const lh_snapshot *s, lh_id id);
 
-/* The bytes that the file has of a string; none of a dead string. `hash` is set if the string was
-** cut. */
+/* The bytes of a string in the file; none of a dead string. `hash` is set if it was cut. */
 typedef struct lh_kept_string {
   const char *bytes;
   uint64_t kept, length, hash;
@@ -21,36 +19,33 @@ typedef struct lh_kept_string {
 
 lh_kept_string lh_string_at(const lh_snapshot *snapshot, lh_id string);
 
-/* Is the text a Lua name, and not a reserved word? lh_is_name asks for a string object, which must
-** be whole and not long. O(1). */
+/* lh_is_identifier: a Lua name, and no reserved word. lh_is_name: the same for a string object,
+** which must be whole and not long. O(1). */
 bool lh_is_identifier(const char *bytes, size_t n);
 
 static inline bool lh_is_name(const lh_snapshot *snapshot, lh_id id) {
   return lh_is_string(snapshot, id) && snapshot->key_kinds[id] & LH_IS_NAME;
 }
 
-/* The next entries of a table after lh_entries_begin: at most `most`, 0 at the end. Cheaper than
-** one entry at a time. */
+/* The next entries after lh_entries_begin: at most `most`; 0 at the end. Cheaper than one by
+** one. */
 typedef struct lh_entry {
   lh_value key, value;
 } lh_entry;
 
 size_t lh_entries_some(lh_edges *iterator, lh_entry *entries, size_t most);
 
-/* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */
+/* Of a table or userdata. O(1), unlike lh_object_at. */
 lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 
-/* The prototype of a Lua closure; the name (a string) of the upvalue at its edge `e`. LH_NO_OBJECT:
-** none. O(1). */
+/* Of a Lua closure: its prototype; the name (a string) of the upvalue at its edge `e`. O(1). */
 lh_id lh_proto_of(const lh_snapshot *snapshot, lh_id closure);
 lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e);
 
-/* Sets number and name of the edge `e` to an upvalue. False: the closure's row lacks some upvalues.
-** O(1). */
+/* Sets number and name of the edge `e` to an upvalue. O(1). False: some upvalues are missing. */
 bool lh_tell_upvalue(const lh_snapshot *snapshot, uint32_t e, lh_edge *edge);
 
-/* The object in an upvalue. LH_NO_OBJECT: the value is not an object, or `id` is not an upvalue.
-** O(1). */
+/* The object in an upvalue; LH_NO_OBJECT also if `id` is not an upvalue. O(1). */
 static inline lh_id lh_content_of_upvalue(const lh_snapshot *s, lh_id id) {
   bool has_one = lh_type_of(s, id) == LH_TYPE_UPVALUE && s->first_edge[id] < s->first_edge[id + 1];
   return has_one ? lh_true_target(s, s->first_edge[id]) : LH_NO_OBJECT;
@@ -70,8 +65,7 @@ bool lh_values_next(lh_edges *iterator, uint32_t *number, lh_value *value);
 /* Does the userdata have a user value that is not nil? */
 bool lh_has_user_value(const lh_snapshot *snapshot, lh_id userdata);
 
-/* The object whose header is at this address: one look-up. Lua prints another address for a
-** userdata. */
+/* The object whose header is at this address. For a userdata, Lua prints another address. */
 lh_id lh_find_header(const lh_snapshot *snapshot, uint64_t address);
 
 /* ==== left_out.c: edges and objects that an analysis ignores (lh_without) =========== */
@@ -84,15 +78,14 @@ void lh_left_out_free(lh_left_out *set);
 /* Does the set have the edge itself? O(log of the set). */
 bool lh_left_out_has(const lh_left_out *set, const lh_edge *edge);
 
-/* Iterates over the sources of the set's edges, each once; for an ephemeron the table. *at is 0 at
-** first. */
+/* Iterates over the sources of the edges, each once; for an ephemeron the table. Start with *at
+** 0. */
 lh_id lh_left_out_source(const lh_left_out *set, size_t *at);
 
 /* Makes `set` the set that the snapshot ignores, and owns. NULL: it ignores nothing. */
 void lh_leave_out(lh_snapshot *snapshot, lh_left_out *set);
 
-/* Only for the snapshot's own set, and fast. For an edge, also asks for source, target and
-** holder. */
+/* Only for the snapshot's own set, and fast. An edge is also ignored if one of its objects is. */
 bool lh_is_object_left_out(const lh_snapshot *snapshot, const lh_left_out *set, lh_id id);
 bool lh_is_edge_left_out(const lh_snapshot *snapshot, const lh_left_out *set, const lh_edge *edge);
 

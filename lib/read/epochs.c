@@ -270,7 +270,6 @@ static uint32_t count_among(uint64_t n, uint32_t on_allgc, uint32_t on_finobj) {
   return rank;
 }
 
-/* Counts the objects of allgc and of finobj before a position. */
 static void count_before(const lh_snapshot *s, uint64_t position, uint32_t n[2]) {
   uint32_t epoch;
   LH_LOWER_BOUND(epoch, s->n_marks, older_than_epoch(s, epoch + 1) <= position);

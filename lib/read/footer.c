@@ -242,9 +242,7 @@ static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[
   info->process_id = lh_read_upto(c, INT64_MAX, "its process id is too big");
   for (int i = 0; i < 3; i++) texts[i] = lh_read_text(c);
   info->string_limit = lh_read_uvarint(c);
-  if (info->string_limit > INT64_MAX)
-    info->string_limit = INT64_MAX; /* every string is kept
-                                                                         whole */
+  if (info->string_limit > INT64_MAX) info->string_limit = INT64_MAX; /* all are kept whole */
   info->gc_bytes = lh_read_size(c);
   info->string_table_bytes = lh_read_size(c);
   info->gc_state = lh_read_u8(c);

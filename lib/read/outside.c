@@ -1,8 +1,8 @@
 /*
-** outside.c - reads the section of a snapshot that another process took.
+** outside.c - reads the section that only a snapshot taken from outside has.
 **
-** It has how the snapshot was taken, the marks placed by a comparison of objects, and the symbols
-** of C functions, which cannot be looked up later (6 KB for 200 functions).
+** It says how the snapshot was taken and which marks were placed by a comparison of objects. It has
+** the symbols of C functions, which cannot be looked up later (6 KB for 200 functions).
 */
 #include "reader.h"
 
@@ -83,7 +83,8 @@ int lh_read_outside(lh_snapshot *s, lh_error *error) {
   return c.fault ? lh_fail_damaged(s, c.fault_at, "outside", c.fault, error) : LH_OK;
 }
 
-/* Both lists are sorted by age. A matched mark that the heap lacks is skipped. */
+/* Both lists are sorted by age. A matched mark that the heap lacks ends the loop; lh_verify reports
+** it. */
 int lh_collect_passed(lh_snapshot *s, lh_error *error) {
   if (s->n_matched == 0) return LH_OK;
   s->placed = lh_alloc_zeroed(s->n_marks, sizeof *s->placed);

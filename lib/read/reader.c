@@ -11,8 +11,7 @@
 ** takes 45 bytes an object, with its references, besides the file. 2.2 million objects (60 MB) open
 ** in 0.3 s.
 */
-#define LH_COLUMN /* emits the functions that snapshot.h has inline, for callers with public headers
-                     alone */
+#define LH_COLUMN /* emits what snapshot.h has inline, for callers with public headers alone */
 
 #include "reader.h"
 #include "decode.h"

@@ -38,7 +38,7 @@ typedef struct lh_row_block {
   bool out_of_memory;
 } lh_row_block;
 
-/* No distances: the next word of `wide`; LH_DELTA_KEY + i is frequent key i. */
+/* LH_DELTA_WIDE: the word is the next of `wide`. LH_DELTA_KEY + i: frequent key i. */
 #define LH_DELTA_WIDE INT32_MIN
 #define LH_DELTA_KEY (INT32_MIN + 1)
 #define LH_LEAST_DELTA (LH_DELTA_KEY + LH_MOST_KEYS)
@@ -51,8 +51,7 @@ typedef struct lh_raw_rows {
 bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s);
 void lh_free_raw_rows(lh_raw_rows *rows);
 
-/* Fills first_edge (before: places inside blocks), edge, label, aside, ephemerons and names of
-** upvalues. LH_ELIMIT: too many references for 32 bits. */
+/* Before, first_edge has places inside blocks. LH_ELIMIT: too many references for 32 bits. */
 int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error);
 
 bool lh_grow_row_block(lh_row_block *block);
@@ -84,16 +83,14 @@ static inline uint64_t lh_bytes_of_block(uint64_t bytes, uint32_t i) {
   return left < LH_BLOCK_BYTES ? left : LH_BLOCK_BYTES;
 }
 
-/* footer.c: checks magic, version and trailer. If s->size is less than their sizes, `head` and
-** `tail` have only those bytes. */
+/* footer.c: magic, version, trailer. A small file (s->size) has less of `head` and `tail`. */
 enum { LH_TAIL_BYTES = 8 };
 int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error);
 
 /* footer.c: fills info, n, list_first, blocks, named_roots and the places of the sections. */
 int lh_read_footer(lh_snapshot *s, lh_error *error);
 
-/* outside.c. lh_collect_passed needs the marks: how many younger objects may count as older than
-** each. */
+/* outside.c. lh_collect_passed runs after lh_collect_marks, and fills `placed`. */
 int lh_read_outside(lh_snapshot *s, lh_error *error);
 int lh_collect_passed(lh_snapshot *s, lh_error *error);
 

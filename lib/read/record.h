@@ -55,7 +55,6 @@ static inline lh_raw lh_get_raw(const uint8_t **at, uint64_t own_word) {
   return lh_get_payload(at, tag, own_word);
 }
 
-/* As a public value. */
 lh_value lh_raw_value(const lh_snapshot *snapshot, lh_raw raw);
 
 static inline const uint8_t *lh_record(const lh_snapshot *snapshot, lh_id id) {
@@ -130,8 +129,7 @@ static inline unsigned lh_mode_of(const lh_snapshot *s, lh_id table) {
   return has_one ? *lh_record(s, table) & LH_WEAK_FLAGS : 0;
 }
 
-/* How weak a table is, LH_FLAG_WEAK_*. The mode is in the metatable; in format version 1 in the
-** table's record. */
+/* LH_FLAG_WEAK_*. The mode is in the metatable; in format version 1 in the table's own record. */
 static inline unsigned lh_weakness(const lh_snapshot *s, lh_id table) {
   if (!s->has_modes) return 0;
   if (s->info.format_version == 1) return lh_mode_of(s, table);

@@ -8,8 +8,7 @@
 ** gets its target when table and key are reachable (graph/graph.c).
 **
 ** Breadth-first search uses the first root that reaches an object, so roots are sorted by their use
-** to readers: a global before the registry. Two million objects with six million references: 0.06
-** s.
+** to readers: a global before the registry. Six million references take 0.06 s.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +93,8 @@ typedef struct lookup {
 
 static const lh_id no_object = LH_NO_OBJECT;
 
-/* Compiled twice, because the oldest processors lack an instruction to count bits. Returns whether
-** each reference has an object. */
+/* Compiled twice: the oldest processors cannot count bits by one instruction. Returns whether each
+** reference has an object. */
 static inline __attribute__((always_inline)) bool look_up(lh_snapshot *s, lookup *batch, size_t n,
                                                           bool counts_bits) {
   bool finds_all = true;
@@ -143,8 +142,7 @@ typedef struct resolver {
   lh_id keys[LH_MOST_KEYS]; /* the frequent keys */
 } resolver;
 
-/* Resolves the references of a block; its first one is edge `to`. Returns whether each has an
-** object. */
+/* The first reference is edge `to`. Returns whether each one has an object. */
 static bool resolve_edges(const resolver *r, const lh_row_block *block, uint32_t to) {
   lh_snapshot *s = r->s;
   lookup batch[BATCH];
@@ -189,8 +187,7 @@ static void note_lost(uint8_t *key_kinds, bool is_key) {
   *key_kinds &= (uint8_t)~LH_IS_LIST;
 }
 
-/* Removes references to objects without a record; a lost key still counts as a key of unknown
-** kind. */
+/* References to objects without a record go. A lost key still counts as a key of unknown kind. */
 static void drop_lost(lh_snapshot *s) {
   uint32_t e = s->first_edge[1], at = e;
   for (lh_id id = 1; id <= s->n; id++) {

@@ -181,8 +181,7 @@ static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
   begin_fields(s, c, head);
 }
 
-/* The target of the next reference, which is the next edge of the row. LH_NO_OBJECT: it ends at no
-** object. */
+/* The target of the next reference, by the next edge of the row. LH_NO_OBJECT: it has no object. */
 static inline lh_id find_next(const lh_snapshot *s, scan *c, uint64_t word) {
   if (word == 0 || c->row == s->first_edge[c->source + 1]) return LH_NO_OBJECT;
   lh_id target = lh_true_target(s, c->row);

@@ -1,10 +1,11 @@
 /*
 ** snapshot.h - an open snapshot in memory. Private to the library.
 **
-** In functions without an lh_error, false, NULL or LH_NO_NUMBER means out of memory, unless their
-** comment says otherwise. Flat arrays are indexed by lh_id (0 is the root, objects are 1..n). The
-** file named above an array fills it; lh_close frees it. Bytes an object (1 byte is 10 MB for ten
-** million):
+** In the library, a function that allocates but has no lh_error returns false, NULL or LH_NO_NUMBER
+** when out of memory, unless its comment says otherwise.
+**
+** Flat arrays are indexed by lh_id (0 is the root, objects are 1..n). The file named above an array
+** fills it; lh_close frees it. Bytes an object (1 byte is 10 MB for ten million objects):
 **
 **     reader     address 8, record 5, kind 1, shallow 4, key kinds 1, modes 0.1
 **     addresses  rank 4, 90 for each 2 KB of memory with objects (4 to 9)
@@ -42,8 +43,8 @@ enum {
   LH_LABEL_KIND = 0x1F,
   LH_LABEL_KEYED = 0x20, /* LH_EDGE_VALUE: the key is the target of the edge before */
   LH_LABEL_ODD = 0x40,   /* LH_EDGE_VALUE: the key is no number, and no object with a record */
-  LH_LABEL_ASIDE = 0x80 /* keeps nothing alive: edge[e] is the source, the true target is in `aside`
-                           or `bent` */
+  LH_LABEL_ASIDE = 0x80  /* keeps nothing alive: edge[e] is the source, `aside` or `bent` the
+                           target */
 };
 
 static inline lh_edge_kind lh_label_kind(uint8_t label) {
@@ -59,8 +60,7 @@ enum {
   LH_HAS_OTHERS = 8,   /* floats and booleans */
   LH_HAS_SCALARS = 16, /* values that are not objects, or have no record */
   LH_HAS_WORDS = 32,   /* some of the scalars are not numbers */
-  LH_IS_LIST = 64,     /* numeric keys are exactly 1, 2, 3 ..., and their values are objects in the
-                      row */
+  LH_IS_LIST = 64,     /* numeric keys are 1, 2, 3 ..., and their values objects in the row */
   LH_KINDS_OF_KEYS = 15,
   LH_IS_NAME = 128 /* string: whole, at most LH_DEFAULT_STRING_BYTES long, and an identifier */
 };
@@ -103,7 +103,6 @@ typedef struct lh_block_start {
   lh_id id;
 } lh_block_start;
 
-/* The names of a prototype's upvalues. */
 typedef struct lh_upvalue_names {
   uint64_t offset; /* of the list in the file */
   size_t first;    /* in `names` */
@@ -111,8 +110,8 @@ typedef struct lh_upvalue_names {
   lh_id proto;
 } lh_upvalue_names;
 
-/* is_placed: the heap lacks the mark, its place is known by a comparison of objects. passed:
-** younger objects that may count as older, on allgc and finobj. */
+/* is_placed: the place was found by a comparison of objects. passed: younger objects that may count
+** as older, on allgc and finobj. */
 typedef struct lh_placed {
   bool is_placed;
   uint32_t passed[2];
@@ -166,8 +165,7 @@ struct lh_snapshot {
   uint64_t n_stretch_slots, stretch_seed;
   lh_id *by_rank;         /* ids by rank */
   uint64_t records_end;   /* in the file */
-  lh_block_start *blocks; /* only blocks in which a record begins; before version 6 the first block
-                             alone */
+  lh_block_start *blocks; /* with a record's start; before version 6 only the first block */
   uint32_t n_blocks;
   const uint8_t *named_roots; /* in the footer */
   uint32_t n_named_roots;
@@ -201,7 +199,7 @@ struct lh_snapshot {
   uint32_t *first_edge;
   lh_id *edge;
   uint8_t *label;
-  bool has_lost;   /* some references end at no object; they are in no row */
+  bool has_lost;   /* some references have no object; they are in no row */
   lh_aside *aside; /* weak references, sorted by edge */
   size_t n_aside;
   lh_aside *bent; /* ignored references, sorted by edge */
@@ -212,8 +210,8 @@ struct lh_snapshot {
   /* reach.c */
   uint32_t *distance;    /* UINT32_MAX: garbage */
   lh_id *parent;         /* the object before on the shortest path */
-  lh_id *named_by;       /* the object before on the path that gives the name; LH_ROOT: `parent`;
-                            NULL: `parent` for all */
+  lh_id *named_by;       /* the same on the path that gives the name; LH_ROOT, or NULL for all:
+                            `parent` */
   uint32_t *parent_edge; /* the edge from there to show to users; UINT32_MAX: no edge leads there */
   lh_reach reach;
 
@@ -333,7 +331,6 @@ static inline lh_value lh_object_value(lh_id id) {
 /* rows.c: the true target of an edge that keeps nothing alive. */
 lh_id lh_target_aside(const lh_snapshot *s, uint32_t e);
 
-/* The target of any edge. */
 static inline lh_id lh_true_target(const lh_snapshot *s, uint32_t e) {
   return s->label[e] & LH_LABEL_ASIDE ? lh_target_aside(s, e) : s->edge[e];
 }
@@ -344,7 +341,7 @@ const lh_ephemeron *lh_ephemeron_of(const lh_snapshot *s, uint32_t e);
 /* outside.c: copies the C functions of a snapshot of the same process, unless `to` has some. */
 bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to);
 
-/*  epochs.c: on allgc or finobj. */
+/* epochs.c: on allgc or finobj. */
 lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch);
 
 /* epochs.c: adds a mark that the heap lacks. Objects from ids[list] on are older. *mark is its

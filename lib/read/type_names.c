@@ -1,6 +1,5 @@
 /*
-** type_names.c - the names of types, lists, thread states and edge kinds in --json, heap.reader and
-** heapsql.
+** type_names.c - the names of types, lists, thread states and edge kinds, as in --json.
 */
 #include <string.h>
 

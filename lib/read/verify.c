@@ -98,8 +98,7 @@ static int fault(verifier *v, lh_id id, const uint8_t *at, const char *format, .
 
 enum { WRONG_BYTES = 64 };
 
-/* Does the reference end at a live object of one of these types? If not, `wrong` says where it
-** ends. */
+/* Is it a live object of one of these types? If not, `wrong` says where the reference ends. */
 static bool is_target(const lh_snapshot *s, uint64_t word, lh_id target, unsigned types,
                       char wrong[WRONG_BYTES]) {
   unsigned long long address = (unsigned long long)word << 3;
@@ -278,7 +277,6 @@ static int check_own_mark(verifier *v) {
   return 0;
 }
 
-/* Checks the marks that were placed by a comparison. */
 static int check_matched(verifier *v) {
   const lh_snapshot *s = v->s;
   const uint8_t *at = s->data + s->outside_section.offset;
