@@ -4,9 +4,8 @@
 ** References that keep nothing alive are loops; so are ignored edges during an analysis. An
 ** ephemeron has an edge if table and key are both reachable. The search for shortest paths proves
 ** that if it reaches each table before the value of its key. Otherwise one traversal finds the
-** least fixpoint: a vertex follows its edges, then checks the ephemerons of which it is the table
-** or the key. Whichever of table and key comes last activates the value, so chains cost nothing
-** extra. For dominators and retained sizes the key holds the value, not the table. Memory: 13 n,
+** least fixpoint: a vertex follows its edges, then its ephemerons whose other side was reached
+** before. For dominators and retained sizes the key holds the value, not the table. Memory: 13 n,
 ** and 20 for each ephemeron.
 */
 #include "graph.h"

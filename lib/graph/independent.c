@@ -1,19 +1,15 @@
 /*
 ** independent.c - paths that hold an object independently of each other.
 **
-** All paths to an object pass its immediate dominator. From there, how many paths share no
-** reference? That many references must be cut to free the object. The root's references to _G, the
-** registry or the main thread may be shared, because nobody cuts them. It is a flow (flow.c), found
-** by the usual search, so the best of equally short paths come first. 2.2 million objects: at most
-** 0.05 s a path.
-**
-** With an index of referrers a backward search runs first, from the object to the dominator. The
-** forward search then needs only the objects met, and finds the same path.
+** All paths to an object pass its immediate dominator. From there, as many paths share no reference
+** as references must be cut to free the object. The root's references to _G, the registry or the
+** main thread may be shared, because nobody cuts them. The paths are a flow (flow.c), and the best
+** of equally short paths come first. 2.2 million objects: at most 0.05 s a path. With an index of
+** referrers, a backward search from the object first finds the few objects that matter.
 **
 ** An object with one referrer may survive most cuts, because several paths hold the referrer. Going
 ** up the dominators, a junction is the first that more than one reference enters from outside its
-** subtree. Two references may be one unit, so the flow decides, for a few junctions at most. 5
-** bytes an object.
+** subtree. Two references may be one unit, so the flow decides, for a few junctions at most.
 */
 #include <string.h>
 #include "graph.h"

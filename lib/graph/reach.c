@@ -14,9 +14,8 @@
 ** thread has a flag in its distance. The first object without the flag that refers to it removes
 ** the flag, and the object joins the queue once more, to do the same for its targets.
 **
-** A leaf, which has no outgoing edge, never joins the queue, except with taken paths (flow.c).
-** Cache misses on distance[] take most of the time, so they are prefetched. 2.2 million objects
-** with 6.4 million edges: 0.03 s.
+** A leaf, which has no outgoing edge, joins the queue only with taken paths (flow.c). Prefetching
+** hides the cache misses on distance[]. 2.2 million objects with 6.4 million edges: 0.03 s.
 */
 #include "graph.h"
 

@@ -3,9 +3,9 @@
 **
 ** Numbers and objects as keys become [*], and so do string keys of maps. A link from a class to the
 ** same class stands for any number of links: .next*, (.children[*])*. Two links in turn are .*, as
-** in a binary tree; but a link by name and a link by any key both stay, because the name tells the
-** branch. A step in front with a key behind also gets a star if the two repeat: a chain of defaults
-** in metatables is (metatable.__index)*. After 40 pieces the rest is one "...".
+** in a binary tree; but a link by name and a link by any key both stay. A step in front with a key
+** behind also gets a star if the two repeat: a chain of defaults in metatables is
+** (metatable.__index)*. After 40 pieces the rest is one "...".
 */
 #include "fold.h"
 

@@ -2,14 +2,13 @@
 ** reader.c - opens snapshot files; also the accessors that need no decoding.
 **
 ** lh_open reads the file and runs the steps of reader.h; afterwards no read can fail. Threads
-** (team.h) work block by block; the reported fault is the first in the file with threads, too. Only
-** stretches, weak tables and names, a tenth of the time, need one thread.
+** (team.h) work block by block, and the reported fault is the first in the file. Only stretches,
+** weak tables and names, a tenth of the time, need one thread.
 **
-** The file is read and not mapped: a mapped file can change after it was verified, and a truncated
-** one kills the process by a signal, but heap.reader must not kill its host. Reading takes 0.4 s a
-** GB more than mapping (578 MB: 0.2 of 8.9 s); the peak of memory is the same. An open snapshot
-** takes 45 bytes an object, with its references, besides the file. 2.2 million objects (60 MB) open
-** in 0.3 s.
+** The file is read, not mapped: a mapped file can change after it was verified, and a truncated one
+** kills the process by a signal. Reading takes 0.4 s a GB more; the peak of memory is the same. An
+** open snapshot takes 45 bytes an object besides the file. 2.2 million objects (60 MB) open in 0.3
+** s.
 */
 #define LH_COLUMN /* emits what snapshot.h has inline, for callers with public headers alone */
 

@@ -90,7 +90,8 @@ int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail
 /* footer.c: fills info, n, list_first, blocks, named_roots and the places of the sections. */
 int lh_read_footer(lh_snapshot *s, lh_error *error);
 
-/* outside.c. lh_collect_passed runs after lh_collect_marks, and fills `placed`. */
+/* outside.c: lh_read_outside reads the section; lh_collect_passed, after the marks, fills
+** `placed`. */
 int lh_read_outside(lh_snapshot *s, lh_error *error);
 int lh_collect_passed(lh_snapshot *s, lh_error *error);
 

@@ -2,10 +2,10 @@
 ** rows.c - builds the rows: the references of each object and of the synthetic root.
 **
 ** A row has the references of a record in their order, so a reference has one number everywhere.
-** References that keep nothing alive (weak, or ignored by an analysis) lead back to their source,
-** which harms no algorithm; a list beside the rows has their targets. A value under a collectable
-** key of a weak-keyed table is one of these, and also an edge at the end of the key's row, which
-** gets its target when table and key are reachable (graph/graph.c).
+** References that keep nothing alive (weak, or ignored by an analysis) lead back to their source; a
+** list beside the rows has their targets. A value under a collectable key of a weak-keyed table is
+** one of these. It is also an edge at the end of the key's row, with its target if table and key
+** are reachable (graph/graph.c).
 **
 ** Breadth-first search uses the first root that reaches an object, so roots are sorted by their use
 ** to readers: a global before the registry. Six million references take 0.06 s.
@@ -187,7 +187,7 @@ static void note_lost(uint8_t *key_kinds, bool is_key) {
   *key_kinds &= (uint8_t)~LH_IS_LIST;
 }
 
-/* References to objects without a record go. A lost key still counts as a key of unknown kind. */
+/* Removes references to objects without a record. A lost key counts as a key of unknown kind. */
 static void drop_lost(lh_snapshot *s) {
   uint32_t e = s->first_edge[1], at = e;
   for (lh_id id = 1; id <= s->n; id++) {
