@@ -200,6 +200,7 @@ typedef struct inner_tree {
   uint32_t *least[LEVELS]; /* the least `above` of 1, 2, 4 ... blocks; all in least[0] */
 } inner_tree;
 
+/* The positions of a leaf's first and last referrer. */
 typedef struct leaf_range {
   uint32_t first, last;
 } leaf_range;
@@ -264,6 +265,7 @@ static uint32_t common_dominator(const inner_tree *tree, uint32_t first, uint32_
   return tail < least ? tail : least;
 }
 
+/* Reached leaves get numbers behind the last number. */
 static void meet_leaves(flowgraph *flow, leaf_range *ranges) {
   const uint32_t *first_edge = flow->graph->first_edge;
   const lh_id *edge = flow->graph->edge;

@@ -63,7 +63,7 @@ void lh_flow_free(lh_flow *flow) {
 }
 
 static uint32_t known_member(const lh_flow *flow, uint32_t at) {
-  return flow->by_at[at] - 1;
+  return flow->by_at[at] - 1; /* 0 becomes NONE */
 }
 
 /* ==== Units ========================================================================== */
@@ -255,6 +255,7 @@ static bool take_forward(lh_flow *flow, lh_id from, lh_id to, bool *done) {
   return true;
 }
 
+/* A step that frees a taken reference to `from`, or takes the other member of its unit. */
 static void take_back(lh_flow *flow, lh_id from, lh_id to) {
   uint32_t other = NONE;
   uint32_t i = flow->of_target[from] - 1;

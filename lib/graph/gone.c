@@ -15,7 +15,7 @@ enum { OUTSIDE = 0, GOES = 1, MAY_STAY = 2, STAYS = 3 };
 typedef struct finding {
   const lh_snapshot *snapshot;
   lh_going *going;
-  lh_id *stack;
+  lh_id *stack; /* staying objects whose edges are not yet followed */
   size_t n_stack, capacity;
   bool failed;
 } finding;

@@ -55,7 +55,8 @@ int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
 /* Frees the results of lh_analyse and lh_classify, except lh_reach_totals. */
 void lh_forget_analysis(lh_snapshot *snapshot);
 
-/* As above, but keeps `distance`, which the caller must forget before others use the snapshot. */
+/* As lh_forget_analysis, but keeps `distance`. The caller must free it before others use the
+** snapshot. */
 void lh_keep_reach_alone(lh_snapshot *snapshot);
 
 typedef struct lh_search lh_search;
@@ -86,8 +87,8 @@ struct lh_search {
   /* Optional: ignores the edges from cut_from[v] to each v with is_cut[v]. */
   const uint8_t *is_cut;
   const lh_id *cut_from;
-  /* Optional: as parent[v], on the shortest path through no thread; LH_ROOT: parent[v]. Made only
-     if such a path is longer than the shortest. */
+  /* Optional: the vertex before v on the shortest path through no thread; LH_ROOT: it is parent[v].
+     Made only if such a path is longer than the shortest. */
   lh_id **named_by;
   lh_id from;    /* the start; LH_ROOT if not set */
   lh_flow *flow; /* optional: the paths already taken (flow.c) */
@@ -95,8 +96,8 @@ struct lh_search {
 
 bool lh_search_paths(lh_search *search);
 
-/* The object before on the path that names an object: the shortest through no thread, so that the
-** name does not depend on the running code; else the shortest. */
+/* The object before on the path that names an object: its shortest path through no thread, so that
+** the name does not depend on the running code. If there is none, its shortest path. */
 static inline lh_id lh_naming_parent(const lh_snapshot *snapshot, lh_id id) {
   lh_id named_by = snapshot->named_by ? snapshot->named_by[id] : LH_ROOT;
   return named_by != LH_ROOT ? named_by : snapshot->parent[id];
@@ -112,12 +113,12 @@ void lh_flow_free(lh_flow *flow);
 /* Takes a path that a search with this flow has found; crossing paths exchange their parts. */
 bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n);
 
-/* Does a taken path touch the vertex? Then a search may continue to lh_flow_targets. */
+/* Does a taken path touch the vertex? Then a search may continue to the lh_flow_targets. */
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
 const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
 
-/* The reverse: from where a search may continue to the vertex. Needs lh_has_edges_to. The next call
-** of either function ends the result. */
+/* The reverse: vertices from which a search may continue to this one. Needs lh_has_edges_to. A
+** result is valid until the next call of either function. */
 const lh_id *lh_flow_sources(lh_flow *flow, lh_id vertex, size_t *n);
 
 /* The start of the oldest path left: `from`, or if that is the root, a vertex that the root refers
@@ -139,24 +140,26 @@ bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge 
 bool lh_steps_new(lh_steps **out);
 void lh_steps_free(lh_steps *steps); /* NULL is fine */
 
-/* By its number in the rows. O(1); if the record has the label, at most the time of 256 edges. */
+/* The edge with this number. O(1); if only the record has its label, at most the time of 256
+** edges. */
 lh_edge lh_edge_at(const lh_snapshot *snapshot, lh_id source, uint32_t e);
 
-/* Orders two edges from one source to one target, the better to show first. By rank; then by string
-** key, because the order of entries differs from run to run. */
+/* Orders two edges from one source to one target: negative if `a` is better to show. By rank, then
+** by string key, because the order of a table's entries differs from run to run. */
 int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);
 
 int lh_compare_edge_numbers(const lh_snapshot *snapshot, uint32_t a, uint32_t b);
 
-/* There must be a strong edge. O(1) for a step of the search tree, else O(edges of the source). */
+/* The best edge that keeps target alive; there must be one. O(1) for a step of the search tree,
+** else O(edges of the source). */
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 
 /* ==== referrers.c =================================================================== */
 
 void lh_referrer_index_free(lh_referrer_index *index); /* NULL is fine */
 
-/* The edges that keep an object alive, ascending; the source of an edge. Only if lh_has_edges_to:
-** somebody has asked for referrers. O(1). */
+/* The edges that keep an object alive, ascending; the source of an edge. Only if lh_has_edges_to,
+** that is, if somebody has asked for referrers. O(1). */
 bool lh_has_edges_to(const lh_snapshot *snapshot);
 const uint32_t *lh_edges_to(const lh_snapshot *snapshot, lh_id id, size_t *n);
 lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e);
@@ -181,8 +184,8 @@ void lh_going_free(lh_going *going);
 
 /* ==== dominators.c ================================================================== */
 
-/* LH_NO_OBJECT for the root and unreachable vertices. *order: the reachable vertices, each behind
-** its dominators; the caller owns it. */
+/* Fills idom: LH_NO_OBJECT for the root and unreachable vertices. *order has the reachable
+** vertices, each behind its dominators; the caller owns it. */
 bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint32_t *n_order);
 
 /* Turns shallow into retained bytes, in place. */
@@ -190,7 +193,8 @@ void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, ui
 
 /* ==== preorder.c ==================================================================== */
 
-/* By distance, so parents and dominators come before their children. The caller frees it. */
+/* The reachable vertices, with parents and dominators before their children. The caller frees
+** them. */
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached);
 
 /* A tree over the reachable vertices in preorder: the subtree of v is order[position[v]] to
@@ -244,7 +248,7 @@ bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t
 
 /* ==== union.c ======================================================================= */
 
-/* The retained sizes of many disjoint sets of vertices. See union.c. */
+/* The retained sizes of many disjoint sets of vertices: see union.c. */
 typedef struct lh_unions {
   const lh_snapshot *snapshot; /* analysed */
   const lh_tree *dominators;

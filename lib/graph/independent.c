@@ -175,6 +175,7 @@ void lh_independent_free(lh_independent *independent) {
 /* The most junctions that turn out to be one unit before the search ends. */
 enum { MOST_TRIES = 8 };
 
+/* The dominators of `id`, which is itself the first. */
 typedef struct chain {
   const lh_snapshot *snapshot;
   uint32_t length;

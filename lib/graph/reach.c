@@ -97,6 +97,7 @@ static uint32_t name_found(const frontier *front, unsigned penalty) {
   return front->level << 3 | penalty;
 }
 
+/* The level on which the object was named; 0: its parent names it. */
 static uint32_t named_at(const lh_search *search, const frontier *front, lh_id id) {
   return search->distance[id] & NAMED ? front->named[id] >> 3 : 0;
 }

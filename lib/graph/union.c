@@ -125,6 +125,7 @@ static bool list_members(lh_unions *u) {
   return u->member != NULL;
 }
 
+/* The sources of the edges to each joint, also garbage. */
 static bool index_sources(lh_unions *u) {
   const uint32_t *first_edge = u->snapshot->first_edge;
   const lh_id *edge = u->snapshot->edge;

@@ -138,6 +138,7 @@ static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t 
 
 /* ==== Where a name comes from ======================================================= */
 
+/* app.bus is in app/bus.lua. */
 static int compare_slashed(const char *a, size_t n_a, const char *b, size_t n_b) {
   for (size_t i = 0; i < n_a && i < n_b; i++) {
     char x = a[i] == '.' ? '/' : a[i], y = b[i] == '.' ? '/' : b[i];

@@ -40,6 +40,7 @@ static bool may_be_in(const completing *c, unsigned rank, uint64_t bytes) {
          is_before(rank, bytes, c->ranks[last], c->out->list[last].retained_bytes);
 }
 
+/* Frees the text if the list has no room for it. */
 static void put_in(completing *c, unsigned rank, lh_completion made) {
   lh_completions *out = c->out;
   size_t at = out->n;

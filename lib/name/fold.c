@@ -269,6 +269,7 @@ static bool is_slot(lh_edge_kind kind) {
   return kind >= LH_EDGE_LOCAL && kind <= LH_EDGE_ARGUMENT;
 }
 
+/* A second object whose class is in the text of the step; LH_ROOT: none. */
 static lh_id also_named(const lh_edge *edge) {
   switch (edge->kind) {
     case LH_EDGE_NESTED:

@@ -66,7 +66,8 @@ static inline uint32_t lh_at_of(const lh_places *places, lh_id id) {
 /* Joins places with objects of one type and one path, whatever their classes: records whose
 ** optional fields differ, or generated code. Keys of _G, package.loaded and modules have a meaning,
 ** so each has its own path. But LH_MANY_NUMBERS paths or more to objects of one type that differ
-** only in numbers become one: _G.request_*. The first of the joined places stays. */
+** only in numbers become one: _G.request_*. Equal numbers stay, and so does the first of the joined
+** places. */
 bool lh_join_places(lh_places *places);
 
 /* For a place's own objects, and for objects of any class there. Of several paths with one text the
@@ -79,7 +80,7 @@ size_t lh_most_of(const lh_strings *texts, const uint64_t *objects);
 
 /* ==================================================================================== */
 
-/* stable_text.c: a module's name with * for numbers: module tenant_*. False: it has no numbers. */
+/* stable_text.c: a module's class with * for numbers: module tenant_*. False: `out` stays empty. */
 bool lh_fold_module(lh_text *out, const lh_class_entry *class);
 
 /* ==== fingerprint.c ================================================================= */
@@ -101,7 +102,8 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
 bool lh_older_fingerprint(const lh_class_entry *class, const char *name, lh_type type,
                           const lh_place_tree *tree, uint32_t place, lh_print print);
 
-/* bytes: the retained size of objects not dominated by another one at the place. */
+/* objects: for each span of the history. bytes: retained by objects that no other one there
+** dominates. */
 typedef struct lh_at_place {
   uint64_t objects[LH_SPANS];
   uint64_t bytes;

@@ -164,6 +164,7 @@ static int keep_name(lh_snapshot *s, lh_mark_info *info, lh_error *error) {
   return LH_OK;
 }
 
+/* The snapshot's own mark is never older. */
 static uint32_t older_marks(const lh_snapshot *s, const lh_mark_info *info, lh_id on_allgc) {
   uint32_t i = s->n_marks - 1;
   while (i > 0 && (s->mark_ids[i - 1][0] < on_allgc ||
@@ -263,6 +264,7 @@ uint64_t lh_mark_position(const lh_snapshot *s, uint32_t mark) {
   return older_than_epoch(s, mark + 1);
 }
 
+/* How many of the epoch's first `n` objects are on finobj. */
 static uint32_t count_among(uint64_t n, uint32_t on_allgc, uint32_t on_finobj) {
   uint32_t rank;
   LH_LOWER_BOUND(rank, on_finobj,

@@ -51,7 +51,8 @@ typedef struct lh_raw_rows {
 bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s);
 void lh_free_raw_rows(lh_raw_rows *rows);
 
-/* Before, first_edge has places inside blocks. LH_ELIMIT: too many references for 32 bits. */
+/* Turns `raw` into rows; before, first_edge has places inside blocks. LH_ELIMIT: too many
+** references for 32 bits. */
 int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error);
 
 bool lh_grow_row_block(lh_row_block *block);

@@ -121,6 +121,7 @@ static int check_target(verifier *v, lh_id source, const uint8_t *at, uint64_t w
   return fault(v, source, at, "%s refers to %s", wanted->what, wrong);
 }
 
+/* Lengths of a prototype's lists, on which its size depends. */
 typedef struct lists {
   uint64_t nested, upvalue_names, locals;
 } lists;
