@@ -225,9 +225,11 @@ static inline const char *lh_namer_chars(const lh_namer *namer, lh_text_id text)
 void lh_find_candidates(lh_namer *namer);
 const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id);
 
+/* metatables.c */
 uint32_t lh_add_meta(lh_namer *namer, lh_id id);
 void lh_name_metatables(lh_namer *namer);
 
+/* functions.c */
 void lh_collect_nested_names(lh_namer *namer);
 void lh_collect_c_functions(lh_namer *namer);
 /* "function on_tick @app.lua:31"; needs lh_find_candidates. The label is without "function ". */
@@ -237,6 +239,7 @@ const char *lh_function_label(const lh_namer *namer, lh_id proto, lh_text_id nam
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure, bool *specific);
 lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *specific);
 
+/* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
 
 /* Turns records with one field whose key varies into maps. */
@@ -244,6 +247,7 @@ void lh_join_one_key_maps(lh_namer *namer);
 
 /* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */
 void lh_name_contents(lh_namer *namer);
+/* classes.c: adds an object to the counts of its class. */
 void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
 
 /* ==== own.c ========================================================================= */
@@ -265,11 +269,11 @@ lh_text_id lh_strings_take(lh_strings *strings, lh_text *text);
 const char *lh_list_text(lh_strings *strings, const char *const *first, size_t stride, size_t n,
                          const char *between);
 
-/* Limit for names and keys: lines stay readable, and a long string costs no more than a short
-** one. */
+/* Limit for names and keys. Lines stay readable, and long strings cost no more than short ones. */
 enum { LH_NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
-/* False: only a part is kept or is within LH_NAME_BYTES; or it is no string (*n is 0). */
+/* The bytes of a string. False: only a part, by the snapshot's limit or LH_NAME_BYTES; or no
+** string. */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
 
 /* The contents of a string, comparable between snapshots: bytes up to a limit that both keep; for a

@@ -109,10 +109,13 @@ int lh_fail_damaged(const lh_snapshot *s, const uint8_t *at, const char *where, 
 /* For messages, by a record's first byte. NULL: unknown. */
 const char *lh_record_name(unsigned head);
 
+/* addresses.c */
 int lh_index_addresses(lh_snapshot *s, lh_error *error);
 
+/* rows.c */
 int lh_collect_roots(lh_snapshot *s, lh_error *error);
 
+/* epochs.c */
 int lh_collect_marks(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error);
 
 /* The bytes in front of the memory block that the program sees. */
