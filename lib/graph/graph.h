@@ -55,8 +55,8 @@ int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
 /* Frees the results of lh_analyse and lh_classify, except lh_reach_totals. */
 void lh_forget_analysis(lh_snapshot *snapshot);
 
-/* As lh_forget_analysis, but keeps `distance`. The caller must free it before others use the
-** snapshot. */
+/* As lh_forget_analysis, but keeps `distance`, which the caller must forget before others use
+** it. */
 void lh_keep_reach_alone(lh_snapshot *snapshot);
 
 typedef struct lh_search lh_search;

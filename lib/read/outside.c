@@ -83,8 +83,8 @@ int lh_read_outside(lh_snapshot *s, lh_error *error) {
   return c.fault ? lh_fail_damaged(s, c.fault_at, "outside", c.fault, error) : LH_OK;
 }
 
-/* Both lists are sorted by age. A matched mark that the heap lacks ends the loop; lh_verify reports
-** it. */
+/* Both lists are sorted by age. If the heap lacks a matched mark, no later one is placed
+** (lh_verify). */
 int lh_collect_passed(lh_snapshot *s, lh_error *error) {
   if (s->n_matched == 0) return LH_OK;
   s->placed = lh_alloc_zeroed(s->n_marks, sizeof *s->placed);
