@@ -1,8 +1,8 @@
 /*
-** analyse.c - lh_analyse, which runs the analyses, and what it answers afterwards.
+** analyse.c - runs the analyses of lh_analyse and keeps their results.
 **
-** Paths come first, since some questions need no more. After a failure the snapshot is as before.
-** The peak of memory is among the dominators (36 bytes an object with 3 edges each, freed again).
+** Paths come first, because some questions need no more. After a failure the snapshot is as before.
+** Peak of memory: the dominators, 36 bytes an object with 3 edges.
 */
 #include "graph.h"
 #include "read/decode.h"
@@ -71,7 +71,7 @@ static bool find_retained(lh_snapshot *snapshot) {
   return ok;
 }
 
-/* But for snapshot->reach, which stays. */
+/* Frees all results except snapshot->reach. */
 static void drop_analysis(lh_snapshot *snapshot) {
   lh_drop_graph(snapshot);
   lh_steps_free(snapshot->steps);
@@ -150,7 +150,7 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
   return LH_OK;
 }
 
-/* Lua takes an entry out of a weak table for what is garbage, but never for a string. */
+/* Lua removes weak entries whose key or value is garbage, but never strings. */
 static bool is_lost(const lh_snapshot *snapshot, lh_value value) {
   if (value.kind != LH_VALUE_OBJECT) return false;
   return lh_type_of(snapshot, value.as.object) != LH_TYPE_STRING &&

@@ -1,17 +1,15 @@
 /*
-** below.c - what an object refers to, and what that refers to, as far as fits a picture: of each
-** object the references to those that retain most, a few levels down. Breadth first, so that every
-** object is shown where it is nearest; a closure's upvalue and its value are one step.
+** below.c - finds the objects below an object for a picture, a few levels deep.
 **
-** Time: the edges of the objects that are shown, which is nothing but for huge tables: of those the
-** best few are kept while going through, as an insertion into a sorted array of `width`.
+** Breadth first, so an object is shown at its nearest place. Each object shows its references to
+** the greatest retained sizes. Cost: the edges of the shown objects.
 */
 #include <string.h>
 
 #include "graph.h"
 #include "read/decode.h"
 
-/* A reference that may be shown: one edge, or the two through an upvalue. */
+/* A reference to show: one edge, or two through an upvalue. */
 typedef struct step {
   lh_edge edges[2];
   size_t n_edges;
@@ -24,12 +22,12 @@ typedef struct finder {
   lh_below *out;
   size_t path_capacity, rest_capacity;
   uint8_t *seen; /* a bit for each object */
-  step *best;    /* `width` of them, biggest first */
+  step *best;    /* sorted, biggest first */
   size_t n_best;
-  uint64_t n_steps; /* of the object at hand */
+  uint64_t n_steps; /* of the current object */
 } finder;
 
-/* Names, code and what is weak are no part of what people call a structure. */
+/* Names, code and weak references are not part of a data structure. */
 static bool is_shown(const lh_edge *edge) {
   switch (edge->kind) {
     case LH_EDGE_KEY:
@@ -103,7 +101,6 @@ static bool see(finder *f, lh_id id) {
   return first;
 }
 
-/* The objects of the next level are the targets of the paths that this one adds. */
 static bool find_levels(finder *f, lh_id id) {
   lh_id *queue = NULL;
   size_t n = 0, capacity = 0, at = 0;

@@ -2,33 +2,27 @@
 ** dominators.c - immediate dominators and retained sizes.
 **
 ** The algorithm of T. Lengauer and R. E. Tarjan, "A Fast Algorithm for Finding Dominators in a
-** Flowgraph" (TOPLAS 1979), the simple version with path compression: O(m log n) in the worst case,
-** linear in practice. Their words: semi(dominator), label, ancestor, bucket, EVAL, LINK. A vertex
-** is what the graph numbers (an object's id); a number is its place in the depth-first search, from
-** 1 on. The root is number 1, and 0 means "none". After the search only numbers are used, so that
-** neighbours in the tree are neighbours in memory.
-**
-** What differs from the paper:
-**   - a leaf, from which no edge goes out, has no number: it is on no path but to itself. Half of a
-**     heap is leaves. Its dominator is the nearest common one of what refers to it, which is that
-**     of the first and the last of these in a preorder of the tree. In preorder the nearest common
-**     dominator of two vertices is the least parent of all behind the first, up to the second: a
-**     range minimum, from a table over blocks, in constant time.
-**   - of the edges into a number only those from higher ones are kept for the main loop: what an
-**     edge from a lower one contributes to semi is known when the search meets it. That halves
-**     them.
-**   - vertex w is linked when the loop moves on from w: "linked" is "greater than the loop's
+** Flowgraph" (TOPLAS 1979), the simple version with path compression: O(m log n) at worst, linear
+** in practice. The names are from the paper: semi(dominator), label, ancestor, bucket, EVAL, LINK.
+** A vertex is an object's id; a number is its place in the depth-first search. The root is number
+** 1, and 0 means "none". Differences from the paper:
+**   - A leaf has no outgoing edge, so it gets no number. Half of a heap is leaves. Its dominator is
+**     the nearest common dominator of its referrers, which is that of the first and the last of
+**     them in a preorder of the dominator tree. In preorder, the nearest common dominator of two
+**     vertices is the least parent of all vertices behind the first, up to the second: a range
+**     minimum, from a table over blocks, in constant time.
+**   - The main loop keeps only edges from a higher number to a lower, half of all. The search
+**     itself already applies the other edges to semi.
+**   - Vertex w is linked when the loop moves on from w: "linked" is "greater than the loop's
 **     number".
-**   - the bucket of w is emptied when the loop comes to w, and not when its tree children do. By
-**     then all that lies below w is linked and w is not: the same forest path. So a bucket's head
-**     can stand in w's label, unused until then, and its chain in the members' idom, unknown until
-**     then.
-**   - EVAL turns the ancestors around on its way up and back again on its way down: no stack.
+**   - The bucket of w is emptied when the loop reaches w, not when it reaches the tree children. By
+**     then all vertices below w are linked and w is not, so the forest path is the same. So the
+**     head of a bucket can be in w's label, and its chain in the members' idom.
+**   - EVAL reverses the ancestors on its way up and restores them on its way down: no stack.
 **
 ** Memory beside the result: 4 n for the order, 20 for each vertex with edges, 12 for each edge from
-** a higher to a lower number, and behind those 8 for each leaf. Where every edge leads to a random
-** place cache misses take most of the time: the main loop finds its edges in order and asks for
-** their states ahead. In the search, looking ahead as in reach.c gained nothing.
+** a higher to a lower number, and later 8 for each leaf. Cache misses take most of the time, so the
+** main loop prefetches. Prefetching in the search, as in reach.c, gained nothing.
 */
 #include "graph.h"
 
@@ -42,7 +36,7 @@ typedef struct vertex_state {
       idom; /* search: the last higher number with an edge here. In a bucket: the next member */
 } vertex_state;
 
-/* To a number, from a higher one. */
+/* An edge from a higher number to a lower. */
 typedef struct higher_edge {
   uint32_t from, to;
 } higher_edge;
@@ -50,19 +44,19 @@ typedef struct higher_edge {
 typedef struct flowgraph {
   const lh_graph *graph;
   uint32_t *number;    /* of a vertex, 0: not reached; in the memory of the result */
-  lh_id *vertex;       /* of a number; of those behind the last number, the leaves */
+  lh_id *vertex;       /* of a number; behind the last number: leaves */
   vertex_state *state; /* of a number */
   uint32_t n_numbers, n_inner, n_leaves;
-  higher_edge *higher; /* as the search meets them */
+  higher_edge *higher; /* in the order of the search */
   size_t n_higher, higher_capacity;
   uint32_t *first,
-      *from; /* then the higher numbers by w: from[first[w]] to from[first[w + 1] - 1] */
+      *from; /* later: the higher numbers of w, from[first[w]] to from[first[w + 1] - 1] */
 } flowgraph;
 
-/* As a number, a leaf that was not met yet. */
+/* The number of a leaf that the search has not reached. */
 #define LEAF UINT32_MAX
 
-/* The root counts as inner, whatever it has. */
+/* The root counts as inner, even without edges. */
 static void tell_leaves(flowgraph *flow) {
   const uint32_t *first_edge = flow->graph->first_edge;
   uint32_t *number = flow->number, n = flow->graph->n, n_inner = 1;
@@ -84,7 +78,7 @@ static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
   return number;
 }
 
-/* Edges from one vertex to another are noted once, as long as no other comes between. */
+/* Skips a repeated edge, unless an edge from another vertex came between. */
 static bool note_higher(flowgraph *flow, uint32_t from, uint32_t to) {
   uint32_t *last = &flow->state[to].idom;
   if (*last == from) return true;
@@ -96,7 +90,7 @@ static bool note_higher(flowgraph *flow, uint32_t from, uint32_t to) {
   return true;
 }
 
-/* The depth-first search. The way back is the tree, so it needs no stack. */
+/* The depth-first search. The tree parents are the way back, so no stack is needed. */
 static bool number_vertices(flowgraph *flow) {
   const uint32_t *first_edge = flow->graph->first_edge, *numbers = flow->number;
   const lh_id *edge = flow->graph->edge;
@@ -121,7 +115,6 @@ static bool number_vertices(flowgraph *flow) {
   return true;
 }
 
-/* By the number that they lead to, so that the main loop goes through them in their order. */
 static bool sort_higher(flowgraph *flow) {
   uint32_t *first = flow->first = lh_alloc_zeroed((size_t)flow->n_numbers + 2, sizeof *first);
   uint32_t *from = flow->from = lh_alloc(flow->n_higher, sizeof *from);
@@ -135,8 +128,8 @@ static bool sort_higher(flowgraph *flow) {
   return true;
 }
 
-/* EVAL of the paper, for a linked v: of the vertices on the forest path to v below its root, the
-** one with the least semi. All numbers above `at` are linked. */
+/* EVAL of the paper, for a linked v: the vertex with the least semi on the forest path to v, below
+** its root. All numbers above `at` are linked. */
 static uint32_t eval(vertex_state *state, uint32_t v, uint32_t at) {
   uint32_t below = 0, top = v, up;
   while ((up = state[top].ancestor) > at) {
@@ -177,7 +170,7 @@ static void find_semidominators(flowgraph *flow) {
     }
     state[w].semi = semi;
     state[w].label = w;
-    if (semi == state[w].ancestor) { /* the tree parent: nothing lies between */
+    if (semi == state[w].ancestor) { /* the tree parent: nothing is between */
       state[w].idom = semi;
     } else {
       state[w].idom = state[semi].label;
@@ -188,7 +181,7 @@ static void find_semidominators(flowgraph *flow) {
   state[1].idom = 0;
 }
 
-/* idom is implicit, as in the paper, where it is not semi. */
+/* The paper's last step: the idom of a vertex that is not its semi. */
 static void define_implicit(flowgraph *flow) {
   vertex_state *state = flow->state;
   for (uint32_t w = 2; w <= flow->n_numbers; w++)
@@ -199,21 +192,21 @@ static void define_implicit(flowgraph *flow) {
 
 enum { BLOCK = 16, LEVELS = 32 };
 
-/* The tree of dominators in preorder, without leaves. */
+/* The dominator tree in preorder, without leaves. */
 typedef struct inner_tree {
   uint32_t n;
-  uint32_t *above;         /* of a position: that of the immediate dominator */
+  uint32_t *above;         /* of a position: the position of the immediate dominator */
   lh_id *vertex;           /* of a position */
-  uint32_t *least[LEVELS]; /* of 1, 2, 4 ... blocks: the least above; all in least[0] */
+  uint32_t *least[LEVELS]; /* the least `above` of 1, 2, 4 ... blocks; all in least[0] */
 } inner_tree;
 
-/* The positions of the first and the last that refer to a leaf. */
+/* The positions of a leaf's first and last referrer. */
 typedef struct leaf_range {
   uint32_t first, last;
 } leaf_range;
 
-/* The position of a number comes in place of semi, and that of its subtree's size in place of the
-** label: each takes its part from the end of what its dominator has left. */
+/* Afterwards semi is a number's position, and label a scratch value. Each subtree takes its
+** interval from the end of the interval that its dominator has left. */
 static void order_numbers(flowgraph *flow, inner_tree *tree) {
   vertex_state *state = flow->state;
   uint32_t n = flow->n_numbers;
@@ -257,7 +250,7 @@ static uint32_t least_above(const inner_tree *tree, uint32_t from, uint32_t end,
   return least;
 }
 
-/* The position of the nearest that dominates all between two positions, or is one of them. */
+/* The position of the nearest common dominator of two positions, which may be one of them. */
 static uint32_t common_dominator(const inner_tree *tree, uint32_t first, uint32_t last) {
   uint32_t from = first / BLOCK + 1, end = last / BLOCK;
   if (first == last) return first;
@@ -272,13 +265,13 @@ static uint32_t common_dominator(const inner_tree *tree, uint32_t first, uint32_
   return tail < least ? tail : least;
 }
 
-/* Leaves that are met get numbers behind the last one. */
+/* Reached leaves get numbers behind the last number. */
 static void meet_leaves(flowgraph *flow, leaf_range *ranges) {
   const uint32_t *first_edge = flow->graph->first_edge;
   const lh_id *edge = flow->graph->edge;
   uint32_t n_numbers = flow->n_numbers, *numbers = flow->number;
   for (lh_id v = 0; v <= flow->graph->n; v++) {
-    if (numbers[v] - 1 >= n_numbers) continue; /* a leaf, or not reached */
+    if (numbers[v] - 1 >= n_numbers) continue;
     uint32_t p = flow->state[numbers[v]].semi;
     for (uint32_t e = first_edge[v], end = first_edge[v + 1]; e < end; e++) {
       uint32_t *number = &numbers[edge[e]];
@@ -295,7 +288,7 @@ static void meet_leaves(flowgraph *flow, leaf_range *ranges) {
   }
 }
 
-/* In place of all numbers come the vertices of their dominators. */
+/* Replaces each number by the vertex of its dominator. */
 static void tell_vertices(flowgraph *flow, const inner_tree *tree, const leaf_range *ranges,
                           lh_id *idom) {
   uint32_t n_numbers = flow->n_numbers, n = n_numbers;

@@ -1,24 +1,21 @@
 /*
-** flow.c - references that paths have taken, each of them once: a maximum flow, one augmenting path
-** after the other (L. R. Ford and D. R. Fulkerson, "Maximal Flow Through a Network", 1956). As many
-** paths as it finds share no reference, and as many references have to be cut to part the two ends:
-** K. Menger's theorem.
+** flow.c - a maximum flow: paths of which no two share a reference.
 **
-** What people cut at once is one unit, though it may be two references: an entry of a table with
-** its key, which come from one table, and a local variable that a function has captured while it is
-** in scope. That one is referred to from its thread's stack, and from the open upvalue that stands
-** for the slot. Only one member of a unit is taken. So a search may go on from v
+** One augmenting path after the other (L. R. Ford and D. R. Fulkerson, "Maximal Flow Through a
+** Network", 1956). The number of paths is the number of references to cut (Menger's theorem).
 **
-**     to the target of each reference of v that is free, as is all its unit;
-**     back to the source of a taken reference to v, which it gives up then,
-**     or to the target of another member of that one's unit, which is taken instead;
-**     and from v's member of a unit of which another is taken to the source of that, likewise.
+** A unit is a set of references that people cut at once; a path takes at most one member. Units are
+** a table entry with its key, and a captured local variable in scope, which has a reference from
+** the thread's stack and one from the open upvalue. A search can move on from v
 **
-** Units are looked for when a reference is taken first, so it costs the edges of the objects on the
-** paths; all else is the search's. A snapshot does not say which slot an open upvalue stands for.
-** But the thread tells its open upvalues, functions tell what they call theirs, and both references
-** have one target. Variables are few, so the functions are looked for each time: 0.01 s for 2.2
-** million objects. Memory: 8 n and 4 m, and 28 bytes for each reference on a path.
+**     to the target of each reference of v whose unit is free;
+**     back to the source of a taken reference to v, which becomes free;
+**     to the target of another member of that reference's unit, which is taken instead;
+**     from v's member of a unit to the source of the taken member, likewise.
+**
+** A snapshot does not say which slot an open upvalue is. But the thread lists its open upvalues,
+** functions name theirs, and both references have one target. The functions are searched each time:
+** 0.01 s for 2.2 million objects. Memory: 8 n and 4 m, and 28 bytes for each reference on a path.
 */
 #include "graph.h"
 #include "read/decode.h"
@@ -26,10 +23,10 @@
 enum { NONE = UINT32_MAX };
 
 typedef struct member {
-  uint32_t at; /* in snapshot->edge */
+  uint32_t at; /* index in snapshot->edge */
   lh_id source, target;
-  uint32_t other;          /* the other member of its unit; NONE */
-  uint32_t next_of_source; /* members of one source, or target: chains */
+  uint32_t other;          /* the other member of the unit, or NONE */
+  uint32_t next_of_source; /* chains of members with one source, or one target */
   uint32_t next_of_target;
   bool is_taken;
 } member;
@@ -39,10 +36,10 @@ struct lh_flow {
   lh_id to;
   member *members;
   size_t n_members, capacity;
-  unsigned n_variables;            /* that were looked for */
-  uint32_t *by_at;                 /* number of an edge's member, from 1 on; 0: none */
-  uint32_t *of_source, *of_target; /* of a vertex's first, likewise */
-  lh_id *targets;                  /* of lh_flow_targets */
+  unsigned n_variables;            /* looked up so far */
+  uint32_t *by_at;                 /* an edge's member, from 1 on; 0: none */
+  uint32_t *of_source, *of_target; /* a vertex's first member, likewise */
+  lh_id *targets;                  /* result of lh_flow_targets */
   size_t n_targets, target_capacity;
 };
 
@@ -71,8 +68,8 @@ static uint32_t known_member(const lh_flow *flow, uint32_t at) {
 
 /* ==== Units ========================================================================== */
 
-/* Of a table's entry the reference to its key, or of a key that to what is under it, if it keeps
-** alive; NONE. */
+/* The other reference of the entry, a key's for a value and a value's for a key. NONE: there is
+** none that keeps its target alive. */
 static uint32_t other_of_entry(const lh_snapshot *s, lh_id source, uint32_t at) {
   bool is_value = s->label[at] & LH_LABEL_KEYED;
   uint32_t other = is_value ? at - 1 : at + 1;
@@ -92,7 +89,7 @@ static uint32_t number_of_edge(const lh_snapshot *s, const lh_edge *edge) {
   return NONE;
 }
 
-/* NONE when out of memory. */
+/* NONE: out of memory. */
 static uint32_t add_member(lh_flow *flow, lh_id source, uint32_t at) {
   if (!lh_grow(&flow->members, flow->n_members, &flow->capacity, sizeof *flow->members))
     return NONE;
@@ -108,13 +105,13 @@ static uint32_t add_member(lh_flow *flow, lh_id source, uint32_t at) {
   return i;
 }
 
-/* Does it matter what stands beside the edge? No path goes on from a string. */
+/* No path continues from a string. */
 static bool is_way(const lh_flow *flow, uint32_t at) {
   const lh_snapshot *s = flow->snapshot;
   return lh_type_of(s, s->edge[at]) != LH_TYPE_STRING || s->edge[at] == flow->to;
 }
 
-/* The edge that is cut with this one, and where it comes from; NONE. */
+/* The edge that is cut together with this one, and in *source its source; or NONE. */
 static uint32_t find_other(lh_flow *flow, lh_id *source, uint32_t at) {
   const lh_snapshot *s = flow->snapshot;
   lh_type type = lh_type_of(s, *source);
@@ -132,14 +129,14 @@ static uint32_t find_other(lh_flow *flow, lh_id *source, uint32_t at) {
   return number_of_edge(s, &other);
 }
 
-/* The member for an edge of the graph, with its unit; NONE when out of memory. */
+/* The member for an edge, made with its unit if needed. NONE: out of memory. */
 static uint32_t member_of(lh_flow *flow, lh_id source, uint32_t at) {
   uint32_t known = known_member(flow, at);
   if (known != NONE) return known;
   known = add_member(flow, source, at);
   uint32_t other_at = known == NONE ? NONE : find_other(flow, &source, at);
   if (other_at == NONE) return known;
-  if (known_member(flow, other_at) != NONE) return known; /* of two variables of one name */
+  if (known_member(flow, other_at) != NONE) return known; /* two variables have one name */
   uint32_t second = add_member(flow, source, other_at);
   if (second == NONE) return NONE;
   flow->members[known].other = second;
@@ -147,14 +144,14 @@ static uint32_t member_of(lh_flow *flow, lh_id source, uint32_t at) {
   return known;
 }
 
-/* The member of its unit that is taken, or NONE. */
+/* The taken member of i's unit, or NONE. */
 static uint32_t taken_of(const lh_flow *flow, uint32_t i) {
   uint32_t other = flow->members[i].other;
   if (flow->members[i].is_taken) return i;
   return other != NONE && flow->members[other].is_taken ? other : NONE;
 }
 
-/* ==== Where a search may go ========================================================== */
+/* ==== Where a search may continue ==================================================== */
 
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex) {
   return flow->of_source[vertex] || flow->of_target[vertex];
@@ -190,7 +187,7 @@ const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n) {
   return ok ? flow->targets : NULL;
 }
 
-/* How many of the references between two vertices are taken, or the other one of their unit is. */
+/* The number of references between two vertices whose unit is taken. */
 static size_t count_taken(const lh_flow *flow, lh_id source, lh_id target) {
   size_t n = 0;
   uint32_t i = flow->of_source[source] - 1;
@@ -199,7 +196,6 @@ static size_t count_taken(const lh_flow *flow, lh_id source, lh_id target) {
   return n;
 }
 
-/* Those with a free reference to it. */
 static bool add_free_sources(lh_flow *flow, lh_id vertex) {
   const lh_snapshot *s = flow->snapshot;
   size_t n, end;
@@ -236,7 +232,7 @@ const lh_id *lh_flow_sources(lh_flow *flow, lh_id vertex, size_t *n) {
 
 /* ==== Taking paths =================================================================== */
 
-/* A step along a free reference, or from a member of a unit back to the taken one's source. */
+/* A step along a free reference, or from a member of a unit to the source of the taken member. */
 static bool take_forward(lh_flow *flow, lh_id from, lh_id to, bool *done) {
   const lh_snapshot *s = flow->snapshot;
   uint32_t back = NONE;
@@ -259,7 +255,7 @@ static bool take_forward(lh_flow *flow, lh_id from, lh_id to, bool *done) {
   return true;
 }
 
-/* A step that gives up a taken reference to `from`, or takes the other member of its unit. */
+/* A step that frees a taken reference to `from`, or takes the other member of its unit. */
 static void take_back(lh_flow *flow, lh_id from, lh_id to) {
   uint32_t other = NONE;
   uint32_t i = flow->of_target[from] - 1;
@@ -286,12 +282,12 @@ bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n) {
   return true;
 }
 
-/* The taken member of a vertex that was taken first, or NONE. */
+/* The oldest taken member of a vertex, or NONE. */
 static uint32_t next_taken(const lh_flow *flow, lh_id vertex) {
   uint32_t first = NONE;
   uint32_t i = flow->of_source[vertex] - 1;
   for (; i != NONE; i = flow->members[i].next_of_source)
-    if (flow->members[i].is_taken) first = i; /* the chain's last are its oldest */
+    if (flow->members[i].is_taken) first = i; /* the oldest is last in the chain */
   return first;
 }
 
@@ -304,7 +300,7 @@ lh_id lh_flow_start(const lh_flow *flow, lh_id from) {
   return LH_NO_OBJECT;
 }
 
-/* Goes back to where the vertex was met first. */
+/* Removes the loop since the first visit of the vertex. */
 static size_t drop_loop(const lh_flow *flow, const uint32_t *list, size_t n, lh_id vertex,
                         uint32_t *place) {
   size_t kept = place[vertex];
@@ -355,7 +351,7 @@ bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *plac
 
 /* ==== Variables ====================================================================== */
 
-/* So many captured variables of one thread that have the same value are looked at. */
+/* The most captured variables with the same value that are tried in a thread. */
 enum { MOST_OF_ONE_VALUE = 8 };
 
 static bool refers_to(const lh_snapshot *s, lh_id source, lh_id target) {
@@ -364,7 +360,7 @@ static bool refers_to(const lh_snapshot *s, lh_id source, lh_id target) {
   return false;
 }
 
-/* The first edge of this kind and target; with a name, of that name only. */
+/* The first edge of this kind and target; if `name` is given, with this name. */
 static bool find_edge(const lh_snapshot *s, lh_id source, lh_edge_kind kind, lh_id target,
                       lh_id name, lh_edge *edge) {
   lh_edges it;
@@ -376,7 +372,7 @@ static bool find_edge(const lh_snapshot *s, lh_id source, lh_edge_kind kind, lh_
   return false;
 }
 
-/* What any function calls the upvalue. */
+/* The name that some function gives to the upvalue. */
 static lh_id name_of(const lh_snapshot *s, lh_id upvalue) {
   lh_edge edge;
   for (lh_id id = 1; id <= s->n; id++)

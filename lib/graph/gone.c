@@ -1,27 +1,23 @@
 /*
-** gone.c - what goes when all objects of a set go, such as the instances of a class: what no path
-** from the root reaches any more.
+** gone.c - the objects that become garbage with a set of objects, such as the instances of a class.
 **
-** What has a shortest path without a member stays, so only what lies behind members in the tree of
-** shortest paths is looked at. What a member dominates goes. Of the rest, which is little mostly,
-** that stays to which anything refers that stays: first what lies outside, then what these refer
-** to, and so on. What is left goes. (union.c finds the same for all classes at once.)
-**
-** Who refers to the rest is known by the index of referrers, or else by one pass over all edges. So
-** where that index was made, a hundred thousand objects of ten million take milliseconds. A byte an
-** object, and 4 for each that is looked at.
+** An object stays if its shortest path has no member, so only objects behind members are looked at.
+** An object dominated by a member is freed. Of the rest, usually few, an object stays if a staying
+** object refers to it. (union.c does this for all classes at once.) With an index of referrers, a
+** hundred thousand objects of ten million take milliseconds; without it, one pass over all edges.
+** Memory: a byte an object, and 4 for each that is looked at.
 */
 #include "graph.h"
 
-/* goes[v] until the end: nothing is known of it; it goes; it goes unless ...; it stays. */
+/* goes[v] until the end: unknown; freed; freed unless a staying object refers to it; stays. */
 enum { OUTSIDE = 0, GOES = 1, MAY_STAY = 2, STAYS = 3 };
 
 typedef struct finding {
   const lh_snapshot *snapshot;
   lh_going *going;
-  lh_id *stack; /* of what stays, whose edges are to be followed */
+  lh_id *stack; /* staying objects whose edges are not yet followed */
   size_t n_stack, capacity;
-  bool failed; /* out of memory */
+  bool failed;
 } finding;
 
 void lh_going_free(lh_going *going) {
@@ -33,8 +29,8 @@ static void put(lh_going *going, lh_id id, uint8_t how) {
   going->list[going->n++] = id;
 }
 
-/* The members, and what is behind them. A dominator of what is behind a member is on the way to it.
-** True: something may stay. */
+/* An object's dominators are on its shortest path, so they are listed before it. Returns whether
+** some object may stay. */
 static bool list_behind(lh_going *going, const lh_snapshot *s, const lh_id *ids, size_t n_ids) {
   bool may_stay = false;
   for (size_t i = 0; i < n_ids; i++)
@@ -90,7 +86,6 @@ static void find_staying(finding *f) {
   while (f->n_stack > 0) follow_edges(f, f->stack[--f->n_stack]);
 }
 
-/* Leaves those that go. */
 static void finish(lh_going *going) {
   size_t n = 0;
   for (size_t i = 0; i < going->n; i++) {

@@ -1,29 +1,24 @@
 /*
-** graph.c - the rows of a snapshot (read/rows.c) as the graph of what keeps what alive.
+** graph.c - turns the rows of a snapshot (read/rows.c) into the graph that decides what is alive.
 **
-** The rows are a graph already, in which references that keep nothing alive are loops. What is left
-** out by an analysis becomes a loop, too, as long as that analysis lasts; and of the ephemerons
-** those keep their edges whose table and key are both reachable. The search for shortest paths
-** tells that itself, if it meets each table before what is under a key.
-**
-** Else it is the least fixpoint of "an edge from something reachable, or an ephemeron with both its
-** table and its key reachable". One traversal finds it: a vertex that is taken from the worklist
-** follows its edges, then looks at the ephemerons of which it is the table and at those of which it
-** is the key; whichever of the two comes last finds the other one seen and activates the value. So
-** chains (the value is the next key) cost no more than others. To dominators and retained sizes the
-** key holds the value, the table does not. Memory: 13 n + 20 for each ephemeron.
+** References that keep nothing alive are loops; so are ignored edges during an analysis. An
+** ephemeron has an edge if table and key are both reachable. The search for shortest paths proves
+** that if it reaches each table before the value of its key. Otherwise one traversal finds the
+** least fixpoint: a vertex follows its edges, then its ephemerons whose other side was reached
+** before. For dominators and retained sizes the key holds the value, not the table. Memory: 13 n,
+** and 20 for each ephemeron.
 */
 #include "graph.h"
 #include <stdlib.h>
 #include "read/decode.h"
 
-/* ==== what is left out ============================================================== */
+/* ==== Ignored edges ================================================================= */
 
 typedef struct leaver {
   lh_snapshot *s;
   const lh_left_out *set;
   size_t capacity;
-  bool failed; /* out of memory */
+  bool failed;
 } leaver;
 
 static void bend(leaver *l, lh_id source, uint32_t e) {
@@ -38,7 +33,7 @@ static void bend(leaver *l, lh_id source, uint32_t e) {
   s->label[e] |= LH_LABEL_ASIDE;
 }
 
-/* The edges of an object that is left out, or of which some are. */
+/* For an object that is ignored, or has ignored edges. */
 static void bend_row(leaver *l, lh_id id) {
   lh_edges it;
   lh_edge edge;
@@ -87,7 +82,7 @@ static bool is_left_out(const lh_snapshot *s, const lh_ephemeron *ephemeron) {
   return s->left_out && lh_is_edge_left_out(s, s->left_out, &edge);
 }
 
-/* Those that are not left out, in the order of their tables. */
+/* The ephemerons that are not ignored, sorted by table. */
 static lh_ephemeron *select_ephemerons(const lh_snapshot *s, size_t *n) {
   lh_ephemeron *list = lh_alloc(s->n_ephemerons, sizeof *list);
   *n = 0;
@@ -112,7 +107,7 @@ bool lh_wake_ephemerons(lh_snapshot *s) {
   return ok;
 }
 
-/* Its step to a value is no proof unless the table is met before it. */
+/* The step from key to value proves nothing unless the search reached the table before. */
 static bool is_proved(const lh_snapshot *s, const lh_ephemeron *e) {
   const uint32_t *distance = s->distance;
   if (distance[e->table] == LH_UNREACHED) return false;
@@ -161,8 +156,7 @@ typedef struct traversal {
   uint32_t *first_of_key;
 } traversal;
 
-/* Counts into first[v + 2], sums up: first[v + 1] is where those of v begin, until they are filled
-** in. */
+/* Turns counts in first[v + 2] into starts in first[v + 1], which filling moves to the ends. */
 static void sum_counts(uint32_t *first, uint32_t n) {
   for (uint32_t v = 0; v <= n; v++) first[v + 2] += first[v + 1];
 }

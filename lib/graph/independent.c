@@ -1,24 +1,15 @@
 /*
-** independent.c - the paths that hold an object independently of each other.
+** independent.c - paths that hold an object independently of each other.
 **
-** All paths to an object run through its immediate dominator. From there on, how many paths are
-** there of which no two share a reference? So many references must be cut to free the object,
-** unless the dominator goes. Nobody cuts what leads from the root to _G, the registry, the main
-** thread and the like: where the dominator is the root, any number of paths may come through each
-** of these. It is a flow (flow.c), found by the same search as all other paths, so
-** of equally short ones those that tell most come first: one search more than there are paths.
-** 2.2 million objects: 0.05 s each at most.
+** All paths to an object pass its immediate dominator. From there, as many paths share no reference
+** as references must be cut to free the object. The root's references to _G, the registry or the
+** main thread may be shared, because nobody cuts them. The paths are a flow (flow.c), and the best
+** of equally short paths come first. 2.2 million objects: at most 0.05 s a path. With an index of
+** referrers, a backward search from the object first finds the few objects that matter.
 **
-** Where the index of referrers was made, each search has another before it, from the object back
-** against the references, level by level until the dominator is met: the path runs by what that one
-** has come by, so the search is through that alone, and finds the same path. Mostly that is little;
-** and that there is no path any more is seen at once, near the object.
-**
-** An object that one reference holds may still outlive most cuts: what refers to it may be held in
-** several ways. Going up from one dominator to the next, the first that more than one reference
-** enters, from outside of what it dominates, is where ways come together; below it all is one
-** chain. Two that enter may still be one (an entry and its key), so the flow has the last word, for
-** a few of them at most. 5 bytes an object.
+** An object with one referrer may survive most cuts, because several paths hold the referrer. Going
+** up the dominators, a junction is the first that more than one reference enters from outside its
+** subtree. Two references may be one unit, so the flow decides, for a few junctions at most.
 */
 #include <string.h>
 #include "graph.h"
@@ -28,12 +19,12 @@ typedef struct work {
   lh_id from, to;
   lh_search search;
   lh_flow *flow;
-  lh_id *vertices; /* of a path that was found; room for all */
-  lh_id *back;     /* what was met on the way back, the object first; NULL: there is no index */
+  lh_id *vertices; /* of one path; room for all */
+  lh_id *back;     /* met by the backward search, the object first; NULL: no index of referrers */
   size_t n_back;
 } work;
 
-/* Leaves to the search what is on the way back: all else is to be avoided, as is the object. */
+/* Leaves to the search only the objects that lead to the object. */
 static bool look_back(work *w, bool *met) {
   uint32_t *distance = w->search.distance;
   for (size_t i = 0; i < w->n_back; i++) distance[w->back[i]] = LH_AVOIDED;
@@ -66,7 +57,7 @@ static bool prepare_search(work *w, bool *found) {
   return true;
 }
 
-/* Finds one more path and takes it. *found: is there one? */
+/* Finds and takes one more path. *found: there is one. */
 static bool find_one(work *w, bool *found) {
   lh_search *search = &w->search;
   lh_id last;
@@ -80,11 +71,11 @@ static bool find_one(work *w, bool *found) {
   uint32_t length = search->distance[last] + 1;
   w->vertices[length] = w->to;
   for (uint32_t i = length; i-- > 0; last = search->parent[last]) w->vertices[i] = last;
-  uint32_t first = w->from == LH_ROOT && length > 1; /* what the root refers to stays free */
+  uint32_t first = w->from == LH_ROOT && length > 1; /* the edges of the root stay free */
   return lh_flow_take(w->flow, w->vertices + first, (size_t)length + 1 - first);
 }
 
-/* The path that was taken first, from LH_ROOT on. */
+/* The oldest path left, from LH_ROOT on. */
 static bool take_out_next(work *w, uint32_t *place, lh_path *path) {
   lh_path way = {0};
   lh_id start = lh_flow_start(w->flow, w->from);
@@ -95,8 +86,7 @@ static bool take_out_next(work *w, uint32_t *place, lh_path *path) {
   return ok;
 }
 
-/* Puts the last path among those before it; of equally long ones what was taken first comes first,
-** being the best. They come nearly in order. */
+/* Inserts the last path by length; of equally long paths the first taken is better. */
 static void sort_last(lh_path *paths, size_t n) {
   lh_path last = paths[n - 1];
   size_t i = n - 1;
@@ -104,8 +94,7 @@ static void sort_last(lh_path *paths, size_t n) {
   paths[i] = last;
 }
 
-/* Of equally short ones that is told first which lh_shortest_path tells: one answer to one
-** question. */
+/* Moves the path that lh_shortest_path returns to the front, so that both calls agree. */
 static void put_usual_first(const lh_snapshot *snapshot, lh_id to, lh_path *paths, size_t n) {
   size_t i = 0;
   while (i < n && paths[i].n_steps == paths[0].n_steps &&
@@ -117,9 +106,8 @@ static void put_usual_first(const lh_snapshot *snapshot, lh_id to, lh_path *path
   paths[0] = usual;
 }
 
-/* out->n counts those that are told. */
 static bool list_paths(work *w, size_t n, lh_independent *out) {
-  uint32_t *place = w->search.distance; /* which no search needs any more */
+  uint32_t *place = w->search.distance; /* no search needs it any more */
   memset(place, 0xFF, ((size_t)w->snapshot->n + 1) * sizeof *place);
   while (out->n < n) {
     if (!take_out_next(w, place, &out->paths[out->n])) return false;
@@ -142,7 +130,6 @@ static int find_all(work *w, size_t limit, lh_independent *out) {
   return LH_OK;
 }
 
-/* False: out of memory. */
 static bool allocate(work *w) {
   size_t n = (size_t)w->snapshot->n + 1;
   uint32_t *distance = w->search.distance = lh_alloc(n, sizeof *distance);
@@ -183,26 +170,24 @@ void lh_independent_free(lh_independent *independent) {
   *independent = (lh_independent){0};
 }
 
-/* ==== Where ways come together ======================================================= */
+/* ==== Junctions ====================================================================== */
 
-/* So often two references were one: who asks of a longer chain of such is not told. */
+/* The most junctions that turn out to be one unit before the search ends. */
 enum { MOST_TRIES = 8 };
 
-/* The dominators of `id`, itself the first. */
+/* The dominators of `id`, which is itself the first. */
 typedef struct chain {
   const lh_snapshot *snapshot;
   uint32_t length;
-  uint32_t *entering; /* of each: how many references enter it from outside */
-  uint32_t *number; /* of each object the nearest in the chain that dominates it, from 1 on, behind
-                         the last the root; 0: that was not asked yet */
-  uint8_t *is_on;   /* of each object */
+  uint32_t *entering; /* of each: references that enter its subtree from outside */
+  uint32_t *number;   /* of each object: its nearest dominator's place in the chain; 0: unknown */
+  uint8_t *is_on;     /* of each object */
 } chain;
 
 static void free_chain(chain *c) {
   LH_FREE_ALL(c->entering, c->number, c->is_on);
 }
 
-/* False: out of memory. */
 static bool number_chain(chain *c, lh_id id) {
   const lh_snapshot *s = c->snapshot;
   c->number = lh_alloc_zeroed((size_t)s->n + 1, sizeof *c->number);
@@ -217,7 +202,7 @@ static bool number_chain(chain *c, lh_id id) {
   return c->entering != NULL;
 }
 
-/* Keeps what it finds for all on the way up. */
+/* Also stores the number of all objects on the way up. */
 static uint32_t number_of(chain *c, lh_id id) {
   const lh_id *idom = c->snapshot->idom;
   lh_id at = id;
@@ -233,7 +218,6 @@ static void count_edge(chain *c, lh_id source, lh_id target) {
     c->entering[number]++;
 }
 
-/* By the index of referrers if there is one, or else by all edges. */
 static void count_entering(chain *c, lh_id id) {
   const lh_snapshot *s = c->snapshot;
   if (lh_has_edges_to(s)) {

@@ -1,11 +1,9 @@
 /*
-** preorder.c - a tree over the vertices, such as that of dominators or of shortest paths, in
-** preorder: a subtree is an interval, so questions about it are sums over arrays. No stack: the
-** sizes of subtrees, from the leaves up, say where each begins.
+** preorder.c - a tree over the vertices (dominators or shortest paths) in preorder.
 **
-** The tree of dominators is made when somebody first asks for it, and kept with the snapshot until
-** a question that needs much memory itself lets it go: 12 bytes an object, and 8 more for a while;
-** 2.2 million objects take 0.05 s.
+** A subtree is an interval, so questions about subtrees are sums over arrays. The snapshot keeps
+** its dominator tree until a question that needs much memory drops it. 12 bytes an object, and 8
+** more while it is made; 2.2 million objects take 0.05 s.
 */
 #include "graph.h"
 
@@ -34,7 +32,7 @@ lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_rea
   return sorted;
 }
 
-/* Of the vertices in `sorted`, parents first. */
+/* `sorted`: parents first. */
 static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, uint32_t *size) {
   uint32_t *position = tree->position, *end = tree->end, n = tree->n;
   lh_id *order = tree->order;
@@ -42,7 +40,7 @@ static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, 
   for (uint32_t i = 0; i < n; i++) {
     lh_id v = sorted[i];
     uint32_t at = 0, of = size[v];
-    if (i > 0) { /* from the end of what the parent has left */
+    if (i > 0) { /* from the end of the parent's free interval */
       size[parent[v]] -= of;
       at = position[parent[v]] + size[parent[v]];
     }

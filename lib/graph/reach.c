@@ -1,27 +1,21 @@
 /*
-** reach.c - what the root reaches, and the best shortest path to each object.
+** reach.c - the objects that the root reaches, and the best shortest path to each.
 **
-** A breadth-first search, level by level. Among paths of the same length a person prefers the one
-** through globals and modules. So every object has a penalty, that of the worst object that the
-** path to it goes through or that it is itself: 1 for a function, 2 for the registry, 3 for a
-** thread, 4 for a proto, 5 for an object of our own. Each level is expanded in ascending order of
-** penalty, and the first to reach an object becomes its parent: the best one, by induction over the
-** levels. Nothing is sorted for that. While the objects of penalty p are expanded, what they find
-** has penalty p and joins the queue, or more, being a thread and the like, and waits in a side list
-** until its penalty's turn comes. Objects of one penalty keep the order in which they were found,
-** so that the order of the roots decides at last.
+** A breadth-first search, level by level. A path through globals and modules is best, so every
+** object has a penalty, the worst on its path: 1 for a function, 2 for the registry, 3 for a
+** thread, 4 for a proto, 5 for luaheap's own object. Each level is expanded by ascending penalty,
+** and the first object to reach another becomes its parent, the best by induction. Nothing is
+** sorted: an object found during penalty p joins the queue, or waits in a side list if its own
+** penalty is greater. Objects of one penalty keep their order, so the order of the roots decides
+** last.
 **
-** What a running function holds is near to the root only as long as that runs. So an object is
-** named by the shortest path that runs through no thread, if there is one (named_by). What was
-** first reached through a thread has a flag in its distance. The first object without it, level by
-** level, that refers to one with it takes the flag away, and the object joins the queue once more,
-** to hand that on to what it refers to: each at most once. Only those have a named_by.
+** A running function makes its values look near for a short time. So the name of an object is its
+** shortest path through no thread, if there is one (named_by). An object first reached through a
+** thread has a flag in its distance. The first object without the flag that refers to it removes
+** the flag, and the object joins the queue once more, to do the same for its targets.
 **
-** A leaf, from which no edge goes out, never joins the queue: half of a heap is leaves. Only where
-** paths are taken already (flow.c), a way may lead on from it.
-**
-** Time goes into cache misses on distance[], one for each edge: they are asked for a few objects
-** ahead. 2.2 million objects with 6.4 million edges: 0.03 s.
+** A leaf, which has no outgoing edge, joins the queue only with taken paths (flow.c). Prefetching
+** hides the cache misses on distance[]. 2.2 million objects with 6.4 million edges: 0.03 s.
 */
 #include "graph.h"
 
@@ -34,17 +28,17 @@ typedef struct side_list {
 
 typedef struct frontier {
   lh_id *queue;
-  size_t n_queued;  /* objects that may join it */
+  size_t n_queued;  /* objects that may join the queue */
   uint8_t *through; /* of each object: the penalty of the path to its parent */
-  uint64_t *leaves; /* a bit for each object; NULL: of none it is known */
+  uint64_t *leaves; /* a bit for each object; NULL: leaves join the queue */
   uint32_t tail;
   side_list later[PENALTIES];
   uint32_t level;
-  uint32_t *named; /* of each object with a named_by: when it got that (name_found) */
+  uint32_t *named; /* of each object with a named_by: when it was set (name_found) */
 } frontier;
 
-/* In a distance, during the search: the path runs through a thread; it did, but one was found that
-** does not. */
+/* Flags in a distance during the search. BY_THREAD: the path passes a thread. NAMED: it did, but
+** another path passes none. */
 #define BY_THREAD 0x80000000u
 #define NAMED 0x40000000u
 
@@ -55,7 +49,7 @@ static unsigned penalty_of(uint8_t kind, bool is_registry) {
   return is_registry ? 2 : by_type[kind & LH_KIND_TYPE];
 }
 
-/* The first object is in the queue, whatever it is. */
+/* The start is in the queue even if it is a leaf, hence + 1. */
 static bool make_queue(const lh_search *search, frontier *front) {
   const uint32_t *first_edge = search->graph.first_edge;
   size_t n = (size_t)search->graph.n + 1, n_leaves = 0;
@@ -86,7 +80,7 @@ static inline bool discover(lh_search *search, frontier *front, lh_id id, unsign
   return true;
 }
 
-/* From now on objects may join the queue a second time. */
+/* From now on an object may join the queue twice. */
 static bool begin_naming(lh_search *search, frontier *front) {
   size_t n = (size_t)search->graph.n + 1;
   if (*search->named_by) return true;
@@ -98,18 +92,18 @@ static bool begin_naming(lh_search *search, frontier *front) {
   return *search->named_by && front->named;
 }
 
-/* A name that was found on this level, by a path with this penalty. */
+/* The time of naming: this level and the penalty of the path. */
 static uint32_t name_found(const frontier *front, unsigned penalty) {
   return front->level << 3 | penalty;
 }
 
-/* The level on which an object was named; 0: it is named by its parent. */
+/* The level on which the object was named; 0: its parent names it. */
 static uint32_t named_at(const lh_search *search, const frontier *front, lh_id id) {
   return search->distance[id] & NAMED ? front->named[id] >> 3 : 0;
 }
 
-/* The edge `e` is one more from *from, which leads to the target, or the first from another source,
-** which takes its place. */
+/* Chooses between edge `e` from `source` and the edge from *from: another source replaces it, the
+** same source only with a better edge. */
 static void choose_edge(lh_search *search, lh_id *from, lh_id target, lh_id source, uint32_t e) {
   uint32_t *edge = search->parent_edge;
   bool is_other = *from != source;
@@ -118,8 +112,8 @@ static void choose_edge(lh_search *search, lh_id *from, lh_id target, lh_id sour
     edge[target] = e;
 }
 
-/* The source, which is named by no thread, refers to what was reached by one so far; or to what got
-** its name on this level: then the youngest names it, of those with the same penalty. */
+/* `source` has a name without a thread. It names a target that was reached only through threads. Of
+** several sources on this level, the youngest of the least penalty names it. */
 static bool name_target(lh_search *search, frontier *front, lh_id source, lh_id target, uint32_t e,
                         unsigned penalty) {
   if (search->distance[target] & BY_THREAD) {
@@ -136,20 +130,20 @@ static bool name_target(lh_search *search, frontier *front, lh_id source, lh_id 
   return true;
 }
 
-/* By one more reference of the same level: of several sources the oldest is the parent. */
+/* A further reference of the same level: the oldest source of the least penalty is the parent. */
 static void reach_again(lh_search *search, const frontier *front, lh_id source, lh_id target,
                         uint32_t e, unsigned penalty) {
   lh_id *parent = &search->parent[target];
   bool is_as_good = front->through[target] == penalty;
   if (source != *parent && !(is_as_good && source > *parent)) return;
   if (search->distance[target] & NAMED)
-    *parent = source; /* the edge is that of its name */
+    *parent = source; /* parent_edge belongs to the name */
   else
     choose_edge(search, parent, target, source, e);
 }
 
-/* Has an object a name that runs through no thread, and is none itself? One that got its name on
-** this level hands it on from the next one. */
+/* Can the object pass a name on? It is no thread, and its path has none. An object named on this
+** level passes its name on from the next. */
 static bool hands_names_on(const lh_search *search, const frontier *front, lh_id source) {
   return search->named_by && !(search->distance[source] & BY_THREAD) &&
          (search->kind[source] & LH_KIND_TYPE) != LH_TYPE_THREAD &&
@@ -163,7 +157,7 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
   bool names = hands_names_on(search, front, source);
   uint32_t *distance = search->distance;
   uint32_t reached = (distance[source] & ~(BY_THREAD | NAMED)) + 1;
-  bool again = names && named_at(search, front, source) >= reached; /* by a longer path */
+  bool again = names && named_at(search, front, source) >= reached; /* again, by a longer path */
   if (search->named_by && !names) reached |= BY_THREAD;
   if (search->flow && lh_flow_touches(search->flow, source)) {
     targets = lh_flow_targets(search->flow, source, &n);
@@ -197,7 +191,6 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
   return true;
 }
 
-/* Asks for the memory that expanding the next objects of the queue will touch. */
 static void look_ahead(const lh_search *search, const frontier *front, uint32_t at) {
   const lh_graph *graph = &search->graph;
   if (at + AHEAD >= front->tail) return;
@@ -215,8 +208,8 @@ static void fetch_later(frontier *front, unsigned penalty) {
   later->n = 0;
 }
 
-/* Expands the level whose objects of penalty p are queue[first[p]] to queue[first[p + 1] - 1], and
-** puts the bounds of the next one in first. */
+/* Expands a level, whose objects of penalty p are queue[first[p]] to queue[first[p + 1] - 1].
+** Afterwards `first` has the bounds of the next level. */
 static bool expand_level(lh_search *search, frontier *front, uint32_t *first) {
   uint32_t next[PENALTIES + 1];
   front->level++;
@@ -235,9 +228,9 @@ static bool expand_level(lh_search *search, frontier *front, uint32_t *first) {
 
 bool lh_search_paths(lh_search *search) {
   bool ok = false;
-  uint32_t first[PENALTIES + 1] = {0, 1, 1, 1, 1, 1, 1}; /* the root, of penalty 0 */
+  uint32_t first[PENALTIES + 1] = {0, 1, 1, 1, 1, 1, 1}; /* the start, with penalty 0 */
   size_t n = (size_t)search->graph.n + 1;
-  if (n >= NAMED) search->named_by = NULL; /* a distance may be as great */
+  if (n >= NAMED) search->named_by = NULL; /* a distance could reach the flags */
   frontier front = {.through = lh_alloc(n, 1), .tail = 1};
   if (!front.through || !make_queue(search, &front)) goto out;
   front.queue[0] = search->from;

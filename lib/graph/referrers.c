@@ -1,29 +1,24 @@
 /*
-** referrers.c - all that refers to an object, by an index of the references the other way round.
+** referrers.c - all referrers of an object, by an index of reversed references.
 **
-** The index is made when it is first asked for, and kept until the analysis is forgotten: for each
-** object the numbers of the references that keep it alive, 4 bytes an object and 4 a reference: for
-** ten million objects with 3 each 160 MB, less than what the dominators gave back. The source of a
-** reference is found by its number among the rows. Those that keep nothing alive, since a table
-** holds them weakly or they are left out, are few, and stand apart.
-**
-** Most objects have one referrer; but the name of a field has one in each of a million records. So
-** the references to the object that was last asked about are kept in order of their source's
-** distance, too: a page of them then costs what is on it.
+** The index is made on the first question: 4 bytes an object and 4 a reference that keeps something
+** alive, 160 MB for ten million objects with 3 references each. Weak and ignored references are few
+** and in a separate list. A field's name may have a million referrers, so the references to the
+** last object asked about are kept sorted by distance: a page of them costs only its own length.
 */
 #include "graph.h"
 #include "read/decode.h"
 
-enum { HINT = 64 }; /* of so many edges in a row the first one's source is kept */
+enum { HINT = 64 }; /* the source of every HINT-th edge is kept */
 
 struct lh_referrer_index {
-  uint32_t *first; /* n + 3; those of id are edge[first[id]] to edge[first[id + 1] - 1] */
+  uint32_t *first; /* n + 3; id has edge[first[id]] to edge[first[id + 1] - 1] */
   uint32_t *edge;
   lh_id *hint;
-  uint64_t *others; /* target << 32 | edge, ascending */
+  uint64_t *others; /* weak and ignored: target << 32 | edge, ascending */
   size_t n_others;
-  lh_id asked;      /* the object that was last asked about; LH_ROOT: none */
-  uint64_t *sorted; /* its edges: distance << 32 | number, without those of luaheap's own */
+  lh_id asked;      /* the last object asked about; LH_ROOT: none */
+  uint64_t *sorted; /* its edges: distance << 32 | number, without luaheap's own */
   size_t n_sorted;
 };
 
@@ -34,7 +29,7 @@ void lh_referrer_index_free(lh_referrer_index *index) {
 
 /* ==== Sorting ======================================================================== */
 
-/* One round, by a digit of 8 bits: what has the same stays as it was. False: all have the same. */
+/* One round of a stable radix sort. False: all digits are equal, `to` is unused. */
 static bool sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift) {
   size_t counts[256] = {0}, before = 0;
   for (size_t i = 0; i < n; i++) counts[from[i] >> shift & 0xFF]++;
@@ -48,7 +43,6 @@ static bool sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned sh
   return true;
 }
 
-/* A few, by insertion. */
 static void sort_few(uint64_t *keys, size_t n) {
   for (size_t i = 1; i < n; i++) {
     uint64_t key = keys[i];
@@ -58,7 +52,7 @@ static void sort_few(uint64_t *keys, size_t n) {
   }
 }
 
-/* *keys may become another block. */
+/* *keys may be replaced by another block. */
 static bool sort_keys(uint64_t **keys, size_t n) {
   enum { FEW = 64 };
   if (n <= FEW) {
@@ -80,8 +74,8 @@ static bool sort_keys(uint64_t **keys, size_t n) {
 
 /* ==== Making the index =============================================================== */
 
-/* first[id + 2] counts those of id, then first[id + 1] is where the next of them goes, and in the
-** end where they end, which is where those of id + 1 begin. */
+/* first[id + 2] counts the edges of id; then first[id + 1] is the next free place of id, and at the
+** end the start of id + 1. */
 static bool index_edges(lh_referrer_index *index, const lh_snapshot *s) {
   enum { AHEAD = 16 };
   uint32_t n_edges = s->first_edge[s->n + 1], *first = index->first;
@@ -108,7 +102,6 @@ static bool index_sources(lh_referrer_index *index, const lh_snapshot *s) {
   return true;
 }
 
-/* What a weak table refers to, and what is left out. */
 static bool index_others(lh_referrer_index *index, const lh_snapshot *s) {
   size_t n = 0;
   index->others = lh_alloc(s->n_aside + s->n_bent, sizeof *index->others);
@@ -139,7 +132,7 @@ static int make_index(lh_snapshot *snapshot, lh_error *error) {
 
 lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e) {
   lh_id first = snapshot->referrers->hint[e / HINT], id;
-  lh_id end = snapshot->n + 1; /* the next hint bounds it, too */
+  lh_id end = snapshot->n + 1; /* the next hint is a closer bound */
   if ((uint64_t)(e / HINT + 1) * HINT < snapshot->first_edge[end])
     end = snapshot->referrers->hint[e / HINT + 1] + 1;
   LH_LOWER_BOUND(id, end - first, snapshot->first_edge[first + id + 1] <= e);

@@ -1,12 +1,10 @@
 /*
-** steps.c - a reference by its number: what it is as an edge, and which of several is told; and the
-** paths that are made of such.
+** steps.c - edges by their numbers, the best of several edges, and paths made of edges.
 **
-** Of most references the rows say all: a string key is the reference before its value. A number as
-** key, a line or the name of a local variable is read from the record of the source, whose edges
-** are gone through for it. So that a big table is not read from its start each time, the iterator
-** of a source of more than 256 references is kept at every 256th of them, as far as somebody asked:
-** 0.4 bytes for each of the references of such sources.
+** The rows have most edges whole: a string key is the edge before its value. A numeric key, a line
+** or the name of a local variable is read from the record, by iterating over the source's edges.
+** For a source with more than 256, every 256th state of the iterator is saved on the way: 0.4 bytes
+** a reference.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -18,12 +16,12 @@ enum { STRIDE = 256 };
 typedef struct big_source {
   lh_id id;
   uint32_t n_saved;
-  size_t first_saved; /* there is room for all behind it */
+  size_t first_saved; /* there is room for all states of the source */
 } big_source;
 
 struct lh_steps {
   bool tried;
-  big_source *sources; /* by id */
+  big_source *sources; /* sorted by id */
   size_t n_sources, source_capacity;
   lh_edges *saved;
 };
@@ -43,16 +41,16 @@ void lh_steps_free(lh_steps *steps) {
   lh_free(steps);
 }
 
-/* ==== Which of several ============================================================== */
+/* ==== The best of several edges ===================================================== */
 
-/* How well an edge tells a person why its target is alive: 0 is best, 3 the worst. */
+/* How well an edge explains why its target is alive: 0 is best, 3 worst. */
 static unsigned rank_of(lh_edge_kind kind, bool is_named) {
   if (kind == LH_EDGE_KEY) return 3;
   if (kind != LH_EDGE_VALUE) return 2;
   return is_named ? 0 : 1;
 }
 
-/* A long key is told by its beginning, and read no further: many entries may have it. */
+/* A long key is shown by its beginning, so no more of it is compared: many entries may have it. */
 static int compare_strings(const lh_snapshot *snapshot, lh_id a, lh_id b) {
   enum { MOST = LH_DEFAULT_STRING_BYTES };
   bool is_dead = lh_is_dead(snapshot, a), is_other_dead = lh_is_dead(snapshot, b);
@@ -90,9 +88,8 @@ int lh_compare_edge_numbers(const lh_snapshot *s, uint32_t a, uint32_t b) {
                        other == 0 ? s->edge[b - 1] : LH_ROOT);
 }
 
-/* ==== What it is ==================================================================== */
+/* ==== An edge by its number ========================================================= */
 
-/* False: out of memory. */
 static bool list_sources(const lh_snapshot *s, lh_steps *steps) {
   size_t n_saved = 0;
   for (lh_id id = 0; id <= s->n; id++) {
@@ -107,7 +104,7 @@ static bool list_sources(const lh_snapshot *s, lh_steps *steps) {
   return steps->saved != NULL;
 }
 
-/* NULL: the source is not big, or there is no memory, and it goes without, but slowly. */
+/* NULL: the source is not big, or memory ran out; then edges are found, but slowly. */
 static big_source *find_big(const lh_snapshot *s, lh_id source) {
   lh_steps *steps = s->steps;
   if (!steps || s->first_edge[source + 1] - s->first_edge[source] <= STRIDE) return NULL;
@@ -119,8 +116,7 @@ static big_source *find_big(const lh_snapshot *s, lh_id source) {
   return &steps->sources[at];
 }
 
-/* Goes through the edges of a source up to one of them, from the last place before it that was
-** kept, and keeps more of these. */
+/* Iterates to edge `e` from the last saved state before it, and saves more states. */
 static void read_edge(const lh_snapshot *s, lh_id source, uint32_t e, lh_edge *edge) {
   uint32_t offset = e - s->first_edge[source];
   big_source *big = offset >= STRIDE ? find_big(s, source) : NULL;
@@ -137,13 +133,13 @@ static void read_edge(const lh_snapshot *s, lh_id source, uint32_t e, lh_edge *e
   }
 }
 
-/* A list's elements are the first edges of its row, behind its metatable. */
+/* The elements of a list are the first edges of its row, after a metatable. */
 static uint32_t place_in_list(const lh_snapshot *s, uint32_t e, lh_id list) {
   uint32_t first = s->first_edge[list];
   return e - first + (lh_label_kind(s->label[first]) != LH_EDGE_METATABLE);
 }
 
-/* What the rows say: the kinds that need nothing else of the record. */
+/* Completes an edge from the rows. False: its label needs the record. */
 static bool tell_from_row(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
   uint8_t label = s->label[e];
   switch (edge->kind) {
@@ -192,7 +188,7 @@ lh_edge lh_best_edge(const lh_snapshot *s, lh_id source, lh_id target) {
 
 /* ==== Paths ========================================================================== */
 
-/* The path to `last` along the parents, and with `target` the step from there to it. */
+/* The path to `last` along the parents; if `target` is given, with the step from there. */
 static bool trace(const lh_snapshot *snapshot, const uint32_t *distance, const lh_id *parent,
                   lh_id last, lh_id target, lh_path *path) {
   size_t n = distance[last];
@@ -219,8 +215,7 @@ void lh_paths_free(lh_path *paths, size_t n_paths) {
   for (size_t i = 0; i < n_paths; i++) lh_free(paths[i].steps);
 }
 
-/* All steps together may take so many times the bytes of the file, as the names of its classes may:
-** each of a million referrers may be at the end of a list. */
+/* Limit in sizes of the file: each of a million referrers may be at the end of a list. */
 enum { MOST_STEPS = 16 };
 
 static int check_steps(const lh_snapshot *snapshot, const lh_search *search, lh_error *error) {
@@ -232,7 +227,6 @@ static int check_steps(const lh_snapshot *snapshot, const lh_search *search, lh_
                  search->n_found, n_steps);
 }
 
-/* One path for each referrer that the search has found. *paths is set where that succeeds. */
 static bool trace_all(const lh_snapshot *snapshot, const lh_search *search, lh_path **paths) {
   lh_path *list = lh_alloc(search->n_found, sizeof *list);
   if (!list) return false;
@@ -259,7 +253,7 @@ int lh_shortest_paths(lh_snapshot *snapshot, lh_id id, size_t k, lh_path **paths
   size_t n = (size_t)snapshot->n + 1;
   uint32_t *distance = lh_alloc(n, sizeof *distance);
   lh_id *parent = lh_alloc(n, sizeof *parent);
-  size_t max_found = k < n ? k : n; /* referrers differ */
+  size_t max_found = k < n ? k : n; /* a referrer is found once */
   lh_id *found = lh_alloc(max_found, sizeof *found);
   code = LH_EMEMORY;
   if (!distance || !parent || !found) goto out;

@@ -1,29 +1,25 @@
 /*
-** union.c - what goes when all members of a set go, such as all instances of a class.
+** union.c - the exact retained size of sets, such as all instances of a class.
 **
-** It is never less than the union of what the members dominate (lower), and never more than the
-** union of their subtrees in the tree of shortest paths (upper): what is outside of those has a
-** path without a member. Both are one sweep over a tree in preorder, where a subtree is an
-** interval, for all sets at once. For most classes the two agree.
+** The lower bound is the union of what the members dominate. The upper bound is the union of their
+** subtrees in the tree of shortest paths: every other object has a path without a member. Both
+** bounds are one sweep over a tree in preorder, for all sets at once. For most classes they agree.
 **
-** Where they do not, lh_exact_union looks at the candidates, which are in upper but not in lower.
-** One of them stays if anything that stays refers to it: first those with a source outside of
-** upper, then what these refer to, and so on. What is left goes. A candidate goes if and only if
-** its immediate dominator does, unless a member lies between the two on its shortest path. Only
-** these, the joints, need their sources. That costs the set's part of upper and the edges into the
-** candidates, which is all of the heap at worst and little mostly. A file can be made in which a
-** hundred thousand sets lie inside each other and each costs all of the heap: there lower is taken
-** for the rest.
+** Otherwise lh_exact_union looks at the candidates, which are in upper but not in lower. A
+** candidate stays if a staying object refers to it, first an object outside of upper. A candidate
+** is freed if and only if its immediate dominator is, unless a member is between the two on its
+** shortest path. Only these exceptions, the joints, need their referrers. The cost is the set's
+** part of upper and the edges into the candidates: usually little, at worst the whole heap. A file
+** can be made in which a hundred thousand nested sets each cost the whole heap; after a limit,
+** lower is used.
 **
-** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v,
-** so on the tree's, so an interval in preorder meets it before v.
-**
-** Memory: 20 n, 4 for each member of a set whose bounds differ, for each edge to a joint and for
-** each candidate of a set.
+** A dominator of v is on all paths to v, so a sweep in preorder meets it before v: no second tree
+** is needed. Memory: 20 n; 4 for each member of a set whose bounds differ, for each edge to a
+** joint, and for each candidate of a set.
 */
 #include "graph.h"
 
-/* More bytes than the column has are what a vertex retains beside its children. */
+/* The size of an object too big for the column: its retained size less that of its children. */
 static uint64_t shallow_of_big(const lh_unions *u, lh_id v) {
   const lh_tree *tree = u->dominators;
   uint64_t bytes = u->snapshot->retained[v];
@@ -37,8 +33,8 @@ static inline uint64_t shallow_of(const lh_unions *u, lh_id v) {
                                                                    : shallow_of_big(u, v);
 }
 
-/* Adds up, for each set, the subtrees of its members that are below no other member: by bytes
-** before each position, or without those by retained bytes. *is_many: it has several of them. */
+/* Adds up, for each set, the subtrees of its topmost members: by `before`, the bytes before each
+** position, or if NULL by retained sizes. *is_many: the set has several topmost members. */
 static bool sum_subtrees(const lh_unions *u, const lh_tree *tree, const uint64_t *before,
                          uint64_t *sum, uint8_t *is_many) {
   const uint32_t *set_of = u->set_of, *end = tree->end;
@@ -76,7 +72,7 @@ bool lh_bound_sets(lh_unions *u, lh_snapshot *snapshot, const uint32_t *set_of, 
   u->upper = lh_alloc_zeroed(n_sets, sizeof *u->upper);
   bool ok = u->dominators && is_many && u->lower && u->upper &&
             lh_make_tree(&u->paths, snapshot->n, snapshot->distance, snapshot->parent);
-  lh_free(u->paths.position); /* nobody asks for it */
+  lh_free(u->paths.position); /* not needed */
   u->paths.position = NULL;
   ok = ok && bound_above(u, is_many) && sum_subtrees(u, u->dominators, NULL, u->lower, is_many);
   for (uint32_t set = 0; ok && set < n_sets; set++)
@@ -95,8 +91,8 @@ static inline bool is_bounded(const lh_unions *u, uint32_t set) {
   return set < u->n_sets && u->lower[set] < u->upper[set];
 }
 
-/* Counts the members of each set whose bounds differ, and finds the joints: in preorder the steps
-** before a vertex are the last at each distance. */
+/* Counts the members of sets whose bounds differ, and finds the joints. In preorder, the last
+** vertex at each distance is on the path to the current one. */
 static bool find_joints(lh_unions *u) {
   uint32_t *nearest =
       lh_alloc((size_t)u->snapshot->n + 1, sizeof *nearest); /* member, by distance */
@@ -118,7 +114,6 @@ static bool find_joints(lh_unions *u) {
   return ok;
 }
 
-/* The positions of the members of sets whose bounds differ, in ascending order. */
 static bool list_members(lh_unions *u) {
   uint32_t *first = u->first_member;
   for (uint32_t set = 0; set < u->n_sets; set++) first[set + 2] += first[set + 1];
@@ -130,7 +125,7 @@ static bool list_members(lh_unions *u) {
   return u->member != NULL;
 }
 
-/* The sources of the edges to each joint, garbage too. */
+/* The sources of the edges to each joint, also garbage. */
 static bool index_sources(lh_unions *u) {
   const uint32_t *first_edge = u->snapshot->first_edge;
   const lh_id *edge = u->snapshot->edge;
@@ -164,7 +159,6 @@ static bool prepare_exact(lh_unions *u) {
   return u->stamp != NULL;
 }
 
-/* False: out of memory. */
 static inline bool add_candidate(lh_unions *u, size_t n, lh_id v) {
   if (n == u->candidate_capacity &&
       !lh_grow(&u->candidate, n, &u->candidate_capacity, sizeof *u->candidate))
@@ -173,8 +167,7 @@ static inline bool add_candidate(lh_unions *u, size_t n, lh_id v) {
   return true;
 }
 
-/* A round stamps with two numbers of its own: even for candidates, odd for what surely goes.
-** Everything with a smaller stamp stays. */
+/* Each round has two stamps: even for candidates, odd for freed objects. A smaller stamp stays. */
 static bool find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint32_t *n_candidates,
                             uint64_t *bytes) {
   uint32_t covered = 0;
@@ -202,8 +195,6 @@ static bool has_source_that_stays(lh_unions *u, lh_id v, uint32_t maybe) {
   return false;
 }
 
-/* The work that all sets together may cost, in objects and edges: so many times the graph, and some
-** more for a small one. */
 static uint64_t most_work(const lh_unions *u) {
   return 4000000u + 64 * ((uint64_t)u->snapshot->n + u->snapshot->first_edge[u->snapshot->n + 1]);
 }
@@ -214,7 +205,7 @@ bool lh_exact_union(lh_unions *u, uint32_t set) {
   if (u->lower[set] == u->upper[set]) return true;
   if (!prepare_exact(u)) return false;
   uint32_t maybe = 2 * ++u->round, n_candidates = 0;
-  uint32_t n_stay = 0; /* whose edges are to be followed: they replace candidates */
+  uint32_t n_stay = 0; /* they overwrite `candidate`; their edges are not yet followed */
   if (!find_candidates(u, set, maybe, &n_candidates, &bytes)) return false;
   for (uint32_t i = 0; i < n_candidates; i++) {
     lh_id v = u->candidate[i];

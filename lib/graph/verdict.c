@@ -1,22 +1,20 @@
 /*
-** verdict.c - what is concluded of what hangs alike: it grows, may grow, is bounded, or was filled
-** once, from one snapshot; and what became of a figure over several. Every report asks here.
+** verdict.c - judges whether a collection grows, may grow, is bounded or was filled once.
 **
-** Of one snapshot the ages of the objects say it: how many of them are of each part of the heap's
-** history, which its marks divide, or where there are none the order of allocation. And the limit
-** that is in sight of them says it. A collection was filled once if so many of its elements should
-** be younger by chance that their absence is none.
+** From one snapshot: by the ages of its objects and by a nearby limit. From several: by the changes
+** of a figure. A collection was filled once if chance would give it younger elements, but it has
+** none. All reports use these verdicts.
 */
 #include "graph.h"
 
 /* ==== One snapshot: was it filled once? ============================================== */
 
-/* So many elements would be expected where there are none: e^-4 is 0.02. */
+/* If 4 elements are expected by chance, having none has the probability e^-4 = 0.02. */
 #define EXPECTED 4.0
 #define LEAST_YOUNGER 0.05
 
-/* Where the table itself is much older than its elements, these: it was filled late, and perhaps
-** will be again. Then a large one is always told. */
+/* For a table much older than its elements: filled late, and perhaps again. A large one is always
+** reported. */
 #define EXPECTED_LATER 8.0
 #define LEAST_YOUNGER_LATER 0.25
 #define LARGE_SHARE 0.1
@@ -31,19 +29,19 @@ bool lh_was_filled_once(const lh_snapshot *snapshot, const lh_filling *f) {
 
 /* ==== One snapshot: does it grow? =================================================== */
 
-/* Half of the intervals since the first mark of which anything lives. */
+/* Half of the intervals since the first mark that have live objects. */
 typedef struct half {
   unsigned n;
-  double seconds, objects; /* the heap's */
-  double here;             /* of the objects that are asked about */
+  double seconds, objects; /* of the whole heap */
+  double here;             /* of the collection */
 } half;
 
 typedef struct spread {
   half older, younger;
-  unsigned n, n_empty;  /* intervals; those of them with none of these objects */
-  uint64_t all, before; /* of all spans, and from before the first mark */
-  unsigned first;       /* the first span since then with one of these */
-  bool goes_on;         /* there is one in the last interval */
+  unsigned n, n_empty;  /* intervals; intervals without objects of the collection */
+  uint64_t all, before; /* in all spans; before the first mark */
+  unsigned first;       /* the first span since then with objects of the collection */
+  bool goes_on;         /* the last interval has some */
 } spread;
 
 static spread spread_of(const lh_history *history, const uint64_t *ages) {
@@ -68,20 +66,18 @@ static double an_interval(const half *of) {
   return of->here / of->n;
 }
 
-/* Four times as many or more, by intervals and by the clock. */
 static bool is_more(const half *more, const half *less) {
   return an_interval(more) >= 4 * an_interval(less) &&
          more->here * less->seconds >= 4 * less->here * more->seconds;
 }
 
-/* Where the whole heap has much more of the older half, less was done in the younger. */
+/* If the whole heap has many more objects in the older half, the program only did less later. */
 static bool has_filled_up(const spread *s) {
   return is_more(&s->older, &s->younger) && s->before > 0 &&
          s->older.here * s->younger.objects >= 4 * s->younger.here * s->older.objects;
 }
 
-/* As much of the younger half as of the older one: two fifths more may be chance or the work that
-** was done, and so may be the square root of how many there are. */
+/* The two halves may differ by two fifths (chance or work), or by the square root of the count. */
 static bool is_alike(const half *more, const half *less) {
   double excess = an_interval(more) - 1.4 * an_interval(less);
   return excess <= 0 || excess * excess * more->n * more->n <= more->here;
@@ -93,8 +89,8 @@ static bool is_steady(const spread *s) {
          always && s->all - s->before >= LH_LEAST_AGED;
 }
 
-/* Was what holds them there before the interval of the oldest of them? Then it has let go of what
-** it had. Of what every program has, such as _G, that says nothing. */
+/* Did the holder exist before the interval of its oldest object? Then it dropped its earlier ones.
+** Says nothing about tables that every program has, such as _G. */
 static bool lets_go(const lh_snapshot *snapshot, const lh_history *history, const spread *s,
                     lh_id holder) {
   uint32_t n = lh_mark_count(snapshot);
@@ -122,7 +118,7 @@ lh_prospect lh_prospect_of_place(const lh_snapshot *snapshot, const lh_history *
                                  const uint64_t ages[LH_SPANS], lh_id holder, bool are_strings,
                                  const lh_bound *bound) {
   lh_prospect prospect = lh_prospect_of_ages(snapshot, history, ages, holder);
-  /* Lua has a short string once: it may be older than its place there. */
+  /* Equal short strings are one object, which may be older than its place. */
   if (are_strings && prospect == LH_GROWS) prospect = LH_MAY_GROW;
   return lh_prospect_within(prospect, bound);
 }
@@ -146,7 +142,6 @@ static moves moves_of(const uint64_t *figures, size_t first, size_t last) {
   return m;
 }
 
-/* Is x at most a tenth of y? */
 static bool is_little(uint64_t x, uint64_t y) {
   return x <= y / TENTH;
 }
@@ -193,8 +188,7 @@ static uint8_t span_of_epoch(uint32_t epoch, uint32_t n_marks, unsigned n_spans)
   return (uint8_t)(1 + (uint64_t)(epoch - 1) * (n_spans - 1) / (n_marks - 1));
 }
 
-/* The objects of an epoch are one range of each list. What nothing keeps alive is of the first
-** part. */
+/* An epoch is one range of each list. Garbage belongs to the first span. */
 static void split_by_marks(const lh_snapshot *snapshot, unsigned n_spans, uint8_t *span_of) {
   uint32_t n = lh_mark_count(snapshot);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
@@ -206,7 +200,7 @@ static void split_by_marks(const lh_snapshot *snapshot, unsigned n_spans, uint8_
     }
 }
 
-/* Each of both lists has the youngest first, and is divided by itself. */
+/* Each list has the youngest first, and is divided separately. */
 static void split_by_order(const lh_snapshot *snapshot, uint8_t *span_of) {
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
     lh_id first = snapshot->list_first[list], end = snapshot->list_first[list + 1];
@@ -222,7 +216,7 @@ static void split_by_order(const lh_snapshot *snapshot, uint8_t *span_of) {
   }
 }
 
-/* Each interval is of the span of what was allocated in it. */
+/* An interval belongs to the span of the objects allocated in it. */
 static void time_spans(const lh_snapshot *snapshot, lh_history *h) {
   uint32_t n = lh_mark_count(snapshot);
   for (uint32_t i = 0; i + 1 < n; i++) {

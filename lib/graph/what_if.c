@@ -1,18 +1,16 @@
 /*
-** what_if.c - what would be garbage if edges or objects were gone: each cut alone, and all of them.
+** what_if.c - what would become garbage if edges or objects were removed: each cut alone, and all.
 **
-** One search a cut, over the graph of lh_analyse in which the edges that are cut lead back to where
-** they come from meanwhile. The edges that stand for ephemerons do so for all searches: the value
-** lives while table and key both do, and a cut may free either (graph.c). 2.2 million objects
-** with 6.4 million edges: 0.05 s a cut; memory: 6 n, and 8 n and 24 for each ephemeron if there are
-** any.
+** One search for each cut, over the graph of lh_analyse, in which cut edges lead back to their
+** sources meanwhile. So do the edges of ephemerons, because a cut may free table or key (graph.c).
+** 2.2 million objects with 6.4 million edges: 0.05 s a cut. Memory: 6 n; with ephemerons 8 n more,
+** and 24 for each ephemeron.
 */
 #include "graph.h"
 #include "read/decode.h"
 
 #include <string.h>
 
-/* Edges of the graph that lead back to their sources for a while. */
 typedef struct bent_list {
   lh_aside *list;
   size_t n, capacity;
@@ -22,7 +20,7 @@ typedef struct question {
   lh_snapshot *snapshot;
   const lh_left_out *cut;
   bent_list of_ephemerons, of_cut;
-  lh_ephemeron *ephemerons; /* that are left, keys and tables exchanged */
+  lh_ephemeron *ephemerons; /* not cut; keys and tables exchanged */
   uint8_t *seen;
   uint8_t *freed_alone; /* by any cut so far */
 } question;
@@ -89,7 +87,6 @@ static void sum_freed(const question *q, lh_freed *freed, lh_freed *only_togethe
   }
 }
 
-/* Searches as though the n cuts were made. */
 static int search(question *q, const lh_without *cuts, size_t n, lh_error *error) {
   lh_left_out *set;
   lh_graph graph = lh_graph_of(q->snapshot);
@@ -105,7 +102,7 @@ static int search(question *q, const lh_without *cuts, size_t n, lh_error *error
   return ok ? LH_OK : lh_fail_memory(error, "searching what is left");
 }
 
-/* Of one cut alone, or with `only_together` of all of them. */
+/* For one cut alone, or with `only_together` for all cuts. */
 static int answer_question(question *q, const lh_without *cuts, size_t n, lh_id id, lh_freed *freed,
                            lh_freed *only_together, lh_error *error) {
   *freed = (lh_freed){0};

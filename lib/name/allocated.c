@@ -1,9 +1,8 @@
 /*
-** allocated.c - where many objects were allocated (see allocated.h).
+** allocated.c - finds where most objects of a set were allocated (see allocated.h).
 **
-** A thousand sessions are made at one line, and a thousand buffers at ten: the site of most objects
-** is told, with how many agree. Their stacks may differ further up, and say nothing then; but where
-** nine in ten have one caller, it is told, too, and those that have it are the ones that agree.
+** The answer is the site of most objects, with their number. If nine of ten of these have one
+** caller, the answer includes it, and the number is of those with this caller.
 */
 #include "allocated.h"
 
@@ -27,7 +26,6 @@ void lh_allocations_free(lh_allocations *a) {
   lh_map_free(&a->counts);
 }
 
-/* So many objects of a set have a stack. */
 typedef struct share {
   uint32_t set;
   lh_site_id site, caller;
@@ -43,8 +41,7 @@ static int compare_shares(const void *left, const void *right) {
   return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-/* The end of those that are like the first, by set, site and, if asked for, caller; and their
-** sum. */
+/* The end of the shares like the first one, and the sum of their objects. */
 static size_t end_of_run(const share *list, size_t n, bool with_caller, uint64_t *objects) {
   size_t end = 0;
   *objects = 0;
@@ -55,7 +52,6 @@ static size_t end_of_run(const share *list, size_t n, bool with_caller, uint64_t
   return end;
 }
 
-/* Of the objects of one site: does a caller have nine in ten? */
 static void find_caller(const share *list, size_t n, uint64_t objects, lh_allocated *out) {
   uint64_t of_caller;
   for (size_t i = 0, end; i < n; i = end) {
@@ -67,7 +63,6 @@ static void find_caller(const share *list, size_t n, uint64_t objects, lh_alloca
   }
 }
 
-/* Of one set. */
 static void find_most(const share *list, size_t n, bool is_sampled, lh_allocated *out) {
   *out = (lh_allocated){0};
   uint64_t objects;

@@ -1,9 +1,8 @@
 /*
-** candidates.c - under which names metatables and functions are found: keys of tables, upvalues,
-** local variables. The best name of each wins (lh_name_rank, then the shortest, then the first in
-** the alphabet), so the result does not depend on addresses or on the order of objects.
+** candidates.c - finds names for metatables and functions: keys, upvalues, local variables.
 **
-** Only what refers to a wanted object is decoded; the flat edges of the graph tell which does.
+** The best name of each wins: by lh_name_rank, then the shortest, then the first in the alphabet.
+** So the result does not depend on addresses. Only objects that refer to a wanted one are decoded.
 */
 #include "names.h"
 #include "read/decode.h"
@@ -15,7 +14,7 @@ static bool is_wanted(const lh_namer *namer, lh_id id) {
   return id != LH_NO_OBJECT && namer->flags[id] & LH_WANTED;
 }
 
-/* Functions are named by prototype, as all closures of one are alike; the rest by object. */
+/* Functions are named by prototype, because its closures are alike; other objects by themselves. */
 static lh_id subject_of(const lh_namer *namer, lh_id target) {
   if (lh_type_of(namer->snapshot, target) != LH_TYPE_CLOSURE) return target;
   return lh_is_c_closure(namer->snapshot, target) ? target : lh_proto_of(namer->snapshot, target);
@@ -38,9 +37,8 @@ static int compare_candidates(const lh_namer *namer, const lh_candidate *a, cons
   return strcmp(lh_namer_chars(namer, a->qualifier), lh_namer_chars(namer, b->qualifier));
 }
 
-/* A callback that is kept under many names has none; nor have closures of one proto that are called
-** differently, such as what memoize(f) returned, wherever they were found. But print and _G.log may
-** be the same one. */
+/* A callback with several names gets none; nor do closures of one prototype with different names,
+** for example results of memoize(f). But one function may be both print and _G.log. */
 static void note_ambiguity(const lh_namer *namer, lh_candidate *candidate, lh_candidate *best) {
   const char *name = lh_namer_chars(namer, candidate->text);
   bool several = best->several || candidate->closure != best->closure;
@@ -73,7 +71,7 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
   namer->candidates[namer->n_candidates++] = candidate;
 }
 
-/* ==== What a name is worth ========================================================== */
+/* ==== How good a name is ============================================================ */
 
 static const char *const generic_names[] = {
     "base",      "class",  "cls",     "index",     "instance", "instance_mt", "meta",
@@ -96,7 +94,7 @@ static bool is_generic_function(const char *name) {
   return is_generic(name);
 }
 
-/* session_mt names what it is the metatable of. Returns how much of the name remains. */
+/* Removes suffixes: session_mt names its instances session. Returns the length that remains. */
 static size_t strip_suffix(const char *name, size_t n) {
   static const char *const suffixes[] = {"_metatable", "_prototype", "_methods",  "_proto",
                                          "_meta",      "_mt",        "Metatable", "Methods",
@@ -113,7 +111,7 @@ static bool is_capital(const char *name) {
   return name[0] >= 'A' && name[0] <= 'Z';
 }
 
-/* Ranks a name by where it was found, which is `rank`, and by what it is like. */
+/* Ranks a name by `rank`, which says where it was found, and by its spelling. */
 static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t rank,
                           bool of_function) {
   lh_candidate c = {LH_NAME_NONE, LH_NO_NUMBER, LH_NO_NUMBER, .container = LH_NO_OBJECT};
@@ -140,7 +138,7 @@ static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t 
 
 /* ==== Where a name comes from ======================================================= */
 
-/* Modules and files in one order: app.bus is in app/bus.lua. */
+/* app.bus is in app/bus.lua. */
 static int compare_slashed(const char *a, size_t n_a, const char *b, size_t n_b) {
   for (size_t i = 0; i < n_a && i < n_b; i++) {
     char x = a[i] == '.' ? '/' : a[i], y = b[i] == '.' ? '/' : b[i];
@@ -173,7 +171,6 @@ static int compare_module(const lh_namer *namer, size_t i, const char *path, siz
   return compare_slashed(name, strlen(name), path, n);
 }
 
-/* The module whose file has this path, without its end. */
 static lh_text_id find_module(const lh_namer *namer, const char *path, size_t n) {
   size_t at;
   LH_LOWER_BOUND(at, namer->n_module_names, compare_module(namer, at, path, n) < 0);
@@ -202,7 +199,7 @@ static lh_text_id qualifier_of_source(lh_namer *namer, lh_id source) {
   return lh_namer_text(namer, &text);
 }
 
-/* The name of a source file for people: its module's, else the last part of its path. */
+/* The name of a source file for users: its module's, else the last part of its path. */
 static lh_text_id qualifier_of(lh_namer *namer, lh_id proto) {
   lh_object object;
   if (proto == LH_NO_OBJECT || lh_type_of(namer->snapshot, proto) != LH_TYPE_PROTO)
@@ -227,7 +224,6 @@ static uint32_t rank_of_container(const lh_namer *namer, lh_id table) {
   return LH_NAME_KEY;
 }
 
-/* What a key of a table is worth as a name. */
 static lh_candidate weigh_key(lh_namer *namer, lh_id table, lh_id key, uint32_t rank,
                               bool of_function) {
   lh_candidate c = {LH_NAME_NONE, LH_NO_NUMBER, LH_NO_NUMBER, .container = table};
@@ -247,7 +243,7 @@ static lh_candidate weigh_key(lh_namer *namer, lh_id table, lh_id key, uint32_t 
   return c;
 }
 
-/* A million records may have one field: what was weighed last under a key is kept. */
+/* Caches the last result for a key: a million records may have one field. */
 static lh_candidate weigh_field(lh_namer *namer, lh_id table, lh_id key, bool of_function) {
   lh_weighed *seen = &namer->weighed[key % LH_WEIGHED];
   if (!seen->is_set || seen->key != key || seen->of_function != of_function)
@@ -264,10 +260,10 @@ static void look_into_table(lh_namer *namer, lh_id table) {
   for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1] && !namer->failed; e++) {
     if (!(s->label[e] & LH_LABEL_KEYED)) continue;
     lh_id target = lh_true_target(s, e), key = lh_true_target(s, e - 1);
-    /* such as its own __index */
+    /* for example its own __index */
     if (target == table || !is_wanted(namer, target)) continue;
     bool is_function = lh_type_of(s, target) == LH_TYPE_CLOSURE;
-    /* A C function in a table of the program's own, such as a coroutine.wrap, is no library's. */
+    /* A C function in an ordinary table may be a result of coroutine.wrap: no library's. */
     if (is_function && rank == LH_NAME_KEY && lh_is_c_closure(s, target)) continue;
     propose(namer, target,
             rank == LH_NAME_KEY ? weigh_field(namer, table, key, is_function)
@@ -315,15 +311,15 @@ static void look_into_thread(lh_namer *namer, lh_id thread) {
   }
 }
 
-/* Does anything wanted lie one step (for a closure two: its upvalues' contents) behind `id`, other
-** than its own metatable, which comes first? */
+/* Does `id` refer to a wanted object, apart from its own metatable (its first edge)? For a closure,
+** also by an upvalue's content. */
 static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
   const lh_snapshot *snapshot = namer->snapshot;
   const lh_id *edge = snapshot->edge;
   const uint8_t *flags = namer->flags;
   uint32_t e = snapshot->first_edge[id], end = snapshot->first_edge[id + 1];
   if (type != LH_TYPE_CLOSURE) {
-    uint32_t meta = namer->classes->of[id]; /* still the number of its metatable: see classes.c */
+    uint32_t meta = namer->classes->of[id]; /* still the number of its metatable, see classes.c */
     bool has_one = type == LH_TYPE_TABLE && meta != LH_NO_NUMBER;
     lh_id metatable = has_one ? namer->metas[meta].id : LH_ROOT;
     while (e < end && (!(flags[edge[e]] & LH_WANTED) || edge[e] == metatable)) e++;
@@ -336,7 +332,7 @@ static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
   return false;
 }
 
-/* What some closures of a prototype are called, one that has no name is not. */
+/* If some closures of a prototype have a name and another has none, the name is ambiguous. */
 static void look_for_unnamed(lh_namer *namer) {
   const lh_snapshot *snapshot = namer->snapshot;
   for (lh_id id = 1; id <= snapshot->n; id++) {

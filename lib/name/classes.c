@@ -1,20 +1,19 @@
 /*
-** classes.c - the class of every object: what people call it.
+** classes.c - finds the class of every object: what people call it.
 **
-** Two sweeps over the objects. The first collects metatables, prototypes and the names of upvalues;
-** between them names are found for those few (metatables.c, functions.c). The second gives each
-** object its class, with a table lookup for most and one pass over its keys for a plain table. Then
-** plain collections get theirs (contents.c), which depend on those of what they hold.
-** Four bytes an object remain; 2.2 million objects take about 0.25 s.
+** The first sweep over the objects collects metatables, prototypes and names of upvalues, for which
+** names are found (metatables.c, functions.c). The second gives each object its class: for most by
+** a table look-up, for a plain table by one pass over its keys. Then plain collections get the
+** classes of their contents (contents.c). 4 bytes an object remain; 2.2 million objects take about
+** 0.25 s.
 */
 #include "names.h"
 #include "read/decode.h"
 
 #include <string.h>
 
-/* The texts may take so many times the bytes of the file. Those of a program are made of strings
-** that are in it and take less than it; a file that is made for that, with one long name for very
-** many functions, would need 150 times its size. */
+/* Limit in sizes of the file. A real program's names are shorter than the file; a file made for an
+** attack could need 150 times its size. */
 enum { MOST_NAMES = 16 };
 
 /* ==== Interning ===================================================================== */
@@ -49,7 +48,7 @@ uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields
   return *index;
 }
 
-/* False: stripped, or out of memory. */
+/* False: the code is stripped, or out of memory. */
 static bool find_code(lh_namer *namer, lh_id id, lh_type type, lh_function_code *code) {
   lh_object proto;
   lh_text text = {0};
@@ -66,7 +65,6 @@ static bool find_code(lh_namer *namer, lh_id id, lh_type type, lh_function_code 
   return !namer->failed;
 }
 
-/* The class of what a Lua function names. */
 static uint32_t intern_function(lh_namer *namer, lh_text_id name, lh_type type, lh_id proto) {
   lh_function_code code;
   uint32_t index = lh_class_intern(namer->classes, name, LH_NO_NUMBER, type, true);
@@ -106,7 +104,7 @@ static uint32_t class_of_parts(lh_namer *namer, const char *first, const char *s
   return class_of_chars(namer, lh_namer_chars(namer, name), type, true);
 }
 
-/* ==== First sweep: what there is to name ============================================ */
+/* ==== First sweep: the objects to name ============================================== */
 
 static void find_roots(lh_namer *namer) {
   const lh_snapshot *snapshot = namer->snapshot;
@@ -121,7 +119,7 @@ static void find_roots(lh_namer *namer) {
   }
 }
 
-/* Of a module that is loaded under two names the shorter one counts. */
+/* A module loaded under two names has the shorter name. */
 static void find_modules(lh_namer *namer) {
   lh_classes *classes = namer->classes;
   lh_edges it;
@@ -150,13 +148,12 @@ static void find_modules(lh_namer *namer) {
   }
 }
 
-/* of[] holds the metatable's number in metas of tables and userdata ... */
+/* For now, of[] of a table or userdata is the number of its metatable. */
 static void collect_metatable(lh_namer *namer, lh_id id) {
   lh_id metatable = lh_metatable_of(namer->snapshot, id);
   if (metatable != LH_NO_OBJECT) namer->classes->of[id] = lh_add_meta(namer, metatable);
 }
 
-/* The class of upvalues of this name. */
 static uint32_t class_of_upvalue(lh_namer *namer, lh_id name, lh_map *upvalue_classes) {
   uint32_t *known = lh_map_at(upvalue_classes, name);
   if (known && *known == LH_NO_NUMBER) {
@@ -170,7 +167,7 @@ static uint32_t class_of_upvalue(lh_namer *namer, lh_id name, lh_map *upvalue_cl
   return namer->failed ? LH_NO_NUMBER : *known;
 }
 
-/* ... the prototype of Lua closures, and the class of upvalues that a closure names. */
+/* For now, of[] of a Lua closure is its prototype. Upvalues get their final class here. */
 static void collect_closure(lh_namer *namer, lh_id id, lh_map *upvalue_classes) {
   const lh_snapshot *s = namer->snapshot;
   uint32_t *of = namer->classes->of, first = s->first_edge[id], end = s->first_edge[id + 1];
@@ -217,7 +214,6 @@ static uint32_t class_by_metatable(lh_namer *namer, uint32_t i, lh_type type) {
   return meta->class_index;
 }
 
-/* A table that is itself a metatable, and whose instances have a name. */
 static uint32_t class_of_metatable(lh_namer *namer, lh_id id) {
   uint32_t i = lh_map_get(&namer->meta_of, id);
   const lh_meta *meta = i == LH_NO_NUMBER ? NULL : &namer->metas[i];
@@ -228,7 +224,7 @@ static uint32_t class_of_metatable(lh_namer *namer, lh_id id) {
                         lh_namer_chars(namer, meta->result), LH_TYPE_TABLE);
 }
 
-/* No class that a program calls "module x" is taken for one. */
+/* The second text keeps apart a class that a program itself calls "module x". */
 static uint32_t class_of_module(lh_namer *namer, lh_text_id module) {
   lh_text text = {0};
   lh_text_format(&text, "module %s", lh_namer_chars(namer, module));
@@ -398,7 +394,7 @@ static int classify(lh_snapshot *snapshot, bool for_places, lh_error *error) {
   find_modules(&namer);
   lh_collect_nested_names(&namer);
   collect(&namer);
-  if (!namer.failed) lh_name_metatables(&namer); /* and functions: it looks for both */
+  if (!namer.failed) lh_name_metatables(&namer); /* and functions: it finds candidates for both */
   if (!namer.failed) lh_collect_c_functions(&namer);
   if (!namer.failed) assign(&namer);
   if (!namer.failed) lh_join_one_key_maps(&namer);

@@ -1,10 +1,8 @@
 /*
-** complete.c - what somebody may be about to write who names an object: the next step of a path, a
-** class, a function by its place, an address. What begins with the text comes before what merely
-** has it somewhere, and then what is big.
+** complete.c - completes a name: a path, a class, a function's place, an address.
 **
-** Classes are some thousands, and the keys of one table are looked at; so this takes some
-** milliseconds in heaps of any size, and 50 where the table has more entries than are looked at.
+** Names that begin with the text come first, then names that contain it; then the biggest. Cost:
+** some thousand classes and the keys of one table, a few milliseconds, at most 50.
 */
 #include <ctype.h>
 #include <stdlib.h>
@@ -14,13 +12,12 @@
 
 enum { MOST_ENTRIES = 1 << 18 };
 
-/* How well a name answers to what was written. */
 enum { BEGINS, HAS, NOT_AT_ALL };
 
 typedef struct completing {
   lh_snapshot *snapshot;
   lh_completions *out;
-  unsigned ranks[LH_MOST_COMPLETIONS]; /* of each that is in */
+  unsigned ranks[LH_MOST_COMPLETIONS]; /* of the completions in `out` */
   bool failed;
 } completing;
 
@@ -36,7 +33,6 @@ static bool is_before(unsigned rank, uint64_t bytes, unsigned other_rank, uint64
   return rank != other_rank ? rank < other_rank : bytes > other_bytes;
 }
 
-/* Is there room for it? */
 static bool may_be_in(const completing *c, unsigned rank, uint64_t bytes) {
   size_t last = LH_MOST_COMPLETIONS - 1;
   if (rank == NOT_AT_ALL) return false;
@@ -44,7 +40,7 @@ static bool may_be_in(const completing *c, unsigned rank, uint64_t bytes) {
          is_before(rank, bytes, c->ranks[last], c->out->list[last].retained_bytes);
 }
 
-/* Frees the text where there is no room for it. */
+/* Frees the text if the list has no room for it. */
 static void put_in(completing *c, unsigned rank, lh_completion made) {
   lh_completions *out = c->out;
   size_t at = out->n;
@@ -75,8 +71,7 @@ static void put_object(completing *c, unsigned rank, char *text, lh_id id) {
 
 /* ==== Steps of a path ================================================================ */
 
-/* Where the last step begins, which is not written to its end: at a dot, or a bracket that is not
-** closed by more than one step; NULL: the text is one word. */
+/* The start of the last, unfinished step. NULL: the text is one word. */
 static const char *last_step(lh_range r) {
   const char *step = NULL;
   char quote = '\0';
@@ -98,7 +93,7 @@ static const char *last_step(lh_range r) {
   return step;
 }
 
-/* The object that a path leads to, through an upvalue; LH_NO_OBJECT: none. */
+/* The object of a path; for an upvalue its content. LH_NO_OBJECT: none. */
 static lh_id object_at(completing *c, lh_range path) {
   lh_finder finder = {.snapshot = c->snapshot, .start = path.at, .class_index = UINT32_MAX};
   lh_set set = {0};
@@ -112,7 +107,6 @@ static lh_id object_at(completing *c, lh_range path) {
                                                         : id;
 }
 
-/* What was written of a key: without brackets and quotes. */
 static lh_range begun_key(const char *step, const char *end) {
   lh_range key = {step + 1, end};
   if (*step != '[') return key;
@@ -180,7 +174,7 @@ static void put_classes(completing *c, lh_range asked) {
   }
 }
 
-/* "@app.lua:31": the classes of functions end in it. */
+/* "@app.lua:31": names of function classes end with a place. */
 static void put_places(completing *c, lh_range asked) {
   for (uint32_t i = 0; i < lh_class_count(c->snapshot) && !c->failed; i++) {
     const lh_class *class = lh_class_at(c->snapshot, i);
@@ -215,7 +209,6 @@ static void put_roots(completing *c, lh_range asked) {
     put_keys(c, (lh_range){globals, globals + strlen(globals)}, asked, classes->globals);
 }
 
-/* "0x55d0c0a3f2e0", with what Lua writes in front of it or without. */
 static bool put_address(completing *c, lh_range asked) {
   lh_range left, right;
   uint64_t address;

@@ -1,11 +1,10 @@
 /*
-** contents.c - what plain collections hold: array of Listener, map[string] of {id, name}.
+** contents.c - names the contents of plain collections: array of Listener.
 **
-** Runs when each object has a class, over the collections only, and looks at the first 16 values of
-** each. Where all have one class, that is what it holds; where they are of several that have names,
-** such as Insert and Delete, these are told, of more than two those of which there are most; where
-** they are all tables, it holds table; otherwise its name stays as it is. A collection in a
-** collection is told by its kind only (array of arrays): nothing nests, and the order of the
+** Runs after each object has a class, and looks at the first 16 values of each collection. If all
+** have one class, it is named. If they have several classes with given names, such as Insert and
+** Delete, the two with most objects in the heap are named. If all are tables, the collection holds
+** table. A collection inside is named by its kind only (array of arrays), so the order of the
 ** objects does not matter.
 */
 #include "names.h"
@@ -23,10 +22,10 @@ typedef struct describer {
   lh_map made; /* class of a plain collection, name of its values -> class */
 } describer;
 
-/* What a value is; several is LH_TYPE_ROOT. */
+/* The name of a value's class. LH_TYPE_ROOT: values have nothing in common. */
 typedef struct content {
-  lh_text_id name; /* LH_NO_NUMBER: not known */
-  lh_type type;    /* of scalars LH_TYPE_COUNT */
+  lh_text_id name; /* LH_NO_NUMBER: unknown */
+  lh_type type;    /* LH_TYPE_COUNT for scalars */
 } content;
 
 static const content nothing = {LH_NO_NUMBER, LH_TYPE_COUNT};
@@ -57,7 +56,7 @@ static content content_of(const describer *d, lh_value value) {
   }
 }
 
-/* What two values are both. An empty table may be any, had it something in it. */
+/* An empty table fits any other table. */
 static content common(const describer *d, content a, content b) {
   if (a.name == LH_NO_NUMBER || a.name == b.name) return b;
   if (b.name == LH_NO_NUMBER) return a;
@@ -70,7 +69,7 @@ static content common(const describer *d, content a, content b) {
   return (content){LH_NO_NUMBER, LH_TYPE_ROOT};
 }
 
-/* The classes of values, while all of them have names that somebody gave them. */
+/* The classes of the values, as long as all have given names. */
 typedef struct named {
   uint32_t classes[SAMPLED];
   size_t n;
@@ -89,7 +88,6 @@ static void note_class(const describer *d, named *seen, lh_value value) {
   if (seen->all) seen->classes[seen->n++] = class_index;
 }
 
-/* Takes out the class of which there are most. */
 static const char *take_most(const describer *d, named *seen) {
   const lh_class_entry *list = d->namer->classes->list;
   size_t best = 0;
@@ -103,8 +101,7 @@ static const char *take_most(const describer *d, named *seen) {
   return name;
 }
 
-/* "Delete, Insert", in the order of the alphabet: so it is the same in the next snapshot; "Delete,
-** Insert and more". */
+/* "Delete, Insert" or "Delete, Insert and more": alphabetical, as in the next snapshot. */
 static lh_text_id name_several(const describer *d, named *seen) {
   const char *first = take_most(d, seen), *second = take_most(d, seen);
   bool in_order = strcmp(first, second) < 0;
@@ -114,17 +111,15 @@ static lh_text_id name_several(const describer *d, named *seen) {
   return lh_namer_text(d->namer, &text);
 }
 
-/* What the values so far have in common. */
 typedef struct sample {
   content all;
   named seen;
   size_t n;
-  lh_value_kind kind; /* of the last one */
+  lh_value_kind kind; /* of the last value */
   uint32_t class_index;
 } sample;
 
-/* One more value. Of several in turn that have one class, or are scalars of one kind, the first
-** says it all. False: no more is needed. */
+/* Values like the one before are only counted. False: no more values are needed. */
 static inline bool take_value(const describer *d, sample *s, lh_value value) {
   bool is_object = value.kind == LH_VALUE_OBJECT;
   uint32_t class_index = is_object ? d->namer->classes->of[value.as.object] : 0;
@@ -138,7 +133,7 @@ static inline bool take_value(const describer *d, sample *s, lh_value value) {
   return s->n < SAMPLED && s->all.type != LH_TYPE_ROOT;
 }
 
-/* Looks at the first values of a table. Where all are objects its row says which. */
+/* If all are objects, the row is enough. */
 static void take_values(const describer *d, lh_id table, sample *out) {
   const lh_snapshot *s = d->namer->snapshot;
   lh_entry entries[SAMPLED];
@@ -155,19 +150,18 @@ static void take_values(const describer *d, lh_id table, sample *out) {
   for (size_t i = 0; i < n && take_value(d, out, entries[i].value);) i++;
 }
 
-/* The first object among the values of a table, or LH_NO_OBJECT. */
 static lh_id first_object(const lh_snapshot *s, lh_id table) {
   for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++)
     if (lh_label_kind(s->label[e]) == LH_EDGE_VALUE) return lh_true_target(s, e);
   return LH_NO_OBJECT;
 }
 
-/* Does a table of numbers and objects, the first of which this is, hold nothing of one kind? So it
-** is where all values are looked at and the object is a string, a function or a thread. */
+/* `first` is the first object of a table of numbers and objects. Have its values nothing in common?
+** True if all are sampled and `first` is a string, a function or a thread. */
 static bool has_no_kind(const describer *d, lh_id table, lh_id first) {
   enum {
     OTHERS = 1 << LH_TYPE_STRING | 1 << LH_TYPE_CLOSURE | 1 << LH_TYPE_THREAD,
-    BYTES_OF_ENTRY = 9, /* or more, beside the table's own */
+    BYTES_OF_ENTRY = 9, /* or more, besides the table */
     BYTES_OF_TABLE = 56
   };
   const lh_snapshot *s = d->namer->snapshot;

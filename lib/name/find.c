@@ -1,11 +1,10 @@
 /*
-** find.c - objects by the words of a command line: addresses, places in files, classes (see
-** find.h); and what an expression takes away.
+** find.c - finds objects by address, by place in a file or by class (see find.h); and cuts.
 **
-** That are the references that the last step of a path or phrase follows, as though they were set
-** to nil in Lua, or the objects themselves, where they are told by address, place or class. An
-** entry of a table goes with its key. An upvalue is a variable: what goes is what it refers to, for
-** all functions that share it, and for its thread if it is in scope there.
+** A cut is the references that the last step of a path or phrase follows, as if set to nil in Lua;
+** for an address, place or class the objects themselves. An entry of a table is cut with its key.
+** An upvalue is a variable: its content is cut for all functions that share it, and in its thread
+** if the variable is in scope.
 */
 #include "find.h"
 #include <string.h>
@@ -58,7 +57,7 @@ bool lh_range_has_star(lh_range range) {
   return memchr(range.at, '*', lh_range_length(range)) != NULL;
 }
 
-/* A star that turns out too short grows by a byte; only the last one ever has to. */
+/* On a mismatch the last star takes one more byte; earlier stars never need to. */
 bool lh_range_fits(lh_range range, const char *bytes, size_t n) {
   const char *at = range.at, *after_star = NULL;
   size_t i = 0, resume = 0;
@@ -127,7 +126,7 @@ int lh_find_fail_text(lh_finder *finder, lh_text *message) {
 
 /* ==== Addresses ===================================================================== */
 
-/* "0x55d0", "table: 0x55d0", "thread worker @app.lua:10 (0x55d0)" */
+/* For example "0x55d0", "table: 0x55d0", "thread worker @app.lua:10 (0x55d0)". */
 static bool is_address(lh_range range, uint64_t *address) {
   lh_range left, right, before_of, after_of, thread = range;
   if (!lh_range_split(range, "0x", true, &left, &right)) return false;
@@ -137,7 +136,7 @@ static bool is_address(lh_range range, uint64_t *address) {
   char before = left.end[-1];
   if (before == '(' && !lh_range_skip(&thread, "thread ") &&
       lh_range_split(left, " of ", true, &before_of, &after_of))
-    return false; /* local x in function f of thread g (0x55d0) */
+    return false; /* such as: local x in function f of thread g (0x55d0) */
   if (before == '(') return lh_range_is(right, ")");
   return lh_range_length(right) == 0 && (before == ' ' || before == ':');
 }
@@ -159,7 +158,7 @@ static int find_address(lh_finder *finder, lh_range range, uint64_t address, lh_
 
 /* ==== Functions by place ============================================================ */
 
-/* Is `asked` the source's path, or its last components? */
+/* Is `asked` the path of the source, or its last components? */
 static bool is_source(const lh_snapshot *snapshot, lh_id source, lh_range asked) {
   const char *bytes;
   size_t n, n_asked = lh_range_length(asked);
@@ -171,7 +170,7 @@ static bool is_source(const lh_snapshot *snapshot, lh_id source, lh_range asked)
   return n == n_asked || bytes[n - n_asked - 1] == '/';
 }
 
-/* The prototypes of that file that start at `line`; *inside: the innermost one around it. */
+/* The prototypes that start at `line`. *inside: the innermost one around the line. */
 static int find_protos(lh_finder *finder, lh_range file, uint32_t line, lh_set *out, lh_id *inside,
                        bool *has_file) {
   const lh_snapshot *snapshot = finder->snapshot;
@@ -192,7 +191,7 @@ static int find_protos(lh_finder *finder, lh_range file, uint32_t line, lh_set *
   return 0;
 }
 
-/* The closures of the prototypes; a prototype without one stays. */
+/* If the prototypes have no closures, the result is the prototypes. */
 static int closures_of(lh_finder *finder, lh_set *protos, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   bool ok = true;
@@ -221,7 +220,7 @@ static int fail_place(lh_finder *finder, lh_range range, lh_id inside, bool has_
     lh_object proto;
     lh_object_at(finder->snapshot, inside, &proto);
     lh_text_string(&text, ": try the one around it, ");
-    (void)lh_range_split(range, ":", true, &file, &digits); /* else no line was asked for */
+    (void)lh_range_split(range, ":", true, &file, &digits); /* else no line was given */
     lh_text_escaped(&text, file.at, lh_range_length(file), false);
     lh_text_format(&text, ":%u", proto.as.proto.line);
   }
@@ -241,7 +240,7 @@ static int find_by_place(lh_finder *finder, lh_range range, lh_set *out) {
       return lh_find_fail(finder, LH_EARGUMENT, "'%s' is no place: write @file.lua:42", range);
     line = line * 10 + (uint64_t)(*c - '0');
   }
-  file.at++; /* the @ */
+  file.at++;
   int code = find_protos(finder, file, line > UINT32_MAX ? UINT32_MAX : (uint32_t)line, &protos,
                          &inside, &has_file);
   lh_set_end(finder, &protos);
@@ -261,7 +260,7 @@ static bool is_name(lh_range asked, bool pattern, const char *name) {
   return pattern ? lh_range_fits(asked, name, strlen(name)) : lh_range_is(asked, name);
 }
 
-/* "array" are the arrays of anything, too. */
+/* "array" also means arrays of anything. */
 static bool is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name,
                      bool pattern) {
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
@@ -274,8 +273,7 @@ bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range nam
   return is_class(snapshot, class_index, name, false);
 }
 
-/* A pattern may be long, and objects are many: so it is compared with the name of each class, and
-** not of each object. */
+/* A pattern may be long, so it is compared with each class and not with each object. */
 static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool garbage,
                          lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
@@ -292,7 +290,7 @@ static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool ga
   return has_room ? 0 : lh_find_fail_memory(finder);
 }
 
-/* All objects of the classes with this name (reachable ones, if any is); none is no error. */
+/* The reachable objects, or if there are none the garbage. An empty result is no error. */
 static int find_class(lh_finder *finder, lh_range name, bool pattern, lh_set *out) {
   uint64_t n_reachable = 0, n_garbage = 0;
   for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
@@ -315,7 +313,7 @@ static lh_range trim(lh_range range) {
   return range;
 }
 
-/* A class's name may begin or end with blanks, and with @ like a place. */
+/* The name of a class may begin or end with blanks, or begin with @. */
 static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_set *out) {
   bool found = false;
   int code = find_class(finder, whole, false, out);
@@ -345,7 +343,7 @@ int lh_find_set(lh_finder *finder, lh_range range, lh_set *out) {
   return code;
 }
 
-/* The class that was asked for: the object's own, or array where that is array of Listener. */
+/* The object's own class, or "array" for an "array of Listener", as asked. */
 static uint32_t class_found(const lh_finder *finder, lh_id id) {
   uint32_t own = lh_class_of(finder->snapshot, id);
   const lh_class_entry *entry = &finder->snapshot->classes->list[own];
@@ -402,7 +400,7 @@ int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size
   return code;
 }
 
-/* ==== What an expression takes away ================================================== */
+/* ==== What an expression cuts ======================================================== */
 
 static bool note_one(lh_edge_list *list, const lh_edge *edge) {
   if (!lh_grow(&list->edges, list->n, &list->capacity, sizeof *list->edges)) return false;

@@ -1,7 +1,7 @@
 /*
-** find_path.c - objects by path: _G.cache[12].owner, package.loaded["app.bus"].x, registry[3], and
-** folded paths such as _G.list[*].next*, (upvalue bus of function f @app.lua:1)(.children[*])* or
-** _G.settings(metatable.__index)*.
+** find_path.c - finds objects by path: _G.cache[12].owner, package.loaded["app.bus"].x.
+**
+** Also by folded paths: _G.list[*].next*, (upvalue bus of function f @app.lua:1)(.children[*])*.
 */
 #include "find.h"
 
@@ -12,18 +12,17 @@
 
 typedef struct key {
   enum { KEY_ANY, KEY_STRING, KEY_PREFIX, KEY_PATTERN, KEY_NUMBER, KEY_BOOLEAN, KEY_ADDRESS } kind;
-  lh_text text; /* string, or how it begins, or with stars */
+  lh_text text; /* the string, its beginning, or a pattern */
   double number;
   int64_t integer;
   bool is_integer, boolean;
   uint64_t address;
-  lh_id object; /* at that address; LH_NO_OBJECT: none */
+  lh_id object; /* at `address`; LH_NO_OBJECT: none */
 } key;
 
 /* ==== Keys ========================================================================== */
 
-/* Of a name behind a dot. Lua wants brackets around one that is not of ASCII alone; people do
-** not. */
+/* Unlike Lua, also accepts characters beyond ASCII. */
 static bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          (unsigned char)c >= 0x80;
@@ -45,7 +44,6 @@ static void add_utf8(lh_text *text, uint32_t c) {
   lh_text_add(text, bytes, n);
 }
 
-/* Reads digits of a base, at most `max`. */
 static uint32_t take_digits(lh_range *r, int base, int max) {
   char digits[9];
   int n = 0;
@@ -60,7 +58,6 @@ static uint32_t take_digits(lh_range *r, int base, int max) {
   return value;
 }
 
-/* What follows a backslash. */
 static void take_escape(lh_range *r, lh_text *text) {
   static const char names[] = "abtnvfr", values[] = "\a\b\t\n\v\f\r";
   char c = *r->at;
@@ -97,7 +94,7 @@ static bool take_string(lh_range *r, lh_text *text) {
   return true;
 }
 
-/* What Lua takes a float for when it is a key: an integer, if it has the value of one. */
+/* Like Lua, turns a float key with an integer value into an integer. */
 static void normalise(key *k) {
   const double limit = 9223372036854775808.0; /* 2^63 */
   if (!(k->number >= -limit && k->number < limit)) return;
@@ -105,7 +102,7 @@ static void normalise(key *k) {
   k->is_integer = !((double)k->integer < k->number || (double)k->integer > k->number);
 }
 
-/* A number between brackets, as Lua reads it; and what paths have for those that are no digits. */
+/* A number between brackets as Lua reads it; also 1/0 and -1/0, as paths write infinity. */
 static bool take_number(lh_range *r, key *k) {
   char digits[64], *end;
   size_t n = 0;
@@ -131,7 +128,6 @@ static bool take_number(lh_range *r, key *k) {
   return n > 0 && *end == '\0' && !isnan(k->number);
 }
 
-/* What stands between brackets. */
 static bool take_key(lh_range *r, key *k) {
   lh_range left, right;
   if (r->at == r->end) return false;
@@ -160,8 +156,8 @@ static bool is_number_key(const key *k, lh_value value) {
          !(k->number > value.as.number);
 }
 
-/* A name that the snapshot has only in part is recognised by that part, its length and its hash,
-** unless the hash is secret. */
+/* A string that is partly kept matches by that part, its length and its hash, unless that is
+** secret. */
 static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   const char *bytes;
   size_t n;
@@ -177,7 +173,6 @@ static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
          string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
 }
 
-/* By as much of it as is kept. */
 static bool fits_key(const lh_snapshot *snapshot, const key *k, lh_id id) {
   const char *bytes;
   size_t n;
@@ -188,7 +183,7 @@ static bool fits_key(const lh_snapshot *snapshot, const key *k, lh_id id) {
   return n >= k->text.n && memcmp(bytes, k->text.bytes, k->text.n) == 0;
 }
 
-/* A long name is written ["as it begins..."]. */
+/* A long name ends with dots: ["its beginning..."]. */
 static bool take_dots(key *k) {
   enum { DOTS = 3 };
   if (k->kind != KEY_STRING || k->text.n <= DOTS) return false;
@@ -198,7 +193,7 @@ static bool take_dots(key *k) {
   return true;
 }
 
-/* A part of a name is written ["user *"]. */
+/* A name with a star is a pattern: ["user *"]. */
 static bool take_stars(key *k) {
   lh_range text = {k->text.bytes, k->text.bytes + k->text.n};
   if (k->kind != KEY_STRING || k->text.n == 0 || !lh_range_has_star(text)) return false;
@@ -226,10 +221,9 @@ static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
 
 /* ==== Steps ========================================================================= */
 
-/* One step and what it led to, for the message where it leads nowhere. */
 typedef struct outcome {
-  lh_value_kind scalar; /* what was found where no object was; LH_VALUE_NIL: nothing */
-  lh_id last;           /* the object that was looked into */
+  lh_value_kind scalar; /* the value found in place of an object; LH_VALUE_NIL: none */
+  lh_id last;           /* the object looked into last */
 } outcome;
 
 static bool look_into(lh_finder *finder, lh_id id, const key *k, lh_set *out, outcome *o) {
@@ -291,7 +285,7 @@ static bool look_into_all(lh_finder *finder, const lh_set *set, const key *k, lh
   return ok;
 }
 
-/* Replaces a set by what a key leads to from its members. With `lenient` nowhere is fine. */
+/* Replaces the set by the objects under a key. `lenient`: an empty result is fine. */
 static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range before, lh_range step,
                        bool lenient) {
   lh_set next = {0};
@@ -303,7 +297,7 @@ static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range be
     ok = look_into_all(finder, set, &beginning, &next, &o);
   lh_set_end(finder, &next);
   int code = ok ? 0 : lh_find_fail_memory(finder);
-  bool followed = finder->is_last && finder->followed->n > 0; /* if only to a key */
+  bool followed = finder->is_last && finder->followed->n > 0; /* perhaps only to a key */
   if (!code && next.n == 0 && !lenient && !followed)
     code = fail_step(finder, before, step, set->n, k, &o);
   lh_free(set->ids);
@@ -314,7 +308,7 @@ static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range be
 static int apply(lh_finder *finder, lh_set *set, lh_range suffixes, lh_range before, bool lenient,
                  bool wanted);
 
-/* "step*": what any number of such steps, at least one, leads to. */
+/* "step*": the results of one or more steps. */
 static int repeat(lh_finder *finder, lh_set *set, lh_range step, lh_range before, bool wanted) {
   lh_set all = {0};
   bool lenient = false;
@@ -346,7 +340,7 @@ static int repeat(lh_finder *finder, lh_set *set, lh_range step, lh_range before
 
 /* ==== Parsing ======================================================================= */
 
-/* The end of what the parenthesis at the start opens, behind its counterpart; NULL: none. */
+/* The end of the group in parentheses at the start of `r`; NULL: not closed. */
 static const char *closing(lh_range r) {
   int depth = 0;
   char quote = '\0';
@@ -367,7 +361,7 @@ static const char *closing(lh_range r) {
   return NULL;
 }
 
-/* What stands behind a dot. A star at its end is for apply, which knows what it repeats. */
+/* A star at the end is left to apply, which knows whether it repeats. */
 static bool take_name(lh_finder *finder, lh_range *r, key *k) {
   lh_range name = {r->at, r->at};
   while (name.end < r->end && (is_word_character(*name.end) || *name.end == '*')) name.end++;
@@ -382,7 +376,7 @@ static bool take_name(lh_finder *finder, lh_range *r, key *k) {
   return name.at < name.end;
 }
 
-/* One suffix: where it ends. Fills *k unless it is a group in parentheses. */
+/* Fills *k, or *group for a group in parentheses. */
 static int take_suffix(lh_finder *finder, lh_range *r, key *k, lh_range *group) {
   lh_range rest = *r, many = *r;
   *group = (lh_range){NULL, NULL};
@@ -415,7 +409,7 @@ static bool has_field(lh_finder *finder, const lh_set *set, const key *k) {
   return !ok || has;
 }
 
-/* The beginning of "metatable.__index", in a group that is repeated. */
+/* Takes the first step of a repeated group such as "metatable.__index". */
 static int step_in_front(lh_finder *finder, lh_set *set, lh_range *r, bool lenient) {
   lh_range what = {r->at, r->at};
   lh_set next = {0};
@@ -429,7 +423,7 @@ static int step_in_front(lh_finder *finder, lh_set *set, lh_range *r, bool lenie
   return code;
 }
 
-/* `wanted`: the references that the last suffix follows are. */
+/* `wanted`: the caller needs the references that the last suffix follows. */
 static int apply(lh_finder *finder, lh_set *set, lh_range r, lh_range before, bool lenient,
                  bool wanted) {
   int code = 0;
@@ -440,7 +434,8 @@ static int apply(lh_finder *finder, lh_set *set, lh_range r, lh_range before, bo
     code = take_suffix(finder, &r, &k, &group);
     step.end = r.at;
     bool starred = !code && r.at < r.end && *r.at == '*', again = starred;
-    if (starred && *step.at == '.' && !has_field(finder, set, &k)) { /* .name*, all that begin so */
+    if (starred && *step.at == '.' && !has_field(finder, set, &k)) { /* .name* is a pattern if there
+                                                                        is no .name */
       lh_text_add(&k.text, "*", 1);
       k.kind = KEY_PATTERN;
       again = false;
@@ -477,7 +472,6 @@ static int fail_name(lh_finder *finder, lh_range range) {
   return lh_find_fail_text(finder, &text);
 }
 
-/* A global without _G in front. */
 static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_set *set) {
   const lh_classes *classes = finder->snapshot->classes;
   lh_range whole = {word.at, rest.end};

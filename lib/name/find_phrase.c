@@ -1,8 +1,9 @@
 /*
-** find_phrase.c - objects by the phrases that paths are told in: "metatable of ...", "upvalue bus
-** of function f @app.lua:1", "local x in function f @app.lua:1 of main thread" (without its thread:
-** in any), "value of ... in weak table ...". What stands before the last part is compared with the
-** text that such an edge would get, so the two cannot drift apart.
+** find_phrase.c - finds objects by the phrases that paths use.
+**
+** "metatable of ...", "upvalue bus of function f @app.lua:1", "local x in function f @app.lua:1 of
+** main thread" (without the thread: in any), "value of ... in weak table ...". The first part is
+** compared with the text printed for an edge, so the two cannot disagree.
 */
 #include "find.h"
 
@@ -10,7 +11,7 @@
 
 typedef bool (*describe)(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 
-/* An upvalue is told like its content: people mean that. */
+/* An upvalue stands for its content. */
 static lh_id content(const lh_snapshot *snapshot, lh_id id) {
   lh_id content = lh_content_of_upvalue(snapshot, id);
   return content != LH_NO_OBJECT ? content : id;
@@ -55,11 +56,11 @@ static bool describe_part(lh_text *text, const lh_snapshot *snapshot, const lh_e
 static bool describe_key(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind != LH_EDGE_KEY) return false;
   lh_text_string(text, "key ");
-  lh_add_key(text, snapshot, edge->key, true); /* key ["x"] */
+  lh_add_key(text, snapshot, edge->key, true);
   return true;
 }
 
-/* The table's value under the key goes with it. */
+/* The value under the key has the same text, so that it is cut with the key. */
 static bool describe_entry(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_edge key = *edge;
   if (edge->kind == LH_EDGE_VALUE && edge->key.kind == LH_VALUE_OBJECT) key.kind = LH_EDGE_KEY;
@@ -71,7 +72,6 @@ static bool is_described(const lh_text *text, lh_range like) {
   return lh_range_has_star(like) && lh_range_fits(like, text->bytes, text->n);
 }
 
-/* Adds the targets of those edges of `sources` that are described like this. */
 static int add_described(lh_finder *finder, const lh_set *sources, lh_range like, describe how,
                          lh_set *out) {
   lh_text text = {0};
@@ -94,7 +94,6 @@ static int add_described(lh_finder *finder, const lh_set *sources, lh_range like
   return ok ? 0 : lh_find_fail_memory(finder);
 }
 
-/* All keys. */
 static int add_all_keys(lh_finder *finder, const lh_set *sources, lh_set *out) {
   bool ok = true;
   for (size_t i = 0; ok && i < sources->n; i++) {
@@ -111,7 +110,7 @@ static int add_all_keys(lh_finder *finder, const lh_set *sources, lh_set *out) {
   return ok ? 0 : lh_find_fail_memory(finder);
 }
 
-/* The path says: key "x" of ..., folded: key of ... */
+/* An exact path has: key "x" of ...; a folded path: key of ... */
 static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh_set *out) {
   lh_text like = {0};
   if (lh_range_length(which) == 0) return add_all_keys(finder, sources, out);
@@ -130,7 +129,6 @@ int lh_find_in_front(lh_finder *finder, const lh_set *sources, lh_range what, lh
   return add_described(finder, sources, what, describe_part, out);
 }
 
-/* Values of the keys `left` in the weak tables `right`. */
 static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_set *out) {
   lh_set keys = {0}, tables = {0};
   int code = lh_find_set(finder, left, &keys);
@@ -152,7 +150,6 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   return ok ? code : lh_find_fail_memory(finder);
 }
 
-/* Roots that are told by what they are for. */
 static int add_roots(lh_finder *finder, lh_range range, lh_set *out) {
   lh_text text = {0};
   bool ok = true;
@@ -186,7 +183,7 @@ static bool is_slot(lh_range left) {
           lh_range_length(after) == 0);
 }
 
-/* "local x in function f @app.lua:1" without its thread is that of any. */
+/* Slots in any thread, for a phrase without a thread. */
 static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   lh_set threads = {0};
@@ -201,8 +198,7 @@ static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   return code;
 }
 
-/* Splits at the " of " before one of the owners, else at the last, or the first: names may have
-** it, too. */
+/* Splits at the " of " before an owner, else at the last or first: names may have " of ", too. */
 static bool split_of(lh_range range, const char *const owners[2], bool last, lh_range *left,
                      lh_range *right) {
   for (int i = 0; i < 2; i++) {
@@ -226,7 +222,7 @@ static bool split_part(lh_range range, lh_range *left, lh_range *right) {
          lh_range_split(range, " of ", false, left, right);
 }
 
-/* *left: the key, in quotes that may have " of " between them, or nothing. */
+/* *left: the key in quotes, which may have " of " inside, or nothing. */
 static bool split_key(lh_range range, lh_range *left, lh_range *right) {
   lh_range rest = range;
   if (!lh_range_skip(&rest, "key ")) return false;
@@ -247,8 +243,8 @@ static bool split_key(lh_range range, lh_range *left, lh_range *right) {
   return lh_range_split(*left, " of ", false, left, right);
 }
 
-/* "function on_tick @app.lua:31 in _G.bus[*]": those of a class that are there. Names may
-** have " in " between them, so the first one behind a class's name splits. */
+/* "function on_tick @app.lua:31 in _G.bus[*]". Names may have " in " inside, so the split must
+** follow the name of a class. */
 static bool split_in(const lh_finder *finder, lh_range range, lh_range *left, lh_range *right) {
   static const char word[] = " in ";
   lh_range rest = range, skipped;
@@ -261,7 +257,6 @@ static bool split_in(const lh_finder *finder, lh_range range, lh_range *left, lh
   return false;
 }
 
-/* Those of `objects` that are of the class. */
 static int add_of_class(lh_finder *finder, const lh_set *objects, lh_range class, lh_set *out) {
   bool ok = true;
   for (size_t i = 0; ok && i < objects->n; i++) {

@@ -1,12 +1,11 @@
 /*
-** fingerprint.c - what stays the same about a group of objects from run to run, from machine to
-** machine and from build to build: a hash of its class, without what is volatile in its name, and
-** of the identity of its place. Of classes a record's is known by all its keys; an array, a map and
-** an empty table are alike, since what a collection is called follows what is in it.
+** fingerprint.c - makes fingerprints, which identify a group of objects in all runs and builds.
 **
-** Files of --known may have fingerprints of before those had a number: for one release these are
-** made, too. They were hashes of texts, from which what differs between runs was taken by looking
-** for words in them; so directories whose names have such words changed them.
+** A fingerprint is a hash of the class, without the volatile parts of its name, and of the identity
+** of the place. A record's class is all its keys. Arrays, maps and empty tables are one class,
+** because their names depend on their contents. Older fingerprints, without a number in front, are
+** hashes of whole texts, from which volatile parts are removed by search. This release can make
+** them, for files of --known.
 */
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,11 +14,10 @@
 
 /* ==== Fingerprints =================================================================== */
 
-/* Of this kind; before there were those without a number. */
+/* the kind; older fingerprints have none */
 #define KIND "2-"
 
-/* Of what hangs at a place with this identity; the text, which says what, is freed. False: out of
-** memory. */
+/* Frees `what`. */
 static bool print_of(lh_text *what, uint64_t identity, lh_print print) {
   bool ok = !what->failed;
   if (ok)
@@ -29,7 +27,6 @@ static bool print_of(lh_text *what, uint64_t identity, lh_print print) {
   return ok;
 }
 
-/* The number of the fingerprint of all objects of a type at a place with this identity. */
 static uint64_t number_of_any(lh_type type, uint64_t identity) {
   char what[32];
   int n = snprintf(what, sizeof what, "any %s", lh_type_name(type));
@@ -41,7 +38,6 @@ static void print_any(lh_type type, uint64_t identity, lh_print print) {
                  (unsigned long long)number_of_any(type, identity));
 }
 
-/* What is the same about a class: its name, type and fields; collections are alike. */
 bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
                     lh_print fingerprint) {
   lh_text text = {0};
@@ -53,7 +49,6 @@ bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64
   return print_of(&text, identity, fingerprint);
 }
 
-/* The two for the place without numbers. */
 static bool set_folded(const lh_class_entry *class, const char *stable_name, uint64_t identity,
                        lh_prints *prints) {
   lh_text module = {0};
@@ -80,11 +75,10 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
 
 /* ==== The objects with a fingerprint ================================================= */
 
-/* Each fingerprint takes a pass over the objects. */
 typedef struct finder {
   const lh_snapshot *snapshot;
   const lh_folds *folds;
-  uint32_t *below; /* of each object: what its nearest dominator that has it is, or itself */
+  uint32_t *below; /* class at the nearest dominator with the print, or here */
 } finder;
 
 static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error) {
@@ -98,7 +92,7 @@ static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error)
   return lh_fail_memory(error, "looking for a fingerprint");
 }
 
-/* Those of a spot; luaheap's own objects have none. */
+/* Luaheap's own objects have no fingerprint. */
 static bool print_spot(const finder *f, size_t i, lh_prints *prints) {
   const lh_class_entry *classes = f->snapshot->classes->list;
   lh_spot spot = f->folds->spots[i];
@@ -112,7 +106,6 @@ static bool is_printed(const lh_prints *p, const char *print) {
          strcmp(p->any, print) == 0 || strcmp(p->any_folded, print) == 0;
 }
 
-/* Of each spot: do its objects have it? NULL: out of memory. */
 static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
   bool *wanted = lh_alloc(f->folds->n_spots, sizeof *wanted), ok = wanted != NULL;
   for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
@@ -125,7 +118,7 @@ static bool *find_wanted_spots(const finder *f, const char *fingerprint) {
   return NULL;
 }
 
-/* How many objects have it; found[], which may be NULL: they. */
+/* Returns the number of objects, without those below another one of their class. */
 static size_t find_printed(finder *f, const bool *wanted, lh_id *found) {
   size_t n = 0;
   f->below[LH_ROOT] = UINT32_MAX;
@@ -179,7 +172,6 @@ static uint64_t number_of(const char *print) {
   return strtoull(print + sizeof KIND - 1, NULL, 16);
 }
 
-/* The number of each of the places that are wanted. False: out of memory. */
 static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
   for (size_t i = 0; i < n; i++) {
     uint32_t *at = lh_map_at(wanted, number_of(prints[i]));
@@ -189,7 +181,6 @@ static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
   return true;
 }
 
-/* Luaheap's own objects have no fingerprint. */
 static bool print_spot_of_any(const lh_folds *folds, size_t i, lh_printed *out) {
   const lh_folder *folder = &folds->folder;
   lh_spot spot = folds->spots[i];
@@ -237,7 +228,7 @@ bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *pri
   return ok;
 }
 
-/* f->below: the place of the nearest object at one that is wanted, on the way up from each. */
+/* f->below: the wanted place nearest above each object, in the dominator tree. */
 static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, lh_at_place *out) {
   f->below[LH_ROOT] = LH_NO_NUMBER;
   for (size_t i = 1; i < f->folds->n; i++) {
@@ -250,7 +241,6 @@ static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, 
   }
 }
 
-/* Of each spot: the number of the place that is wanted, or LH_NO_NUMBER. */
 static bool find_wanted(const finder *f, const lh_map *wanted, uint32_t *place_of) {
   bool ok = true;
   for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
@@ -291,7 +281,7 @@ static size_t n_hex_digits(const char *p) {
   return n;
 }
 
-/* Bytes of the directory in a source's name, such as @/usr/share/app.lua:31 (behind the @). */
+/* The directory's length, behind the @: @/usr/share/app.lua:31. */
 static size_t directory_length(const char *p) {
   size_t directory = 0;
   for (size_t i = 0; p[i] && p[i] != ')' && p[i] != '"'; i++) {
@@ -302,7 +292,6 @@ static size_t directory_length(const char *p) {
   return directory;
 }
 
-/* Bytes of a string in quotes, the quotes included. */
 static size_t quoted_length(const char *p) {
   size_t n = 1;
   while (p[n] && p[n] != '"') n += p[n] == '\\' && p[n + 1] ? 2 : 1;

@@ -1,12 +1,11 @@
 /*
-** fold.c - folding paths so that all objects of one place share one text (see fold.h).
+** fold.c - folds paths, so that all objects of one place have one text (see fold.h).
 **
-** Numbers and objects as keys become [*], and so do string keys of tables that are used as maps. A
-** link that leads from a class back to the same class stands for any number of such links: .next*,
-** (.children[*])*. Two such links in turn are .*, as in a binary tree; but where one goes by a name
-** and the other by any key each is told, since the name says which branch it is. A step to
-** what is in front, with a key behind it, that follows itself has a star, too: a chain of defaults,
-** each in the metatable of the next, is (metatable.__index)*. Behind 40 pieces all is one "...".
+** Numbers and objects as keys become [*], and so do string keys of maps. A link from a class to the
+** same class stands for any number of links: .next*, (.children[*])*. Two links in turn are .*, as
+** in a binary tree; but a link by name and a link by any key both stay. A step in front with a key
+** behind also gets a star if the two repeat: a chain of defaults in metatables is
+** (metatable.__index)*. After 40 pieces the rest is one "...".
 */
 #include "fold.h"
 
@@ -49,13 +48,12 @@ static lh_form form_of(const lh_folder *folder, const lh_fold_state *state) {
   return (lh_form)lh_last_step(folder->tree, state->place)->form;
 }
 
-/* Where the number of a state is kept. NULL: out of memory. */
 static uint32_t *number_of(lh_folder *folder, const lh_fold_state *state, uint32_t step) {
   uint64_t words[2] = {(uint64_t)state->parent << 32 | step, state->class_index};
   return lh_map_at_words(&folder->interned, words, 2);
 }
 
-/* After lh_folder_settle. */
+/* Needed after lh_folder_settle. */
 static bool number_states(lh_folder *folder) {
   for (size_t i = 0; i < folder->n_states; i++) {
     const lh_fold_state *state = &folder->states[i];
@@ -123,7 +121,6 @@ lh_place_tree *lh_places_of(const lh_snapshot *snapshot) {
   return classes->places;
 }
 
-/* The same place, but another object reached. */
 static uint32_t with_class(lh_folder *folder, uint32_t state, uint32_t class_index) {
   lh_fold_state s = folder->states[state];
   s.class_index = class_index;
@@ -137,7 +134,6 @@ static uint32_t append(lh_folder *folder, uint32_t parent, uint32_t step, uint32
 
 /* ==== Steps ========================================================================= */
 
-/* A step of its own kind, told by a text of its own. */
 static uint32_t special_step(lh_folder *folder, uint8_t kind, const char *text) {
   lh_place_step step = {.kind = kind, .form = LH_FORM_BEHIND, .holder = LH_NO_PLACE};
   lh_text label = {0};
@@ -145,7 +141,6 @@ static uint32_t special_step(lh_folder *folder, uint8_t kind, const char *text) 
   return lh_intern_step(folder->tree, step, &label, NULL);
 }
 
-/* The steps behind `from` up to `to`, and then `step`, repeated. */
 static uint32_t star(lh_folder *folder, uint32_t from, uint32_t to, uint32_t step) {
   uint32_t body[LOOK_BACK + 1];
   size_t n = LOOK_BACK + 1;
@@ -155,7 +150,7 @@ static uint32_t star(lh_folder *folder, uint32_t from, uint32_t to, uint32_t ste
   return lh_intern_repeat(folder->tree, body + n, LOOK_BACK + 1 - n);
 }
 
-/* The state, not far back along the same expression, where an object of this class was reached. */
+/* The state, not far back, that reached an object of this class, or LH_NO_NUMBER. */
 static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint32_t class_index) {
   if (class_index == UINT32_MAX) return LH_NO_NUMBER;
   for (int i = 0; i < LOOK_BACK; i++) {
@@ -167,10 +162,9 @@ static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint3
   return LH_NO_NUMBER;
 }
 
-/* The state after a step in front and then `step`, if the two follow themselves:
-** "(metatable.__index)*" for "metatable of " and ".__index"; "(upvalue next.run)*" for "upvalue
-** next of function run @app.lua:31 in " and ".run". False when out of memory; *to is LH_NO_NUMBER
-** if they do not. */
+/* Sets *to, or LH_NO_NUMBER if a step in front and `step` do not repeat. "metatable of " and
+** ".__index" become "(metatable.__index)*"; "upvalue next of function run @app.lua:31 in " and
+** ".run" become "(upvalue next.run)*". */
 static bool repeat_in_front(lh_folder *folder, uint32_t state, uint32_t step, uint32_t class_index,
                             uint32_t *to) {
   *to = LH_NO_NUMBER;
@@ -194,8 +188,7 @@ static bool repeat_in_front(lh_folder *folder, uint32_t state, uint32_t step, ui
   return *to != LH_NO_NUMBER;
 }
 
-/* The state after the link `starred`, which leads from the object reached at `seen` to another one
-** of its class. */
+/* `starred` links the object reached at `seen` to another object of its class. */
 static uint32_t step_along(lh_folder *folder, uint32_t seen, uint32_t starred,
                            uint32_t class_index) {
   const lh_fold_state s = folder->states[seen];
@@ -252,7 +245,7 @@ static bool is_any(const lh_snapshot *snapshot, const lh_edge *edge, bool any_ke
   return any_key || !lh_is_string(snapshot, edge->key.as.object);
 }
 
-/* Most steps are from a table to a value, and seen before. */
+/* Most steps are from a table to a value and were seen before, so they are memoized. */
 static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any,
                               uint32_t class_index) {
   uint64_t key = any                                 ? UINT64_MAX
@@ -276,7 +269,7 @@ static bool is_slot(lh_edge_kind kind) {
   return kind >= LH_EDGE_LOCAL && kind <= LH_EDGE_ARGUMENT;
 }
 
-/* The other object that the text of an edge's step names by its class; LH_ROOT: none. */
+/* A second object whose class is in the text of the step; LH_ROOT: none. */
 static lh_id also_named(const lh_edge *edge) {
   switch (edge->kind) {
     case LH_EDGE_NESTED:
@@ -286,15 +279,13 @@ static lh_id also_named(const lh_edge *edge) {
   }
 }
 
-/* Does the text of a step of this kind tell its number, at least where it has no name? */
 static bool is_numbered(lh_edge_kind kind) {
   return kind == LH_EDGE_UPVALUE || kind == LH_EDGE_C_UPVALUE || kind == LH_EDGE_USER_VALUE ||
          kind == LH_EDGE_LOCAL || kind == LH_EDGE_VARARG || kind == LH_EDGE_ARGUMENT;
 }
 
-/* Where the step of an edge is kept that is told by what it is, by what it is called, and by the
-** classes of what it comes from and of a function: there are as many of these edges as objects.
-** NULL: out of memory, or *is_one is false. */
+/* The memo of a step whose text depends only on its kind, its name or number, and the classes of
+** source and function. NULL: out of memory, or *is_one is false. */
 static uint32_t *common_step(lh_folder *folder, const lh_edge *edge, bool *is_one) {
   const lh_snapshot *s = folder->snapshot;
   lh_id other = also_named(edge);
@@ -313,7 +304,7 @@ static uint32_t *common_step(lh_folder *folder, const lh_edge *edge, bool *is_on
   return lh_map_at_words(&folder->known_steps, words, 4);
 }
 
-/* A weak table is told by its own path, which is long work for each of its entries. */
+/* The step into a weak table has the table's path in its text, which is slow, so it is memoized. */
 static uint32_t step_of(lh_folder *folder, const lh_edge *edge) {
   bool is_one = edge->kind == LH_EDGE_EPHEMERON;
   uint32_t *known =
@@ -346,7 +337,7 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
 
 /* ==================================================================================== */
 
-/* Does the path of a state lead to it through another one, not far back? */
+/* Is `other` on the path of the state, not far back? */
 static bool leads_through(const lh_folder *folder, uint32_t state, uint32_t other) {
   for (int i = 0; i < LOOK_BACK && state != other; i++) state = folder->states[state].parent;
   return state == other;
@@ -375,7 +366,7 @@ bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t t
   return true;
 }
 
-/* The place behind the steps that a state's own step stood for. */
+/* Appends the steps that a state's last step stood for. */
 static uint32_t add_told(lh_folder *folder, const lh_met *met, uint32_t place, uint32_t state) {
   lh_place_tree *tree = folder->tree;
   const lh_fold_state *s = &folder->states[state];

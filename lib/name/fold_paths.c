@@ -1,7 +1,7 @@
 /*
-** fold_paths.c - folds the paths that all objects are named by, at once: the tree of parents, from
-** the root down. Each object's row is gone through once, so a million objects in one array cost
-** that array once. Most steps are looked up among the last few of their kind, and not folded again.
+** fold_paths.c - folds the paths that name all objects, at once.
+**
+** Reads each row once, down the tree of parents. Most steps are in a cache of recent steps.
 */
 #include <string.h>
 
@@ -9,24 +9,24 @@
 #include "graph/graph.h"
 #include "read/decode.h"
 
-enum { N_RECENT = 256 }; /* steps, a power of two */
+enum { N_RECENT = 256 }; /* a power of two */
 
-/* A step from a spot to an object of a class, and the spot to which it leads, never the first. */
+/* A step between two spots. `to` is never 0. */
 typedef struct recent_step {
   uint32_t from, class_index;
-  uint32_t kind; /* of the edge, and which upvalue it is to */
-  lh_id key;     /* of a value: a string, or LH_NO_OBJECT: any key; of an upvalue: its name */
+  uint32_t kind; /* of the edge; for an upvalue with its number */
+  lh_id key;     /* value: its string key, LH_NO_OBJECT: any key; upvalue: its name */
   uint32_t to;
 } recent_step;
 
 typedef struct walk {
   const lh_snapshot *snapshot;
-  lh_folds *folds;      /* its order is the queue */
-  const uint8_t *marks; /* of lh_mark_paths: those to fold; NULL: all */
+  lh_folds *folds;      /* its `order` is the queue */
+  const uint8_t *marks; /* of lh_mark_paths; NULL: all paths */
   lh_map spot_of;       /* state, class -> spot */
   recent_step *recent;
-  uint32_t *n_alike; /* of each class, among one table's values */
-  uint32_t *counted; /* the classes for which that is not 0 */
+  uint32_t *n_alike; /* of each class, among the values of one table */
+  uint32_t *counted; /* the classes with n_alike > 0 */
   uint32_t n_counted;
 } walk;
 
@@ -40,9 +40,8 @@ static bool allocate(walk *w) {
   return w->folds->order && w->folds->spot && w->recent && w->n_alike && w->counted;
 }
 
-/* ==== Whether keys vary ============================================================== */
+/* ==== Varying keys =================================================================== */
 
-/* Counts the classes of a table's values. */
 static uint32_t count_values(walk *w, lh_id table) {
   const lh_snapshot *s = w->snapshot;
   uint32_t n_values = 0;
@@ -56,13 +55,12 @@ static uint32_t count_values(walk *w, lh_id table) {
   return n_values;
 }
 
-/* How the keys of the table whose targets are visited are to be read. */
 typedef struct keys {
   lh_key_sense sense;
   uint32_t n_values;
 } keys;
 
-/* Records are many, and small: with fewer values than a map has they need no closer look. */
+/* Records are many and small; with fewer values than a map has, no count is needed. */
 static bool has_edges_of_map(const lh_snapshot *s, lh_id id) {
   uint32_t n_edges = s->first_edge[id + 1] - s->first_edge[id];
   return n_edges >= 2 * LH_LEAST_ALIKE; /* a key and a value each */
@@ -92,7 +90,6 @@ static bool is_any_key(const walk *w, keys k, uint32_t e) {
 
 /* ==== Spots ========================================================================== */
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t spot_of_state(walk *w, uint32_t state, uint32_t class_index) {
   lh_folds *folds = w->folds;
   if (state == LH_NO_NUMBER) return LH_NO_NUMBER;
@@ -110,8 +107,7 @@ static uint32_t fold_edge(walk *w, uint32_t from, const lh_edge *edge, bool any_
   return spot_of_state(w, state, w->snapshot->classes->of[edge->target]);
 }
 
-/* Is the step told by the classes at its ends and what this says? Then there are many of the
-** kind. */
+/* Fills the cache key of a step. False: the text of the step depends on more. */
 static inline bool set_step(const lh_snapshot *s, lh_id source, uint32_t e, bool any_key,
                             recent_step *step) {
   lh_edge edge = {.source = source};
@@ -133,7 +129,6 @@ static inline bool set_step(const lh_snapshot *s, lh_id source, uint32_t e, bool
   }
 }
 
-/* The edge as far as its step needs it: any key may be a number. */
 static lh_edge edge_of_step(const lh_snapshot *s, lh_id source, uint32_t e,
                             const recent_step *step) {
   if (step->kind != LH_EDGE_VALUE) return lh_edge_at(s, source, e);
@@ -149,7 +144,6 @@ static recent_step *recent_of(const walk *w, const recent_step *step) {
   return &w->recent[(hash * 0xC2B2AE3Du + step->kind * 0x27D4EB2Fu) >> 16 & (N_RECENT - 1)];
 }
 
-/* The spot behind an edge from a spot; LH_NO_NUMBER: out of memory. */
 static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bool any_key) {
   const lh_snapshot *s = w->snapshot;
   recent_step step = {.from = from, .class_index = s->classes->of[s->edge[e]]};
@@ -169,7 +163,6 @@ static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bo
 
 /* ==== The walk ======================================================================= */
 
-/* Those that are named by an edge of `id`. */
 static bool visit_targets(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
   lh_folds *folds = w->folds;
@@ -235,7 +228,7 @@ uint32_t *lh_numbers_of_spots(const lh_folds *folds, size_t n) {
   return numbers;
 }
 
-/* ==== What a question is about ======================================================= */
+/* ==== Keys on the paths of a question ================================================ */
 
 uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids) {
   uint8_t *marks = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);

@@ -1,11 +1,10 @@
 /*
-** functions.c - what functions, their prototypes and the coroutines that run them are called.
+** functions.c - names functions, prototypes and coroutines.
 **
 ** A Lua function has the name that the enclosing code gives it (the writer found it in the
-** bytecode), else the key or variable under which a closure of it is found; a C function the key
-** under which a loaded module or _G has it, with the module's name in front, else, where the
-** snapshot knows it (one from outside), the symbol and the place of its code. No address is in a
-** name, so that it is the same in all runs.
+** bytecode), else the key or variable of a closure. A C function has its key in a loaded module or
+** _G, with the module's name in front, else its symbol and place, if taken from outside. Names have
+** no addresses, so they are the same in all runs.
 */
 #include "names.h"
 #include "read/decode.h"
@@ -36,8 +35,7 @@ void lh_collect_nested_names(lh_namer *namer) {
   }
 }
 
-/* "off", or "bus.off" where the holder is named, and of a key that is no identifier "bus[\"(\"]".
-** False: the file has not kept the key. */
+/* "off", or "bus.off" with a holder; an odd key: "bus[\"(\"]". False: the file lacks the key. */
 static bool add_field(lh_text *text, const lh_snapshot *snapshot, const char *holder, lh_id key) {
   const char *bytes;
   size_t n;
@@ -48,7 +46,7 @@ static bool add_field(lh_text *text, const lh_snapshot *snapshot, const char *ho
   return true;
 }
 
-/* Light C functions are no objects: their names are needed where a stack has one. */
+/* Light C functions are no objects, but stack frames need their names. */
 static void collect_from(lh_namer *namer, lh_id table, const char *module) {
   lh_text text = {0};
   lh_edges it;
@@ -76,11 +74,10 @@ void lh_collect_c_functions(lh_namer *namer) {
     collect_from(namer, (lh_id)classes->modules.keys[i],
                  lh_namer_chars(namer, classes->modules.values[i]));
   }
-  /* What _G has, it has under its own name: print, not _G.print. */
+  /* A function in _G has its bare name: print, not _G.print. */
   if (classes->globals != LH_NO_OBJECT) collect_from(namer, classes->globals, NULL);
 }
 
-/* A name that ends in a place, which begins behind n_own bytes. */
 static lh_text_id name_with_place(lh_namer *namer, lh_text *text, size_t n_own) {
   lh_text_id name = lh_namer_text(namer, text);
   if (!namer->failed) put(namer, &namer->classes->named, name, (uint32_t)n_own);
@@ -96,7 +93,7 @@ static lh_text_id name_in_lua(lh_namer *namer, lh_text *text, const lh_object *p
   return name_with_place(namer, text, n_own);
 }
 
-/* "on_tick ", if it has a name. */
+/* Adds "on_tick ". False: the function has no name. */
 static bool add_own_name(lh_namer *namer, lh_text *text, lh_id proto) {
   lh_id name = lh_map_get(&namer->nested, proto);
   const lh_candidate *candidate = lh_candidate_of(namer, proto);
@@ -135,7 +132,7 @@ lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
   return *known;
 }
 
-/* The thread that is the one upvalue of a C function, as of those that coroutine.wrap returns. */
+/* The thread that is the only upvalue of a C function, as in the results of coroutine.wrap. */
 static lh_id only_thread(const lh_snapshot *snapshot, lh_id closure) {
   lh_id found = LH_NO_OBJECT;
   lh_edges it;
@@ -149,8 +146,8 @@ static lh_id only_thread(const lh_snapshot *snapshot, lh_id closure) {
   return found;
 }
 
-/* "coroutine worker @app.lua:31". What stands between the brackets of coroutine.wrap has no name of
-** its own: it is called by the nearest function around it that has one, and by its own line. */
+/* "coroutine worker @app.lua:31". A function written inside coroutine.wrap(...) gets the name of
+** the nearest named function around it, and its own line. */
 static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
   enum { MOST_AROUND = 8 };
   lh_text text = {.marks = true};
@@ -163,8 +160,7 @@ static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
   return name_in_lua(namer, &text, &code);
 }
 
-/* What a function is called that coroutine.wrap returned, asked once of each thread; LH_NO_NUMBER:
-** it is no such function. */
+/* Found once for each thread. LH_NO_NUMBER: the closure is no result of coroutine.wrap. */
 static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure, bool *specific) {
   lh_id thread = only_thread(namer->snapshot, closure), proto;
   lh_object object;
@@ -185,7 +181,7 @@ static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure, bool *specific
   return namer->failed ? LH_NO_NUMBER : name;
 }
 
-/* Symbols may be anything, and long. */
+/* Symbols may be long and have any bytes. */
 static void add_bounded(lh_text *text, const char *name) {
   size_t n = strnlen(name, LH_NAME_BYTES);
   if (n == LH_NAME_BYTES) n = lh_text_cut(name, n);
@@ -234,7 +230,7 @@ lh_text_id lh_c_function_name(lh_namer *namer, lh_id id, bool *specific) {
   return lh_namer_text(namer, &text);
 }
 
-/* The outermost Lua function of a coroutine says what it is for. */
+/* The outermost Lua function says what a coroutine does. */
 static lh_id outermost_proto(const lh_snapshot *snapshot, lh_id thread) {
   lh_edges it;
   lh_frame frame;
@@ -248,14 +244,13 @@ static lh_id outermost_proto(const lh_snapshot *snapshot, lh_id thread) {
   return LH_NO_OBJECT;
 }
 
-/* A coroutine that has not started has no frame, but its function on the stack. */
+/* A coroutine that has not started has no frame, only its function on the stack. */
 static lh_id first_function(const lh_snapshot *snapshot, lh_id thread) {
   uint32_t e = snapshot->first_edge[thread], end = snapshot->first_edge[thread + 1];
   while (e < end && lh_type_of(snapshot, lh_true_target(snapshot, e)) != LH_TYPE_CLOSURE) e++;
   return e < end ? lh_proto_of(snapshot, lh_true_target(snapshot, e)) : LH_NO_OBJECT;
 }
 
-/* What a thread is called that runs the function of this code. */
 static lh_text_id name_of_runner(lh_namer *namer, lh_id proto) {
   uint32_t known = lh_map_get(&namer->threads, proto);
   if (known != LH_NO_NUMBER) return known;

@@ -7,8 +7,7 @@
 
 /* ==== Numbers under keys ============================================================ */
 
-/* Each word is multiplied by a secret factor, and the halves of the 128 bits are folded: whoever
-** does not know the seed knows no two keys that meet. */
+/* Without the seed, from which the factor is made, nobody finds two keys that collide. */
 static inline uint64_t hash_of(const lh_map *map, const uint64_t *words, size_t n_words) {
   uint64_t hash = map->seed;
   for (size_t i = 0; i < n_words; i++) {
@@ -26,7 +25,6 @@ static inline bool equals_key(const lh_map *map, uint32_t number, const uint64_t
   return true;
 }
 
-/* The slot with the number of a key, or the empty one where it belongs. */
 static inline uint32_t *find_slot(const lh_map *map, const uint64_t *words, size_t n_words) {
   size_t at = (size_t)hash_of(map, words, n_words) & (map->n_slots - 1);
   while (map->slots[at] != 0 && !equals_key(map, map->slots[at], words, n_words))
@@ -34,7 +32,7 @@ static inline uint32_t *find_slot(const lh_map *map, const uint64_t *words, size
   return &map->slots[at];
 }
 
-/* Twice the slots, and room for half as many keys. The map is as it was on failure. */
+/* Doubles the slots, with room for keys in half of them. On failure the map is unchanged. */
 static bool grow_slots(lh_map *map, size_t n_words) {
   size_t n_slots = map->n_slots ? map->n_slots * 2 : 16;
   if (n_slots > UINT32_MAX) return false;
@@ -72,7 +70,7 @@ static inline uint32_t *value_under(lh_map *map, const uint64_t *words, size_t n
   return &map->values[*slot - 1];
 }
 
-/* Keys of one word are by far the most: each of these is compiled for itself. */
+/* Most keys have one word, so these functions are compiled separately. */
 uint32_t lh_map_get(const lh_map *map, uint64_t key) {
   return number_under(map, &key, 1);
 }
@@ -108,8 +106,8 @@ void lh_free_maps(lh_map *const *maps, size_t n) {
 
 enum { KEY_WORDS = 2 };
 
-/* The number of a string, and its key; LH_NO_NUMBER, and a key that is free. A key is the length
-** and the hash, but of the second of two strings with one hash the next hash that is free. */
+/* LH_NO_NUMBER and a free key if the string is new. The key is length and hash; if another string
+** has the hash, the next free one. */
 static uint32_t find_string(const lh_strings *strings, const char *bytes, size_t n,
                             uint64_t key[KEY_WORDS]) {
   key[0] = n;

@@ -1,10 +1,9 @@
 /*
-** metatables.c - what the instances of a metatable are called.
+** metatables.c - finds the name of the instances of a metatable.
 **
-** Its __name says it best. Else, in this order: the key that _G, package.loaded or a module has it
-** under; what class libraries leave in it (_name, __cname ...: penlight, middleclass, 30log) or
-** in the table that is its __index; another key or variable; and for a name like mt, which tells
-** nothing, the module or file with it: mt (util.queue).
+** Its __name; else its key in _G, package.loaded or a module; a field that class libraries set
+** (_name, __cname ...: penlight, middleclass, 30log) in it or in its __index; another key or a
+** variable; a meaningless name like mt with its module or file: mt (util.queue).
 */
 #include "names.h"
 
@@ -54,7 +53,7 @@ static void read_field(lh_namer *namer, lh_meta *meta, const lh_edge *edge) {
   for (size_t i = 0; i < sizeof strong / sizeof *strong; i++) {
     if (is_key(edge, key, n, strong[i])) field = &meta->strong;
   }
-  /* An attribute called name is a class's name only if it looks like one. */
+  /* A field `name` is the name of a class only if it looks like one. */
   if (is_key(edge, key, n, "name") && value[0] >= 'A' && value[0] <= 'Z' && n_value <= 80)
     field = &meta->weak;
   if (!field) return;
@@ -70,7 +69,6 @@ static void read_fields(lh_namer *namer, lh_meta *meta) {
   while (!namer->failed && lh_edges_next(&it, &edge)) read_field(namer, meta, &edge);
 }
 
-/* The names a class library or a module gives to a table. */
 static lh_text_id given_name(const lh_meta *meta) {
   return meta->strong != LH_NO_NUMBER ? meta->strong : meta->weak;
 }
@@ -89,7 +87,7 @@ static lh_text_id generic_name(lh_namer *namer, lh_id id) {
   return lh_namer_text(namer, &text);
 }
 
-/* What a table that holds metatables gives as its own name: read once, however many it holds. */
+/* Each table is read once. */
 static lh_text_id name_of_container(lh_namer *namer, lh_id container) {
   uint32_t *known = lh_map_at(&namer->given, container);
   if (lh_namer_fails(namer, !known)) return LH_NO_NUMBER;
@@ -111,7 +109,7 @@ static lh_text_id container_name(lh_namer *namer, lh_id id) {
   return given != LH_NO_NUMBER ? given : module;
 }
 
-/* The strings' metatable, and those that debug.setmetatable gave to other basic types. */
+/* The metatable of strings, and those that debug.setmetatable set for other basic types. */
 static void name_basic_types(lh_namer *namer) {
   const lh_snapshot *snapshot = namer->snapshot;
   for (size_t i = 0; i < snapshot->n_roots && !namer->failed; i++) {
@@ -152,13 +150,13 @@ static lh_text_id name_instances(lh_namer *namer, const lh_meta *meta) {
 
 void lh_name_metatables(lh_namer *namer) {
   name_basic_types(namer);
-  size_t n = namer->n_metas; /* those that instances have; then come their __index tables */
+  size_t n = namer->n_metas; /* metatables of instances come first, then their __index tables */
   for (size_t i = 0; i < n && !namer->failed; i++) {
     namer->metas[i].is_metatable = true;
     read_fields(namer, &namer->metas[i]);
     lh_id index = namer->metas[i].index;
     if (index == LH_NO_OBJECT || namer->failed) continue;
-    size_t n_before = namer->n_metas; /* a table that is the __index of many is read once */
+    size_t n_before = namer->n_metas; /* an __index table of several metatables is read once */
     uint32_t added = lh_add_meta(namer, index);
     if (added != LH_NO_NUMBER && added >= n_before) read_fields(namer, &namer->metas[added]);
   }

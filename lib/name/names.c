@@ -1,5 +1,5 @@
 /*
-** names.c - objects, keys and edges as text for people, in Lua's language where it has one.
+** names.c - objects, keys and edges as text, in Lua's language where possible (see names.h).
 */
 #include "names.h"
 #include "read/decode.h"
@@ -70,7 +70,6 @@ bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string) {
   return n > 0;
 }
 
-/* A string between quotes: at most max_bytes of it. */
 static void add_quoted(lh_text *text, const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
   lh_object object;
   lh_object_at(snapshot, id, &object);
@@ -203,7 +202,7 @@ static void add_numbered(lh_text *text, const lh_snapshot *snapshot, const char 
   lh_text_format(text, "%u", edge->ordinal);
 }
 
-/* "string.format"; NULL: it has no name. */
+/* "string.format"; NULL: no name. */
 static const char *name_of_c_function(const lh_snapshot *snapshot, uint64_t function) {
   const lh_classes *classes = snapshot->classes;
   uint32_t name = classes ? lh_map_get(&classes->c_functions, function) : LH_NO_NUMBER;
@@ -218,7 +217,7 @@ static void add_c_function(lh_text *text, const lh_snapshot *snapshot, uint64_t 
     lh_text_string(text, "function [C]");
 }
 
-/* The function of a stack frame. A light C function is no object: the edge has its address. */
+/* The function of a stack frame. A light C function is no object; the edge has its address. */
 static void add_frame_function(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->holder != LH_NO_OBJECT)
     lh_add_class(text, snapshot, edge->holder);
@@ -228,7 +227,7 @@ static void add_frame_function(lh_text *text, const lh_snapshot *snapshot, const
     lh_text_string(text, "the host program");
 }
 
-/* "C function f (libgame.so+0x1a2b)" without the "C ", which "[C]" has said already. */
+/* "C function f (libgame.so+0x1a2b)" without "C ", because "[C]" comes before. */
 static bool add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
   size_t begin = text->n + 2;
   if (!lh_add_c_code(text, snapshot, function)) return false;
@@ -237,7 +236,6 @@ static bool add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t func
   return true;
 }
 
-/* A light C function, of which the address is known. */
 static void add_light_function(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
   const char *name = name_of_c_function(snapshot, function);
   if (name)
@@ -257,14 +255,14 @@ static void add_function(lh_text *text, const lh_snapshot *snapshot, lh_id funct
   }
   lh_object_at(snapshot, function, &closure);
   bool is_c = closure.type == LH_TYPE_CLOSURE && !closure.dead && closure.as.closure.is_c;
-  bool is_code = is_c && class && *class->visible.name == 'C'; /* no other kind of name begins so */
+  bool is_code = is_c && class && *class->visible.name == 'C'; /* only these begin with C */
   if (is_c && class && !class->specific)
     lh_text_string(text, "a function");
   else if (!is_code || !add_c_code(text, snapshot, closure.as.closure.function))
     lh_add_class(text, snapshot, function);
 }
 
-/* A Lua function is a closure with a prototype, unless the file lies. */
+/* A Lua function is a closure with a prototype, unless the file is wrong. */
 static bool find_proto(const lh_snapshot *snapshot, lh_value function, lh_object *proto) {
   bool is_closure = function.kind == LH_VALUE_OBJECT &&
                     lh_type_of(snapshot, function.as.object) == LH_TYPE_CLOSURE;
@@ -352,7 +350,7 @@ bool lh_same_key(lh_value a, lh_value b) {
   return a.kind == LH_VALUE_OBJECT ? a.as.object == b.as.object : a.as.integer == b.as.integer;
 }
 
-/* Functions of one class read the same. */
+/* Functions of one class have one text. */
 static bool same_function(const lh_snapshot *snapshot, lh_id a, lh_id b) {
   return a == b || (snapshot->classes && a != LH_NO_OBJECT && b != LH_NO_OBJECT &&
                     lh_class_of(snapshot, a) == lh_class_of(snapshot, b));

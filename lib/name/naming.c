@@ -1,11 +1,9 @@
 /*
-** naming.c - the code that names a string: the functions that have it among their constants, as the
-** name of a field or as any other text, or as the name of a variable, since `local sessions =
-** server.sessions` is how modules begin. Who looks for the line that puts an object somewhere, or
-** should take it away again, begins there.
+** naming.c - finds the code that names a string: functions with it as a constant or variable.
 **
-** All names are read when one is first asked for, and kept as pairs of string and prototype,
-** sorted: 8 bytes each. A server of 1,600 functions has 20,000 of them.
+** Variables count because modules often begin with `local sessions = server.sessions`. The answer
+** helps to find the line that stores or removes an object. Made on first use, as sorted pairs of
+** string and prototype: 8 bytes each, 20,000 for a server of 1,600 functions.
 */
 #include <stdlib.h>
 
@@ -16,7 +14,6 @@ static int compare(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* A name that a function has twice counts once. */
 static void sort(lh_naming *naming) {
   size_t n = 0;
   if (naming->n > 1) qsort(naming->pairs, naming->n, sizeof *naming->pairs, compare);
@@ -43,7 +40,6 @@ static bool collect(const lh_snapshot *snapshot, lh_naming *naming) {
   return true;
 }
 
-/* The first pair that is not before this one. */
 static size_t find(const lh_naming *naming, uint64_t pair) {
   size_t first;
   LH_LOWER_BOUND(first, naming->n, naming->pairs[first] < pair);

@@ -1,7 +1,8 @@
 /*
-** own.c - what luaheap has in the heap beside its marks: modules in package.loaded, metatables in
-** the registry, and all that hangs on them. The file does not tell (lh_is_own are the marks alone);
-** names do, by which Lua keeps these.
+** own.c - finds luaheap's own objects in the heap, besides its marks.
+**
+** They are modules in package.loaded, metatables in the registry and all below. The file does not
+** mark them (lh_is_own means marks alone), so they are found by name.
 */
 #include <string.h>
 
@@ -15,7 +16,7 @@ static bool is_key(const lh_snapshot *snapshot, lh_value key, const char *name, 
          (begins ? n >= length : n == length) && memcmp(bytes, name, length) == 0;
 }
 
-/* Fills *found, if it is not NULL: C functions without upvalues are no objects. */
+/* Fills *found, unless NULL. The value may be a light C function, which is no object. */
 static bool get(const lh_snapshot *snapshot, lh_id table, const char *name, lh_value *found) {
   lh_edges it;
   lh_value key, value;
@@ -33,7 +34,7 @@ bool lh_find_snapshot_function(const lh_snapshot *snapshot, lh_value *found) {
          module.kind == LH_VALUE_OBJECT && get(snapshot, module.as.object, "snapshot", found);
 }
 
-/* Other modules may be called so, too. */
+/* Checks two functions, because another module may be called heap, too. */
 static bool is_luaheap(const lh_snapshot *snapshot) {
   lh_value module;
   return get(snapshot, snapshot->classes->loaded, "heap", &module) &&
@@ -46,11 +47,11 @@ static bool is_luaheap(const lh_snapshot *snapshot) {
 typedef struct marking {
   const lh_snapshot *snapshot;
   uint8_t *marks, mark;
-  lh_id *ids; /* that are marked */
+  lh_id *ids; /* marked so far */
   size_t n, capacity;
 } marking;
 
-/* A file may name objects that are none. */
+/* A file may refer to objects without a record. */
 static bool add(marking *m, lh_id id) {
   if (!lh_is_reachable(m->snapshot, id) || m->marks[id] & m->mark) return true;
   if (!lh_grow(&m->ids, m->n, &m->capacity, sizeof *m->ids)) return false;
@@ -59,7 +60,7 @@ static bool add(marking *m, lh_id id) {
   return true;
 }
 
-/* The names of our modules and metatables, and what stands under them. */
+/* Adds our modules and metatables, with their names. */
 static bool add_ours(marking *m, lh_id table) {
   lh_edges it;
   lh_value key, value;

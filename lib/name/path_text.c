@@ -1,7 +1,8 @@
 /*
-** path_text.c - the pieces of a path's text, and paths told exactly (see fold.h). Of a path of more
-** than 40 pieces the middle is left out, as it is where the text is too long: a million steps take
-** linear time, and a row with a path never takes more than a few KB.
+** path_text.c - the text of edges, and the exact text of paths (see fold.h).
+**
+** Long paths are shown without their middle. So a million steps take linear time, and a row with a
+** path takes at most a few KB.
 */
 #include "fold.h"
 #include "graph/graph.h"
@@ -36,7 +37,7 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   }
 }
 
-/* The path of a weak table, if it is a plain one: its length; 0: it is not. */
+/* The length of a weak table's path; 0: it is too long, or leads through another weak table. */
 static uint32_t holder_path(const lh_snapshot *snapshot, lh_id holder,
                             lh_edge steps[MAX_HOLDER_STEPS]) {
   uint32_t n = 0;
@@ -78,7 +79,7 @@ static void add_of(lh_text *text, const char *what, const lh_snapshot *snapshot,
   lh_add_class(text, snapshot, id);
 }
 
-/* "upvalue bus of function on_tick @app.lua:31". The length of "upvalue bus". */
+/* "upvalue bus of function on_tick @app.lua:31". Returns the length of "upvalue bus". */
 static size_t add_upvalue(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text_string(text, "upvalue ");
   if (edge->name == LH_NO_OBJECT || !lh_add_name(text, snapshot, edge->name))
@@ -119,7 +120,7 @@ static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
   add_thread(text, snapshot, edge->source, folded);
 }
 
-/* The key is told by an exact path only. The length of "key". */
+/* Only an exact path has the key itself. Returns the length of "key". */
 static size_t add_key_in_front(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge,
                                bool folded) {
   lh_text_string(text, "key ");
@@ -153,8 +154,7 @@ static size_t add_front(lh_text *text, const lh_snapshot *snapshot, const lh_edg
   return n_own;
 }
 
-/* The text that an edge adds; of a step in front the length of its own words. `folded`: as a step
-** of a place is told. */
+/* Returns, for a step in front, the length of its own words. `folded`: as a step of a place. */
 static size_t add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge,
                         lh_form form, bool folded) {
   switch (form) {
@@ -170,7 +170,7 @@ static size_t add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edg
   return 0;
 }
 
-/* A word of Lua, to be put .x behind. */
+/* Does .x need parentheses in front, because the text is no word of Lua? */
 static bool is_phrase(const lh_edge *edge) {
   return edge->kind != LH_EDGE_VALUE &&
          (edge->kind != LH_EDGE_ROOT || edge->index > LH_ROOT_LOADED);
@@ -184,12 +184,10 @@ static uint8_t kind_of_step(const lh_edge *edge, lh_form form) {
   return (uint8_t)edge->kind;
 }
 
-/* The place that a path leads to; LH_NO_NUMBER: out of memory. A weak table has one, and its values
-** are told by that. */
+/* LH_NO_NUMBER: out of memory. */
 static uint32_t place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot,
                               const lh_path *path);
 
-/* The value of a weak table, which is told by its own place. */
 static uint32_t step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh_id holder,
                             lh_place_step step) {
   lh_edge steps[MAX_HOLDER_STEPS];
@@ -221,7 +219,7 @@ uint32_t lh_step_of_edge(lh_place_tree *tree, const lh_snapshot *snapshot, const
   return lh_intern_step(tree, step, &label, NULL);
 }
 
-/* ==== Telling ======================================================================= */
+/* ==== Exact paths =================================================================== */
 
 static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text piece = {0};
@@ -232,7 +230,7 @@ static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh
   lh_text_free(&piece);
 }
 
-/* Are these the same piece, such as .next and .next? */
+/* Are both the same key of a table, such as .next? */
 static bool are_same_piece(const lh_edge *a, const lh_edge *b) {
   return a->kind == b->kind && a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT &&
          b->key.kind == LH_VALUE_OBJECT && a->key.as.object == b->key.as.object;
@@ -259,7 +257,7 @@ static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const 
   lh_text_free(&piece);
 }
 
-/* Tells n steps; where there are more than that, `shown` at each end. False: that is too long. */
+/* Shows `shown` steps at each end, and nothing between if there are more. False: too long. */
 static bool tell_ends(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *steps,
                       size_t n, size_t shown) {
   lh_text_clear(&telling->text);
@@ -288,8 +286,7 @@ static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
 
 /* ==================================================================================== */
 
-/* Notes for each class of a table's values whether its keys vary there: in one pass for all of
-** them, since there may be as many classes as values. False: out of memory. */
+/* One pass for all classes of a table's values: there may be as many classes as values. */
 static bool note_varying(const lh_snapshot *s, lh_id table) {
   lh_map *varying = &s->classes->varying, n_alike = {0};
   uint32_t n_values = 0, first = s->first_edge[table], end = s->first_edge[table + 1];
@@ -311,7 +308,6 @@ static bool note_varying(const lh_snapshot *s, lh_id table) {
   return ok;
 }
 
-/* False: out of memory. */
 static bool find_varying(const lh_snapshot *snapshot, const lh_edge *edge, bool *vary) {
   lh_key_sense sense = lh_key_sense_of(snapshot, edge->source);
   *vary = sense == LH_KEYS_VARY;
@@ -335,7 +331,7 @@ uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge) {
   return lh_fold_step(folder, state, edge, any_key);
 }
 
-/* Folds a path; *last: the steps of the places that its last n steps lead to, the last first. */
+/* Folds a path. *last: the last step of the places after its last n edges, the last edge first. */
 static uint32_t fold_path(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_edge *path,
                           size_t n_path, uint32_t *last, size_t n) {
   lh_folder folder;
@@ -376,7 +372,7 @@ char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded
   return folded ? tell_folded(snapshot, path) : tell_exactly(snapshot, path);
 }
 
-/* Who holds _G, the main thread and the like needs no telling. */
+/* The holder of _G, the main thread and the like is not interesting. */
 static bool hides_holder(const lh_snapshot *snapshot, const lh_edge *edge) {
   return edge->kind != LH_EDGE_ROOT && edge->kind != LH_EDGE_VALUE &&
          lh_form_of(snapshot, edge) == LH_FORM_BASE && snapshot->distance[edge->source] > 1;

@@ -1,12 +1,11 @@
 /*
-** place.c - places (see place.h): which objects hang alike.
+** place.c - groups objects by place (see place.h).
 */
 #include "place.h"
 
 #include <string.h>
 
-/* The texts may take so many times the bytes of the file, as the names of its classes may. Only a
-** file that was made for that has more. */
+/* Limit for all texts, in sizes of the file. Only a file made for an attack has more. */
 enum { MOST_TEXT = 16 };
 
 void lh_places_free(lh_places *places) {
@@ -16,7 +15,7 @@ void lh_places_free(lh_places *places) {
   lh_map_free(&places->by_at);
 }
 
-/* The number of a place's text, 0 where there is no room; LH_NO_NUMBER: out of memory. */
+/* The text of a place; 0: no room is left. */
 static lh_text_id path_text_of(lh_places *places, uint32_t at) {
   lh_text text = {0};
   lh_place_text(lh_tree_of(places), at, &text);
@@ -35,7 +34,7 @@ static uint32_t add_place(lh_places *places, uint32_t class_index, uint32_t stat
   return (uint32_t)places->n++;
 }
 
-/* Of a class all those are one that no room is left for. */
+/* One place for all objects of a class for whose text no room is left. */
 static uint32_t untold_place(lh_places *places, uint32_t class_index, uint32_t state) {
   uint32_t *place = lh_map_at(&places->by_at, (uint64_t)class_index << 32 | LH_NO_PLACE);
   lh_text dots = {0};
@@ -56,7 +55,6 @@ static uint32_t place_at(lh_places *places, uint32_t class_index, uint32_t state
   return place ? *place = add_place(places, class_index, state, at, path) : LH_NO_NUMBER;
 }
 
-/* Finds or makes the place of a spot. */
 static bool place_spot(lh_places *places, uint32_t spot) {
   if (places->of_spot[spot] != LH_NO_NUMBER) return true;
   lh_spot s = places->folds->spots[spot];
@@ -65,7 +63,6 @@ static bool place_spot(lh_places *places, uint32_t spot) {
   return places->of_spot[spot] != LH_NO_NUMBER;
 }
 
-/* Meets the keys on the paths of `ids`. */
 static bool begin_places(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
                          size_t n_ids) {
   places->folds = lh_folds_of(snapshot);
@@ -97,14 +94,12 @@ static const lh_class_entry *class_at(const lh_places *places, uint32_t class_in
   return &places->folds->folder.snapshot->classes->list[class_index];
 }
 
-/* What places have in common that may be one: type and place, and the place with * for its numbers,
-** or for the whole keys that have these; UINT64_MAX: has none. */
+/* UINT64_MAX: none. folded: with * for numbers, or for whole keys with numbers. */
 typedef struct likeness {
   uint64_t exact, folded;
-  uint32_t told; /* the place, of which only those numbers get a * that differ */
+  uint32_t told; /* the place, in which only differing numbers get a * */
 } likeness;
 
-/* Names the class with * for its numbers, if it has any. False: out of memory. */
 static bool set_module(lh_places *places, lh_place *place) {
   lh_text module = {0};
   if (!lh_fold_module(&module, class_at(places, place->class_index))) return true;
@@ -113,9 +108,9 @@ static bool set_module(lh_places *places, lh_place *place) {
   return place->module != LH_NO_NUMBER || (places->texts.full && !failed);
 }
 
-/* False: out of memory. A thousand things, each of a class of its own, are under any key: the keys
-** that are told because they are the only ones of their class count as numbers if nothing else of
-** the place has any. */
+/* A thousand objects, each of its own class, may be under any key of one table. Each key is then
+** kept, as the only key of its class. These keys count as numbers if nothing else in the place has
+** one. */
 static bool liken(lh_places *places, lh_place *place, likeness *out) {
   lh_place_tree *tree = lh_tree_of(places);
   out->exact = out->folded = UINT64_MAX;
@@ -132,7 +127,6 @@ static bool liken(lh_places *places, lh_place *place, likeness *out) {
   return folded != LH_NO_NUMBER && set_module(places, place);
 }
 
-/* How many paths are alike but for their numbers. */
 static bool count_alike(const lh_places *places, const likeness *like, lh_map *n_alike) {
   lh_map seen = {0};
   bool ok = true;
@@ -152,16 +146,13 @@ static void add_class(lh_place *place, const lh_place *other) {
   place->several |= other->class_index != place->class_index && !same_modules;
 }
 
-/* Tells what joined places differ in by a * in the first: by `folded`, if that is more than
-** numbers.
-*/
+/* Gives `first` a * where joined places differ: `folded`, if more than numbers differ. */
 static bool tell_difference(lh_places *places, lh_place *first, uint32_t told, uint32_t folded) {
   uint32_t both = lh_place_of_both(lh_tree_of(places), first->at, told);
   first->at = both == LH_NO_PLACE ? folded : both;
   return both != LH_NO_NUMBER;
 }
 
-/* Those that are alike become the first of them. */
 static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
   lh_map n_alike = {0}, first = {0};
   bool ok = count_alike(places, like, &n_alike);

@@ -15,7 +15,7 @@ void lh_place_tree_free(lh_place_tree *tree) {
 
 /* ==== Interning ====================================================================== */
 
-/* Two steps of one kind and label have one body. */
+/* Steps of one kind and label have one body. */
 static uint32_t intern_known_step(lh_place_tree *tree, lh_place_step step) {
   if (step.label == LH_NO_NUMBER || step.stable == LH_NO_NUMBER) return LH_NO_NUMBER;
   uint64_t words[2] = {(uint64_t)step.label << 32 | step.stable,
@@ -72,8 +72,7 @@ uint32_t lh_intern_repeat(lh_place_tree *tree, const uint32_t *body, size_t n) {
   return made;
 }
 
-/* What is told in the same way is the same step, whether an edge of the root or one of _G leads
-** there. */
+/* Equal texts are equal steps, whether an edge of the root or of _G leads there. */
 static uint64_t identity_of(const lh_place_tree *tree, uint64_t before, const lh_place_step *step) {
   const char *stable = tree->texts.texts[step->stable];
   uint64_t words[2] = {before, (uint64_t)step->form << 1 | (step->kind == LH_STEP_REPEAT)};
@@ -101,7 +100,7 @@ uint32_t lh_place_of_text(lh_place_tree *tree, lh_text *text) {
   return lh_place_behind(tree, 0, lh_intern_step(tree, step, text, NULL));
 }
 
-/* ==== What is where ================================================================== */
+/* ==== Relations of places ============================================================ */
 
 static bool goes_on_from(const lh_place_tree *tree, uint32_t place, uint32_t whole) {
   while (place != LH_NO_PLACE && place != whole) place = lh_place_before(tree, place);
@@ -134,7 +133,6 @@ uint32_t lh_place_base(lh_place_tree *tree, uint32_t place) {
   return is_keys ? lh_place_behind(tree, base, tree->list[place].step) : base;
 }
 
-/* The places on the way to `place`, the base first; how many. */
 static size_t list_steps(const lh_place_tree *tree, uint32_t place,
                          uint32_t way[LH_MOST_STEPS_OF_PLACE]) {
   size_t n = tree->list[place].depth + 1;
@@ -172,9 +170,8 @@ uint32_t lh_place_in_common(lh_place_tree *tree, uint32_t place, uint32_t other)
   return both;
 }
 
-/* ==== The same but for something ===================================================== */
+/* ==== Copies ========================================================================= */
 
-/* A step of another tree, or of the same, with another label and what of it is stable. */
 static uint32_t copy_step(lh_place_tree *to, bool is_same_tree, lh_place_step step, lh_text *label,
                           lh_text *stable) {
   if (!is_same_tree) step.holder = LH_NO_PLACE;
@@ -182,8 +179,7 @@ static uint32_t copy_step(lh_place_tree *to, bool is_same_tree, lh_place_step st
   return lh_intern_step(to, step, label, stable);
 }
 
-/* Adds the label, or with * for its numbers: of the key of a module also for what is around them.
-** */
+/* For a module's key, also the text around numbers becomes *. */
 static void add_label(lh_text *out, const char *label, bool is_module, bool numbers) {
   size_t n = strlen(label);
   bool any =
@@ -191,7 +187,7 @@ static void add_label(lh_text *out, const char *label, bool is_module, bool numb
   if (!any) lh_text_add(out, label, n);
 }
 
-/* Are numbers in a place's steps those of names, and no keys of a table that are [*] else? */
+/* True if the place is below _G or a module, by keys only. */
 static bool has_names(const lh_place_tree *tree, const uint32_t *way, size_t n) {
   uint8_t base = lh_last_step(tree, way[0])->kind;
   for (size_t i = 1; i < n; i++)
@@ -199,9 +195,8 @@ static bool has_names(const lh_place_tree *tree, const uint32_t *way, size_t n) 
   return base == LH_STEP_GLOBALS || base == LH_STEP_LOADED;
 }
 
-/* The steps of a place with those of a repeated body in its stead, and none twice in a row:
-** elements of a list that are of two classes in turn are at .next(.next.next)*, and at
-** (.next.next)*. */
+/* Repeated bodies once and no step twice in a row. So .next(.next.next)* and (.next.next)*, of
+** lists with two classes in turn, become equal. */
 static size_t leave_out_stars(const lh_place_tree *tree, const uint32_t *way, size_t n,
                               uint32_t *steps) {
   size_t m = 0;
@@ -244,7 +239,7 @@ uint32_t lh_place_without_numbers(lh_place_tree *tree, uint32_t place) {
   return without == place ? LH_NO_PLACE : without;
 }
 
-/* The step that is both, in the same way. */
+/* With * where numbers differ. LH_NO_PLACE: more differs. */
 static uint32_t step_of_both(lh_place_tree *tree, uint32_t a, uint32_t b) {
   const lh_place_step x = tree->steps[a], y = tree->steps[b];
   char *const *texts = tree->texts.texts;

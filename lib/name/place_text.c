@@ -1,12 +1,12 @@
 /*
 ** place_text.c - the text of a place: the only file that turns steps into text (see place_steps.h).
-** Of a long one the middle is left out, so that no row takes more than a few KB.
+**
+** A long text is shown without its middle, so that no row takes more than a few KB.
 */
 #include <string.h>
 
 #include "place_steps.h"
 
-/* Wraps what was told so far, in place: a path may be wrapped at each step. */
 static void surround(lh_telling *telling, const char *before, size_t n, const char *after) {
   lh_text *text = &telling->text;
   size_t told = text->n;
@@ -45,8 +45,7 @@ void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, boo
   }
 }
 
-/* Tells a step by its own words alone, "upvalue s" or "value in weak table _G.cache", since what is
-** above is not told: it has nothing to be in front of, or around. */
+/* Its source is not shown: only its own words, "upvalue s" or "value in weak table _G.cache". */
 static void tell_below(lh_telling *telling, const lh_place_step *step, const char *label) {
   lh_text *text = &telling->text;
   if (step->form == LH_FORM_FRONT) {
@@ -63,8 +62,7 @@ static void tell_below(lh_telling *telling, const lh_place_step *step, const cha
   }
 }
 
-/* chain[]: the n places from the last one up. False: that is too long, with so many shown at each
-** end. */
+/* chain[]: the last place first. False: too long, with `shown` pieces at each end. */
 static bool tell_chain(lh_telling *telling, const lh_place_tree *tree, const uint32_t *chain,
                        size_t n, size_t shown, bool is_below) {
   lh_text_clear(&telling->text);

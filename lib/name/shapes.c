@@ -1,14 +1,10 @@
 /*
-** shapes.c - the class of a table that has no better one, by its keys: {id, name, next}, array,
-** map[string], {}. Tables with the same keys are one class.
+** shapes.c - classes of plain tables by their keys: {id, name, next}, array, map[string], {}.
 **
-** A key set is first looked up by the ids of its keys, in order, so that a million tables of one
-** shape make one text. Most tables have keys that were seen a short time ago in the same order.
-**
-** {vUVswKPy9RUS} is the sessions of a user by a random key, and would be a class of its own for
-** each user. One of these tables does not tell whether its key is a field's name. But where eight
-** tables have one key each, no table has the same keys as another, and what they hold is of one
-** class, then keys are what varies: each is a map[string].
+** Tables with the same keys are one class. A key set is looked up by the sorted ids of its keys, so
+** a million tables of one shape make one text. {vUVswKPy9RUS} may be the sessions of a user under a
+** random key, and would be a class for each user. But if eight tables have one key each, all
+** different, with values of one class, then the keys vary: each is a map[string].
 */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +15,8 @@ enum { MAX_KEYS = 64, SHOWN_KEYS = 6, SHOWN_OF_MANY = 4 };
 typedef struct keys {
   lh_id names[MAX_KEYS];         /* in the order of the record */
   size_t n_names;                /* may be greater than MAX_KEYS */
-  bool has_strings, has_objects; /* other strings; objects */
-  unsigned kinds;                /* LH_HAS_INTEGERS and so on */
+  bool has_strings, has_objects; /* strings that are no names; objects */
+  unsigned kinds;                /* LH_HAS_INTEGERS ... */
 } keys;
 
 static void find_keys(lh_namer *namer, lh_id table, keys *k) {
@@ -63,7 +59,7 @@ static int compare_texts(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "{id, name, next}", with so many of the names. */
+/* "{id, name, next}", with `shown` of the names. */
 static lh_text_id add_fields(lh_namer *namer, const keys *k, const char *const *names,
                              size_t shown) {
   lh_text text = {0};
@@ -73,7 +69,7 @@ static lh_text_id add_fields(lh_namer *namer, const keys *k, const char *const *
   return lh_namer_text(namer, &text);
 }
 
-/* A shape that is new: its text, and a hash of its keys' contents, the same in any snapshot. */
+/* The hash of the keys' contents is the same in any snapshot. */
 static uint32_t make_record(lh_namer *namer, const keys *k) {
   const char *names[MAX_KEYS];
   lh_text text = {0};
@@ -110,7 +106,7 @@ static uint32_t make_generic(lh_namer *namer, enum generic generic) {
   return made;
 }
 
-/* Few, and mostly in order. */
+/* Insertion sort: keys are few and nearly sorted. */
 static void sort_names(keys *k) {
   for (size_t i = 1; i < k->n_names; i++) {
     lh_id name = k->names[i];
@@ -120,7 +116,6 @@ static void sort_names(keys *k) {
   }
 }
 
-/* Where the class of tables with these keys is kept; NULL: out of memory. */
 static uint32_t *slot_of_class(lh_namer *namer, keys *k, enum generic generic) {
   if (generic != RECORD) return lh_map_at(&namer->shapes, generic);
   sort_names(k);
@@ -141,7 +136,7 @@ static uint32_t find_shape(lh_namer *namer, keys *k) {
   return made;
 }
 
-/* Where tables with these keys in this order were seen last, perhaps. */
+/* The cache entry for keys in this order; it may be of other keys. */
 static lh_seen_shape *seen_shape(lh_namer *namer, const keys *k) {
   uint64_t h = k->kinds;
   for (size_t i = 0; i < k->n_names; i++) h = (h ^ k->names[i]) * 0x9FB21C651E98DF25u;
@@ -159,7 +154,7 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
     return seen->class_index;
   *seen = (lh_seen_shape){.is_set = true, .n = k.n_names, .kinds = k.kinds};
   memcpy(seen->keys, k.names, bytes);
-  return seen->class_index = find_shape(namer, &k); /* which puts them in order */
+  return seen->class_index = find_shape(namer, &k); /* sorts the keys */
 }
 
 /* ==== Maps with one entry ============================================================ */
@@ -171,7 +166,7 @@ typedef struct one_key {
   uint32_t holds; /* class */
 } one_key;
 
-/* The only table of its shape, with one key, and what it holds says what it is for? */
+/* Is it the only table of its shape, with one key, and a value of a specific class? */
 static bool has_one_key(const lh_namer *namer, lh_id id, uint32_t *holds) {
   const lh_classes *classes = namer->classes;
   if (classes->of[id] == UINT32_MAX) return false;
@@ -196,7 +191,7 @@ void lh_join_one_key_maps(lh_namer *namer) {
   if (!are_many(classes)) return;
   one_key *maps = NULL, found;
   size_t n = 0, capacity = 0;
-  lh_map count = {0}; /* of each class that they hold */
+  lh_map count = {0}; /* of each class in `holds` */
   for (lh_id id = 1; id <= namer->snapshot->n && !namer->failed; id++) {
     if (!has_one_key(namer, id, &found.holds)) continue;
     found.table = id;

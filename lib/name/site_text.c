@@ -1,13 +1,13 @@
 /*
-** site_text.c - how a site and a stack read, wherever something is told of them (see
-** luaheap_sites.h). A line and a file say more than all else, so what allocates there, a table or a
-** closure, is no part of the text; reports have it in a column.
+** site_text.c - the text of allocation sites and stacks (see luaheap_sites.h).
+**
+** It leaves out what is allocated there (a table, a closure); reports have a column for it.
 */
 #include "site_text.h"
 
 #include <string.h>
 
-/* So much of a name is told at most: a line stays readable. */
+/* The limit for a name, so that a line stays readable. */
 enum { NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
 static void put_name(lh_text *text, const char *name) {

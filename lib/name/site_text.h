@@ -1,6 +1,5 @@
 /*
-** site_text.h - how sites and stacks read, for sentences that are put together. Private to the
-** library; luaheap_sites.h has the same as whole texts.
+** site_text.h - adds sites and stacks to sentences. luaheap_sites.h has whole texts.
 */
 #ifndef LUAHEAP_SITE_TEXT_H
 #define LUAHEAP_SITE_TEXT_H
@@ -8,16 +7,15 @@
 #include "luaheap_sites.h"
 #include "text.h"
 
-/* "@app/bus.lua:31 in Bus:on". */
 void lh_text_site(lh_text *text, const lh_site *site);
 
 /* "allocated at @app/bus.lua:31 in Bus:on", "allocated by string.rep at @fmt.lua:12 in render". */
 void lh_text_allocated(lh_text *text, const lh_site *site);
 
-/* ", from @app/session.lua:88 in connect": of so many callers of the stack at most. */
+/* ", from @app/session.lua:88 in connect", for at most `callers` callers. */
 void lh_text_callers(lh_text *text, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 
-/* The site of a stack; where the table has no such stack one that is not known. */
+/* An unknown site if there is no such stack. */
 const lh_site *lh_site_of_stack(const lh_sites *sites, lh_stack_id stack);
 
 #endif

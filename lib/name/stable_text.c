@@ -1,7 +1,5 @@
 /*
-** stable_text.c - the labels of steps and the names of classes: what of them stays the same from
-** run to run, from machine to machine and from build to build; and what is the same of labels that
-** differ in their numbers.
+** stable_text.c - replaces numbers in labels of steps and names of classes by *.
 */
 #include <ctype.h>
 #include <string.h>
@@ -14,7 +12,6 @@ static size_t n_digits(const char *p) {
   return n;
 }
 
-/* Adds n bytes with * for each number. Are there any? */
 static bool add_folded(lh_text *out, const char *text, size_t n) {
   bool any = false;
   for (const char *end = text + n; text < end;) {

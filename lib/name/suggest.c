@@ -1,5 +1,5 @@
 /*
-** suggest.c - what somebody may have meant who misspelt a name.
+** suggest.c - suggests names for a misspelt one.
 */
 #include "find.h"
 
@@ -7,7 +7,7 @@
 
 enum { LONGEST = 63, SHOWN_SUGGESTIONS = 3, SHOWN_KEYS = 8 };
 
-/* Levenshtein's distance without regard to case, in one row. */
+/* Levenshtein distance, ignoring case, in one row. */
 static uint32_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
   uint32_t row[LONGEST + 1];
   for (uint32_t j = 0; j <= n_b; j++) row[j] = j;
@@ -26,7 +26,7 @@ static uint32_t edit_distance(const char *a, size_t n_a, const char *b, size_t n
   return row[n_b];
 }
 
-/* How well `name` answers to what was asked: 0 best, UINT32_MAX not at all. */
+/* How badly `name` matches: 0 best, UINT32_MAX not at all. */
 static uint32_t unlikeness(const char *asked, size_t n_asked, const char *name, size_t n_name) {
   if (n_asked == 0) return UINT32_MAX;
   if (n_asked >= 3 && lh_text_contains(name, n_name, asked, n_asked))
@@ -36,7 +36,7 @@ static uint32_t unlikeness(const char *asked, size_t n_asked, const char *name, 
   return distance <= (n_asked + 2) / 4 + 1 && distance < n_asked ? distance : UINT32_MAX;
 }
 
-/* The best few of many names, sorted. Borrowed. */
+/* The best few of many names, sorted. The names are borrowed. */
 typedef struct best {
   lh_range names[SHOWN_KEYS];
   uint32_t ranks[SHOWN_KEYS];
@@ -63,8 +63,7 @@ static void offer_name(best *b, lh_range name, uint32_t rank) {
   b->ranks[i] = rank;
 }
 
-/* Offers the string keys of a table; `all`: those that are not alike, too. Returns how many entries
-** the table has. */
+/* `all`: also keys that do not match. Returns the table's number of entries. */
 static size_t offer_keys(best *b, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                          bool all) {
   size_t n_entries = 0;
@@ -105,7 +104,7 @@ void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot) {
     lh_text_string(text, ": the snapshot keeps no strings, so no names (strings = 0)");
 }
 
-/* " (it has 22 integer keys, from 1 to 22)": false if it has none. */
+/* False: no integer keys. */
 static bool add_integer_keys(lh_text *text, const lh_snapshot *snapshot, lh_id table) {
   int64_t least = INT64_MAX, greatest = INT64_MIN;
   size_t n = 0;

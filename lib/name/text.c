@@ -11,7 +11,7 @@
 
 static bool reserve(lh_text *text, size_t n) {
   if (text->failed) return false;
-  if (text->capacity - text->n > n) return true; /* one is left for the NUL */
+  if (text->capacity - text->n > n) return true; /* one byte is left for the NUL */
   size_t wanted = text->n + n + 1;
   if (wanted < text->capacity + text->capacity / 2) wanted = text->capacity + text->capacity / 2;
   if (wanted < 64) wanted = 64;
@@ -74,8 +74,7 @@ void lh_text_float(lh_text *text, double number) {
   }
 }
 
-/* The length of the UTF-8 character at `s` and its code point; 0 if there is none. Overlong forms,
-** surrogates and what lies above U+10FFFF are none. */
+/* The length of the character; 0: not valid UTF-8, such as overlong forms and surrogates. */
 static size_t decode_utf8(const unsigned char *s, size_t n, uint32_t *code_point) {
   static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
   size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xF8 ? 0 : s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
@@ -91,9 +90,9 @@ static size_t decode_utf8(const unsigned char *s, size_t n, uint32_t *code_point
   return length;
 }
 
-/* What would break a line, move the cursor, turn the text around, or not be seen: controls, all
-** that Unicode draws as nothing, and blanks other than the common one. So two names that look alike
-** are alike, and a character is as wide on the screen as wcwidth says. */
+/* Characters that break a line, move the cursor, change the direction of text or are invisible:
+** controls, all that Unicode draws as nothing, blanks other than the space. So names that look
+** equal are equal, and wcwidth is right. */
 static bool is_unprintable(uint32_t c) {
   static const struct {
     uint32_t first, last;
@@ -105,15 +104,15 @@ static bool is_unprintable(uint32_t c) {
       {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},
       {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
   };
-  if ((c & 0xFFFE) == 0xFFFE) return true; /* no characters, not even for XML */
+  if ((c & 0xFFFE) == 0xFFFE) return true; /* noncharacters, not even legal in XML */
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges && ranges[i].first <= c; i++)
     if (c <= ranges[i].last) return true;
   return false;
 }
 
-/* Without printf: a file may have a million of these. */
+/* Without printf for speed: a file may have a million escapes. */
 static void add_escape(lh_text *text, uint32_t c, bool is_byte) {
-  static const char names[] = "abtnvfr"; /* 7 to 13 */
+  static const char names[] = "abtnvfr"; /* bytes 7 to 13 */
   static const char digits[] = "0123456789ABCDEF";
   if (c >= 7 && c <= 13) {
     lh_text_add(text, (char[]){'\\', names[c - 7]}, 2);
@@ -128,7 +127,7 @@ static void add_escape(lh_text *text, uint32_t c, bool is_byte) {
   }
 }
 
-/* So many bytes at s are printable characters of ASCII, other than " and \. */
+/* The number of bytes at `s` that are printable ASCII, except " and \. */
 static size_t count_plain(const unsigned char *s, size_t n) {
   size_t i = 0;
   while (i < n && s[i] >= ' ' && s[i] < 0x7F && s[i] != '"' && s[i] != '\\') i++;
@@ -137,7 +136,7 @@ static size_t count_plain(const unsigned char *s, size_t n) {
 
 void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted) {
   const unsigned char *s = (const unsigned char *)bytes;
-  size_t plain = 0; /* start of what needs no escape */
+  size_t plain = 0; /* start of the bytes that need no escape */
   for (size_t i = count_plain(s, n); i < n; i += count_plain(s + i, n - i)) {
     uint32_t c = 0;
     size_t length = decode_utf8(s + i, n - i, &c);
@@ -208,7 +207,6 @@ void lh_text_unmarked(lh_text *text, const char *marked, size_t n, bool stable) 
   }
 }
 
-/* How many of the first bytes of the name of a file are its directory. */
 static size_t directory_of(const char *bytes, size_t n) {
   while (n > 0 && bytes[n - 1] != '/') n--;
   return n;

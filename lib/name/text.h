@@ -1,6 +1,5 @@
 /*
-** text.h - text that grows, and the one way in which bytes of a heap become text for people: valid
-** UTF-8 on one line, whatever they are. Private to the library.
+** text.h - text that grows. All bytes of a heap are printed through it: valid UTF-8, one line.
 */
 #ifndef LUAHEAP_TEXT_H
 #define LUAHEAP_TEXT_H
@@ -9,22 +8,21 @@
 
 #include "base.h"
 
-/* All zero is an empty text. The first failed allocation is latched: additions after it do
-** nothing, and lh_text_finish returns NULL; so nobody in between has to check. */
+/* All zero is empty. After a failed allocation additions do nothing and lh_text_finish returns
+** NULL, so callers need no checks in between. */
 typedef struct lh_text {
   char *bytes;
   size_t n, capacity;
   bool failed;
-  bool marks; /* it is a label: what differs between runs, machines and builds has marks around */
+  bool marks; /* a label: has marks around parts that differ between runs, machines and builds */
 } lh_text;
 
-/* No text of a heap has such bytes: they are escaped. */
+/* Bytes that no text of a heap has, because they are escaped. */
 enum { LH_MARK_BEGIN = '\1', LH_MARK_END = '\2' };
 
-/* Puts a mark into a text that has marks. */
 void lh_text_mark(lh_text *text, char mark);
 
-/* Adds a text that was made with marks, without these; if `stable` without what is between, too. */
+/* If `stable`, also without the text between marks. */
 void lh_text_unmarked(lh_text *text, const char *marked, size_t n, bool stable);
 
 void lh_text_add(lh_text *text, const char *bytes, size_t n);
@@ -33,34 +31,32 @@ void lh_text_format(lh_text *text, const char *format, ...) __attribute__((forma
 void lh_text_vformat(lh_text *text, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
-/* A count with commas: 1,204. */
+/* With commas: 1,204. */
 void lh_text_count(lh_text *text, uint64_t count);
 
-/* A float as Lua prints it, but so that it reads back, in any locale: 1e15, 2.0, 1/0. */
+/* A float as Lua prints it, but exact when read back, in any locale: 1e15, 2.0, 1/0. */
 void lh_text_float(lh_text *text, double number);
 
-/* Any bytes: control characters, what turns the direction of text or cannot be seen, and what is no
-** UTF-8 as Lua's escapes; with `quoted` also " and \, for use between quotes. */
+/* Escapes controls, invisible characters and invalid UTF-8 as in Lua; if `quoted`, also " and \. */
 void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted);
 
-/* The name of a chunk, or the beginning of one: "@app.lua", "stdin", [string "x = 1..."]; "@?"
-** where stripped. */
+/* A chunk's name or its beginning: "@app.lua", "stdin", [string "x = 1..."]; "@?" if stripped. */
 void lh_text_source(lh_text *text, const char *bytes, size_t n, bool whole);
 
 static inline char lh_lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
-/* Is a part somewhere in a text, whatever the case of their letters, A to Z? */
+/* Ignores the case of A to Z. */
 bool lh_text_contains(const char *text, size_t n, const char *part, size_t n_part);
 
-/* The first n bytes of a longer text end where? Before n if n would cut a character in two. */
+/* Where to cut a text to at most n bytes without splitting a character. */
 size_t lh_text_cut(const char *bytes, size_t n);
 
 /* Empties the text and keeps its memory. */
 void lh_text_clear(lh_text *text);
 
-/* The NUL-terminated result, owned by the caller; NULL when memory ran out. Leaves *text empty. */
+/* The text with a NUL, which the caller owns. Empties *text. */
 char *lh_text_finish(lh_text *text);
 
 void lh_text_free(lh_text *text);

@@ -1,25 +1,21 @@
 /*
-** addresses.c - from an address to the object.
+** addresses.c - finds the object at an address.
 **
-** Memory is looked at in stretches of 256 words (2 KB). A stretch that holds objects has a bit for
-** each word at which one begins, and says how many begin before, in some order of stretches: so the
-** rank of an object is a sum of bits, and by_rank has its id. 4 bytes an object and 90 for each
-** stretch, which of a heap are 4 to 9 an object; no address is compared but that of the stretch,
-** and what was often allocated together, since it refers to each other, shares one. Stretches stand
-** in a table with open addressing, three of eight of whose slots are empty.
-**
-** The slots are random by a seed that is new each time a snapshot is opened, so that nobody can
-** prepare a file whose addresses meet in one place.
+** Memory is divided into stretches of 256 words (2 KB). A stretch with objects has a bit for each
+** word at which an object begins, and the number of objects before the stretch. So the rank of an
+** object is a sum of bits, and by_rank has its id. Memory: 4 bytes an object and 90 a stretch,
+** which are 4 to 9 an object. The stretches are in a hash table with open addressing, whose seed is
+** random, so that nobody can prepare a file whose addresses collide.
 */
 #include "decode.h"
 #include "reader.h"
 #include "record.h"
 #include "team.h"
 
-/* Before anything is known: half a slot is taken for 32 objects. */
+/* Before the number of stretches is known: a slot for 16 objects, and half of the slots used. */
 enum { FIRST_SLOTS = 8, OBJECTS_OF_SLOT = 16 };
 
-/* The stretch's slot, taken or not. */
+/* The slot of the stretch; an empty slot if the table does not have the stretch. */
 static lh_stretch *slot_of(lh_snapshot *s, uint64_t number) {
   lh_stretch *stretch = &s->stretches[lh_stretch_slot(s, number) - s->stretches];
   while (stretch->number != 0 && stretch->number != number)
@@ -48,7 +44,7 @@ static int fail_twins(const lh_snapshot *s, lh_id id, lh_error *error) {
                     id, (unsigned long long)s->address[id]);
 }
 
-/* While they are filled at most half of the slots are taken, and then five of eight. */
+/* The table is at most half full while it is filled, and five eighths full afterwards. */
 static bool fit_slots(lh_snapshot *s, uint64_t n_stretches) {
   uint64_t n_slots = n_stretches + n_stretches / 2 + n_stretches / 10 + 1;
   return n_slots >= s->n_stretch_slots || make_slots(s, n_slots);
@@ -75,7 +71,6 @@ static int fill_stretches(lh_snapshot *s, lh_error *error) {
   return LH_OK;
 }
 
-/* Of the objects that begin in a block of the file. */
 static bool fill_ids(void *data, uint32_t i) {
   lh_snapshot *s = data;
   lh_id next = i + 1 < s->n_blocks ? s->blocks[i + 1].id : s->n + 1;
@@ -114,8 +109,7 @@ lh_id lh_find_header(const lh_snapshot *s, uint64_t address) {
   return address == 0 || address % 8 != 0 ? LH_NO_OBJECT : lh_find_word(s, address >> 3);
 }
 
-/* The userdata with `n` user values whose memory for the program, which is what Lua prints, is at
-** `address`. */
+/* The userdata with `n` user values whose memory block, which Lua prints, is at `address`. */
 static lh_id userdata_of(const lh_snapshot *s, uint64_t address, uint32_t n) {
   uint64_t before = lh_userdata_header(n);
   if (address <= before) return LH_NO_OBJECT;

@@ -1,11 +1,10 @@
 /*
-** check.c - one pass over all records, so that whoever decodes one later needs no checks. It fills
-** the columns that are the records' own, and puts their references into rows (rows.c).
+** check.c - checks all records in one pass, so that later readers of records need no checks.
 **
-** It believes nothing but the number of objects, which the footer's reader has compared with the
-** bytes that there are. A record's fields are parsed through a cursor that cannot leave the records
-** and latches its first fault; the loops below end at a fault, and their counts are bounded by the
-** bytes that are left. Two million records (60 MB) take 0.1 s.
+** The pass also fills the columns that come from one record alone, and puts the references into
+** rows (rows.c). It trusts only the number of objects, which footer.c has compared with the size of
+** the file. A record is parsed through a cursor that cannot leave the records and keeps its first
+** fault; loops end at a fault. Two million records (60 MB) take 0.1 s.
 */
 #include "decode.h"
 #include "reader.h"
@@ -47,14 +46,13 @@ const char *lh_record_name(unsigned head) {
   return name_of_record[head & 15];
 }
 
-/* State of the pass. */
 typedef struct checker {
   lh_cursor c;
   lh_snapshot *s;
-  lh_row_block *rows; /* where the references of these records go, and what is noted of them */
-  uint64_t own_word;  /* of the object whose record is read; between records of the one before */
+  lh_row_block *rows; /* receives the references of these records, and notes about them */
+  uint64_t own_word;  /* of the object that is read; between records, of the one before */
   uint64_t shallow_bytes;
-  uint32_t n_stacks; /* there are so many, where the program was tracked */
+  uint32_t n_stacks; /* if the program was tracked */
   bool out_of_memory;
 } checker;
 
@@ -66,7 +64,6 @@ static inline uint64_t check_word(lh_cursor *c, uint64_t own_word) {
   return word;
 }
 
-/* Ends the pass. */
 static void lose_memory(checker *k) {
   k->out_of_memory = true;
   lh_fault(&k->c, k->c.at, "there is not enough memory");
@@ -76,10 +73,10 @@ static inline void put_edge(checker *k, uint64_t word, unsigned label) {
   if (__builtin_expect(!lh_put_edge(k->rows, word, label), 0)) lose_memory(k);
 }
 
-/* The two that most bytes go through are compiled into their callers. */
+/* For the two functions that parse most bytes: they are always inlined. */
 #define MANY static inline __attribute__((always_inline))
 
-/* To an object or, as word 0, to none: that is no edge. */
+/* Reads a reference. Word 0 refers to no object and makes no edge. */
 MANY uint64_t check_reference(checker *k, unsigned label) {
   uint64_t word = check_word(&k->c, k->own_word);
   if (word != 0) put_edge(k, word, label);
@@ -120,7 +117,7 @@ static void check_values(checker *k, uint32_t n, unsigned label) {
   while (n-- > 0 && goes_on(k)) check_payload(k, lh_read_u8(&k->c), label);
 }
 
-/* Returns whether it is a name, as LH_IS_NAME has it. */
+/* Returns whether the string is a name, see LH_IS_NAME. */
 static bool check_string(lh_cursor *c, unsigned flags, uint64_t shallow_bytes) {
   if (shallow_bytes < LH_STRING_OVERHEAD) {
     lh_fault(c, c->at, "its size is less than an empty string's");
@@ -139,7 +136,6 @@ static bool check_string(lh_cursor *c, unsigned flags, uint64_t shallow_bytes) {
          lh_is_identifier((const char *)bytes, (size_t)kept);
 }
 
-/* The integers among a table's keys. */
 typedef struct integer_keys {
   uint64_t n;
   int64_t least, greatest;
@@ -151,7 +147,6 @@ static inline unsigned kind_of_value(unsigned tag) {
   return is_number ? LH_HAS_SCALARS : LH_HAS_SCALARS | LH_HAS_WORDS;
 }
 
-/* Returns the kinds of its values. */
 static unsigned check_array(checker *k, uint64_t covered, integer_keys *keys) {
   lh_cursor *c = &k->c;
   bool ends_empty = false;
@@ -181,14 +176,14 @@ static unsigned check_array(checker *k, uint64_t covered, integer_keys *keys) {
   return kinds;
 }
 
-/* How the value under a key of this tag is labelled. */
+/* The label of a value whose key has this tag. */
 static inline unsigned label_under(unsigned key_tag) {
   if (key_tag == LH_VAL_OBJECT || key_tag == LH_VAL_KEY) return LH_EDGE_VALUE | LH_LABEL_KEYED;
   bool is_number = key_tag == LH_VAL_INTEGER || key_tag == LH_VAL_FLOAT;
   return is_number ? LH_EDGE_VALUE : LH_EDGE_VALUE | LH_LABEL_ODD;
 }
 
-/* A key that is no frequent one. Returns the kind, as key_kinds has it. */
+/* For a key that is not among the frequent keys. Returns the kind of the key (LH_HAS_*). */
 static inline unsigned check_key(checker *k, unsigned tag, integer_keys *keys) {
   if (tag == LH_VAL_INTEGER) {
     int64_t key = lh_unzigzag(lh_read_uvarint(&k->c));
@@ -202,7 +197,6 @@ static inline unsigned check_key(checker *k, unsigned tag, integer_keys *keys) {
   return tag == LH_VAL_POINTER || tag == LH_VAL_CFUNCTION ? LH_HAS_POINTERS : LH_HAS_OTHERS;
 }
 
-/* Returns the kinds of keys and values. */
 static unsigned check_entries(checker *k, uint64_t n, integer_keys *keys) {
   lh_cursor *c = &k->c;
   unsigned kinds = 0;
@@ -228,7 +222,6 @@ static unsigned check_entries(checker *k, uint64_t n, integer_keys *keys) {
   return kinds;
 }
 
-/* Returns the kinds of its keys and values. */
 static unsigned check_table(checker *k, unsigned flags) {
   lh_cursor *c = &k->c;
   uint64_t array_slots = lh_read_upto(c, UINT32_MAX, "its array part is too big");
@@ -249,7 +242,6 @@ static unsigned check_table(checker *k, unsigned flags) {
   return kinds;
 }
 
-/* Returns where the names of the upvalues are. */
 static const uint8_t *check_proto(checker *k) {
   lh_cursor *c = &k->c;
   (void)check_reference(k, LH_EDGE_SOURCE);
@@ -266,7 +258,7 @@ static const uint8_t *check_proto(checker *k) {
   }
   const uint8_t *upvalue_names = c->at;
   check_reference_list(k, LH_EDGE_DEBUG_NAME);
-  check_reference_list(k, LH_EDGE_DEBUG_NAME); /* of local variables */
+  check_reference_list(k, LH_EDGE_DEBUG_NAME); /* names of local variables */
   return upvalue_names;
 }
 
@@ -276,7 +268,6 @@ static void check_userdata(checker *k, unsigned flags) {
   check_values(k, lh_read_count(&k->c), LH_EDGE_USER_VALUE);
 }
 
-/* Returns the kind. */
 static unsigned check_mark(checker *k, unsigned flags) {
   lh_cursor *c = &k->c;
   check_userdata(k, flags);
@@ -415,26 +406,26 @@ static void note_fault(lh_row_block *block, const checker *k, lh_id id, const ui
   block->fault_record = start < k->c.end ? lh_record_name(*start) : NULL;
 }
 
-/* Where the records of a block end: before the next one's, which the footer tells. */
+/* The first record of the next block, which the footer has. The records of block `i` end there. */
 static lh_block_start end_of_block(const lh_snapshot *s, uint32_t i) {
   if (i + 1 < s->n_blocks) return s->blocks[i + 1];
   return (lh_block_start){.offset = UINT64_MAX, .id = s->n + 1};
 }
 
-/* From this offset on, records begin in another block of the file. */
+/* Records from this offset on begin in another block of the file. */
 static uint64_t limit_of_block(const lh_snapshot *s, uint32_t i) {
   if (s->info.format_version < LH_SECTIONS_VERSION) return UINT64_MAX;
   return (s->blocks[i].offset / LH_BLOCK_BYTES + 1) * LH_BLOCK_BYTES;
 }
 
-/* What the first record says of its address. It may be damaged: a base is any word. */
+/* The word of the block's first object. If the record is damaged, any base will do. */
 static uint64_t base_of_block(const lh_snapshot *s, const lh_block_start *start) {
   const uint8_t *at = s->data + start->offset + 1;
   return start->word + (uint64_t)lh_unzigzag(lh_get_long(&at));
 }
 
-/* Checks the records of a block up to the next one's, where it must arrive exactly. Blocks have
-** nothing in common but the sets of modes. */
+/* Checks the records of a block up to the next block's first record, where the pass must arrive
+** exactly. Blocks share only the set of modes, so threads check them in parallel. */
 static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_t n_stacks) {
   const lh_block_start *start = &s->blocks[i];
   const lh_block_start next = end_of_block(s, i);
@@ -472,7 +463,6 @@ static int fail_with_fault(const lh_snapshot *s, const lh_row_block *block, lh_e
   return lh_fail_damaged(s, block->fault_at, where, block->fault, error);
 }
 
-/* What only all blocks together tell. */
 static int check_sums(const lh_snapshot *s, const lh_raw_rows *rows, lh_error *error) {
   uint64_t end = s->n_blocks > 0 ? rows->blocks[s->n_blocks - 1].end : LH_HEADER_BYTES;
   uint64_t shallow_bytes = 0, claimed = 0;
@@ -494,7 +484,7 @@ static int check_sums(const lh_snapshot *s, const lh_raw_rows *rows, lh_error *e
 
 /* ==================================================================================== */
 
-/* The root has no record. */
+/* The root has no record, so its values are set here. */
 static bool allocate_columns(lh_snapshot *s) {
   size_t n = (size_t)s->n + 1;
   s->address = lh_alloc(n, sizeof *s->address);
@@ -535,7 +525,7 @@ int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error) {
     return lh_fail_memory(error, "reading records");
   uint32_t i = lh_for_each(s->threads, s->n_blocks, try_block, &c);
   if (i == s->n_blocks) return check_sums(s, rows, error);
-  /* First: without memory a record is left in its midst, and the rest of it reads as damaged. */
+  /* Out of memory comes first: a pass that stops inside a record reads the rest as damaged. */
   if (rows->blocks[i].out_of_memory) return lh_fail_memory(error, "reading records");
   return fail_with_fault(s, &rows->blocks[i], error);
 }

@@ -1,8 +1,8 @@
 /*
-** decode.c - the edges of objects with all that they are labelled with.
+** decode.c - iterates over the edges of an object, with their labels.
 **
-** Who refers to whom stands in the rows (rows.c), with the kind of each reference. What else an
-** edge tells, such as a number as key or a line, is read from the record of its source meanwhile.
+** The rows (rows.c) have the target and the kind of each edge. Everything else, for example a
+** numeric key or a line, is read from the record of the source during the iteration.
 */
 #include "decode.h"
 
@@ -24,7 +24,7 @@ void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
   memcpy(it->state, &c, sizeof c);
 }
 
-/* NULL: the closure's prototype has none. */
+/* NULL: the closure's prototype has no upvalue names. */
 static const lh_upvalue_names *names_of_upvalues(const lh_snapshot *s, lh_id closure) {
   lh_id proto = lh_proto_of(s, closure);
   size_t at, n = s->n_upvalue_names;
@@ -42,15 +42,15 @@ bool lh_tell_upvalue(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
   return true;
 }
 
-/* Its number is its place behind the prototype: a closure under construction lacks its last ones,
-** if any. */
+/* An upvalue's number is its place behind the prototype. Only the last upvalues can be missing,
+** while the closure is being made. */
 lh_id lh_name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t e) {
   const lh_upvalue_names *names = names_of_upvalues(s, closure);
   uint32_t ordinal = e - s->first_edge[closure];
   return names && ordinal <= names->n ? s->names[names->first + ordinal - 1] : LH_NO_OBJECT;
 }
 
-/* A key that is an object comes before its value, as an edge of its own. */
+/* A key that is an object is an edge itself, just before the value. */
 static lh_value last_key(const lh_snapshot *s, const scan *c) {
   if (c->key_tag == LH_VAL_OBJECT) return lh_object_value(c->key);
   return lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
@@ -74,7 +74,7 @@ lh_edge lh_ephemeron_edge(const lh_ephemeron *ephemeron) {
                    .key = {.kind = LH_VALUE_OBJECT, .as.object = ephemeron->key}};
 }
 
-/* Behind the record in the row: the ephemerons with the object as key that are alive. */
+/* The live ephemerons whose key is this object. Their edges are at the end of the row. */
 static bool next_ephemeron(scan *c, const lh_snapshot *s, lh_edge *edge) {
   for (uint32_t end = s->first_edge[c->source + 1]; c->row < end;) {
     const lh_ephemeron *ephemeron = lh_ephemeron_of(s, c->row++);
@@ -100,7 +100,7 @@ static bool next_root(scan *c, const lh_snapshot *s, lh_edge *edge) {
   return true;
 }
 
-/* Of a table whose row says all of it. */
+/* For a table whose row has all of its entries. */
 static bool next_in_row(scan *c, const lh_snapshot *s, lh_edge *edge) {
   uint32_t e = c->row;
   if (e == s->first_edge[c->source + 1]) return false;

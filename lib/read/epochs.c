@@ -1,21 +1,18 @@
 /*
-** epochs.c - marks, and from them the age of every object.
+** epochs.c - marks, and the age of every object.
 **
-** Objects stand on allgc and finobj in the order of their allocation, youngest first, so their ids
-** fall with age. Each mark left an object on either list: what has a smaller id is younger than the
-** mark. An object's epoch is a binary search among the marks.
-**
-** The marks divide both lists at the same moments, so all objects are on one axis, without an
-** array. Inside an epoch nothing tells how the objects of one list came among those of the other:
-** each list is taken to have grown evenly. So of an epoch with n objects of a list the one with r
-** of them before it is at (2r + 1) / 2n of the epoch, and of two objects at one place that of allgc
-** is older. How many objects of the other list are before it is a division.
+** allgc and finobj are in the order of allocation, youngest first, so an older object has a greater
+** id. Each mark left an object on both lists, so an object's epoch is a binary search among the
+** marks. The marks divide both lists at the same moments, so all objects are on one axis, without
+** an array. Inside an epoch each list is taken to have grown evenly: of an epoch's n objects of a
+** list, the one with r older ones is at (2r + 1) / 2n of the epoch. Of two objects at one place the
+** object on allgc is older.
 */
 #include <string.h>
 #include "reader.h"
 #include "snapshot.h"
 
-/* A mark's object, as its record has it. */
+/* The object that a mark left on one list. */
 typedef struct half {
   lh_mark_info info;
   const uint8_t *name;
@@ -23,7 +20,7 @@ typedef struct half {
   lh_id id;
 } half;
 
-/* False for a mark of another state. */
+/* False: the mark is of another Lua state. */
 static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   const uint8_t *at = lh_record(s, id);
   uint64_t word = s->address[id] >> 3;
@@ -44,16 +41,15 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   return true;
 }
 
-/* Which of two marks is the younger. Inside of a program that is their order, whatever its clock
-** does; from outside they are numbered without knowing those inside. */
+/* Marks from inside are ordered by serial, because a clock may jump. A snapshot from outside orders
+** by time first: marks from outside have serials that ignore those from inside. */
 static bool is_younger(const lh_snapshot *s, const lh_mark_info *mark, const lh_mark_info *than) {
   if (s->is_outside && mark->time_ns != than->time_ns) return mark->time_ns > than->time_ns;
   return mark->serial > than->serial;
 }
 
-/* The halves on one list, oldest first. One that is not younger than the one before is passed over:
-** while a state is closed Lua moves what it has finalized, marks too, to the young end of allgc,
-** but never the other way. */
+/* The halves on one list, oldest first. A half that is not younger than the one before is skipped:
+** while Lua closes a state, it moves finalized objects, also marks, to the young end of allgc. */
 static uint32_t gather_halves(const lh_snapshot *s, const lh_id *objects, uint32_t n, lh_list list,
                               half *halves) {
   uint32_t n_halves = 0;
@@ -68,8 +64,8 @@ static uint32_t gather_halves(const lh_snapshot *s, const lh_id *objects, uint32
   return n_halves;
 }
 
-/* Each half on allgc makes a mark. Where the other one is gone, the next younger mark's place on
-** finobj serves: 0, before all objects, for the youngest. */
+/* Each half on allgc makes a mark. Without a half on finobj, the mark takes the place of the next
+** younger mark there; the youngest mark takes 0, before all objects. */
 static void join_halves(lh_snapshot *s, const half *allgc, uint32_t n_allgc, const half *finobj,
                         uint32_t n_finobj) {
   char *names = s->mark_names;
@@ -103,7 +99,6 @@ static int allocate_marks(lh_snapshot *s, const half *halves, uint32_t n, lh_err
   return 0;
 }
 
-/* Those that check.c met; NULL: out of memory. */
 static lh_id *list_marks(const lh_raw_rows *rows, uint32_t *n) {
   size_t n_marks = 0;
   for (uint32_t i = 0; i < rows->n; i++) n_marks += rows->blocks[i].n_marks;
@@ -137,7 +132,7 @@ out:
   return code;
 }
 
-/* ==== Marks that the heap has not =================================================== */
+/* ==== Marks that are not in the heap ================================================ */
 
 static int grow_marks(lh_snapshot *s, lh_error *error) {
   size_t n = (size_t)s->n_marks + 1;
@@ -151,7 +146,7 @@ static int grow_marks(lh_snapshot *s, lh_error *error) {
   return marks && ids && placed ? LH_OK : lh_fail_memory(error, "placing a mark");
 }
 
-/* All names are in one block. */
+/* Moves all names, with the new one, into a new block. */
 static int keep_name(lh_snapshot *s, lh_mark_info *info, lh_error *error) {
   size_t n = 0;
   for (uint32_t i = 0; i < s->n_marks; i++) n += s->marks[i].name_length + 1;
@@ -169,7 +164,7 @@ static int keep_name(lh_snapshot *s, lh_mark_info *info, lh_error *error) {
   return LH_OK;
 }
 
-/* How many marks are older: the snapshot's own never is. */
+/* The snapshot's own mark is never older. */
 static uint32_t older_marks(const lh_snapshot *s, const lh_mark_info *info, lh_id on_allgc) {
   uint32_t i = s->n_marks - 1;
   while (i > 0 && (s->mark_ids[i - 1][0] < on_allgc ||
@@ -185,7 +180,7 @@ int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
   if (!code) code = keep_name(s, &copy, error);
   if (code) return code;
   uint32_t at = *mark = older_marks(s, info, ids[0]);
-  lh_id kept[2]; /* between those of the marks beside it, as a search takes it */
+  lh_id kept[2]; /* clamped between the ids of the neighbour marks, as a binary search needs */
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
     kept[list] = ids[list];
     if (at > 0 && kept[list] > s->mark_ids[at - 1][list]) kept[list] = s->mark_ids[at - 1][list];
@@ -224,19 +219,19 @@ const lh_mark_info *lh_mark_at(const lh_snapshot *s, uint32_t i) {
 uint32_t lh_epoch(const lh_snapshot *s, lh_id id) {
   lh_list list = lh_list_of(s, id);
   if (id == LH_ROOT || id > s->n || list > LH_LIST_FINOBJ) return 0;
-  uint32_t epoch; /* the first mark that is younger than the object */
+  uint32_t epoch; /* index of the first mark that is younger than the object */
   LH_LOWER_BOUND(epoch, s->n_marks, s->mark_ids[epoch][list] > id);
   return epoch;
 }
 
-/* ==== One axis of both lists ========================================================= */
+/* ==== One axis for both lists ======================================================== */
 
-/* So many objects of one list are older than mark `epoch` - 1: those of the epochs before. */
+/* The number of objects of one list that are older than mark `epoch` - 1. */
 static uint32_t older_on(const lh_snapshot *s, uint32_t epoch, lh_list list) {
   lh_id first = s->list_first[list], end = s->list_first[list + 1];
   if (epoch == 0) return 0;
   if (epoch > s->n_marks) return end - first;
-  lh_id mark = s->mark_ids[epoch - 1][list]; /* 0, before all, where a half is gone */
+  lh_id mark = s->mark_ids[epoch - 1][list]; /* 0, before all objects, if the half is missing */
   return end - (mark > first ? mark : first);
 }
 
@@ -244,8 +239,8 @@ static uint64_t older_than_epoch(const lh_snapshot *s, uint32_t epoch) {
   return (uint64_t)older_on(s, epoch, LH_LIST_ALLGC) + older_on(s, epoch, LH_LIST_FINOBJ);
 }
 
-/* In an epoch with so many on this list and on the other: how many of the other are before the one
-** with `rank` of its own before it. Nothing overflows: both together are less than 2^32. */
+/* The number of the epoch's `others` before the object with `rank` of its `own` list before it.
+** Cannot overflow: own + others < 2^32. */
 static uint64_t others_before(uint64_t rank, uint64_t own, uint64_t others, lh_list list) {
   return ((2 * rank + 1) * others + own - (list == LH_LIST_ALLGC)) / (2 * own);
 }
@@ -269,7 +264,7 @@ uint64_t lh_mark_position(const lh_snapshot *s, uint32_t mark) {
   return older_than_epoch(s, mark + 1);
 }
 
-/* How many of the epoch's objects on finobj are among its first `n`. */
+/* How many of the epoch's first `n` objects are on finobj. */
 static uint32_t count_among(uint64_t n, uint32_t on_allgc, uint32_t on_finobj) {
   uint32_t rank;
   LH_LOWER_BOUND(rank, on_finobj,
@@ -277,7 +272,6 @@ static uint32_t count_among(uint64_t n, uint32_t on_allgc, uint32_t on_finobj) {
   return rank;
 }
 
-/* How many objects of allgc and finobj are before a position. */
 static void count_before(const lh_snapshot *s, uint64_t position, uint32_t n[2]) {
   uint32_t epoch;
   LH_LOWER_BOUND(epoch, s->n_marks, older_than_epoch(s, epoch + 1) <= position);

@@ -1,12 +1,10 @@
 /*
-** footer.c - what a snapshot says about itself: header, trailer, checksums, footer.
+** footer.c - checks and reads header, trailer, checksums and footer of a snapshot.
 **
-** From the outside in: only a file with the right magic and version is worth a word on its
-** contents; the trailer, at the very end, tells a complete file from one that was cut, and where
-** the footer is; the footer's checksum covers the checksums of all blocks before it. About 10 GB/s.
-**
-** Of the first records of blocks it is only checked here that they are among the records and
-** ascend; check.c compares them with the records.
+** Magic and version come first, because no other message makes sense for a foreign file. The
+** trailer, at the very end, proves that the file is complete. The footer's checksum covers the
+** checksums of all blocks. About 10 GB/s. The first records of blocks are only checked to ascend;
+** check.c compares them with the records.
 */
 #include <string.h>
 
@@ -46,7 +44,6 @@ static bool has_hash(const uint8_t *data, uint64_t n, uint64_t hash) {
   return lh_hash(data, n, 0) == hash;
 }
 
-/* Finds the footer and checks it as a whole. */
 static int find_footer(const lh_snapshot *s, lh_cursor *c, lh_error *error) {
   uint64_t trailer_offset = s->size - LH_TRAILER_BYTES;
   const uint8_t *trailer = s->data + trailer_offset;
@@ -68,7 +65,7 @@ static bool has_sections(const lh_snapshot *s) {
   return s->info.format_version >= LH_SECTIONS_VERSION;
 }
 
-/* Can it be the first record of a block, behind those of s->blocks? */
+/* Can it be the first record of a block, after those already in s->blocks? */
 static bool can_begin(const lh_snapshot *s, const lh_block_start *start) {
   if (s->n_blocks == 0)
     return start->id == 1 && start->offset == LH_HEADER_BYTES && start->word == 0;
@@ -76,8 +73,7 @@ static bool can_begin(const lh_snapshot *s, const lh_block_start *start) {
          start->offset < s->records_end && start->word > 0 && start->word <= UINT64_MAX >> 3;
 }
 
-/* Reads the first records of the `n` blocks from the table. Before version 6 only the first one of
-** all is known. */
+/* Before version 6 a file has only the first record of all. */
 static int read_starts(lh_snapshot *s, const uint8_t *table, uint32_t n, lh_error *error) {
   s->blocks = lh_alloc(n, sizeof *s->blocks);
   if (!s->blocks) return lh_fail_memory(error, "reading the footer");
@@ -101,7 +97,6 @@ static int read_starts(lh_snapshot *s, const uint8_t *table, uint32_t n, lh_erro
   return LH_OK;
 }
 
-/* The blocks of the file, and where the footer has their checksums. */
 typedef struct checksums {
   const lh_snapshot *s;
   uint64_t end; /* of the last block */
@@ -120,7 +115,7 @@ static int check_blocks(lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *er
   const uint8_t *count = lh_read_bytes(c, 4);
   uint32_t n_blocks = count ? lh_load32(count) : 0;
   const uint8_t *table = lh_read_bytes(c, entry_bytes * n_blocks);
-  if (c->fault) return 0; /* told by the caller */
+  if (c->fault) return 0; /* the caller reports the fault */
   if (n_blocks != (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES || c->at != c->end)
     return lh_fail_at(error, (uint64_t)(count - s->data),
                       "'%s' is damaged: its checksums are not those of %llu bytes", s->name,
@@ -194,7 +189,7 @@ static void note_section(lh_snapshot *s, uint64_t number, lh_section section) {
   }
 }
 
-/* `end` is where the last section ends, in front of the footer. */
+/* `end` is the start of the footer, where the last section must end. */
 static void read_directory(lh_snapshot *s, lh_cursor *c, uint64_t end) {
   uint32_t n = (uint32_t)lh_read_upto(c, LH_LAST_SECTION, "it has too many sections");
   uint64_t last = 0;
@@ -217,7 +212,7 @@ static void read_directory(lh_snapshot *s, lh_cursor *c, uint64_t end) {
   }
 }
 
-/* The same of versions 4 and 5. */
+/* The sections of versions 4 and 5. */
 static void read_offsets(lh_snapshot *s, lh_cursor *c, uint64_t end) {
   const uint32_t flags = lh_load32(s->data + 12);
   const uint8_t *start = c->at;

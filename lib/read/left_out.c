@@ -1,10 +1,9 @@
 /*
-** left_out.c - the edges and objects that an analysis takes as gone (lh_analyse_without).
+** left_out.c - the edges and objects that an analysis ignores (lh_analyse_without).
 **
-** They are kept sorted, each edge as a few numbers that tell it from all others, and every object
-** that they concern has LH_KIND_LEFT_OUT: so an edge of any other object costs a look at that. An
-** entry of a table with weak keys is one thing, whichever of its two edges names it: that of the
-** table, or the ephemeron's.
+** Both are sorted arrays. Every object concerned has LH_KIND_LEFT_OUT, so most edges cost only a
+** look at the flag of their source. An entry of a weak-keyed table has two edges, of the table and
+** of the ephemeron; both mean the same entry here.
 */
 #include "decode.h"
 

@@ -1,5 +1,5 @@
 /*
-** object.c - one object, decoded; the entries of a table; the frames of a thread.
+** object.c - decodes one object, the entries of a table and the frames of a thread.
 */
 #include <string.h>
 
@@ -59,7 +59,6 @@ bool lh_is_identifier(const char *bytes, size_t n) {
 
 /* ==== objects ======================================================================= */
 
-/* Where the fields of one record are read. */
 typedef struct fields {
   const lh_snapshot *s;
   const uint8_t *at;
@@ -71,12 +70,12 @@ static lh_id read_object_id(fields *f) {
   return lh_find_word_or_none(f->s, lh_get_reference(&f->at, f->own_word));
 }
 
-/* Its word; 0: none. */
+/* The word of the metatable; 0: none. */
 static uint64_t get_metatable(fields *f) {
   return f->head & LH_FLAG_METATABLE ? lh_get_reference(&f->at, f->own_word) : 0;
 }
 
-/* From behind its shallow bytes on. */
+/* `f->at` is behind the shallow size. */
 static lh_kept_string read_string(fields *f, uint64_t shallow_bytes) {
   uint64_t length = shallow_bytes - LH_STRING_OVERHEAD;
   lh_kept_string string = {.kept = length, .length = length};
@@ -177,7 +176,7 @@ static void decode_fields(fields *f, lh_object *out) {
   }
 }
 
-/* A dead object has no fields, and refers to none. */
+/* A dead object has no fields and refers to nothing. */
 static void decode_nothing(lh_object *out) {
   switch (out->type) {
     case LH_TYPE_STRING: out->as.string.bytes = ""; break;
@@ -244,7 +243,7 @@ void lh_entries_begin(const lh_snapshot *s, lh_id table, lh_edges *it) {
   memcpy(it->state, &c, sizeof c);
 }
 
-/* Edges of ephemerons, of which the table is a key, stand behind the pairs. */
+/* Behind the pairs come the edges of ephemerons whose key is this table. */
 static bool next_pair(const lh_snapshot *s, scan *c, lh_entry *entry) {
   uint32_t e = c->row;
   if (s->first_edge[c->source + 1] - e < 2 || lh_label_kind(s->label[e]) != LH_EDGE_KEY)
@@ -285,7 +284,7 @@ size_t lh_entries_some(lh_edges *it, lh_entry *entries, size_t most) {
   memcpy(&c, it->state, sizeof c);
   for (; c.section == AT_PAIRS && n < most && next_pair(s, &c, &entries[n]); n++)
     __builtin_prefetch(&s->record_low[entries[n].key.as.object]);
-  for (size_t i = 0; c.section == AT_PAIRS && i < n; i++) /* whoever sees a key reads it mostly */
+  for (size_t i = 0; c.section == AT_PAIRS && i < n; i++) /* callers mostly read the keys */
     __builtin_prefetch(lh_record(s, entries[i].key.as.object));
   for (; c.section != AT_PAIRS && n < most && find_entry(s, &c, &key, &value); n++) {
     entries[n].key = next_value(s, &c, key);
@@ -325,7 +324,7 @@ bool lh_values_next(lh_edges *it, uint32_t *number, lh_value *value) {
   return more;
 }
 
-/* The fields of a record, from the shallow size on. */
+/* The fields of a record, from the shallow size on; *n: their bytes. */
 static const uint8_t *fields_of(const lh_snapshot *s, lh_id id, size_t *n) {
   const uint8_t *at = lh_record(s, id) + 1;
   const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + s->records_end;

@@ -1,13 +1,12 @@
 /*
-** outside.c - what a snapshot from outside tells besides the heap: how it was taken, which marks
-** got their places by a comparison, and where the code of C functions is, which nobody can look up
-** later.
+** outside.c - reads the section that only a snapshot taken from outside has.
 **
-** Some 200 C functions of a server take 6 KB.
+** It says how the snapshot was taken and which marks were placed by a comparison of objects. It has
+** the symbols of C functions, which cannot be looked up later (6 KB for 200 functions).
 */
 #include "reader.h"
 
-enum { LEAST_MARK = 11, LEAST_FUNCTION = 4 }; /* bytes that each takes in the file */
+enum { LEAST_MARK = 11, LEAST_FUNCTION = 4 }; /* their least bytes in the file */
 
 static void read_how(lh_snapshot *s, lh_cursor *c) {
   unsigned stillness = lh_read_u8(c);
@@ -20,7 +19,7 @@ static void read_how(lh_snapshot *s, lh_cursor *c) {
   s->outside.is_in_doubt = flags & LH_OUTSIDE_IN_DOUBT;
 }
 
-/* A count of at most so many items that take so many bytes each at least; 0 after a fault. */
+/* Reads a count of at most `most` items, each of at least `least_bytes`. 0 after a fault. */
 static uint32_t read_number_of(lh_cursor *c, uint32_t most, uint64_t least_bytes) {
   const uint8_t *start = c->at;
   uint32_t n = (uint32_t)lh_read_upto(c, most, "it counts more than there can be");
@@ -29,7 +28,6 @@ static uint32_t read_number_of(lh_cursor *c, uint32_t most, uint64_t least_bytes
   return c->fault ? 0 : n;
 }
 
-/* False: out of memory. */
 static bool read_marks(lh_snapshot *s, lh_cursor *c) {
   uint32_t n = read_number_of(c, UINT32_MAX, LEAST_MARK);
   s->matched = lh_alloc(n, sizeof *s->matched);
@@ -55,7 +53,7 @@ static void read_function(lh_cursor *c, uint64_t *last, lh_c_code *function,
   function->offset = lh_read_uvarint(c);
 }
 
-/* All texts together are shorter, with their NULs, than what they are read from. */
+/* The texts, with their NULs, are shorter than the bytes that they are read from. */
 static bool read_functions(lh_snapshot *s, lh_cursor *c) {
   uint32_t n = read_number_of(c, LH_MOST_C_FUNCTIONS, LEAST_FUNCTION);
   uint64_t last = 0;
@@ -85,7 +83,8 @@ int lh_read_outside(lh_snapshot *s, lh_error *error) {
   return c.fault ? lh_fail_damaged(s, c.fault_at, "outside", c.fault, error) : LH_OK;
 }
 
-/* Both are in the order of age; one that is no mark of the file counts for nothing. */
+/* Both lists are sorted by age. If the heap lacks a matched mark, no later one is placed
+** (lh_verify). */
 int lh_collect_passed(lh_snapshot *s, lh_error *error) {
   if (s->n_matched == 0) return LH_OK;
   s->placed = lh_alloc_zeroed(s->n_marks, sizeof *s->placed);
@@ -104,7 +103,7 @@ const lh_outside_info *lh_snapshot_outside(const lh_snapshot *s) {
   return s->is_outside ? &s->outside : NULL;
 }
 
-/* Those of finobj may be fewer than were counted, where a half of the mark is gone. */
+/* finobj may have fewer objects than were counted, if a half of the mark is missing. */
 lh_count lh_passed_as_old(const lh_snapshot *s, uint32_t mark) {
   lh_count count = {0, 0};
   if (!s->placed || mark >= s->n_marks) return count;

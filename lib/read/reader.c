@@ -1,20 +1,16 @@
 /*
-** reader.c - opens snapshot files: reads the file into memory of our own, then runs the steps of
-** reader.h, after which nothing that is read from the snapshot can fail. Also the accessors that
-** need no decoding.
+** reader.c - opens snapshot files; also the accessors that need no decoding.
 **
-** Reading, checksums, records and their references are done block by block of the file, by a few
-** threads where the options say so (team.h): the first fault in the file is told then, too. Only
-** the stretches of addresses, weak tables and names are the caller's alone: a tenth of it.
+** lh_open reads the file and runs the steps of reader.h; afterwards no read can fail. Threads
+** (team.h) work block by block, and the reported fault is the first in the file. Only stretches,
+** weak tables and names, a tenth of the time, need one thread.
 **
-** The file is read and not mapped. Of a mapped file what was verified may be something else when
-** it is used, and where the file was cut a signal comes that kills: it may be anybody's file, and
-** heap.reader is a guest in its host. From the page cache reading takes 0.4 s a GB more than
-** mapping (55 MB: 24 ms where open and analyse take 470; 578 MB: 0.2 of 8.9 s), and the peak of
-** memory is the same, since all of it is looked at either way. 45 bytes an object on top, those for
-** what refers to what included; 2.2 million objects (60 MB) open in 0.3 s.
+** The file is read, not mapped: a mapped file can change after it was verified, and a truncated one
+** kills the process by a signal. Reading takes 0.4 s a GB more; the peak of memory is the same. An
+** open snapshot takes 45 bytes an object besides the file. 2.2 million objects (60 MB) open in 0.3
+** s.
 */
-#define LH_COLUMN /* those that snapshot.h has inline are here for all other files */
+#define LH_COLUMN /* emits what snapshot.h has inline, for callers with public headers alone */
 
 #include "reader.h"
 #include "decode.h"
@@ -53,13 +49,13 @@ static int read_at(const lh_snapshot *s, int file, uint8_t *to, size_t n, size_t
     ssize_t got = pread(file, to + done, n - done, (off_t)(from + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_to_read(s, errno, error);
-    if (got == 0) return fail_changed(s, error); /* cut */
+    if (got == 0) return fail_changed(s, error); /* the file was truncated */
     done += (size_t)got;
   }
   return 0;
 }
 
-/* Is it a snapshot at all? A film of 100 GB is not read to say that it is one. */
+/* Checks magic and trailer first, so that a foreign file of 100 GB is not read. */
 static int read_ends(const lh_snapshot *s, int file, lh_error *error) {
   uint8_t head[LH_HEADER_BYTES] = {0}, tail[LH_TAIL_BYTES] = {0};
   size_t n_head = s->size < sizeof head ? s->size : sizeof head;
@@ -83,7 +79,7 @@ static bool try_block(void *data, uint32_t i) {
   return read_block(data, i, NULL) == LH_OK;
 }
 
-/* What could not be read is tried once more, for what the system says. */
+/* A block that failed is read again, to get the system's error. */
 static int read_all(lh_snapshot *s, int file, lh_error *error) {
   reading r = {s, file};
   uint32_t n = (uint32_t)((s->size + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES);
@@ -144,7 +140,6 @@ static int load(lh_snapshot *s, lh_error *error) {
   return code;
 }
 
-/* Without data the file is read. */
 static int open_any(lh_snapshot **out, const void *data, size_t size, const char *path,
                     unsigned threads, lh_error *error) {
   int code = 0;

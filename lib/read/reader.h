@@ -1,7 +1,7 @@
 /*
-** reader.h - the steps of lh_open, one a file, in their order. Each gets the snapshot as far as it
-** is; on failure lh_close frees what there is. All parsing of what is not verified yet goes through
-** a cursor (varint.h).
+** reader.h - the steps of lh_open, in their order, one a file. On failure lh_close frees all.
+**
+** Unverified bytes are parsed only through a cursor (varint.h).
 */
 #ifndef LUAHEAP_READER_H
 #define LUAHEAP_READER_H
@@ -11,56 +11,53 @@
 
 /* ==== rows.c ======================================================================== */
 
-/* check.c meets the references in the order of the records, while the addresses of later objects
-** are not known yet. So it puts the distance of each from one address, with its label, into a block
-** of rows for each block of the file, with what else it notes of these records; rows.c turns
-** distances into objects when all addresses are known. 5 bytes a reference. */
+/* check.c meets references before it knows the addresses of later objects. So it stores each as a
+** distance from one address, with its label, in a block of rows for each block of the file; rows.c
+** turns distances into objects. 5 bytes a reference. */
 
-/* What check.c found in the records that begin in one block of the file. */
+/* The results of check.c for one block of the file. */
 typedef struct lh_row_block {
-  uint64_t base;  /* the word that all distances are from: that of the block's first object */
-  int32_t *delta; /* words from there to the target, or one of those below */
-  uint8_t *label; /* snapshot.h */
+  uint64_t base;  /* the word of the block's first object; all distances are from here */
+  int32_t *delta; /* words from `base` to the target, or LH_DELTA_* */
+  uint8_t *label; /* LH_LABEL_*, in snapshot.h */
   size_t n, capacity;
-  uint32_t first; /* edge of the snapshot that they become */
-  bool loses;     /* some have no object */
-  uint64_t *wide; /* the words of those that are LH_DELTA_WIDE */
+  uint32_t first; /* number of the first edge in the snapshot */
+  bool loses;     /* some references end at no object */
+  uint64_t *wide; /* the words of the LH_DELTA_WIDE references */
   size_t n_wide, wide_capacity;
-  lh_id *marks; /* those that are points in time */
+  lh_id *marks; /* marks that are points in time */
   size_t n_marks, marks_capacity;
-  lh_upvalue_names *names; /* of prototypes */
+  lh_upvalue_names *names;
   size_t n_names, names_capacity;
   uint64_t end; /* of the records, in the file */
   uint64_t shallow_bytes, claimed;
-  const char *fault; /* NULL: they can be parsed */
+  const char *fault; /* NULL: the records are sound */
   const uint8_t *fault_at;
   const char *fault_record;
   lh_id fault_id;
   bool out_of_memory;
 } lh_row_block;
 
-/* No distance: the next word of `wide`; and from LH_DELTA_KEY on the frequent keys. */
+/* LH_DELTA_WIDE: the word is the next of `wide`. LH_DELTA_KEY + i: frequent key i. */
 #define LH_DELTA_WIDE INT32_MIN
 #define LH_DELTA_KEY (INT32_MIN + 1)
 #define LH_LEAST_DELTA (LH_DELTA_KEY + LH_MOST_KEYS)
 
 typedef struct lh_raw_rows {
-  lh_row_block *blocks; /* one for each of the snapshot's */
+  lh_row_block *blocks; /* one for each block of the snapshot */
   uint32_t n;
 } lh_raw_rows;
 
-/* False: out of memory. */
 bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s);
 void lh_free_raw_rows(lh_raw_rows *rows);
 
-/* Fills first_edge, which has the places in the blocks, edge and label of the snapshot, what of
-** them is aside, and the names of upvalues. LH_ELIMIT: more references than 32 bits count. */
+/* Turns `raw` into rows; before, first_edge has places inside blocks. LH_ELIMIT: too many
+** references for 32 bits. */
 int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error);
 
 bool lh_grow_row_block(lh_row_block *block);
 bool lh_put_wide(lh_row_block *block, uint64_t word);
 
-/* All three: false where memory ran out. */
 static inline bool lh_put_delta(lh_row_block *block, int32_t delta, unsigned label) {
   if (__builtin_expect(block->n == block->capacity, 0) && !lh_grow_row_block(block)) return false;
   block->delta[block->n] = delta;
@@ -81,38 +78,35 @@ static inline bool lh_put_frequent(lh_row_block *block, unsigned number, unsigne
 
 /* ==================================================================================== */
 
-/* Of block `i` of so many bytes of a file. */
+/* The bytes of block `i` in a file of `bytes` bytes. */
 static inline uint64_t lh_bytes_of_block(uint64_t bytes, uint32_t i) {
   uint64_t left = bytes - (uint64_t)i * LH_BLOCK_BYTES;
   return left < LH_BLOCK_BYTES ? left : LH_BLOCK_BYTES;
 }
 
-/* footer.c: is it a whole snapshot of a known version, by its first LH_HEADER_BYTES and its last
-** LH_TAIL_BYTES? Of these are as many there as s->size says. */
+/* footer.c: magic, version, trailer. A small file (s->size) has less of `head` and `tail`. */
 enum { LH_TAIL_BYTES = 8 };
 int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error);
 
-/* footer.c: trailer, checksums, footer; fills info, n, list_first, blocks, named_roots and where
-** the sections are. */
+/* footer.c: fills info, n, list_first, blocks, named_roots and the places of the sections. */
 int lh_read_footer(lh_snapshot *s, lh_error *error);
 
-/* outside.c: where the snapshot was taken from outside what its section has. And of the marks that
-** were collected how many pass as older. */
+/* outside.c: lh_read_outside reads the section; lh_collect_passed, after the marks, fills
+** `placed`. */
 int lh_read_outside(lh_snapshot *s, lh_error *error);
 int lh_collect_passed(lh_snapshot *s, lh_error *error);
 
-/* sites.c: where the program was tracked what the section of sites has. */
+/* sites.c: reads the section of allocation sites, if the program was tracked. */
 int lh_read_sites(lh_snapshot *s, lh_error *error);
 
-/* check.c: every record; fills the columns that are the records' own, and puts what refers to what
-** into `rows`, with the marks that are points in time. */
+/* check.c: checks every record; fills the columns from records alone, and `rows`. */
 int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error);
 
-/* What is wrong at a byte of the file, in this part of it. */
+/* Reports a fault at a byte of the file; `where`: in which part. */
 int lh_fail_damaged(const lh_snapshot *s, const uint8_t *at, const char *where, const char *what,
                     lh_error *error);
 
-/* What a record's first byte says that the object is, for messages. NULL: nothing known. */
+/* For messages, by a record's first byte. NULL: unknown. */
 const char *lh_record_name(unsigned head);
 
 /* addresses.c */
@@ -124,11 +118,11 @@ int lh_collect_roots(lh_snapshot *s, lh_error *error);
 /* epochs.c */
 int lh_collect_marks(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error);
 
-/* The bytes before the memory of a userdata that the program sees. */
+/* The bytes in front of the memory block that the program sees. */
 static inline uint64_t lh_userdata_header(uint32_t user_values) {
   return user_values == 0 ? 32 : 40 + 16 * (uint64_t)user_values;
 }
 
-enum { LH_MOST_USER_VALUES = 255 }; /* tried when an address is looked up */
+enum { LH_MOST_USER_VALUES = 255 }; /* tried by lh_find_address */
 
 #endif

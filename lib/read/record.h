@@ -1,10 +1,9 @@
 /*
-** record.h - reading inside the records of a snapshot that was verified: nothing here checks.
+** record.h - reads fields of records without checks.
 **
-** check.c has parsed each record once, with every bound, before anyone comes here. The trailer
-** follows the records, so that eight bytes can be loaded from any place in them.
-**
-** A reference is handled as a "word": the address of the object, in units of 8 bytes; 0 is none.
+** check.c has checked each record before. The trailer follows the records, so eight bytes can be
+** loaded from any place in a record. A reference is read as a "word": the address of the object
+** divided by 8; 0 means no object.
 */
 #ifndef LUAHEAP_RECORD_H
 #define LUAHEAP_RECORD_H
@@ -12,7 +11,7 @@
 #include "format.h"
 #include "snapshot.h"
 
-/* A list's number of items or another figure that check.c has found to fit. */
+/* A count that check.c has found to fit into 32 bits. */
 static inline uint32_t lh_get_count(const uint8_t **at) {
   return (uint32_t)lh_get_uvarint(at);
 }
@@ -21,7 +20,7 @@ static inline uint64_t lh_get_reference(const uint8_t **at, uint64_t own_word) {
   return own_word + (uint64_t)lh_unzigzag(lh_get_long(at));
 }
 
-/* A value as it is in the file: the word of an object, or the bits of a scalar. */
+/* A value in the file: the word of an object, or the bits of a scalar. */
 typedef struct lh_raw {
   uint64_t bits;
   uint8_t tag; /* LH_VAL_* */
@@ -44,7 +43,7 @@ static inline lh_raw lh_get_payload(const uint8_t **at, unsigned tag, uint64_t o
   return raw;
 }
 
-/* Of a hash slot, where LH_VAL_KEY stands for a frequent key. */
+/* The key of a hash slot. LH_VAL_KEY stands for a frequent key. */
 static inline lh_raw lh_get_key(const uint8_t **at, unsigned tag, uint64_t own_word,
                                 const uint64_t *keys) {
   if (tag == LH_VAL_KEY) return (lh_raw){keys[*(*at)++], LH_VAL_OBJECT};
@@ -56,15 +55,13 @@ static inline lh_raw lh_get_raw(const uint8_t **at, uint64_t own_word) {
   return lh_get_payload(at, tag, own_word);
 }
 
-/* The same for the public. */
 lh_value lh_raw_value(const lh_snapshot *snapshot, lh_raw raw);
 
-/* Where the record of object `id` begins. */
 static inline const uint8_t *lh_record(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->data + ((uint64_t)snapshot->record_high[id] << 32 | snapshot->record_low[id]);
 }
 
-/* Steps over what all records begin with; *at is then at the fields of its type. */
+/* The shallow size; moves *at behind the fields that all records share. */
 static inline uint64_t lh_get_shallow(const lh_snapshot *s, const uint8_t **at) {
   ++*at;
   (void)lh_get_long(at);
@@ -84,14 +81,14 @@ static inline uint64_t lh_stretch_number(uint64_t word) {
   return (word >> 8) + 1;
 }
 
-/* Where the search for a stretch begins. */
+/* The slot at which the search for a stretch begins. */
 static inline const lh_stretch *lh_stretch_slot(const lh_snapshot *s, uint64_t number) {
   uint64_t h = (number ^ s->stretch_seed) * 0x9FB21C651E98DF25u;
   h = (h ^ (h >> 35)) * 0xD6E8FEB86659FD93u;
   return &s->stretches[(uint64_t)(((unsigned __int128)h * s->n_stretch_slots) >> 64)];
 }
 
-/* The stretch of a word, looked for from its slot on; NULL: no object begins at the word. */
+/* The stretch of a word, searched from its slot on. NULL: no object begins at the word. */
 static inline const lh_stretch *lh_find_stretch(const lh_snapshot *s, const lh_stretch *stretch,
                                                 uint64_t word) {
   uint64_t number = lh_stretch_number(word);
@@ -102,12 +99,11 @@ static inline const lh_stretch *lh_find_stretch(const lh_snapshot *s, const lh_s
   return stretch->bits[word >> 6 & 3] >> (word & 63) & 1 ? stretch : NULL;
 }
 
-/* Of its part of a stretch, a bit for each object that begins before a word. */
+/* A bit for each object that begins before the word, in its quarter of the stretch. */
 static inline uint64_t lh_bits_before(const lh_stretch *stretch, uint64_t word) {
   return stretch->bits[word >> 6 & 3] & ((UINT64_C(1) << (word & 63)) - 1);
 }
 
-/* The object at a word, or LH_NO_OBJECT. */
 static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
   const lh_stretch *slot = lh_stretch_slot(s, lh_stretch_number(word));
   const lh_stretch *stretch = lh_find_stretch(s, slot, word);
@@ -115,14 +111,14 @@ static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
   return s->by_rank[stretch->rank[word >> 6 & 3] + lh_bits_in(lh_bits_before(stretch, word))];
 }
 
-/* 0 is the word of nothing. */
+/* Word 0 means no object. */
 static inline lh_id lh_find_word_or_none(const lh_snapshot *s, uint64_t word) {
   return word ? lh_find_word(s, word) : LH_NO_OBJECT;
 }
 
 enum { LH_WEAK_FLAGS = LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES };
 
-/* A table whose __mode, its own field, is weak. Several threads may note some. */
+/* Notes a table whose own field __mode says weak. Several threads may call this function. */
 static inline void lh_note_mode(lh_snapshot *s, lh_id table) {
   __atomic_store_n(&s->has_modes, true, __ATOMIC_RELAXED);
   __atomic_fetch_or(&s->modes[table / 64], UINT64_C(1) << table % 64, __ATOMIC_RELAXED);
@@ -133,7 +129,7 @@ static inline unsigned lh_mode_of(const lh_snapshot *s, lh_id table) {
   return has_one ? *lh_record(s, table) & LH_WEAK_FLAGS : 0;
 }
 
-/* How weak a table is, LH_FLAG_WEAK_*. Its metatable has the mode; in version 1 itself. */
+/* LH_FLAG_WEAK_*. The mode is in the metatable; in format version 1 in the table's own record. */
 static inline unsigned lh_weakness(const lh_snapshot *s, lh_id table) {
   if (!s->has_modes) return 0;
   if (s->info.format_version == 1) return lh_mode_of(s, table);

@@ -1,10 +1,8 @@
 /*
-** scan.h - stepping through one record from reference to reference. For decode.c, object.c and
-** verify.c.
+** scan.h - steps through one record from reference to reference. For decode.c, object.c, verify.c.
 **
-** A `scan` goes through a record and stops at each reference to another object, whatever stands
-** between. A record is a sequence of sections (a table's: metatable, array part, hash part), each
-** of which holds `left` more items of one kind; next_section knows what follows upon what.
+** A record is a sequence of sections (a table's: metatable, array part, hash part). A section has
+** `left` more items of one kind.
 */
 #ifndef LUAHEAP_SCAN_H
 #define LUAHEAP_SCAN_H
@@ -17,30 +15,29 @@ typedef enum section {
   AT_NESTED, /* references, each followed by a name */
   AT_ARRAY,
   AT_HASH,
-  AT_SLOTS, /* of one frame of a stack */
+  AT_SLOTS, /* slots of one stack frame */
   AT_ROOTS,
-  AT_EPHEMERONS, /* which have `source` as key: behind the record in the row */
-  AT_PAIRS,      /* of edges in a row, each an entry */
+  AT_EPHEMERONS, /* edges at the end of the row, with `source` as key */
+  AT_PAIRS,      /* edges of the row, two for each entry */
   AT_END
 } section;
 
 typedef struct scan {
   const uint8_t *at;
   uint64_t own_word;
-  uint64_t left, done;         /* items in this section */
-  uint64_t pending;            /* word of what comes before the next item; 0: none */
-  uint64_t key_bits;           /* table: the key of the last entry; thread: the frame's function */
-  const uint64_t *keys;        /* table: those of the snapshot */
+  uint64_t left, done;         /* items of this section */
+  uint64_t pending;            /* word of a reference to return before the next item; 0: none */
+  uint64_t key_bits;           /* table: the last entry's key; thread: the frame's function */
+  const uint64_t *keys;        /* table: the snapshot's frequent keys */
   uint32_t upvalues_left;      /* closure */
   uint32_t frames_left, frame; /* thread; `frame` counts from 1 */
   uint32_t line;               /* thread */
-  uint32_t row;                /* the number of the next edge: find_next */
+  uint32_t row;                /* number of the next edge, for find_next */
   lh_id source;
-  lh_id key; /* table: the object that is the key of the last entry; thread: the frame's function */
-  uint8_t key_tag, record, section, kind; /* kind: lh_edge_kind in AT_VALUES and AT_REFERENCES */
+  lh_id key;                              /* the object in key_bits, as an id */
+  uint8_t key_tag, record, section, kind; /* kind: lh_edge_kind, in AT_VALUES and AT_REFERENCES */
 } scan;
 
-/* A reference as found. */
 typedef struct found {
   uint64_t word, name_word;
   uint32_t ordinal;
@@ -73,7 +70,7 @@ static inline bool next_in_proto(scan *c) {
     case LH_EDGE_CONSTANT: expect(c, AT_NESTED, LH_EDGE_NESTED, lh_get_count(&c->at)); return true;
     case LH_EDGE_NESTED:
       expect(c, AT_REFERENCES, LH_EDGE_DEBUG_NAME, lh_get_count(&c->at));
-      c->frames_left = 1; /* one more list of names */
+      c->frames_left = 1; /* one more list of names follows */
       return true;
     default: break;
   }
@@ -111,7 +108,7 @@ static inline bool next_in_thread(scan *c) {
   return true;
 }
 
-/* Goes on to the next section, which may be empty; false at the end of the record. */
+/* Moves to the next section, which may be empty. False: end of the record. */
 static inline bool next_section(scan *c) {
   switch (c->record) {
     case LH_REC_TABLE: return next_in_table(c);
@@ -137,7 +134,7 @@ static inline void begin_table(const lh_snapshot *s, scan *c, unsigned head) {
   expect(c, AT_REFERENCES, LH_EDGE_METATABLE, head & LH_FLAG_METATABLE ? 1 : 0);
 }
 
-/* The first section; c->at is behind the shallow size. */
+/* Moves to the first section; c->at must be behind the shallow size. */
 static inline void begin_fields(const lh_snapshot *s, scan *c, unsigned head) {
   switch (c->record) {
     case LH_REC_TABLE: begin_table(s, c, head); break;
@@ -184,8 +181,7 @@ static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
   begin_fields(s, c, head);
 }
 
-/* The object that the next reference of the record is to: the next in its row, or none, which has
-** no place there. */
+/* The target of the next reference, by the next edge of the row. LH_NO_OBJECT: it has no object. */
 static inline lh_id find_next(const lh_snapshot *s, scan *c, uint64_t word) {
   if (word == 0 || c->row == s->first_edge[c->source + 1]) return LH_NO_OBJECT;
   lh_id target = lh_true_target(s, c->row);
@@ -194,12 +190,12 @@ static inline lh_id find_next(const lh_snapshot *s, scan *c, uint64_t word) {
   return target;
 }
 
-/* Is each entry of a table two edges of its row? */
+/* Does the row have all entries of the table, as two edges each? */
 static inline bool has_pairs_alone(const lh_snapshot *s, lh_id table) {
   return lh_type_of(s, table) == LH_TYPE_TABLE && s->key_kinds[table] == 0;
 }
 
-/* The next entry of a table. False: empty slots were stepped over instead. */
+/* The next entry of a table. False: empty slots were skipped instead. */
 static inline bool step_entry(scan *c, lh_raw *key, lh_raw *value) {
   if (c->section == AT_ARRAY) {
     *value = lh_get_raw(&c->at, c->own_word);
@@ -244,7 +240,6 @@ static inline bool step_slot(scan *c, found *out) {
   return out->word != 0;
 }
 
-/* An item of the other sections. */
 static inline bool step_item(scan *c, found *out) {
   *out = (found){.kind = c->kind};
   c->left--;
@@ -261,7 +256,7 @@ static inline bool step_item(scan *c, found *out) {
 
 typedef enum step_result { STEP_END, STEP_OVER, STEP_FOUND } step_result;
 
-/* One item or section further: over a scalar, to a reference, or the end of the record. */
+/* Moves by one item or section. STEP_OVER: there was no reference. */
 static inline step_result step_once(scan *c, found *out) {
   bool is_found;
   if (c->pending) {
@@ -280,7 +275,7 @@ static inline step_result step_once(scan *c, found *out) {
   return is_found ? STEP_FOUND : STEP_OVER;
 }
 
-/* The next reference; false at the end of the record. */
+/* Moves to the next reference. False: end of the record. */
 static inline bool step(scan *c, found *out) {
   step_result result;
   do result = step_once(c, out);

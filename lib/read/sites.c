@@ -1,10 +1,8 @@
 /*
-** sites.c - where objects were allocated: the section of sites of a snapshot that was taken while
-** its program was tracked, and the stack in each record.
+** sites.c - reads allocation sites and stacks of a snapshot whose program was tracked.
 **
-** The section comes behind the records and is read before them, since their numbers of stacks are
-** checked by it. The number itself stays in the record: it costs no memory, and is found as fast as
-** the shallow size.
+** The section is behind the records but is read first, because the check of a record needs it.
+** Stack numbers stay in the records: no memory, and as fast as the shallow size.
 */
 #include "reader.h"
 
@@ -18,7 +16,6 @@ static void read_tracking(lh_snapshot *s, lh_cursor *c) {
       lh_read_upto(c, s->tracking.made, "more allocations are of no known site than there were");
 }
 
-/* False: out of memory. */
 static bool read_definitions(lh_snapshot *s, lh_cursor *c) {
   while (!c->fault && *c->at != 0)
     if (!lh_sites_define(s->sites, c)) return false;
@@ -26,14 +23,14 @@ static bool read_definitions(lh_snapshot *s, lh_cursor *c) {
   return true;
 }
 
-/* Of how much was allocated in the life of a program, in all: more than any can. */
+/* Sums must fit into 63 bits, as in any real program. */
 static uint64_t read_total(lh_cursor *c, uint64_t *sum) {
   uint64_t n = lh_read_upto(c, INT64_MAX - *sum, "it counts more than there can be");
   *sum += n;
   return n;
 }
 
-/* Each takes 4 bytes at least, so that what is allocated is bounded by the file. */
+/* Each stack takes at least 4 bytes in the file, so the size of the file bounds the allocation. */
 static bool read_counts(lh_snapshot *s, lh_cursor *c) {
   uint32_t n = lh_n_stacks(s->sites);
   if (n > (uint64_t)(c->end - c->at) / 4) lh_fault(c, c->at, "they do not count what each made");
@@ -87,7 +84,7 @@ lh_stack_counts lh_stack_counts_of(const lh_snapshot *s, lh_stack_id stack) {
 
 /* ==== Samples ======================================================================= */
 
-/* 1 - e^-x by its series, halved until that is short, since libm is no part of all programs. */
+/* 1 - e^-x by its series. x is halved until the series is short. Not every program has libm. */
 static double share_sampled(double x) {
   enum { TERMS = 12 };
   int halvings = 0;
@@ -102,7 +99,7 @@ static double share_sampled(double x) {
   return sum;
 }
 
-/* What was sampled is the object's own block, without the arrays of a table. */
+/* A sample covers the object's own block, without the arrays of a table. */
 static uint64_t own_block_bytes(const lh_snapshot *s, lh_id id) {
   enum { TABLE_BYTES = 56, PROTO_BYTES = 128, THREAD_BYTES = 208 };
   switch (lh_type_of(s, id)) {

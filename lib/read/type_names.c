@@ -1,6 +1,5 @@
 /*
-** type_names.c - what types, lists, states of threads and kinds of edges are called: the words of
-** --json, heap.reader and heapsql's columns.
+** type_names.c - the names of types, lists, thread states and edge kinds, as in --json.
 */
 #include <string.h>
 

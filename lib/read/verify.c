@@ -1,13 +1,10 @@
 /*
-** verify.c - what lh_open leaves unchecked, since nothing breaks when it is wrong: that a snapshot
-** is the heap of some Lua.
+** verify.c - checks what lh_open does not: that a snapshot is the heap of a real Lua.
 **
-** lh_open has seen that every byte is where it was written and that every record can be parsed.
-** A file with right checksums can still be wrong, by a fault in what wrote it or by intent. Here
-** every reference and root must end in an object, of a type that may stand there and that is not
-** condemned; every size must be the one that Lua allocates for the object's fields; the lists, the
-** threads, the marks and the totals must fit each other. One sweep over the file and a look-up for
-** each reference: eight million of them take a second, and no memory.
+** After lh_open nothing breaks if a value is wrong. A file with right checksums can still be wrong,
+** by a fault of the writer or by intent. Here every reference must end at an object of a fitting
+** type that is not condemned, every size must be what Lua allocates, and lists, threads, marks and
+** totals must fit each other. Eight million references: a second, no memory.
 */
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +21,7 @@ enum {
   PROTO = 1 << LH_TYPE_PROTO,
   USERDATA = 1 << LH_TYPE_USERDATA,
   THREAD = 1 << LH_TYPE_THREAD,
-  VALUE = STRING | TABLE | CLOSURE | USERDATA | THREAD /* what a variable can hold */
+  VALUE = STRING | TABLE | CLOSURE | USERDATA | THREAD /* the types that a variable can hold */
 };
 
 typedef struct expected {
@@ -81,7 +78,7 @@ typedef struct verifier {
 
 /* ==== faults ======================================================================== */
 
-/* Of object `id`, or LH_ROOT for the footer. */
+/* `id`: the object at fault, or LH_ROOT for the footer. */
 static int fault(verifier *v, lh_id id, const uint8_t *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -101,8 +98,7 @@ static int fault(verifier *v, lh_id id, const uint8_t *at, const char *format, .
 
 enum { WRONG_BYTES = 64 };
 
-/* Does a reference to what is found as `target` end in an object of one of these types? Else
-** `wrong` says where it ends. */
+/* Is it a live object of one of these types? If not, `wrong` says where the reference ends. */
 static bool is_target(const lh_snapshot *s, uint64_t word, lh_id target, unsigned types,
                       char wrong[WRONG_BYTES]) {
   unsigned long long address = (unsigned long long)word << 3;
@@ -125,7 +121,7 @@ static int check_target(verifier *v, lh_id source, const uint8_t *at, uint64_t w
   return fault(v, source, at, "%s refers to %s", wanted->what, wrong);
 }
 
-/* What the lists of a prototype say about its size. */
+/* Lengths of a prototype's lists, on which its size depends. */
 typedef struct lists {
   uint64_t nested, upvalue_names, locals;
 } lists;
@@ -148,7 +144,7 @@ static int verify_references(verifier *v, lh_id id, lists *l) {
   begin(v->s, id, &c);
   at = c.at;
   do {
-    if (!c.pending) at = c.at; /* else it came with what was before */
+    if (!c.pending) at = c.at; /* a pending reference was read with the item before */
     bool new_section = c.left == 0 && !c.pending;
     result = step_once(&c, &reference);
     if (new_section && result != STEP_END) note_list(&c, l);
@@ -162,8 +158,8 @@ static int verify_references(verifier *v, lh_id id, lists *l) {
 
 /* ==== objects ======================================================================= */
 
-/* What Lua allocates for the object; 0 for a thread, of which the least is checked: the list of its
-** calls may be longer than what is in use. */
+/* The bytes that Lua allocates; 0 for a thread, whose list of calls may be longer than its use
+** (check_size checks a lower bound). */
 static uint64_t bytes_needed(const lh_object *o, const lists *l) {
   switch (o->type) {
     case LH_TYPE_STRING: return LH_STRING_OVERHEAD + o->as.string.length;
@@ -260,7 +256,7 @@ static int check_totals(verifier *v) {
   const lh_info *info = &v->s->info;
   uint64_t table = info->string_table_bytes;
   const uint8_t *at = v->s->named_roots;
-  /* a Lua built without the extra space in front of each thread has 8 bytes fewer in each */
+  /* A Lua built without the extra space in front of each thread has 8 bytes fewer a thread. */
   if (info->unaccounted_bytes < -8 * (int64_t)v->n_threads)
     return fault(v, LH_ROOT, at,
                  "its objects and string table have more bytes than the collector "
@@ -282,7 +278,6 @@ static int check_own_mark(verifier *v) {
   return 0;
 }
 
-/* What is told of marks that were placed by a comparison. */
 static int check_matched(verifier *v) {
   const lh_snapshot *s = v->s;
   const uint8_t *at = s->data + s->outside_section.offset;
