@@ -1,15 +1,12 @@
 /*
 ** apart.c - runs heapattach's work in a child that the parent can abandon.
 **
-** The work reads files that a process has mapped, and writes a file. Their file server may never
-** answer (a dead NFS server, a FUSE file system), and then no signal may end the reader. So the
-** parent watches its child. It gives up a mapped file after five seconds. For an output file it
-** prints a message after five seconds, and gives up after ten minutes. A signal that ends this
-** program ends the parent at once. The guard (lib/outside/guard.c) cleans up after an abandoned
-** child. Otherwise signals are passed to the child, and its exit status becomes ours.
-**
-** Each process that the target has started is also inspected in a child, so one bad process does
-** not hide the others.
+** The child reads mapped files and writes a file. Their file server may never answer, and then
+** perhaps no signal ends the child. So the parent gives up a mapped file after five seconds, and an
+** output file after ten minutes, with a message after five seconds. A signal that ends this program
+** ends the parent at once; the guard (lib/outside/guard.c) cleans up. Otherwise signals go to the
+** child, and its exit status becomes ours. Each started process is also inspected in a child of its
+** own.
 */
 #include <errno.h>
 #include <poll.h>
@@ -82,8 +79,7 @@ bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited) {
   return true;
 }
 
-/* The processes that the target has started may be listed although the target cannot be
-** inspected. */
+/* Its started processes may be listed although the process cannot be inspected. */
 static _Noreturn void leave(cli *c, const request *r, const lh_awaited *awaited) {
   uint64_t process_id;
   if (told_to_end) end_by(told_to_end);

@@ -61,8 +61,8 @@ bool subject_is_process(const char *name);
 /* The command that prints the id of processes with this name. Freed by free. */
 char *command_for_number(const char *name);
 
-/* Opens the target of a request. If it has no Lua, says so, searches the processes that it has
-** started for Lua (workers.c), and exits with CLI_NO. */
+/* If the target has no Lua, says so, searches the processes that it has started (workers.c), and
+** exits with CLI_NO. */
 void subject_open(subject *s, cli *c, const request *r);
 void subject_close(subject *s);
 
@@ -89,16 +89,15 @@ typedef struct workers {
   lh_error refused; /* error of the first process that may not be inspected; LH_OK: none */
 } workers;
 
-/* Adds to *w. If a file system does not answer, prints a message about that process after five
-** seconds and goes on. */
+/* Adds to *w. After five seconds without an answer, prints a message about that process and goes
+** on. */
 void find_workers(cli *c, uint64_t process_id, workers *w);
 void free_workers(workers *w);
 
 /* Prints on stderr the commands for the processes that it has started and that run Lua 5.4. */
 void tell_started(cli *c, const request *r, uint64_t process_id);
 
-/* Prints on stderr the processes left out, and the command that includes them; prints nothing if
-** there are none. */
+/* Prints on stderr the processes left out, if any, and the command that includes them. */
 void tell_left_out(cli *c, const request *r, const workers *w);
 
 /* Without --workers a request covers only the process itself. */
@@ -114,7 +113,6 @@ bool is_over(const lh_error *error);
 
 /* ==== Snapshots =================================================================== */
 
-/* A state, its file, and the older snapshot. */
 typedef struct shot {
   size_t state; /* index among the subject's states */
   char *path;
@@ -123,14 +121,13 @@ typedef struct shot {
   lh_outside_request done; /* filled in when taken */
 } shot;
 
-/* Call after a failure if nothing was printed or written. If this program's memory overlaps the
-** target's, runs the program again with other addresses. Returns otherwise, or if running again
-** failed. */
+/* Call if nothing was printed or written yet. If this program's memory overlaps the target's, runs
+** the program again with other addresses. Returns otherwise. */
 void make_way(const request *r, const lh_error *error);
 
-/* Takes all states at one instant. If one of several states cannot be read, prints the reason and
-** takes the others; the taken ones come first in `shots`. Returns the library's error about the
-** process, or about the only state. */
+/* Takes all states at one instant. If one of several cannot be read, prints why and takes the
+** others, which come first. Returns the library's error about the process, or about the only
+** state. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
              lh_outside_told *told, lh_error *error);
 
@@ -140,7 +137,7 @@ int take_once(cli *c, const request *r);
 lh_snapshot *open_older(cli *c, const request *r, const char *path);
 
 /* tell_shots prints a line for each snapshot, the first time also its process. tell_once prints
-** remarks that hold for all snapshots of this subject. */
+** what holds for all snapshots of the subject. */
 void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
                 const lh_outside_told *told, bool is_first);
 void tell_once(const subject *s, const request *r, const lh_outside_told *told);
@@ -184,8 +181,7 @@ uint64_t next_tick(uint64_t start, uint64_t every_ns);
 /* Returns in a child of this process, whose exit status becomes ours. NULL: cannot fork. */
 lh_awaited *stand_apart(cli *c, const request *r);
 
-/* Waits until a child ends. False: it waited for a file system that does not answer, and was
-** killed. */
+/* False: the child waited for a file system that does not answer, and was killed. */
 bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited);
 
 int run_request(cli *c, const request *r);

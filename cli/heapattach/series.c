@@ -53,8 +53,8 @@ static void free_member(member *m) {
   lh_close(m->last);
 }
 
-/* Name of the state's script, or else of the program, made safe for a file name, a terminal and a
-** command line. Freed by free. */
+/* The script's name, or else the program's, made safe for a file name and a terminal. Freed by
+** free. */
 static char *program_name(const subject *s, const lh_found_state *state) {
   enum { MOST_BYTES = 120 };
   const char *text = *state->script != '\0' && !state->is_text ? state->script : s->info.executable;
@@ -177,8 +177,7 @@ static void take_rounds(series *s, size_t chosen) {
 
 /* ==================================================================================== */
 
-/* Checks before the process is touched. The message does not name a file that the user did not
-** type. */
+/* Before the process is touched. The message names no file that the user did not type. */
 static void check_directory(cli *c, const request *r) {
   const char *slash, *directory = directory_of(r, &slash);
   char *path;

@@ -111,8 +111,8 @@ static bool is_of_one(int code) {
   return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
 }
 
-/* A core allows only one attempt for all requests. So its states are taken one by one: if one
-** cannot run on to a moment between two changes, the others still can. */
+/* A core allows one attempt per request. So its states are taken alone: each can run on by
+** itself. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
              lh_outside_told *told, lh_error *error) {
   size_t at_once = s->info.is_core ? 1 : n;

@@ -1,9 +1,8 @@
 /*
-** target.c - opens the process or core on the command line, chooses one of its Lua states; --list.
+** target.c - opens the named process or core, chooses one of its Lua states; --list.
 **
-** Digits alone are a process id, even if a file has that name: type ./4711 for the file. If there
-** are several states, the user chooses one by its number in --list, by its script, or by an older
-** snapshot of it. Without a choice we print the commands to choose from.
+** Digits alone are a process id, even if a file has that name: that is ./4711. Of several states
+** one is chosen by its number in --list, by its script, or by an older snapshot of it.
 */
 #include <errno.h>
 #include <inttypes.h>

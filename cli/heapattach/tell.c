@@ -280,8 +280,7 @@ void tell_next_snapshot(const request *r) {
   free(name);
 }
 
-/* Looks for an older snapshot of the same state in the same directory. Limited to 32 files, 64 MB
-** in all. */
+/* An older snapshot of the same state in the same directory, among 32 files, 64 MB in all. */
 enum { MOST_FILES = 32, MOST_BYTES = 64 << 20 };
 
 typedef struct search {

@@ -1,14 +1,11 @@
 /*
 ** workers.c - finds the processes that a process has started and that run Lua 5.4.
 **
-** Examples are a master's workers, a shell's programs. They are listed with the command to type.
-** With --workers each is handled as the process itself.
-**
-** One child of this program inspects a process, another one handles it. So a process that ends,
+** They are listed with the command to type; with --workers each is handled as the process itself.
+** One child of this program inspects a process, another one handles it: so a process that ends,
 ** refuses or does not answer does not end the others (apart.c). The children of a series run in
-** parallel, all others in sequence; after ten minutes the remaining processes are skipped, with a
-** message. File names end in the process id: FILE-PID. An older file has the same ending; a worker
-** without one is new.
+** parallel, all others in sequence; after ten minutes the rest is skipped, with a message. Names of
+** files end in the process id, FILE-PID, also those of older files; a worker without one is new.
 */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,15 +1,14 @@
 /*
 ** calls.c - runs the threads of a stopped process on to their next system call.
 **
-** In a system call Lua's C code does not change the heap, except in the calls of an allocator; at
-** most the parser or a C function holds a value that is in no object yet. Servers under load reach
-** a call in 0.01 to 1.4 ms; a program that only computes may make none for long. A thread that
-** slept in a call is already there.
+** In a system call Lua's C code does not change the heap, except in the calls of an allocator.
+** Servers under load reach a call in 0.01 to 1.4 ms; a program that only computes may make none for
+** long. A thread that slept in a call is already there.
 **
-** A thread may compute for long before a call, and the others must not be held for it. So no thread
-** is held until each running thread has come to a call once (lh_stop_seek_calls). The last one
-** stays there, and all are stopped. A thread that runs by then goes on to its next call while the
-** others are held, for 2 ms at most (lh_stop_run_on).
+** No thread is held until each running thread has come to a call once (lh_stop_seek_calls): the
+** others must not wait for a thread that computes. The last one stays there, and all are stopped. A
+** thread that runs by then goes on to its next call while the others are held, for 2 ms at most
+** (lh_stop_run_on).
 */
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -20,8 +19,8 @@
 
 enum { MOST_NS = 200000000, MOST_WHILE_OTHERS_ARE_HELD_NS = 2000000, MOST_TO_STOP_NS = 1000000000 };
 
-/* An allocator's lock is a plain FUTEX_WAIT; a wait for work is FUTEX_WAIT_BITSET. The other calls
-** are made by allocators, and at the end of a signal handler, which may interrupt anything. */
+/* An allocator locks by FUTEX_WAIT; a wait for work is FUTEX_WAIT_BITSET. Allocators make the other
+** calls; a signal handler, which may interrupt anything, ends with the last one. */
 bool lh_call_is_quiet(lh_call call) {
   static const long loud[] = {SYS_mmap,     SYS_munmap,  SYS_mremap,      SYS_brk,
                               SYS_mprotect, SYS_madvise, SYS_sched_yield, SYS_rt_sigreturn};
@@ -60,15 +59,13 @@ static bool is_behind_call(pid_t process, const lh_registers *r) {
   return is_call(process, lh_registers_call_address(r));
 }
 
-/* The same, or the next instruction is a call that will be made again. */
 static bool is_at_call(pid_t process, const lh_registers *r) {
   return is_behind_call(process, r) ||
          (LH_GOES_BACK && is_call(process, lh_registers_call_address(r) + LH_CALL_BYTES));
 }
 
-/* May a held thread stay where it is? Yes in a system call, or just behind one, in which Lua does
-** not change its heap; asleep in the kernel; or waiting for a lock, which it would not get while
-** others are held. A thread that a signal has stopped stays anyway: its user stopped it. */
+/* May a held thread stay where it is? Yes in or just behind a quiet call, asleep in the kernel, or
+** waiting for a lock, which it would not get while others are held; or if its user stopped it. */
 static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quiet) {
   lh_call call = {-1, 0};
   lh_registers r;
@@ -82,7 +79,7 @@ static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quie
          call.number == SYS_futex;
 }
 
-/* Looks at the threads that run on. Returns how many still run. */
+/* Returns how many threads still run. */
 static size_t look_at_runners(lh_stop *stop) {
   size_t n_running = 0;
   for (size_t i = 0; i < stop->n; i++) {
@@ -113,8 +110,8 @@ static bool stop_runners(lh_stop *stop) {
   return all;
 }
 
-/* A thread that continued before a call would be interrupted in it, and some calls would fail with
-** EINTR. So it goes back, and makes the call again. */
+/* A thread that continued before a call would be interrupted, perhaps with EINTR. So it goes
+** back. */
 static bool step_back(const lh_stop *stop, lh_thread *thread) {
   lh_registers r;
   uint64_t held_ns = thread->held_ns;
@@ -128,14 +125,12 @@ static bool step_back(const lh_stop *stop, lh_thread *thread) {
   return is_held;
 }
 
-/* Does a continued thread run? False: it sleeps in a call, or a signal has stopped it. */
 static bool runs(pid_t process, const lh_thread *thread) {
   lh_call call;
   return lh_thread_state(thread->id) == 'R' && !lh_call_of_sleeper(process, thread->id, &call);
 }
 
-/* Sends a thread that was asked to stop on to its next call. False: it may stay, or has not
-** stopped. */
+/* False: the thread may stay where it is, or has not stopped. */
 static bool send_to_call(const lh_stop *stop, lh_thread *thread, uint64_t until_ns) {
   bool is_quiet;
   if (!lh_thread_wait(thread, LH_COURSE_STOP, until_ns) || thread->held != LH_HELD ||
@@ -145,7 +140,7 @@ static bool send_to_call(const lh_stop *stop, lh_thread *thread, uint64_t until_
   return true;
 }
 
-/* Sends all running threads on to a call. Returns how many. */
+/* Returns how many threads run on to a call. */
 static size_t send_runners(lh_stop *stop, uint64_t until_ns) {
   size_t n_running = 0;
   for (size_t i = 0; i < stop->n; i++) {

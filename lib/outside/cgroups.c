@@ -1,10 +1,8 @@
 /*
 ** cgroups.c - how much memory cgroups leave to this process, and whether a process is frozen.
 **
-** No request of a tracer reaches a process in a frozen cgroup.
-**
-** A cgroup's use includes cached pages of files. The kernel drops these pages when memory is
-** needed, so they count as free.
+** No request of a tracer reaches a frozen process. Cached pages of files count as free memory,
+** because the kernel drops them when it needs memory.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,8 +47,8 @@ static const hierarchy hierarchies[] = {{"",
                                          .thaws = "THAWED",
                                          .thaw_file = "freezer.state"}};
 
-/* Reads the number after `name` and a space; empty name: at the start of the file. False: there is
-** none, as in the limit "max". */
+/* The number after `name` and a space; empty name: at the file's start. False: none, as in
+** "max". */
 static bool read_number(const char *path, const char *name, uint64_t *number) {
   char line[128];
   size_t length = strlen(name);
@@ -76,7 +74,7 @@ static bool read_field(const char *folder, const char *file, const char *name, u
 /* Returning true ends the visit. */
 typedef bool visitor(void *payload, const hierarchy *h, const char *folder);
 
-/* Visits a cgroup and all above it up to the mount. A container may see nothing below the mount. */
+/* Visits a cgroup and all above it up to the mount; a container may see only the mount. */
 static bool climb(const hierarchy *h, const char *root, const char *cgroup, visitor *visit,
                   void *payload) {
   char folder[PATH_BYTES];
@@ -98,8 +96,7 @@ static bool has_controller(const char *controllers, const char *wanted) {
   return strstr(list, word) != NULL;
 }
 
-/* Visits the lines of /proc/PID/cgroup, "number:controllers:path". `root` is put before all
-** paths. */
+/* The lines are "number:controllers:path". `root` is put before all paths. */
 static bool visit_cgroups(const char *root, const char *process, visitor *visit, void *payload) {
   char line[LINE_BYTES], path[PATH_BYTES];
   bool has_ended = false;

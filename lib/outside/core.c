@@ -1,15 +1,14 @@
 /*
 ** core.c - opens a core file as a target: its segments are the regions of memory.
 **
-** A segment says where its bytes were in memory, and where they are in the file. It may be longer
-** in memory than in the file: the kernel leaves out pages that can be read from a mapped file again
-** (of a program or library it writes only the first page), and gdb's gcore writes no segment for
-** them. A note names the mapped files, and the missing bytes are read from unchanged files
-** (notes.c). The kernel's segments begin at whole pages of the file, gcore's anywhere.
+** A segment may be longer in memory than in the file: the kernel leaves out pages that can be read
+** from a mapped file again, except the first page of a program or library. gdb's gcore writes no
+** segment for them. A note names the mapped files, and the missing bytes are read from unchanged
+** files (notes.c).
 **
 ** The core is not trusted. Segments must lie in the file, must not overlap in memory, and have no
-** more bytes together than the file: so reading all of them takes a bounded time. A core that was
-** cut, by a limit or a full disk, is refused with the position of the first missing byte.
+** more bytes together than the file, so that reading all of them takes a bounded time. A cut core
+** (limit, full disk) is refused with the position of the first missing byte.
 */
 #include "core.h"
 
@@ -25,7 +24,7 @@
 
 enum { MOST_PATH = 4096, BIGGEST_PAGE = 65536 }; /* aarch64's, with some kernels */
 
-/* Reads bytes that the core lacks from the mapped file. Behind its end the page is zero. */
+/* Behind the end of a mapped file its page is zero. */
 static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out, size_t n) {
   struct stat status;
   uint64_t at = region->file_offset + skip;
@@ -246,7 +245,7 @@ static int read_segments(lh_core *core, const Elf64_Ehdr *header, lh_error *erro
   return LH_OK;
 }
 
-/* Checks that all segments are in the file, and that they do not share its bytes. */
+/* All segments must be in the file, and must not share its bytes. */
 static int check_segments(const lh_core *core, uint64_t table, lh_error *error) {
   uint64_t total = 0, needed = 0;
   for (size_t i = 0; i < core->n_segments; i++) {
@@ -311,8 +310,8 @@ static int take_segments(const lh_core *core, lh_memory *memory, lh_error *error
   return LH_OK;
 }
 
-/* Adds regions for mapped files without a segment, between the first n regions, those of segments.
-** A mapping may surround some of them. */
+/* Adds regions for mapped files without a segment. A mapping may surround some of the n
+** segments. */
 static void add_gaps(const lh_core *core, lh_memory *memory) {
   size_t n = memory->n, next = 0;
   for (size_t i = 0; i < core->n_mappings; i++) {
@@ -334,7 +333,7 @@ static void add_gaps(const lh_core *core, lh_memory *memory) {
   if (memory->n > n) qsort(memory->regions, memory->n, sizeof *memory->regions, compare_starts);
 }
 
-/* Sets the paths of the regions. Regions and mappings are both sorted by address. */
+/* Regions and mappings are both sorted by address. */
 static void name_regions(const lh_core *core, lh_memory *memory) {
   size_t k = 0;
   for (size_t i = 0; i < memory->n; i++) {
@@ -370,7 +369,7 @@ static int make_regions(const lh_core *core, lh_memory *memory, lh_error *error)
 
 /* ==== What it is a core of ========================================================== */
 
-/* Path of the executable: the file mapped at its program headers, else the path that started it. */
+/* The file mapped at the program headers, else the path that started the program. */
 static char *find_executable(const lh_core *core, const lh_memory *memory) {
   char name[MOST_PATH];
   const lh_memory_region *region = core->headers_at ? lh_region_at(memory, core->headers_at) : NULL;
@@ -396,8 +395,8 @@ static int describe_missing(const lh_core *core, lh_target *target, lh_error *er
   return target->doubt ? LH_OK : lh_fail_memory(error, "opening a core");
 }
 
-/* File times are those of the kernel's last tick, so a core may seem older than a snapshot taken
-** just before it. So we add one tick: the latest possible time. 0: unknown. */
+/* File times are those of the kernel's last tick: a core may seem older than a snapshot taken just
+** before. So we add one tick. 0: unknown. */
 static uint64_t time_of_writing(int fd) {
   struct stat st;
   struct timespec tick;

@@ -1,9 +1,8 @@
 /*
 ** core.h - a core file while it is opened, and the parts kept until its target is freed.
 **
-** It is parsed by hand, with <elf.h>: a file header, program headers and four kinds of notes. Each
-** number is checked against the file's size before use. A complete ELF library would be more code
-** to trust with a hostile file.
+** It is parsed by hand, with <elf.h>, and each number is checked against the file's size before
+** use. A complete ELF library would be more code to trust with a hostile file.
 */
 #ifndef LUAHEAP_CORE_H
 #define LUAHEAP_CORE_H
@@ -12,13 +11,11 @@
 
 #include "outside.h"
 
-/* A mapping of a file (NT_FILE). */
 typedef struct lh_core_mapping {
   uint64_t start, end, file_offset;
   const char *path;
 } lh_core_mapping;
 
-/* Offsets of a thread's registers in the core. */
 typedef struct lh_core_thread {
   uint64_t registers_at;
   uint64_t vectors_at, vector_bytes; /* 0: none */

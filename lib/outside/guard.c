@@ -1,17 +1,16 @@
 /*
 ** guard.c - a child process that cleans up if this process is killed.
 **
-** A thread of the target must reap the frozen copy (inject.c). If this process is killed first, a
-** zombie of the copy would stay. So we start a guard, which shares only a pipe and a page with this
-** process. When the pipe closes and the copy still exists, the guard stops the target once more and
-** has the zombie reaped.
+** A thread of the target must reap the frozen copy (inject.c), or a zombie stays. When the guard's
+** pipe closes and the copy still exists, the guard stops the target once more and has the zombie
+** reaped.
 **
-** A target can make a page whose read never returns (userfaultfd, its own file system). Only
-** SIGKILL interrupts such a read. So the guard looks every second: if a signal that should end this
-** process waits for five seconds, the guard sends SIGKILL.
+** A target can make a page whose read never returns (userfaultfd, FUSE), and only SIGKILL
+** interrupts this read. So the guard looks every second, and sends SIGKILL if a signal that should
+** end this process waits for five seconds.
 **
-** Security: the guard does to the target only what this process would do. It checks that the zombie
-** is the target's child, so that it does not reap another process.
+** Security: the guard does to the target only what this process would do, and reaps no other child
+** of the target: it checks the zombie's parent.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +22,8 @@
 
 #include "stop.h"
 
-/* How long a signal that should end the process may wait; 0: none waits. A blocked signal with a
-** handler may wait as long as the copy of a big process takes. */
+/* How long a signal that should end the process may wait; 0: none waits. If it is held and handled,
+** as long as the copy of a big process takes. */
 static unsigned most_seconds(pid_t process) {
   enum { SECONDS = 5, SECONDS_IF_HANDLED = 60 };
   const uint64_t ends = (uint64_t)1 << (SIGINT - 1) | (uint64_t)1 << (SIGTERM - 1) |
@@ -50,8 +49,8 @@ static bool is_there(const lh_guarded *g, lh_process_status *status) {
   return lh_process_status_of(g->frozen.id, status) && status->parent == g->process;
 }
 
-/* Repeats: our killed parent may still trace the target for a moment, and the copy is not a zombie
-** at once. */
+/* The killed parent may still trace the target for a moment, and the copy is not a zombie at
+** once. */
 static void take_away(const lh_guarded *g) {
   const uint64_t most_ns = 10000000000;
   lh_process_status copy;

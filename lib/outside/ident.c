@@ -2,12 +2,9 @@
 ** ident.c - finds the Luas in a target by their texts in read-only data.
 **
 ** Lua has lua_ident, "$LuaVersion: Lua 5.4.4  Copyright ...", in 5.1 "$Lua: Lua 5.1.5 ..."; LuaJIT
-** has "LuaJIT 2.1.0". A linker may leave it out of a program with Lua linked in. Then there still
-** is the value of _VERSION, "Lua 5.4" between two zeros. A program may have several Luas, its own
-** and a library's. So the release of a state is searched only in the file with the state's code.
-**
-** Cost: 60 ms for some hundred files, 2 ms for one. Files that are not ELF (locales, databases) are
-** skipped.
+** has "LuaJIT 2.1.0". If the linker left lua_ident out, there is the value of _VERSION, "Lua 5.4"
+** between two zeros. A program may have several Luas: the release of a state is searched only in
+** the file with its code. Cost: 60 ms for some hundred ELF files, 2 ms for one.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -29,7 +26,6 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* Copies `prefix` and the digits and dots behind it. */
 static size_t copy_version(char *out, size_t size, const char *text, const char *prefix) {
   size_t n = strlen(prefix);
   memcpy(out, prefix, n);
@@ -46,8 +42,7 @@ static bool follows(const char *text, const char *before) {
   return memcmp(text - strlen(before), before, strlen(before)) == 0;
 }
 
-/* Reads the name at "Lua", with at least BEFORE and BEHIND bytes around it. `name` is "" if it is
-** not Lua's own text. */
+/* `name`: "" if this is not Lua's own text. At least BEFORE and BEHIND bytes must be around it. */
 enum { BEFORE = 16, BEHIND = 32 };
 static void read_name(const char *text, char *name, size_t size) {
   *name = '\0';
@@ -95,8 +90,8 @@ static void search_piece(const char *from, const char *end, const char *path, fo
   }
 }
 
-/* Pieces overlap by the bytes around a name; around the whole are zeros. Unreadable pieces are
-** skipped. A core has nothing more behind one, whatever length it claims. */
+/* Pieces overlap by the bytes around a name. Unreadable pieces are skipped. A core has nothing more
+** behind one, whatever length it claims. */
 static void search_region(const lh_memory *memory, const lh_memory_region *r, found_luas *luas) {
   enum { MOST = 1 << 16 };
   char piece[BEFORE + MOST + BEHIND] = {0};
@@ -127,8 +122,7 @@ static bool is_program(const lh_memory *memory, const lh_memory_region *first) {
          memcmp(magic, "\177ELF", sizeof magic) == 0;
 }
 
-/* Searches the file of `only`; NULL: all files. The mappings of a file adjoin; a process can have
-** 65,530 of one. */
+/* `only` NULL: all files. The mappings of a file adjoin; a process can have 65,530 of one. */
 static void search_target(const lh_memory *memory, const lh_memory_region *only, found_luas *luas) {
   bool is_wanted = false;
   luas->n = 0;

@@ -1,26 +1,24 @@
 /*
 ** inject.c - makes a stopped process execute one system call: clone() or wait4().
 **
-** clone() makes a frozen copy of the process, and wait4() later reaps it. We put a few instructions
+** clone() makes a frozen copy of the process; wait4() later reaps it. A few instructions are put
 ** into the zeros behind the last instruction of an executable mapping, the vdso if possible. A held
 ** thread makes the call there and gets its registers back; then the zeros are restored, before any
 ** thread runs. No stack is touched.
 **
-** If this process is killed at any instant, the instructions do the rest: they restore the thread's
-** registers and jump back. A copy that nobody holds ends by the instruction behind clone(), so it
-** never runs one of the program's; and the thread waits for that. If this process is killed while
-** it reads the copy, a guard reaps the zombie (guard.c).
+** If this process is killed at any instant, the instructions restore the thread's registers and
+** jump back. A copy that nobody holds ends by the instruction behind clone(), and the thread waits
+** for that. So no copy runs the program's code.
 **
 ** The copy shares the table of open files, so a file that the program closes is closed although the
-** copy lives. The copy has no exit signal. Its parent could see it only by wait4(__WALL), and after
-** its end only when this process has waited for it; all of the parent's threads are held then.
-** Cost: 8 stops and 60 requests, 0.1 ms, and the fork: 23 ms for 1 GB.
+** copy lives. The copy has no exit signal. Its parent could see it only by wait4(__WALL), after
+** this process has waited for it; all threads are held then. Cost: 8 stops and 60 requests, 0.1 ms,
+** and the fork: 23 ms for 1 GB.
 **
-** Security: the instructions run with the target's rights. They give its thread nothing new, and
-** hold no address or value of this process. The target can change them meanwhile, if another
-** process writes to its memory, or forge the result. So a result is never an address here. The id
-** of the copy is the kernel's (PTRACE_EVENT_CLONE); the number that clone() returns is used only in
-** the target's own wait4(). The target's user can kill the copy: then the attempt fails.
+** Security: the instructions have the target's rights, and hold no address or value of this
+** process. Another process may change them, or the result. So a result is never an address here.
+** The id of the copy is the kernel's (PTRACE_EVENT_CLONE); clone()'s result is used only in the
+** target's own wait4(). The target's user can kill the copy: then the attempt fails.
 */
 #include <linux/sched.h>
 #include <signal.h>
@@ -96,8 +94,8 @@ static bool put_word(pid_t thread, uint64_t address, const uint8_t *code) {
   return ptrace(PTRACE_POKEDATA, thread, address, word) == 0;
 }
 
-/* Writes into read-only memory, as debuggers do: the process gets a page of its own. If this
-** process is killed meanwhile, the beginning of the instructions is left, with zeros behind it. */
+/* Writes into read-only memory, as debuggers do: the process gets a page of its own. If we are
+** killed meanwhile, the beginning of the instructions stays, with zeros behind it. */
 static bool put_code(pid_t thread, uint64_t room, const uint8_t code[ROOM]) {
   for (size_t at = 0; at < ROOM; at += 8) {
     if (!put_word(thread, room + at, code + at)) return false;
@@ -153,8 +151,8 @@ uint64_t lh_inject_find_room(const lh_target *target) {
 
 /* ==== A thread that can be sent there =============================================== */
 
-/* The registers with which a thread returns to the program: by the kernel, which then restarts an
-** interrupted call; and by instructions. */
+/* The registers to return with: by the kernel, which restarts an interrupted call; by
+** instructions. */
 typedef struct way_back {
   lh_registers exact, by_code;
 } way_back;
@@ -194,8 +192,8 @@ static bool find_way_back(const lh_stop *stop, const lh_thread *thread, way_back
   return true;
 }
 
-/* `may_be_stopped`: also a thread that a signal has stopped. It makes only the call, and the kernel
-** keeps it stopped afterwards. */
+/* `may_be_stopped`: also a thread stopped by a signal. The kernel keeps it stopped after the
+** call. */
 static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
@@ -208,8 +206,8 @@ static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back
 
 static const uint64_t MOST_TO_CALL_NS = 10000000000; /* a fork of a huge process */
 
-/* Runs a thread that was sent to a `syscall` until it is behind it. False: something else happened
-** first. *forked, if not NULL, gets the id of a forked process. */
+/* Runs a thread until it is behind the `syscall`. False: something else happened. *forked may be
+** NULL. */
 static bool run_call(lh_thread *thread, uint64_t behind, pid_t *forked) {
   uint64_t until_ns = lh_now_ns() + MOST_TO_CALL_NS;
   for (bool was_in_front = false;;) {
@@ -228,8 +226,8 @@ static bool run_call(lh_thread *thread, uint64_t behind, pid_t *forked) {
   }
 }
 
-/* Makes a thread execute one call at room + at, with the registers of `call`, and restores its own.
-** Returns the call's result; -EINTR: not made, or the result is unknown. */
+/* Executes one call at room + at, and restores the registers. -EINTR: not made, or result
+** unknown. */
 static long inject(const lh_stop *stop, lh_thread *thread, const way_back *back, uint64_t room,
                    uint64_t at, lh_registers *call, pid_t *forked) {
   uint8_t code[ROOM];
@@ -296,8 +294,7 @@ const char *lh_inject_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen) {
   return reason;
 }
 
-/* If memory runs out while the process writes to pages shared with its copy, the copy must be
-** killed, not the process. */
+/* If memory runs out, the kernel must kill the copy, which shares pages, and not the process. */
 bool lh_frozen_settle(const lh_frozen *frozen) {
   lh_thread copy = {.id = frozen->id};
   uint64_t until_ns = lh_now_ns() + MOST_TO_CALL_NS;
@@ -315,8 +312,8 @@ void lh_frozen_kill(const lh_frozen *frozen) {
     lh_nap();
 }
 
-/* Once this process has waited for the copy, other threads of its parent could see it. So no thread
-** goes on before it is reaped. */
+/* After this process's wait, other threads of the parent could see the copy. So none may run
+** before. */
 bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
   way_back back;
   long result = -EINTR;

@@ -1,16 +1,15 @@
 /*
 ** marks.c - links marks into the mirror of a heap that has none.
 **
-** Objects of a snapshot have an age because marks lie among them on the collector's lists. From
-** outside, marks are linked into the mirror, not into the program. They are userdata in our memory,
-** like those of luaheap inside a process (take/state.h), so the walk, the file and its readers need
-** no change. The collector's count grows by their bytes.
+** Objects have an age because marks lie among them on the collector's lists. From outside they are
+** linked into the mirror, not into the program: userdata like those of luaheap inside a process
+** (take/state.h), so the walk, the file and its readers need no change. The collector's count grows
+** by their bytes.
 **
 **     registry   state userdata --> own mark, finobj half --> allgc half --> carried marks ...
 **                                                 ... --> newest mark of the program's own luaheap
 **
-** If luaheap was loaded into the program, its state userdata is used, and its marks are already on
-** the lists.
+** If the program has loaded luaheap, its state userdata is used, and its marks are already there.
 */
 #include "compare/answers.h"
 #include "compare/matched.h"
@@ -19,7 +18,7 @@
 
 /* ==== What luaheap left ============================================================= */
 
-/* The userdata in a registry slot, if luaheap made it: then its content has the key as its tag. */
+/* luaheap's userdata in a registry slot: its content has the key as its tag. */
 static raw_userdata *registered_userdata(const raw_slot *slot) {
   if (slot->key_type != RAW_LIGHT_USERDATA ||
       slot->value_type != (RAW_USERDATA | RAW_COLLECTABLE)) {
@@ -79,8 +78,7 @@ static void refer(raw_userdata *from, const raw_userdata *to) {
                                      .type = to ? RAW_USERDATA | RAW_COLLECTABLE : RAW_NIL};
 }
 
-/* Makes a white userdata with the content and its name, on no list, and counts its bytes. NULL: out
-** of memory. */
+/* A white userdata on no list; its bytes are counted. NULL: out of memory. */
 static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_values,
                                    const lh_own_content *content, const char *name) {
   uint64_t content_bytes = sizeof *content + content->name_length;
@@ -110,8 +108,7 @@ static const raw_object **insert(raw_userdata *u, const raw_object **link) {
   return &u->next;
 }
 
-/* Makes the two halves of a mark, by list. They are not linked yet, but the half on finobj refers
-** to the other one, as in any program. */
+/* The halves are not linked yet, but the one on finobj refers to the other, as in any program. */
 static bool make_halves(lh_mirrored_state *state, const lh_own_content *content, const char *name,
                         raw_userdata *halves[2]) {
   for (int i = 0; i < 2; i++) {
@@ -157,15 +154,13 @@ static uint16_t length_of_name(const lh_carried_mark *mark) {
                                                            : LH_MARK_NAME_BYTES);
 }
 
-/* The link to object `older`, or the end of the list if it is 0. NULL: not on the list from `link`
-** on. */
+/* The link to object `older` (0: the end of the list). NULL: not on the list from `link` on. */
 static const raw_object **find_place(const raw_object **link, uint64_t older) {
   while (*link && (uintptr_t)*link != older) link = (const raw_object **)writable(&(*link)->next);
   return *link || older == 0 ? link : NULL;
 }
 
-/* Inserts a mark behind `newer` in the chain. The program's own marks come last, whatever their
-** age: the chain only keeps them alive. */
+/* The program's own marks come last, whatever their age: the chain only keeps them alive. */
 static void chain_behind(raw_userdata *newer, raw_userdata *const halves[2]) {
   refer(halves[LH_LIST_ALLGC], user_value(newer, 0, RAW_USERDATA));
   refer(newer, halves[LH_LIST_FINOBJ]);
@@ -200,8 +195,7 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
 
 /* ==== Where they belong ============================================================= */
 
-/* Marks that the heap itself lacks get their places by a comparison of objects
-** (lib/compare/matched.c says how, and how exactly). */
+/* Marks that the heap lacks get places by comparing objects (lib/compare/matched.c). */
 static int check_older(const lh_snapshot *after, const lh_snapshot *now, lh_error *error) {
   if (!lh_is_same_state(after, now))
     return lh_fail(error, LH_EARGUMENT, "'%s' is of another process or state", after->info.name);
@@ -212,8 +206,7 @@ static int check_older(const lh_snapshot *after, const lh_snapshot *now, lh_erro
   return LH_OK;
 }
 
-/* Is a mark of the older snapshot in the heap? *at: the first mark that can be it; both are sorted
-** by time. */
+/* Is this older mark in the heap? *at: the first mark that can be it; both are sorted by time. */
 static bool is_in_heap(const lh_snapshot *now, const lh_mark_info *mark, uint32_t *at) {
   while (*at + 1 < now->n_marks && now->marks[*at].time_ns < mark->time_ns) ++*at;
   return lh_is_mark(&now->marks[*at], mark->serial, mark->time_ns);

@@ -2,16 +2,13 @@
 ** memory.c - spans of addresses, written pages, a page cache, and copies (memory.h).
 **
 ** PAGEMAP_SCAN (Linux 6.7) reports spans of written pages. Before that we read the entries of
-** /proc/PID/pagemap, eight bytes a page. They do not tell the zero page, which a read of untouched
-** memory gives, from others, and take 0.6 ms for each GB that is not in use. Pages of files and the
-** zero page were never written. Written pages are anonymous, in memory or swapped out. In a core
-** the holes of its file are skipped.
+** /proc/PID/pagemap, which take 0.6 ms for each GB that is not in use, and do not tell the zero
+** page, which a read of untouched memory gives. Written pages are anonymous, in memory or swapped
+** out.
 **
 ** Copying must be fast: the process is stopped meanwhile, or has a frozen copy and pays a fault for
-** each page that it writes. The kernel looks up and copies each page; half of the time is waiting
-** for memory. One thread takes 0.2 s per GB, 2.5 times as long as a copy inside a process. Two
-** threads take half of that if each has 2 MiB of its own, because one lock protects 2 MiB. So we
-** search 2 MiB at once.
+** each page that it writes. One thread takes 0.2 s per GB, two take half of that if each has 2 MiB
+** of its own, because one kernel lock protects 2 MiB. So we search 2 MiB at once.
 */
 #include "memory.h"
 
@@ -109,9 +106,9 @@ enum { IS_OF_FILE = 1 << 2, IS_PRESENT = 1 << 3, IS_SWAPPED = 1 << 4, IS_ZEROS =
 
 enum { MOST_BYTES = 2 << 20 }; /* of pages found by one call */
 
-/* A hole of any size costs nothing, so a scan ends by the pages found, not by distance. But skipped
-** pages of files take time in which the process can map nothing: 40 ms for 16 GiB. False: this
-** kernel does not have the call. Linux 6.18 was seen to report spans behind the end of its walk. */
+/* Holes cost nothing, so a scan ends by the pages found. But skipped pages of files take time in
+** which the process can map nothing: 40 ms for 16 GiB. False: no such call. Linux 6.18 was seen to
+** report spans behind the end of its walk. */
 static bool scan_written(lh_pages *pages, uint64_t end) {
   const uint64_t farthest = (uint64_t)16 << 30;
   page_range ranges[LH_PAGES_AT_ONCE];
@@ -167,8 +164,8 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory) {
   if (memory->process_id > 0) pages->fd = lh_process_file(memory->process_id, "pagemap", O_RDONLY);
 }
 
-/* A kernel leaves out untouched memory: in the core of a 16 TB mapping it is a hole in a file of
-** some MB. A state may begin or end in the zeros of a hole, so we include some of them. */
+/* A core has a hole for untouched memory: 16 TB in a file of some MB. A state may begin or end in
+** its zeros, so we include some of them. */
 static void find_data(lh_pages *pages, const lh_memory_region *region, uint64_t end) {
   enum { AROUND = 64 };
   int fd = pages->memory->fd;
@@ -353,8 +350,7 @@ static bool next_span(copying *c, lh_span *span) {
   return false;
 }
 
-/* The next span that no thread has taken. `copied`: bytes that this thread copied of its last
-** one. */
+/* `copied`: bytes that this thread copied of its last span. */
 static bool take_span(copying *c, uint64_t copied, lh_span *span) {
   (void)pthread_mutex_lock(&c->lock);
   c->copied += copied;

@@ -22,8 +22,8 @@ typedef struct lh_spans {
   size_t n, capacity;
 } lh_spans;
 
-/* Adds a span that starts behind the start of the last one; joins them if at most `gap` bytes are
-** between them. False: out of memory. */
+/* The span must start behind the start of the last one; with at most `gap` bytes between, they are
+** joined. False: out of memory. */
 bool lh_spans_add(lh_spans *spans, uint64_t start, uint64_t end, uint64_t gap);
 
 uint64_t lh_spans_bytes(const lh_spans *spans);
@@ -65,24 +65,21 @@ typedef struct lh_pages {
 void lh_pages_begin(lh_pages *pages, const lh_memory *memory);
 
 /* The next written pages of the mirrored regions (lh_region_is_mirrored), by ascending address, at
-** most 2 MiB. The memory between them is zero, or the mapped file's: no Lua object is there,
-** because the collector writes to each object. Core: its data, without the holes of its file, which
-** are zero. If the system does not say which pages were written: whole regions. False: no more
-** pages, or until_ns is over. Cost: 15 ms per GB in use, 0.01 ms per other GB. */
+** most 2 MiB. No Lua object lies between them, because the collector writes to each object. Core:
+** its data without holes, which are zero. Unknown pages: whole regions. False: no more pages, or
+** until_ns is over. Cost: 15 ms per GB in use, 0.01 ms per other GB. */
 bool lh_pages_next(lh_pages *pages, lh_span *span);
 
 void lh_pages_end(lh_pages *pages);
 
-/* Are many pages shared with other processes, as after a fork? Samples one page per MiB, at most
-** 4,096: 1 ms per GB. */
+/* Are many pages shared, as after a fork? Samples 4,096 pages at most: 1 ms per GB. */
 bool lh_pages_are_shared(const lh_memory *memory);
 
 /* ==== A cache ===================================================================== */
 
-/* Inspecting a state takes some hundred small reads, most of them on a few pages, and each would be
-** a system call. So whole pages are read, and kept until lh_cached_forget. A forged target could
-** put each read on another page, so at most LH_CACHED_MOST pages are read for one question. Then
-** reads fail. */
+/* Inspecting a state takes some hundred small reads, mostly on a few pages. So whole pages are
+** read, and kept until lh_cached_forget. A forged target could put each read on another page: at
+** most LH_CACHED_MOST pages are read for one question, then reads fail. */
 enum { LH_CACHED_PAGE = 4096, LH_CACHED_PAGES = 256, LH_CACHED_MOST = 4096 };
 
 typedef struct lh_cached {
@@ -101,8 +98,7 @@ lh_peek lh_peek_cached(lh_cached *cached);
 /* ==== Copies ====================================================================== */
 
 /* Copies the readable pages of [start, end) to the same addresses in this process, which must be
-** mapped. Returns the number of bytes. Unreadable pages, such as guards or freed memory, become
-** zero. */
+** mapped. Unreadable pages become zero. Returns the number of bytes copied. */
 uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end);
 
 /* Copies all written pages that are mirrored, and adds them to `written`. Uses a thread per

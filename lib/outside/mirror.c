@@ -1,18 +1,13 @@
 /*
-** mirror.c - maps the target's memory at its own addresses here, so that the walk can follow its
-** pointers.
+** mirror.c - maps the target's memory at its own addresses here, so that pointers can be followed.
 **
-** Cost: address space for all mirrored regions, and memory for the pages that the target has
-** written (memory.h). Segments of a core are mapped from its file, and cost memory only for pages
-** that we write. Regions with small gaps between them become one mapping; the gaps are not used.
+** It costs address space for all mirrored regions, and memory for the pages that the target has
+** written (memory.h). Segments of a core are mapped from its file, and cost memory only if written.
+** Regions with small gaps become one mapping.
 **
-** A stopped process waits for lh_mirror_fill, so the memory is allocated before: the kernel needs
-** 0.4 s per GB to clear it. mirror.c also checks that there is enough memory, and makes this
-** process the first to be killed if memory runs out. Huge pages take a tenth of that time, and fork
-** need not copy page tables for them. They are used where the target has written a whole huge page.
-**
-** When the target's mappings change between two fills, the mirror follows: it maps new regions,
-** unmaps removed ones, and zeroes pages that the target gave back.
+** A stopped process waits for lh_mirror_fill, so its memory is allocated before: the kernel needs
+** 0.4 s per GB to clear it, and a tenth of that with huge pages. They are used where the target has
+** written a whole huge page; after fork, the child has them without a copy of page tables.
 */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,16 +46,14 @@ static uint64_t round_up(uint64_t address) {
   return round_down(address + (uint64_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Without address randomization all stacks have the same addresses, and we cannot move our own.
-** Heaps are elsewhere. */
+/* Without address randomization all stacks have the same addresses. Heaps are elsewhere. */
 static bool is_in_stacks_way(const lh_memory_region *region) {
   enum { STILL_TO_BE_USED = 256 * 1024 };
   uint64_t bottom = (uintptr_t)__builtin_frame_address(0), top = getauxval(AT_EXECFN);
   return region->start < top && region->end > bottom - STILL_TO_BE_USED;
 }
 
-/* Memory that a core lacks, and its gaps, get no room: the walk must fault there and not read zeros
-** as the process's data. */
+/* Memory that a core lacks gets no room: the walk must fault there, and not read zeros. */
 static bool list_rooms(const lh_memory *memory, lh_spans *mirrored, lh_spans *rooms) {
   enum { SMALL_GAP = 1 << 20 };
   uint64_t gap = is_process(memory) ? SMALL_GAP : 0;
@@ -131,7 +124,7 @@ static int map_fresh(const lh_spans *rooms, const lh_spans *had, lh_error *error
   return 0;
 }
 
-/* Adjusts the rooms to the target's current mappings. On failure nothing changes. */
+/* On failure nothing changes. */
 static int follow(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
   lh_spans mirrored = {0}, rooms = {0};
   lh_spans_cursor at = {0};
@@ -153,8 +146,7 @@ static int follow(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
 
 /* ==== Memory for it ================================================================= */
 
-/* If memory runs out, the kernel must kill this process and not the target, which may be the
-** biggest. */
+/* If memory runs out, the kernel must kill this process, not the target. */
 static void become_the_victim(lh_mirror *mirror) {
   if (lh_process_text(getpid(), "oom_score_adj", mirror->likely_victim,
                       sizeof mirror->likely_victim) > 0)
@@ -174,14 +166,14 @@ static bool list_written(const lh_mirror *mirror, const lh_memory *memory, lh_sp
   return fits;
 }
 
-/* Has the kernel allocate and clear pages before the process is stopped. */
+/* Has the kernel clear pages before the process is stopped. */
 static void get_pages(uint64_t start, uint64_t end) {
   if (start < end) (void)madvise(lh_pointer(start), (size_t)(end - start), MADV_POPULATE_WRITE);
 }
 
-/* A huge page usually takes 0.1 ms, and 512 small ones 0.2 to 0.8 ms. But a huge page takes 5 ms if
-** a virtual machine's host took the free memory back, or if the system must move pages first. So we
-** use huge pages only while their average time is short. */
+/* A huge page usually takes 0.1 ms, and 512 small ones 0.2 to 0.8 ms. It takes 5 ms if a host took
+** free memory back, or if pages must be moved first. So huge pages are used while they are
+** quick. */
 typedef struct huge_pages {
   uint64_t spent_ns, n;
 } huge_pages;
@@ -296,8 +288,7 @@ static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_
   return is_listed ? 0 : lh_fail_memory(error, "mirroring a process");
 }
 
-/* Maps the whole pages of a segment that are also whole pages of the file. The caller must copy the
-** rest: from the start to *head, and from *tail to the end. */
+/* Maps whole pages of the segment. The caller copies the rest: up to *head, and from *tail on. */
 static void map_segment(const lh_memory *memory, const lh_memory_region *r, uint64_t *head,
                         uint64_t *tail) {
   enum { ACCESS = PROT_READ | PROT_WRITE, WORTH_IT = 64 * 1024 };

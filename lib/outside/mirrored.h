@@ -1,8 +1,8 @@
 /*
 ** mirrored.h - a Lua state in a mirror, shared by the parts that write it (shot.c).
 **
-** This code follows pointers into the mirror, and changes some of its memory, in a child that has
-** its own copy. The heap may be inconsistent: then the child faults, or detects it.
+** Pointers into the mirror are followed, and some of its memory is changed, in a child with its own
+** copy. If the heap is inconsistent, the child faults or detects it.
 */
 #ifndef LUAHEAP_MIRRORED_H
 #define LUAHEAP_MIRRORED_H
@@ -32,8 +32,8 @@ void lh_find_own(lh_mirrored_state *state);
 /* The greatest serial that the state itself contains. */
 uint32_t lh_newest_serial(const lh_mirrored_state *state);
 
-/* Links a mark for this snapshot, younger than all objects, and a userdata if the state has none.
-** The caller need not set the magic of `content`. LH_EMEMORY. */
+/* Links a mark of this snapshot, youngest of all objects, and a userdata if the state has none.
+** Sets the magic of `content`. LH_EMEMORY. */
 int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
                      lh_error *error);
 
@@ -44,14 +44,12 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
 
 /* ==== running.c =================================================================== */
 
-/* Reads from the mirror; false outside the mirrored regions. */
 lh_peek lh_peek_mirror(const lh_mirror *mirror);
 
 /* Follows resumed threads from `thread` to the innermost one. 0: it is in no call. */
 uint64_t lh_innermost_thread(const lh_peek *peek, const lh_layout *layout, uint64_t thread);
 
-/* The thread that runs Lua code or called the running C function, as reached from the main thread.
-** If none is in a call: the main thread. O(resumes). */
+/* The innermost running thread, by the main thread; else the main thread. O(resumes). */
 const void *lh_running_thread(const lh_mirrored_state *state);
 
 /* Which of the two running threads was resumed last. */
@@ -60,7 +58,6 @@ const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const 
 /* A running Lua function keeps `top` in a local: sets the thread's top to the end of its frame. */
 void lh_raise_top(const lh_layout *layout, const void *thread);
 
-/* Where a state was when we looked. */
 struct lh_stance {
   uint64_t thread, call, place, top; /* of the running call */
   uint64_t gc_bytes, debt;
@@ -100,14 +97,13 @@ typedef struct lh_doubt {
 
 void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state);
 
-/* Can the object be consistent, with no change in progress? O(its size). */
+/* Can the object be consistent? O(its size). */
 bool lh_is_sound(lh_doubt *doubt, const raw_object *object);
 
 /* ==== shooting.c ================================================================== */
 
-/* The part of lh_shoot_mirrored that runs in the child: walks the requested state and writes it.
-** Its allocations end with the child. *more_extra_bytes after a failure: the extra bytes per thread
-** with which the sum would be right (lh_mirrored). */
+/* The part of lh_shoot_mirrored in the child; its allocations end with the child. *more_extra_bytes
+** after a failure: the extra bytes per thread with which the sum would be right (lh_mirrored). */
 int lh_shoot_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
                   int64_t *more_extra_bytes, lh_error *error);
 

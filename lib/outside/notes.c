@@ -1,10 +1,8 @@
 /*
-** notes.c - reads a core's notes: process, signal, auxiliary vector, mapped files. It also reads
-** the command line, and opens the mapped files if they are unchanged.
+** notes.c - reads a core's notes: process, signal, auxiliary vector, mapped files.
 **
-** A core has one or more note segments, with about six notes for each thread: 10,000 threads make
-** 60,000 notes, 100 MB. So we read the heads and only the contents that we need. The first thread
-** is the one in which the process ended; run_on.c needs the positions of all threads' registers.
+** It also finds the command line, and opens the mapped files that are unchanged. 10,000 threads
+** make 60,000 notes, 100 MB: so only the heads are read, and the contents that we need.
 */
 #include <stddef.h>
 #include <stdlib.h>
@@ -78,8 +76,7 @@ static void read_vector(lh_core *core, uint64_t at, uint64_t n) {
   }
 }
 
-/* The kernel appends this word to the path of a removed file. A file of the same build may have
-** replaced it. */
+/* The kernel appends this word to the path of a removed file, which may have been replaced. */
 static void cut_deleted(char *path) {
   static const char word[] = " (deleted)";
   size_t n = strlen(path);
@@ -87,8 +84,8 @@ static void cut_deleted(char *path) {
     path[n - (sizeof word - 1)] = '\0';
 }
 
-/* NT_FILE: the number of files and the unit of offsets; start, end and offset of each; then the
-** paths, each with a NUL. */
+/* NT_FILE: number of files, unit of offsets; start, end, offset of each; the paths, each with a
+** NUL. */
 static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *error) {
   enum { HEAD = 16, EACH = 24 };
   if (core->mapped) return lh_core_damaged(core, at, "two lists of mapped files", error);
@@ -220,8 +217,8 @@ static bool pass_vector(const lh_memory *memory, uint64_t *at) {
   return false;
 }
 
-/* Moves *at from a zero word down over the pointers below it: to the next zero, or, if
-** `are_counted`, to the word that holds their number. */
+/* Moves *at down over pointers, from a zero word to the next one, or to the word with their
+** number. */
 static bool pass_pointers(const lh_memory *memory, bool are_counted, uint64_t *at, uint64_t *n) {
   uint64_t word;
   if (!read_word(memory, *at, &word) || word != 0) return false;
@@ -257,15 +254,13 @@ bool lh_core_arguments(const lh_core *core, const lh_memory *memory, char *out, 
 
 /* ==== The files that were mapped ================================================= */
 
-/* A core lacks the contents of mapped files. Since then a file may have been replaced, or the core
-** moved to another machine. The core has each file's first page, and in it the build id, which
-** linkers compute from the content: equal ids mean equal files, whatever their names and times.
-** Files without a build id are compared by their first pages. A different file is not read, and the
-** user is told, because the Lua release and the names of C functions are then unknown.
+/* Mapped files may have been replaced since, or the core moved to another machine. The core has
+** each file's first page, with the build id, which linkers compute from the content: equal ids mean
+** equal files. Files without an id are compared by their first pages. A different file is not read,
+** and the user is told that the Lua release and the names of C functions are unknown.
 **
-** Security: the core, which may be another user's, names the paths. lib/open.c opens only regular
-** files and follows no link of /proc. Of a different file we read only the first page, and show
-** nothing of it. */
+** Security: the core names the paths, and may be another user's. lib/open.c opens only regular
+** files and follows no link of /proc. Nothing of a different file's first page is shown. */
 enum { MOST_FILES = 512 };
 
 /* Limit for regions read from files: a core of a few KB could claim a big file a thousand times. */
@@ -330,8 +325,7 @@ static int open_first_page(const char *path, lh_first_page *first) {
   return -1;
 }
 
-/* Opens the file that was mapped from its start at the region. -1: a different file now, or no ELF
-** file. */
+/* Opens the file mapped from its start at the region. -1: a different file now, or no ELF file. */
 static int open_same(lh_core *core, const lh_memory *memory, const lh_memory_region *region) {
   lh_first_page in_core = {.n = sizeof in_core.bytes};
   lh_first_page on_disk = {.n = 0};

@@ -8,11 +8,9 @@
 **     run_on.c, sandbox.c            continues a child until Lua is between two changes of its heap
 **     shot.c, shooting.c             the child that walks the mirror, and the file
 **     sound.c, running.c, marks.c    consistency, the running thread and the marks of a heap
-**     symbols.c                      names of C functions
-**     take.c                         runs these parts in order (lh_take_outside)
+**     symbols.c, take.c              names of C functions; the order of the parts (lh_take_outside)
 **
-** An address in the target is a uint64_t. An address in the mirror is a pointer, and may be
-** followed.
+** Addresses in the target are uint64_t. Addresses in the mirror are pointers, and may be followed.
 */
 #ifndef LUAHEAP_OUTSIDE_H
 #define LUAHEAP_OUTSIDE_H
@@ -44,8 +42,7 @@ typedef struct lh_memory_region {
 typedef struct lh_memory {
   lh_memory_region *regions;
   size_t n;
-  /* Reads n bytes; false if it cannot read all of them. A frozen copy has the same regions and
-  ** another reader. */
+  /* False: not all n bytes are readable. A frozen copy has another reader and the same regions. */
   bool (*read)(const struct lh_memory *memory, uint64_t address, void *out, size_t n);
   int64_t process_id;     /* the process that read() reads; 0: a core */
   bool is_shared;         /* its pages are shared with another process, as in a forked copy */
@@ -94,15 +91,14 @@ struct lh_target {
 int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error);
 int lh_core_open(const char *path, lh_target *target, lh_error *error);
 
-/* The core's part of lh_target_free: frees regions and `core`. Also needed after lh_core_open
-** fails. */
+/* The core's part of lh_target_free. Also needed after lh_core_open fails. */
 void lh_core_close(lh_target *target);
 
 /* states.c: the Lua release of a state that lh_find_states found; "5.4" for any other state. */
 const char *lh_release_of(const lh_target *target, uint64_t state);
 
-/* ident.c: the release of the Lua whose read-only data is at `library` (lh_glance_library; 0:
-** unknown address), such as "5.4.4"; "5.4" if it cannot be found out. */
+/* ident.c: the release of the Lua with read-only data at `library` (lh_glance_library; 0: unknown):
+** "5.4.4", or "5.4" if it cannot be found out. */
 void lh_identify_release(const lh_memory *memory, uint64_t library, char *release, size_t size);
 
 /* ident.c: says why the target has no state: another Lua, or no Lua. Returns LH_EHOST. */
@@ -117,8 +113,8 @@ int lh_process_refresh(lh_target *target, lh_error *error);
 /* process.c: reads n bytes of any process; false if it cannot read all of them. */
 bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n);
 
-/* rights.c: says why a process cannot be read or traced, and what to do. Returns LH_EIO; os_errno
-** is ESRCH if the process does not exist any more. */
+/* rights.c: says why a process cannot be read or traced, and what to do. Always LH_EIO, with
+** os_errno ESRCH if it has ended. */
 int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error);
 
 /* The id of a state: a hash of the target's random bytes and process id, the state's address and
@@ -127,7 +123,6 @@ uint64_t lh_outside_state_id(const lh_target *target, uint64_t state, uint32_t s
 
 /* ==== Processes =================================================================== */
 
-/* Fields of /proc/PID/status. */
 typedef struct lh_process_status {
   int64_t leader;         /* Tgid: the process, if PID is one of its threads */
   int64_t parent;         /* 0: not visible in this namespace */
@@ -156,8 +151,7 @@ void lh_process_close(lh_target *target);
 /* Opens /proc/PID/`name`. -1: failed, see errno. */
 int lh_process_file(int64_t process_id, const char *name, int flags);
 
-/* Field i of /proc/PID/stat behind the program's name, which may hold any characters; field 1 is
-** the state. "": no process has this id. */
+/* Field i of /proc/PID/stat behind the program's name; 1 is the state. "": no such process. */
 typedef struct lh_process_field {
   char text[32];
 } lh_process_field;
@@ -169,8 +163,7 @@ uint64_t lh_processor_ns(pid_t process);
 /* Sets oom_score_adj: "1000" makes the kernel kill this process first if memory runs out. */
 void lh_process_be_victim(int64_t process_id, const char *likelihood);
 
-/* Reads /proc/PID/`name`, at most size - 1 bytes, and appends a NUL. Returns the length, or
-** -errno. */
+/* Reads /proc/PID/`name` up to size - 1 bytes, and appends a NUL. Returns the length, or -errno. */
 ssize_t lh_process_text(int64_t process_id, const char *name, char *out, size_t size);
 
 /* ==== cgroups.c =================================================================== */
@@ -180,8 +173,8 @@ typedef struct lh_room {
   bool is_limited; /* by a cgroup's limit, not by the machine */
 } lh_room;
 
-/* How much memory this process may still use. `root` is put in front of /proc and /sys: "", or a
-** test's folder. */
+/* Memory that this process may still use. `root`: in front of /proc and /sys, "" or a test's
+** folder. */
 lh_room lh_find_room(const char *root);
 
 /* ==== Stillness =================================================================== */
@@ -189,35 +182,33 @@ lh_room lh_find_room(const char *root);
 /* A process, or a frozen copy of one, that does not change. */
 typedef struct lh_still lh_still;
 
-/* still.c: on success *still must be ended, and memory is read through *memory. *memory borrows its
-** regions from target->memory, which was refreshed while the target did not change. `attempt`
-** counts from 0: only the first attempts try to use idleness. With LH_STILL_IDLE the caller copies
-** first, and lh_still_end says whether the process was idle. */
+/* still.c: on success *still must be ended, and memory is read through *memory, which borrows the
+** regions of target->memory. `attempt` counts from 0: only the first ones try idleness.
+** LH_STILL_IDLE: copy first, then lh_still_end says whether the process was idle. */
 int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
                    lh_memory *memory, lh_outside_told *told, lh_error *error);
 
-/* For a program that was stopped or forked at an arbitrary instruction: the data to continue it in
-** a child of this process (run_on.c). Freed by lh_moment_free. NULL: cannot continue. */
+/* The data to continue a program, stopped anywhere, in a child (run_on.c). Freed by lh_moment_free.
+** NULL: cannot continue. */
 struct lh_moment *lh_still_moment(lh_still *still, const lh_memory *memory);
 
-/* Call after copying. Lets the target go on if it is still stopped, and ends the frozen copy.
-** False: the process ran meanwhile (LH_STILL_IDLE). Leaves no zombie, signal or descriptor. */
+/* After copying: continues the target, ends the frozen copy, leaves no zombie, signal or
+** descriptor. False: the process ran meanwhile (LH_STILL_IDLE). */
 bool lh_still_end(lh_still *still, lh_outside_told *told);
 
 /* ==== Mirror ====================================================================== */
 
 typedef struct lh_mirror lh_mirror;
 
-/* Maps room for all mirrored regions at their addresses. For a process it also allocates memory for
-** the pages that the process has written, so that no allocation is needed while it is stopped: as
-** much as the process has of its own. For a core it allocates none. LH_EBUSY with os_errno EEXIST:
-** this process has a mapping there. LH_EMEMORY: not enough memory; the message says why. Until
-** lh_mirror_free, this process is the first that the kernel kills if memory runs out. */
+/* Maps room for all mirrored regions. For a process it also allocates memory for all pages that the
+** process has written, so that none is needed while it is stopped. LH_EBUSY with os_errno EEXIST:
+** this process has a mapping there. LH_EMEMORY: the message says why. Until lh_mirror_free, this
+** process is the first that the kernel kills if memory runs out. */
 int lh_mirror_reserve(const lh_memory *memory, lh_mirror **mirror, lh_error *error);
 
-/* Follows changes of the mappings in `memory`, and copies the written pages (memory.h), or the
-** parts of a core that cannot be mapped from its file. Unreadable memory becomes zero. Fails as
-** lh_mirror_reserve does. Cost: 0.2 s per GB. */
+/* Follows changes of the mappings, and copies the written pages (memory.h), or the parts of a core
+** that cannot be mapped. Unreadable memory becomes zero. Fails as lh_mirror_reserve. 0.2 s per
+** GB. */
 int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                    lh_error *error);
 void lh_mirror_free(lh_mirror *mirror);
@@ -241,13 +232,13 @@ typedef struct lh_carried_mark {
   uint64_t passed_as_old[2]; /* for each of the two lists, see lh_passed_as_old */
 } lh_carried_mark;
 
-/* marks.c: the marks of `after`, its own mark last, with their places among the objects of `now`.
-** `now` is a snapshot of the same state whose only mark is its own. */
+/* marks.c: the marks of `after`, its own last, with places among the objects of `now`, a snapshot
+** of the same state with only its own mark. */
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
 
-/* shot.c: one state of a mirror. A child of this process writes it, so an inconsistent heap can
-** crash only the child. */
+/* shot.c: one state of a mirror, written by a child: an inconsistent heap crashes only the
+** child. */
 typedef struct lh_mirrored {
   const lh_target *target;
   const lh_memory *memory;
@@ -266,18 +257,17 @@ typedef struct lh_mirrored {
   lh_awaited *writing;      /* the same for the output, for this process's parent; NULL */
 } lh_mirrored;
 
-/* True if Lua may have been in an invisible change of its heap. A core caused by a fault was
-** written where the program faulted, which is seldom inside Lua. Any other core may have been
-** written anywhere. */
+/* May Lua have been in an invisible change? A fault is seldom inside Lua; a core for another reason
+** may have been written anywhere. */
 bool lh_is_in_doubt(const lh_mirrored *m);
 
-/* running.c: has the state stayed in one C function since the first look, long enough to show that
-** Lua does not change its heap? `since` is zero at first. */
+/* running.c: did the state stay in one C function long enough since the first look to show that Lua
+** does not change its heap? `since` is zero at first. */
 typedef struct lh_stance lh_stance;
 bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
 
-/* LH_OK: consistent, and the file has its name. LH_EBUSY: in the middle of a change. LH_EHOST: the
-** state does not exist any more. Other codes: the file could not be written. */
+/* LH_OK: consistent, and the file has its name. LH_EBUSY: in a change. LH_EHOST: no state any more.
+** Other codes: the file could not be written. */
 int lh_shoot_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
 
 /* ==== Names ======================================================================= */
@@ -291,11 +281,10 @@ typedef struct lh_code_name {
 
 typedef struct lh_symbols lh_symbols;
 
-/* symbols.c: reads the mapped files and the target's memory, but not a frozen copy, which may have
-** ended. lh_symbols_find returns false if the address is not in the code of a mapped ELF file. It
-** sets `symbol` only if the file is readable and is still the mapped one; the symbol may hold any
-** bytes. Cost: a few ms at the first use of each file. A file server may never answer: `reading`
-** records the file (NULL: not recorded). `symbols` may be NULL. */
+/* symbols.c: reads mapped files, and the target's memory, not that of a frozen copy. False: not in
+** the code of a mapped ELF file. `symbol` is set only if the file is still the mapped one, and may
+** hold any bytes. A few ms at the first use of a file, but a file server may never answer:
+** `reading` records the file (may be NULL). `symbols` may be NULL. */
 lh_symbols *lh_symbols_open(const lh_target *target, lh_awaited *reading);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);

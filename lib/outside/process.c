@@ -1,14 +1,13 @@
 /*
 ** process.c - reads a running process through /proc: mappings, names, memory, started processes.
 **
-** Nothing here stops or changes the process, so its mappings may change while they are read.
-** process_vm_readv reads 4 to 8 GB per second, and needs the rights of a debugger. If a seccomp
-** filter forbids it (containers), we read /proc/PID/mem, at half that speed. We do the same if the
-** process shares pages with its parent or children: since Linux 6.0 process_vm_readv first gives
-** the process its own copies of these pages, which would take all that memory.
+** Nothing here stops the process, so its mappings may change while they are read. process_vm_readv
+** reads 4 to 8 GB per second with the rights of a debugger. /proc/PID/mem, at half that speed, is
+** used if a seccomp filter forbids it, and for pages shared with a parent or children: since Linux
+** 6.0 process_vm_readv would first make the process its own copies of them.
 **
-** A process may end and its id be used again, or it may start another program (exec). So the random
-** bytes that the kernel gave it at its start are compared at each new inspection.
+** A process id may be used again, or the process start another program (exec). So the random bytes
+** that the kernel gave it at its start are compared at each inspection.
 */
 
 #include <dirent.h>
@@ -35,7 +34,7 @@ int lh_process_file(int64_t process_id, const char *name, int flags) {
   return open(path, flags | O_CLOEXEC);
 }
 
-/* Reads to the end of the file or of `size`. Returns the number of bytes, or -errno. */
+/* Up to the end of the file or of `size`. Returns the number of bytes, or -errno. */
 static ssize_t read_on(int fd, char *out, size_t size) {
   size_t done = 0;
   while (done < size) {
@@ -210,7 +209,7 @@ static size_t copy_path(char *out, const char *path, const char *end) {
   return n;
 }
 
-/* Parses "start-end rwxp offset device inode   path". Returns the start of the path; NULL: no such
+/* "start-end rwxp offset device inode   path". Returns the start of the path; NULL: no such
 ** line. */
 static const char *parse_region(const char *line, lh_memory_region *region) {
   char *p;
@@ -273,9 +272,8 @@ static int read_regions(lh_target *target, lh_error *error) {
 
 /* ==== Who it is ===================================================================== */
 
-/* Reads the random bytes that the kernel gave the process at its start. The auxiliary vector has
-** their address; it is a list of pairs, a small number and a value. In a 32-bit program both have
-** 32 bits: so its file need not be opened, whose server may never answer. */
+/* The auxiliary vector, pairs of a small number and a value, has the random bytes' address. In a
+** 32-bit program both have 32 bits: so its file, whose server may never answer, is not opened. */
 static int read_random(const lh_target *target, uint8_t random[16], lh_error *error) {
   uint64_t entries[2 * 64] = {0}, address = 0;
   ssize_t n = lh_process_text(target->process_id, "auxv", (char *)entries, sizeof entries);
@@ -307,7 +305,7 @@ int lh_process_refresh(lh_target *target, lh_error *error) {
   return code < 0 ? code : read_regions(target, error);
 }
 
-/* Reads the command line, with spaces between its words, and the path of the program. */
+/* The command line, with spaces between its words, and the path of the program. */
 static bool read_names(lh_target *target) {
   char text[PROGRAM_BYTES], path[64];
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", target->process_id);
@@ -362,9 +360,9 @@ void lh_process_close(lh_target *target) {
 
 /* ==== What it has started =========================================================== */
 
-/* One pass over /proc: each process names its parent, also if a thread of the parent started it.
-** The kernel's own list of children is not always available, and may be incomplete. Processes start
-** and end meanwhile, so some may be missed. 3 ms for a thousand processes. */
+/* Each process names its parent, also if a thread of the parent started it. The kernel's own list
+** of children is not always available or complete. Processes that start meanwhile may be missed.
+** One pass over /proc: 3 ms for a thousand processes. */
 typedef struct relative {
   int64_t id, parent;
   bool is_found;
@@ -403,8 +401,7 @@ static size_t first_of_parent(const relatives *all, int64_t parent) {
   return at;
 }
 
-/* Each process is found only once: an id may be used again while the list is made, so two processes
-** may seem to be each other's children. */
+/* Each once: an id may be used again meanwhile, so two may seem to be each other's children. */
 static size_t find_those_of(relatives *all, int64_t parent, int64_t *ids, size_t n) {
   for (size_t i = first_of_parent(all, parent); i < all->n && all->of[i].parent == parent; i++) {
     if (all->of[i].is_found) continue;
@@ -429,11 +426,10 @@ int lh_find_started(int64_t process_id, int64_t **ids, size_t *n, lh_error *erro
 
 /* ==== Waiting for a file ========================================================= */
 
-/* A mapped file of a target, or the file of a snapshot, may be on a network or on a process's own
-** file system (FUSE). If its server does not answer, the reader sleeps in the kernel, and often no
-** signal ends that. So a process records the wait before, in a page shared with its parent. The
-** parent looks twice a second: if it sees the same wait again, and the process was not woken even
-** once, the wait may never end. Then the parent abandons the process. */
+/* A file may be on a network or a process's own file system (FUSE). If its server does not answer,
+** the reader sleeps in the kernel, and often no signal ends that. So a process records its wait in
+** a page shared with its parent, which looks twice a second: if the process is in the same wait and
+** was not woken even once, the wait may never end, and the parent abandons the process. */
 static void put_awaited(lh_awaited *awaited, const char *path, bool is_output) {
   if (!awaited) return;
   (void)snprintf(awaited->path, sizeof awaited->path, "%s", path);
@@ -454,8 +450,7 @@ void lh_await_end(lh_awaited *awaited) {
   if (awaited) __atomic_store_n(&awaited->process_id, 0, __ATOMIC_RELEASE);
 }
 
-/* A process that waits for a processor does not sleep. A process woken by a slow disk switches each
-** time. */
+/* Waiting for a processor is no sleep. Each wakening by a slow disk is one more switch. */
 unsigned lh_await_look(lh_await_watch *watch, const lh_awaited *awaited) {
   lh_process_status status;
   int64_t id = __atomic_load_n(&awaited->process_id, __ATOMIC_ACQUIRE);

@@ -36,15 +36,14 @@ typedef struct lh_call {
   uint64_t second_argument;
 } lh_call;
 
-/* Results of interrupted calls, which no program sees (include/linux/errno.h). The kernel restarts
-** the call. 512: but EINTR after a handler without SA_RESTART; 513: never EINTR; 514: EINTR after
-** any handler; 516: goes on with the remaining time, by restart_syscall. */
+/* Results of interrupted calls that the kernel restarts; no program sees them
+** (include/linux/errno.h). But after a handler EINTR: without SA_RESTART (512), never (513), always
+** (514). 516: goes on with the remaining time, by restart_syscall. */
 enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST = 516 };
 
 #if defined __x86_64__
 
-/* Can threads stop at calls? Can they make calls for us? Is an interrupted call the next
-** instruction again? Length of the call instruction. */
+/* Can threads stop at calls, and make calls for us? Is an interrupted call the next instruction? */
 enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 1, LH_GOES_BACK = 0, LH_CALL_BYTES = 2 };
 
 /* With the vector registers, whose size depends on the processor. */
@@ -62,9 +61,9 @@ static inline bool lh_registers_get_all(pid_t thread, lh_all_registers *r) {
   return is_got;
 }
 
-/* The kernel requires the vector state of all features of the processor. A debugger may know fewer
-** features, those up to memory protection keys, and write only these into a core. The others start
-** as in a new program: they are not in the feature mask behind the 512 bytes of FXSAVE. */
+/* The kernel requires the vectors of all features of the processor. A debugger may write only those
+** up to memory protection keys into a core. The others start as in a new program: they are not in
+** the feature mask behind the 512 bytes of FXSAVE. */
 static inline bool lh_registers_set_all(pid_t thread, const lh_all_registers *r) {
   enum { MASK_AT = 512 };
   const uint64_t parts_of_debuggers = 0x3ff;
@@ -84,8 +83,7 @@ static inline bool lh_registers_set_all(pid_t thread, const lh_all_registers *r)
          ptrace(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &vectors) == 0;
 }
 
-/* The system call that the thread is in, or has just left; -1: interrupted elsewhere. A thread
-** about to run a signal handler counts as having left its call. */
+/* The call that the thread is in or has just left, also for a signal handler; -1: none. */
 static inline lh_call lh_registers_call(const lh_registers *r) {
   return (lh_call){(long)r->orig_rax, r->rsi};
 }
@@ -123,9 +121,9 @@ static inline void lh_registers_leave_call(lh_registers *r) {
   r->orig_rax = (unsigned long long)-1;
 }
 
-/* After a stop the kernel does not restart some calls (epoll_wait, semtimedop, recv with a
-** timeout): they fail with EINTR. This makes the kernel restart them, unless a handler runs. False:
-** another call. close() has closed its descriptor, and must not be restarted. */
+/* After a stop some calls (epoll_wait, semtimedop, recv with a timeout) fail with EINTR. This makes
+** the kernel restart them, unless a handler runs. False: another call, or close(), which must not
+** be restarted. */
 static inline bool lh_registers_mend(lh_registers *r) {
   if ((long)r->orig_rax < 0 || (long)r->orig_rax == SYS_close || (long)r->rax != -EINTR)
     return false;

@@ -1,26 +1,24 @@
 /*
 ** restart.c - restarts calls that would fail with EINTR only because their thread was stopped.
 **
-** These calls would have slept on: epoll_wait, sigtimedwait, semtimedop, recv with a timeout;
-** twelve of the 41 kinds in tests/outside/test_interrupted.c. We make the kernel restart them,
-** which it does unless a signal handler runs.
+** They would have slept on: epoll_wait, sigtimedwait, semtimedop, recv with a timeout; twelve of
+** the 41 kinds in tests/outside/test_interrupted.c. The kernel is made to restart them, unless a
+** handler runs.
 **
 ** On x86-64 that is one register, while the thread is stopped in the call. On aarch64 the kernel
-** has decided before the stop, and has overwritten the call's first argument. So the call is made
-** again:
+** has already overwritten the call's first argument. So the call is made again:
 **
 **     it has failed       ask for its first argument, and send the thread back to the call
 **     in front of it      ask for a stop, with which the call returns at once
 **     behind it           the kernel has not decided yet: set the result that it restarts
 **
 ** If this process is killed between two steps, the call is made, or fails with EINTR, no worse. If
-** one of these calls has just failed because a handler ran, it is made again, too: until the thread
-** executes its next instruction, the two cases look the same.
+** a call has just failed because a handler ran, it is made again, too: until the thread's next
+** instruction the two cases look the same.
 **
-** Security: a thread repeats, with its own rights, a call that it has made itself. The first
-** argument is the kernel's, and the number is in the list below. A program that forges its
-** registers can only make a call that it could make anyway. Nothing from the thread is used as an
-** address or a size in this process.
+** Security: a thread repeats, with its own rights, a call that it has made itself. A program that
+** forges its registers can only make a call that it could make anyway. Nothing from the thread is
+** an address or a size here.
 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,9 +33,8 @@ static bool set_number(pid_t thread, int number) {
   return ptrace(PTRACE_SETREGSET, thread, NT_ARM_SYSTEM_CALL, &all) == 0;
 }
 
-/* The kernel still has the argument, but shows it only for a thread in a call. So we set the
-** thread's call number for a moment. That changes nothing, because the kernel restarts only other
-** results. */
+/* The kernel shows the argument only for a thread in a call, so the thread is made to look like
+** one. That changes nothing: the kernel restarts only other results. */
 static bool find_first_argument(pid_t thread, int number, uint64_t *argument) {
   enum { IN_NO_CALL = -1 };
   char text[256] = "", *end;
@@ -49,8 +46,7 @@ static bool find_first_argument(pid_t thread, int number, uint64_t *argument) {
   return is_told && is_as_before;
 }
 
-/* Calls that fail with EINTR after a stop, too. All other calls are restarted by the kernel: if
-** they have failed, a handler ran. */
+/* The kernel restarts all other calls itself: if they have failed, a handler ran. */
 static bool fails_for_a_stop(long call) {
   enum { EPOLL_PWAIT2 = 441 }; /* Linux 5.11 */
   static const long such[] = {SYS_epoll_pwait, EPOLL_PWAIT2, SYS_rt_sigtimedwait, SYS_semtimedop,

@@ -1,8 +1,8 @@
 /*
 ** rights.c - says why a process may not be inspected, and what to do about it.
 **
-** The kernel returns only EPERM, EACCES or ESRCH, or an empty list of mappings. So we check its
-** reasons (ptrace(2), "Ptrace access mode checking") in its order, by what all may read in /proc.
+** The kernel says only EPERM, EACCES or ESRCH. So its reasons (ptrace(2), "Ptrace access mode
+** checking") are checked in its order, by what all may read in /proc.
 */
 #include <errno.h>
 #include <inttypes.h>

@@ -2,26 +2,24 @@
 ** run_on.c - continues a program in a child until Lua is between two changes of its heap.
 **
 ** A program that makes no system call is stopped at any instruction, and not every unfinished
-** change is visible: a table has its new size before its new slots are cleared. So the program runs
-** on, without system calls, until Lua's running call stores its place in the code (as it does
-** before all that may change the heap), returns, or comes to a system call. The first two are
-** writes to two words, which the processor's debug registers report: mostly after some
-** microseconds, and without knowledge of Lua's code.
+** change is visible: a table has its new size before its new slots are cleared. So it runs on until
+** Lua's running call stores its place in the code (as it does before all that may change the heap),
+** returns, or comes to a system call. The first two are writes to two words, which debug registers
+** report: mostly after some microseconds, and without knowledge of Lua's code.
 **
 ** The program itself must not run like that: if this process were killed, nobody would handle the
-** debug exceptions. So a child runs on. It has the mirror at the same addresses, the code from
-** sandbox.c, and the registers of the thread that runs the state: the thread whose stack has the
-** state's innermost protected call. All states run on in one child, one after the other, as a
-** scheduler may run their threads. Calls for locks are answered here (a waiting thread may always
-** be told to look again), and a state that waits for a lock gets a second turn. The child ends with
-** its tracer, by a fault, by a system call in a change, or after 300 ms of processor time.
+** debug exceptions. So a child runs on, with the mirror at the same addresses, the code from
+** sandbox.c, and the registers of the thread whose stack has the state's innermost protected call.
+** All states run on in one child, one after the other. Calls for locks are answered here (a waiting
+** thread may always be told to look again), and a state that waits for a lock gets a second turn.
+** The child ends with its tracer, by a fault, by a system call in a change, or after 300 ms of
+** processor time.
 **
-** Security: the program's code is an attacker's, and may execute any instruction in the child. So
-** the child has nothing of this process: no memory, descriptor, right or system call (sandbox.c).
-** If that fails, the program does not run on, and the snapshot is reported as uncertain. The
-** child's changes of the mirror are copied as from the program before. It can forge only its own
-** memory, as the program can. A core's program runs on if its files are unchanged, with the
-** registers in the core, as the owner of the core file.
+** Security: the program's code is an attacker's. So the child has no memory, descriptor, right or
+** system call of this process (sandbox.c). If that fails, the program does not run on, and the
+** snapshot is reported as uncertain. The child can forge only its own memory, as the program can. A
+** core's program runs with the core's registers, if its files are unchanged, as the owner of the
+** core file.
 */
 #include "run_on.h"
 
@@ -160,8 +158,7 @@ static unsigned words_written(pid_t id) {
   return (unsigned)status & (PLACE_WRITTEN | CALL_WRITTEN);
 }
 
-/* Watches the place of the running call (of a C function, its continuation), and which call
-** runs. */
+/* Watches the running call's place (of a C function, its continuation), and which call runs. */
 static bool watch_words(runner *r) {
   enum { BOTH = 0x5, WRITES = 0x1, OF_8_BYTES = 0x2 };
   const uint64_t each = WRITES | OF_8_BYTES << 2;
@@ -180,8 +177,7 @@ static const uint64_t MOST_FOR_ALL_NS = 3000000000;
 /* How long the child may wait for a processor on a busy machine. */
 static const uint64_t MOST_WAIT_NS = 20000000000, MOST_TO_STOP_NS = 10000000000;
 
-/* The child's page faults: first use of a page, or first write to a page shared with this
-** process. */
+/* Page faults: the first use of a page, or the first write to one shared with this process. */
 static uint64_t pages_touched(pid_t child) {
   enum { MINOR_FAULTS = 8 };
   return strtoull(lh_process_field_of(child, MINOR_FAULTS).text, NULL, 10);
@@ -204,9 +200,8 @@ static bool has_returned(const runner *r) {
          read_word(r, r->call_at, &call) && call == previous;
 }
 
-/* A thread that waits for a lock is told to look again; a thread that wakes others, that it has:
-** the others look again in their own turns. False: another call, or a lock that is not released in
-** this turn. */
+/* A waiting thread is told to look again, a waking one that it has woken: the others look in their
+** turns. False: another call, or a lock that is not released in this turn. */
 static bool answer_lock(runner *r, lh_registers *registers) {
   enum { MOST_LOOKS = 4, MOST_CALLS = 1000 };
   lh_call call = lh_registers_call(registers);
@@ -269,8 +264,7 @@ static lh_all_registers *find_thread(const lh_moment *m, const lh_memory *memory
   return found;
 }
 
-/* The registers with which a state continues, and the address of its thread's pointer to the
-** running call. NULL: in no call, or not found. */
+/* Also the address of the thread's pointer to its running call. NULL: in no call, or not found. */
 static lh_all_registers *find_way_on(const lh_mirrored *m, const lh_peek *peek, uint64_t state,
                                      uint64_t *call_at) {
   uint64_t protected_call;
@@ -303,7 +297,6 @@ static void keep_registers(const runner *r, lh_all_registers *thread) {
   lh_registers_leave_call(general);
 }
 
-/* Runs the thread of one state on, from the child's current memory. */
 static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_memory memory = *m->memory;
   memory.process_id = r->id;
@@ -322,7 +315,7 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   return is_safe;
 }
 
-/* Runs all states that are not quiet. False: the child has ended. */
+/* False: the child has ended. */
 static bool run_states(runner *r, const lh_mirrored *m, lh_pending *states, size_t n) {
   uint64_t start = lh_processor_ns(r->id);
   r->until_ns = lh_now_ns() + MOST_WAIT_NS;
@@ -432,8 +425,8 @@ static bool all_are_quiet(const lh_pending *states, size_t n) {
   return all;
 }
 
-/* If a core's program reaches no such place, the core is shown as it ended. If the child is lost,
-** only the states that were quiet before are quiet. */
+/* A core that reaches no such place is shown as it ended. If the child is lost, is_quiet is as
+** before. */
 int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
   int gates[2];
   runner r = {0};

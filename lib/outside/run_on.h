@@ -11,16 +11,15 @@
 
 typedef struct lh_copied_code lh_copied_code;
 
-/* Before the program is stopped: reads the pages that lh_code_copy needs from their files, which
-** may take long. */
+/* Before the program is stopped: reads from files the pages that lh_code_copy needs. */
 void lh_code_prepare(const lh_memory *memory);
 
 /* While the program is stopped. NULL: not possible. */
 lh_copied_code *lh_code_copy(const lh_memory *memory);
 void lh_code_free(lh_copied_code *code); /* may be NULL */
 
-/* In a child: puts the code at its addresses, and makes all other mappings outside the mirror
-** fault. False: this process has a mapping there. */
+/* In a child: places the code, and makes all mappings outside the mirror fault. False: this process
+** has a mapping there. */
 bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh_mirror *mirror);
 
 /* Real, effective, saved, file system. */
@@ -34,11 +33,11 @@ typedef struct lh_identity {
 bool lh_identity_of(pid_t process, lh_identity *identity);
 
 /* In the child, last: resets signals and limits resources. Returns the address of the stub, where
-** the parent makes the child execute system calls; 0: failed. */
+** the child executes calls for the parent; 0: failed. */
 uint64_t lh_sandbox_begin(const lh_identity *identity);
 
-/* For a held child: leaves it only the regions of `memory`, and sets the target's identity. False:
-** failed, and the child must not run. *child is 0 if it has ended. */
+/* Leaves a held child only the regions of `memory`, and the target's identity. False: failed, and
+** the child must not run. *child is 0 if it has ended. */
 bool lh_sandbox_close(pid_t *child, uint64_t stub, const lh_memory *memory,
                       const lh_identity *identity);
 
@@ -53,19 +52,18 @@ typedef struct lh_moment lh_moment;
 /* Reads the registers of held threads. NULL: failed. */
 lh_moment *lh_moment_begin(const lh_stop *stop);
 
-/* The same for a core, with its code. NULL: failed; or not needed (*is_quiet), because all threads
-** were in system calls in which Lua does not change its heap. */
+/* The same for a core, with its code. NULL: failed, or not needed: all threads were in system calls
+** in which Lua does not change its heap (*is_quiet). */
 lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet);
 
 /* Before the program, or its frozen copy, goes on: copies its code. False: failed. */
 bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory);
 void lh_moment_free(lh_moment *moment); /* may be NULL */
 
-/* Runs the states that are not quiet on in one child, each until Lua is between two changes of its
-** heap; then the state is quiet. The mirror gets the child's memory at the end, for all states, and
-** the moment is used up. LH_EIO: the mirror is unusable. Cost: as lh_mirror_fill; 300 ms of
-** processor time for each state that reaches no such place, three seconds in all; at most twenty
-** seconds of waiting for a processor. */
+/* Runs the other states on in one child, each until it is quiet: Lua is between two changes of its
+** heap. The mirror gets the child's memory at the end, and the moment is used up. LH_EIO: the
+** mirror is unusable. Cost: as lh_mirror_fill, 300 ms of processor time for a state that does not
+** become quiet, three seconds in all, and at most twenty seconds of waiting for a processor. */
 int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error);
 
 #ifndef __x86_64__ /* not implemented */

@@ -2,13 +2,10 @@
 ** running.c - finds the running thread of a state, its live stack, and whether it computes.
 **
 ** Lua keeps no list of resumed coroutines. But a thread that resumes another is in a call of
-** coroutine.resume, whose first argument is the resumed thread, or of a function made by
-** coroutine.wrap, whose first upvalue is the resumed thread. So we follow these calls from the main
-** thread to a thread that has resumed none.
-**
-** A host may also resume coroutines from C while its main thread is in no call. The walk finds
-** them: of all threads in a call, the last resumed one has the protected call deepest on the C
-** stack, which grows down. To search for it before the walk would take as long as the walk.
+** coroutine.resume, with the other as its first argument, or of a coroutine.wrap function, with the
+** other as its first upvalue. So we follow these calls from the main thread. A host may also resume
+** coroutines from C, with its main thread in no call. The walk finds them: the last resumed one has
+** its protected call deepest on the C stack, which grows down.
 */
 #include "mirrored.h"
 
@@ -115,9 +112,8 @@ const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const 
   return depth_of(layout, other) < depth_of(layout, thread) ? other : thread;
 }
 
-/* In a Lua function `top` stays where the last call left it, and registers above it may be live.
-** Dead registers there are harmless: each collection clears the stack above `top`, so their objects
-** were alive at the end of the last collection and have not been freed since. */
+/* Between calls `top` is where the last call left it, and registers above it may be live. Dead ones
+** are harmless: each collection clears the stack above `top`, so their objects are not freed. */
 void lh_raise_top(const lh_layout *layout, const void *thread) {
   const raw_call *call = current_call(thread);
   if (!raw_stands_in_call(layout, thread) || call->status & RAW_CALL_IS_C) return;
@@ -127,12 +123,11 @@ void lh_raise_top(const lh_layout *layout, const void *thread) {
   if (call->top > *top && call->top <= stack + slots) *top = call->top;
 }
 
-/* Two looks prove that a C function that computes for long is not in a change of the heap. This
-** program makes no system call, and reaches no place where Lua is known to be between two changes.
-** Only one change is invisible: filling a table's new vector. It begins and ends with an
-** allocation, which the collector counts, and takes at most 20 ns per byte of the heap. So no such
-** change is in progress if the count, the running call, its place and the stack are the same after
-** more than that time plus one second.
+/* Two looks prove that a C function that computes for long is not in a change of the heap. Only one
+** change is invisible: filling a table's new vector. It begins and ends with an allocation, which
+** the collector counts, and takes at most 20 ns per byte of the heap. So no change is in progress
+** if the count, the running call, its place and the stack are the same after more than that time
+** plus one second.
 **
 ** Time is the processor time of a program with one thread: a stopped or waiting program proves
 ** nothing. The copy that runs on may be 0.3 s ahead at each look. */

@@ -1,10 +1,8 @@
 /*
 ** sandbox.c - gives the child of run_on.c the program's code, and removes all of the tool's.
 **
-** The target's code is an attacker's, and may execute any instruction. So the child that executes
-** it has nothing that the target does not have. The parent holds the child and makes it execute
-** these system calls, from a page of its own (the stub), before the first instruction of the
-** target:
+** The target's code is an attacker's, and may execute any instruction. So before the first one, the
+** parent makes the child execute these system calls from a page of its own (the stub):
 **
 **     close_range        no descriptor is left
 **     rseq, set_robust_list, set_tid_address
@@ -18,12 +16,12 @@
 **     seccomp            a system call kills the child
 **
 ** If a call fails, the child ends and the program does not run on. Limits bound the child's
-** processor time; run_on.c bounds the pages that it writes and the time that it takes. The kernel
-** kills the child with its tracer.
+** processor time; run_on.c bounds its pages and its time. The kernel kills the child with its
+** tracer.
 **
-** Security: a tool that is not root has the target's user, so any process of that user may read the
-** target and the tool itself: the child gives it nothing new. The tool's security label stays, but
-** code that makes no system call cannot use it.
+** Security: a tool that is not root has the target's user, so a process of that user may read the
+** target and the tool anyway. The tool's security label stays, but code without system calls cannot
+** use it.
 */
 #include <errno.h>
 #include <linux/capability.h>
@@ -44,16 +42,14 @@
 
 /* ==== Code ========================================================================== */
 
-/* The mirror has the memory that the program wrote. To run on, the program also needs its code and
-** constants: the mappings of the files that it executes (2 MB for a plain interpreter, 100 MB for a
-** big game), and the pages of their variables that it has not written, which are zero in the
-** mirror. All are copied while the program is stopped, 1 ms for 5 MB, and put at their addresses in
-** the child. Pages that must be read from a file are read before the stop, because the file server
-** may not answer.
+/* To run on, a program also needs its code and constants: the mappings of the files that it
+** executes (2 MB for a plain interpreter, 100 MB for a big game), and the pages of their variables
+** that it has not written. They are copied while the program is stopped, 1 ms for 5 MB. Pages that
+** are still on a file are read before, because the file server may not answer.
 **
 ** All other mappings exist in the child but fault: shared memory, files mapped to be read, the
-** kernel's. So the program stops if it touches them, and never finds memory of this process. If
-** this process has a mapping of its own there, the program does not run on. */
+** kernel's. So the program never finds memory of this process there. If this process has a mapping
+** of its own there, the program does not run on. */
 static const uint64_t MOST_BYTES = (uint64_t)128 << 20, KERNELS = (uint64_t)1 << 63;
 
 typedef struct piece {
@@ -77,8 +73,8 @@ static bool touches(const lh_memory_region *below, const lh_memory_region *above
          strcmp(below->path, above->path) == 0;
 }
 
-/* Mappings of a program or library adjoin others of the same file with other access. A file that is
-** mapped only to be read has one mapping. */
+/* Mappings of a program or library adjoin others of the same file; a file mapped only to be read
+** does not. */
 static bool is_of_program(const lh_memory *memory, size_t i) {
   const lh_memory_region *r = &memory->regions[i];
   if (!(r->access & LH_REGION_READ) || r->access & LH_REGION_SHARED) return false;
@@ -150,8 +146,7 @@ void lh_code_free(lh_copied_code *code) {
   lh_free(code);
 }
 
-/* Maps all regions that the mirror lacks, without access. False: this process has a mapping there,
-** or no room. One page of the kernel, above all processes, is left out. */
+/* False: this process has a mapping there, or no room. The kernel's page above all is left out. */
 static bool map_rest(const lh_memory *memory, const lh_mirror *mirror) {
   enum { KIND = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE };
   for (size_t i = 0; i < memory->n; i++) {
@@ -181,8 +176,8 @@ bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh
 
 #if defined __x86_64__
 
-/* Reads the numbers of a line of /proc/PID/status, such as "Uid: 1000 1000 ...". Returns how many;
-** -1: more than `most`, no such line, or the line is cut. */
+/* Reads a line of /proc/PID/status, such as "Uid: 1000 1000 ...". Returns how many numbers; -1:
+** more than `most`, no such line, or a cut line. */
 static int read_numbers(const char *text, const char *label, uint32_t *numbers, int most) {
   const char *at = strstr(text, label);
   int n = 0;
@@ -290,8 +285,7 @@ static bool call(const sandbox *box, long number, uint64_t a, uint64_t b, uint64
          r.rip == STUB_HAS(box, code) + 3 && (long)r.rax >= 0;
 }
 
-/* Kernels before 5.13 have no such request. Then the child faults where the kernel writes:
-** harmless. */
+/* Not before Linux 5.13. Then the child faults where the kernel writes, which is harmless. */
 static bool end_restartable_sequences(const sandbox *box) {
   enum { GET_CONFIGURATION = 0x420f, UNREGISTER = 1, CALL = 334 };
   struct {

@@ -3,22 +3,20 @@
 **
 ** The heap is consistent if all bytes add up to the collector's count and every key is reached from
 ** its main position (sound.c). If Lua may still have been in a change, lh_verify reads the file,
-** too: an unfinished change leaves a reference to no object or to a freed one. The file gets its
-** name only after these checks (file.h).
+** too: an unfinished change leaves a reference to no object or to a freed one.
 **
-** A parser has bytes that belong to no object while it loads a chunk. We accept them if the caller
-** allows that and a function is incomplete, and in cores, which have only one attempt. In a core
-** that does not run on they make the snapshot uncertain: while a table is resized (luaH_resize),
-** its old vector belongs to no object but still has the entries.
+** A parser has bytes that belong to no object while it loads a chunk. They are accepted if the
+** caller allows that and a function is incomplete, and in cores, which have only one attempt. In a
+** core that does not run on they make the snapshot uncertain: a table being resized (luaH_resize)
+** has entries in its old vector, which belongs to no object.
 **
 ** Cost: 1.5 times the instructions of a snapshot from inside, because keys and values are read
-** twice. After the fork each small page of the mirror costs a microsecond.
+** twice; after the fork each small page costs a microsecond.
 **
-** Security: no code of the target runs here, but its pointers are followed in a child with this
-** process's memory and rights. A forged pointer could copy memory of this process into the
-** snapshot. So strings and tables' vectors must be in the mirror, or the heap is refused. Other
-** objects give the file only pointers and sizes. Only marks are written, into the child's own copy
-** of the mirror.
+** Security: no code of the target runs here, but its pointers are followed with this process's
+** memory and rights. A forged pointer could copy memory of this process into the snapshot. So
+** strings and tables' vectors must be in the mirror, or the heap is refused. Other objects give the
+** file only pointers and sizes. Only marks are written, into the child's own copy.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -53,8 +51,7 @@ int lh_amid_change(lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap");
 }
 
-/* A count greater than the mapped memory is wrong, and would let the walk go in circles for as
-** long. */
+/* A greater count than mapped memory is wrong, and would let the walk go in circles for as long. */
 static int see_state(shooting *s, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   lh_peek peek = lh_peek_mirror(m->mirror);
@@ -75,8 +72,7 @@ static int see_state(shooting *s, lh_error *error) {
   return LH_OK;
 }
 
-/* Before Lua calls abort() for an uncaught error it leaves all calls: then the main thread's stack
-** has only the message. */
+/* Before abort() for an uncaught error Lua leaves all calls: only the message is on the stack. */
 static bool has_panicked(const shooting *s) {
   const lh_target *target = s->mirrored->target;
   const lh_layout *layout = &s->state.layout;
@@ -96,8 +92,8 @@ static uint64_t time_of_shot(const lh_mirrored *m) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* With string_bytes 0, strings are told apart by a hash with a secret seed: the one of luaheap in
-** the process, or one made from the process's random bytes. */
+/* Strings that are not kept are told apart by a hash with a secret seed: that of luaheap in the
+** process, or one made from the process's random bytes. */
 static uint64_t secret_seed(const shooting *s) {
   const lh_own_content *content = lh_mirrored_content(&s->state);
   if (content && s->state.ours->length == sizeof(lh_state)) {
@@ -172,8 +168,8 @@ static void count_own(shooting *s, const raw_object *object, uint64_t bytes) {
   own->bytes += bytes;
 }
 
-/* Is this memory the target's? A forged heap may point to memory of this process. Most objects are
-** in the region of the one before. */
+/* A forged heap may point to memory of this process. Most objects are in the region of the last
+** one. */
 static bool is_of_target(shooting *s, const void *at, uint64_t bytes) {
   uint64_t start = (uintptr_t)at;
   const lh_memory_region *r = s->region;
@@ -200,9 +196,9 @@ static bool has_content_of_target(shooting *s, const raw_object *object, uint64_
   }
 }
 
-/* Bounds the walk by the bytes that the program wrote: a forged string in untouched memory is not
-** hashed to its end. Lua writes each object completely, and at least half of a vector that grows
-** while a chunk is loaded. Only C may leave a userdata untouched. */
+/* The bytes that the program wrote bound the walk: no forged string in untouched memory is hashed.
+** Lua writes each object completely, and at least half of a vector that grows while it loads a
+** chunk. Only C may leave a userdata untouched. */
 static bool may_be_written(shooting *s, const lh_walk *walk, const raw_object *object,
                            uint64_t bytes) {
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
@@ -247,8 +243,8 @@ bool lh_is_in_doubt(const lh_mirrored *m) {
   return true;
 }
 
-/* In a core, bytes without an object are mostly the old vector of a growing table, with entries
-** that are in no other vector yet; or, if a function is incomplete, a parser's. */
+/* In a core such bytes are mostly a growing table's old vector, with entries that no other has yet;
+** or, if a function is incomplete, a parser's. */
 static bool is_in_doubt(const shooting *s) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   if (lh_is_in_doubt(s->mirrored)) return true;
@@ -342,9 +338,8 @@ static bool may_have_more(const shooting *s) {
   return s->mirrored->is_lenient && s->doubt.is_loading;
 }
 
-/* If the process sleeps in a system call and loads no function, Lua changes nothing: its count
-** differs for another reason. The same holds for a core whose objects have more bytes than the
-** count, unless Lua was just about to count them. */
+/* Asleep in a call and loading no function, Lua changes nothing: its count differs for another
+** reason. So does the count of a core that is too low, unless Lua was just about to count. */
 static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   bool is_core = m->stillness == LH_STILL_CORE;
@@ -357,10 +352,9 @@ static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
                  is_core ? ": the process may have ended while it changed its heap" : "");
 }
 
-/* Finds the extra space before each thread with which the sum is right; 0: none. malloc's note is
-** evidence for that space. Without the note, the sum decides if there are several threads and no
-** change is in progress: a change may lack as many bytes, and one thread may lack them for any
-** reason. */
+/* The extra space before each thread with which the sum is right; 0: none. malloc's note is
+** evidence. Without it the sum of several threads decides, if no change is in progress: a change
+** may lack as many bytes, and one thread may lack them for any reason. */
 static int64_t find_more_extra_bytes(const shooting *s, uint64_t bytes) {
   const lh_mirrored *m = s->mirrored;
   int64_t missing = (int64_t)(s->shot.gc_bytes - bytes);
@@ -460,8 +454,7 @@ static uint64_t passed_as_old(const shooting *s) {
   return own->passed_as_old[LH_LIST_ALLGC] + own->passed_as_old[LH_LIST_FINOBJ];
 }
 
-/* Finds the places of the older marks by writing a first snapshot to memory, with only its own
-** mark. */
+/* A first snapshot, written to memory with only its own mark, gives the places of older marks. */
 static int match_marks(shooting *s, lh_error *error) {
   written w = {.data = MAP_FAILED};
   lh_file memory = {.folder_fd = -1, .fd = memfd_create("luaheap", MFD_CLOEXEC)};

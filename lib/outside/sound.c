@@ -1,16 +1,15 @@
 /*
 ** sound.c - checks that an object belongs to a consistent heap.
 **
-** A process may be stopped in the middle of Lua's own code. Most unfinished changes show in the sum
-** of all bytes, which shooting.c compares with the collector's count, because Lua allocates before
-** it links. One change shows nowhere else: to insert a key, Lua moves a colliding key away in four
-** stores, and between them the chain does not reach the moved key. So we check that each key is
-** reached from its main position along Lua's chain. The other checks keep the walk inside the
-** object and finite: types of values, the lists of a thread.
+** Most unfinished changes show in the sum of all bytes, which shooting.c compares with the
+** collector's count, because Lua allocates before it links. One change shows nowhere else: to
+** insert a key, Lua moves a colliding key away in four stores, and between them the chain does not
+** reach the moved key. So each key must be reached from its main position along Lua's chain:
+** strings by their hash, pointers and numbers by a remainder. Integers are masked up to 5.4.3 and
+** divided from 5.4.4 on; all tables of a heap agree. The other checks keep the walk inside the
+** object and finite.
 **
-** Main position: strings by their hash, pointers and numbers by a remainder. Integers are masked up
-** to 5.4.3 and divided from 5.4.4 on. The release is not always known, but all tables of a heap
-** agree. These checks take a third of the walk's instructions.
+** These checks take a third of the walk's instructions.
 */
 #include <limits.h>
 #include <math.h>
@@ -113,8 +112,8 @@ static uint32_t hash_float(double number) {
   return hash <= INT_MAX ? hash : ~hash;
 }
 
-/* Follows the chain from slot `from`. Gives up with true after 256 steps: to check the long chains
-** that a program can build would take quadratic time. */
+/* Gives up with true after 256 steps: following a program's long chains would take quadratic
+** time. */
 static bool reaches(const raw_table *t, uint64_t slots, uint64_t from, uint64_t to) {
   enum { LONG = 256 };
   uint64_t at = from;
@@ -172,8 +171,8 @@ static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
 
 /* ==================================================================================== */
 
-/* The list is doubly linked, so it has no cycle. It must contain the current call. That call and
-** all before it have their slots in the stack. */
+/* Doubly linked, so no cycle. It has the current call, which has its slots in the stack as all
+** before. */
 static bool are_calls(const lh_layout *layout, const raw_object *thread) {
   const raw_call *base = raw_base_call(layout, thread);
   const raw_call *current = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);

@@ -1,15 +1,14 @@
 /*
 ** states.c - finds Lua states in memory by structure.
 **
-** A main thread has two words that identify it: a type byte, and a pointer to the global state that
-** follows it. All private written memory is read in pieces of 1 MiB, and each word is checked: the
-** type byte first, because pointers to near addresses are common (363,000 in a GB of lists).
-** lh_see_state checks the remaining candidates closely. About 0.3 s per GB.
+** Two words identify a main thread: a type byte, and a pointer to the global state that follows it.
+** Each word of all private written memory is checked: the type byte first, because pointers to near
+** addresses are common (363,000 in a GB of lists). lh_see_state checks the candidates. About 0.3 s
+** per GB.
 **
-** The process is not stopped. A state that just moves its counters from one field to another may
-** look closed, so a candidate is checked several times. Each check reads the target's pages anew,
-** through a cache (memory.h), which also bounds the cost of a forged state. A search may take a
-** minute, plus ten seconds for each GB that the target has written.
+** The process is not stopped. A state may just move its counters from one field to another, so a
+** candidate is checked several times, through a cache (memory.h), which bounds the cost of a forged
+** state. A search may take a minute, plus ten seconds for each GB that the target has written.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -74,8 +73,7 @@ typedef struct search {
   uint64_t searched_bytes, shown_bytes;
 } search;
 
-/* The release of the library with a state's code; searched once for each library. A program with
-** more libraries has forged them. */
+/* Searched once for each library. A program with more than MOST_LIBRARIES has forged them. */
 static const char *release_of_library(search *s, uint64_t library) {
   for (size_t i = 0; i < s->n_libraries; i++) {
     if (s->libraries[i].address == library) return s->libraries[i].release;
@@ -118,12 +116,11 @@ static void cut_first_line(char *text) {
   text[strcspn(text, "\r\n")] = '\0';
 }
 
-/* The interpreter has the script in arg[0], also for programs that begin with #!/usr/bin/lua
-** (prosody). A host with scripts of its own has no arg. Then we use the source of a function: the
-** outermost running one, else one on the main thread's stack (each script of lighttpd has a state),
-** in the registry (haproxy's actions) or in a global variable; else the one loaded last, which may
-** differ each time. A source is a file name behind @, a name behind =, or the program text, of
-** which we use the first line. Returns false for a text. */
+/* The interpreter has the script in arg[0]. A host with scripts of its own has no arg. Then we use
+** the source of a function: the outermost running one, else one on the main thread's stack (each
+** script of lighttpd has a state), in the registry (haproxy's actions) or in a global variable;
+** else the one loaded last. A source is a file name behind @, a name behind =, or the program text,
+** of which we use the first line. Returns false for a text. */
 static bool name_script(const lh_peek *peek, const lh_seen_state *seen, char *script, size_t size) {
   if (lh_glance_argument(peek, seen, script, size)) return true;
   *script = '\0';
@@ -206,8 +203,7 @@ static int search_range(search *s, lh_span range, lh_error *error) {
   return LH_OK;
 }
 
-/* Adjoining pages are one range, whatever they belong to: a state may begin in a program's
-** initialized data and go on behind it. */
+/* Adjoining pages are one range: a state may begin in initialized data and go on behind it. */
 static int search_target(search *s, lh_error *error) {
   lh_pages pages;
   lh_span span, range = {0, 0};

@@ -2,12 +2,10 @@
 ** still.c - keeps a process from changing while its memory is copied.
 **
 ** An idle process is not stopped: still.c checks afterwards that it did not run. The threads of any
-** other process run on to their next system calls (calls.c). Then the process is stopped (stop.c).
-** It either forks a frozen copy of itself, which is read in its place (inject.c), or stays stopped.
-**
-** Signals are blocked during ptrace requests, so Ctrl-C waits for their end and nothing of ours is
-** left in the process. A process that stays stopped goes on when this one ends. Ctrl-Z waits until
-** the target runs again.
+** other process run on to their next system calls (calls.c). Then the process is stopped (stop.c),
+** and either forks a frozen copy of itself, which is read in its place (inject.c), or stays
+** stopped. Signals are blocked during ptrace requests, so Ctrl-C waits for their end. A process
+** that stays stopped goes on when this one ends. Ctrl-Z waits until the target runs again.
 */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,16 +17,14 @@
 
 /* ==== Idle ======================================================================= */
 
-/* The kernel counts how often and how long each thread had a processor
-** (/proc/PID/task/TID/schedstat). A thread has not run if its counts were read, it was then not
-** running, and its counts are the same at the end. If the kernel does not count, or a child shares
-** the memory (vfork), we treat the process as not idle. A process stopped by a signal is idle. */
+/* A thread has not run if /proc/PID/task/TID/schedstat is the same at the end, and it did not run
+** after the first reading. If the kernel does not count, or a child shares the memory (vfork), a
+** process is not idle. A process stopped by a signal is idle. */
 typedef struct idle_thread {
   pid_t id;
   char counts[80]; /* as the kernel writes them */
 } idle_thread;
 
-/* The counts of all threads of a process at one moment. */
 typedef struct idle_threads {
   pid_t process;
   idle_thread *of;
@@ -107,8 +103,8 @@ static bool has_run_since(const vforking *v) {
   return !read_counts(v->process, &now) || strcmp(v->thread.counts, now.counts) != 0;
 }
 
-/* LH_OK: no thread waits in vfork(), or the waiting thread has run again. LH_EIO: one waited for a
-** second. Blocks no signal and does not touch the process. */
+/* LH_OK: no thread waits in vfork(), or it has run since. LH_EIO: one waited for a second. Blocks
+** no signal, and does not touch the process. */
 static int wait_for_vfork(pid_t process, lh_error *error) {
   const uint64_t most_ns = 1000000000, start_ns = lh_now_ns();
   vforking v = {.process = process};
@@ -148,8 +144,7 @@ static bool has_no_filter(void *payload, pid_t thread) {
   return !lh_process_status_of(thread, &status) || status.system_filter == 0;
 }
 
-/* Would a child be in another pid namespace? The first process of a namespace must not end: no
-** other could start after it. */
+/* A child in another pid namespace could be its first process, which must not end. */
 static bool has_children_elsewhere(pid_t process) {
   char path[64], own[64], children[64];
   (void)snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)process);
@@ -186,8 +181,7 @@ static void end_copy(lh_still *s, lh_outside_told *told) {
   s->guarded->frozen.id = 0;
 }
 
-/* Reads the copy's mappings: those of the target, except for memory that it does not pass to
-** children. */
+/* The copy has the target's mappings, except those that the target does not pass to children. */
 static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
   int64_t process = s->target->process_id;
   s->target->process_id = s->guarded->frozen.id;
@@ -245,8 +239,8 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   return rc;
 }
 
-/* A process that does not run and is in no system call was stopped (SIGSTOP) at an arbitrary
-** instruction. We must then stop it ourselves to learn its registers, to run on from there. */
+/* A process that does not run and is in no system call was stopped by SIGSTOP anywhere. Only a stop
+** of ours tells the registers to run on with. */
 static bool is_idle(lh_still *s, unsigned attempt) {
   enum { ATTEMPTS = 2 };
   if (attempt >= ATTEMPTS) return false;

@@ -1,19 +1,15 @@
 /*
 ** stop.c - stops all threads of a process, and continues them as if nothing had happened.
 **
-** PTRACE_SEIZE and PTRACE_INTERRUPT send no signal. All known threads are asked to stop, and
-** threads are listed again until there is no new one: 20 to 50 us per thread.
-**
-** If this process is killed, the kernel continues all threads. We look at threads by
-** waitid(WNOWAIT): so the kernel still knows the signal that a thread was about to get, and
-** delivers it. No signal is kept here. A call that would fail with EINTR because of the stop is
-** repaired at once (restart.c). A thread in uninterruptible sleep, for a disk or in vfork(), counts
-** as stopped: it stops before it returns to the program.
+** PTRACE_SEIZE and PTRACE_INTERRUPT send no signal. Threads are listed again until there is no new
+** one: 20 to 50 us per thread. If this process is killed, the kernel continues all threads. We look
+** at threads by waitid(WNOWAIT), so the kernel still delivers the signal that a thread was about to
+** get. A call that would fail with EINTR because of the stop is repaired at once (restart.c). A
+** thread in uninterruptible sleep, for a disk or in vfork(), counts as stopped.
 **
 ** Signals are held during requests to the kernel, and allowed while memory is copied. Then a signal
-** may end this process: the kernel continues all threads, as after SIGKILL. But a forked copy must
-** be removed first. While it exists signals stay held, and the code asks for them
-** (lh_is_told_to_end).
+** may end this process, and the kernel continues all threads. But a forked copy must be removed
+** first: while it exists signals stay held, and the code asks for them (lh_is_told_to_end).
 */
 #include "stop.h"
 
@@ -123,8 +119,8 @@ void lh_thread_free(lh_thread *thread) {
   (void)ptrace(PTRACE_CONT, thread->id, 0, 0);
 }
 
-/* We can wait for a child of this process although another of its threads, not traced yet, has
-** replaced it by exec. */
+/* Another thread of a child, not traced yet, may have replaced it by exec. We can still wait for
+** it. */
 static bool is_still_traced(const lh_thread *thread) {
   lh_process_status status;
   return lh_process_status_of(thread->id, &status) && status.tracer == gettid();
@@ -165,18 +161,16 @@ bool lh_thread_wait(lh_thread *thread, lh_course course, uint64_t until_ns) {
 
 /* ==== Tracing ======================================================================= */
 
-/* While a thread starts another program (exec), ptrace on its process waits until all other threads
-** have ended. A traced thread has not ended before its tracer has waited for it. So tracer and
-** thread could wait for each other. A timer's signal interrupts the tracer: its handler waits for
-** ended threads, and the kernel goes on. Nothing else of this process is touched, and the signal's
-** action is restored at the end. */
+/* In exec, ptrace on a process waits until all other threads have ended. A traced thread has not
+** ended before its tracer has waited for it. So tracer and thread could wait for each other. A
+** timer's signal interrupts the tracer: its handler waits for ended threads, and the kernel goes
+** on. The signal's action is restored at the end. */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* A wait would also consume the report of a traced thread that has stopped, which comes only once.
-** So we look at the report first. */
+/* A wait would also consume the report of a stopped thread, which comes only once. */
 static void wait_if_ended(pid_t thread) {
   siginfo_t change = {0};
   const int changes = WEXITED | WNOHANG | __WALL;
@@ -206,8 +200,8 @@ static bool start_timer(lh_stop *stop, int signal_number, timer_t *timer) {
          timer_settime(*timer, 0, &each, NULL) == 0;
 }
 
-/* Up to Linux 6.12 the signal of a deleted timer may still come, and would end this process. A
-** signal of another sender is raised again. */
+/* Up to Linux 6.12 the signal of a deleted timer may still come. Another sender's is raised
+** again. */
 static void forget_signals(int signal_number, const sigset_t *timers) {
   siginfo_t info;
   bool is_of_others = false;
@@ -364,9 +358,8 @@ static bool detach(lh_thread *thread) {
   return thread->held == LH_HELD_GONE;
 }
 
-/* Waits for the threads that are not held yet. All in turn: a thread that starts another program
-** waits until we have waited for the ended ones. The kernel detaches the rest when this process
-** ends. */
+/* All in turn: a thread in exec waits until we have waited for the ended ones. The kernel detaches
+** the rest when this process ends. */
 static void detach_rest(const lh_stop *stop, lh_thread *threads, size_t n) {
   uint64_t start_ns = lh_now_ns(), most_ns = MOST_TO_END_NS;
   for (size_t left = n; left > 0 && lh_now_ns() - start_ns < most_ns;) {

@@ -8,8 +8,7 @@
 #include "outside.h"
 #include "registers.h"
 
-/* Waits one or two milliseconds at most for a child or a traced thread to change. All signals must
-** be blocked. */
+/* Waits 1 or 2 ms at most for a child or a traced thread to change. All signals must be blocked. */
 void lh_nap(void);
 
 /* Blocks all signals, and returns the former mask in *before. */
@@ -19,12 +18,12 @@ void lh_release_signals(const sigset_t *before);
 /* Blocks only the signals that lh_nap waits for. */
 void lh_hold_child_signals(sigset_t *before);
 
-/* Call while the process is stopped and no request is made of it. Unblocks signals as they were
-** before, except those that would stop this process and leave the target stopped. */
+/* While the process is stopped and no request is made: unblocks signals as before, except those
+** that would stop this process and leave the target stopped. */
 void lh_let_signals(const sigset_t *before);
 
-/* Would a blocked signal end this process once it is unblocked? Then the caller must finish soon.
-** `before` NULL: no signal is blocked. */
+/* Would a blocked signal end this process once unblocked? Then the caller must finish soon.
+** `before` NULL: none is blocked. */
 bool lh_is_told_to_end(const sigset_t *before);
 
 /* ==== stop.c ====================================================================== */
@@ -52,12 +51,12 @@ typedef struct lh_thread {
 
 enum { LH_EVENT_CALL = 0, LH_EVENT_STOP = 128, LH_EVENT_SIGNAL = -1 };
 
-/* The wait status of a traced thread (man 2 ptrace): a signal, a system call stop, or an event
-** above a signal. */
+/* The wait status of a traced thread (man 2 ptrace): a signal, a call, or an event above a
+** signal. */
 enum { LH_EVENT_SHIFT = 8, LH_AT_CALL = SIGTRAP | 0x80 };
 
-/* Calls `visit` for each thread until it returns false. Returns the number of threads; 0: `visit`
-** returned false, or no thread was found (see errno). */
+/* Calls `visit` until it returns false. Returns the number of threads; 0: `visit` returned false,
+** or no thread was found (see errno). */
 size_t lh_visit_threads(pid_t process, bool (*visit)(void *payload, pid_t thread), void *payload);
 
 /* All threads of a process, traced by the calling thread. */
@@ -69,22 +68,21 @@ typedef struct lh_stop {
   size_t n, capacity;
 } lh_stop;
 
-/* Traces all threads without stopping them. Borrows `before`. On failure no thread is traced.
-** LH_EIO: the process has ended, or must not be traced. */
+/* Traces all threads, which go on. Borrows `before`. On failure none is traced. LH_EIO: the process
+** has ended, or must not be traced. */
 int lh_stop_trace(lh_stop *stop, pid_t process, const sigset_t *before, lh_error *error);
 
 /* Asks a running thread to stop before it returns to the program. */
 void lh_thread_ask(lh_thread *thread);
 
-/* Stops all threads that are not held yet. On failure the process goes on. LH_EIO: it has ended, or
+/* Stops all threads that are not held. On failure the process goes on. LH_EIO: it has ended, or
 ** must not be traced. LH_EBUSY: a thread did not stop. */
 int lh_stop_all(lh_stop *stop, lh_error *error);
 
 /* lh_stop_trace, then lh_stop_all. */
 int lh_stop_begin(lh_stop *stop, pid_t process, const sigset_t *before, lh_error *error);
 
-/* Continues all threads as if they had not been stopped. Returns how long the first of them was
-** held, in ns. */
+/* Continues all threads as if nothing had happened. Returns for how many ns the first was held. */
 uint64_t lh_stop_end(lh_stop *stop);
 
 typedef enum lh_course {
@@ -109,24 +107,22 @@ char lh_thread_state(pid_t thread);
 
 /* ==== restart.c =================================================================== */
 
-/* Call with a stopped thread and its wait status. If the stop would make the thread's system call
-** fail with EINTR, prepares the restart of that call. True: the thread runs on for this, and must
-** be stopped again. */
+/* If the stop would make the thread's call fail with EINTR, prepares its restart. `status`: the
+** wait status. True: the thread runs on for this, and must be stopped again. */
 bool lh_call_mend(lh_thread *thread, int status, lh_course course);
 
-/* For a thread held before a system call: moves it back to the call instruction and stops it there.
-** A call that does not sleep may be made at once. Without this the call would fail with EINTR. */
+/* Moves a thread held before a call back to the instruction, and stops it there; without this the
+** call would fail with EINTR. A call that does not sleep may be made at once. */
 void lh_call_interrupt(lh_thread *thread);
 
 /* ==== calls.c ===================================================================== */
 
-/* For traced threads: waits until each running thread has reached a system call in which Lua does
-** not change its heap, at most 200 ms, and holds the last thread there. All other threads go on
-** meanwhile. */
+/* Waits, at most 200 ms, until each running thread has reached a quiet call (lh_call_is_quiet), and
+** holds the last one there. All others go on meanwhile. Threads must be traced. */
 void lh_stop_seek_calls(lh_stop *stop);
 
-/* For a stopped process: runs threads on to such a call if they are not in one. *all_quiet: all
-** threads are in one. False: a thread does not stop any more. */
+/* For a stopped process: runs threads on to quiet calls. *all_quiet: all threads are in one. False:
+** a thread does not stop any more. */
 bool lh_stop_run_on(lh_stop *stop, bool *all_quiet);
 
 /* True if Lua does not change its heap while a thread is in this system call. */
@@ -148,8 +144,8 @@ typedef struct lh_frozen {
 /* An address in the target where a few instructions fit, from its current mappings; 0: none. */
 uint64_t lh_inject_find_room(const lh_target *target);
 
-/* Makes a held thread without a seccomp filter fork a copy of the process. Returns NULL, or the
-** reason for a failure, with frozen->id 0. */
+/* Makes a held thread without a seccomp filter fork a copy. Returns NULL, or why it failed, with
+** frozen->id 0. */
 const char *lh_inject_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen);
 
 /* Waits until the copy is frozen. False: it is not, and the caller must kill it. */
@@ -178,8 +174,8 @@ typedef struct lh_guarded {
   lh_frozen frozen; /* id 0: nothing */
 } lh_guarded;
 
-/* For a process that may be made to fork. Start it before allocating much memory, which the guard
-** would share. Returns NULL on failure. */
+/* For a process that may be made to fork. The guard shares this process's memory: start it before
+** allocating much. NULL: failed. */
 typedef struct lh_guard {
   pid_t id;
   int pipe; /* this process's end */

@@ -2,16 +2,14 @@
 ** symbol_table.c - reads the function symbols of an ELF file (symbols.h).
 **
 ** Symbols are in .symtab. If it was stripped, they are in a separate file with the same build id
-** (/usr/lib/debug/.build-id/ab/cdef.debug), or compressed by xz in the section .gnu_debugdata, as
-** in Fedora. Symbols for other programs are in .dynsym. elfutils' libelf reads them.
+** (/usr/lib/debug/.build-id/ab/cdef.debug), or compressed by xz in .gnu_debugdata, as in Fedora;
+** those for other programs are in .dynsym. The data is not trusted: libdw would decompress without
+** a limit, so we decompress here, and no section is read before its size is checked. The file is
+** read, not mapped, because it may be cut meanwhile.
 **
-** The data is untrusted. libdw would decompress without a limit, one megabyte to seven gigabytes,
-** so we decompress here. No section is read before its size is checked. The file is read, not
-** mapped, because another process may truncate it meanwhile.
-**
-** A Lua C function is known by its first instruction, so its symbol must begin there. Of several
-** symbols the most widely visible one wins, then the first in byte order: the same name in every
-** run. Suffixes of compilers (.constprop.0, .lto_priv.1) change between builds, and are cut off.
+** A symbol must begin at the function's first instruction. Of several the most visible wins, then
+** the first in byte order: the same in every run. Suffixes of compilers (.constprop.0) change
+** between builds, and are cut off.
 */
 #include <gelf.h>
 #include <lzma.h>
@@ -49,8 +47,7 @@ static uint64_t file_bytes(int fd) {
   return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
 }
 
-/* 64 bits, this machine's byte order. The number of sections must be ordinary: libelf allocates as
-** many as the file claims. */
+/* 64 bits, this machine's byte order, an ordinary number of sections: libelf allocates as many. */
 static bool is_bearable(const Elf64_Ehdr *header) {
   return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 &&
          header->e_ident[EI_DATA] ==
@@ -58,8 +55,7 @@ static bool is_bearable(const Elf64_Ehdr *header) {
          header->e_shnum > 0 && header->e_phnum < PN_XNUM;
 }
 
-/* Contents of a section. NULL: wrong length, or `room` is used up. A second request uses up room
-** again. */
+/* NULL: wrong length, or no room left. A second request uses up room again. */
 static Elf_Data *section_data(lh_symbol_table *table, Elf_Scn *section) {
   GElf_Shdr header;
   if (!gelf_getshdr(section, &header) || header.sh_size > *table->room ||
@@ -100,8 +96,7 @@ static Elf *open_elf(lh_symbol_table *table, int fd) {
   return is_fine ? add_elf(table, elf_begin(fd, ELF_C_READ, NULL)) : NULL;
 }
 
-/* The address of its first segment, as the file says. Separate debug files keep the original
-** address, while prelink moves the loaded file. */
+/* As the file says: separate debug files keep this address, while prelink moves the loaded file. */
 static uint64_t first_address(Elf *elf) {
   size_t n = 0;
   if (elf_getphdrnum(elf, &n) != 0) return 0;
@@ -122,8 +117,7 @@ static uint32_t rank_of(const Elf64_Sym *s) {
   }
 }
 
-/* Length of the source's name: "on_packet" for "on_packet.constprop.0" and "on_packet@@V1". Longer
-** names are cut. */
+/* "on_packet" for "on_packet.constprop.0" and "on_packet@@V1". Longer names are cut. */
 static size_t name_length(const char *name, size_t room) {
   size_t n = strnlen(name, room < MOST_NAME ? room : MOST_NAME);
   if (n == room) return 0; /* it leaves the section */
@@ -132,8 +126,7 @@ static size_t name_length(const char *name, size_t room) {
   return source > 0 ? source : n;
 }
 
-/* Undefined symbols with a value count, too: if a program takes the address of a library's
-** function, the symbol has an address in the program. */
+/* If a program takes the address of a library's function, an undefined symbol has a value, too. */
 static bool add_symbol(lh_symbol_table *table, const Elf64_Sym *s, const Elf_Data *names,
                        uint64_t shift) {
   unsigned type = ELF64_ST_TYPE(s->st_info);

@@ -1,15 +1,14 @@
 /*
 ** symbols.c - finds the names of C functions (outside.h).
 **
-** A function is in a mapping of a library or of the program. The file's program headers give its
-** address in the file, which is the same in all runs. We read them from the target's memory, from
-** the file's first page. The file is found by its path, or by a link of /proc, which is right even
-** for deleted files and in containers. We use it only if it begins with the same page, which has
-** its build id. So no other version of a library gives its names, above all not to an old core.
+** The program headers of a file, read from its first page in the target's memory, give a function's
+** address in the file, which is the same in all runs. The file is found by its path, or by a link
+** of /proc, which is right even for deleted files and in containers. We use it only if it begins
+** with the same page, which has its build id: so no other version of a library gives its names.
 **
-** Security: the target names its files, and their owner may replace them while we open them. A file
-** of a process is opened below the root of the process, in its mount namespace, and lib/open.c
-** opens only regular files. Of a file that is not the mapped one we read only the first page.
+** Security: the target names its files, and their owner may replace them while we open them. A
+** process's file is opened below the root of the process, in its mount namespace, and lib/open.c
+** opens only regular files. Of a different file we read only the first page.
 */
 #include "symbols.h"
 
@@ -38,8 +37,8 @@ bool lh_is_elf(const lh_first_page *first) {
          first->bytes[EI_CLASS] == ELFCLASS64;
 }
 
-/* Reads the first page if it is mapped. If the program may write to this page, we keep only the
-** headers, which no program writes. */
+/* If the program may write to the first page, only the headers are kept, which no program
+** writes. */
 static void read_first_page(const lh_memory *memory, const char *path, lh_first_page *first) {
   const lh_memory_region *region = NULL;
   for (size_t i = 0; i < memory->n && !region; i++) {
@@ -75,19 +74,17 @@ static bool find_address(const lh_first_page *first, uint64_t file_offset, uint6
 
 /* ==== Registered names ================================================================ */
 
-/* luaL_setfuncs takes an array of pairs, a name and a function, that ends with a pair of nulls.
-** Most programs have constant arrays: in .data.rel.ro or .data, or in .rodata of a program that is
-** not relocated. So we read all mappings of a file except code from the target, as the loader has
-** left them, and search for such arrays: a pointer to an identifier in the same file, a pointer to
-** its code (or null, for luaL_newlib's placeholders), and so on to the nulls. Similar arrays, such
-** as the commands of a shell, do no harm: only functions that Lua has are looked up.
+/* luaL_setfuncs takes an array of pairs, a name and a function, that ends with two nulls. Most
+** programs have it as constant data: in .data.rel.ro, .data or .rodata. So we search all mappings
+** of a file except code for a pointer to an identifier in the same file, a pointer to its code (or
+** null, for luaL_newlib's placeholders), and so on to the nulls. Similar arrays, such as a shell's
+** commands, do no harm: only functions that Lua has are looked up.
 **
 ** Constant data is read from the file: cores lack it, and reading it from a process would load it
-** into the process's memory. Of several names of a function the first in byte order is used, but
-** metamethods come last. One pass, about 1 GB per second. */
+** into its memory. Of several names the first in byte order is used, metamethods last. One pass,
+** about 1 GB per second. */
 enum { MOST_PIECES = 64, MOST_NAME = 64 };
 
-/* A mapping with constants. */
 typedef struct constants {
   uint64_t start, end;
   char *bytes;
@@ -107,9 +104,8 @@ typedef struct registered {
   bool failed;
 } registered;
 
-/* Contents of a mapping at a file offset, by the program headers. Parts that the loader writes to,
-** and may protect afterwards, differ from the file. Plain code has no names, but older linkers put
-** constants beside it, behind the headers. */
+/* By the program headers. Parts that the loader writes differ from the file. Plain code has no
+** names, but older linkers put constants beside it, behind the headers. */
 typedef struct part {
   bool is_written, has_names;
 } part;
@@ -260,8 +256,7 @@ struct lh_symbols {
 
 /* ==== Files ========================================================================= */
 
-/* Returns fd if the file begins with the page in memory, else closes it and returns -1. fd may be
-** -1. */
+/* Returns fd if the file begins with the page in memory, else closes it: -1. fd may be -1. */
 static int keep_same(const module *m, int fd) {
   uint8_t bytes[sizeof m->first.bytes];
   if (fd < 0) return -1;
@@ -272,8 +267,7 @@ static int keep_same(const module *m, int fd) {
   return -1;
 }
 
-/* The first two are links of /proc to the mapped file itself. The first needs root, the second the
-** right to trace the target. */
+/* The first two are /proc links to the mapped file: for root, and for who may trace the target. */
 static int open_of_process(int64_t process_id, const module *m, const lh_memory_region *region) {
   char path[96];
   int fd;

@@ -6,11 +6,10 @@
 **                        all remaining states run on in one child (run_on.c)
 **                        for each remaining request: walk and write in a child (shot.c)
 **
-** The pauses between attempts grow, and are random, so that they do not follow a rhythm of the
-** program. Two attempts recognize a C function that computes for long (running.c). A stop at which
-** Lua may have been in a change is used only in the last attempts, and reported as uncertain: of
-** 600 snapshots of a program that only lets tables grow, one to six had a wrong table. One deadline
-** holds for all states: the attempt that begins after it is the last.
+** The pauses between attempts grow, and are random, to follow no rhythm of the program. A stop at
+** which Lua may have been in a change is used only in the last attempts, and reported as uncertain:
+** of 600 snapshots of a program that only lets tables grow, one to six had a wrong table. One
+** deadline holds for all states: the attempt that begins after it is the last.
 */
 #include <errno.h>
 #include <sys/resource.h>
@@ -72,8 +71,8 @@ static int shoot_one(taking *t, size_t i, lh_mirrored m) {
   return is_of_one(rc) ? LH_OK : rc;
 }
 
-/* Takes the remaining states. Together they have more time than they need, ten seconds and a minute
-** per GB that the program has written: forged states could take long. */
+/* All states share ten seconds and a minute per GB that the program has written, more than they
+** need: forged states could take long. */
 static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   int rc = run_on(t, mirrored, error);
   uint64_t before = children_seconds(), most = 10 + (mirrored->written_bytes >> 24);
@@ -90,8 +89,8 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   return rc;
 }
 
-/* Fills the mirror, and lets the target go on. *is_sound: nothing has changed meanwhile (nothing
-** can in a core), and the mirror is worth a walk. */
+/* *is_sound: nothing has changed meanwhile (nothing can in a core), and the mirror is worth a
+** walk. */
 static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool *is_sound,
                        lh_error *error) {
   lh_still *still;
@@ -172,7 +171,6 @@ static void report_failure(const taking *t, const lh_error *last, lh_error *fail
                   why.message);
 }
 
-/* Returns the first failure. */
 static int report_failures(const taking *t, int rc, const lh_error *last, lh_error *error) {
   const lh_error *first = rc < 0 ? last : NULL;
   for (size_t i = 0; i < t->n; i++) {

@@ -1,5 +1,5 @@
 /*
-** target.c - the public functions for a target, which is a process or a core file.
+** target.c - the public functions for a target: a process or a core file.
 */
 #include <string.h>
 

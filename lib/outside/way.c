@@ -1,15 +1,12 @@
 /*
 ** way.c - restarts this program at addresses that the target does not use.
 **
-** The program is linked at an address (PLACE in the Makefile) where no other program has code or
-** heap. But the kernel places its libraries at random in the same terabyte as the target's. With
-** ADDR_COMPAT_LAYOUT they are elsewhere, from the next execve on. So the program executes itself,
-** with the same arguments and environment.
-**
-** The number of restarts is the number of extra slashes in front of the executed path. A target may
-** have the compatible layout itself (ulimit -s unlimited), so every other run does not use it.
-** Containers may refuse the layout by a seccomp filter. Then an overlap is chance, one in
-** thousands, and the next run has other random addresses.
+** The program's own address (PLACE in the Makefile) is used by no other. But the kernel places its
+** libraries at random in the same terabyte as a target's. With ADDR_COMPAT_LAYOUT they are
+** elsewhere from the next execve on. So the program executes itself, with one more slash in front
+** of its path each time: they count the runs. A target may have that layout itself (ulimit -s
+** unlimited), so every other run does not use it. If a filter refuses the layout, an overlap is
+** chance, one in thousands.
 */
 #include <fcntl.h>
 #include <stdlib.h>
