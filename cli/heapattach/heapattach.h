@@ -61,8 +61,7 @@ bool subject_is_process(const char *name);
 /* The command that prints the id of processes with this name. Freed by free. */
 char *command_for_number(const char *name);
 
-/* If the target has no Lua, says so, searches the processes that it has started (workers.c), and
-** exits with CLI_NO. */
+/* Without Lua in the target, searches the processes that it has started, and exits with CLI_NO. */
 void subject_open(subject *s, cli *c, const request *r);
 void subject_close(subject *s);
 
@@ -89,8 +88,7 @@ typedef struct workers {
   lh_error refused; /* error of the first process that may not be inspected; LH_OK: none */
 } workers;
 
-/* Adds to *w. After five seconds without an answer, prints a message about that process and goes
-** on. */
+/* Adds to *w. Skips a process, with a message, after five seconds without an answer. */
 void find_workers(cli *c, uint64_t process_id, workers *w);
 void free_workers(workers *w);
 
@@ -125,9 +123,8 @@ typedef struct shot {
 ** the program again with other addresses. Returns otherwise. */
 void make_way(const request *r, const lh_error *error);
 
-/* Takes all states at one instant. If one of several cannot be read, prints why and takes the
-** others, which come first. Returns the library's error about the process, or about the only
-** state. */
+/* Takes all states at one instant. If one of several fails, prints why and takes the others, which
+** come first. Returns the library's error about the process, or about the only state. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
              lh_outside_told *told, lh_error *error);
 

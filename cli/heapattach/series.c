@@ -53,8 +53,7 @@ static void free_member(member *m) {
   lh_close(m->last);
 }
 
-/* The script's name, or else the program's, made safe for a file name and a terminal. Freed by
-** free. */
+/* The script's name, else the program's, made safe for a file name and a terminal. For free(). */
 static char *program_name(const subject *s, const lh_found_state *state) {
   enum { MOST_BYTES = 120 };
   const char *text = *state->script != '\0' && !state->is_text ? state->script : s->info.executable;

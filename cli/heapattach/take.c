@@ -111,8 +111,7 @@ static bool is_of_one(int code) {
   return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
 }
 
-/* A core allows one attempt per request. So its states are taken alone: each can run on by
-** itself. */
+/* A core allows one attempt per call: its states are taken alone, so that each can run on. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
              lh_outside_told *told, lh_error *error) {
   size_t at_once = s->info.is_core ? 1 : n;

@@ -110,8 +110,7 @@ static bool stop_runners(lh_stop *stop) {
   return all;
 }
 
-/* A thread that continued before a call would be interrupted, perhaps with EINTR. So it goes
-** back. */
+/* A thread that continued before a call would be interrupted in it: so it makes the call again. */
 static bool step_back(const lh_stop *stop, lh_thread *thread) {
   lh_registers r;
   uint64_t held_ns = thread->held_ns;

@@ -47,8 +47,7 @@ static const hierarchy hierarchies[] = {{"",
                                          .thaws = "THAWED",
                                          .thaw_file = "freezer.state"}};
 
-/* The number after `name` and a space; empty name: at the file's start. False: none, as in
-** "max". */
+/* The number after `name` and a space; "": at the file's start. False: none, as in "max". */
 static bool read_number(const char *path, const char *name, uint64_t *number) {
   char line[128];
   size_t length = strlen(name);

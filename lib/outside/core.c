@@ -310,8 +310,7 @@ static int take_segments(const lh_core *core, lh_memory *memory, lh_error *error
   return LH_OK;
 }
 
-/* Adds regions for mapped files without a segment. A mapping may surround some of the n
-** segments. */
+/* Adds regions for mapped files without a segment. Segments may lie within a mapping. */
 static void add_gaps(const lh_core *core, lh_memory *memory) {
   size_t n = memory->n, next = 0;
   for (size_t i = 0; i < core->n_mappings; i++) {

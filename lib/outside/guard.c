@@ -49,8 +49,7 @@ static bool is_there(const lh_guarded *g, lh_process_status *status) {
   return lh_process_status_of(g->frozen.id, status) && status->parent == g->process;
 }
 
-/* The killed parent may still trace the target for a moment, and the copy is not a zombie at
-** once. */
+/* The killed parent may still trace the target for a moment, and the copy is no zombie at once. */
 static void take_away(const lh_guarded *g) {
   const uint64_t most_ns = 10000000000;
   lh_process_status copy;

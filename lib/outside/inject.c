@@ -8,12 +8,12 @@
 **
 ** If this process is killed at any instant, the instructions restore the thread's registers and
 ** jump back. A copy that nobody holds ends by the instruction behind clone(), and the thread waits
-** for that. So no copy runs the program's code.
+** for that: so no copy runs the program's code.
 **
 ** The copy shares the table of open files, so a file that the program closes is closed although the
-** copy lives. The copy has no exit signal. Its parent could see it only by wait4(__WALL), after
-** this process has waited for it; all threads are held then. Cost: 8 stops and 60 requests, 0.1 ms,
-** and the fork: 23 ms for 1 GB.
+** copy lives. The copy has no exit signal. Its parent could see it only by wait4(__WALL), and after
+** its end only when this process has waited for it: then all threads are held. Cost: 8 stops and 60
+** requests, 0.1 ms, and the fork: 23 ms for 1 GB.
 **
 ** Security: the instructions have the target's rights, and hold no address or value of this
 ** process. Another process may change them, or the result. So a result is never an address here.
@@ -151,8 +151,7 @@ uint64_t lh_inject_find_room(const lh_target *target) {
 
 /* ==== A thread that can be sent there =============================================== */
 
-/* The registers to return with: by the kernel, which restarts an interrupted call; by
-** instructions. */
+/* The registers to return with: by the kernel, which restarts a call, or by instructions. */
 typedef struct way_back {
   lh_registers exact, by_code;
 } way_back;
@@ -192,8 +191,7 @@ static bool find_way_back(const lh_stop *stop, const lh_thread *thread, way_back
   return true;
 }
 
-/* `may_be_stopped`: also a thread stopped by a signal. The kernel keeps it stopped after the
-** call. */
+/* `may_be_stopped`: also a thread that a signal has stopped, which the kernel keeps stopped. */
 static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
@@ -206,8 +204,7 @@ static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back
 
 static const uint64_t MOST_TO_CALL_NS = 10000000000; /* a fork of a huge process */
 
-/* Runs a thread until it is behind the `syscall`. False: something else happened. *forked may be
-** NULL. */
+/* Runs a thread until it is behind the `syscall`. False: something else happened first. */
 static bool run_call(lh_thread *thread, uint64_t behind, pid_t *forked) {
   uint64_t until_ns = lh_now_ns() + MOST_TO_CALL_NS;
   for (bool was_in_front = false;;) {
@@ -226,8 +223,7 @@ static bool run_call(lh_thread *thread, uint64_t behind, pid_t *forked) {
   }
 }
 
-/* Executes one call at room + at, and restores the registers. -EINTR: not made, or result
-** unknown. */
+/* Makes one call at room + at, and restores the registers. -EINTR: not made, or result unknown. */
 static long inject(const lh_stop *stop, lh_thread *thread, const way_back *back, uint64_t room,
                    uint64_t at, lh_registers *call, pid_t *forked) {
   uint8_t code[ROOM];
@@ -312,8 +308,7 @@ void lh_frozen_kill(const lh_frozen *frozen) {
     lh_nap();
 }
 
-/* After this process's wait, other threads of the parent could see the copy. So none may run
-** before. */
+/* After our wait other threads of the parent could see the copy: none runs before it is reaped. */
 bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
   way_back back;
   long result = -EINTR;

@@ -171,9 +171,8 @@ static void get_pages(uint64_t start, uint64_t end) {
   if (start < end) (void)madvise(lh_pointer(start), (size_t)(end - start), MADV_POPULATE_WRITE);
 }
 
-/* A huge page usually takes 0.1 ms, and 512 small ones 0.2 to 0.8 ms. It takes 5 ms if a host took
-** free memory back, or if pages must be moved first. So huge pages are used while they are
-** quick. */
+/* A huge page takes 0.1 ms, and 512 small ones 0.2 to 0.8 ms. It takes 5 ms if a host took free
+** memory back, or if pages must be moved first: so huge pages are used while they are quick. */
 typedef struct huge_pages {
   uint64_t spent_ns, n;
 } huge_pages;

@@ -49,7 +49,7 @@ lh_peek lh_peek_mirror(const lh_mirror *mirror);
 /* Follows resumed threads from `thread` to the innermost one. 0: it is in no call. */
 uint64_t lh_innermost_thread(const lh_peek *peek, const lh_layout *layout, uint64_t thread);
 
-/* The innermost running thread, by the main thread; else the main thread. O(resumes). */
+/* The innermost running thread, found from the main thread; if none runs, that one. O(resumes). */
 const void *lh_running_thread(const lh_mirrored_state *state);
 
 /* Which of the two running threads was resumed last. */

@@ -84,8 +84,7 @@ static void cut_deleted(char *path) {
     path[n - (sizeof word - 1)] = '\0';
 }
 
-/* NT_FILE: number of files, unit of offsets; start, end, offset of each; the paths, each with a
-** NUL. */
+/* NT_FILE: number of files, unit of offsets; start, end, offset of each; their paths with NULs. */
 static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *error) {
   enum { HEAD = 16, EACH = 24 };
   if (core->mapped) return lh_core_damaged(core, at, "two lists of mapped files", error);
@@ -217,8 +216,7 @@ static bool pass_vector(const lh_memory *memory, uint64_t *at) {
   return false;
 }
 
-/* Moves *at down over pointers, from a zero word to the next one, or to the word with their
-** number. */
+/* Moves *at down over pointers, from a zero word to the next zero or to the number of pointers. */
 static bool pass_pointers(const lh_memory *memory, bool are_counted, uint64_t *at, uint64_t *n) {
   uint64_t word;
   if (!read_word(memory, *at, &word) || word != 0) return false;

@@ -26,8 +26,7 @@
 enum { LH_REGION_READ = 1, LH_REGION_WRITE = 2, LH_REGION_EXECUTE = 4, LH_REGION_SHARED = 8 };
 
 /* A mapping of a target, or a segment of a core. A core of gdb has no segments for mapped files:
-** their mappings get read and execute access, whatever they had. Bytes that a core lacks are read
-** from the mapped file. */
+** their mappings get read and execute access. Bytes that a core lacks are read from the file. */
 typedef struct lh_memory_region {
   uint64_t start, end;    /* whole pages, except for segments of gdb's cores */
   uint64_t file_offset;   /* of start, in the file at `path` */
@@ -173,8 +172,7 @@ typedef struct lh_room {
   bool is_limited; /* by a cgroup's limit, not by the machine */
 } lh_room;
 
-/* Memory that this process may still use. `root`: in front of /proc and /sys, "" or a test's
-** folder. */
+/* Memory that this process may still use. `root` is before /proc and /sys, "" but in tests. */
 lh_room lh_find_room(const char *root);
 
 /* ==== Stillness =================================================================== */
@@ -188,8 +186,7 @@ typedef struct lh_still lh_still;
 int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
                    lh_memory *memory, lh_outside_told *told, lh_error *error);
 
-/* The data to continue a program, stopped anywhere, in a child (run_on.c). Freed by lh_moment_free.
-** NULL: cannot continue. */
+/* Data to continue a stopped program in a child (run_on.c). Freed by lh_moment_free. NULL: none. */
 struct lh_moment *lh_still_moment(lh_still *still, const lh_memory *memory);
 
 /* After copying: continues the target, ends the frozen copy, leaves no zombie, signal or
@@ -207,8 +204,7 @@ typedef struct lh_mirror lh_mirror;
 int lh_mirror_reserve(const lh_memory *memory, lh_mirror **mirror, lh_error *error);
 
 /* Follows changes of the mappings, and copies the written pages (memory.h), or the parts of a core
-** that cannot be mapped. Unreadable memory becomes zero. Fails as lh_mirror_reserve. 0.2 s per
-** GB. */
+** that cannot be mapped. Unreadable memory is zero. Fails as lh_mirror_reserve. 0.2 s per GB. */
 int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                    lh_error *error);
 void lh_mirror_free(lh_mirror *mirror);
@@ -237,8 +233,7 @@ typedef struct lh_carried_mark {
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
 
-/* shot.c: one state of a mirror, written by a child: an inconsistent heap crashes only the
-** child. */
+/* shot.c: one state of a mirror, written by a child: only the child can crash. */
 typedef struct lh_mirrored {
   const lh_target *target;
   const lh_memory *memory;
@@ -281,10 +276,10 @@ typedef struct lh_code_name {
 
 typedef struct lh_symbols lh_symbols;
 
-/* symbols.c: reads mapped files, and the target's memory, not that of a frozen copy. False: not in
-** the code of a mapped ELF file. `symbol` is set only if the file is still the mapped one, and may
-** hold any bytes. A few ms at the first use of a file, but a file server may never answer:
-** `reading` records the file (may be NULL). `symbols` may be NULL. */
+/* symbols.c: reads mapped files, and the target's memory, not a frozen copy's. lh_symbols_find:
+** false if the address is in no mapped ELF file's code. `symbol` may hold any bytes, and is set
+** only if the file is still the mapped one. A few ms at the first use of a file, but a file server
+** may never answer: `reading` (may be NULL) records the file. `symbols` may be NULL. */
 lh_symbols *lh_symbols_open(const lh_target *target, lh_awaited *reading);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);

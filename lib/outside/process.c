@@ -34,7 +34,7 @@ int lh_process_file(int64_t process_id, const char *name, int flags) {
   return open(path, flags | O_CLOEXEC);
 }
 
-/* Up to the end of the file or of `size`. Returns the number of bytes, or -errno. */
+/* Reads up to the end of the file or of `size`. Returns the number of bytes, or -errno. */
 static ssize_t read_on(int fd, char *out, size_t size) {
   size_t done = 0;
   while (done < size) {
@@ -209,8 +209,7 @@ static size_t copy_path(char *out, const char *path, const char *end) {
   return n;
 }
 
-/* "start-end rwxp offset device inode   path". Returns the start of the path; NULL: no such
-** line. */
+/* Parses "start-end rwxp offset device inode   path". Returns the path; NULL: no such line. */
 static const char *parse_region(const char *line, lh_memory_region *region) {
   char *p;
   memset(region, 0, sizeof *region);
@@ -272,8 +271,8 @@ static int read_regions(lh_target *target, lh_error *error) {
 
 /* ==== Who it is ===================================================================== */
 
-/* The auxiliary vector, pairs of a small number and a value, has the random bytes' address. In a
-** 32-bit program both have 32 bits: so its file, whose server may never answer, is not opened. */
+/* Reads the bytes at AT_RANDOM. The auxiliary vector has pairs of a small number and a value. Both
+** have 32 bits in a 32-bit program: so its file, whose server may never answer, is not opened. */
 static int read_random(const lh_target *target, uint8_t random[16], lh_error *error) {
   uint64_t entries[2 * 64] = {0}, address = 0;
   ssize_t n = lh_process_text(target->process_id, "auxv", (char *)entries, sizeof entries);
@@ -305,7 +304,7 @@ int lh_process_refresh(lh_target *target, lh_error *error) {
   return code < 0 ? code : read_regions(target, error);
 }
 
-/* The command line, with spaces between its words, and the path of the program. */
+/* Reads the command line, with spaces between its words, and the path of the program. */
 static bool read_names(lh_target *target) {
   char text[PROGRAM_BYTES], path[64];
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", target->process_id);
@@ -401,7 +400,7 @@ static size_t first_of_parent(const relatives *all, int64_t parent) {
   return at;
 }
 
-/* Each once: an id may be used again meanwhile, so two may seem to be each other's children. */
+/* An id may be used again meanwhile: then two processes may seem to be each other's children. */
 static size_t find_those_of(relatives *all, int64_t parent, int64_t *ids, size_t n) {
   for (size_t i = first_of_parent(all, parent); i < all->n && all->of[i].parent == parent; i++) {
     if (all->of[i].is_found) continue;
@@ -450,7 +449,7 @@ void lh_await_end(lh_awaited *awaited) {
   if (awaited) __atomic_store_n(&awaited->process_id, 0, __ATOMIC_RELEASE);
 }
 
-/* Waiting for a processor is no sleep. Each wakening by a slow disk is one more switch. */
+/* Waiting for a processor is not sleeping. A process woken by a slow disk switches each time. */
 unsigned lh_await_look(lh_await_watch *watch, const lh_awaited *awaited) {
   lh_process_status status;
   int64_t id = __atomic_load_n(&awaited->process_id, __ATOMIC_ACQUIRE);

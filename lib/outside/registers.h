@@ -122,8 +122,8 @@ static inline void lh_registers_leave_call(lh_registers *r) {
 }
 
 /* After a stop some calls (epoll_wait, semtimedop, recv with a timeout) fail with EINTR. This makes
-** the kernel restart them, unless a handler runs. False: another call, or close(), which must not
-** be restarted. */
+** the kernel restart them, unless a handler runs. False: another call, or close(), which is
+** done. */
 static inline bool lh_registers_mend(lh_registers *r) {
   if ((long)r->orig_rax < 0 || (long)r->orig_rax == SYS_close || (long)r->rax != -EINTR)
     return false;

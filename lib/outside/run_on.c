@@ -425,8 +425,8 @@ static bool all_are_quiet(const lh_pending *states, size_t n) {
   return all;
 }
 
-/* A core that reaches no such place is shown as it ended. If the child is lost, is_quiet is as
-** before. */
+/* A core that reaches no such place is shown as it ended. If the child is lost, only the states
+** that were quiet before are quiet. */
 int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
   int gates[2];
   runner r = {0};

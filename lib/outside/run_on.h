@@ -18,8 +18,7 @@ void lh_code_prepare(const lh_memory *memory);
 lh_copied_code *lh_code_copy(const lh_memory *memory);
 void lh_code_free(lh_copied_code *code); /* may be NULL */
 
-/* In a child: places the code, and makes all mappings outside the mirror fault. False: this process
-** has a mapping there. */
+/* In a child: places the code, and makes all mappings outside the mirror fault. False: occupied. */
 bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh_mirror *mirror);
 
 /* Real, effective, saved, file system. */

@@ -44,8 +44,9 @@
 
 /* To run on, a program also needs its code and constants: the mappings of the files that it
 ** executes (2 MB for a plain interpreter, 100 MB for a big game), and the pages of their variables
-** that it has not written. They are copied while the program is stopped, 1 ms for 5 MB. Pages that
-** are still on a file are read before, because the file server may not answer.
+** that it has not written, which are zero in the mirror. They are copied while the program is
+** stopped, 1 ms for 5 MB. Pages that are still on a file are read before, because the file server
+** may not answer.
 **
 ** All other mappings exist in the child but fault: shared memory, files mapped to be read, the
 ** kernel's. So the program never finds memory of this process there. If this process has a mapping
@@ -73,8 +74,7 @@ static bool touches(const lh_memory_region *below, const lh_memory_region *above
          strcmp(below->path, above->path) == 0;
 }
 
-/* Mappings of a program or library adjoin others of the same file; a file mapped only to be read
-** does not. */
+/* Mappings of a program or library adjoin others of the file. A file mapped to be read has one. */
 static bool is_of_program(const lh_memory *memory, size_t i) {
   const lh_memory_region *r = &memory->regions[i];
   if (!(r->access & LH_REGION_READ) || r->access & LH_REGION_SHARED) return false;

@@ -168,8 +168,7 @@ static void count_own(shooting *s, const raw_object *object, uint64_t bytes) {
   own->bytes += bytes;
 }
 
-/* A forged heap may point to memory of this process. Most objects are in the region of the last
-** one. */
+/* A forged heap may point to memory of this process. Most objects are in the last one's region. */
 static bool is_of_target(shooting *s, const void *at, uint64_t bytes) {
   uint64_t start = (uintptr_t)at;
   const lh_memory_region *r = s->region;
@@ -339,7 +338,7 @@ static bool may_have_more(const shooting *s) {
 }
 
 /* Asleep in a call and loading no function, Lua changes nothing: its count differs for another
-** reason. So does the count of a core that is too low, unless Lua was just about to count. */
+** reason. The same holds for a core with too low a count, unless Lua was just about to count. */
 static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   bool is_core = m->stillness == LH_STILL_CORE;

@@ -1,13 +1,13 @@
 /*
 ** sound.c - checks that an object belongs to a consistent heap.
 **
-** Most unfinished changes show in the sum of all bytes, which shooting.c compares with the
-** collector's count, because Lua allocates before it links. One change shows nowhere else: to
-** insert a key, Lua moves a colliding key away in four stores, and between them the chain does not
-** reach the moved key. So each key must be reached from its main position along Lua's chain:
-** strings by their hash, pointers and numbers by a remainder. Integers are masked up to 5.4.3 and
-** divided from 5.4.4 on; all tables of a heap agree. The other checks keep the walk inside the
-** object and finite.
+** A process may be stopped in the middle of a change. Most changes show in the sum of all bytes,
+** which shooting.c compares with the collector's count, because Lua allocates before it links. One
+** change shows nowhere else: to insert a key, Lua moves a colliding key away in four stores, and
+** between them the chain does not reach the moved key. So each key must be reached from its main
+** position along Lua's chain: strings by their hash, pointers and numbers by a remainder. Integers
+** are masked up to 5.4.3 and divided from 5.4.4 on; all tables of a heap agree. The other checks
+** keep the walk inside the object and finite.
 **
 ** These checks take a third of the walk's instructions.
 */
@@ -112,8 +112,7 @@ static uint32_t hash_float(double number) {
   return hash <= INT_MAX ? hash : ~hash;
 }
 
-/* Gives up with true after 256 steps: following a program's long chains would take quadratic
-** time. */
+/* True after 256 steps, too: to follow long chains to their ends would take quadratic time. */
 static bool reaches(const raw_table *t, uint64_t slots, uint64_t from, uint64_t to) {
   enum { LONG = 256 };
   uint64_t at = from;
@@ -171,8 +170,8 @@ static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
 
 /* ==================================================================================== */
 
-/* Doubly linked, so no cycle. It has the current call, which has its slots in the stack as all
-** before. */
+/* Doubly linked, so no cycle. The current call is on it. It and all calls before have stack
+** slots. */
 static bool are_calls(const lh_layout *layout, const raw_object *thread) {
   const raw_call *base = raw_base_call(layout, thread);
   const raw_call *current = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);

@@ -119,8 +119,7 @@ void lh_thread_free(lh_thread *thread) {
   (void)ptrace(PTRACE_CONT, thread->id, 0, 0);
 }
 
-/* Another thread of a child, not traced yet, may have replaced it by exec. We can still wait for
-** it. */
+/* Another thread of a child, not traced yet, may have replaced it by exec: we can wait for it. */
 static bool is_still_traced(const lh_thread *thread) {
   lh_process_status status;
   return lh_process_status_of(thread->id, &status) && status.tracer == gettid();
@@ -200,8 +199,7 @@ static bool start_timer(lh_stop *stop, int signal_number, timer_t *timer) {
          timer_settime(*timer, 0, &each, NULL) == 0;
 }
 
-/* Up to Linux 6.12 the signal of a deleted timer may still come. Another sender's is raised
-** again. */
+/* Up to Linux 6.12 a deleted timer's signal may still come. Another sender's is raised again. */
 static void forget_signals(int signal_number, const sigset_t *timers) {
   siginfo_t info;
   bool is_of_others = false;

@@ -51,8 +51,7 @@ typedef struct lh_thread {
 
 enum { LH_EVENT_CALL = 0, LH_EVENT_STOP = 128, LH_EVENT_SIGNAL = -1 };
 
-/* The wait status of a traced thread (man 2 ptrace): a signal, a call, or an event above a
-** signal. */
+/* The wait status of a traced thread (man 2 ptrace): a signal, a call, an event above a signal. */
 enum { LH_EVENT_SHIFT = 8, LH_AT_CALL = SIGTRAP | 0x80 };
 
 /* Calls `visit` until it returns false. Returns the number of threads; 0: `visit` returned false,
@@ -144,8 +143,7 @@ typedef struct lh_frozen {
 /* An address in the target where a few instructions fit, from its current mappings; 0: none. */
 uint64_t lh_inject_find_room(const lh_target *target);
 
-/* Makes a held thread without a seccomp filter fork a copy. Returns NULL, or why it failed, with
-** frozen->id 0. */
+/* Makes a held thread without a seccomp filter fork. NULL, or why it failed, with frozen->id 0. */
 const char *lh_inject_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen);
 
 /* Waits until the copy is frozen. False: it is not, and the caller must kill it. */

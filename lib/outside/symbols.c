@@ -37,8 +37,7 @@ bool lh_is_elf(const lh_first_page *first) {
          first->bytes[EI_CLASS] == ELFCLASS64;
 }
 
-/* If the program may write to the first page, only the headers are kept, which no program
-** writes. */
+/* If the program may write to the page, only its headers are kept, which no program writes. */
 static void read_first_page(const lh_memory *memory, const char *path, lh_first_page *first) {
   const lh_memory_region *region = NULL;
   for (size_t i = 0; i < memory->n && !region; i++) {

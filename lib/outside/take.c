@@ -89,8 +89,7 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   return rc;
 }
 
-/* *is_sound: nothing has changed meanwhile (nothing can in a core), and the mirror is worth a
-** walk. */
+/* *is_sound: nothing has changed meanwhile (no core can), and the mirror is worth a walk. */
 static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool *is_sound,
                        lh_error *error) {
   lh_still *still;
