@@ -98,7 +98,6 @@ void tell_started(cli *c, const request *r, uint64_t process_id);
 /* Prints on stderr the processes left out, if any, and the command that includes them. */
 void tell_left_out(cli *c, const request *r, const workers *w);
 
-/* Without --workers a request covers only the process itself. */
 static inline bool leaves_workers_out(const request *r) {
   return r->arguments != NULL;
 }
@@ -130,7 +129,6 @@ int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *
 
 int take_once(cli *c, const request *r);
 
-/* Opens the file of --after, or one of several. */
 lh_snapshot *open_older(cli *c, const request *r, const char *path);
 
 /* tell_shots prints a line for each snapshot, the first time also its process. tell_once prints

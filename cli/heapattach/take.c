@@ -40,7 +40,6 @@ static void check_names(cli *c, const request *r) {
                     r->after);
 }
 
-/* Records the file, because its file system may not answer. */
 lh_snapshot *open_older(cli *c, const request *r, const char *path) {
   lh_await(r->awaited, path);
   lh_snapshot *older = cli_open(c, path);
@@ -87,7 +86,6 @@ static int take_shots(const subject *s, const request *r, shot *shots, size_t n,
   return code;
 }
 
-/* Moves the taken snapshots to the front. Returns their number. */
 static size_t put_taken_first(shot *shots, size_t n) {
   size_t n_taken = 0;
   for (size_t i = 0; i < n; i++) {

@@ -119,7 +119,6 @@ static void print_state(const request *r, const char *state, const char *what) {
   print_choice(&chosen, what);
 }
 
-/* Shows at most ten states; --list shows all. */
 static _Noreturn void ask_which(const subject *s, const request *r) {
   enum { MOST_SHOWN = 10 };
   size_t shown = s->n_states > MOST_SHOWN ? MOST_SHOWN : s->n_states;

@@ -23,7 +23,6 @@ char *program_text(const char *program) {
   return escaped;
 }
 
-/* Pauses are short: shown to a tenth of a millisecond. */
 static lh_number pause_text(uint64_t ns) {
   enum { TENTH_NS = 100000, MOST_TENTHS = 100 };
   uint64_t tenths = (ns + TENTH_NS / 2) / TENTH_NS;

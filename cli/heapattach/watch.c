@@ -38,7 +38,6 @@ typedef struct watch {
 
 /* ==== Looking ======================================================================= */
 
-/* Processor time of this program and of its children that have ended. */
 static uint64_t spent_ns(void) {
   static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
   uint64_t us = 0;
@@ -51,7 +50,6 @@ static uint64_t spent_ns(void) {
   return us * 1000;
 }
 
-/* `cost_ns`, `stopped_ns`: of the last count. */
 static void plan_next_count(watch *w, uint64_t now, uint64_t cost_ns, uint64_t stopped_ns) {
   uint64_t by_cost = cost_ns * SHARE_OF_COUNTING, by_stop = stopped_ns * SHARE_OF_STOPPING;
   bool stops = by_stop > by_cost;

@@ -66,7 +66,6 @@ static pid_t start_child(cli *c) {
   return child;
 }
 
-/* Adds this process to *w if it runs Lua 5.4. */
 static void look_for_worker(cli *c, int64_t id, workers *w) {
   enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
   finding *f = mmap(NULL, sizeof *f, ACCESS, KIND, -1, 0);

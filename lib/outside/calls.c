@@ -1,14 +1,12 @@
 /*
 ** calls.c - runs the threads of a stopped process on to their next system call.
 **
-** In a system call Lua's C code does not change the heap, except in the calls of an allocator.
-** Servers under load reach a call in 0.01 to 1.4 ms; a program that only computes may make none for
-** long. A thread that slept in a call is already there.
+** There Lua does not change the heap, except in the calls of an allocator. Servers under load reach
+** a call in 0.01 to 1.4 ms; a program that only computes may make none for long.
 **
-** No thread is held until each running thread has come to a call once (lh_stop_seek_calls): the
-** others must not wait for a thread that computes. The last one stays there, and all are stopped. A
-** thread that runs by then goes on to its next call while the others are held, for 2 ms at most
-** (lh_stop_run_on).
+** No thread is held until each running thread has come to a call once (lh_stop_seek_calls). The
+** last one stays there, and all are stopped. A thread that runs by then goes on to its next call
+** while the others are held, for 2 ms at most (lh_stop_run_on).
 */
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -42,7 +40,6 @@ bool lh_call_of_sleeper(pid_t process, pid_t thread, lh_call *call) {
   return true;
 }
 
-/* Is a held thread before a system call in which Lua does not change its heap? */
 static bool is_at_quiet_call(const lh_thread *thread) {
   lh_registers r;
   return lh_registers_get(thread->id, &r) && lh_registers_is_in_front(&r) &&
@@ -54,7 +51,6 @@ static bool is_call(pid_t process, uint64_t address) {
   return lh_process_read(process, address, code, sizeof code) && lh_registers_is_call(code);
 }
 
-/* Is the previous instruction a system call? */
 static bool is_behind_call(pid_t process, const lh_registers *r) {
   return is_call(process, lh_registers_call_address(r));
 }
@@ -79,7 +75,6 @@ static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quie
          call.number == SYS_futex;
 }
 
-/* Returns how many threads still run. */
 static size_t look_at_runners(lh_stop *stop) {
   size_t n_running = 0;
   for (size_t i = 0; i < stop->n; i++) {
@@ -139,7 +134,6 @@ static bool send_to_call(const lh_stop *stop, lh_thread *thread, uint64_t until_
   return true;
 }
 
-/* Returns how many threads run on to a call. */
 static size_t send_runners(lh_stop *stop, uint64_t until_ns) {
   size_t n_running = 0;
   for (size_t i = 0; i < stop->n; i++) {

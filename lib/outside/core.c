@@ -1,14 +1,13 @@
 /*
 ** core.c - opens a core file as a target: its segments are the regions of memory.
 **
-** A segment may be longer in memory than in the file: the kernel leaves out pages that can be read
-** from a mapped file again, except the first page of a program or library. gdb's gcore writes no
-** segment for them. A note names the mapped files, and the missing bytes are read from unchanged
-** files (notes.c).
+** The kernel leaves out pages that can be read from a mapped file again, except the first page of a
+** program or library; gdb's gcore writes no segment for them. A note names the mapped files, and
+** missing bytes are read from unchanged files (notes.c).
 **
 ** The core is not trusted. Segments must lie in the file, must not overlap in memory, and have no
-** more bytes together than the file, so that reading all of them takes a bounded time. A cut core
-** (limit, full disk) is refused with the position of the first missing byte.
+** more bytes together than the file, so that reading all takes a bounded time. A cut core is
+** refused with the position of the first missing byte.
 */
 #include "core.h"
 
@@ -37,7 +36,6 @@ static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out
   return lh_pread_all(region->file, out, in_file, at);
 }
 
-/* A read may span adjoining regions. */
 static bool read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n) {
   char *to = out;
   while (n > 0) {

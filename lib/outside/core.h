@@ -28,7 +28,6 @@ typedef struct lh_core {
   Elf64_Phdr *segments; /* all program headers; freed after opening */
   size_t n_segments;
 
-  /* From the notes: */
   char *mapped;              /* contents of NT_FILE, with the paths */
   lh_core_mapping *mappings; /* sorted by address; freed after opening */
   size_t n_mappings;

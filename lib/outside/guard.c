@@ -1,16 +1,13 @@
 /*
 ** guard.c - a child process that cleans up if this process is killed.
 **
-** A thread of the target must reap the frozen copy (inject.c), or a zombie stays. When the guard's
-** pipe closes and the copy still exists, the guard stops the target once more and has the zombie
-** reaped.
+** A thread of the target must reap the frozen copy (inject.c), or a zombie stays. When the pipe
+** closes and the copy still exists, the guard stops the target and has the zombie reaped, if it is
+** the target's child. So it does to the target only what this process would do.
 **
 ** A target can make a page whose read never returns (userfaultfd, FUSE), and only SIGKILL
-** interrupts this read. So the guard looks every second, and sends SIGKILL if a signal that should
-** end this process waits for five seconds.
-**
-** Security: the guard does to the target only what this process would do, and reaps no other child
-** of the target: it checks the zombie's parent.
+** interrupts this read. So the guard sends SIGKILL if a signal that should end this process waits
+** for five seconds.
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -10,15 +10,13 @@
 ** jump back. A copy that nobody holds ends by the instruction behind clone(), and the thread waits
 ** for that: so no copy runs the program's code.
 **
-** The copy shares the table of open files, so a file that the program closes is closed although the
-** copy lives. The copy has no exit signal. Its parent could see it only by wait4(__WALL), and after
-** its end only when this process has waited for it: then all threads are held. Cost: 8 stops and 60
-** requests, 0.1 ms, and the fork: 23 ms for 1 GB.
+** The copy shares open files with the process, so a file that the program closes is closed. It has
+** no exit signal: its parent could see it only by wait4(__WALL), and after its end only when this
+** process has waited for it; then all threads are held. Cost: 0.1 ms, and the fork: 23 ms for 1 GB.
 **
-** Security: the instructions have the target's rights, and hold no address or value of this
-** process. Another process may change them, or the result. So a result is never an address here.
-** The id of the copy is the kernel's (PTRACE_EVENT_CLONE); clone()'s result is used only in the
-** target's own wait4(). The target's user can kill the copy: then the attempt fails.
+** Security: the instructions have the target's rights and no value of this process. Another process
+** may change them, or the result. So a result is never an address here, and the copy's id is the
+** kernel's (PTRACE_EVENT_CLONE). If the target's user kills the copy, the attempt fails.
 */
 #include <linux/sched.h>
 #include <signal.h>
@@ -80,7 +78,6 @@ static void make_code(uint8_t code[ROOM], const lh_registers *back) {
   put_value(code, AT_NEXT, back->rip);
 }
 
-/* The same instructions, with the values of `made`. */
 static void make_code_like(uint8_t code[ROOM], const uint8_t made[ROOM]) {
   memset(code, 0, ROOM);
   memcpy(code, instructions, sizeof instructions);

@@ -26,10 +26,8 @@ static inline const lh_own_content *lh_mirrored_content(const lh_mirrored_state 
 
 /* ==== marks.c ===================================================================== */
 
-/* Looks in the registry for luaheap's own objects. */
 void lh_find_own(lh_mirrored_state *state);
 
-/* The greatest serial that the state itself contains. */
 uint32_t lh_newest_serial(const lh_mirrored_state *state);
 
 /* Links a mark of this snapshot, youngest of all objects, and a userdata if the state has none.
@@ -64,7 +62,6 @@ struct lh_stance {
   uint64_t processor_ns; /* of the program; 0: unknown */
 };
 
-/* A state to be taken, perhaps in several attempts. */
 typedef struct lh_pending {
   uint64_t state;
   bool is_done;             /* taken, or cannot be taken */
@@ -84,7 +81,6 @@ typedef struct lh_function_set {
 /* Moves the functions to the front, in ascending order. Nothing can be added afterwards. */
 void lh_function_sort(lh_function_set *set);
 
-/* Facts collected while objects are checked. */
 typedef struct lh_doubt {
   const lh_layout *layout;
   uint64_t most_bytes; /* of all objects together */

@@ -195,7 +195,6 @@ static bool read_word(const lh_memory *memory, uint64_t address, uint64_t *word)
   return memory->read(memory, address, word, sizeof *word);
 }
 
-/* Finds the address of the vector's AT_RANDOM pair. */
 static bool find_pair(const lh_core *core, const lh_memory *memory, uint64_t *at) {
   uint64_t last = core->random_at & ~(uint64_t)(WORD - 1), type, value;
   for (*at = last; last - *at < BETWEEN + MOST_VECTOR_BYTES && *at >= WORD; *at -= WORD) {
@@ -205,7 +204,6 @@ static bool find_pair(const lh_core *core, const lh_memory *memory, uint64_t *at
   return false;
 }
 
-/* Moves *at from a pair of the vector down to its first pair. */
 static bool pass_vector(const lh_memory *memory, uint64_t *at) {
   uint64_t type, start = *at;
   while (start - *at < MOST_VECTOR_BYTES) {
@@ -269,7 +267,6 @@ typedef struct build_id {
   size_t n;             /* 0: none */
 } build_id;
 
-/* Finds the build id among the notes in the page. */
 static build_id find_among_notes(const lh_first_page *p, size_t at, size_t end, size_t align) {
   Elf64_Nhdr head;
   while (end - at >= sizeof head) {

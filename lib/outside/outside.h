@@ -62,7 +62,6 @@ static inline bool lh_region_is_mirrored(const lh_memory_region *r) {
 /* Reads n bytes of a file. False: read error (in errno), or the file is shorter. */
 bool lh_pread_all(int fd, void *out, size_t n, uint64_t offset);
 
-/* Total size of all mirrored regions. */
 uint64_t lh_mirrored_bytes(const lh_memory *memory);
 
 /* ==== Targets ===================================================================== */
@@ -141,7 +140,6 @@ typedef struct lh_process_status {
 /* `process_id` may be a thread. False: it does not exist. */
 bool lh_process_status_of(int64_t process_id, lh_process_status *status);
 
-/* The lh_memory.read of a process. */
 bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n);
 
 /* The process's part of lh_target_free. Also needed after lh_process_open fails. */
@@ -267,7 +265,6 @@ int lh_shoot_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_erro
 
 /* ==== Names ======================================================================= */
 
-/* The name of the code at an address. */
 typedef struct lh_code_name {
   char symbol[128]; /* or the name under which its file registers it; "": unknown */
   char library[64]; /* file name without folders */

@@ -304,7 +304,6 @@ int lh_process_refresh(lh_target *target, lh_error *error) {
   return code < 0 ? code : read_regions(target, error);
 }
 
-/* Reads the command line, with spaces between its words, and the path of the program. */
 static bool read_names(lh_target *target) {
   char text[PROGRAM_BYTES], path[64];
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", target->process_id);

@@ -46,7 +46,6 @@ enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST 
 /* Can threads stop at calls, and make calls for us? Is an interrupted call the next instruction? */
 enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 1, LH_GOES_BACK = 0, LH_CALL_BYTES = 2 };
 
-/* With the vector registers, whose size depends on the processor. */
 typedef struct lh_all_registers {
   lh_registers general;
   size_t vector_bytes;
@@ -102,7 +101,6 @@ static inline bool lh_registers_is_in_front(const lh_registers *r) {
   return (long)r->rax == -ENOSYS;
 }
 
-/* Was the call interrupted, and will it be restarted? */
 static inline bool lh_registers_is_interrupted(const lh_registers *r) {
   long result = -(long)r->rax;
   return (long)r->orig_rax >= 0 && result >= LH_RESTART_FIRST && result <= LH_RESTART_REST;
@@ -152,7 +150,6 @@ static inline bool lh_registers_is_in_front(const lh_registers *r) {
   return r->regs[7] == 0; /* set by the kernel at this stop; it keeps the real value */
 }
 
-/* After a call: has it failed with EINTR? */
 static inline bool lh_registers_has_failed(const lh_registers *r) {
   return (long)r->regs[0] == -EINTR;
 }

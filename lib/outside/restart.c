@@ -1,9 +1,8 @@
 /*
 ** restart.c - restarts calls that would fail with EINTR only because their thread was stopped.
 **
-** They would have slept on: epoll_wait, sigtimedwait, semtimedop, recv with a timeout; twelve of
-** the 41 kinds in tests/outside/test_interrupted.c. The kernel is made to restart them, unless a
-** handler runs.
+** These are epoll_wait, sigtimedwait, semtimedop, recv with a timeout: twelve of the 41 kinds in
+** tests/outside/test_interrupted.c. The kernel is made to restart them, unless a handler runs.
 **
 ** On x86-64 that is one register, while the thread is stopped in the call. On aarch64 the kernel
 ** has already overwritten the call's first argument. So the call is made again:
@@ -12,13 +11,12 @@
 **     in front of it      ask for a stop, with which the call returns at once
 **     behind it           the kernel has not decided yet: set the result that it restarts
 **
-** If this process is killed between two steps, the call is made, or fails with EINTR, no worse. If
-** a call has just failed because a handler ran, it is made again, too: until the thread's next
+** If this process is killed between two steps, the call is made, or fails with EINTR, no worse. A
+** call that has just failed because a handler ran is made again, too: until the thread's next
 ** instruction the two cases look the same.
 **
-** Security: a thread repeats, with its own rights, a call that it has made itself. A program that
-** forges its registers can only make a call that it could make anyway. Nothing from the thread is
-** an address or a size here.
+** Security: a thread repeats, with its own rights, a call that it could make anyway. Nothing from
+** the thread is an address or a size here.
 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -143,7 +141,6 @@ bool lh_call_mend(lh_thread *thread, int status, lh_course course) {
 
 #else
 
-/* Moves a thread from before the call back to the call instruction. */
 void lh_call_interrupt(lh_thread *thread) {
   lh_registers r;
   if (!lh_registers_get(thread->id, &r)) return;

@@ -7,19 +7,17 @@
 ** returns, or comes to a system call. The first two are writes to two words, which debug registers
 ** report: mostly after some microseconds, and without knowledge of Lua's code.
 **
-** The program itself must not run like that: if this process were killed, nobody would handle the
-** debug exceptions. So a child runs on, with the mirror at the same addresses, the code from
-** sandbox.c, and the registers of the thread whose stack has the state's innermost protected call.
-** All states run on in one child, one after the other. Calls for locks are answered here (a waiting
-** thread may always be told to look again), and a state that waits for a lock gets a second turn.
-** The child ends with its tracer, by a fault, by a system call in a change, or after 300 ms of
+** If this process were killed, nobody would handle the debug exceptions. So a child runs on and not
+** the program. It has the mirror, the code from sandbox.c, and the registers of the thread whose
+** stack has the state's innermost protected call. All states run on in one child, one after the
+** other. Calls for locks are answered here (a waiting thread may always be told to look again). The
+** child ends with its tracer, by a fault, by a system call in a change, or after 300 ms of
 ** processor time.
 **
 ** Security: the program's code is an attacker's. So the child has no memory, descriptor, right or
-** system call of this process (sandbox.c). If that fails, the program does not run on, and the
-** snapshot is reported as uncertain. The child can forge only its own memory, as the program can. A
-** core's program runs with the core's registers, if its files are unchanged, as the owner of the
-** core file.
+** system call of this process (sandbox.c); else it does not run on, and the snapshot is reported as
+** uncertain. It can forge only its own memory, as the program can. A core's program runs if its
+** files are unchanged, as the owner of the core file.
 */
 #include "run_on.h"
 

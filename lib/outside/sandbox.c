@@ -16,12 +16,9 @@
 **     seccomp            a system call kills the child
 **
 ** If a call fails, the child ends and the program does not run on. Limits bound the child's
-** processor time; run_on.c bounds its pages and its time. The kernel kills the child with its
-** tracer.
-**
-** Security: a tool that is not root has the target's user, so a process of that user may read the
-** target and the tool anyway. The tool's security label stays, but code without system calls cannot
-** use it.
+** processor time; run_on.c bounds its pages and its time. The kernel kills it with its tracer. A
+** tool that is not root has the target's user, who may read the target and the tool anyway; its
+** security label stays, but is of no use without system calls.
 */
 #include <errno.h>
 #include <linux/capability.h>

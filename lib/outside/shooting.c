@@ -5,18 +5,17 @@
 ** its main position (sound.c). If Lua may still have been in a change, lh_verify reads the file,
 ** too: an unfinished change leaves a reference to no object or to a freed one.
 **
-** A parser has bytes that belong to no object while it loads a chunk. They are accepted if the
-** caller allows that and a function is incomplete, and in cores, which have only one attempt. In a
-** core that does not run on they make the snapshot uncertain: a table being resized (luaH_resize)
-** has entries in its old vector, which belongs to no object.
+** Bytes without an object are a parser's, while it loads a chunk. They are accepted if the caller
+** allows that and a function is incomplete, and in cores, which have only one attempt. In a core
+** that does not run on they make the snapshot uncertain: the old vector of a table being resized
+** (luaH_resize) has entries, but belongs to no object.
 **
-** Cost: 1.5 times the instructions of a snapshot from inside, because keys and values are read
-** twice; after the fork each small page costs a microsecond.
+** Cost: 1.5 times the instructions of a snapshot from inside, and a microsecond for each small
+** page.
 **
-** Security: no code of the target runs here, but its pointers are followed with this process's
-** memory and rights. A forged pointer could copy memory of this process into the snapshot. So
-** strings and tables' vectors must be in the mirror, or the heap is refused. Other objects give the
-** file only pointers and sizes. Only marks are written, into the child's own copy.
+** Security: no code of the target runs here, but its pointers are followed, and a forged one could
+** copy memory of this process into the snapshot. So strings and tables' vectors must be in the
+** mirror, or the heap is refused. Other objects give the file only pointers and sizes.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -376,7 +375,6 @@ static int check_sum(shooting *s, lh_error *error) {
   return fail_sum(s, bytes, error);
 }
 
-/* A snapshot that was just written, opened. */
 typedef struct written {
   void *data;
   size_t size;

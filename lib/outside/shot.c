@@ -1,10 +1,8 @@
 /*
 ** shot.c - walks and writes one state of a mirror in a child of this process.
 **
-** The walk may follow bad pointers, because the copied memory may be in the middle of a change, or
-** no heap at all. So a child with its own copy of the mirror walks and writes (shooting.c), and
-** reports in a shared page. If the child faults, or takes more time than any heap of that size
-** needs, only the child is lost.
+** The copied memory may be inconsistent, or no heap at all, and its pointers bad. If the child
+** faults, or takes more time than any heap of that size needs, only the child is lost.
 **
 ** The child opens files that the target has mapped. Their file server may never answer, and then no
 ** signal ends the child. So the parent waits only some seconds, abandons that child, and starts

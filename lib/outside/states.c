@@ -1,14 +1,13 @@
 /*
 ** states.c - finds Lua states in memory by structure.
 **
-** Two words identify a main thread: a type byte, and a pointer to the global state that follows it.
-** Each word of all private written memory is checked: the type byte first, because pointers to near
-** addresses are common (363,000 in a GB of lists). lh_see_state checks the candidates. About 0.3 s
-** per GB.
+** Each word of all private written memory is checked for a main thread: first its type byte, then
+** its pointer to the global state behind it (363,000 near pointers in a GB of lists). lh_see_state
+** checks the candidates. About 0.3 s per GB.
 **
-** The process is not stopped. A state may just move its counters from one field to another, so a
-** candidate is checked several times, through a cache (memory.h), which bounds the cost of a forged
-** state. A search may take a minute, plus ten seconds for each GB that the target has written.
+** The process is not stopped. A state may just move its counters, so a candidate is checked several
+** times, through a cache (memory.h), which bounds the cost of a forged state. A search may take a
+** minute, plus ten seconds for each GB that the target has written.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -180,7 +179,6 @@ static int search_piece(search *s, uint64_t start, size_t n, lh_error *error) {
   return LH_OK;
 }
 
-/* Skips unreadable memory page by page. */
 static int search_range(search *s, lh_span range, lh_error *error) {
   const lh_memory *memory = &s->target->memory;
   uint64_t piece = PIECE_BYTES, end = range.end;

@@ -75,7 +75,6 @@ static bool begin_idle(idle_threads *idle, pid_t process) {
   return lh_visit_threads(process, note_thread, idle) > 0;
 }
 
-/* True if no thread has run since begin_idle. */
 static bool end_idle(idle_threads *idle) {
   bool is_idle = idle->n > 0 && lh_visit_threads(idle->process, is_unchanged, idle) == idle->n;
   lh_free(idle->of);

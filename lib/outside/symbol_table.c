@@ -1,15 +1,13 @@
 /*
 ** symbol_table.c - reads the function symbols of an ELF file (symbols.h).
 **
-** Symbols are in .symtab. If it was stripped, they are in a separate file with the same build id
-** (/usr/lib/debug/.build-id/ab/cdef.debug), or compressed by xz in .gnu_debugdata, as in Fedora;
-** those for other programs are in .dynsym. The data is not trusted: libdw would decompress without
-** a limit, so we decompress here, and no section is read before its size is checked. The file is
-** read, not mapped, because it may be cut meanwhile.
+** Symbols are in .symtab; if it was stripped, in a file with the same build id
+** (/usr/lib/debug/.build-id/ab/cdef.debug), or compressed by xz in .gnu_debugdata; those for other
+** programs are in .dynsym. The data is not trusted: libdw would decompress without a limit, so we
+** decompress here. The file is read, not mapped, because it may be cut meanwhile.
 **
 ** A symbol must begin at the function's first instruction. Of several the most visible wins, then
-** the first in byte order: the same in every run. Suffixes of compilers (.constprop.0) change
-** between builds, and are cut off.
+** the first in byte order: the same in every run. Suffixes of compilers (.constprop.0) are cut off.
 */
 #include <gelf.h>
 #include <lzma.h>
@@ -67,7 +65,6 @@ static Elf_Data *section_data(lh_symbol_table *table, Elf_Scn *section) {
   return data;
 }
 
-/* The first section of this type, and of this name unless `name` is NULL. */
 static Elf_Scn *find_section(lh_symbol_table *table, Elf *elf, uint32_t type, const char *name) {
   size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0 || (name && !section_data(table, elf_getscn(elf, names))))
@@ -170,7 +167,6 @@ static int compare(const void *a, const void *b) {
 /* Longest build id of any tool. The file's name is the id in hexadecimal, as "ab/cdef.debug". */
 enum { MOST_ID = 64 };
 
-/* The file with this build id below a root; -1: none. */
 static int open_debug(const char *root, const uint8_t *id, size_t n) {
   char path[64 + 2 * MOST_ID], digits[2 * MOST_ID + 1];
   if (n < 2 || n > MOST_ID) return -1;

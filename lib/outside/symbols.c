@@ -1,10 +1,10 @@
 /*
 ** symbols.c - finds the names of C functions (outside.h).
 **
-** The program headers of a file, read from its first page in the target's memory, give a function's
-** address in the file, which is the same in all runs. The file is found by its path, or by a link
-** of /proc, which is right even for deleted files and in containers. We use it only if it begins
-** with the same page, which has its build id: so no other version of a library gives its names.
+** A file's program headers, in its first page in the target's memory, give a function's address in
+** the file, which is the same in all runs. The file is found by its path, or by a link of /proc,
+** and is used only if it begins with the same page, which has its build id: so no other version of
+** a library gives its names.
 **
 ** Security: the target names its files, and their owner may replace them while we open them. A
 ** process's file is opened below the root of the process, in its mount namespace, and lib/open.c
@@ -328,7 +328,6 @@ static module *module_of(lh_symbols *symbols, const lh_memory_region *region) {
 
 /* ==================================================================================== */
 
-/* The last part of a path, without Linux's mark of a deleted file. */
 static void copy_library(char *out, size_t room, const char *path) {
   static const char deleted[] = " (deleted)";
   const char *name = strrchr(path, '/');

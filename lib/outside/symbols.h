@@ -24,7 +24,6 @@ typedef struct lh_first_page {
   };
 } lh_first_page;
 
-/* Is it a 64-bit ELF file? */
 bool lh_is_elf(const lh_first_page *first);
 
 /* Program header i; false: not in this page. */

@@ -40,7 +40,6 @@ static void wait_before(unsigned attempt) {
   (void)nanosleep(&pause, NULL);
 }
 
-/* States that are done need not run on. */
 static int run_on(const taking *t, const lh_mirrored *mirrored, lh_error *error) {
   for (size_t i = 0; i < t->n; i++)
     t->states[i].is_quiet = t->states[i].is_done || mirrored->is_quiet;
