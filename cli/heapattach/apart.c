@@ -79,7 +79,7 @@ bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited) {
   return true;
 }
 
-/* Its started processes may be listed although the process cannot be inspected. */
+/* The processes that it has started may be listed although it cannot be inspected itself. */
 static _Noreturn void leave(cli *c, const request *r, const lh_awaited *awaited) {
   uint64_t process_id;
   if (told_to_end) end_by(told_to_end);

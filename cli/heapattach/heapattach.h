@@ -43,7 +43,7 @@ char *unused_name(const char *name);
 void print_request(FILE *out, const request *r);
 void print_choice(const request *r, const char *what);
 
-/* ==== What was named ============================================================== */
+/* ==== The target ================================================================== */
 
 typedef struct subject {
   cli *c;

@@ -1,6 +1,5 @@
 /*
-** take.c - takes a snapshot of one state into the named file, or of all states into FILE-1, FILE-2,
-** ...
+** take.c - takes a snapshot of one state into FILE, or of all states into FILE-1, FILE-2, ...
 **
 ** Arguments and files are checked before the process is touched.
 */

@@ -168,7 +168,7 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told) 
   }
 }
 
-/* ==== What to type next ============================================================= */
+/* ==== Next commands ================================================================= */
 
 static void print_word(FILE *out, const char *option, const char *text) {
   if (text == NULL) return;

@@ -55,7 +55,7 @@ static bool read_memory(const lh_memory *memory, uint64_t address, void *out, si
   return true;
 }
 
-/* ==== What is no core ============================================================ */
+/* ==== Files that are not cores =================================================== */
 
 typedef struct beginning {
   const char *bytes;
@@ -364,7 +364,7 @@ static int make_regions(const lh_core *core, lh_memory *memory, lh_error *error)
                  core->name);
 }
 
-/* ==== What it is a core of ========================================================== */
+/* ==== The process of the core ======================================================= */
 
 /* The file mapped at the program headers, else the path that started the program. */
 static char *find_executable(const lh_core *core, const lh_memory *memory) {

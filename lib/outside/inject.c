@@ -146,7 +146,7 @@ uint64_t lh_inject_find_room(const lh_target *target) {
   return found;
 }
 
-/* ==== A thread that can be sent there =============================================== */
+/* ==== A thread that can make the call =============================================== */
 
 /* The registers to return with: by the kernel, which restarts a call, or by instructions. */
 typedef struct way_back {

@@ -16,7 +16,7 @@
 #include "mirrored.h"
 #include "take/state.h"
 
-/* ==== What luaheap left ============================================================= */
+/* ==== luaheap's own objects ========================================================= */
 
 /* luaheap's userdata in a registry slot: its content has the key as its tag. */
 static raw_userdata *registered_userdata(const raw_slot *slot) {
@@ -63,7 +63,7 @@ uint32_t lh_newest_serial(const lh_mirrored_state *state) {
   return last > newest ? last : newest;
 }
 
-/* ==== Userdata of ours ============================================================== */
+/* ==== New userdata ================================================================== */
 
 static uint64_t bytes_of(unsigned n_user_values, uint64_t content_bytes) {
   return offsetof(raw_userdata, user_values) + n_user_values * sizeof(raw_value) + content_bytes;
@@ -193,7 +193,7 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
   return LH_OK;
 }
 
-/* ==== Where they belong ============================================================= */
+/* ==== Places of older marks ========================================================= */
 
 /* Marks that the heap lacks get places by comparing objects (lib/compare/matched.c). */
 static int check_older(const lh_snapshot *after, const lh_snapshot *now, lh_error *error) {

@@ -144,7 +144,7 @@ static int follow(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
   return code;
 }
 
-/* ==== Memory for it ================================================================= */
+/* ==== Memory for the copy =========================================================== */
 
 /* If memory runs out, the kernel must kill this process, not the target. */
 static void become_the_victim(lh_mirror *mirror) {

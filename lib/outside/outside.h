@@ -213,7 +213,7 @@ void lh_mirror_drop_gaps(const lh_mirror *mirror);
 /* Is all of [address, address + n) mirrored? O(log n). */
 bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n);
 
-/* ==== In the mirror =============================================================== */
+/* ==== The state in the mirror ===================================================== */
 
 /* marks.c: a mark of an older snapshot, to be linked into the mirror. */
 typedef struct lh_carried_mark {

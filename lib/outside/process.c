@@ -177,7 +177,7 @@ bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out
   return is_read;
 }
 
-/* ==== What is mapped ================================================================ */
+/* ==== Mappings ====================================================================== */
 
 /* Reads /proc/PID/maps; the caller frees the text. NULL: *reason is an errno, or 0: empty. */
 static char *read_maps(int64_t process_id, int *reason) {
@@ -269,7 +269,7 @@ static int read_regions(lh_target *target, lh_error *error) {
   return 0;
 }
 
-/* ==== Who it is ===================================================================== */
+/* ==== Identity ====================================================================== */
 
 /* Reads the bytes at AT_RANDOM. The auxiliary vector has pairs of a small number and a value. Both
 ** have 32 bits in a 32-bit program: so its file, whose server may never answer, is not opened. */
@@ -356,7 +356,7 @@ void lh_process_close(lh_target *target) {
   lh_free(target->memory.regions);
 }
 
-/* ==== What it has started =========================================================== */
+/* ==== Started processes ============================================================= */
 
 /* Each process names its parent, also if a thread of the parent started it. The kernel's own list
 ** of children is not always available or complete. Processes that start meanwhile may be missed.

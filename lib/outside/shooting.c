@@ -250,7 +250,7 @@ static bool is_in_doubt(const shooting *s) {
   return !s->doubt.is_loading || fit_table(s->shot.gc_bytes - bytes);
 }
 
-/* ==== The view from outside ========================================================= */
+/* ==== The section on the capture ==================================================== */
 
 /* The longest parts: the places of marks, and the names of C functions. */
 static uint64_t longest_section(const shooting *s) {

@@ -1,9 +1,9 @@
 /*
 ** states.c - finds Lua states in memory by structure.
 **
-** Each word of all private written memory is checked for a main thread: first its type byte, then
-** its pointer to the global state behind it (363,000 near pointers in a GB of lists). lh_see_state
-** checks the candidates. About 0.3 s per GB.
+** Each word of all private written memory may begin a main thread: its type byte is checked first,
+** because near pointers are common (363,000 in a GB of lists), then its pointer to the global state
+** behind it. lh_see_state checks the candidates. About 0.3 s per GB.
 **
 ** The process is not stopped. A state may just move its counters, so a candidate is checked several
 ** times, through a cache (memory.h), which bounds the cost of a forged state. A search may take a

@@ -231,7 +231,7 @@ static int trace_thread(lh_stop *stop, pid_t thread) {
   return os_errno;
 }
 
-/* ==== All =========================================================================== */
+/* ==== All threads =================================================================== */
 
 size_t lh_visit_threads(pid_t process, bool (*visit)(void *payload, pid_t thread), void *payload) {
   char path[64];

@@ -1,6 +1,5 @@
 /*
-** stop.h - holds the threads of a process; shared by stop.c, restart.c, calls.c, inject.c, guard.c
-** and still.c.
+** stop.h - holds threads; for stop.c, restart.c, calls.c, inject.c, guard.c and still.c.
 */
 #ifndef LUAHEAP_OUTSIDE_STOP_H
 #define LUAHEAP_OUTSIDE_STOP_H

@@ -162,7 +162,7 @@ static int compare(const void *a, const void *b) {
   return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-/* ==== Elsewhere ===================================================================== */
+/* ==== Symbols outside the file ====================================================== */
 
 /* Longest build id of any tool. The file's name is the id in hexadecimal, as "ab/cdef.debug". */
 enum { MOST_ID = 64 };
