@@ -174,7 +174,7 @@ static void tell_all(const subject *s, const request *r, const shot *shots, size
   } else {
     tell_shots(s, r, shots, n, told, true);
     tell_once(s, r, told);
-    cli_flush(s->c); /* a file beside it may not answer */
+    cli_flush(s->c); /* the search for older files may block */
     tell_next_steps(s, r, &shots[0]);
   }
   cli_flush(s->c); /* the next messages are on stderr */

@@ -17,8 +17,8 @@
 
 enum { MOST_NS = 200000000, MOST_WHILE_OTHERS_ARE_HELD_NS = 2000000, MOST_TO_STOP_NS = 1000000000 };
 
-/* An allocator locks by FUTEX_WAIT; a wait for work is FUTEX_WAIT_BITSET. Allocators make the other
-** calls; a signal handler, which may interrupt anything, ends with the last one. */
+/* An allocator locks by FUTEX_WAIT; a wait for work is FUTEX_WAIT_BITSET. Allocators make the
+** listed calls; the last one ends a signal handler, which may interrupt anything. */
 bool lh_call_is_quiet(lh_call call) {
   static const long loud[] = {SYS_mmap,     SYS_munmap,  SYS_mremap,      SYS_brk,
                               SYS_mprotect, SYS_madvise, SYS_sched_yield, SYS_rt_sigreturn};

@@ -19,8 +19,8 @@
 
 #include "stop.h"
 
-/* How long a signal that should end the process may wait; 0: none waits. If it is held and handled,
-** as long as the copy of a big process takes. */
+/* How long a signal that should end the process may wait; 0: none waits. If it is blocked and has a
+** handler, as long as the copy of a big process takes. */
 static unsigned most_seconds(pid_t process) {
   enum { SECONDS = 5, SECONDS_IF_HANDLED = 60 };
   const uint64_t ends = (uint64_t)1 << (SIGINT - 1) | (uint64_t)1 << (SIGTERM - 1) |

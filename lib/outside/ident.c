@@ -16,7 +16,7 @@ typedef struct found_lua {
   const char *path; /* of the region */
 } found_lua;
 
-enum { LUA = 4 /* of "Lua " */, MOST_LUAS = 8 };
+enum { LUA = 4 /* length of "Lua " */, MOST_LUAS = 8 };
 typedef struct found_luas {
   found_lua of[MOST_LUAS];
   size_t n;

@@ -66,8 +66,8 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory);
 
 /* The next written pages of the mirrored regions (lh_region_is_mirrored), by ascending address, at
 ** most 2 MiB. No Lua object lies between them, because the collector writes to each object. Core:
-** its data without holes, which are zero. Unknown pages: whole regions. False: no more pages, or
-** until_ns is over. Cost: 15 ms per GB in use, 0.01 ms per other GB. */
+** its data without holes, which are zero. If written pages are unknown: whole regions. False: no
+** more pages, or until_ns is over. Cost: 15 ms per GB in use, 0.01 ms per other GB. */
 bool lh_pages_next(lh_pages *pages, lh_span *span);
 
 void lh_pages_end(lh_pages *pages);

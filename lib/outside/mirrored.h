@@ -31,7 +31,7 @@ void lh_find_own(lh_mirrored_state *state);
 uint32_t lh_newest_serial(const lh_mirrored_state *state);
 
 /* Links a mark of this snapshot, youngest of all objects, and a userdata if the state has none.
-** Sets the magic of `content`. LH_EMEMORY. */
+** `content` needs no magic. LH_EMEMORY. */
 int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
                      lh_error *error);
 

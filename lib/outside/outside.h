@@ -250,8 +250,8 @@ typedef struct lh_mirrored {
   lh_awaited *writing;      /* the same for the output, for this process's parent; NULL */
 } lh_mirrored;
 
-/* May Lua have been in an invisible change? A fault is seldom inside Lua; a core for another reason
-** may have been written anywhere. */
+/* True if Lua may have been in an invisible change of its heap. False for a core written at a
+** fault, which is seldom inside Lua. */
 bool lh_is_in_doubt(const lh_mirrored *m);
 
 /* running.c: did the state stay in one C function long enough since the first look to show that Lua

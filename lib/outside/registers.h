@@ -37,8 +37,8 @@ typedef struct lh_call {
 } lh_call;
 
 /* Results of interrupted calls that the kernel restarts; no program sees them
-** (include/linux/errno.h). But after a handler EINTR: without SA_RESTART (512), never (513), always
-** (514). 516: goes on with the remaining time, by restart_syscall. */
+** (include/linux/errno.h). After a signal handler the call fails with EINTR: 512 without
+** SA_RESTART, 513 never, 514 always. 516 goes on with the remaining time, by restart_syscall. */
 enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST = 516 };
 
 #if defined __x86_64__

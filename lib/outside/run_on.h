@@ -59,10 +59,11 @@ lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet);
 bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory);
 void lh_moment_free(lh_moment *moment); /* may be NULL */
 
-/* Runs the other states on in one child, each until it is quiet: Lua is between two changes of its
-** heap. The mirror gets the child's memory at the end, and the moment is used up. LH_EIO: the
-** mirror is unusable. Cost: as lh_mirror_fill, 300 ms of processor time for a state that does not
-** become quiet, three seconds in all, and at most twenty seconds of waiting for a processor. */
+/* Runs the states that are not quiet on in one child, each until Lua is between two changes of its
+** heap, that is, quiet. The mirror gets the child's memory at the end, and the moment is used up.
+** LH_EIO: the mirror is unusable. Cost: as lh_mirror_fill, 300 ms of processor time for a state
+** that does not become quiet, three seconds in all; at most twenty seconds of waiting for a
+** processor. */
 int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error);
 
 #ifndef __x86_64__ /* not implemented */

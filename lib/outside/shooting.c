@@ -194,9 +194,9 @@ static bool has_content_of_target(shooting *s, const raw_object *object, uint64_
   }
 }
 
-/* The bytes that the program wrote bound the walk: no forged string in untouched memory is hashed.
-** Lua writes each object completely, and at least half of a vector that grows while it loads a
-** chunk. Only C may leave a userdata untouched. */
+/* Bounds the walk by the bytes that the program wrote: no forged string in untouched memory is
+** hashed. Lua writes each object completely, and at least half of a vector that grows while it
+** loads a chunk. Only C may leave a userdata untouched. */
 static bool may_be_written(shooting *s, const lh_walk *walk, const raw_object *object,
                            uint64_t bytes) {
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
@@ -241,8 +241,8 @@ bool lh_is_in_doubt(const lh_mirrored *m) {
   return true;
 }
 
-/* In a core such bytes are mostly a growing table's old vector, with entries that no other has yet;
-** or, if a function is incomplete, a parser's. */
+/* In a core, bytes without an object are mostly a growing table's old vector, with entries that no
+** other vector has yet; or, if a function is incomplete, a parser's. */
 static bool is_in_doubt(const shooting *s) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   if (lh_is_in_doubt(s->mirrored)) return true;
@@ -370,7 +370,7 @@ static int check_sum(shooting *s, lh_error *error) {
   s->request->is_in_doubt = is_in_doubt(s);
   if (adds_up(s)) return LH_OK;
   *s->more_extra_bytes = find_more_extra_bytes(s, bytes);
-  if (*s->more_extra_bytes != 0) return lh_amid_change(error); /* until it is tried */
+  if (*s->more_extra_bytes != 0) return lh_amid_change(error); /* until retried with them */
   if (bytes < s->shot.gc_bytes && may_have_more(s)) return LH_OK;
   return fail_sum(s, bytes, error);
 }

@@ -170,8 +170,7 @@ static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
 
 /* ==================================================================================== */
 
-/* Doubly linked, so no cycle. The current call is on it. It and all calls before have stack
-** slots. */
+/* The list is doubly linked: no cycle. The current call and all before have slots in the stack. */
 static bool are_calls(const lh_layout *layout, const raw_object *thread) {
   const raw_call *base = raw_base_call(layout, thread);
   const raw_call *current = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);

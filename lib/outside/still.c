@@ -17,9 +17,9 @@
 
 /* ==== Idle ======================================================================= */
 
-/* A thread has not run if /proc/PID/task/TID/schedstat is the same at the end, and it did not run
-** after the first reading. If the kernel does not count, or a child shares the memory (vfork), a
-** process is not idle. A process stopped by a signal is idle. */
+/* A thread has not run if it sleeps after the first reading of /proc/PID/task/TID/schedstat, and
+** the counts are the same at the end. If the kernel does not count, or a child shares the memory
+** (vfork), a process is not idle. A process stopped by a signal is idle. */
 typedef struct idle_thread {
   pid_t id;
   char counts[80]; /* as the kernel writes them */
@@ -238,8 +238,8 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   return rc;
 }
 
-/* A process that does not run and is in no system call was stopped by SIGSTOP anywhere. Only a stop
-** of ours tells the registers to run on with. */
+/* A process that does not run and is in no system call was stopped by SIGSTOP anywhere. We must
+** stop it, too, to read the registers to run on with. */
 static bool is_idle(lh_still *s, unsigned attempt) {
   enum { ATTEMPTS = 2 };
   if (attempt >= ATTEMPTS) return false;

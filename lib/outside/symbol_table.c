@@ -117,7 +117,7 @@ static uint32_t rank_of(const Elf64_Sym *s) {
 /* "on_packet" for "on_packet.constprop.0" and "on_packet@@V1". Longer names are cut. */
 static size_t name_length(const char *name, size_t room) {
   size_t n = strnlen(name, room < MOST_NAME ? room : MOST_NAME);
-  if (n == room) return 0; /* it leaves the section */
+  if (n == room) return 0; /* no NUL in the section */
   size_t source = 0;
   while (source < n && name[source] != '.' && name[source] != '@') source++;
   return source > 0 ? source : n;

@@ -154,7 +154,7 @@ static int try_often(taking *t, lh_error *last) {
     wait_before(attempt);
     is_last = lh_now_ns() > deadline_ns;
     int rc = try_once(t, attempt, is_last, last);
-    bool is_in_the_way = rc == LH_EBUSY && last->os_errno == EEXIST; /* and will be */
+    bool is_in_the_way = rc == LH_EBUSY && last->os_errno == EEXIST; /* and will stay there */
     if (rc < 0 && (rc != LH_EBUSY || is_in_the_way)) return rc;
   }
   return LH_OK;
