@@ -1,6 +1,7 @@
 /*
-** heapattach - snapshots from outside: of a running process that knows nothing of luaheap, or of a
-** core file. Here are its options; what it does is in cli/heapattach/, and how, in lib/outside/.
+** heapattach - takes snapshots of a running process without luaheap, or of a core file.
+**
+** This file has the options. cli/heapattach/ has the commands, lib/outside/ the methods.
 */
 #include <string.h>
 #include <unistd.h>
@@ -64,7 +65,7 @@ static const cli_tool tool = {
     "Example: heapattach -o a 4711; heapattach --after a -o b 4711; heapdiff a b\n"
     "Exit status: 0 done, 1 there is no Lua 5.4, 2 wrong usage or failure.\n"};
 
-/* Nothing but a target: the command lines tell what can be had of it. */
+/* Only a target was given: prints the commands that apply to it. */
 static _Noreturn void ask_what(const cli *c, const request *r) {
   request take = *r, list = {.mode = MODE_LIST, .target = r->target};
   request watch = {.mode = MODE_WATCH, .target = r->target};
@@ -82,7 +83,7 @@ static _Noreturn void ask_what(const cli *c, const request *r) {
   exit(CLI_FAILURE);
 }
 
-/* What does not go together. */
+/* Checks for options that cannot be combined. */
 static void check(const cli *c, const request *r) {
   bool writes = r->mode == MODE_TAKE || r->mode == MODE_SERIES;
   if (!writes && (r->file != NULL || r->directory != NULL || r->after != NULL))
@@ -140,7 +141,7 @@ int main(int argc, char **argv) {
   request r = {.options.string_bytes = LH_DEFAULT_STRING_BYTES, .arguments = argv};
   lh_make_way(argv);
   cli_begin(&c, &tool);
-  c.opens_alone = true; /* a thread's memory would be where a process may have its own */
+  c.opens_alone = true; /* a thread's memory could overlap the process's */
   cli_parse(&c, &r, argc, argv);
   if (r.mode == MODE_TAKE && r.every_ns > 0) r.mode = MODE_SERIES;
   check_target(&c, &r, argc - optind, argv + optind);

@@ -1,14 +1,12 @@
 /*
-** apart.c - heapattach does its work in a child of its own, which it can leave.
+** apart.c - runs heapattach's work in a child that the parent can abandon.
 **
-** The work reads pages of files that a process has mapped, and writes a file. The server of such a
-** file may never answer (a dead NFS server, a FUSE file system), and who waits for it may be beyond
-** all signals. So this parent looks at what its child waits for: it gives up a file of the process
-** after five seconds, and one that is written after ten minutes, of which it tells before; a signal
-** that ends this program ends it at once. What the child leaves behind then is taken away by its
-** guard (lib/outside/guard.c). Else signals go to the child, and its end is this program's own.
-** Each process that a process has started is looked at in a child, too, which is left the same way:
-** the others are listed all the same.
+** The child reads mapped files and writes a file. Their file server may never answer, and then
+** perhaps no signal ends the child. So the parent gives up a mapped file after five seconds, and an
+** output file after ten minutes, with a message after five seconds. A signal that ends this program
+** ends the parent at once; the guard (lib/outside/guard.c) cleans up. Otherwise signals go to the
+** child, and its exit status becomes ours. Each started process is also inspected in a child of its
+** own.
 */
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +24,7 @@ static volatile sig_atomic_t child_id, told_to_end;
 
 static _Noreturn void end_by(int number) {
   sigset_t all;
-  (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the child's is enough */
+  (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the child's core is enough */
   (void)signal(number, SIG_DFL);
   (void)sigemptyset(&all);
   (void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -34,7 +32,7 @@ static _Noreturn void end_by(int number) {
   _exit(128 + number);
 }
 
-/* What a terminal sends, the child gets too. Without a child the signal ends this program. */
+/* A terminal's signal reaches the child anyway. Without a child the signal ends this program. */
 static void hand_on(int number, siginfo_t *info, void *context) {
   (void)context;
   if (child_id == 0) end_by(number);
@@ -45,7 +43,7 @@ static void hand_on(int number, siginfo_t *info, void *context) {
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { N_ENDINGS = sizeof endings / sizeof *endings };
 
-/* One that is ignored, as under nohup, stays so. */
+/* A signal that is ignored, as under nohup, stays ignored. */
 static void take_signals(void) {
   struct sigaction action = {.sa_sigaction = hand_on, .sa_flags = SA_SIGINFO | SA_RESTART};
   for (size_t i = 0; i < N_ENDINGS; i++) {
@@ -57,7 +55,7 @@ static void take_signals(void) {
 
 enum { LOOK_MS = 500, SECOND = 1000 / LOOK_MS };
 
-/* False: it is to be left. */
+/* False: give the child up. */
 static bool goes_on(cli *c, const lh_awaited *awaited, unsigned looks) {
   enum { IF_TOLD_TO_END = SECOND, MOST = 5 * SECOND, MOST_OF_OUTPUT = 600 * SECOND };
   if (told_to_end && looks >= IF_TOLD_TO_END) return false;
@@ -73,7 +71,7 @@ bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited) {
   lh_await_watch watch = {0};
   while (end.fd >= 0 && poll(&end, 1, LOOK_MS) <= 0) {
     if (goes_on(c, awaited, lh_await_look(&watch, awaited))) continue;
-    (void)kill(child, SIGKILL); /* with which its own children end */
+    (void)kill(child, SIGKILL); /* this also ends its children */
     (void)close(end.fd);
     return false;
   }
@@ -81,7 +79,7 @@ bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited) {
   return true;
 }
 
-/* What the process has started may be listed although it cannot be looked at itself. */
+/* The processes that it has started may be listed although it cannot be inspected itself. */
 static _Noreturn void leave(cli *c, const request *r, const lh_awaited *awaited) {
   uint64_t process_id;
   if (told_to_end) end_by(told_to_end);
@@ -112,7 +110,7 @@ lh_awaited *stand_apart(cli *c, const request *r) {
   pid_t parent = getpid();
   lh_awaited *awaited = mmap(NULL, sizeof *awaited, ACCESS, KIND, -1, 0);
   if (awaited == MAP_FAILED) cli_must(NULL);
-  cli_flush(c); /* else both print it */
+  cli_flush(c); /* else parent and child both print it */
   (void)sigemptyset(&held);
   for (size_t i = 0; i < N_ENDINGS; i++) (void)sigaddset(&held, endings[i]);
   (void)sigprocmask(SIG_BLOCK, &held, &before);

@@ -1,17 +1,17 @@
 /*
-** heapattach.h - what the parts of heapattach share:
+** heapattach.h - shared by the parts of heapattach.
 **
-**     apart.c     all is done in a child, which is left where a file system does not answer
-**     target.c    what was named: a process or a core, its states, which of them is meant; --list
+**     apart.c     runs the work in a child, abandoned if a file system does not answer
+**     target.c    the named process or core, its states, the choice of one; --list
 **     workers.c   the processes that a process has started, and --workers
-**     take.c      snapshots: files, ages, and what is told of them
-**     tell.c      the words for a snapshot, and the commands to type next
+**     take.c      snapshots: files, older snapshots
+**     tell.c      messages about a snapshot, and the commands to type next
 **     series.c    --every
 **     watch.c     --watch
-**     wait.c      waiting that ends with the process, or by Control-C
+**     wait.c      waits until a time, the end of the process, or Control-C
 **
-** All addresses and memory of the target are the library's (luaheap_outside.h). What fails here
-** ends this program, as it does elsewhere in the commands, unless it is said that it does not.
+** The library (luaheap_outside.h) reads the target. Functions here end this program on failure,
+** unless their comment says otherwise.
 */
 #ifndef HEAPATTACH_H
 #define HEAPATTACH_H
@@ -23,33 +23,33 @@ typedef enum mode { MODE_TAKE, MODE_LIST, MODE_SERIES, MODE_WATCH } mode;
 
 typedef struct request {
   mode mode;
-  const char *target; /* as it was given: the number of a process, or a core file */
+  const char *target; /* as given: a process id, or a core file */
   const char *file, *directory, *after;
   const char *state; /* NULL: the only one */
-  const char *every; /* as it was given; NULL: not said */
+  const char *every; /* as given; NULL: none */
   uint64_t every_ns;
-  uint64_t max;        /* 0: not said */
-  const char *strings; /* as it was given; NULL: not said */
+  uint64_t max;        /* 0: none given */
+  const char *strings; /* as given; NULL: none */
   lh_outside_options options;
-  bool workers;        /* of all that it has started, too */
-  lh_awaited *awaited; /* what is waited for, for this program's parent; NULL: it has none */
-  char **arguments; /* of this program, to run it again; NULL: it is a child that asks a worker */
+  bool workers;        /* also for all processes that it has started */
+  lh_awaited *awaited; /* the awaited file, for this program's parent; NULL: no parent */
+  char **arguments;    /* of this program, to run it again; NULL: a child that handles a worker */
 } request;
 
-/* The name itself, or one like it that no file has. Freed by free. */
+/* `name`, or a similar one that no file has. Freed by free. */
 char *unused_name(const char *name);
 
-/* The command line of a request, as a shell takes it; and on stderr, with what it is about. */
+/* Prints the request as a shell command; print_choice prints it on stderr with an explanation. */
 void print_request(FILE *out, const request *r);
 void print_choice(const request *r, const char *what);
 
-/* ==== What was named ============================================================== */
+/* ==== The target ================================================================== */
 
 typedef struct subject {
   cli *c;
-  const char *name;    /* as it was given */
-  char *shown;         /* the same for a terminal */
-  uint64_t process_id; /* as it was given; 0: it is a core */
+  const char *name;    /* as given */
+  char *shown;         /* escaped for a terminal */
+  uint64_t process_id; /* as given; 0: a core */
   lh_target *target;
   lh_target_info info;
   lh_found_state *states;
@@ -58,21 +58,20 @@ typedef struct subject {
 
 bool subject_is_process(const char *name);
 
-/* The command that tells the number of a process that is called like that. Freed by free. */
+/* The command that prints the id of processes with this name. Freed by free. */
 char *command_for_number(const char *name);
 
-/* The target of a request. Where there is no Lua, it says so and ends with CLI_NO; and asks, of the
-** processes that it started, for those that run Lua (workers.c). */
+/* Without Lua in the target, searches the processes that it has started, and exits with CLI_NO. */
 void subject_open(subject *s, cli *c, const request *r);
 void subject_close(subject *s);
 
-/* Looks for states again. Fails with what the library says. */
+/* Searches for states again. Returns the library's error. */
 int subject_look(subject *s, lh_error *error);
 
-/* The one that is meant by --state or is of `after` (may be NULL), from 0 on. */
+/* Index of the state that --state names or that `after` (may be NULL) was taken of. */
 size_t subject_choose(const subject *s, const request *r, const lh_snapshot *after);
 
-bool is_all(const request *r); /* are all states meant? */
+bool is_all(const request *r); /* `--state all` */
 
 typedef struct worker {
   int64_t id;
@@ -84,78 +83,73 @@ typedef struct worker {
 typedef struct workers {
   worker *of;
   size_t n;
-  size_t n_started; /* with those that run no Lua, or were not looked at */
+  size_t n_started; /* also those without Lua, and those not inspected */
   size_t n_looked_at;
-  lh_error refused; /* why the first that may not be looked at may not; code LH_OK: none */
+  lh_error refused; /* error of the first process that may not be inspected; LH_OK: none */
 } workers;
 
-/* Adds to what is there. A process that cannot be looked at, since a file system does not answer,
-** is told on stderr, and costs no more than five seconds. */
+/* Adds to *w. Skips a process, with a message, after five seconds without an answer. */
 void find_workers(cli *c, uint64_t process_id, workers *w);
 void free_workers(workers *w);
 
-/* On stderr: the command lines that ask the same of its children, those that run Lua 5.4. */
+/* Prints on stderr the commands for the processes that it has started and that run Lua 5.4. */
 void tell_started(cli *c, const request *r, uint64_t process_id);
 
-/* On stderr: who was not asked, and the command line that asks all; nothing if there is nobody. */
+/* Prints on stderr the processes left out, if any, and the command that includes them. */
 void tell_left_out(cli *c, const request *r, const workers *w);
 
-/* A request without --workers asks the process alone. */
 static inline bool leaves_workers_out(const request *r) {
   return r->arguments != NULL;
 }
 
-/* A command line, for a terminal; cut where it is long. Freed by lh_free. */
+/* A command line, escaped for a terminal and cut if long. Freed by lh_free. */
 char *program_text(const char *program);
 
-/* The process has ended, or the state was closed: no more can be had of it. */
+/* True if the process has ended or the state was closed. */
 bool is_over(const lh_error *error);
 
 /* ==== Snapshots =================================================================== */
 
-/* A state, its file, and the older one. */
 typedef struct shot {
-  size_t state; /* from 0 on, among those of the subject */
+  size_t state; /* index among the subject's states */
   char *path;
   char *after_path; /* NULL: none */
   lh_snapshot *after;
-  lh_outside_request done; /* once it was taken */
+  lh_outside_request done; /* filled in when taken */
 } shot;
 
-/* After a failure, where nothing was told or written: if this program's memory was in the way, runs
-** it again from its start, with other addresses. Else it returns, and where that does not help. */
+/* Call if nothing was printed or written yet. If this program's memory overlaps the target's, runs
+** the program again with other addresses. Returns otherwise. */
 void make_way(const request *r, const lh_error *error);
 
-/* Takes them at one instant. Where one of several states cannot be read, its own line tells why,
-** and the others are taken. Those that were taken come first then. Fails with what the library says
-** of the process, or of the only state. */
+/* Takes all states at one instant. If one of several fails, prints why and takes the others, which
+** come first. Returns the library's error about the process, or about the only state. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
              lh_outside_told *told, lh_error *error);
 
 int take_once(cli *c, const request *r);
 
-/* The file of --after, or one of several. */
 lh_snapshot *open_older(cli *c, const request *r, const char *path);
 
-/* What was taken, and of whom where that is not known yet; and what holds for all that is taken of
-** this subject. */
+/* tell_shots prints a line for each snapshot, the first time also its process. tell_once prints
+** what holds for all snapshots of the subject. */
 void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
                 const lh_outside_told *told, bool is_first);
 void tell_once(const subject *s, const request *r, const lh_outside_told *told);
 
-/* What to ask of a snapshot, and how to take the next one. */
+/* Prints the commands that analyse a snapshot, and that take the next one. */
 void tell_next_steps(const subject *s, const request *r, const shot *first);
 void tell_next_snapshot(const request *r);
 
-/* A JSON object; compact, it is a line. */
+/* Prints a JSON object; on one line if compact. */
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
                 const workers *left_out, bool is_compact);
 
-/* The key "workers"; none if it is NULL. */
+/* The key "workers"; none if NULL. */
 void json_workers(cli_json *w, const workers *left_out);
 void json_state(cli_json *w, const lh_found_state *state);
 
-/* "What appeared and what went: heapdiff a b", of files of one state in the order of time. */
+/* Prints "What appeared and what went: heapdiff a b", for files of one state in order of time. */
 void tell_questions(const char *const *files, size_t n);
 
 /* ==== Waiting ===================================================================== */
@@ -163,27 +157,26 @@ void tell_questions(const char *const *files, size_t n);
 typedef enum wait_end { WAIT_DUE, WAIT_ENDED, WAIT_LEFT } wait_end;
 
 typedef struct waiter {
-  int process; /* a descriptor that tells when it ends; -1: the system has none */
+  int process; /* pidfd; -1: the system has none */
 } waiter;
 
-/* From now on Control-C ends a wait, and no more than that; twice, the process. */
+/* From now on a first Control-C ends only the wait, a second one this program. */
 void wait_begin(waiter *w, uint64_t process_id);
 void wait_close(waiter *w);
 
 uint64_t clock_ns(void);
 uint64_t real_time_ns(void); /* since 1970 */
 
-/* Until clock_ns() is `ns`, the process has ended, or somebody does not want any more. */
+/* Waits until clock_ns() is `ns`, the process ends, or a signal ends the wait. */
 wait_end wait_until(const waiter *w, uint64_t ns);
 
-/* The next multiple of `every_ns` since `start` that is yet to come. */
+/* The next tick in the future: `start` plus a multiple of `every_ns`. */
 uint64_t next_tick(uint64_t start, uint64_t every_ns);
 
-/* Returns in a child of this process, which ends as the child does. NULL: there is none. */
+/* Returns in a child of this process, whose exit status becomes ours. NULL: cannot fork. */
 lh_awaited *stand_apart(cli *c, const request *r);
 
-/* Until a child has ended. False: it waited for a file system that does not answer, and is killed.
-*/
+/* False: the child waited for a file system that does not answer, and was killed. */
 bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited);
 
 int run_request(cli *c, const request *r);

@@ -1,11 +1,11 @@
 /*
-** series.c - --every: a snapshot each time so long has passed, each with the marks of those before.
-** The files are called as heap.auto calls its own, PROGRAM-PID-N.heap, with the first four digits
-** of the state's id in front of N where there are several. It ends after --max rounds, by Control-C
-** or with the process, and says then how to compare what there is.
+** series.c - --every: takes a snapshot at each interval, with the marks of the earlier ones.
 **
-** What fails for a while does not end it: a full disk, or a process that is never found between two
-** changes of its heap.
+** Files are named as heap.auto names its own, PROGRAM-PID-N.heap; with several states, the first
+** four digits of the state's id come before N. The series ends after --max rounds, by Control-C or
+** with the process, and then prints how to compare the files.
+**
+** Temporary failures do not end it: a full disk, or a heap that never is between two changes.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -53,8 +53,7 @@ static void free_member(member *m) {
   lh_close(m->last);
 }
 
-/* Of the script that a state runs if that has a name, else of the program; as a part of a file's
-** name that no terminal and no command takes for more than that. Freed by free. */
+/* The script's name, else the program's, made safe for a file name and a terminal. For free(). */
 static char *program_name(const subject *s, const lh_found_state *state) {
   enum { MOST_BYTES = 120 };
   const char *text = *state->script != '\0' && !state->is_text ? state->script : s->info.executable;
@@ -145,7 +144,7 @@ static int take_round(series *s, size_t chosen, lh_error *error) {
   return code;
 }
 
-/* False: it is over. */
+/* False: the process or the state has ended. */
 static bool try_round(series *s, size_t chosen) {
   lh_error error;
   int code = take_round(s, chosen, &error);
@@ -177,7 +176,7 @@ static void take_rounds(series *s, size_t chosen) {
 
 /* ==================================================================================== */
 
-/* Said before anything is done to the process, and without a name that nobody typed. */
+/* Before the process is touched. The message names no file that the user did not type. */
 static void check_directory(cli *c, const request *r) {
   const char *slash, *directory = directory_of(r, &slash);
   char *path;
@@ -188,7 +187,7 @@ static void check_directory(cli *c, const request *r) {
   if (lh_create_file(&file, path, &error) != LH_OK)
     cli_die(c, NULL, "cannot write into '%s': %s", r->directory != NULL ? directory : ".",
             error.os_errno != 0 ? strerror(error.os_errno) : error.message);
-  lh_discard_file(file); /* it had no name yet */
+  lh_discard_file(file); /* it has no name yet */
   lh_await_end(r->awaited);
   free(path);
 }

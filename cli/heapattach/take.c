@@ -1,6 +1,7 @@
 /*
-** take.c - snapshots: of one state into the file that was named, or of all states into FILE-1,
-** FILE-2 and so on. What can be known to fail is said before the process is touched.
+** take.c - takes a snapshot of one state into FILE, or of all states into FILE-1, FILE-2, ...
+**
+** Arguments and files are checked before the process is touched.
 */
 #include <errno.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static bool is_same_file(const char *a, const char *b) {
          one.st_ino == other.st_ino;
 }
 
-/* The snapshot must not replace what it is made of, or compared with. */
+/* The snapshot must not replace the core, or the snapshot that it is compared with. */
 static void check_names(cli *c, const request *r) {
   if (!subject_is_process(r->target) && is_same_file(r->file, r->target))
     cli_usage_error(c, "-o would replace the core file: give it another name");
@@ -38,7 +39,6 @@ static void check_names(cli *c, const request *r) {
                     r->after);
 }
 
-/* Its file system may not answer. */
 lh_snapshot *open_older(cli *c, const request *r, const char *path) {
   lh_await(r->awaited, path);
   lh_snapshot *older = cli_open(c, path);
@@ -63,7 +63,7 @@ static void show_taken(void *payload, size_t n_taken) {
   cli_progress(of->c, "taking snapshots: %zu of %zu", n_taken, of->n);
 }
 
-/* All at one instant. Fails with what the library says; some may be taken then. */
+/* All at one instant. Returns the library's error; some may be taken even then. */
 static int take_shots(const subject *s, const request *r, shot *shots, size_t n,
                       lh_outside_told *told, lh_error *error) {
   lh_outside_request *requests = cli_must(calloc(n, sizeof *requests));
@@ -85,7 +85,6 @@ static int take_shots(const subject *s, const request *r, shot *shots, size_t n,
   return code;
 }
 
-/* Those that were taken come first. How many they are. */
 static size_t put_taken_first(shot *shots, size_t n) {
   size_t n_taken = 0;
   for (size_t i = 0; i < n; i++) {
@@ -109,8 +108,7 @@ static bool is_of_one(int code) {
   return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
 }
 
-/* A core has but one try: where one of its states comes to no moment between two changes, the
-** others run on all the same if they are alone. */
+/* A core allows one attempt per call: its states are taken alone, so that each can run on. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
              lh_outside_told *told, lh_error *error) {
   size_t at_once = s->info.is_core ? 1 : n;
@@ -125,7 +123,7 @@ int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *
   return code;
 }
 
-/* With --state all an older file is that of the same state, whatever its number is now. */
+/* With --state all, matches each older file to its state by id, not by number. */
 static void take_older_files(const subject *s, const request *r, shot *shots) {
   bool any = false;
   for (size_t number = 1;; number++) {
@@ -176,10 +174,10 @@ static void tell_all(const subject *s, const request *r, const shot *shots, size
   } else {
     tell_shots(s, r, shots, n, told, true);
     tell_once(s, r, told);
-    cli_flush(s->c); /* a file beside it may not answer */
+    cli_flush(s->c); /* the search for older files may block */
     tell_next_steps(s, r, &shots[0]);
   }
-  cli_flush(s->c); /* what follows is on stderr */
+  cli_flush(s->c); /* the next messages are on stderr */
   tell_left_out(s->c, r, &left_out);
   free_workers(&left_out);
 }

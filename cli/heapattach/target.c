@@ -1,10 +1,8 @@
 /*
-** target.c - what was named on the command line: a process by its number, or a core file; its Lua
-** states, which of them is meant, and --list.
+** target.c - opens the named process or core, chooses one of its Lua states; --list.
 **
-** Digits alone are a process, even where a file is called so: that is ./4711. Of several states one
-** has to be chosen, by its number in --list, by the script that it runs, or by an older snapshot of
-** it: with none of these the command lines are told from which to choose.
+** Digits alone are a process id, even if a file has that name: that is ./4711. Of several states
+** one is chosen by its number in --list, by its script, or by an older snapshot of it.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -121,7 +119,6 @@ static void print_state(const request *r, const char *state, const char *what) {
   print_choice(&chosen, what);
 }
 
-/* Too many to choose from are those that --list shows. */
 static _Noreturn void ask_which(const subject *s, const request *r) {
   enum { MOST_SHOWN = 10 };
   size_t shown = s->n_states > MOST_SHOWN ? MOST_SHOWN : s->n_states;
@@ -153,7 +150,7 @@ static char *list_command(const subject *s) {
   return command;
 }
 
-/* By its number, or its script, with or without folders. */
+/* By number, or by script, with or without folders. */
 static size_t choose_named(const subject *s, const char *name) {
   size_t found = 0, n = 0;
   uint64_t number;
@@ -273,7 +270,7 @@ int list_states(cli *c, const request *r) {
   bool is_told = c->json || s.info.is_core || !leaves_workers_out(r);
   uint64_t process_id = is_told ? 0 : s.process_id;
   subject_close(&s); /* one target at a time */
-  cli_flush(c);      /* what follows is on stderr */
+  cli_flush(c);      /* the next messages are on stderr */
   if (process_id > 0) tell_started(c, r, process_id);
   return CLI_DONE;
 }

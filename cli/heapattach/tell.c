@@ -1,6 +1,6 @@
 /*
-** tell.c - what is told of snapshots that were taken: how much is in them, what the process saw of
-** it, what is not known for certain, and what to type next. Nothing is told that is as always.
+** tell.c - prints the results: size, pause, uncertainties of each snapshot, and the commands to
+** type next. Only unusual facts are printed.
 */
 #include <ctype.h>
 #include <dirent.h>
@@ -23,7 +23,6 @@ char *program_text(const char *program) {
   return escaped;
 }
 
-/* Pauses are short: to a tenth of a millisecond. */
 static lh_number pause_text(uint64_t ns) {
   enum { TENTH_NS = 100000, MOST_TENTHS = 100 };
   uint64_t tenths = (ns + TENTH_NS / 2) / TENTH_NS;
@@ -34,7 +33,7 @@ static lh_number pause_text(uint64_t ns) {
   return number;
 }
 
-/* What the process saw of it, or what it ended by: the end of a line. */
+/* Ends the line: how long the process was stopped, or the signal that ended it. */
 static void print_stillness(const subject *s, const lh_outside_told *told) {
   const char *signal = s->info.is_core ? lh_signal_name(s->info.signal) : NULL;
   if (signal != NULL)
@@ -55,7 +54,7 @@ static void print_size(const subject *s, const shot *taken) {
   lh_free(path);
 }
 
-/* Of a snapshot, without what is luaheap's. */
+/* Counts of a snapshot without luaheap's own objects. */
 static lh_taken the_program_has(const lh_snapshot *snapshot) {
   const lh_info *info = lh_snapshot_info(snapshot);
   lh_taken has = {info->objects, info->object_bytes + info->string_table_bytes};
@@ -69,7 +68,7 @@ static lh_taken the_program_has(const lh_snapshot *snapshot) {
   return has;
 }
 
-/* Whatever was there at the two moments: heapdiff says what of it stays. */
+/* Compares all objects at the two moments, garbage included; heapdiff tells which objects stay. */
 static void print_growth(const subject *s, const shot *taken) {
   if (taken->after == NULL) return;
   const lh_outside_request *done = &taken->done;
@@ -148,7 +147,7 @@ void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
     tell_one(s, &shots[0], told, is_first);
   bool is_in_doubt = false;
   for (size_t i = 0; i < n; i++) is_in_doubt |= shots[i].done.is_in_doubt;
-  if (told->attempts > FEW_ATTEMPTS && !is_in_doubt) /* else none was found */
+  if (told->attempts > FEW_ATTEMPTS && !is_in_doubt) /* else no such moment was found */
     printf("It took %u attempts to find it between two changes of its heap\n", told->attempts);
 }
 
@@ -169,7 +168,7 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told) 
   }
 }
 
-/* ==== What to type next ============================================================= */
+/* ==== Next commands ================================================================= */
 
 static void print_word(FILE *out, const char *option, const char *text) {
   if (text == NULL) return;
@@ -223,7 +222,7 @@ void tell_questions(const char *const *files, size_t n) {
   }
 }
 
-/* "b" behind "a", "s10" behind "s9", else NAME-2; one that no file has. Freed by free. */
+/* "b" after "a", "s10" after "s9", else NAME-2; a name that no file has. Freed by free. */
 static char *next_name(const char *path) {
   enum { MOST_TRIES = 100, MOST_DIGITS = 8 };
   char *name = cli_must(strdup(path)), *next = NULL;
@@ -248,7 +247,7 @@ char *unused_name(const char *name) {
   return access(name, F_OK) == 0 ? next_name(name) : cli_must(strdup(name));
 }
 
-/* The snapshot before `after`, if its mark names a file that is there. */
+/* The file of the last snapshot before `after`, if its mark names a readable file; or NULL. */
 static const char *file_before(const lh_snapshot *after) {
   uint32_t n = lh_mark_count(after);
   if (n < 2) return NULL;
@@ -280,20 +279,19 @@ void tell_next_snapshot(const request *r) {
   free(name);
 }
 
-/* Is there an older snapshot of the same state in the directory of a new one? Looked for where that
-** costs little: among 32 files, 64 MB in all. */
+/* An older snapshot of the same state in the same directory, among 32 files, 64 MB in all. */
 enum { MOST_FILES = 32, MOST_BYTES = 64 << 20 };
 
 typedef struct search {
   const char *new_path;
   uint64_t state_id, before_ns;
   size_t n_files;
-  uint64_t bytes; /* of those that were looked at */
+  uint64_t bytes; /* of all files opened */
   uint64_t time_ns;
-  char *found; /* the newest of them; NULL: none yet */
+  char *found; /* the newest; NULL: none yet */
 } search;
 
-/* The name is kept if it is the newest one; else it is freed. */
+/* Owns `path`: keeps it if it is the newest, else frees it. */
 static void compare_beside(search *s, char *path) {
   struct stat info, own;
   lh_snapshot *snapshot;
@@ -337,7 +335,7 @@ static char *older_beside(lh_awaited *awaited, const char *path, uint64_t state_
   return s.found;
 }
 
-/* Without --after, too, heapdiff knows what is newer. */
+/* heapdiff can also compare snapshots taken without --after. */
 static void tell_older(const subject *s, const request *r, const shot *taken) {
   if (taken->after != NULL) return;
   uint64_t id = s->states[taken->state].id;
@@ -360,7 +358,7 @@ void tell_next_steps(const subject *s, const request *r, const shot *first) {
 void json_state(cli_json *w, const lh_found_state *state) {
   char address[24], id[24];
   (void)snprintf(address, sizeof address, "0x%llx", (unsigned long long)state->address);
-  (void)snprintf(id, sizeof id, "%016" PRIx64, state->id); /* greater than JSON's numbers can be */
+  (void)snprintf(id, sizeof id, "%016" PRIx64, state->id); /* too large for a JSON number */
   cli_json_value(w, "script", cli_json_text(state->script));
   cli_json_value(w, "lua", json_string(state->release));
   cli_json_value(w, "address", json_string(address));

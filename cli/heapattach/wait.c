@@ -1,7 +1,8 @@
 /*
-** wait.c - waiting for the next moment of a series. It ends at once when the process does, which a
-** descriptor of it tells, or when Control-C (or SIGTERM, SIGHUP) says that it is enough: what was
-** begun is completed then. The second one ends this program as ever.
+** wait.c - waits for the next round of a series.
+**
+** The wait ends at once when the process ends (pidfd), or at Control-C, SIGTERM or SIGHUP; a round
+** in progress is completed. A second signal ends this program.
 */
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +22,7 @@ static void leave(int number) {
   is_left = 1;
 }
 
-/* A signal that is ignored, as under nohup, stays so. */
+/* A signal that is ignored, as under nohup, stays ignored. */
 void wait_begin(waiter *w, uint64_t process_id) {
   struct sigaction action = {.sa_handler = leave, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
@@ -50,7 +51,7 @@ uint64_t real_time_ns(void) {
   return ns_of(CLOCK_REALTIME);
 }
 
-/* Signals come in between the question and the wait only: so none is missed. */
+/* Signals are unblocked only inside ppoll, so none is missed between the check and the wait. */
 static wait_end wait_some(const waiter *w, uint64_t ns) {
   struct timespec left = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
   struct pollfd process = {.fd = w->process, .events = POLLIN};

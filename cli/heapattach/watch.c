@@ -1,10 +1,10 @@
 /*
-** watch.c - --watch: a line each second: the heap, by how much it grew, and its objects by type.
+** watch.c - --watch: prints each second the heap's size, its growth, and its objects by type.
 **
-** The heap's size is read from the running process, which costs and stops nothing. To count objects
-** costs as much as a snapshot that is not written, 0.1 s for 20 MB: so they are counted each time
-** while that takes less than a fifth of a processor, and stops the process for less than a
-** hundredth of the time; else less often, which is said.
+** The size is read from the running process at almost no cost. Counting objects costs as much as a
+** snapshot that is not written: 0.1 s for 20 MB. So they are counted on each line only while that
+** takes less than a fifth of a processor, and stops the process for less than a hundredth of the
+** time. Otherwise they are counted less often, and a message says so.
 */
 #include <sys/resource.h>
 #include <time.h>
@@ -29,16 +29,15 @@ typedef struct watch {
   subject subject;
   uint64_t state;
   uint64_t every_ns, start;
-  uint64_t next_count; /* clock_ns() from which on objects are counted again */
+  uint64_t next_count; /* clock_ns() of the next count */
   uint64_t lines_to_a_count;
   look first, last;
   uint64_t n_lines;
-  int failure; /* the code of why they could not be counted, as was said */
+  int failure; /* last error code of counting, already printed */
 } watch;
 
 /* ==== Looking ======================================================================= */
 
-/* The processor time of this program and of its children that have ended. */
 static uint64_t spent_ns(void) {
   static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
   uint64_t us = 0;
@@ -51,7 +50,6 @@ static uint64_t spent_ns(void) {
   return us * 1000;
 }
 
-/* After a count that cost so much, and stopped the process for so long. */
 static void plan_next_count(watch *w, uint64_t now, uint64_t cost_ns, uint64_t stopped_ns) {
   uint64_t by_cost = cost_ns * SHARE_OF_COUNTING, by_stop = stopped_ns * SHARE_OF_STOPPING;
   bool stops = by_stop > by_cost;
@@ -66,7 +64,7 @@ static void plan_next_count(watch *w, uint64_t now, uint64_t cost_ns, uint64_t s
           lh_duration_text(lines * w->every_ns).text);
 }
 
-/* LH_OK too where they cannot be counted for now. */
+/* LH_OK also if the objects cannot be counted now. */
 static int count(watch *w, look *l, lh_error *error) {
   lh_outside_request counted = {.state = w->state};
   lh_outside_told told = {0};
@@ -97,7 +95,7 @@ static int take_look(watch *w, look *l, lh_error *error) {
 static const struct column {
   lh_type type;
   const char *heading;
-  bool is_wide; /* not on a terminal of 80 columns */
+  bool is_wide; /* hidden on a terminal of 80 columns */
 } columns[] = {{LH_TYPE_TABLE, "tables", false},    {LH_TYPE_STRING, "strings", false},
                {LH_TYPE_CLOSURE, "closures", true}, {LH_TYPE_USERDATA, "userdata", true},
                {LH_TYPE_THREAD, "threads", true},   {LH_TYPE_UPVALUE, "upvalues", true},
@@ -185,7 +183,7 @@ static void show(watch *w, const look *l) {
   w->last = *l;
 }
 
-/* False: it is over. */
+/* False: the process or the state has ended. */
 static bool look_once(watch *w) {
   lh_error error;
   look l;
@@ -198,7 +196,7 @@ static bool look_once(watch *w) {
   return false;
 }
 
-/* What grew, three snapshots tell, of a process that goes on. */
+/* If the heap grew and the process still runs, suggests a series of three snapshots. */
 static void tell_end(const watch *w, bool goes_on) {
   if (w->c->json || w->n_lines < 2) return;
   request next = {.mode = MODE_SERIES,

@@ -1,13 +1,11 @@
 /*
-** workers.c - the processes that a process has started, as far as they run Lua 5.4: a master's
-** workers, a shell's programs. They are named, with the command line to type; with --workers each
-** is asked the same as the process itself.
+** workers.c - finds the processes that a process has started and that run Lua 5.4.
 **
-** A child of this program looks at each, and another one asks it, so one that ends, refuses or does
-** not answer does not end the others (apart.c). The children of a series run side by side, all
-** others one after the other; one whose turn has not come after ten minutes is not asked, and told.
-** Files have the number of their process in their name: FILE-PID. An older file is found by that
-** name, too; a worker that has none is new.
+** They are listed with the command to type; with --workers each is handled as the process itself.
+** One child of this program inspects a process, another one handles it: so a process that ends,
+** refuses or does not answer does not end the others (apart.c). The children of a series run in
+** parallel, all others in sequence; after ten minutes the rest is skipped, with a message. Names of
+** files end in the process id, FILE-PID, also those of older files; a worker without one is new.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,15 +18,15 @@
 
 #include "heapattach/heapattach.h"
 
-/* Each is looked at as long as its memory takes, some 0.3 s for a GB. */
+/* Inspecting a process takes about 0.3 s per GB of its memory. */
 enum { MOST_LOOKED_AT = 100, MOST_SHOWN = 10 };
-static const uint64_t MOST_TO_LOOK_NS = 120000000000; /* from then on no other is looked at */
+static const uint64_t MOST_TO_LOOK_NS = 120000000000; /* then no other is inspected */
 
-/* What a child finds in a process, in memory that it shares with this one. */
+/* Result of inspecting a process, in memory shared with the child. */
 typedef struct finding {
   lh_awaited awaited;
   size_t n_states;
-  lh_error refused; /* code LH_OK: it may be looked at */
+  lh_error refused; /* LH_OK: may be inspected */
   char program[4096];
 } finding;
 
@@ -54,7 +52,7 @@ static void add_worker(workers *w, int64_t id, const finding *f) {
   w->of[w->n++] = (worker){id, cli_must(strdup(f->program)), f->n_states};
 }
 
-/* How a child ended, as this program's own end. */
+/* Waits for a child and returns its exit code; CLI_FAILURE if a signal ended it. */
 static int end_of(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
@@ -68,7 +66,6 @@ static pid_t start_child(cli *c) {
   return child;
 }
 
-/* Adds this process, if it runs Lua 5.4. */
 static void look_for_worker(cli *c, int64_t id, workers *w) {
   enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
   finding *f = mmap(NULL, sizeof *f, ACCESS, KIND, -1, 0);
@@ -154,14 +151,14 @@ void tell_left_out(cli *c, const request *r, const workers *w) {
 
 /* ==== --workers ====================================================================== */
 
-/* FILE-PID. Freed by free; NULL: there is no file. */
+/* FILE-PID. Freed by free. NULL: no file. */
 static char *name_of(const char *file, int64_t id) {
   char *name = NULL;
   if (file != NULL) cli_must(asprintf(&name, "%s-%" PRId64, file, id) >= 0 ? name : NULL);
   return name;
 }
 
-/* In a child. Its end is this program's business, and the other way round. */
+/* Runs in a child. The child ends with this program, and its exit status is reported. */
 static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t parent) {
   char number[24], *file = name_of(r->file, id), *after = name_of(r->after, id);
   request own = *r;
@@ -170,7 +167,7 @@ static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t par
   (void)snprintf(number, sizeof number, "%" PRId64, id);
   own.target = number;
   own.file = file;
-  own.arguments = NULL; /* they would ask all again */
+  own.arguments = NULL; /* a rerun with them would handle all workers again */
   own.awaited = stand_apart(c, &own);
   lh_await(own.awaited, after != NULL ? after : "");
   own.after = after != NULL && access(after, F_OK) == 0 ? after : NULL;
@@ -187,7 +184,7 @@ static pid_t start_asking(cli *c, const request *r, int64_t id) {
   return child;
 }
 
-static const uint64_t MOST_TO_ASK_NS = 600000000000; /* from then on no other is asked */
+static const uint64_t MOST_TO_ASK_NS = 600000000000; /* then no other is started */
 
 static int ask_in_turn(cli *c, const request *r, const workers *w) {
   int worst = CLI_DONE;
@@ -206,7 +203,7 @@ static int ask_in_turn(cli *c, const request *r, const workers *w) {
   return worst;
 }
 
-/* Control-C is for the children, which end in their own ways. */
+/* Control-C is left to the children, which end their series themselves. */
 static int ask_side_by_side(cli *c, const request *r, const workers *w) {
   pid_t *children = cli_must(calloc(w->n, sizeof *children));
   int worst = CLI_DONE;

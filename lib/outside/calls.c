@@ -1,13 +1,10 @@
 /*
 ** calls.c - runs the threads of a stopped process on to their next system call.
 **
-** There the C code of Lua is amid no change of its heap, but for the calls that an allocator makes;
-** the parser and C functions may hold a value that is in no object yet, no more. It takes 0.01 to
-** 1.4 ms in servers under load; a program that only computes may make none for a long time. A
-** thread that slept in a call when it was stopped is at one.
+** There Lua does not change the heap, except in the calls of an allocator. Servers under load reach
+** a call in 0.01 to 1.4 ms; a program that only computes may make none for long.
 **
-** A thread may compute for long before it comes to a call, and the others must not be held for it.
-** So nobody is held until each thread that runs has come to a call once (lh_stop_seek_calls). The
+** No thread is held until each running thread has come to a call once (lh_stop_seek_calls). The
 ** last one stays there, and all are stopped. A thread that runs by then goes on to its next call
 ** while the others are held, for 2 ms at most (lh_stop_run_on).
 */
@@ -20,9 +17,8 @@
 
 enum { MOST_NS = 200000000, MOST_WHILE_OTHERS_ARE_HELD_NS = 2000000, MOST_TO_STOP_NS = 1000000000 };
 
-/* A lock of an allocator is a plain FUTEX_WAIT; who waits for work waits otherwise. The calls in
-** the end are made by allocators and at the end of a signal's handler, which may run amid
-** anything. */
+/* An allocator locks by FUTEX_WAIT; a wait for work is FUTEX_WAIT_BITSET. Allocators make the
+** listed calls; the last one ends a signal handler, which may interrupt anything. */
 bool lh_call_is_quiet(lh_call call) {
   static const long loud[] = {SYS_mmap,     SYS_munmap,  SYS_mremap,      SYS_brk,
                               SYS_mprotect, SYS_madvise, SYS_sched_yield, SYS_rt_sigreturn};
@@ -44,7 +40,6 @@ bool lh_call_of_sleeper(pid_t process, pid_t thread, lh_call *call) {
   return true;
 }
 
-/* Of a thread that is held at a system call: in front of one at which Lua is amid no change? */
 static bool is_at_quiet_call(const lh_thread *thread) {
   lh_registers r;
   return lh_registers_get(thread->id, &r) && lh_registers_is_in_front(&r) &&
@@ -56,21 +51,17 @@ static bool is_call(pid_t process, uint64_t address) {
   return lh_process_read(process, address, code, sizeof code) && lh_registers_is_call(code);
 }
 
-/* Is the instruction before the next one a system call? */
 static bool is_behind_call(pid_t process, const lh_registers *r) {
   return is_call(process, lh_registers_call_address(r));
 }
 
-/* Or is it the next one, which will be made again? */
 static bool is_at_call(pid_t process, const lh_registers *r) {
   return is_behind_call(process, r) ||
          (LH_GOES_BACK && is_call(process, lh_registers_call_address(r) + LH_CALL_BYTES));
 }
 
-/* Of a thread that is held where it was found: may it stay there? It may in a system call, or just
-** behind one, at which Lua is amid no change; where it sleeps in the kernel; and where it waits for
-** a lock, which it would not get while others are held. One that a signal has stopped stays there,
-** wherever that is: its stop is its user's. */
+/* May a held thread stay where it is? Yes in or just behind a quiet call, asleep in the kernel, or
+** waiting for a lock, which it would not get while others are held; or if its user stopped it. */
 static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quiet) {
   lh_call call = {-1, 0};
   lh_registers r;
@@ -84,7 +75,6 @@ static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quie
          call.number == SYS_futex;
 }
 
-/* Looks at those that run on. How many still do. */
 static size_t look_at_runners(lh_stop *stop) {
   size_t n_running = 0;
   for (size_t i = 0; i < stop->n; i++) {
@@ -115,8 +105,7 @@ static bool stop_runners(lh_stop *stop) {
   return all;
 }
 
-/* A thread that was let go in front of a call would find itself interrupted in it, and some calls
-** would fail with EINTR. So it goes back, and makes the call again. */
+/* A thread that continued before a call would be interrupted in it: so it makes the call again. */
 static bool step_back(const lh_stop *stop, lh_thread *thread) {
   lh_registers r;
   uint64_t held_ns = thread->held_ns;
@@ -130,13 +119,12 @@ static bool step_back(const lh_stop *stop, lh_thread *thread) {
   return is_held;
 }
 
-/* Does a thread that goes on run? Not one that sleeps in a call or is stopped by a signal. */
 static bool runs(pid_t process, const lh_thread *thread) {
   lh_call call;
   return lh_thread_state(thread->id) == 'R' && !lh_call_of_sleeper(process, thread->id, &call);
 }
 
-/* A thread that was asked to stop goes on to its next call, unless it is at one. */
+/* False: the thread may stay where it is, or has not stopped. */
 static bool send_to_call(const lh_stop *stop, lh_thread *thread, uint64_t until_ns) {
   bool is_quiet;
   if (!lh_thread_wait(thread, LH_COURSE_STOP, until_ns) || thread->held != LH_HELD ||
@@ -146,7 +134,6 @@ static bool send_to_call(const lh_stop *stop, lh_thread *thread, uint64_t until_
   return true;
 }
 
-/* Of those that run now. How many go on to a call. */
 static size_t send_runners(lh_stop *stop, uint64_t until_ns) {
   size_t n_running = 0;
   for (size_t i = 0; i < stop->n; i++) {
@@ -160,7 +147,7 @@ static size_t send_runners(lh_stop *stop, uint64_t until_ns) {
   return n_running;
 }
 
-/* Those that have come to a call go on, but for the last of all. */
+/* Continues the threads that have come to a call, except the last of all. */
 static void free_early(lh_stop *stop) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];

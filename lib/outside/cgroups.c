@@ -1,9 +1,8 @@
 /*
-** cgroups.c - what cgroups do to processes: how much memory they leave to this one, and whether one
-** is frozen, so that no request of a tracer reaches it.
+** cgroups.c - how much memory cgroups leave to this process, and whether a process is frozen.
 **
-** A cgroup's use has the pages of files that it has read. The kernel drops these pages when the
-** memory is needed, so they count as free.
+** No request of a tracer reaches a frozen process. Cached pages of files count as free memory,
+** because the kernel drops them when it needs memory.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,13 +13,13 @@
 
 enum { PATH_BYTES = 8192, LINE_BYTES = 4352 };
 
-/* The kernel has two versions of cgroups, and systems may have both. */
+/* The kernel has two versions of cgroups; a system may use both. */
 typedef struct hierarchy {
-  const char *controller; /* as /proc/PID/cgroup names it; "": of the second version */
+  const char *controller; /* as in /proc/PID/cgroup; "": version 2 */
   const char *mount;
-  const char *limit, *use;  /* files; NULL: it has none */
+  const char *limit, *use;  /* files; NULL: none */
   const char *droppable[2]; /* names in memory.stat */
-  const char *asked; /* the file that says whether this cgroup is frozen for its own sake; NULL */
+  const char *asked;        /* file: is this cgroup itself frozen? NULL: none */
   const char *thaws, *thaw_file;
 } hierarchy;
 
@@ -48,8 +47,7 @@ static const hierarchy hierarchies[] = {{"",
                                          .thaws = "THAWED",
                                          .thaw_file = "freezer.state"}};
 
-/* The number behind a name and a space in a file; an empty name: the number at its start. False:
-** there is none, as where the limit is "max". */
+/* The number after `name` and a space; "": at the file's start. False: none, as in "max". */
 static bool read_number(const char *path, const char *name, uint64_t *number) {
   char line[128];
   size_t length = strlen(name);
@@ -72,10 +70,10 @@ static bool read_field(const char *folder, const char *file, const char *name, u
   return n < (int)sizeof path && read_number(path, name, number);
 }
 
-/* True: the walk ends. */
+/* Returning true ends the visit. */
 typedef bool visitor(void *payload, const hierarchy *h, const char *folder);
 
-/* A cgroup, and all around it up to the mount. In a container that may be all there is. */
+/* Visits a cgroup and all above it up to the mount; a container may see only the mount. */
 static bool climb(const hierarchy *h, const char *root, const char *cgroup, visitor *visit,
                   void *payload) {
   char folder[PATH_BYTES];
@@ -97,7 +95,7 @@ static bool has_controller(const char *controllers, const char *wanted) {
   return strstr(list, word) != NULL;
 }
 
-/* By the lines of /proc/PID/cgroup, "number:controllers:path". `root` is in front of all paths. */
+/* The lines are "number:controllers:path". `root` is put before all paths. */
 static bool visit_cgroups(const char *root, const char *process, visitor *visit, void *payload) {
   char line[LINE_BYTES], path[PATH_BYTES];
   bool has_ended = false;

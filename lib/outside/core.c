@@ -1,15 +1,13 @@
 /*
-** core.c - a core file as a target: its segments are the regions of memory.
+** core.c - opens a core file as a target: its segments are the regions of memory.
 **
-** A segment says where its bytes were in memory, and where they are in the file. It may be longer
-** in memory than in the file: the kernel leaves out pages that can be read from a file again (of a
-** program or library it writes the first one only); gdb's gcore writes no segment for such at all.
-** What was mapped there stands in a note, and is read from that file, if it is still the same
-** (notes.c). The kernel's segments begin at whole pages of the file, those of gcore anywhere.
+** The kernel leaves out pages that can be read from a mapped file again, except the first page of a
+** program or library; gdb's gcore writes no segment for them. A note names the mapped files, and
+** missing bytes are read from unchanged files (notes.c).
 **
-** Nothing in the file is trusted: a segment is in the file, no two are at one address, and all have
-** no more bytes together than the file, so that whoever reads all of them is done in time. A core
-** that was cut, as by a limit or a full disk, is refused with the first byte that is missing.
+** The core is not trusted. Segments must lie in the file, must not overlap in memory, and have no
+** more bytes together than the file, so that reading all takes a bounded time. A cut core is
+** refused with the position of the first missing byte.
 */
 #include "core.h"
 
@@ -23,9 +21,9 @@
 
 #include "open.h"
 
-enum { MOST_PATH = 4096, BIGGEST_PAGE = 65536 }; /* of aarch64 with such a kernel */
+enum { MOST_PATH = 4096, BIGGEST_PAGE = 65536 }; /* aarch64's, with some kernels */
 
-/* Reads what the core lacks from the file that was mapped. Behind its end the page is zero. */
+/* Behind the end of a mapped file its page is zero. */
 static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out, size_t n) {
   struct stat status;
   uint64_t at = region->file_offset + skip;
@@ -38,7 +36,6 @@ static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out
   return lh_pread_all(region->file, out, in_file, at);
 }
 
-/* Goes on in the next region, where two adjoin. */
 static bool read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n) {
   char *to = out;
   while (n > 0) {
@@ -58,7 +55,7 @@ static bool read_memory(const lh_memory *memory, uint64_t address, void *out, si
   return true;
 }
 
-/* ==== What is no core ============================================================ */
+/* ==== Files that are not cores =================================================== */
 
 typedef struct beginning {
   const char *bytes;
@@ -66,7 +63,7 @@ typedef struct beginning {
   const char *told;
 } beginning;
 
-/* told: the tool that unpacks. */
+/* told: the tool that decompresses. */
 static const beginning compressed[] = {
     {"\x28\xb5\x2f\xfd", 4, "zstd"}, {"\x1f\x8b", 2, "gzip"},        {"\xfd\x37zXZ", 5, "xz"},
     {"\x04\x22\x4d\x18", 4, "lz4"},  {"\x02\x21\x4c\x18", 4, "lz4"}, {"BZh", 3, "bzip2"},
@@ -87,14 +84,14 @@ static const beginning *find(const beginning *list, size_t n_list, const uint8_t
   return NULL;
 }
 
-/* The name, where a shell takes it as it stands. */
+/* The name, if a shell needs no quotes for it; else FILE. */
 static const char *typed(const char *name) {
   static const char harmless[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
   return *name != '-' && name[strspn(name, harmless)] == '\0' ? name : "FILE";
 }
 
-/* ASCII, or UTF-8 for all that is seen here. */
+/* ASCII, or possibly UTF-8. */
 static bool is_text(const uint8_t *head, size_t n) {
   size_t i = 0;
   while (i < n && (isprint(head[i]) || isspace(head[i]) || head[i] >= 0x80)) i++;
@@ -212,7 +209,7 @@ static int open_file(lh_core *core, lh_error *error) {
   return LH_OK;
 }
 
-/* The number of program headers: from 65,535 on it is in the first section header. */
+/* From 65,535 program headers on, their number is in the first section header. */
 static int count_segments(lh_core *core, const Elf64_Ehdr *header, lh_error *error) {
   Elf64_Shdr section;
   core->n_segments = header->e_phnum;
@@ -246,7 +243,7 @@ static int read_segments(lh_core *core, const Elf64_Ehdr *header, lh_error *erro
   return LH_OK;
 }
 
-/* That all of them are in the file, and do not share it. */
+/* All segments must be in the file, and must not share its bytes. */
 static int check_segments(const lh_core *core, uint64_t table, lh_error *error) {
   uint64_t total = 0, needed = 0;
   for (size_t i = 0; i < core->n_segments; i++) {
@@ -311,8 +308,7 @@ static int take_segments(const lh_core *core, lh_memory *memory, lh_error *error
   return LH_OK;
 }
 
-/* Mappings of files that have no segment, between the n first regions, which are those of segments;
-** a mapping may lie around some of them. */
+/* Adds regions for mapped files without a segment. Segments may lie within a mapping. */
 static void add_gaps(const lh_core *core, lh_memory *memory) {
   size_t n = memory->n, next = 0;
   for (size_t i = 0; i < core->n_mappings; i++) {
@@ -334,7 +330,7 @@ static void add_gaps(const lh_core *core, lh_memory *memory) {
   if (memory->n > n) qsort(memory->regions, memory->n, sizeof *memory->regions, compare_starts);
 }
 
-/* Tells the regions which file they are of. Both are by ascending address. */
+/* Regions and mappings are both sorted by address. */
 static void name_regions(const lh_core *core, lh_memory *memory) {
   size_t k = 0;
   for (size_t i = 0; i < memory->n; i++) {
@@ -368,10 +364,9 @@ static int make_regions(const lh_core *core, lh_memory *memory, lh_error *error)
                  core->name);
 }
 
-/* ==== What it is a core of ========================================================== */
+/* ==== The process of the core ======================================================= */
 
-/* The path of the executable: of the file mapped where its program headers were, else as it was
-** started. */
+/* The file mapped at the program headers, else the path that started the program. */
 static char *find_executable(const lh_core *core, const lh_memory *memory) {
   char name[MOST_PATH];
   const lh_memory_region *region = core->headers_at ? lh_region_at(memory, core->headers_at) : NULL;
@@ -397,8 +392,8 @@ static int describe_missing(const lh_core *core, lh_target *target, lh_error *er
   return target->doubt ? LH_OK : lh_fail_memory(error, "opening a core");
 }
 
-/* Of files the kernel tells the time of its last tick, by which the core may seem older than what
-** was taken of the process just before; so at the latest. 0: not known. */
+/* File times are those of the kernel's last tick: a core may seem older than a snapshot taken just
+** before. So we add one tick. 0: unknown. */
 static uint64_t time_of_writing(int fd) {
   struct stat st;
   struct timespec tick;

@@ -1,17 +1,13 @@
 /*
-** guard.c - a child of this process that cleans up after it should it be killed.
+** guard.c - a child process that cleans up if this process is killed.
 **
-** A frozen copy of a process is taken away by a call that a thread of that process makes
-** (inject.c). If this process is killed before, a zombie of the copy would stay. So a guard, which
-** has nothing but a pipe and a page in common with this process, is started first. When the pipe is
-** closed and the copy is still there, it stops the process once more and has the zombie taken away.
+** A thread of the target must reap the frozen copy (inject.c), or a zombie stays. When the pipe
+** closes and the copy still exists, the guard stops the target and has the zombie reaped, if it is
+** the target's child. So it does to the target only what this process would do.
 **
-** The target can make a page so that a read of it never returns (userfaultfd, a file system of its
-** own). The kernel interrupts that for SIGKILL alone. So the guard looks each second: a signal that
-** would end this process, and waits for five seconds, becomes SIGKILL.
-**
-** Who may profit? The guard does to the target what this process would have done. It asks that the
-** zombie is the target's child, so that no other child is taken away in its place.
+** A target can make a page whose read never returns (userfaultfd, FUSE), and only SIGKILL
+** interrupts this read. So the guard sends SIGKILL if a signal that should end this process waits
+** for five seconds.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +19,8 @@
 
 #include "stop.h"
 
-/* For how long may a signal wait that should end a process: one that is held and handled, as long
-** as copies of a big process take. 0: none waits. */
+/* How long a signal that should end the process may wait; 0: none waits. If it is blocked and has a
+** handler, as long as the copy of a big process takes. */
 static unsigned most_seconds(pid_t process) {
   enum { SECONDS = 5, SECONDS_IF_HANDLED = 60 };
   const uint64_t ends = (uint64_t)1 << (SIGINT - 1) | (uint64_t)1 << (SIGTERM - 1) |
@@ -50,8 +46,7 @@ static bool is_there(const lh_guarded *g, lh_process_status *status) {
   return lh_process_status_of(g->frozen.id, status) && status->parent == g->process;
 }
 
-/* The target may be traced by this process's parent for a moment yet; and it takes a moment until
-** the copy is a zombie. */
+/* The killed parent may still trace the target for a moment, and the copy is no zombie at once. */
 static void take_away(const lh_guarded *g) {
   const uint64_t most_ns = 10000000000;
   lh_process_status copy;

@@ -1,14 +1,10 @@
 /*
-** ident.c - which Luas are in a target, by what they say of themselves in read-only data.
+** ident.c - finds the Luas in a target by their texts in read-only data.
 **
-** Lua has a text for that, lua_ident: "$LuaVersion: Lua 5.4.4  Copyright ...", in 5.1 "$Lua: Lua
-** 5.1.5 ..."; LuaJIT has "LuaJIT 2.1.0". A linker may leave it out of a program into which Lua was
-** linked; then there still is what _VERSION is set to, "Lua 5.4" between two zeros. A program may
-** have several Luas, a script language of its own and one that came with a library: so the release
-** of a state is looked for in the file only that this state's code is in.
-**
-** Reading some hundred files takes 60 ms, one 2. Those that are no ELF files (locales, databases)
-** are passed over.
+** Lua has lua_ident, "$LuaVersion: Lua 5.4.4  Copyright ...", in 5.1 "$Lua: Lua 5.1.5 ..."; LuaJIT
+** has "LuaJIT 2.1.0". If the linker left lua_ident out, there is the value of _VERSION, "Lua 5.4"
+** between two zeros. A program may have several Luas: the release of a state is searched only in
+** the file with its code. Cost: 60 ms for some hundred ELF files, 2 ms for one.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -20,7 +16,7 @@ typedef struct found_lua {
   const char *path; /* of the region */
 } found_lua;
 
-enum { LUA = 4 /* of a name that begins with "Lua " */, MOST_LUAS = 8 };
+enum { LUA = 4 /* length of "Lua " */, MOST_LUAS = 8 };
 typedef struct found_luas {
   found_lua of[MOST_LUAS];
   size_t n;
@@ -30,7 +26,6 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* Copies what begins with `prefix` and goes on with what a version may have. */
 static size_t copy_version(char *out, size_t size, const char *text, const char *prefix) {
   size_t n = strlen(prefix);
   memcpy(out, prefix, n);
@@ -47,8 +42,7 @@ static bool follows(const char *text, const char *before) {
   return memcmp(text - strlen(before), before, strlen(before)) == 0;
 }
 
-/* What is at "Lua", with at least BEFORE and BEHIND bytes around it; `name` stays "" if it is no
-** Lua's own text. */
+/* `name`: "" if this is not Lua's own text. At least BEFORE and BEHIND bytes must be around it. */
 enum { BEFORE = 16, BEHIND = 32 };
 static void read_name(const char *text, char *name, size_t size) {
   *name = '\0';
@@ -64,7 +58,7 @@ static void read_name(const char *text, char *name, size_t size) {
 
 /* ==== In a mapping ================================================================== */
 
-/* The same Lua, more exactly: LuaJIT says that it is 5.1, too. */
+/* The same Lua, more exactly? LuaJIT also says that it is 5.1. */
 static bool tells_more(const char *name, const char *than) {
   return strncmp(name, than, strlen(than)) == 0 ||
          (strncmp(name, "LuaJIT", 6) == 0 && strcmp(than + LUA, "5.1") == 0);
@@ -96,8 +90,8 @@ static void search_piece(const char *from, const char *end, const char *path, fo
   }
 }
 
-/* The pieces overlap by what is looked at around a name; around the whole are zeros. What cannot be
-** read is passed over; a core has no more behind it, whatever length it claims. */
+/* Pieces overlap by the bytes around a name. Unreadable pieces are skipped. A core has nothing more
+** behind one, whatever length it claims. */
 static void search_region(const lh_memory *memory, const lh_memory_region *r, found_luas *luas) {
   enum { MOST = 1 << 16 };
   char piece[BEFORE + MOST + BEHIND] = {0};
@@ -121,15 +115,14 @@ static bool may_hold_texts(const lh_memory_region *r) {
 
 /* ==== In a target =================================================================== */
 
-/* The first mapping of a file begins with its head. */
+/* The first mapping of a file begins with its header. */
 static bool is_program(const lh_memory *memory, const lh_memory_region *first) {
   char magic[4];
   return *first->path && memory->read(memory, first->start, magic, sizeof magic) &&
          memcmp(magic, "\177ELF", sizeof magic) == 0;
 }
 
-/* In the file that `only` is a mapping of; NULL: in all. The mappings of a file are beside each
-** other; a process can have 65,530 of one. */
+/* `only` NULL: all files. The mappings of a file adjoin; a process can have 65,530 of one. */
 static void search_target(const lh_memory *memory, const lh_memory_region *only, found_luas *luas) {
   bool is_wanted = false;
   luas->n = 0;
@@ -179,7 +172,7 @@ static void list_luas(const found_luas *luas, char *out, size_t size) {
 }
 
 int lh_refuse_other_luas(const lh_target *target, lh_error *error) {
-  enum { LEAST_STATE = 16 * 1024 }; /* bytes of one that has just been opened, or somewhat less */
+  enum { LEAST_STATE = 16 * 1024 }; /* bytes of a new state, or somewhat less */
   found_luas luas;
   char list[256], who[48] = "the process of this core", left_out[128] = "";
   bool has_ours = false;

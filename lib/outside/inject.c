@@ -1,26 +1,22 @@
 /*
-** inject.c - lets a stopped process make one system call: clone(), of which a frozen copy of the
-** process comes, and later wait4(), by which nothing of that is left.
+** inject.c - makes a stopped process execute one system call: clone() or wait4().
 **
-** A few instructions are put into the zeros behind the last one of an executable mapping, those of
-** the vdso if they will do. A held thread makes the call there and is given back its registers;
-** then the zeros are put back, before any thread runs. No stack is touched. Should this process be
-** killed at any instant, the instructions do the rest: they give the thread its registers back and
-** jump to where it was. A copy that nobody holds ends by the instruction behind clone(), so it
-** never runs one of the program's; and the thread waits for that. If this process is killed while
-** it reads the copy, a guard takes away the zombie (guard.c).
+** clone() makes a frozen copy of the process; wait4() later reaps it. A few instructions are put
+** into the zeros behind the last instruction of an executable mapping, the vdso if possible. A held
+** thread makes the call there and gets its registers back; then the zeros are restored, before any
+** thread runs. No stack is touched.
 **
-** The copy shares the table of open files, so what the program closes is closed although the copy
-** lives. It has no exit signal. Its parent could see it by wait4(__WALL) only, and not once it has
-** been killed until this process has waited for it: which is done while all of the parent's threads
-** are held. 8 stops and 60 requests, 0.1 ms, and the time of the fork: 23 ms for 1 GB.
+** If this process is killed at any instant, the instructions restore the thread's registers and
+** jump back. A copy that nobody holds ends by the instruction behind clone(), and the thread waits
+** for that: so no copy runs the program's code.
 **
-** Who may profit? The instructions run in the target, with the target's rights: they give its
-** thread nothing that it does not have, and no address or value of this process is among them. The
-** target can change them meanwhile, if another process writes to its memory, or forge the result.
-** So a result is never an address here, and the number of the copy is the one that the kernel tells
-** (PTRACE_EVENT_CLONE); the number that clone() returns is given back to the target's own wait4()
-** alone. The copy stays the target's user's, who can kill it: then the attempt fails.
+** The copy shares open files with the process, so a file that the program closes is closed. It has
+** no exit signal: its parent could see it only by wait4(__WALL), and after its end only when this
+** process has waited for it; then all threads are held. Cost: 0.1 ms, and the fork: 23 ms for 1 GB.
+**
+** Security: the instructions have the target's rights and no value of this process. Another process
+** may change them, or the result. So a result is never an address here, and the copy's id is the
+** kernel's (PTRACE_EVENT_CLONE). If the target's user kills the copy, the attempt fails.
 */
 #include <linux/sched.h>
 #include <signal.h>
@@ -34,7 +30,7 @@
 
 /* ==== The instructions ============================================================== */
 
-/* They change no flags. rax and rdi have their values for clone() by then. */
+/* They change no flags. At the start rax and rdi have their values for clone(). */
 static const uint8_t instructions[] = {
     0x0f, 0x05,                         /*      syscall               clone(rdi, rsi = 0) */
     0x48, 0x91,                         /*      xchg %rax, %rcx */
@@ -82,7 +78,6 @@ static void make_code(uint8_t code[ROOM], const lh_registers *back) {
   put_value(code, AT_NEXT, back->rip);
 }
 
-/* The same instructions, with the values that `made` has. */
 static void make_code_like(uint8_t code[ROOM], const uint8_t made[ROOM]) {
   memset(code, 0, ROOM);
   memcpy(code, instructions, sizeof instructions);
@@ -96,8 +91,8 @@ static bool put_word(pid_t thread, uint64_t address, const uint8_t *code) {
   return ptrace(PTRACE_POKEDATA, thread, address, word) == 0;
 }
 
-/* Into memory that cannot be written, as debuggers do: the process gets a page of its own. What is
-** left when this process is killed is a beginning of the instructions, with zeros behind it. */
+/* Writes into read-only memory, as debuggers do: the process gets a page of its own. If we are
+** killed meanwhile, the beginning of the instructions stays, with zeros behind it. */
 static bool put_code(pid_t thread, uint64_t room, const uint8_t code[ROOM]) {
   for (size_t at = 0; at < ROOM; at += 8) {
     if (!put_word(thread, room + at, code + at)) return false;
@@ -110,7 +105,7 @@ static void clear_code(pid_t thread, uint64_t room) {
   for (size_t at = ROOM; at > 0; at -= 8) (void)put_word(thread, room + at - 8, zeros);
 }
 
-/* What is there: zeros, or what somebody left who was killed; else it is no room. */
+/* Contents of a room: zeros, or instructions that a killed process has left; else it is no room. */
 typedef enum room_kind { ROOM_NONE, ROOM_FREE, ROOM_LEFT } room_kind;
 
 static room_kind look_at_room(pid_t process, uint64_t room) {
@@ -124,7 +119,7 @@ static room_kind look_at_room(pid_t process, uint64_t room) {
   return memcmp(code, as_made, begun) == 0 ? ROOM_LEFT : ROOM_NONE;
 }
 
-/* Instructions that were left may still be on their way to bring a thread back. */
+/* Instructions that were left may still be bringing a thread back. */
 static bool may_use_room(const lh_stop *stop, uint64_t room) {
   room_kind kind = look_at_room(stop->process, room);
   for (size_t i = 0; kind == ROOM_LEFT && i < stop->n; i++) {
@@ -151,17 +146,16 @@ uint64_t lh_inject_find_room(const lh_target *target) {
   return found;
 }
 
-/* ==== A thread that can be sent there =============================================== */
+/* ==== A thread that can make the call =============================================== */
 
-/* With what a thread goes on in the program: as the kernel sees it, which then restarts a call that
-** was interrupted; and by instructions. */
+/* The registers to return with: by the kernel, which restarts a call, or by instructions. */
 typedef struct way_back {
   lh_registers exact, by_code;
 } way_back;
 
-/* Is it amid a sequence that the kernel must be told about when it is interrupted (rseq)? */
+/* Is it in a restartable sequence (rseq), whose interruption the kernel must handle? */
 static bool is_in_sequence(pid_t process, pid_t thread) {
-  enum { GET_RSEQ_CONFIGURATION = 0x420f, AT_CURRENT = 8 }; /* older headers have no name for it */
+  enum { GET_RSEQ_CONFIGURATION = 0x420f, AT_CURRENT = 8 }; /* no name in older headers */
   struct {
     uint64_t address;
     uint32_t bytes, signature, flags, none;
@@ -181,7 +175,7 @@ static bool find_way_back(const lh_stop *stop, const lh_thread *thread, way_back
   bool is_at_call = thread->event == LH_EVENT_CALL;
   if (thread->held != LH_HELD || (!is_at_call && thread->event != LH_EVENT_STOP)) return false;
   if (!lh_registers_get(thread->id, r) || r->cs != CODE_OF_64_BITS) return false;
-  if (is_at_call && lh_registers_is_in_front(r)) return false; /* of 32 bits: calls.c left it */
+  if (is_at_call && lh_registers_is_in_front(r)) return false; /* a 32-bit call, left by calls.c */
   if (lh_registers_is_interrupted(r)) {
     back->by_code = *r;
     lh_registers_step_back(&back->by_code);
@@ -194,8 +188,7 @@ static bool find_way_back(const lh_stop *stop, const lh_thread *thread, way_back
   return true;
 }
 
-/* `may_be_stopped`: also of a process that a signal has stopped. It stays so, as the kernel sees to
-** when the thread is let go, and makes nothing but the call. */
+/* `may_be_stopped`: also a thread that a signal has stopped, which the kernel keeps stopped. */
 static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
@@ -208,8 +201,7 @@ static lh_thread *find_thread(lh_stop *stop, bool may_be_stopped, way_back *back
 
 static const uint64_t MOST_TO_CALL_NS = 10000000000; /* a fork of a huge process */
 
-/* Runs a thread that has been sent to a `syscall` on until it is behind that. False: something else
-** happened to it before. A fork of the thread is told, if asked for. */
+/* Runs a thread until it is behind the `syscall`. False: something else happened first. */
 static bool run_call(lh_thread *thread, uint64_t behind, pid_t *forked) {
   uint64_t until_ns = lh_now_ns() + MOST_TO_CALL_NS;
   for (bool was_in_front = false;;) {
@@ -228,8 +220,7 @@ static bool run_call(lh_thread *thread, uint64_t behind, pid_t *forked) {
   }
 }
 
-/* Lets a thread make one call at room + at, with the registers of `call`, and gives it its own
-** back. What the call returned, or -EINTR: it was not made, or its result is not known. */
+/* Makes one call at room + at, and restores the registers. -EINTR: not made, or result unknown. */
 static long inject(const lh_stop *stop, lh_thread *thread, const way_back *back, uint64_t room,
                    uint64_t at, lh_registers *call, pid_t *forked) {
   uint8_t code[ROOM];
@@ -247,7 +238,7 @@ static long inject(const lh_stop *stop, lh_thread *thread, const way_back *back,
     (void)lh_registers_set(thread->id, &back->exact);
   }
   clear_code(thread->id, room);
-  if (result == -EINTR && thread->held == LH_HELD) { /* a signal, or another stop, is passed */
+  if (result == -EINTR && thread->held == LH_HELD) { /* passes a signal or another stop */
     if (thread->event != LH_EVENT_SIGNAL) lh_thread_go_on(thread, LH_COURSE_STOP, 0);
     (void)lh_thread_wait(thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_CALL_NS);
   }
@@ -265,7 +256,7 @@ static const char *reason_of(long result) {
   return "a signal came";
 }
 
-/* What comes between is over at the next try. */
+/* Interruptions are over at the next try. */
 enum { MOST_TRIES = 8 };
 
 static const char *try_to_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen, long *result) {
@@ -296,8 +287,7 @@ const char *lh_inject_fork(lh_stop *stop, uint64_t room, lh_frozen *frozen) {
   return reason;
 }
 
-/* Should memory run out while the process writes to pages that it has in common with its copy, the
-** copy is to be killed, and not the process. */
+/* If memory runs out, the kernel must kill the copy, which shares pages, and not the process. */
 bool lh_frozen_settle(const lh_frozen *frozen) {
   lh_thread copy = {.id = frozen->id};
   uint64_t until_ns = lh_now_ns() + MOST_TO_CALL_NS;
@@ -315,8 +305,7 @@ void lh_frozen_kill(const lh_frozen *frozen) {
     lh_nap();
 }
 
-/* Once this process has waited for it, others of its parent's threads could see it: so none goes on
-** before it is gone. */
+/* After our wait other threads of the parent could see the copy: none runs before it is reaped. */
 bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
   way_back back;
   long result = -EINTR;

@@ -1,26 +1,24 @@
 /*
-** marks.c - marks, linked into the mirror of a heap that nobody marked.
+** marks.c - links marks into the mirror of a heap that has none.
 **
-** A snapshot's objects have an age because a mark lies among them on the collector's lists. From
-** outside none can be planted in the program, but in the mirror: userdata in memory of ours, which
-** look like those that luaheap leaves inside (take/state.h), linked where they belong. So the
-** walk, the file and all that reads it need no change. The collector's count grows by their bytes.
+** Objects have an age because marks lie among them on the collector's lists. From outside they are
+** linked into the mirror, not into the program: userdata like those of luaheap inside a process
+** (take/state.h), so the walk, the file and its readers need no change. The collector's count grows
+** by their bytes.
 **
 **     registry   state userdata --> own mark, finobj half --> allgc half --> carried marks ...
 **                                                 ... --> newest mark of the program's own luaheap
 **
-** Where luaheap was loaded into the program its userdata of the state is the one that is used, and
-** its marks are on the lists already.
+** If the program has loaded luaheap, its state userdata is used, and its marks are already there.
 */
 #include "compare/answers.h"
 #include "compare/matched.h"
 #include "mirrored.h"
 #include "take/state.h"
 
-/* ==== What luaheap left ============================================================= */
+/* ==== luaheap's own objects ========================================================= */
 
-/* The content of a value that luaheap registered: by its key the userdata is known to be what it
-** says. */
+/* luaheap's userdata in a registry slot: its content has the key as its tag. */
 static raw_userdata *registered_userdata(const raw_slot *slot) {
   if (slot->key_type != RAW_LIGHT_USERDATA ||
       slot->value_type != (RAW_USERDATA | RAW_COLLECTABLE)) {
@@ -54,7 +52,7 @@ void lh_find_own(lh_mirrored_state *state) {
   }
 }
 
-/* The state of this luaheap's version knows of marks that are gone, too. */
+/* A state of this luaheap's version also knows the serials of removed marks. */
 uint32_t lh_newest_serial(const lh_mirrored_state *state) {
   const lh_own_content *content = lh_mirrored_content(state);
   if (!content) return 0;
@@ -65,7 +63,7 @@ uint32_t lh_newest_serial(const lh_mirrored_state *state) {
   return last > newest ? last : newest;
 }
 
-/* ==== Userdata of ours ============================================================== */
+/* ==== New userdata ================================================================== */
 
 static uint64_t bytes_of(unsigned n_user_values, uint64_t content_bytes) {
   return offsetof(raw_userdata, user_values) + n_user_values * sizeof(raw_value) + content_bytes;
@@ -80,7 +78,7 @@ static void refer(raw_userdata *from, const raw_userdata *to) {
                                      .type = to ? RAW_USERDATA | RAW_COLLECTABLE : RAW_NIL};
 }
 
-/* One that is white, on no list, with the content and its name; it is counted. NULL: no memory. */
+/* A white userdata on no list; its bytes are counted. NULL: out of memory. */
 static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_values,
                                    const lh_own_content *content, const char *name) {
   uint64_t content_bytes = sizeof *content + content->name_length;
@@ -103,15 +101,14 @@ static const raw_object **head_of(const lh_mirrored_state *state, lh_list list) 
   return (const raw_object **)(void *)(state->global + at);
 }
 
-/* In front of what the link leads to. Returns the link behind it. */
+/* Inserts before the object at `link`. Returns the link behind it. */
 static const raw_object **insert(raw_userdata *u, const raw_object **link) {
   u->next = *link;
   *link = (const raw_object *)u;
   return &u->next;
 }
 
-/* The two halves of a mark, by list: they are not linked, but the one on finobj refers to the other
-** as in any program. */
+/* The halves are not linked yet, but the one on finobj refers to the other, as in any program. */
 static bool make_halves(lh_mirrored_state *state, const lh_own_content *content, const char *name,
                         raw_userdata *halves[2]) {
   for (int i = 0; i < 2; i++) {
@@ -151,20 +148,19 @@ int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const cha
 
 /* ==== Marks of an older snapshot ==================================================== */
 
-/* Names come from a file. */
+/* Names come from a file, and may be too long. */
 static uint16_t length_of_name(const lh_carried_mark *mark) {
   return (uint16_t)(mark->name_length < LH_MARK_NAME_BYTES ? mark->name_length
                                                            : LH_MARK_NAME_BYTES);
 }
 
-/* The link to the youngest object that is older; NULL: it is not on the list from `link` on. */
+/* The link to object `older` (0: the end of the list). NULL: not on the list from `link` on. */
 static const raw_object **find_place(const raw_object **link, uint64_t older) {
   while (*link && (uintptr_t)*link != older) link = (const raw_object **)writable(&(*link)->next);
   return *link || older == 0 ? link : NULL;
 }
 
-/* Behind `newer`, in the chain: the marks that the program has come last, whatever their age, since
-** that is only what keeps them. */
+/* The program's own marks come last, whatever their age: the chain only keeps them alive. */
 static void chain_behind(raw_userdata *newer, raw_userdata *const halves[2]) {
   refer(halves[LH_LIST_ALLGC], user_value(newer, 0, RAW_USERDATA));
   refer(newer, halves[LH_LIST_FINOBJ]);
@@ -174,7 +170,7 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
                           size_t n, lh_error *error) {
   const raw_object **links[2] = {head_of(state, LH_LIST_ALLGC), head_of(state, LH_LIST_FINOBJ)};
   raw_userdata *newer = writable(user_value(newest_mark(state), 0, RAW_USERDATA));
-  while (n-- > 0) { /* the youngest first, as on the lists */
+  while (n-- > 0) { /* youngest first, as on the lists */
     const lh_carried_mark *mark = &marks[n];
     lh_own_content content = {.magic = LH_OWN_MAGIC,
                               .state_id = state_id,
@@ -197,10 +193,9 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
   return LH_OK;
 }
 
-/* ==== Where they belong ============================================================= */
+/* ==== Places of older marks ========================================================= */
 
-/* Marks that are not in the heap itself get the places that a comparison of the objects gives them
-** (lib/compare/matched.c tells how, and how exactly). */
+/* Marks that the heap lacks get places by comparing objects (lib/compare/matched.c). */
 static int check_older(const lh_snapshot *after, const lh_snapshot *now, lh_error *error) {
   if (!lh_is_same_state(after, now))
     return lh_fail(error, LH_EARGUMENT, "'%s' is of another process or state", after->info.name);
@@ -211,8 +206,7 @@ static int check_older(const lh_snapshot *after, const lh_snapshot *now, lh_erro
   return LH_OK;
 }
 
-/* Is mark i of the older snapshot in the heap? *at: the first of those that may be, both being in
-** the order of time. */
+/* Is this older mark in the heap? *at: the first mark that can be it; both are sorted by time. */
 static bool is_in_heap(const lh_snapshot *now, const lh_mark_info *mark, uint32_t *at) {
   while (*at + 1 < now->n_marks && now->marks[*at].time_ns < mark->time_ns) ++*at;
   return lh_is_mark(&now->marks[*at], mark->serial, mark->time_ns);

@@ -1,18 +1,14 @@
 /*
-** memory.c - spans of addresses, pages that a process has written, a cache of pages, and copies
-** (memory.h).
+** memory.c - spans of addresses, written pages, a page cache, and copies (memory.h).
 **
-** Which pages were written tells PAGEMAP_SCAN (Linux 6.7), which answers with spans; before that
-** the entries of /proc/PID/pagemap, eight bytes a page. These do not tell the page of zeros, which
-** a read of untouched memory gives, from others, and take 0.6 ms for each GB that is not in use.
-** Pages of a file, and that one of zeros, were never written. What was is anonymous, in memory or
-** swapped out. Of a core, the holes of its file are passed over.
+** PAGEMAP_SCAN (Linux 6.7) reports spans of written pages. Before that we read the entries of
+** /proc/PID/pagemap, which take 0.6 ms for each GB that is not in use, and do not tell the zero
+** page, which a read of untouched memory gives. Written pages are anonymous, in memory or swapped
+** out.
 **
-** A process may be stopped while it is copied, or have a frozen copy, while which each page that it
-** writes costs it a fault: so copying must be fast. For each page the kernel looks up where it is,
-** and copies it; half of that is waiting for memory. One thread takes 0.2 s for a GB, 2.5 times as
-** long as a copy inside of a process, and two take half of that, as long as each has 2 MiB of its
-** own: so much has one lock, and as much is looked at at once.
+** Copying must be fast: the process is stopped meanwhile, or has a frozen copy and pays a fault for
+** each page that it writes. One thread takes 0.2 s per GB, two take half of that if each has 2 MiB
+** of its own, because one kernel lock protects 2 MiB. So we search 2 MiB at once.
 */
 #include "memory.h"
 
@@ -108,13 +104,11 @@ enum { IS_OF_FILE = 1 << 2, IS_PRESENT = 1 << 3, IS_SWAPPED = 1 << 4, IS_ZEROS =
 
 #define SCAN_PAGES _IOWR('f', 16, scan_request)
 
-enum { MOST_BYTES = 2 << 20 }; /* of pages that are found at once */
+enum { MOST_BYTES = 2 << 20 }; /* of pages found by one call */
 
-/* The kernel passes over a hole without a look at each page: a hole of any size costs nothing. So
-** one question ends at the pages that it finds, and not after a distance. Pages of a file that are
-** passed over are looked at while the process can map nothing: 16 GiB of them take 40 ms.
-** False: this kernel does not answer. It was seen (6.18) to tell spans behind the end that it says
-** its walk had. */
+/* Holes cost nothing, so a scan ends by the pages found. But skipped pages of files take time in
+** which the process can map nothing: 40 ms for 16 GiB. False: no such call. Linux 6.18 was seen to
+** report spans behind the end of its walk. */
 static bool scan_written(lh_pages *pages, uint64_t end) {
   const uint64_t farthest = (uint64_t)16 << 30;
   page_range ranges[LH_PAGES_AT_ONCE];
@@ -170,9 +164,8 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory) {
   if (memory->process_id > 0) pages->fd = lh_process_file(memory->process_id, "pagemap", O_RDONLY);
 }
 
-/* A kernel leaves out what a process had never written: its core of a mapping of 16 TB is a hole in
-** a file of some MB. A state may begin or end in the zeros of a hole, so some of them are told,
-** too. */
+/* A core has a hole for untouched memory: 16 TB in a file of some MB. A state may begin or end in
+** its zeros, so we include some of them. */
 static void find_data(lh_pages *pages, const lh_memory_region *region, uint64_t end) {
   enum { AROUND = 64 };
   int fd = pages->memory->fd;
@@ -191,8 +184,7 @@ static void find_data(lh_pages *pages, const lh_memory_region *region, uint64_t 
   pages->from = start < stop ? stop : end;
 }
 
-/* Looks for more in what is left of a region; in little of it, since threads that copy what is
-** found wait for more, and at first all of them do. */
+/* Searches a small part of the rest of a region, because copying threads wait for the result. */
 static void look_on(lh_pages *pages, const lh_memory_region *region, uint64_t end) {
   if (pages->memory->process_id <= 0 && pages->memory->fd >= 0) {
     find_data(pages, region, end);
@@ -236,8 +228,8 @@ static bool read_entry(const lh_pages *pages, uint64_t address, uint64_t *entry)
 }
 
 bool lh_pages_are_shared(const lh_memory *memory) {
-  enum { MOST = 4096, FEW = 32 }; /* looks; one in so many */
-  uint64_t entry, left = 0;       /* bytes until the next look */
+  enum { MOST = 4096, FEW = 32 }; /* samples; shared: more than one in 32 */
+  uint64_t entry, left = 0;       /* bytes until the next sample */
   uint64_t step = lh_mirrored_bytes(memory) / MOST + (1 << 20);
   size_t looked = 0, shared = 0;
   lh_pages pages;
@@ -289,7 +281,7 @@ static const uint8_t *find_page(lh_cached *cached, uint64_t address) {
   return cached->bytes[place];
 }
 
-/* A core's segment may end amid a page. */
+/* A core's segment may end inside a page: then the bytes are read without the cache. */
 static bool read_part(lh_cached *cached, uint64_t address, void *out, size_t n) {
   const lh_memory *memory = cached->memory;
   size_t offset = address % LH_CACHED_PAGE;
@@ -299,7 +291,7 @@ static bool read_part(lh_cached *cached, uint64_t address, void *out, size_t n) 
 }
 
 static bool read_cached(const void *payload, uint64_t address, void *out, size_t n) {
-  lh_cached *cached = (lh_cached *)(uintptr_t)payload; /* which lib/take cannot change */
+  lh_cached *cached = (lh_cached *)(uintptr_t)payload; /* const only for lib/take */
   if (address + n < address) return false;
   for (uint8_t *to = out; n > 0;) {
     size_t part = LH_CACHED_PAGE - address % LH_CACHED_PAGE;
@@ -334,7 +326,7 @@ uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end) {
     if (memory->read(memory, start, here, (size_t)(next - start)))
       copied += next - start;
     else
-      lh_take_memory(here, (size_t)(next - start)); /* what an older copy left there */
+      lh_take_memory(here, (size_t)(next - start)); /* data of an older copy */
   }
   return copied;
 }
@@ -342,7 +334,7 @@ uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end) {
 typedef struct copying {
   const lh_memory *memory;
   const lh_spans *mirrored;
-  pthread_mutex_t lock; /* of what follows */
+  pthread_mutex_t lock; /* of the fields below */
   lh_pages pages;
   lh_spans *written;
   bool lacks_memory, is_over;
@@ -358,7 +350,7 @@ static bool next_span(copying *c, lh_span *span) {
   return false;
 }
 
-/* The next ones that nobody has taken, after some of which so much was copied. */
+/* `copied`: bytes that this thread copied of its last span. */
 static bool take_span(copying *c, uint64_t copied, lh_span *span) {
   (void)pthread_mutex_lock(&c->lock);
   c->copied += copied;

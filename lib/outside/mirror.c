@@ -1,19 +1,13 @@
 /*
-** mirror.c - the target's memory at its own addresses in this process, so that the walk follows its
-** pointers as it does inside.
+** mirror.c - maps the target's memory at its own addresses here, so that pointers can be followed.
 **
-** It costs address space for all that is mirrored, and memory for the pages that the target has
-** written (memory.h); of a core, whose segments are mapped from its file, for what is written here.
-** Rooms with small gaps between them are one mapping, and the gaps are never used.
+** It costs address space for all mirrored regions, and memory for the pages that the target has
+** written (memory.h). Segments of a core are mapped from its file, and cost memory only if written.
+** Regions with small gaps become one mapping.
 **
-** A process that was stopped waits for lh_mirror_fill. So the memory is had before: the kernel
-** clears it when it is asked for, 0.4 s a GB, and then it is only copied. It is also made sure
-** that there is enough, and that this process and no other is killed should the system run out.
-** Huge pages take a tenth of that, and the walk's child has them with no copy of their table. They
-** are used where the target has written all of one.
-**
-** Where the target's mappings changed between two fills, the mirror follows: what is new gets room,
-** what is no more loses it, and pages that were given back are zero.
+** A stopped process waits for lh_mirror_fill, so its memory is allocated before: the kernel needs
+** 0.4 s per GB to clear it, and a tenth of that with huge pages. They are used where the target has
+** written a whole huge page; after fork, the child has them without a copy of page tables.
 */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,16 +20,16 @@
 #include "memory.h"
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
 #endif
 
 static const uint64_t HUGE_PAGE = 2 << 20;
 
 struct lh_mirror {
-  lh_spans mirrored;      /* to the byte */
-  lh_spans rooms;         /* what is mapped here: whole pages */
+  lh_spans mirrored;      /* exact to the byte */
+  lh_spans rooms;         /* mapped here: whole pages */
   bool is_used;           /* something was copied */
-  char likely_victim[16]; /* how likely this process was to be killed, before */
+  char likely_victim[16]; /* this process's oom_score_adj before */
 };
 
 static bool is_process(const lh_memory *memory) {
@@ -52,16 +46,14 @@ static uint64_t round_up(uint64_t address) {
   return round_down(address + (uint64_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Where the kernel places no stacks at random, all processes have theirs at the same addresses, and
-** this one's cannot go away. Heaps are elsewhere. */
+/* Without address randomization all stacks have the same addresses. Heaps are elsewhere. */
 static bool is_in_stacks_way(const lh_memory_region *region) {
   enum { STILL_TO_BE_USED = 256 * 1024 };
   uint64_t bottom = (uintptr_t)__builtin_frame_address(0), top = getauxval(AT_EXECFN);
   return region->start < top && region->end > bottom - STILL_TO_BE_USED;
 }
 
-/* What a core lacks gets no room, and gaps neither: zeros there would pass for what the process
-** had, where the walk has to fault. */
+/* Memory that a core lacks gets no room: the walk must fault there, and not read zeros. */
 static bool list_rooms(const lh_memory *memory, lh_spans *mirrored, lh_spans *rooms) {
   enum { SMALL_GAP = 1 << 20 };
   uint64_t gap = is_process(memory) ? SMALL_GAP : 0;
@@ -104,7 +96,7 @@ static int map_room(const lh_span *room, lh_error *error) {
     (void)madvise(mapped, bytes, MADV_NOHUGEPAGE);
     return 0;
   }
-  int reason = mapped == MAP_FAILED ? errno : EEXIST; /* before Linux 4.17 it is elsewhere */
+  int reason = mapped == MAP_FAILED ? errno : EEXIST; /* before Linux 4.17 mmap maps elsewhere */
   if (mapped != MAP_FAILED) (void)munmap(mapped, bytes);
   if (reason != EEXIST) return fail_to_map(room, reason, error);
   int code = lh_fail(error, LH_EBUSY,
@@ -118,7 +110,7 @@ static void unmap(const lh_span *room) {
   (void)munmap(lh_pointer(room->start), (size_t)(room->end - room->start));
 }
 
-/* Maps what `rooms` have and `had` have not: all of it or nothing. */
+/* Maps the parts of `rooms` that are not in `had`: all of them or, on failure, none. */
 static int map_fresh(const lh_spans *rooms, const lh_spans *had, lh_error *error) {
   lh_spans_cursor at = {0}, again = {0};
   lh_span fresh, done;
@@ -132,7 +124,7 @@ static int map_fresh(const lh_spans *rooms, const lh_spans *had, lh_error *error
   return 0;
 }
 
-/* Makes the rooms those of the target as it is now. After a failure they are what they were. */
+/* On failure nothing changes. */
 static int follow(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
   lh_spans mirrored = {0}, rooms = {0};
   lh_spans_cursor at = {0};
@@ -152,10 +144,9 @@ static int follow(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
   return code;
 }
 
-/* ==== Memory for it ================================================================= */
+/* ==== Memory for the copy =========================================================== */
 
-/* Should the system run out of memory, this process is to be killed and not the target, which may
-** be the biggest one. */
+/* If memory runs out, the kernel must kill this process, not the target. */
 static void become_the_victim(lh_mirror *mirror) {
   if (lh_process_text(getpid(), "oom_score_adj", mirror->likely_victim,
                       sizeof mirror->likely_victim) > 0)
@@ -175,15 +166,13 @@ static bool list_written(const lh_mirror *mirror, const lh_memory *memory, lh_sp
   return fits;
 }
 
-/* Has the kernel clear pages, while nobody waits. */
+/* Has the kernel clear pages before the process is stopped. */
 static void get_pages(uint64_t start, uint64_t end) {
   if (start < end) (void)madvise(lh_pointer(start), (size_t)(end - start), MADV_POPULATE_WRITE);
 }
 
-/* The usual huge page takes 0.1 ms, and 512 small ones 0.2 to 0.8 ms. But it takes 5 ms where the
-** host of a virtual machine has taken the free memory back, and it may take as long where the
-** system has to move pages first. So huge ones are used as long as they are had quickly, on
-** average. */
+/* A huge page takes 0.1 ms, and 512 small ones 0.2 to 0.8 ms. It takes 5 ms if a host took free
+** memory back, or if pages must be moved first: so huge pages are used while they are quick. */
 typedef struct huge_pages {
   uint64_t spent_ns, n;
 } huge_pages;
@@ -193,7 +182,7 @@ static bool are_quick(const huge_pages *huge) {
   return huge->spent_ns <= huge->n * MOST_NS_EACH;
 }
 
-/* Where they end. */
+/* Returns the address at which the huge pages end. */
 static uint64_t get_huge_pages(huge_pages *huge, uint64_t start, uint64_t end) {
   uint64_t then = lh_processor_ns(0);
   while (start < end && are_quick(huge)) {
@@ -208,7 +197,7 @@ static uint64_t get_huge_pages(huge_pages *huge, uint64_t start, uint64_t end) {
   return start;
 }
 
-/* Each span with huge pages is two mappings more. */
+/* Each span with huge pages adds two mappings. */
 static void get_spans(const lh_spans *written) {
   enum { MOST_WITH_HUGE_PAGES = 1000 };
   huge_pages huge = {0};
@@ -288,7 +277,7 @@ static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_
   lh_spans_cursor at = {0};
   lh_span unused;
   bool is_listed = lh_copy_written(memory, &mirror->mirrored, &written, copied_bytes);
-  /* What was written, copied and given back. */
+  /* Pages that were written and copied before, and that the target gave back. */
   while (is_listed && mirror->is_used &&
          lh_spans_next_missing(&mirror->rooms, &written, &at, &unused)) {
     lh_take_memory(lh_pointer(unused.start), (size_t)(unused.end - unused.start));
@@ -298,8 +287,7 @@ static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_
   return is_listed ? 0 : lh_fail_memory(error, "mirroring a process");
 }
 
-/* Maps those pages of a segment that are whole pages of the file, too. What is left of it is told
-** by *head and *tail. */
+/* Maps whole pages of the segment. The caller copies the rest: up to *head, and from *tail on. */
 static void map_segment(const lh_memory *memory, const lh_memory_region *r, uint64_t *head,
                         uint64_t *tail) {
   enum { ACCESS = PROT_READ | PROT_WRITE, WORTH_IT = 64 * 1024 };

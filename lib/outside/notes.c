@@ -1,11 +1,8 @@
 /*
-** notes.c - what the notes of a core tell: of which process it is, by which signal it ended, where
-** the kernel had put things for it (the auxiliary vector), and which files were mapped; its command
-** line, and those files, if they are still the same.
+** notes.c - reads a core's notes: process, signal, auxiliary vector, mapped files.
 **
-** A core has one segment of notes or several, with some six notes for each thread: 10,000 threads,
-** 60,000 notes, 100 MB. So only their heads are read, and what is asked of them; of threads the
-** first one tells, in which it ended. Where their registers are is kept for run_on.c.
+** It also finds the command line, and opens the mapped files that are unchanged. 10,000 threads
+** make 60,000 notes, 100 MB: so only the heads are read, and the contents that we need.
 */
 #include <stddef.h>
 #include <stdlib.h>
@@ -19,9 +16,9 @@
 #include "symbols.h"
 
 enum {
-  MOST_NOTES = 1 << 22,         /* more than any process has; reading their heads takes seconds */
-  MOST_MAPPED_BYTES = 64 << 20, /* of NT_FILE; the kernel writes 4 MB at most, or as it is told */
-  MOST_VECTOR = 1024            /* entries of the auxiliary vector; there are some 20 */
+  MOST_NOTES = 1 << 22,         /* more than any process has; their heads take seconds to read */
+  MOST_MAPPED_BYTES = 64 << 20, /* of NT_FILE; the kernel writes 4 MB at most by default */
+  MOST_VECTOR = 1024            /* entries of the auxiliary vector; usually 20 */
 };
 
 static uint64_t align4(uint64_t n) {
@@ -39,14 +36,14 @@ static bool add_thread(lh_core *core, uint64_t at, uint64_t n) {
   return true;
 }
 
-/* NT_X86_XSTATE, behind the status of its thread. */
+/* NT_X86_XSTATE, which follows its thread's NT_PRSTATUS. */
 static void add_vectors(lh_core *core, uint64_t at, uint64_t n) {
   if (core->n_threads == 0) return;
   core->threads[core->n_threads - 1].vectors_at = at;
   core->threads[core->n_threads - 1].vector_bytes = n;
 }
 
-/* NT_PRSTATUS, of each thread, first the one in which it ended. */
+/* NT_PRSTATUS of each thread. The first is the thread in which the process ended. */
 static void read_status(lh_core *core, uint64_t at, uint64_t n) {
   struct elf_prstatus status;
   if (core->has_status || n < sizeof status || !lh_pread_all(core->fd, &status, sizeof status, at))
@@ -56,7 +53,7 @@ static void read_status(lh_core *core, uint64_t at, uint64_t n) {
   if (core->process_id == 0) core->process_id = (uint64_t)(uint32_t)status.pr_pid;
 }
 
-/* NT_PRPSINFO. Behind the last word of the command line the kernel writes a blank. */
+/* NT_PRPSINFO. The kernel appends a blank to the command line. */
 static void read_process(lh_core *core, uint64_t at, uint64_t n) {
   struct elf_prpsinfo process;
   size_t length = sizeof process.pr_psargs;
@@ -68,7 +65,6 @@ static void read_process(lh_core *core, uint64_t at, uint64_t n) {
   while (length > 0 && core->program[length - 1] == ' ') core->program[--length] = '\0';
 }
 
-/* NT_AUXV. */
 static void read_vector(lh_core *core, uint64_t at, uint64_t n) {
   Elf64_auxv_t entry;
   for (uint64_t i = 0; i < MOST_VECTOR && n >= sizeof entry; i++, n -= sizeof entry) {
@@ -80,8 +76,7 @@ static void read_vector(lh_core *core, uint64_t at, uint64_t n) {
   }
 }
 
-/* The kernel says so behind the path of a file that was removed; one of the same build may have
-** taken its place. */
+/* The kernel appends this word to the path of a removed file, which may have been replaced. */
 static void cut_deleted(char *path) {
   static const char word[] = " (deleted)";
   size_t n = strlen(path);
@@ -89,8 +84,7 @@ static void cut_deleted(char *path) {
     path[n - (sizeof word - 1)] = '\0';
 }
 
-/* NT_FILE: how many there are and the unit of offsets, then for each of them start, end and offset
-** in the file, and then the paths, each with its NUL. */
+/* NT_FILE: number of files, unit of offsets; start, end, offset of each; their paths with NULs. */
 static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *error) {
   enum { HEAD = 16, EACH = 24 };
   if (core->mapped) return lh_core_damaged(core, at, "two lists of mapped files", error);
@@ -106,7 +100,7 @@ static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *e
   core->mappings = lh_alloc(n, sizeof *core->mappings);
   if (n > 0 && !core->mappings) return lh_fail_memory(error, "opening a core");
   char *path = core->mapped + HEAD + n * EACH, *end = core->mapped + bytes;
-  uint64_t before = 0; /* where the last one ends */
+  uint64_t before = 0; /* end of the last mapping */
   for (uint64_t i = 0; i < n; i++) {
     const uint8_t *entry = list + HEAD + i * EACH;
     uint64_t pages = lh_load64(entry + 16);
@@ -137,7 +131,7 @@ static int read_note(lh_core *core, uint32_t type, uint64_t at, uint64_t n, lh_e
   return LH_OK;
 }
 
-/* The notes of one segment, each a head, a name and its content, filled up to fours. */
+/* A segment is a sequence of notes: head, name and content, each padded to 4 bytes. */
 static int read_segment(lh_core *core, const Elf64_Phdr *segment, size_t *n_notes,
                         lh_error *error) {
   uint64_t at = segment->p_offset, end = at + segment->p_filesz;
@@ -181,27 +175,26 @@ int lh_core_read_notes(lh_core *core, lh_error *error) {
 
 /* ==== The command line ============================================================== */
 
-/* A note has 80 bytes of it at most, and in gdb's cores often the program's name only. The kernel
-** puts it on the stack when a program starts, and ps shows it from there; upwards:
+/* A note has at most 80 bytes of the command line, and in gdb's cores often only the program's
+** name. The kernel puts the whole line on the stack at program start; upwards:
 **
 **     number of arguments, pointers to them, 0, pointers to the environment, 0,
 **     auxiliary vector (pairs of a type and a value), some bytes, the random bytes, texts
 **
-** Where the random bytes are is known from a note, so the search goes down from them: the vector
-** has the pair that tells their address. */
+** A note says where the random bytes are. We search downwards from them for the vector's pair that
+** holds their address. */
 enum {
   WORD = 8,
-  BETWEEN = 256,            /* at most between the vector and the random bytes; there are some 20 */
-  MOST_VECTOR_BYTES = 1024, /* at most; there are some 350 */
-  MOST_WORDS = 1 << 16,     /* pointers to arguments and environment that are passed */
-  MOST_TYPE = 63            /* AT_*; pointers are greater */
+  BETWEEN = 256,            /* at most, from the vector to the random bytes; usually 20 */
+  MOST_VECTOR_BYTES = 1024, /* at most; usually 350 */
+  MOST_WORDS = 1 << 16,     /* most pointers to arguments and environment */
+  MOST_TYPE = 63            /* largest AT_*; pointers are greater */
 };
 
 static bool read_word(const lh_memory *memory, uint64_t address, uint64_t *word) {
   return memory->read(memory, address, word, sizeof *word);
 }
 
-/* The place of the pair that tells where the random bytes are. */
 static bool find_pair(const lh_core *core, const lh_memory *memory, uint64_t *at) {
   uint64_t last = core->random_at & ~(uint64_t)(WORD - 1), type, value;
   for (*at = last; last - *at < BETWEEN + MOST_VECTOR_BYTES && *at >= WORD; *at -= WORD) {
@@ -211,7 +204,6 @@ static bool find_pair(const lh_core *core, const lh_memory *memory, uint64_t *at
   return false;
 }
 
-/* From a pair of the vector down to its first one. */
 static bool pass_vector(const lh_memory *memory, uint64_t *at) {
   uint64_t type, start = *at;
   while (start - *at < MOST_VECTOR_BYTES) {
@@ -222,8 +214,7 @@ static bool pass_vector(const lh_memory *memory, uint64_t *at) {
   return false;
 }
 
-/* From a zero word down to the one before the pointers below it: to another zero, or to their
-** number where that is what stands there. */
+/* Moves *at down over pointers, from a zero word to the next zero or to the number of pointers. */
 static bool pass_pointers(const lh_memory *memory, bool are_counted, uint64_t *at, uint64_t *n) {
   uint64_t word;
   if (!read_word(memory, *at, &word) || word != 0) return false;
@@ -259,19 +250,16 @@ bool lh_core_arguments(const lh_core *core, const lh_memory *memory, char *out, 
 
 /* ==== The files that were mapped ================================================= */
 
-/* A core lacks what can be read from them again. Since then they may have been replaced, or the
-** core is read on another machine. Their first page is in the core, and in it the build id, which
-** linkers make of the content: where it is equal, so is the file, whatever its name and time. Of
-** files that have none the first pages are compared. Another file is not read, and the user is
-** told, since the release of Lua and the names of C functions are then not known.
+/* Mapped files may have been replaced since, or the core moved to another machine. The core has
+** each file's first page, with the build id, which linkers compute from the content: equal ids mean
+** equal files. Files without an id are compared by their first pages. A different file is not read,
+** and the user is told that the Lua release and the names of C functions are unknown.
 **
-** Who may profit? The path of a file is the core's word, and the core is another user's. lib/open.c
-** opens regular files alone, and follows no link of /proc; of other files nothing but the first
-** page is read, and nothing of that page is shown. */
+** Security: the core names the paths, and may be another user's. lib/open.c opens only regular
+** files and follows no link of /proc. Nothing of a different file's first page is shown. */
 enum { MOST_FILES = 512 };
 
-/* Of regions that are read from files: a core of a few KB may claim that it had mapped a big one a
-** thousand times. */
+/* Limit for regions read from files: a core of a few KB could claim a big file a thousand times. */
 static const uint64_t most_read_bytes = (uint64_t)4 << 30;
 
 typedef struct build_id {
@@ -279,7 +267,6 @@ typedef struct build_id {
   size_t n;             /* 0: none */
 } build_id;
 
-/* The build id among notes that lie in the page. */
 static build_id find_among_notes(const lh_first_page *p, size_t at, size_t end, size_t align) {
   Elf64_Nhdr head;
   while (end - at >= sizeof head) {
@@ -333,8 +320,7 @@ static int open_first_page(const char *path, lh_first_page *first) {
   return -1;
 }
 
-/* The file that was mapped from its beginning at the region; -1: it is another by now, or no ELF
-** file. */
+/* Opens the file mapped from its start at the region. -1: a different file now, or no ELF file. */
 static int open_same(lh_core *core, const lh_memory *memory, const lh_memory_region *region) {
   lh_first_page in_core = {.n = sizeof in_core.bytes};
   lh_first_page on_disk = {.n = 0};
@@ -344,14 +330,14 @@ static int open_same(lh_core *core, const lh_memory *memory, const lh_memory_reg
   int fd = open_first_page(region->path, &on_disk);
   if (fd >= 0 && are_same(&in_core, &on_disk)) return core->files[core->n_files++] = fd;
   if (fd >= 0) (void)close(fd);
-  /* Where the core lacks even the first page, only the file itself says what it is. */
+  /* If the core lacks even the first page, only the file can say that it is ELF. */
   if ((in_core.n > 0 || lh_is_elf(&on_disk)) && core->n_missing++ == 0)
     core->missing = region->path;
   return -1;
 }
 
 int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error) {
-  const lh_memory_region *first = NULL; /* of the file that was mapped last; its others follow */
+  const lh_memory_region *first = NULL; /* region of the current file */
   uint64_t bytes = 0;
   core->files = lh_alloc(MOST_FILES, sizeof *core->files);
   if (!core->files) return lh_fail_memory(error, "opening a core");

@@ -1,18 +1,16 @@
 /*
-** outside.h - the parts of a snapshot from outside, and what they hand to each other.
+** outside.h - the parts that take snapshots of a process or a core file, and their interfaces.
 **
-**     target.c, process.c, core.c    a process or a core file, behind the public calls
-**     states.c, ident.c              its Lua states, by structure; which release, which other Luas
-**     still.c, stop.c                a process that stands still: idle, a frozen copy, or stopped
-**     mirror.c, memory.c             its memory at its own addresses in this process
-**     run_on.c, sandbox.c            runs on in a child to where Lua is amid no change
-**     shot.c, shooting.c             a child that walks the mirror, and the file
-**     sound.c, running.c, marks.c    what that child asks of the heap
-**     symbols.c                      what C functions are called
-**     take.c                         the order of all that (lh_take_outside)
+**     target.c, process.c, core.c    a process or a core file, behind the public functions
+**     states.c, ident.c              finds Lua states by structure, the Lua release, other Luas
+**     still.c, stop.c                keeps a process from changing: idle, frozen copy, or stopped
+**     mirror.c, memory.c             maps the target's memory at its own addresses in this process
+**     run_on.c, sandbox.c            continues a child until Lua is between two changes of its heap
+**     shot.c, shooting.c             the child that walks the mirror, and the file
+**     sound.c, running.c, marks.c    consistency, the running thread and the marks of a heap
+**     symbols.c, take.c              names of C functions; the order of the parts (lh_take_outside)
 **
-** Addresses of the target are uint64_t as long as they may not be followed; in the mirror they are
-** pointers.
+** Addresses in the target are uint64_t. Addresses in the mirror are pointers, and may be followed.
 */
 #ifndef LUAHEAP_OUTSIDE_H
 #define LUAHEAP_OUTSIDE_H
@@ -27,230 +25,213 @@
 
 enum { LH_REGION_READ = 1, LH_REGION_WRITE = 2, LH_REGION_EXECUTE = 4, LH_REGION_SHARED = 8 };
 
-/* A mapping of a target, or a segment of a core. gdb's cores have no segments for what can be read
-** from a file: such a mapping has read and execute access, whichever of them it had. */
+/* A mapping of a target, or a segment of a core. A core of gdb has no segments for mapped files:
+** their mappings get read and execute access. Bytes that a core lacks are read from the file. */
 typedef struct lh_memory_region {
-  uint64_t start, end;    /* whole pages, but for segments of gdb's cores */
+  uint64_t start, end;    /* whole pages, except for segments of gdb's cores */
   uint64_t file_offset;   /* of start, in the file at `path` */
   const char *path;       /* of the mapped file, or "[heap]"; "": none */
   unsigned access;        /* LH_REGION_* */
-  uint64_t present_bytes; /* of a core: so many from start on are in it. Else end - start */
-  uint64_t core_offset;   /* of a core: where they are */
-  int file;               /* of a core: the file at `path`, opened, if it is the one that was mapped
-                             (its build id tells); -1. What the core lacks is read from it */
+  uint64_t present_bytes; /* core: bytes from start that it has; process: end - start */
+  uint64_t core_offset;   /* core: offset of these bytes */
+  int file;               /* core: `path` opened, if it has the build id of the mapped file; -1 */
 } lh_memory_region;
 
-/* The memory of a target: what is mapped, by ascending address, and how it is read. */
+/* The memory of a target. Regions are sorted by address. */
 typedef struct lh_memory {
   lh_memory_region *regions;
   size_t n;
-  /* Reads n bytes; false where not all of them can be. The frozen copy of a process is another
-  ** reader with the same regions. */
+  /* False: not all n bytes are readable. A frozen copy has another reader and the same regions. */
   bool (*read)(const struct lh_memory *memory, uint64_t address, void *out, size_t n);
-  int64_t process_id;     /* of whom read() reads */
-  bool is_shared;         /* it has pages in common with others, as a forked copy: they stay so */
-  int fd;                 /* a core's file, or /proc/PID/mem; -1 */
-  const sigset_t *before; /* signals are held while it is read, and these were before; NULL */
-  lh_awaited *awaited;    /* where it is said what is waited for; NULL: nowhere */
+  int64_t process_id;     /* the process that read() reads; 0: a core */
+  bool is_shared;         /* its pages are shared with another process, as in a forked copy */
+  int fd;                 /* the core's file, or /proc/PID/mem; -1: none */
+  const sigset_t *before; /* signal mask before ours; NULL: no signals are held */
+  lh_awaited *awaited;    /* records the awaited file; NULL: not recorded */
 } lh_memory;
 
-/* The region that holds an address; NULL: none. O(log n). */
+/* The region that holds an address, or NULL. O(log n). */
 const lh_memory_region *lh_region_at(const lh_memory *memory, uint64_t address);
 
-/* Writable and private: where Lua's objects are. */
+/* Lua's objects are in writable private memory. */
 static inline bool lh_region_is_mirrored(const lh_memory_region *r) {
   return (r->access & (LH_REGION_READ | LH_REGION_WRITE | LH_REGION_SHARED)) ==
          (LH_REGION_READ | LH_REGION_WRITE);
 }
 
-/* Reads so many bytes of a file; false where it cannot (errno tells), or the file ends before. */
+/* Reads n bytes of a file. False: read error (in errno), or the file is shorter. */
 bool lh_pread_all(int fd, void *out, size_t n, uint64_t offset);
 
-/* Of all regions that are mirrored, together. */
 uint64_t lh_mirrored_bytes(const lh_memory *memory);
 
 /* ==== Targets ===================================================================== */
 
-/* What both kinds fill in when they are opened. */
 struct lh_target {
   lh_memory memory;
   bool is_core;
-  int64_t process_id;      /* for the kernel here; of a core: as it has it */
-  uint64_t own_process_id; /* as it sees itself, in its namespace */
+  int64_t process_id;      /* in this process's namespace; core: as the core says */
+  uint64_t own_process_id; /* in the target's own namespace */
   char *program, *executable;
-  uint8_t random[16];     /* what the kernel gave it at its start (AT_RANDOM): an identity that
-                              process and core both have, and forked children too */
-  int signal;             /* of a core: that ended the process; 0: none */
-  uint64_t written_ns;    /* of a core: when, in nanoseconds since 1970 */
-  char *doubt;            /* of a core: what it lacks, or this machine; NULL: nothing */
-  struct lh_core *core;   /* core.h; NULL: it is a process */
+  uint8_t random[16];     /* AT_RANDOM: the same in a process, its core and its forked children */
+  int signal;             /* core: the signal that ended the process; 0: none */
+  uint64_t written_ns;    /* core: time of writing, in ns since 1970 */
+  char *doubt;            /* core: data that the core or this machine lacks; NULL: none */
+  struct lh_core *core;   /* core.h; NULL: a process */
   struct lh_guard *guard; /* stop.h; NULL: none */
-  lh_found_state *found;  /* by the last lh_find_states */
+  lh_found_state *found;  /* result of the last lh_find_states */
   size_t n_found;
-  char silent_file[256]; /* of which nothing more is asked (shot.c); "": none */
+  char silent_file[256]; /* file that did not answer and is not read again (shot.c); "": none */
   void (*show_search)(void *payload, uint64_t searched_bytes);
   void *show_payload;
 };
 
-/* process.c, core.c: open; *target is cleared before. */
+/* process.c, core.c: open a target. They clear *target first. */
 int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error);
 int lh_core_open(const char *path, lh_target *target, lh_error *error);
 
-/* The core's part of lh_target_free, after a failed lh_core_open, too: memory with its regions, and
-** `core`. The texts above are target.c's. */
+/* The core's part of lh_target_free. Also needed after lh_core_open fails. */
 void lh_core_close(lh_target *target);
 
-/* states.c: the release of a state that lh_find_states has found; "5.4" of any other. */
+/* states.c: the Lua release of a state that lh_find_states found; "5.4" for any other state. */
 const char *lh_release_of(const lh_target *target, uint64_t state);
 
-/* ident.c: the release of the Lua that has its read-only data at `library` (lh_glance_library; 0:
-** not known where): "5.4.4", or "5.4" where nothing tells. */
+/* ident.c: the release of the Lua with read-only data at `library` (lh_glance_library; 0: unknown):
+** "5.4.4", or "5.4" if it cannot be found out. */
 void lh_identify_release(const lh_memory *memory, uint64_t library, char *release, size_t size);
 
-/* ident.c: why there is no state in the target: another Lua, none at all. Returns LH_EHOST. */
+/* ident.c: says why the target has no state: another Lua, or no Lua. Returns LH_EHOST. */
 int lh_refuse_other_luas(const lh_target *target, lh_error *error);
 
-/* core.c: bytes of writable memory that a core names but does not have: what was never touched, or
-** was left out. */
+/* core.c: bytes of writable memory that the core names but lacks: never touched, or left out. */
 uint64_t lh_core_lacks(const lh_target *target);
 
-/* process.c: reads what is mapped now. LH_EIO: it has ended (os_errno ESRCH). */
+/* process.c: reads the current mappings. LH_EIO: the process has ended (os_errno ESRCH). */
 int lh_process_refresh(lh_target *target, lh_error *error);
 
-/* process.c: bytes of memory of any process; false: not all of them. */
+/* process.c: reads n bytes of any process; false if it cannot read all of them. */
 bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n);
 
-/* rights.c: why a process may not be read or traced, and what to do; always LH_EIO. os_errno is
-** ESRCH where there is no such process any more. */
+/* rights.c: says why a process cannot be read or traced, and what to do. Always LH_EIO, with
+** os_errno ESRCH if it has ended. */
 int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error);
 
-/* The id of a state: of the target's random bytes and process id, the state's address and its
-** string seed. The same for a process and its core. */
+/* The id of a state: a hash of the target's random bytes and process id, the state's address and
+** its string seed. A process and its core give the same id. */
 uint64_t lh_outside_state_id(const lh_target *target, uint64_t state, uint32_t seed);
 
 /* ==== Processes =================================================================== */
 
-/* What of /proc/PID/status is of use. */
 typedef struct lh_process_status {
-  int64_t leader;        /* Tgid: the process, if PID is one of its threads */
-  int64_t parent;        /* 0: none that can be seen here */
-  int64_t tracer;        /* 0: none */
-  uint64_t own_id;       /* in its own namespace */
-  uint64_t switches;     /* how often it gave the processor away, to wait */
-  uint32_t users[4];     /* real, effective, saved, of the file system */
-  uint64_t capabilities; /* CapEff */
-  uint64_t threads;      /* how many it has */
-  char state;            /* 'R', 'S', 'Z', ... */
-  bool is_of_kernel;     /* a thread of the kernel's own */
-  bool has_memory; /* not so one of the kernel, nor one that ends, though it is no zombie yet */
-  unsigned system_filter; /* Seccomp: 0: none. Which could forbid a call, or kill for it */
-  uint64_t pending, blocked, ignored, handled; /* signals, from bit 0 on */
+  int64_t leader;         /* Tgid: the process, if PID is one of its threads */
+  int64_t parent;         /* 0: not visible in this namespace */
+  int64_t tracer;         /* 0: none */
+  uint64_t own_id;        /* in its own namespace */
+  uint64_t switches;      /* voluntary context switches */
+  uint32_t users[4];      /* real, effective, saved, file system */
+  uint64_t capabilities;  /* CapEff */
+  uint64_t threads;       /* number of threads */
+  char state;             /* 'R', 'S', 'Z', ... */
+  bool is_of_kernel;      /* a kernel thread */
+  bool has_memory;        /* false: a kernel thread, or ending but no zombie yet */
+  unsigned system_filter; /* Seccomp mode, 0: none. A filter may forbid a call, or kill for it */
+  uint64_t pending, blocked, ignored, handled; /* signals; bit 0 is signal 1 */
 } lh_process_status;
 
-/* Of a process, or a thread. False: there is none. */
+/* `process_id` may be a thread. False: it does not exist. */
 bool lh_process_status_of(int64_t process_id, lh_process_status *status);
 
-/* The lh_memory.read of a process. */
 bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n);
 
-/* The process's part of lh_target_free, after a failed lh_process_open, too. */
+/* The process's part of lh_target_free. Also needed after lh_process_open fails. */
 void lh_process_close(lh_target *target);
 
-/* Opens /proc/PID/`name`; -1: errno tells why. */
+/* Opens /proc/PID/`name`. -1: failed, see errno. */
 int lh_process_file(int64_t process_id, const char *name, int flags);
 
-/* What is in /proc/PID/stat behind the name, in which there may be anything: from 1 (the state) on.
-** "": there is no such process. */
+/* Field i of /proc/PID/stat behind the program's name; 1 is the state. "": no such process. */
 typedef struct lh_process_field {
   char text[32];
 } lh_process_field;
 lh_process_field lh_process_field_of(int64_t process_id, unsigned i);
 
-/* The processor time of a process, of this one if it is 0; 0: it is not known. */
+/* Processor time of a process; `process` 0: this one. Returns 0 if unknown. */
 uint64_t lh_processor_ns(pid_t process);
 
-/* How likely the kernel kills it should memory run out, as /proc writes that: up to "1000". */
+/* Sets oom_score_adj: "1000" makes the kernel kill this process first if memory runs out. */
 void lh_process_be_victim(int64_t process_id, const char *likelihood);
 
-/* Reads /proc/PID/`name`, at most size - 1 bytes, and a NUL behind them. How many, or -errno. */
+/* Reads /proc/PID/`name` up to size - 1 bytes, and appends a NUL. Returns the length, or -errno. */
 ssize_t lh_process_text(int64_t process_id, const char *name, char *out, size_t size);
 
 /* ==== cgroups.c =================================================================== */
 
 typedef struct lh_room {
-  uint64_t bytes;  /* UINT64_MAX: nobody knows */
-  bool is_limited; /* by the limit of a cgroup, not by the machine */
+  uint64_t bytes;  /* UINT64_MAX: unknown */
+  bool is_limited; /* by a cgroup's limit, not by the machine */
 } lh_room;
 
-/* How much memory this process may still take. `root` is in front of /proc and /sys: "", or the
-** folder of a test. */
+/* Memory that this process may still use. `root` is before /proc and /sys, "" but in tests. */
 lh_room lh_find_room(const char *root);
 
 /* ==== Stillness =================================================================== */
 
-/* A process that does not change, or a copy of it that does not. */
+/* A process, or a frozen copy of one, that does not change. */
 typedef struct lh_still lh_still;
 
-/* still.c: 0, and *still is the one to be ended; memory is read through *memory (regions are
-** borrowed from target->memory, which was refreshed while the target stood still). `attempt`
-** counts from 0: idleness is tried in the first few only.
-**
-** For LH_STILL_IDLE the copy comes first, and lh_still_end tells whether it was one. */
+/* still.c: on success *still must be ended, and memory is read through *memory, which borrows the
+** regions of target->memory. `attempt` counts from 0: only the first ones try idleness.
+** LH_STILL_IDLE: copy first, then lh_still_end says whether the process was idle. */
 int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
                    lh_memory *memory, lh_outside_told *told, lh_error *error);
 
-/* Of a program that was stopped, or forked, anywhere: what it needs to run on in a child of this
-** process (run_on.c), to be given back by lh_moment_free. NULL: it cannot. */
+/* Data to continue a stopped program in a child (run_on.c). Freed by lh_moment_free. NULL: none. */
 struct lh_moment *lh_still_moment(lh_still *still, const lh_memory *memory);
 
-/* Everything was copied: lets the target go on, if it does not yet; ends the copy. False: it
-** was not still at all (LH_STILL_IDLE). Leaves no zombie, signal or descriptor. */
+/* After copying: continues the target, ends the frozen copy, leaves no zombie, signal or
+** descriptor. False: the process ran meanwhile (LH_STILL_IDLE). */
 bool lh_still_end(lh_still *still, lh_outside_told *told);
 
 /* ==== Mirror ====================================================================== */
 
 typedef struct lh_mirror lh_mirror;
 
-/* Room for all regions that are mirrored, at their addresses; and, of a process, memory for the
-** pages that it has written, so that none needs to be asked for while it stands still. That is as
-** much as it has of its own, and no more; of a core none. LH_EBUSY with os_errno EEXIST: something
-** of this process is in the way. LH_EMEMORY: that much is not to be had; the message says why.
-** Until lh_mirror_free this is the process that is killed should the system run out of memory. */
+/* Maps room for all mirrored regions. For a process it also allocates memory for all pages that the
+** process has written, so that none is needed while it is stopped. LH_EBUSY with os_errno EEXIST:
+** this process has a mapping there. LH_EMEMORY: the message says why. Until lh_mirror_free, this
+** process is the first that the kernel kills if memory runs out. */
 int lh_mirror_reserve(const lh_memory *memory, lh_mirror **mirror, lh_error *error);
 
-/* Reserves what is new in `memory`, makes the rest what it is there, and copies: the pages that
-** were written (memory.h), or of a core what cannot be mapped from its file. What cannot be read is
-** zero. Fails as lh_mirror_reserve does. Cost: 0.2 s for each GB. */
+/* Follows changes of the mappings, and copies the written pages (memory.h), or the parts of a core
+** that cannot be mapped. Unreadable memory is zero. Fails as lh_mirror_reserve. 0.2 s per GB. */
 int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                    lh_error *error);
 void lh_mirror_free(lh_mirror *mirror);
 
-/* In a child: unmaps the gaps in the mirror, where the target has something else. */
+/* In a child: unmaps the gaps between mirrored regions. */
 void lh_mirror_drop_gaps(const lh_mirror *mirror);
 
-/* Is it mirrored, [address, address + n)? O(log n). */
+/* Is all of [address, address + n) mirrored? O(log n). */
 bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n);
 
-/* ==== In the mirror =============================================================== */
+/* ==== The state in the mirror ===================================================== */
 
-/* marks.c: an older mark that is linked into the mirror, too. */
+/* marks.c: a mark of an older snapshot, to be linked into the mirror. */
 typedef struct lh_carried_mark {
   uint32_t serial;
   uint8_t kind; /* LH_MARK_* */
   uint64_t time_ns;
   const char *name;
   size_t name_length;
-  uint64_t older[2]; /* the youngest objects on allgc and finobj that are older than it; 0: none */
-  uint64_t passed_as_old[2]; /* of each list, see lh_passed_as_old */
+  uint64_t older[2];         /* youngest older objects on allgc and finobj; 0: none */
+  uint64_t passed_as_old[2]; /* for each of the two lists, see lh_passed_as_old */
 } lh_carried_mark;
 
-/* marks.c: the marks of `after`, its own the last, with their places among
-** the objects of `now`, a snapshot of the same state with one mark, its own. */
+/* marks.c: the marks of `after`, its own last, with places among the objects of `now`, a snapshot
+** of the same state with only its own mark. */
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
 
-/* shot.c: one state of a mirror, written in a child of this process, so that a heap amid a change
-** costs no more than the child. */
+/* shot.c: one state of a mirror, written by a child: only the child can crash. */
 typedef struct lh_mirrored {
   const lh_target *target;
   const lh_memory *memory;
@@ -258,47 +239,44 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
-  uint64_t written_bytes;   /* of its memory, by the program; of a core: all */
-  uint64_t most_seconds;    /* of processor time, for the child */
-  bool is_quiet;            /* Lua was amid no change, or has run on to where it is not */
-  struct lh_moment *moment; /* else from where it runs on to where that is so; NULL: it cannot */
-  bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
-  int64_t more_extra_bytes; /* in front of each thread, beyond the usual ones (structure.h) */
-  char *silent_file;        /* of the target, to be filled in; NULL: all files answer */
-  lh_awaited *reading;      /* in the child: what it reads just now, for its parent; NULL */
-  lh_awaited *writing;      /* the same of its output, for who waits for its parent; NULL */
+  uint64_t written_bytes;   /* private memory that the program wrote; core: all */
+  uint64_t most_seconds;    /* limit of the child's processor time */
+  bool is_quiet;            /* Lua is between two changes of its heap, perhaps after running on */
+  struct lh_moment *moment; /* if not: the data to run on to such a moment; NULL: cannot run on */
+  bool is_lenient; /* accept bytes that belong to no object while a function is being loaded */
+  int64_t more_extra_bytes; /* bytes before each thread, beyond the usual ones (structure.h) */
+  char *silent_file;        /* set to a file of the target that does not answer; NULL: all do */
+  lh_awaited *reading;      /* in the child: the file being read, for its parent; NULL */
+  lh_awaited *writing;      /* the same for the output, for this process's parent; NULL */
 } lh_mirrored;
 
-/* Lua may have been amid a change that shows nowhere. A core by a fault was written where the
-** program had come to, which is seldom in Lua; any other, where it happened to be. */
+/* True if Lua may have been in an invisible change of its heap. False for a core written at a
+** fault, which is seldom inside Lua. */
 bool lh_is_in_doubt(const lh_mirrored *m);
 
-/* running.c: has the state stood in one C function since it was first looked at, for so long that
-** Lua is amid no change? `since` is zero at first. */
+/* running.c: did the state stay in one C function long enough since the first look to show that Lua
+** does not change its heap? `since` is zero at first. */
 typedef struct lh_stance lh_stance;
 bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
 
-/* LH_OK: it is sound, and the file has its name. LH_EBUSY: it is amid a change. LH_EHOST: no state
-** is there any more. Others: the file could not be written. */
+/* LH_OK: consistent, and the file has its name. LH_EBUSY: in a change. LH_EHOST: no state any more.
+** Other codes: the file could not be written. */
 int lh_shoot_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
 
 /* ==== Names ======================================================================= */
 
-/* What is known of a C function's address. */
 typedef struct lh_code_name {
-  char symbol[128]; /* or the name by which its file registers it; "": none is known */
-  char library[64]; /* its file's name, without folders */
-  uint64_t offset;  /* the address that its file gives it, which addr2line takes: the same in all
-                       runs */
+  char symbol[128]; /* or the name under which its file registers it; "": unknown */
+  char library[64]; /* file name without folders */
+  uint64_t offset;  /* the address in the file, for addr2line; the same in all runs */
 } lh_code_name;
 
 typedef struct lh_symbols lh_symbols;
 
-/* symbols.c: reads the files that were mapped, and the target's memory (not a frozen copy's, which
-** may be gone). False: the address is in no mapped ELF file's code. A symbol is only told if its
-** file is to be had, and is still the one that was mapped; it may be any bytes. At most some ms for
-** each file that is asked for first; but a file's server may never answer, so `reading` (NULL:
-** nobody asks) tells which it is. `symbols` may be NULL. */
+/* symbols.c: reads mapped files, and the target's memory, not a frozen copy's. lh_symbols_find:
+** false if the address is in no mapped ELF file's code. `symbol` may hold any bytes, and is set
+** only if the file is still the mapped one. A few ms at the first use of a file, but a file server
+** may never answer: `reading` (may be NULL) records the file. `symbols` may be NULL. */
 lh_symbols *lh_symbols_open(const lh_target *target, lh_awaited *reading);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);

@@ -1,16 +1,13 @@
 /*
-** process.c - a running process, as /proc has it: what is mapped, what it is called, its memory,
-** and what it has started.
+** process.c - reads a running process through /proc: mappings, names, memory, started processes.
 **
-** Nothing here stops or changes the process; its mappings may change while they are read, and are
-** then those of some moment each. Memory is read by process_vm_readv, 4 to 8 GB a second, which
-** needs the rights of a debugger; where a filter for system calls forbids that one (containers),
-** through /proc/PID/mem, at half that speed. So is a process that has its pages in common with its
-** parent or its children: since Linux 6.0 process_vm_readv first makes it pages of its own, which
-** would take all that memory.
+** Nothing here stops the process, so its mappings may change while they are read. process_vm_readv
+** reads 4 to 8 GB per second with the rights of a debugger. /proc/PID/mem, at half that speed, is
+** used if a seccomp filter forbids it, and for pages shared with a parent or children: since Linux
+** 6.0 process_vm_readv would first make the process its own copies of them.
 **
-** A process may end, and its number become another's, or go on as another program (exec). So the
-** random bytes that the kernel gave it at its start are compared whenever it is looked at anew.
+** A process id may be used again, or the process start another program (exec). So the random bytes
+** that the kernel gave it at its start are compared at each inspection.
 */
 
 #include <dirent.h>
@@ -37,7 +34,7 @@ int lh_process_file(int64_t process_id, const char *name, int flags) {
   return open(path, flags | O_CLOEXEC);
 }
 
-/* Reads on to the end of the file or of the room. How many bytes, or -errno. */
+/* Reads up to the end of the file or of `size`. Returns the number of bytes, or -errno. */
 static ssize_t read_on(int fd, char *out, size_t size) {
   size_t done = 0;
   while (done < size) {
@@ -58,7 +55,7 @@ ssize_t lh_process_text(int64_t process_id, const char *name, char *out, size_t 
   return n;
 }
 
-/* The value of a line "Name:\tvalue"; "": there is none. */
+/* The value of a line "Name:\tvalue"; "": none. */
 static const char *find_value(const char *text, const char *name) {
   size_t n = strlen(name);
   for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -90,7 +87,6 @@ lh_process_field lh_process_field_of(int64_t process_id, unsigned i) {
   return field;
 }
 
-/* By its flags the kernel knows its own threads. */
 static bool is_of_kernel(int64_t process_id) {
   enum { FLAGS = 7, FLAG_OF_KERNEL = 0x200000 /* PF_KTHREAD */ };
   return strtoul(lh_process_field_of(process_id, FLAGS).text, NULL, 10) & FLAG_OF_KERNEL;
@@ -140,7 +136,7 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
 void lh_process_be_victim(int64_t process_id, const char *likelihood) {
   int fd = lh_process_file(process_id, "oom_score_adj", O_WRONLY);
   if (fd < 0) return;
-  if (write(fd, likelihood, strlen(likelihood)) < 0) { /* then it stays as it was */
+  if (write(fd, likelihood, strlen(likelihood)) < 0) { /* the old value stays */
   }
   (void)close(fd);
 }
@@ -169,7 +165,7 @@ static bool read_now(const lh_memory *memory, uint64_t address, void *out, size_
   return is_forbidden && has_file && lh_pread_all(memory->fd, out, n, address);
 }
 
-/* Of a file that is mapped a page may first have to be read from it. */
+/* Reading a page of a mapped file may wait for its file server. */
 bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n) {
   const lh_memory_region *region = memory->awaited ? lh_region_at(memory, address) : NULL;
   lh_awaited *awaited = region && region->path[0] == '/' ? memory->awaited : NULL;
@@ -181,9 +177,9 @@ bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out
   return is_read;
 }
 
-/* ==== What is mapped ================================================================ */
+/* ==== Mappings ====================================================================== */
 
-/* /proc/PID/maps, to be freed. NULL: *reason tells why, 0: it is empty. */
+/* Reads /proc/PID/maps; the caller frees the text. NULL: *reason is an errno, or 0: empty. */
 static char *read_maps(int64_t process_id, int *reason) {
   char *text = NULL;
   size_t n = 0, capacity = 0;
@@ -201,7 +197,7 @@ static char *read_maps(int64_t process_id, int *reason) {
   return NULL;
 }
 
-/* A path, in which the kernel writes a line's end as \012. */
+/* Copies a path. The kernel writes a line break in it as \012. */
 static size_t copy_path(char *out, const char *path, const char *end) {
   size_t n = 0;
   while (path < end) {
@@ -213,7 +209,7 @@ static size_t copy_path(char *out, const char *path, const char *end) {
   return n;
 }
 
-/* "start-end rwxp offset device inode   path". Where the path starts; NULL: it is no such line. */
+/* Parses "start-end rwxp offset device inode   path". Returns the path; NULL: no such line. */
 static const char *parse_region(const char *line, lh_memory_region *region) {
   char *p;
   memset(region, 0, sizeof *region);
@@ -232,7 +228,7 @@ static const char *parse_region(const char *line, lh_memory_region *region) {
   return p + strspn(p, " ");
 }
 
-/* The regions, and their paths behind them, in one block. */
+/* The regions, followed by their paths, in one block. */
 static lh_memory_region *parse_maps(const char *text, size_t *n_regions) {
   size_t n_lines = 0, n = 0, text_bytes = strlen(text);
   for (const char *p = text; *p; p++) n_lines += *p == '\n';
@@ -273,11 +269,10 @@ static int read_regions(lh_target *target, lh_error *error) {
   return 0;
 }
 
-/* ==== Who it is ===================================================================== */
+/* ==== Identity ====================================================================== */
 
-/* The random bytes that the kernel gave it at its start, which its auxiliary vector tells: pairs of
-** a small number and a value. Both have 32 bits in a 32-bit program, whose file need not be opened
-** to know that: its server may never answer. */
+/* Reads the bytes at AT_RANDOM. The auxiliary vector has pairs of a small number and a value. Both
+** have 32 bits in a 32-bit program: so its file, whose server may never answer, is not opened. */
 static int read_random(const lh_target *target, uint8_t random[16], lh_error *error) {
   uint64_t entries[2 * 64] = {0}, address = 0;
   ssize_t n = lh_process_text(target->process_id, "auxv", (char *)entries, sizeof entries);
@@ -289,7 +284,7 @@ static int read_random(const lh_target *target, uint8_t random[16], lh_error *er
   for (size_t i = 0; i + 1 < (size_t)n / sizeof *entries; i += 2) {
     if (entries[i] == AT_RANDOM) address = entries[i + 1];
   }
-  errno = ESRCH; /* a process that has ended has none of them */
+  errno = ESRCH; /* an ended process has no such entry */
   if (address && target->memory.read(&target->memory, address, random, 16)) return 0;
   return lh_refuse_process(target->process_id, errno, error);
 }
@@ -309,11 +304,10 @@ int lh_process_refresh(lh_target *target, lh_error *error) {
   return code < 0 ? code : read_regions(target, error);
 }
 
-/* Its command line, with spaces between what was given, and the path of its program. */
 static bool read_names(lh_target *target) {
   char text[PROGRAM_BYTES], path[64];
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", target->process_id);
-  lh_await(target->memory.awaited, path); /* it is memory of the process */
+  lh_await(target->memory.awaited, path); /* the command line is memory of the process */
   ssize_t n = lh_process_text(target->process_id, "cmdline", text, sizeof text);
   lh_await_end(target->memory.awaited);
   while (n > 0 && text[n - 1] == '\0') n--;
@@ -329,7 +323,7 @@ static bool read_names(lh_target *target) {
   return target->program && target->executable;
 }
 
-/* Only the first thread of a process is one, and it must have memory of its own. */
+/* The id must be that of a process, not of another thread, and the process must have memory. */
 static int check_kind(lh_target *target, lh_error *error) {
   lh_process_status status;
   int64_t id = target->process_id;
@@ -362,18 +356,18 @@ void lh_process_close(lh_target *target) {
   lh_free(target->memory.regions);
 }
 
-/* ==== What it has started =========================================================== */
+/* ==== Started processes ============================================================= */
 
-/* One pass over /proc: each process tells its parent, also where a thread of that started it. The
-** kernel's own list of children is not to be had everywhere, and may leave some out. Processes come
-** and go meanwhile, so this is what was to be seen, no more: 3 ms for a thousand processes. */
+/* Each process names its parent, also if a thread of the parent started it. The kernel's own list
+** of children is not always available or complete. Processes that start meanwhile may be missed.
+** One pass over /proc: 3 ms for a thousand processes. */
 typedef struct relative {
   int64_t id, parent;
   bool is_found;
 } relative;
 
 typedef struct relatives {
-  relative *of; /* by parent, then by number */
+  relative *of; /* by parent, then by id */
   size_t n, capacity;
 } relatives;
 
@@ -383,7 +377,7 @@ static int compare_relatives(const void *a, const void *b) {
   return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* False: memory ran out. This process is none of them. */
+/* False: out of memory. Leaves out this process. */
 static bool list_all(relatives *all) {
   DIR *directory = opendir("/proc");
   bool fits = true;
@@ -405,8 +399,7 @@ static size_t first_of_parent(const relatives *all, int64_t parent) {
   return at;
 }
 
-/* What has been found once is not found again: a number may be another's while the list is made, so
-** two may seem to be each other's children. */
+/* An id may be used again meanwhile: then two processes may seem to be each other's children. */
 static size_t find_those_of(relatives *all, int64_t parent, int64_t *ids, size_t n) {
   for (size_t i = first_of_parent(all, parent); i < all->n && all->of[i].parent == parent; i++) {
     if (all->of[i].is_found) continue;
@@ -431,11 +424,10 @@ int lh_find_started(int64_t process_id, int64_t **ids, size_t *n, lh_error *erro
 
 /* ==== Waiting for a file ========================================================= */
 
-/* A page of a file that a target has mapped, or the file that a snapshot goes to, may be on a
-** network or a file system of a process's own (FUSE). If its server is gone, who waits sleeps in
-** the kernel, and often no signal ends that. So who is about to wait says so in a page that its
-** parent shares, and the parent looks twice a second: the same wait, in which the waiting process
-** has not been woken even once, is one that may be for ever. Then it is left to it. */
+/* A file may be on a network or a process's own file system (FUSE). If its server does not answer,
+** the reader sleeps in the kernel, and often no signal ends that. So a process records its wait in
+** a page shared with its parent, which looks twice a second: if the process is in the same wait and
+** was not woken even once, the wait may never end, and the parent abandons the process. */
 static void put_awaited(lh_awaited *awaited, const char *path, bool is_output) {
   if (!awaited) return;
   (void)snprintf(awaited->path, sizeof awaited->path, "%s", path);
@@ -456,8 +448,7 @@ void lh_await_end(lh_awaited *awaited) {
   if (awaited) __atomic_store_n(&awaited->process_id, 0, __ATOMIC_RELEASE);
 }
 
-/* A process that gets no processor does not sleep; one that is woken, by a slow disk that goes on,
-** switches each time. */
+/* Waiting for a processor is not sleeping. A process woken by a slow disk switches each time. */
 unsigned lh_await_look(lh_await_watch *watch, const lh_awaited *awaited) {
   lh_process_status status;
   int64_t id = __atomic_load_n(&awaited->process_id, __ATOMIC_ACQUIRE);

@@ -1,7 +1,8 @@
 /*
-** registers.h - the registers of a stopped thread: what is the machine's own. On aarch64 threads
-** run on to their system calls as on x86-64, and make none for others; elsewhere they can be
-** stopped and go on, no more.
+** registers.h - the registers of a stopped thread, for each kind of machine.
+**
+** On aarch64 threads run on to their system calls as on x86-64, but cannot make calls for us. On
+** other machines threads can only be stopped and continued.
 */
 #ifndef LUAHEAP_OUTSIDE_REGISTERS_H
 #define LUAHEAP_OUTSIDE_REGISTERS_H
@@ -35,19 +36,16 @@ typedef struct lh_call {
   uint64_t second_argument;
 } lh_call;
 
-/* What a call that was interrupted returns, and no program sees (include/linux/errno.h): it is
-** restarted, but fails with EINTR where a handler of a signal was called: unless that was installed
-** with SA_RESTART, never, or always. The last is a call that goes on with the time that is left, as
-** restart_syscall. */
+/* Results of interrupted calls that the kernel restarts; no program sees them
+** (include/linux/errno.h). After a signal handler the call fails with EINTR: 512 without
+** SA_RESTART, 513 never, 514 always. 516 goes on with the remaining time, by restart_syscall. */
 enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST = 516 };
 
 #if defined __x86_64__
 
-/* Do threads stop at calls; make calls for others; and is a call that is to be restarted the next
-** instruction already? How long is that of a call? */
+/* Can threads stop at calls, and make calls for us? Is an interrupted call the next instruction? */
 enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 1, LH_GOES_BACK = 0, LH_CALL_BYTES = 2 };
 
-/* With those of its vectors, which are as many as the processor has. */
 typedef struct lh_all_registers {
   lh_registers general;
   size_t vector_bytes;
@@ -62,9 +60,9 @@ static inline bool lh_registers_get_all(pid_t thread, lh_all_registers *r) {
   return is_got;
 }
 
-/* The kernel takes the vectors of all parts that the processor has. A debugger may know of fewer,
-** those up to the keys of memory protection, and write no others into a core: these begin as in a
-** new program, and the mask of parts, behind the 512 bytes of FXSAVE, has none of them. */
+/* The kernel requires the vectors of all features of the processor. A debugger may write only those
+** up to memory protection keys into a core. The others start as in a new program: they are not in
+** the feature mask behind the 512 bytes of FXSAVE. */
 static inline bool lh_registers_set_all(pid_t thread, const lh_all_registers *r) {
   enum { MASK_AT = 512 };
   const uint64_t parts_of_debuggers = 0x3ff;
@@ -84,13 +82,12 @@ static inline bool lh_registers_set_all(pid_t thread, const lh_all_registers *r)
          ptrace(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &vectors) == 0;
 }
 
-/* The system call that the thread is in, or just behind; -1: it was interrupted elsewhere. A
-** handler of a signal that is about to run is seen as behind it, too. */
+/* The call that the thread is in or has just left, also for a signal handler; -1: none. */
 static inline lh_call lh_registers_call(const lh_registers *r) {
   return (lh_call){(long)r->orig_rax, r->rsi};
 }
 
-/* Where its instruction is, if there is one. */
+/* Address of the call instruction, if the thread is in a call. */
 static inline uint64_t lh_registers_call_address(const lh_registers *r) {
   return r->rip - 2;
 }
@@ -99,33 +96,32 @@ static inline bool lh_registers_is_call(const uint8_t code[LH_CALL_BYTES]) {
   return code[0] == 0x0f && code[1] == 0x05; /* syscall */
 }
 
-/* Of a thread that is held at a system call: in front of it, or behind it? */
+/* For a thread held at a system call: true before the call, false after it. */
 static inline bool lh_registers_is_in_front(const lh_registers *r) {
   return (long)r->rax == -ENOSYS;
 }
 
-/* Was the call interrupted, and is to be restarted? */
 static inline bool lh_registers_is_interrupted(const lh_registers *r) {
   long result = -(long)r->rax;
   return (long)r->orig_rax >= 0 && result >= LH_RESTART_FIRST && result <= LH_RESTART_REST;
 }
 
-/* From a call, in front of it or interrupted, to the instruction that makes it. */
+/* Moves from a call, not made yet or interrupted, back to its instruction. */
 static inline void lh_registers_step_back(lh_registers *r) {
   r->rip -= 2;
   r->rax = (long)r->rax == -LH_RESTART_REST ? SYS_restart_syscall : r->orig_rax;
   r->orig_rax = (unsigned long long)-1;
 }
 
-/* To where it goes on by instructions alone, whatever call it was in. */
+/* Makes the thread continue by instructions alone, whatever call it was in. */
 static inline void lh_registers_leave_call(lh_registers *r) {
   if (lh_registers_is_interrupted(r)) lh_registers_step_back(r);
   r->orig_rax = (unsigned long long)-1;
 }
 
-/* Some calls (epoll_wait, semtimedop, a recv that has a timeout) are not restarted by the kernel
-** when a thread was stopped and goes on, but fail with EINTR. This makes them be restarted, too,
-** unless a handler runs. False: it is none of them. close() has closed, and must not be. */
+/* After a stop some calls (epoll_wait, semtimedop, recv with a timeout) fail with EINTR. This makes
+** the kernel restart them, unless a handler runs. False: another call, or close(), which is
+** done. */
 static inline bool lh_registers_mend(lh_registers *r) {
   if ((long)r->orig_rax < 0 || (long)r->orig_rax == SYS_close || (long)r->rax != -EINTR)
     return false;
@@ -137,7 +133,7 @@ static inline bool lh_registers_mend(lh_registers *r) {
 
 enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 0, LH_GOES_BACK = 1, LH_CALL_BYTES = 4 };
 
-/* If it is in a call at all, in front of its instruction or behind it. */
+/* Valid only if the thread is in a call, before or after it. */
 static inline lh_call lh_registers_call(const lh_registers *r) {
   return (lh_call){(int)r->regs[8], r->regs[1]};
 }
@@ -151,15 +147,14 @@ static inline bool lh_registers_is_call(const uint8_t code[LH_CALL_BYTES]) {
 }
 
 static inline bool lh_registers_is_in_front(const lh_registers *r) {
-  return r->regs[7] == 0; /* as the kernel says at such a stop; it has kept what was there */
+  return r->regs[7] == 0; /* set by the kernel at this stop; it keeps the real value */
 }
 
-/* Behind a call: has it failed with EINTR? */
 static inline bool lh_registers_has_failed(const lh_registers *r) {
   return (long)r->regs[0] == -EINTR;
 }
 
-#else /* threads stop and go on where they are; calls fail with EINTR, as for a terminal's stop */
+#else /* threads stop and continue in place; calls fail with EINTR, as at a terminal's stop */
 
 enum { LH_CAN_RUN_ON = 0, LH_CAN_INJECT = 0, LH_GOES_BACK = 0, LH_CALL_BYTES = 4 };
 #define lh_registers_call(r) ((void)(r), (lh_call){-1, 0})

@@ -1,24 +1,22 @@
 /*
-** restart.c - calls that fail with EINTR since their thread was stopped, and would have slept on:
-** epoll_wait, sigtimedwait, semtimedop, a recv that has a timeout: twelve of the 41 kinds that
-** tests/outside/test_interrupted.c sleeps in. The kernel is made to restart them, which it does
-** unless a handler of a signal runs.
+** restart.c - restarts calls that would fail with EINTR only because their thread was stopped.
 **
-** On x86-64 that is one register, as long as the thread is stopped in the call. On aarch64 the
-** kernel has decided by then, and overwritten the call's first argument. So the call is made again:
+** These are epoll_wait, sigtimedwait, semtimedop, recv with a timeout: twelve of the 41 kinds in
+** tests/outside/test_interrupted.c. The kernel is made to restart them, unless a handler runs.
 **
-**     it has failed       its first argument is asked for, and the thread sent back to the call
-**     in front of it      a stop is asked for, with which the call returns at once
-**     behind it           the kernel has not decided yet: the result is what it restarts
+** On x86-64 that is one register, while the thread is stopped in the call. On aarch64 the kernel
+** has already overwritten the call's first argument. So the call is made again:
 **
-** If this process is killed between two of these steps, the call is made, or fails with EINTR, no
-** worse. One of these twelve that has just failed since a handler ran cannot be told from them for
-** the moment until its thread executes the next instruction, and is made again, too.
+**     it has failed       ask for its first argument, and send the thread back to the call
+**     in front of it      ask for a stop, with which the call returns at once
+**     behind it           the kernel has not decided yet: set the result that it restarts
 **
-** Who may profit? A thread makes again, with its own rights, a call that it has made itself; the
-** first argument is the kernel's, and the number is one of the list below. A program that forges
-** its registers can only make a call that it could make anyway. Nothing that the thread says is
-** used as an address or a size in this process.
+** If this process is killed between two steps, the call is made, or fails with EINTR, no worse. A
+** call that has just failed because a handler ran is made again, too: until the thread's next
+** instruction the two cases look the same.
+**
+** Security: a thread repeats, with its own rights, a call that it could make anyway. Nothing from
+** the thread is an address or a size here.
 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,8 +31,8 @@ static bool set_number(pid_t thread, int number) {
   return ptrace(PTRACE_SETREGSET, thread, NT_ARM_SYSTEM_CALL, &all) == 0;
 }
 
-/* The kernel has it still, and tells it of a thread that is in a call. So that is what the thread
-** is said to be meanwhile, which changes nothing: what it would restart is another result. */
+/* The kernel shows the argument only for a thread in a call, so the thread is made to look like
+** one. That changes nothing: the kernel restarts only other results. */
 static bool find_first_argument(pid_t thread, int number, uint64_t *argument) {
   enum { IN_NO_CALL = -1 };
   char text[256] = "", *end;
@@ -46,8 +44,7 @@ static bool find_first_argument(pid_t thread, int number, uint64_t *argument) {
   return is_told && is_as_before;
 }
 
-/* Calls that fail with EINTR for a stop, too. Of others the kernel says itself that they are to be
-** restarted: if they have failed a handler ran. */
+/* The kernel restarts all other calls itself: if they have failed, a handler ran. */
 static bool fails_for_a_stop(long call) {
   enum { EPOLL_PWAIT2 = 441 }; /* Linux 5.11 */
   static const long such[] = {SYS_epoll_pwait, EPOLL_PWAIT2, SYS_rt_sigtimedwait, SYS_semtimedop,
@@ -112,7 +109,7 @@ void lh_call_interrupt(lh_thread *thread) {
   go_on_to_call(thread, 0);
 }
 
-/* A stop that nobody but this file asked for, or a signal that changes nothing. */
+/* True: our own stop, or a signal that has no handler. */
 static bool may_go_on(pid_t thread, int status) {
   if (status >> LH_EVENT_SHIFT == 0) return status != LH_AT_CALL && !is_handled(thread, status);
   return status == (LH_EVENT_STOP << LH_EVENT_SHIFT | SIGTRAP);
@@ -144,7 +141,6 @@ bool lh_call_mend(lh_thread *thread, int status, lh_course course) {
 
 #else
 
-/* From in front of it to the instruction that makes it. */
 void lh_call_interrupt(lh_thread *thread) {
   lh_registers r;
   if (!lh_registers_get(thread->id, &r)) return;

@@ -1,9 +1,8 @@
 /*
-** rights.c - why a process may not be looked at, and what to do about it: one sentence for each
-** reason that the kernel has (ptrace(2), "Ptrace access mode checking").
+** rights.c - says why a process may not be inspected, and what to do about it.
 **
-** The kernel says no more than EPERM, EACCES or ESRCH, or shows an empty list of mappings. So the
-** reasons are looked for in its own order, in what /proc lets everybody read.
+** The kernel says only EPERM, EACCES or ESRCH. So its reasons (ptrace(2), "Ptrace access mode
+** checking") are checked in its order, by what all may read in /proc.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,12 +27,12 @@ static int refuse_ended(int64_t id, const char *why, lh_error *error) {
   return code;
 }
 
-/* Where /proc shows only one's own processes (hidepid). */
+/* True if /proc shows only the user's own processes (hidepid). */
 static bool is_unseen(int64_t id) {
   return id > 0 && id <= INT32_MAX && kill((pid_t)id, 0) < 0 && errno == EPERM;
 }
 
-/* That there is nothing to look at. 0: there is. */
+/* Refuses a process that cannot be inspected by anyone. 0: it can. */
 static int refuse_kind(int64_t id, bool is_there, const lh_process_status *it, lh_error *error) {
   if (!is_there && is_unseen(id))
     return refuse(id, "belongs to another user, and /proc shows only one's own: run this as root",
@@ -74,7 +73,7 @@ static bool may_trace_all(const lh_process_status *us) {
   return us->capabilities >> CAPABILITY_SYS_PTRACE & 1;
 }
 
-/* 0: what there is without yama, the security module that has it. */
+/* 0 also without yama, the security module with this setting. */
 static int read_trace_scope(void) {
   FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
   int scope = 0;
@@ -95,7 +94,7 @@ static int refuse_traced(int64_t id, const lh_process_status *it, lh_error *erro
                  id, n > 0 ? name : "another", it->tracer);
 }
 
-/* Nobody but root may look at what has hidden itself, and its files in /proc are root's. */
+/* Only root may inspect a process that has hidden itself. Its files in /proc belong to root. */
 static bool is_hidden(int64_t id, const lh_process_status *it) {
   char path[64];
   struct stat status;
@@ -164,7 +163,7 @@ int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error) {
   bool is_there = lh_process_status_of(process_id, &it);
   int code = refuse_kind(process_id, is_there, &it, error);
   if (code < 0) return code;
-  if (os_errno == ESRCH) /* it ended, or went on as another program, while it was looked at */
+  if (os_errno == ESRCH) /* it ended, or started another program, meanwhile */
     return refuse_ended(process_id, "has ended", error);
   if (os_errno != EPERM && os_errno != EACCES)
     return lh_fail_errno(error, os_errno, "cannot look at process %" PRId64, process_id);

@@ -1,29 +1,23 @@
 /*
-** run_on.c - lets a program run on to where Lua is amid no change, in a child of this process.
+** run_on.c - continues a program in a child until Lua is between two changes of its heap.
 **
-** A program that makes no system call is stopped wherever it is, and not all that it leaves half
-** done shows: a table has its new size before its new slots are cleared. But it may run on, without
-** any system call, until Lua's running call stores its place in the code (as it does before all
-** that may change the heap), has returned, or comes to a system call. The first two are writes to
-** two words, of which the processor tells (debug registers): mostly after some microseconds, and no
-** code of Lua needs to be known.
+** A program that makes no system call is stopped at any instruction, and not every unfinished
+** change is visible: a table has its new size before its new slots are cleared. So it runs on until
+** Lua's running call stores its place in the code (as it does before all that may change the heap),
+** returns, or comes to a system call. The first two are writes to two words, which debug registers
+** report: mostly after some microseconds, and without knowledge of Lua's code.
 **
-** The program itself must not run like that: should this process be killed, nobody would answer the
-** processor. A child runs on instead, which has the mirror at the same addresses; sandbox.c gives
-** it the code, and this file the registers of the thread that runs the state: of several the one
-** whose stack has the state's innermost protected call. All states run on in one child, one after
-** the other, as a scheduler may let their threads. Calls for locks are answered here (a waiting
-** thread may always be told to look again), and a state that waits for a lock gets a second turn.
-** The child ends with its tracer, by a fault, by a call amid a change, or after 300 ms of processor
-** time.
+** If this process were killed, nobody would handle the debug exceptions. So a child runs on and not
+** the program. It has the mirror, the code from sandbox.c, and the registers of the thread whose
+** stack has the state's innermost protected call. All states run on in one child, one after the
+** other. Calls for locks are answered here (a waiting thread may always be told to look again). The
+** child ends with its tracer, by a fault, by a system call in a change, or after 300 ms of
+** processor time.
 **
-** Who may profit? The program's code, which is an attacker's, and executes any instruction in that
-** child. So the child has nothing of this process by then: no memory, descriptor, right or system
-** call (sandbox.c). Where that cannot be had the program does not run on, and the doubt is told.
-** What the child has changed of the mirror is copied from it, as from the program before. It can
-** forge what stands in its own memory, as the program itself can. The program of a core runs on
-** with the registers that are in the core, if its files are still there, as the user whose file it
-** is.
+** Security: the program's code is an attacker's. So the child has no memory, descriptor, right or
+** system call of this process (sandbox.c); else it does not run on, and the snapshot is reported as
+** uncertain. It can forge only its own memory, as the program can. A core's program runs if its
+** files are unchanged, as the owner of the core file.
 */
 #include "run_on.h"
 
@@ -45,19 +39,19 @@
 
 #if defined __x86_64__
 
-/* ==== A moment ====================================================================== */
+/* ==== The stopped program =========================================================== */
 
-enum { MOST_THREADS_OF_CORE = 1024 }; /* with some KB of registers each */
+enum { MOST_THREADS_OF_CORE = 1024 }; /* each with some KB of registers */
 
 struct lh_moment {
   lh_all_registers *threads;
   size_t n, capacity;
   lh_copied_code *code;
   lh_identity identity;
-  bool is_over; /* it has run on */
+  bool is_over; /* has run on */
 };
 
-/* Where it is in a system call it makes that again. */
+/* A thread in a system call will make it again. */
 static bool add_thread(lh_moment *m, const lh_thread *thread) {
   if (!lh_grow(&m->threads, m->n, &m->capacity, sizeof *m->threads)) return false;
   lh_all_registers *r = &m->threads[m->n++];
@@ -77,7 +71,7 @@ lh_moment *lh_moment_begin(const lh_stop *stop) {
   return NULL;
 }
 
-/* The user whose core it is; of who is not root, this process's own. */
+/* The owner of the core file; if we are not root, this process's identity. */
 static bool find_owner(const lh_core *core, lh_identity *identity) {
   struct stat st;
   if (geteuid() != 0) return lh_identity_of(getpid(), identity);
@@ -131,10 +125,10 @@ void lh_moment_free(lh_moment *moment) {
 
 typedef struct runner {
   pid_t id;
-  uint64_t call_at; /* where the thread has its running call */
+  uint64_t call_at; /* address of the thread's pointer to its running call */
   uint64_t call;
-  uint64_t touched_before;   /* pages, before it ran on */
-  uint64_t turn_ends_ns;     /* of its processor time */
+  uint64_t touched_before;   /* page faults, before it ran on */
+  uint64_t turn_ends_ns;     /* in its processor time */
   unsigned n_looks, n_calls; /* in this turn: for locks */
   uint64_t until_ns;         /* lh_now_ns() at which all turns end */
 } runner;
@@ -152,7 +146,7 @@ static bool set_debug_register(pid_t id, unsigned n, uint64_t value) {
   return ptrace(PTRACE_POKEUSER, id, at, value) == 0;
 }
 
-/* Which of the words were written since it was last asked. */
+/* Which words were written since the last question. */
 static unsigned words_written(pid_t id) {
   size_t at = offsetof(struct user, u_debugreg) + N_DEBUG_STATUS * sizeof(uint64_t);
   errno = 0;
@@ -162,7 +156,7 @@ static unsigned words_written(pid_t id) {
   return (unsigned)status & (PLACE_WRITTEN | CALL_WRITTEN);
 }
 
-/* The place of the running call (of a C function, what it continues with), and which call runs. */
+/* Watches the running call's place (of a C function, its continuation), and which call runs. */
 static bool watch_words(runner *r) {
   enum { BOTH = 0x5, WRITES = 0x1, OF_8_BYTES = 0x2 };
   const uint64_t each = WRITES | OF_8_BYTES << 2;
@@ -174,21 +168,20 @@ static bool watch_words(runner *r) {
 
 /* ==== Running on ==================================================================== */
 
-/* Most states need some microseconds of processor time. Those that do not get a second turn. */
+/* Most states need some microseconds of processor time. The others get a second turn. */
 static const uint64_t FIRST_TURN_NS = 20000000, SECOND_TURN_NS = 300000000;
 static const uint64_t MOST_FOR_ALL_NS = 3000000000;
 
-/* On a busy machine the child waits for a processor; so long at the most. */
+/* How long the child may wait for a processor on a busy machine. */
 static const uint64_t MOST_WAIT_NS = 20000000000, MOST_TO_STOP_NS = 10000000000;
 
-/* How often the child has touched a page that it had not, or wrote to one that it has in common
-** with this process. */
+/* Page faults: the first use of a page, or the first write to one shared with this process. */
 static uint64_t pages_touched(pid_t child) {
   enum { MINOR_FAULTS = 8 };
   return strtoull(lh_process_field_of(child, MINOR_FAULTS).text, NULL, 10);
 }
 
-/* Waits until it stops: false, if it takes more time or memory than any program needs. */
+/* Waits until the child stops. False: it takes more time or memory than any program needs. */
 static bool wait_in_limits(runner *r, int *status) {
   const uint64_t MOST_PAGES = 16384, SLICE_NS = 2000000;
   for (;;) {
@@ -205,9 +198,8 @@ static bool has_returned(const runner *r) {
          read_word(r, r->call_at, &call) && call == previous;
 }
 
-/* A thread that waits for a lock is told to look again, and one that wakes others that it has: the
-** others go on at their own turns, and look again, too. False: it is another call, or a lock that
-** is not given back in this turn. */
+/* A waiting thread is told to look again, a waking one that it has woken: the others look in their
+** turns. False: another call, or a lock that is not released in this turn. */
 static bool answer_lock(runner *r, lh_registers *registers) {
   enum { MOST_LOOKS = 4, MOST_CALLS = 1000 };
   lh_call call = lh_registers_call(registers);
@@ -233,7 +225,7 @@ static verdict judge(runner *r, int status) {
   if (written & PLACE_WRITTEN) return SAFE;
   if (!(written & CALL_WRITTEN)) return LOST;
   if (has_returned(r)) return SAFE;
-  return watch_words(r) ? GO_ON : LOST; /* a call begins: it is not complete yet */
+  return watch_words(r) ? GO_ON : LOST; /* a call begins: not complete yet */
 }
 
 static void stop_anywhere(runner *r) {
@@ -255,7 +247,7 @@ static verdict run(runner *r) {
 
 /* ==== The parent ==================================================================== */
 
-/* The thread whose stack has the protected call: the next one above its stack pointer. */
+/* The thread whose stack has the protected call: the nearest one above its stack pointer. */
 static lh_all_registers *find_thread(const lh_moment *m, const lh_memory *memory,
                                      uint64_t protected_call) {
   lh_all_registers *found = NULL;
@@ -270,8 +262,7 @@ static lh_all_registers *find_thread(const lh_moment *m, const lh_memory *memory
   return found;
 }
 
-/* With which registers a state goes on, and where its thread has its running call. NULL: it is in
-** none, or it is not known. */
+/* Also the address of the thread's pointer to its running call. NULL: in no call, or not found. */
 static lh_all_registers *find_way_on(const lh_mirrored *m, const lh_peek *peek, uint64_t state,
                                      uint64_t *call_at) {
   uint64_t protected_call;
@@ -295,7 +286,7 @@ static bool stop_child(runner *r) {
          status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* With what the thread of a state goes on at another turn: in front of a call it makes that. */
+/* Keeps a thread's registers for its next turn. A call that it was about to make is made then. */
 static void keep_registers(const runner *r, lh_all_registers *thread) {
   if (r->id == 0 || !lh_registers_get_all(r->id, thread)) return;
   lh_registers *general = &thread->general;
@@ -304,7 +295,6 @@ static void keep_registers(const runner *r, lh_all_registers *thread) {
   lh_registers_leave_call(general);
 }
 
-/* Lets the thread of one state run on, as the memory of the child is by now. */
 static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_memory memory = *m->memory;
   memory.process_id = r->id;
@@ -323,7 +313,7 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   return is_safe;
 }
 
-/* All that are not quiet yet. False: the child has ended. */
+/* False: the child has ended. */
 static bool run_states(runner *r, const lh_mirrored *m, lh_pending *states, size_t n) {
   uint64_t start = lh_processor_ns(r->id);
   r->until_ns = lh_now_ns() + MOST_WAIT_NS;
@@ -339,7 +329,7 @@ static bool run_states(runner *r, const lh_mirrored *m, lh_pending *states, size
   return r->id != 0;
 }
 
-/* The registers come last, and with them the first instruction of the program. */
+/* The registers are set last: then the program's first instruction runs. */
 static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m, lh_pending *states,
                       size_t n) {
   sigset_t signals;
@@ -353,7 +343,7 @@ static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m, lh_pending
 
 enum { PIECE_BYTES = 256 * 1024 };
 
-/* What the child has changed is little; the rest of its pages is this process's own. */
+/* The child has changed little, so only the pieces that differ are copied. */
 static void take_changed(uint64_t start, const char *changed, size_t n) {
   enum { PIECE = 4096 };
   for (size_t at = 0, bytes; at < n; at += bytes) {
@@ -400,7 +390,7 @@ static uint64_t hear(int gate) {
   return n == sizeof heard ? heard : 0;
 }
 
-/* In the child: is ready, and waits to be stopped, until it is killed or has no parent any more. */
+/* In the child: prepares, then waits to be stopped, until it is killed or has no parent. */
 static _Noreturn void become_program(const lh_mirrored *m, int gate) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   bool is_placed = lh_code_place(m->moment->code, m->memory, m->mirror);
@@ -409,7 +399,7 @@ static _Noreturn void become_program(const lh_mirrored *m, int gate) {
   _exit(1);
 }
 
-/* A stop may be told of before. */
+/* A report of a stop may come first. */
 static void end_child(pid_t child) {
   int status;
   pid_t found;
@@ -433,8 +423,8 @@ static bool all_are_quiet(const lh_pending *states, size_t n) {
   return all;
 }
 
-/* A core whose program does not come to such a place is shown as it is: where it ended. If the
-** child is lost those states are quiet that were before. */
+/* A core that reaches no such place is shown as it ended. If the child is lost, only the states
+** that were quiet before are quiet. */
 int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
   int gates[2];
   runner r = {0};

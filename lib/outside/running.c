@@ -1,17 +1,15 @@
 /*
-** running.c - which thread of a state runs, what of its stack lives, and whether it computes.
+** running.c - finds the running thread of a state, its live stack, and whether it computes.
 **
-** Lua keeps no list of the coroutines that have resumed each other. But who resumes one stands in a
-** call of coroutine.resume, whose first argument it is, or of what coroutine.wrap made, of which it
-** is the first upvalue. So the way leads from the main thread to one that has resumed nothing. A
-** host may resume coroutines from C, with its main thread in no call. Where there are such shows
-** when the walk comes to them: of all that stand in a call the one that was resumed last is the one
-** whose protected call lies deepest on the C stack, which grows down. To look for them before would
-** take as long as the walk.
+** Lua keeps no list of resumed coroutines. But a thread that resumes another is in a call of
+** coroutine.resume, with the other as its first argument, or of a coroutine.wrap function, with the
+** other as its first upvalue. So we follow these calls from the main thread. A host may also resume
+** coroutines from C, with its main thread in no call. The walk finds them: the last resumed one has
+** its protected call deepest on the C stack, which grows down.
 */
 #include "mirrored.h"
 
-/* C calls nest 200 deep. */
+/* C calls nest at most 200 deep. */
 enum { MOST_RESUMES = 256 };
 
 typedef struct stance {
@@ -34,7 +32,7 @@ static bool read_stance(const lh_peek *p, const lh_layout *layout, uint64_t thre
   return !s->stands || lh_peek_at(p, call, &s->call, sizeof s->call);
 }
 
-/* The thread in a value, if it stands in a call; else 0. */
+/* The thread in a value, if it is in a call; else 0. */
 static uint64_t standing_thread(const lh_peek *p, const lh_layout *layout, uint64_t value_at) {
   raw_value value;
   stance s;
@@ -46,7 +44,7 @@ static uint64_t standing_thread(const lh_peek *p, const lh_layout *layout, uint6
   return read_stance(p, layout, thread, &s) && s.stands ? thread : 0;
 }
 
-/* What the C function that a thread is in may have resumed; 0: nothing. */
+/* The thread that the current C function may have resumed; 0: none. */
 static uint64_t resumed_thread(const lh_peek *p, const lh_layout *layout, const stance *s) {
   raw_value function;
   raw_c_closure closure;
@@ -69,7 +67,7 @@ uint64_t lh_innermost_thread(const lh_peek *p, const lh_layout *layout, uint64_t
     stance s;
     if (!read_stance(p, layout, path[n - 1], &s)) return 0;
     uint64_t next = s.stands ? resumed_thread(p, layout, &s) : 0;
-    bool known = next == 0; /* or it is only asked for its status: it has resumed this one */
+    bool known = next == 0; /* or `next` resumed this thread, which only asks for its status */
     for (size_t i = 0; i < n && !known; i++) known = path[i] == next;
     if (known) return s.stands ? path[n - 1] : 0;
     path[n] = next;
@@ -104,7 +102,7 @@ const void *lh_running_thread(const lh_mirrored_state *state) {
   return innermost ? (const void *)(uintptr_t)innermost : thread;
 }
 
-/* Only the main thread may do without a protected call. */
+/* Only the main thread may run without a protected call. */
 static uintptr_t depth_of(const lh_layout *layout, const void *thread) {
   uintptr_t depth = raw_stands_in_call(layout, thread) ? raw_protected_call(layout, thread) : 0;
   return depth ? depth : UINTPTR_MAX;
@@ -114,9 +112,8 @@ const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const 
   return depth_of(layout, other) < depth_of(layout, thread) ? other : thread;
 }
 
-/* Between calls `top` is where the last one left it, and registers above it live. Those that do not
-** are no danger: the collector clears what is above `top` in each cycle, so what is there was
-** alive at the end of the last one, and has not been freed since. */
+/* Between calls `top` is where the last call left it, and registers above it may be live. Dead ones
+** are harmless: each collection clears the stack above `top`, so their objects are not freed. */
 void lh_raise_top(const lh_layout *layout, const void *thread) {
   const raw_call *call = current_call(thread);
   if (!raw_stands_in_call(layout, thread) || call->status & RAW_CALL_IS_C) return;
@@ -126,15 +123,14 @@ void lh_raise_top(const lh_layout *layout, const void *thread) {
   if (call->top > *top && call->top <= stack + slots) *top = call->top;
 }
 
-/* Of a C function that computes for long two looks prove that no table was growing. Such a program
-** makes no system call, and its state comes to no place where Lua is known to be amid no change.
-** But whatever Lua does to a heap that shows nowhere else, a table's new vector being filled,
-** begins and ends with an allocation, which the collector counts, and takes no longer than 20 ns
-** for each byte of the heap. So if a state has the same count, the same running call at the same
-** place, and the same stack after more than that, and a second, no such change is under way.
+/* Two looks prove that a C function that computes for long is not in a change of the heap. Only one
+** change is invisible: filling a table's new vector. It begins and ends with an allocation, which
+** the collector counts, and takes at most 20 ns per byte of the heap. So no change is in progress
+** if the count, the running call, its place and the stack are the same after more than that time
+** plus one second.
 **
-** Time is the processor's, of a program with one thread: a program that was stopped meanwhile, or
-** got no processor, proves nothing. The copy that runs on may be 0.3 s ahead at each look. */
+** Time is the processor time of a program with one thread: a stopped or waiting program proves
+** nothing. The copy that runs on may be 0.3 s ahead at each look. */
 static uint64_t processor_ns_of_one_thread(pid_t process) {
   lh_process_status status;
   return lh_process_status_of(process, &status) && status.threads == 1 ? lh_processor_ns(process)

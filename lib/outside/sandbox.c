@@ -1,29 +1,24 @@
 /*
-** sandbox.c - gives the child that runs on as the program (run_on.c) the program's code, and takes
-** all that is the tool's from it.
+** sandbox.c - gives the child of run_on.c the program's code, and removes all of the tool's.
 **
-** The code of a target is an attacker's. It may execute any instruction, so the child that executes
-** it has nothing that the target does not have. The parent holds the child and lets it make these
-** system calls, from a page of its own (the stub), before the first instruction of the target:
+** The target's code is an attacker's, and may execute any instruction. So before the first one, the
+** parent makes the child execute these system calls from a page of its own (the stub):
 **
 **     close_range        no descriptor is left
 **     rseq, set_robust_list, set_tid_address
-**                        the kernel writes to no address of the tool any more
-**     munmap             nothing is mapped but the target's regions and the stub: no code, heap,
-**                        stack, environment, vdso of the tool. The list of mappings is read again
+**                        the kernel no longer writes to an address of the tool
+**     munmap             only the target's regions and the stub stay mapped: no code, heap, stack,
+**                        environment, vdso of the tool. The list of mappings is read again
 **     setgroups, setresgid, setresuid
-**                        the ids of the target, all of them
-**     capset, prctl      no capability, no new privileges; where the tool is root, no other process
+**                        all ids are the target's
+**     capset, prctl      no capability, no new privileges; if the tool is root, no other process
 **                        of the target's user may read or trace the child (not dumpable)
 **     seccomp            a system call kills the child
 **
-** A call that fails ends the child, and the program does not run on. Limits hold the child's
-** processor time; watches in run_on.c hold the pages that the child writes, and the time that it
-** takes. The kernel kills the child with its tracer.
-**
-** Who may profit? A tool that is not root has the target's user already, so any process of that
-** user may read the target and the tool itself: the child gives such a process nothing new. The
-** tool's security label stays, of which no code profits that makes no system call.
+** If a call fails, the child ends and the program does not run on. Limits bound the child's
+** processor time; run_on.c bounds its pages and its time. The kernel kills it with its tracer. A
+** tool that is not root has the target's user, who may read the target and the tool anyway; its
+** security label stays, but is of no use without system calls.
 */
 #include <errno.h>
 #include <linux/capability.h>
@@ -44,18 +39,15 @@
 
 /* ==== Code ========================================================================== */
 
-/* What a program executes, and reads without ever writing it, is copied, and put where it was in
-** the child. The mirror has what the program wrote. To run on it also needs its code and constants:
-** what is mapped of the files that it executes, 2 MB for a plain interpreter, 100 MB for a big
-** game; and the pages of their variables that it has not written yet, which are zero in the mirror.
-** All of that is copied while the program stands still, 1 ms for 5 MB. Pages that are yet to be
-** read from a file are read before, since its server may not answer: the program must not stand
-** still for so long.
+/* To run on, a program also needs its code and constants: the mappings of the files that it
+** executes (2 MB for a plain interpreter, 100 MB for a big game), and the pages of their variables
+** that it has not written, which are zero in the mirror. They are copied while the program is
+** stopped, 1 ms for 5 MB. Pages that are still on a file are read before, because the file server
+** may not answer.
 **
-** Everything else that the program has mapped is there, but must not be touched: memory that it
-** shares with others, files that it maps to read them, what is its kernel's. So a program that
-** touches it is stopped by a fault, and never finds what is this process's own. Where that has
-** something of its own among it the program does not run on. */
+** All other mappings exist in the child but fault: shared memory, files mapped to be read, the
+** kernel's. So the program never finds memory of this process there. If this process has a mapping
+** of its own there, the program does not run on. */
 static const uint64_t MOST_BYTES = (uint64_t)128 << 20, KERNELS = (uint64_t)1 << 63;
 
 typedef struct piece {
@@ -66,7 +58,7 @@ typedef struct piece {
 struct lh_copied_code {
   piece *pieces;
   size_t n, capacity;
-  char *copy; /* of all, one behind the other */
+  char *copy; /* of all pieces, one after the other */
   uint64_t bytes;
 };
 
@@ -79,8 +71,7 @@ static bool touches(const lh_memory_region *below, const lh_memory_region *above
          strcmp(below->path, above->path) == 0;
 }
 
-/* Of a program or a library are parts with other access next to it; what is mapped only to be read
-** is one part. */
+/* Mappings of a program or library adjoin others of the file. A file mapped to be read has one. */
 static bool is_of_program(const lh_memory *memory, size_t i) {
   const lh_memory_region *r = &memory->regions[i];
   if (!(r->access & LH_REGION_READ) || r->access & LH_REGION_SHARED) return false;
@@ -94,8 +85,7 @@ static int access_of(const lh_memory_region *r) {
   return r->access & LH_REGION_EXECUTE ? PROT_READ | PROT_EXEC : PROT_READ;
 }
 
-/* False: there is too much of it, or a file is mapped to be written, and what is in those of its
-** pages that were not written is not known. */
+/* False: too much memory, or a file is mapped writable, and its unwritten pages are unknown. */
 static bool list_pieces(lh_copied_code *code, const lh_memory *memory) {
   for (size_t i = 0; i < memory->n; i++) {
     const lh_memory_region *r = &memory->regions[i];
@@ -123,7 +113,7 @@ static bool copy_pieces(lh_copied_code *code, const lh_memory *memory) {
   return is_read;
 }
 
-/* A byte of each page is enough. Where that cannot be had is found again by who copies. */
+/* Reads a byte of each page. lh_code_copy finds errors again. */
 void lh_code_prepare(const lh_memory *memory) {
   enum { PAGE = 4096 };
   lh_copied_code code = {0};
@@ -153,8 +143,7 @@ void lh_code_free(lh_copied_code *code) {
   lh_free(code);
 }
 
-/* Maps what the program has mapped and the mirror has not. False: this process has something of
-** its own there, or no room. Above all processes is one page of the kernel's, which is left out. */
+/* False: this process has a mapping there, or no room. The kernel's page above all is left out. */
 static bool map_rest(const lh_memory *memory, const lh_mirror *mirror) {
   enum { KIND = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE };
   for (size_t i = 0; i < memory->n; i++) {
@@ -184,8 +173,8 @@ bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh
 
 #if defined __x86_64__
 
-/* "\nUid:\t1000\t1000 ..." Returns how many numbers there are, at most `most`; -1: there are more,
-** or there is no such line, or the line is cut. */
+/* Reads a line of /proc/PID/status, such as "Uid: 1000 1000 ...". Returns how many numbers; -1:
+** more than `most`, no such line, or a cut line. */
 static int read_numbers(const char *text, const char *label, uint32_t *numbers, int most) {
   const char *at = strstr(text, label);
   int n = 0;
@@ -215,7 +204,7 @@ static bool has_groups_of(const lh_identity *a, const lh_identity *b) {
          memcmp(a->others, b->others, (size_t)a->n_others * sizeof *a->others) == 0;
 }
 
-/* What the child executes and reads before the target's first instruction. */
+/* The child executes and reads this before the target's first instruction. */
 typedef struct stub {
   uint8_t code[8];
   struct __user_cap_header_struct capabilities_of;
@@ -237,7 +226,7 @@ static void reset_signals(void) {
 }
 
 static bool limit_resources(void) {
-  enum { SECONDS = 10 }; /* the parent ends it far earlier */
+  enum { SECONDS = 10 }; /* the parent ends it much earlier */
   return setrlimit(RLIMIT_CPU, &(struct rlimit){SECONDS, SECONDS}) == 0 &&
          setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}) == 0 &&
          setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0}) == 0;
@@ -277,7 +266,7 @@ typedef struct sandbox {
 
 #define STUB_HAS(box, field) ((box)->stub + offsetof(stub, field))
 
-/* Lets the child make a system call. False: it failed. */
+/* Makes the child execute a system call. False: it failed. */
 static bool call(const sandbox *box, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   const uint64_t MOST_NS = 10000000000;
   lh_registers r;
@@ -293,8 +282,7 @@ static bool call(const sandbox *box, long number, uint64_t a, uint64_t b, uint64
          r.rip == STUB_HAS(box, code) + 3 && (long)r.rax >= 0;
 }
 
-/* Kernels before 5.13 do not tell: then the child faults where the kernel writes, which is no harm.
-*/
+/* Not before Linux 5.13. Then the child faults where the kernel writes, which is harmless. */
 static bool end_restartable_sequences(const sandbox *box) {
   enum { GET_CONFIGURATION = 0x420f, UNREGISTER = 1, CALL = 334 };
   struct {
@@ -313,7 +301,7 @@ static bool leave_descriptors_and_thread(const sandbox *box) {
          call(box, SYS_set_tid_address, 0, 0, 0, 0);
 }
 
-/* Where processes have memory: above is the kernel's, with one page that all may read. */
+/* End of user memory. Above is the kernel's, with one page that all may read. */
 static const uint64_t TOP = 0x7ffffffff000;
 
 static bool unmap_but_stub(const sandbox *box, uint64_t start, uint64_t end) {
@@ -360,7 +348,7 @@ static bool has_only_the_targets(const sandbox *box) {
   return is_so && has_any;
 }
 
-/* The kernel is asked afterwards: -1 would leave an id as it is. */
+/* The result is checked, because -1 would leave an id unchanged. */
 static bool take_identity(const sandbox *box, const lh_identity *identity) {
   enum { REAL_EFFECTIVE_SAVED = 3 * sizeof(uint32_t) };
   const uint32_t *users = identity->users, *groups = identity->groups;

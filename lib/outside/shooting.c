@@ -1,24 +1,21 @@
 /*
-** shooting.c - one state of a mirror, walked and written, in a child that may change it (shot.c).
+** shooting.c - walks and writes one state of a mirror, in a child that may change it (shot.c).
 **
-** The heap is sound when all bytes add up to what the collector counts and every key is found where
-** it hashes to (sound.c). Where Lua may have been amid a change all the same lh_verify reads the
-** file, too: what a change leaves half done refers to something that is no object, or to what is
-** freed. The file has no name before it is known to be sound (file.h).
+** The heap is consistent if all bytes add up to the collector's count and every key is reached from
+** its main position (sound.c). If Lua may still have been in a change, lh_verify reads the file,
+** too: an unfinished change leaves a reference to no object or to a freed one.
 **
-** Bytes that belong to no object are what a parser has while it loads a chunk. They are accepted
-** where the caller says so and a function is half made, and in cores, where there is no other try.
-** In a core that does not run on they are a doubt: while a table is resized (luaH_resize) its old
-** vector, which belongs to no object, still has the entries.
+** Bytes without an object are a parser's, while it loads a chunk. They are accepted if the caller
+** allows that and a function is incomplete, and in cores, which have only one attempt. In a core
+** that does not run on they make the snapshot uncertain: the old vector of a table being resized
+** (luaH_resize) has entries, but belongs to no object.
 **
-** The walk executes 1.5 times the instructions of a snapshot from inside, for keys and values are
-** looked at twice; small pages of the mirror cost a microsecond each after a fork.
+** Cost: 1.5 times the instructions of a snapshot from inside, and a microsecond for each small
+** page.
 **
-** Who may profit? No code of the target is executed here, but its pointers are followed, in a child
-** that has this process's memory and rights. A forged pointer could lead to memory of this process,
-** whose bytes would be in the snapshot. So strings, and the vectors of tables, are in the mirror,
-** or the heap is refused. Other objects give the file no more than pointers and sizes. Only marks
-** are written, into the child's own copy of the mirror.
+** Security: no code of the target runs here, but its pointers are followed, and a forged one could
+** copy memory of this process into the snapshot. So strings and tables' vectors must be in the
+** mirror, or the heap is refused. Other objects give the file only pointers and sizes.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,12 +34,12 @@ typedef struct shooting {
   int64_t *more_extra_bytes;
   lh_mirrored_state state;
   lh_doubt doubt;
-  const lh_memory_region *region; /* of the last object looked at; NULL */
-  uint64_t walked_bytes;          /* of all objects, without what userdata have for C */
+  const lh_memory_region *region; /* of the last object checked; NULL */
+  uint64_t walked_bytes;          /* of all objects but userdata */
   lh_carried_mark *carried;
   size_t n_carried;
-  int64_t noted_more_bytes; /* malloc's note, as lh_mirrored.more_extra_bytes */
-  int64_t n_threads;        /* that were walked */
+  int64_t noted_more_bytes; /* by malloc's note, as lh_mirrored.more_extra_bytes */
+  int64_t n_threads;        /* walked */
   char release[16];
   lh_shot shot;
 } shooting;
@@ -53,8 +50,7 @@ int lh_amid_change(lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap");
 }
 
-/* A collector that counts more bytes than there are counts wrong: it would let the walk go in
-** circles for as long. */
+/* A greater count than mapped memory is wrong, and would let the walk go in circles for as long. */
 static int see_state(shooting *s, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   lh_peek peek = lh_peek_mirror(m->mirror);
@@ -75,8 +71,7 @@ static int see_state(shooting *s, lh_error *error) {
   return LH_OK;
 }
 
-/* Before Lua calls abort() for an error that nothing catches it leaves all calls, and the message
-** alone is on the main thread's stack. */
+/* Before abort() for an uncaught error Lua leaves all calls: only the message is on the stack. */
 static bool has_panicked(const shooting *s) {
   const lh_target *target = s->mirrored->target;
   const lh_layout *layout = &s->state.layout;
@@ -96,8 +91,8 @@ static uint64_t time_of_shot(const lh_mirrored *m) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Strings that are not kept at all are told apart by a hash that reveals nothing: of a seed that is
-** the process's own secret, or the one that luaheap has in it. */
+/* Strings that are not kept are told apart by a hash with a secret seed: that of luaheap in the
+** process, or one made from the process's random bytes. */
 static uint64_t secret_seed(const shooting *s) {
   const lh_own_content *content = lh_mirrored_content(&s->state);
   if (content && s->state.ours->length == sizeof(lh_state)) {
@@ -153,13 +148,13 @@ static void count(lh_counts *counts, const raw_object *object, bool is_dead, uin
   }
 }
 
-/* As the file tells it (lh_is_own). */
+/* The same objects as in the file (lh_is_own). */
 static bool is_own(const shooting *s, const raw_object *object) {
   if (object == s->state.metatable || object == s->state.own_thread) return true;
   return object->type == RAW_USERDATA && lh_walk_own_content((const raw_userdata *)object) != NULL;
 }
 
-/* There may be a walk before that measures the file. */
+/* An earlier walk may have measured the file, so the first object resets the counts. */
 static void count_own(shooting *s, const raw_object *object, uint64_t bytes) {
   lh_taken *own = &s->request->own;
   if (s->shot.walk.object_bytes == 0) {
@@ -172,8 +167,7 @@ static void count_own(shooting *s, const raw_object *object, uint64_t bytes) {
   own->bytes += bytes;
 }
 
-/* Not what is this process's own, to which a forged heap may point. Most objects are in the region
-** of the one before. */
+/* A forged heap may point to memory of this process. Most objects are in the last one's region. */
 static bool is_of_target(shooting *s, const void *at, uint64_t bytes) {
   uint64_t start = (uintptr_t)at;
   const lh_memory_region *r = s->region;
@@ -186,7 +180,7 @@ static bool is_of_target(shooting *s, const void *at, uint64_t bytes) {
   return true;
 }
 
-/* Strings and the values of tables are what goes into the file as it is. */
+/* Only strings and the values of tables go into the file unchanged. */
 static bool has_content_of_target(shooting *s, const raw_object *object, uint64_t bytes) {
   const lh_layout *layout = s->doubt.layout;
   const raw_table *t = (const raw_table *)object;
@@ -200,12 +194,12 @@ static bool has_content_of_target(shooting *s, const raw_object *object, uint64_
   }
 }
 
-/* Lua writes all of an object, and at least half of a vector that grows while a chunk is loaded;
-** only C may leave a userdata untouched. So the bytes that were written bound the walk: a forged
-** string in memory that was never touched is not hashed to its end. */
+/* Bounds the walk by the bytes that the program wrote: no forged string in untouched memory is
+** hashed. Lua writes each object completely, and at least half of a vector that grows while it
+** loads a chunk. Only C may leave a userdata untouched. */
 static bool may_be_written(shooting *s, const lh_walk *walk, const raw_object *object,
                            uint64_t bytes) {
-  if (walk->object_bytes == 0) s->walked_bytes = 0; /* there may be a walk before */
+  if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
   if (object->type == RAW_USERDATA) return true;
   s->walked_bytes += bytes;
   return s->walked_bytes / 2 <= s->mirrored->written_bytes;
@@ -233,7 +227,7 @@ static bool adds_up(const shooting *s) {
 
 /* ==================================================================================== */
 
-/* Can they be the slots of a table, or its array? */
+/* Can these bytes be the slots of a table, or its array? */
 static bool fit_table(uint64_t bytes) {
   return bytes % sizeof(raw_value) == 0 || bytes == sizeof(raw_slot);
 }
@@ -247,8 +241,8 @@ bool lh_is_in_doubt(const lh_mirrored *m) {
   return true;
 }
 
-/* Bytes of a core that belong to no object are mostly the vector that a table had before it grew,
-** some of whose entries are in no other yet; or, if a function is half made, a parser's. */
+/* In a core, bytes without an object are mostly a growing table's old vector, with entries that no
+** other vector has yet; or, if a function is incomplete, a parser's. */
 static bool is_in_doubt(const shooting *s) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   if (lh_is_in_doubt(s->mirrored)) return true;
@@ -256,9 +250,9 @@ static bool is_in_doubt(const shooting *s) {
   return !s->doubt.is_loading || fit_table(s->shot.gc_bytes - bytes);
 }
 
-/* ==== The view from outside ========================================================= */
+/* ==== The section on the capture ==================================================== */
 
-/* The longest: the marks' places, and what C functions are called. */
+/* The longest parts: the places of marks, and the names of C functions. */
 static uint64_t longest_section(const shooting *s) {
   return 64 + s->n_carried * 5 * LH_MAX_VARINT +
          LH_MOST_C_FUNCTIONS * (sizeof(lh_code_name) + 4 * LH_MAX_VARINT);
@@ -295,7 +289,7 @@ static void put_functions(const shooting *s, lh_function_set *functions, lh_symb
   }
 }
 
-/* Of what will be no file nothing is asked. */
+/* Looks up no names if the snapshot will be discarded. */
 static void put_section(lh_walk *walk) {
   shooting *s = shooting_of(walk);
   lh_out *out = walk->out;
@@ -342,8 +336,8 @@ static bool may_have_more(const shooting *s) {
   return s->mirrored->is_lenient && s->doubt.is_loading;
 }
 
-/* Who sleeps in a system call and loads no function is amid no change: it counts otherwise. So does
-** a core whose objects have more than is counted, unless it was about to count. */
+/* Asleep in a call and loading no function, Lua changes nothing: its count differs for another
+** reason. The same holds for a core with too low a count, unless Lua was just about to count. */
 static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   bool is_core = m->stillness == LH_STILL_CORE;
@@ -356,10 +350,9 @@ static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
                  is_core ? ": the process may have ended while it changed its heap" : "");
 }
 
-/* The sum comes out with another extra space in front of each thread. malloc's note is evidence for
-** that space. Without the note the sum of several threads decides, if no change is under way: a
-** change may lack as many bytes, and one thread may lack them for any reason. Returns 0: no such
-** space. */
+/* The extra space before each thread with which the sum is right; 0: none. malloc's note is
+** evidence. Without it the sum of several threads decides, if no change is in progress: a change
+** may lack as many bytes, and one thread may lack them for any reason. */
 static int64_t find_more_extra_bytes(const shooting *s, uint64_t bytes) {
   const lh_mirrored *m = s->mirrored;
   int64_t missing = (int64_t)(s->shot.gc_bytes - bytes);
@@ -377,12 +370,11 @@ static int check_sum(shooting *s, lh_error *error) {
   s->request->is_in_doubt = is_in_doubt(s);
   if (adds_up(s)) return LH_OK;
   *s->more_extra_bytes = find_more_extra_bytes(s, bytes);
-  if (*s->more_extra_bytes != 0) return lh_amid_change(error); /* until it is tried */
+  if (*s->more_extra_bytes != 0) return lh_amid_change(error); /* until retried with them */
   if (bytes < s->shot.gc_bytes && may_have_more(s)) return LH_OK;
   return fail_sum(s, bytes, error);
 }
 
-/* What was written to a descriptor, opened. */
 typedef struct written {
   void *data;
   size_t size;
@@ -404,11 +396,11 @@ static void close_written(written *w) {
   if (w->data != MAP_FAILED) (void)munmap(w->data, w->size);
 }
 
-/* Whatever is wrong with it: the program was changing it. */
+/* Any fault means that the program was changing its heap. */
 static int verify(const shooting *s, int fd, lh_error *error) {
   written w;
   lh_error fault = {0};
-  bool is_core = s->mirrored->stillness == LH_STILL_CORE; /* which may be forged */
+  bool is_core = s->mirrored->stillness == LH_STILL_CORE; /* a core may be forged */
   if (s->mirrored->is_quiet && !is_core && s->request->unaccounted_bytes == 0) return LH_OK;
   int rc = open_written(fd, s->request->path, &w, &fault);
   if (rc == LH_OK) rc = lh_verify(w.snapshot, NULL, &fault);
@@ -451,7 +443,7 @@ static int only_count(shooting *s, lh_error *error) {
 
 /* ==================================================================================== */
 
-/* Of the older snapshot's own mark; none where the program itself has left that. */
+/* For the older snapshot's own mark; 0 if the program's own luaheap has that mark. */
 static uint64_t passed_as_old(const shooting *s) {
   uint64_t time_ns = lh_snapshot_info(s->request->after)->time_ns;
   const lh_carried_mark *own = s->n_carried > 0 ? &s->carried[s->n_carried - 1] : NULL;
@@ -459,8 +451,7 @@ static uint64_t passed_as_old(const shooting *s) {
   return own->passed_as_old[LH_LIST_ALLGC] + own->passed_as_old[LH_LIST_FINOBJ];
 }
 
-/* The places of its marks among the objects of a first snapshot, which has its own alone and goes
-** to memory. */
+/* A first snapshot, written to memory with only its own mark, gives the places of older marks. */
 static int match_marks(shooting *s, lh_error *error) {
   written w = {.data = MAP_FAILED};
   lh_file memory = {.folder_fd = -1, .fd = memfd_create("luaheap", MFD_CLOEXEC)};
@@ -471,7 +462,7 @@ static int match_marks(shooting *s, lh_error *error) {
   if (rc == LH_OK) rc = check_sum(s, error);
   if (rc == LH_OK) rc = open_written(memory.fd, s->request->path, &w, error);
   if (rc == LH_OK) {
-    lh_await(s->mirrored->writing, lh_snapshot_info(s->request->after)->name); /* it is mapped */
+    lh_await(s->mirrored->writing, lh_snapshot_info(s->request->after)->name);
     rc = lh_match_marks(s->request->after, w.snapshot, &s->carried, &s->n_carried, error);
     lh_await_end(s->mirrored->writing);
   }

@@ -1,15 +1,12 @@
 /*
-** shot.c - one state of a mirror, walked and written in a child of this process.
+** shot.c - walks and writes one state of a mirror in a child of this process.
 **
-** What was copied may have been amid a change, or no heap at all: then the walk follows what is no
-** pointer. So a child does it, in a copy of the mirror that it may change: it looks at the state
-** again, links marks, walks and writes (shooting.c), and tells in a shared page how it ended. If it
-** faults, or takes more time than any heap of that size can, nothing is lost but the child: the
-** file has no name before it is known to be sound (file.h).
+** The copied memory may be inconsistent, or no heap at all, and its pointers bad. If the child
+** faults, or takes more time than any heap of that size needs, only the child is lost.
 **
-** The child opens files that the target has mapped, and the server of such a file may never
-** answer: no signal ends whoever waits for it then. So the parent waits for some seconds only. It
-** leaves the child to that wait, and another child writes the snapshot without names from files.
+** The child opens files that the target has mapped. Their file server may never answer, and then no
+** signal ends the child. So the parent waits only some seconds, abandons that child, and starts
+** another one that writes the snapshot without names from files.
 */
 #include <errno.h>
 #include <poll.h>
@@ -25,15 +22,15 @@
 #include "stop.h"
 
 typedef struct report {
-  int finished; /* last, atomically */
+  int finished; /* set last, atomically */
   int code;
   lh_error error;
-  lh_outside_request request; /* filled in */
+  lh_outside_request request; /* filled in by the child */
   int64_t more_extra_bytes;
   lh_awaited reading;
 } report;
 
-/* The child has what the program kept secret: no core of it is left. */
+/* The child has the program's secrets: it must leave no core. */
 static void confine(const lh_mirrored *m) {
   lh_guard_leave(m->target->guard);
   rlim_t seconds = m->most_seconds;
@@ -48,7 +45,7 @@ static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, lh_file *file,
   lh_mirrored m = *mirrored;
   lh_target target = *m.target;
   m.writing = target.memory.awaited;
-  target.memory.awaited = NULL; /* this process's parent waits for what it reads */
+  target.memory.awaited = NULL; /* our parent waits for the output alone */
   m.target = &target;
   m.reading = &r->reading;
   confine(&m);
@@ -70,7 +67,7 @@ static int report_end(const report *r, int status, lh_error *error) {
   return lh_amid_change(error);
 }
 
-/* Until it ends (true), or was seen in one and the same wait for a file for ten times in a row. */
+/* True: the child has ended. False: it was seen ten times in a row in the same wait for a file. */
 static bool wait_for_answer(pid_t pid, const lh_awaited *reading) {
   enum { EACH_MS = 500, MOST_TIMES = 10 };
   lh_await_watch watch = {0};
@@ -88,7 +85,7 @@ static int wait_for_end(pid_t pid) {
   return status;
 }
 
-/* The parent ends before the child does, or has a zombie for a while. */
+/* Abandons the child. A zombie stays for a while, unless this process ends first. */
 static int leave_child(const lh_mirrored *m, pid_t pid, const report *r, lh_error *error) {
   (void)kill(pid, SIGKILL);
   (void)snprintf(m->silent_file, sizeof m->target->silent_file, "%s", r->reading.path);
@@ -111,7 +108,7 @@ static int run_child(const lh_mirrored *m, lh_file *file, report *r, lh_error *e
   return rc;
 }
 
-/* What the child tells stands in a page that it shares with this process, and no other child. */
+/* The child reports in a page that it shares with this process and no other child. */
 static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *file,
                  int64_t *more_extra_bytes, lh_error *error) {
   report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,17 +1,15 @@
 /*
-** sound.c - can this be an object of a heap that nobody is changing?
+** sound.c - checks that an object belongs to a consistent heap.
 **
-** A process may be stopped anywhere, also in the middle of Lua's own code. Most of what that leaves
-** half done shows in the sum of all bytes, which shooting.c compares with the collector's count:
-** Lua takes the memory first, then links it. What shows nowhere else is a key that is just being
-** put into a table: Lua moves another out of its way in four stores, between which that one is not
-** found where it hashes to. So each key must be reached from there, along the chain that Lua
-** follows. All else here keeps the walk inside the object, and lets it end: types of values, the
-** lists of a thread.
+** A process may be stopped in the middle of a change. Most changes show in the sum of all bytes,
+** which shooting.c compares with the collector's count, because Lua allocates before it links. One
+** change shows nowhere else: to insert a key, Lua moves a colliding key away in four stores, and
+** between them the chain does not reach the moved key. So each key must be reached from its main
+** position along Lua's chain: strings by their hash, pointers and numbers by a remainder. Integers
+** are masked up to 5.4.3 and divided from 5.4.4 on; all tables of a heap agree. The other checks
+** keep the walk inside the object and finite.
 **
-** A key is looked for where Lua puts it (main position): strings by their hash, pointers and
-** numbers by a remainder. Integers are masked up to 5.4.3 and divided from 5.4.4 on; the release is
-** not always known, but all tables agree. This is a third of the instructions of the walk.
+** These checks take a third of the walk's instructions.
 */
 #include <limits.h>
 #include <math.h>
@@ -29,7 +27,7 @@ void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state) {
   doubt->spares_keys = state->layout.may_dangle && generational;
 }
 
-/* Some hundreds, each met many times, in a hash table of fixed size. */
+/* A hash table of fixed size: some hundreds of functions, each found many times. */
 static void add_function(lh_function_set *set, uint64_t function) {
   size_t i = (size_t)((function >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 32);
   for (;; i++) {
@@ -58,7 +56,7 @@ void lh_function_sort(lh_function_set *set) {
 
 enum { PLAIN = 1, FUNCTION, OBJECT };
 
-/* Of a type byte with the variant that means nothing for nil taken away. */
+/* By type byte. For nil the variant does not matter. */
 static const uint8_t kinds[0x80] = {[RAW_NIL] = PLAIN,
                                     [0x10] = PLAIN, /* an empty slot */
                                     [0x20] = PLAIN, /* an absent key */
@@ -114,8 +112,7 @@ static uint32_t hash_float(double number) {
   return hash <= INT_MAX ? hash : ~hash;
 }
 
-/* Along the chain from slot `from`. Chains are short; where a program has made them long they are
-** not followed to their ends, which would take the square of the table's size. */
+/* True after 256 steps, too: to follow long chains to their ends would take quadratic time. */
 static bool reaches(const raw_table *t, uint64_t slots, uint64_t from, uint64_t to) {
   enum { LONG = 256 };
   uint64_t at = from;
@@ -173,8 +170,7 @@ static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
 
 /* ==================================================================================== */
 
-/* The list is doubly linked, so it is no circle; the current call is on it, and so are those that
-** it came from. All have their slots in the stack. */
+/* The list is doubly linked: no cycle. The current call and all before have slots in the stack. */
 static bool are_calls(const lh_layout *layout, const raw_object *thread) {
   const raw_call *base = raw_base_call(layout, thread);
   const raw_call *current = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
@@ -190,7 +186,7 @@ static bool are_calls(const lh_layout *layout, const raw_object *thread) {
   return found;
 }
 
-/* They are listed by their places on the stack, the highest first. */
+/* The list must be sorted by stack position, the highest first. */
 static bool are_open_upvalues(const lh_layout *layout, const raw_object *thread) {
   const raw_value *stack = raw_stack(layout, thread);
   const raw_value *above = stack + raw_stack_slots(layout, thread);
@@ -206,7 +202,7 @@ static bool is_sound_thread(lh_doubt *doubt, const raw_object *thread) {
   const lh_layout *layout = doubt->layout;
   const raw_value *stack = raw_stack(layout, thread);
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
-  if (!stack) return true; /* it is just being made */
+  if (!stack) return true; /* the thread is just being created */
   if (top < stack || top > stack + raw_stack_slots(layout, thread)) return false;
   if (!are_calls(layout, thread) || !are_open_upvalues(layout, thread)) return false;
   lh_raise_top(layout, thread);

@@ -1,22 +1,20 @@
 /*
-** states.c - finds Lua states in memory, by structure.
+** states.c - finds Lua states in memory by structure.
 **
-** A main thread is known by two words of its own: a type byte, and a pointer to the global state
-** that follows it. All memory that is private and written is read in pieces of 1 MiB, and each word
-** looked at: the type byte first, as pointers near themselves are common (363,000 in a GB of
-** lists). What passes is looked at closely by lh_see_state. Some 0.3 s for a GB.
+** Each word of all private written memory may begin a main thread: its type byte is checked first,
+** because near pointers are common (363,000 in a GB of lists), then its pointer to the global state
+** behind it. lh_see_state checks the candidates. About 0.3 s per GB.
 **
-** Nothing is stopped meanwhile. A state that just then moves its counters from one field to another
-** may look closed, so what was nearly one is looked at again, several times. Each look reads the
-** target's pages anew, through a cache (memory.h), which also bounds what a false state can cost.
-** All of a search may take a minute, and ten seconds more for each GB that the target has written.
+** The process is not stopped. A state may just move its counters, so a candidate is checked several
+** times, through a cache (memory.h), which bounds the cost of a forged state. A search may take a
+** minute, plus ten seconds for each GB that the target has written.
 */
 #include <inttypes.h>
 #include <string.h>
 
 #include "memory.h"
 
-/* Its allocation function is code, as far as it is known what is there: a core may lack that. */
+/* Is its allocation function code? True if the memory there is unknown: a core may lack it. */
 static bool has_code(const lh_memory *memory, const lh_seen_state *seen) {
   const lh_memory_region *r = lh_region_at(memory, seen->alloc);
   return !r || (r->access & LH_REGION_EXECUTE);
@@ -64,18 +62,17 @@ typedef struct named_library {
 
 typedef struct search {
   lh_target *target;
-  size_t capacity; /* of the states that were found */
+  size_t capacity; /* of the found states */
   uint64_t *piece;
   lh_cached *cached;
   named_library libraries[MOST_LIBRARIES];
   size_t n_libraries;
-  bool other_numbers; /* a state was passed over for these */
+  bool other_numbers; /* a state was skipped because of its number types */
   uint64_t start_ns, n_looks;
   uint64_t searched_bytes, shown_bytes;
 } search;
 
-/* Of the library that a state's code is in; which takes a moment to find out. A program that has
-** more of them has made them up. */
+/* Searched once for each library. A program with more than MOST_LIBRARIES has forged them. */
 static const char *release_of_library(search *s, uint64_t library) {
   for (size_t i = 0; i < s->n_libraries; i++) {
     if (s->libraries[i].address == library) return s->libraries[i].release;
@@ -118,13 +115,11 @@ static void cut_first_line(char *text) {
   text[strcspn(text, "\r\n")] = '\0';
 }
 
-/* The interpreter tells it in arg[0], and so it does for programs that begin with #!/usr/bin/lua
-** (prosody). A host that runs scripts of its own has none. Then it is the source of a function: of
-** the outermost one that runs, else of one that lies ready to be called on the main thread's stack
-** (each script of lighttpd has a state), in the registry (haproxy's actions) or as a global
-** variable; else of what was loaded last, which may be another one each time. A source is the name
-** of a file behind an @, a name behind a =, or the program itself, of which the first line is
-** enough. Returns false for that last one. */
+/* The interpreter has the script in arg[0]. A host with scripts of its own has no arg. Then we use
+** the source of a function: the outermost running one, else one on the main thread's stack (each
+** script of lighttpd has a state), in the registry (haproxy's actions) or in a global variable;
+** else the one loaded last. A source is a file name behind @, a name behind =, or the program text,
+** of which we use the first line. Returns false for a text. */
 static bool name_script(const lh_peek *peek, const lh_seen_state *seen, char *script, size_t size) {
   if (lh_glance_argument(peek, seen, script, size)) return true;
   *script = '\0';
@@ -170,7 +165,7 @@ static int look_closely(search *s, uint64_t address, lh_error *error) {
   return LH_OK;
 }
 
-/* A piece of n bytes that is at `start` in the target; a whole head fits behind each word. */
+/* Searches n bytes from address `start` of the target. A whole head must fit behind each word. */
 static int search_piece(search *s, uint64_t start, size_t n, lh_error *error) {
   const uint64_t *words = s->piece;
   enum { TYPE = LH_TYPE_OFFSET / 8, GLOBAL = LH_GLOBAL_OFFSET / 8, HEAD = HEAD_BYTES / 8 };
@@ -184,7 +179,6 @@ static int search_piece(search *s, uint64_t start, size_t n, lh_error *error) {
   return LH_OK;
 }
 
-/* What cannot be read is passed over, page by page. */
 static int search_range(search *s, lh_span range, lh_error *error) {
   const lh_memory *memory = &s->target->memory;
   uint64_t piece = PIECE_BYTES, end = range.end;
@@ -207,8 +201,7 @@ static int search_range(search *s, lh_span range, lh_error *error) {
   return LH_OK;
 }
 
-/* Pages beside each other are one range, whatever they are of: a state may be at the end of what a
-** program has in its file, and go on in what it has not. */
+/* Adjoining pages are one range: a state may begin in initialized data and go on behind it. */
 static int search_target(search *s, lh_error *error) {
   lh_pages pages;
   lh_span span, range = {0, 0};

@@ -1,12 +1,11 @@
 /*
-** still.c - makes sure that a process does not change while its memory is copied.
+** still.c - keeps a process from changing while its memory is copied.
 **
-** An idle process is not stopped: afterwards it is checked that it did not run. The threads of any
+** An idle process is not stopped: still.c checks afterwards that it did not run. The threads of any
 ** other process run on to their next system calls (calls.c). Then the process is stopped (stop.c),
-** and forks a frozen copy of itself, which is read instead (inject.c), or stays stopped. Signals
-** are held as long as requests are made of the kernel: so Ctrl-C waits for that, and nothing of
-** ours is left. A process that stays stopped is let go when this one ends. Ctrl-Z waits until it
-** runs.
+** and either forks a frozen copy of itself, which is read in its place (inject.c), or stays
+** stopped. Signals are blocked during ptrace requests, so Ctrl-C waits for their end. A process
+** that stays stopped goes on when this one ends. Ctrl-Z waits until the target runs again.
 */
 #include <fcntl.h>
 #include <signal.h>
@@ -18,21 +17,19 @@
 
 /* ==== Idle ======================================================================= */
 
-/* The kernel counts for each thread how often it was given a processor, and for how long
-** (/proc/PID/task/TID/schedstat). A thread of which the count is read, which then does not run, and
-** whose count is the same in the end, has not run in between. Where the kernel does not count, or a
-** child shares the memory (vfork), no process is idle. A process that was stopped is. */
+/* A thread has not run if it sleeps after the first reading of /proc/PID/task/TID/schedstat, and
+** the counts are the same at the end. If the kernel does not count, or a child shares the memory
+** (vfork), a process is not idle. A process stopped by a signal is idle. */
 typedef struct idle_thread {
   pid_t id;
   char counts[80]; /* as the kernel writes them */
 } idle_thread;
 
-/* When each thread of a process ran, as of some moment. */
 typedef struct idle_threads {
   pid_t process;
   idle_thread *of;
   size_t n, capacity;
-  bool in_call; /* each is in a system call at which Lua is amid no change */
+  bool in_call; /* every thread is in a system call in which Lua does not change its heap */
 } idle_threads;
 
 static bool read_counts(pid_t process, idle_thread *thread) {
@@ -41,7 +38,7 @@ static bool read_counts(pid_t process, idle_thread *thread) {
   return lh_process_text(process, name, thread->counts, sizeof thread->counts) > 0;
 }
 
-/* A thread in this call may wait for a child that has its memory (vfork). */
+/* A thread in this call may wait for a child that shares its memory (vfork). */
 static bool may_share_memory(long call) {
 #ifdef SYS_vfork
   if (call == SYS_vfork) return true;
@@ -72,13 +69,12 @@ static bool is_unchanged(void *payload, pid_t id) {
   return false;
 }
 
-/* False: a thread runs, or it cannot be told. end_idle is to be called in any case. */
+/* False: a thread runs, or its counts are unknown. The caller must call end_idle in any case. */
 static bool begin_idle(idle_threads *idle, pid_t process) {
   *idle = (idle_threads){.process = process, .in_call = true};
   return lh_visit_threads(process, note_thread, idle) > 0;
 }
 
-/* Has none run since? */
 static bool end_idle(idle_threads *idle) {
   bool is_idle = idle->n > 0 && lh_visit_threads(idle->process, is_unchanged, idle) == idle->n;
   lh_free(idle->of);
@@ -86,8 +82,7 @@ static bool end_idle(idle_threads *idle) {
   return is_idle;
 }
 
-/* The kernel holds a thread that waits for a child that has its memory, where no request of a
-** tracer reaches it. */
+/* While a thread waits in vfork(), no request of a tracer reaches it. */
 typedef struct vforking {
   pid_t process;
   idle_thread thread; /* id 0: no thread waits */
@@ -107,8 +102,8 @@ static bool has_run_since(const vforking *v) {
   return !read_counts(v->process, &now) || strcmp(v->thread.counts, now.counts) != 0;
 }
 
-/* LH_OK: no thread waits in vfork(), or the one that did has run by now. LH_EIO: one has waited for
-** a second. No signal is blocked meanwhile, and the process is not touched. */
+/* LH_OK: no thread waits in vfork(), or it has run since. LH_EIO: one waited for a second. Blocks
+** no signal, and does not touch the process. */
 static int wait_for_vfork(pid_t process, lh_error *error) {
   const uint64_t most_ns = 1000000000, start_ns = lh_now_ns();
   vforking v = {.process = process};
@@ -132,10 +127,10 @@ struct lh_still {
   lh_stillness stillness;
   idle_threads idle;
   lh_stop stop;
-  lh_guarded own, *guarded; /* a copy that is frozen; its own where there is no guard */
-  lh_moment *moment;        /* of a stop anywhere; NULL */
-  int fd;                   /* its memory; -1 */
-  sigset_t signals;         /* that were blocked before */
+  lh_guarded own, *guarded; /* the frozen copy; `own` is used without a guard */
+  lh_moment *moment;        /* where it was stopped, to run on from there; NULL */
+  int fd;                   /* the copy's memory; -1 */
+  sigset_t signals;         /* blocked before */
 };
 
 static void note_stop(uint64_t stopped_ns, lh_outside_told *told) {
@@ -148,8 +143,7 @@ static bool has_no_filter(void *payload, pid_t thread) {
   return !lh_process_status_of(thread, &status) || status.system_filter == 0;
 }
 
-/* Would a child be in the process's own namespace? The first one in another may not end: there
-** could be no other after it. */
+/* A child in another pid namespace could be its first process, which must not end. */
 static bool has_children_elsewhere(pid_t process) {
   char path[64], own[64], children[64];
   (void)snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)process);
@@ -159,7 +153,7 @@ static bool has_children_elsewhere(pid_t process) {
          (n > 0 && memcmp(own, children, (size_t)n) != 0);
 }
 
-/* Why it cannot be made to fork; NULL: it can. Asked while it still runs. */
+/* Why the process cannot be made to fork; NULL: it can. Called while the process runs. */
 static const char *find_hindrance(lh_still *s) {
   pid_t process = (pid_t)s->target->process_id;
   if (!LH_CAN_INJECT) return "only known for x86-64";
@@ -186,8 +180,7 @@ static void end_copy(lh_still *s, lh_outside_told *told) {
   s->guarded->frozen.id = 0;
 }
 
-/* What the copy has mapped, which is what the target had, but for what it does not give to
-** children. */
+/* The copy has the target's mappings, except those that the target does not pass to children. */
 static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
   int64_t process = s->target->process_id;
   s->target->process_id = s->guarded->frozen.id;
@@ -202,7 +195,7 @@ static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
   return rc;
 }
 
-/* LH_OK, and s->guarded->frozen.id is 0: it is stopped instead. */
+/* LH_OK with s->guarded->frozen.id 0: not forked, the process stays stopped. */
 static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_error *error) {
   told->no_fork = lh_inject_fork(&s->stop, s->guarded->room, &s->guarded->frozen);
   if (s->guarded->frozen.id == 0) return LH_OK;
@@ -245,8 +238,8 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   return rc;
 }
 
-/* A process that does not run, and is in no call, was stopped (SIGSTOP) anywhere: only what it goes
-** on with helps then, which a stop tells. */
+/* A process that does not run and is in no system call was stopped by SIGSTOP anywhere. We must
+** stop it, too, to read the registers to run on with. */
 static bool is_idle(lh_still *s, unsigned attempt) {
   enum { ATTEMPTS = 2 };
   if (attempt >= ATTEMPTS) return false;

@@ -1,20 +1,15 @@
 /*
-** stop.c - stops all threads of a process, and lets them go on as if nothing had been.
+** stop.c - stops all threads of a process, and continues them as if nothing had happened.
 **
-** PTRACE_SEIZE and PTRACE_INTERRUPT send no signal. All known threads are asked to stop, and
-** threads are listed again until there is no new one: 20 to 50 us for each.
+** PTRACE_SEIZE and PTRACE_INTERRUPT send no signal. Threads are listed again until there is no new
+** one: 20 to 50 us per thread. If this process is killed, the kernel continues all threads. We look
+** at threads by waitid(WNOWAIT), so the kernel still delivers the signal that a thread was about to
+** get. A call that would fail with EINTR because of the stop is repaired at once (restart.c). A
+** thread in uninterruptible sleep, for a disk or in vfork(), counts as stopped.
 **
-** If this process is killed the kernel lets all threads go on. So they are looked at by
-** waitid(WNOWAIT), for with that the kernel still knows which signal a thread was about to get, and
-** gives it; and no signal is kept here. A call that would fail with EINTR since its thread was
-** stopped is mended as soon as that is seen (restart.c). A thread that sleeps in the kernel where
-** it cannot be interrupted, for a disk or in vfork(), is taken for stopped: it does so before it
-** goes on in the program.
-**
-** Signals are held while requests are made of the kernel, and come again while memory is copied.
-** What would end this process then does: the kernel lets all threads go on as after SIGKILL. A copy
-** that was forked must be taken away before: there signals stay held, and whoever is at work asks
-** for them (lh_is_told_to_end).
+** Signals are held during requests to the kernel, and allowed while memory is copied. Then a signal
+** may end this process, and the kernel continues all threads. But a forked copy must be removed
+** first: while it exists signals stay held, and the code asks for them (lh_is_told_to_end).
 */
 #include "stop.h"
 
@@ -28,8 +23,8 @@
 #include <unistd.h>
 
 enum {
-  NAP_NS = 1000000,            /* as long as no SIGCHLD comes: this process may ignore it */
-  PATIENCE_NS = 200000,        /* before it is asked whether a thread sleeps in the kernel */
+  NAP_NS = 1000000,            /* if no SIGCHLD comes: this process may ignore it */
+  PATIENCE_NS = 200000,        /* before we look for uninterruptible sleep */
   MOST_TO_STOP_NS = 1000000000 /* on a busy machine */
 };
 static const uint64_t MOST_TO_END_NS = 10000000000, MOST_IF_TOLD_TO_END_NS = 200000000;
@@ -47,7 +42,7 @@ void lh_hold_signals(sigset_t *before) {
   (void)pthread_sigmask(SIG_SETMASK, &all, before);
 }
 
-/* One that told of a child of this process may have been taken by lh_nap. */
+/* lh_nap may have taken the signal of another child. */
 void lh_release_signals(const sigset_t *before) {
   struct sigaction on_child;
   (void)pthread_sigmask(SIG_SETMASK, before, NULL);
@@ -102,7 +97,7 @@ static bool hold(lh_thread *thread, lh_held held, int event) {
   return true;
 }
 
-/* A thread that ended is to be waited for by who traced it. */
+/* The tracer of an ended thread must reap it. */
 static bool bury(lh_thread *thread) {
   siginfo_t info;
   if (!thread->is_child) (void)waitid(P_PID, (id_t)thread->id, &info, WEXITED | WNOHANG | __WALL);
@@ -124,8 +119,7 @@ void lh_thread_free(lh_thread *thread) {
   (void)ptrace(PTRACE_CONT, thread->id, 0, 0);
 }
 
-/* A child of this process can be waited for although it was replaced by another of its threads, one
-** that was not traced yet and has started another program. */
+/* Another thread of a child, not traced yet, may have replaced it by exec: we can wait for it. */
 static bool is_still_traced(const lh_thread *thread) {
   lh_process_status status;
   return lh_process_status_of(thread->id, &status) && status.tracer == gettid();
@@ -161,24 +155,21 @@ bool lh_thread_wait(lh_thread *thread, lh_course course, uint64_t until_ns) {
     }
     lh_nap();
   }
-  return lh_thread_look(thread, course); /* this process may have had no processor */
+  return lh_thread_look(thread, course); /* perhaps this process had no processor */
 }
 
 /* ==== Tracing ======================================================================= */
 
-/* A thread that starts another program (exec) keeps the others of its process from being traced
-** until they have all ended; and those that are traced have not ended before they were waited for.
-** So who traces one after the other may wait for a thread that waits for him. A timer's signal
-** interrupts that: in its handler threads that have ended are waited for, and the kernel goes on.
-** Nothing else of this process is touched, and what it does with that signal is as before in the
-** end. */
+/* In exec, ptrace on a process waits until all other threads have ended. A traced thread has not
+** ended before its tracer has waited for it. So tracer and thread could wait for each other. A
+** timer's signal interrupts the tracer: its handler waits for ended threads, and the kernel goes
+** on. The signal's action is restored at the end. */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* A traced thread that has stopped is told of by the kernel, too, though nobody asks for it; and
-** not again. So what there is to be told is looked at first. */
+/* A wait would also consume the report of a stopped thread, which comes only once. */
 static void wait_if_ended(pid_t thread) {
   siginfo_t change = {0};
   const int changes = WEXITED | WNOHANG | __WALL;
@@ -208,8 +199,7 @@ static bool start_timer(lh_stop *stop, int signal_number, timer_t *timer) {
          timer_settime(*timer, 0, &each, NULL) == 0;
 }
 
-/* Up to Linux 6.12 a signal of a timer that is no more comes nevertheless, and would end this
-** process. One of somebody else comes again. */
+/* Up to Linux 6.12 a deleted timer's signal may still come. Another sender's is raised again. */
 static void forget_signals(int signal_number, const sigset_t *timers) {
   siginfo_t info;
   bool is_of_others = false;
@@ -218,7 +208,7 @@ static void forget_signals(int signal_number, const sigset_t *timers) {
   if (is_of_others) (void)raise(signal_number);
 }
 
-/* The thread goes on. 0, or why it cannot be traced. */
+/* Traces a thread, which goes on. Returns 0 or an errno. */
 static int trace_thread(lh_stop *stop, pid_t thread) {
   const int signal_number = SIGRTMAX;
   const struct sigaction action = {.sa_sigaction = wait_for_ended,
@@ -241,7 +231,7 @@ static int trace_thread(lh_stop *stop, pid_t thread) {
   return os_errno;
 }
 
-/* ==== All =========================================================================== */
+/* ==== All threads =================================================================== */
 
 size_t lh_visit_threads(pid_t process, bool (*visit)(void *payload, pid_t thread), void *payload) {
   char path[64];
@@ -274,7 +264,7 @@ typedef struct seizing {
   lh_error *error;
 } seizing;
 
-/* One that is ending cannot be traced. */
+/* A thread that is ending cannot be traced. */
 static bool seize(void *payload, pid_t id) {
   seizing *s = payload;
   lh_stop *stop = s->stop;
@@ -357,7 +347,7 @@ int lh_stop_begin(lh_stop *stop, pid_t process, const sigset_t *before, lh_error
   return rc == LH_OK ? lh_stop_all(stop, error) : rc;
 }
 
-/* False: it is not held yet, or it is being killed. */
+/* False: not held yet, or being killed. */
 static bool detach(lh_thread *thread) {
   if (thread->held == LH_HELD) {
     bool is_detached = ptrace(PTRACE_DETACH, thread->id, 0, 0) == 0;
@@ -366,9 +356,8 @@ static bool detach(lh_thread *thread) {
   return thread->held == LH_HELD_GONE;
 }
 
-/* Waits for those that are not held yet. All in turn: one that starts another program waits for
-** those that have ended to be waited for. The kernel detaches what is left when this process ends.
-** */
+/* All in turn: a thread in exec waits until we have waited for the ended ones. The kernel detaches
+** the rest when this process ends. */
 static void detach_rest(const lh_stop *stop, lh_thread *threads, size_t n) {
   uint64_t start_ns = lh_now_ns(), most_ns = MOST_TO_END_NS;
   for (size_t left = n; left > 0 && lh_now_ns() - start_ns < most_ns;) {
@@ -382,7 +371,7 @@ static void detach_rest(const lh_stop *stop, lh_thread *threads, size_t n) {
   }
 }
 
-/* It has got the number of the first thread, which has ended then. */
+/* After exec, a thread has the id of the first thread, which has ended. */
 static bool detach_renumbered(void *payload, pid_t id) {
   const lh_stop *stop = payload;
   lh_thread thread = {.id = id, .is_child = stop->is_child && id == stop->process};

@@ -1,17 +1,13 @@
 /*
-** symbol_table.c - the functions of an ELF file (symbols.h).
+** symbol_table.c - reads the function symbols of an ELF file (symbols.h).
 **
-** A file has its symbols in .symtab; where that was stripped, in a separate file with the same
-** build id (/usr/lib/debug/.build-id/ab/cdef.debug), or packed by xz in the section .gnu_debugdata,
-** as Fedora does; and what other programs may call is in .dynsym. elfutils' libelf reads them, but
-** they are unpacked here: libdw unpacks without a bound, and a megabyte may have been made to
-** become seven gigabytes. For the same reason no section is read before its size is known to be
-** bearable, and the file is read, not mapped: it could be cut meanwhile.
+** Symbols are in .symtab; if it was stripped, in a file with the same build id
+** (/usr/lib/debug/.build-id/ab/cdef.debug), or compressed by xz in .gnu_debugdata; those for other
+** programs are in .dynsym. The data is not trusted: libdw would decompress without a limit, so we
+** decompress here. The file is read, not mapped, because it may be cut meanwhile.
 **
-** A function that Lua calls is known by its first instruction, so a symbol has to begin there. If
-** several do, the one that is visible to most names it, then the first by its letters: that does
-** not change between runs. What a compiler appends to names (.constprop.0, .lto_priv.1) does from
-** build to build, and is cut off.
+** A symbol must begin at the function's first instruction. Of several the most visible wins, then
+** the first in byte order: the same in every run. Suffixes of compilers (.constprop.0) are cut off.
 */
 #include <gelf.h>
 #include <lzma.h>
@@ -25,12 +21,12 @@
 
 typedef struct symbol {
   uint64_t address;
-  const char *name; /* in a section that its Elf holds */
+  const char *name; /* in a section that its Elf owns */
   uint32_t n;
-  uint32_t rank; /* the least is the best */
+  uint32_t rank; /* the lowest is best */
 } symbol;
 
-/* The file itself, what belongs to it, what was packed in one of the two. */
+/* The file, its separate debug file, and a decompressed one. */
 enum { MOST_ELFS = 3, MOST_NAME = sizeof((lh_code_name *)0)->symbol };
 
 struct lh_symbol_table {
@@ -49,8 +45,7 @@ static uint64_t file_bytes(int fd) {
   return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
 }
 
-/* Of 64 bits, in this machine's order of bytes, with as few sections as any linker makes: libelf
-** makes room for as many as the file says. */
+/* 64 bits, this machine's byte order, an ordinary number of sections: libelf allocates as many. */
 static bool is_bearable(const Elf64_Ehdr *header) {
   return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 &&
          header->e_ident[EI_DATA] ==
@@ -58,8 +53,7 @@ static bool is_bearable(const Elf64_Ehdr *header) {
          header->e_shnum > 0 && header->e_phnum < PN_XNUM;
 }
 
-/* Its contents, if they are as long as they should be; NULL: they are not, or there is no room.
-** What is asked for twice takes room twice. */
+/* NULL: wrong length, or no room left. A second request uses up room again. */
 static Elf_Data *section_data(lh_symbol_table *table, Elf_Scn *section) {
   GElf_Shdr header;
   if (!gelf_getshdr(section, &header) || header.sh_size > *table->room ||
@@ -71,7 +65,6 @@ static Elf_Data *section_data(lh_symbol_table *table, Elf_Scn *section) {
   return data;
 }
 
-/* The first section of this type, and with this name if it is not NULL. */
 static Elf_Scn *find_section(lh_symbol_table *table, Elf *elf, uint32_t type, const char *name) {
   size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0 || (name && !section_data(table, elf_getscn(elf, names))))
@@ -85,7 +78,7 @@ static Elf_Scn *find_section(lh_symbol_table *table, Elf *elf, uint32_t type, co
   return NULL;
 }
 
-/* Takes over `elf`, which may be NULL. */
+/* Takes ownership of `elf`, which may be NULL. */
 static Elf *add_elf(lh_symbol_table *table, Elf *elf) {
   if (elf && elf_kind(elf) == ELF_K_ELF) return table->elfs[table->n_elfs++] = elf;
   elf_end(elf);
@@ -100,8 +93,7 @@ static Elf *open_elf(lh_symbol_table *table, int fd) {
   return is_fine ? add_elf(table, elf_begin(fd, ELF_C_READ, NULL)) : NULL;
 }
 
-/* Where its first segment is, as it has it: separate debug information keeps that, while prelink
-** moves the file that is loaded. */
+/* As the file says: separate debug files keep this address, while prelink moves the loaded file. */
 static uint64_t first_address(Elf *elf) {
   size_t n = 0;
   if (elf_getphdrnum(elf, &n) != 0) return 0;
@@ -122,18 +114,16 @@ static uint32_t rank_of(const Elf64_Sym *s) {
   }
 }
 
-/* Of "on_packet.constprop.0" and of "on_packet@@V1" what the source has, and of longer names than
-** are told the beginning. */
+/* "on_packet" for "on_packet.constprop.0" and "on_packet@@V1". Longer names are cut. */
 static size_t name_length(const char *name, size_t room) {
   size_t n = strnlen(name, room < MOST_NAME ? room : MOST_NAME);
-  if (n == room) return 0; /* it leaves the section */
+  if (n == room) return 0; /* no NUL in the section */
   size_t source = 0;
   while (source < n && name[source] != '.' && name[source] != '@') source++;
   return source > 0 ? source : n;
 }
 
-/* A function of a shared library whose address a program takes has an address of the program's: an
-** undefined symbol with a value. */
+/* If a program takes the address of a library's function, an undefined symbol has a value, too. */
 static bool add_symbol(lh_symbol_table *table, const Elf64_Sym *s, const Elf_Data *names,
                        uint64_t shift) {
   unsigned type = ELF64_ST_TYPE(s->st_info);
@@ -148,7 +138,7 @@ static bool add_symbol(lh_symbol_table *table, const Elf64_Sym *s, const Elf_Dat
   return true;
 }
 
-/* False: it has no such symbols. */
+/* False: the file has no such symbols. */
 static bool add_symbols(lh_symbol_table *table, Elf *elf, uint32_t type, uint64_t shift) {
   GElf_Shdr header;
   Elf_Scn *section = elf ? find_section(table, elf, type, NULL) : NULL;
@@ -172,12 +162,11 @@ static int compare(const void *a, const void *b) {
   return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-/* ==== Elsewhere ===================================================================== */
+/* ==== Symbols outside the file ====================================================== */
 
-/* In "ab/cdef.debug" the id's bytes in hexadecimal; at most so many has any tool. */
+/* Longest build id of any tool. The file's name is the id in hexadecimal, as "ab/cdef.debug". */
 enum { MOST_ID = 64 };
 
-/* The file with this build id below a root; -1: there is none. */
 static int open_debug(const char *root, const uint8_t *id, size_t n) {
   char path[64 + 2 * MOST_ID], digits[2 * MOST_ID + 1];
   if (n < 2 || n > MOST_ID) return -1;
@@ -218,8 +207,7 @@ static bool add_separate(lh_symbol_table *table, Elf *elf, const char *const *ro
   return found;
 }
 
-/* As long as its index, at the end, says that it becomes; 0: it is nonsense, or there is no room.
-*/
+/* Decompressed size, from the index at the end. 0: bad data, or larger than `room`. */
 static uint64_t unpacked_bytes(const uint8_t *packed, size_t n, uint64_t room) {
   lzma_stream_flags flags;
   lzma_index *index = NULL;

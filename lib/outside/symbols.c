@@ -1,17 +1,14 @@
 /*
-** symbols.c - what C functions are called (outside.h).
+** symbols.c - finds the names of C functions (outside.h).
 **
-** A function's address is in a mapping of a file: a library, or the program itself. The file's
-** program headers tell the address that the file gives it, whatever the target has it at now, so a
-** name holds for all runs. They are read from the target's memory, where the file's first page is
-** mapped; and the file that is found under its name, or under that of /proc which is right even if
-** it was deleted or is in a container, is only believed if it begins with the same page: that has
-** its build id. So no other version of a library lends its names, above all not to an old core.
+** A file's program headers, in its first page in the target's memory, give a function's address in
+** the file, which is the same in all runs. The file is found by its path, or by a link of /proc,
+** and is used only if it begins with the same page, which has its build id: so no other version of
+** a library gives its names.
 **
-** Who may profit? The target names its files, and its owner may exchange them while they are
-** opened. A file of a process is opened below the root of the process, in its mount namespace, and
-** lib/open.c opens regular files alone. Of a file that is not the mapped one nothing is read but
-** its first page.
+** Security: the target names its files, and their owner may replace them while we open them. A
+** process's file is opened below the root of the process, in its mount namespace, and lib/open.c
+** opens only regular files. Of a different file we read only the first page.
 */
 #include "symbols.h"
 
@@ -40,8 +37,7 @@ bool lh_is_elf(const lh_first_page *first) {
          first->bytes[EI_CLASS] == ELFCLASS64;
 }
 
-/* Reads the first page where memory has it. If a program may write to it, so much remains of it as
-** none does. */
+/* If the program may write to the page, only its headers are kept, which no program writes. */
 static void read_first_page(const lh_memory *memory, const char *path, lh_first_page *first) {
   const lh_memory_region *region = NULL;
   for (size_t i = 0; i < memory->n && !region; i++) {
@@ -62,7 +58,7 @@ static void read_first_page(const lh_memory *memory, const char *path, lh_first_
   }
 }
 
-/* The file's own address of what is mapped from a place in it, which is code. */
+/* Converts a file offset to an address in the file. False: no code there. */
 static bool find_address(const lh_first_page *first, uint64_t file_offset, uint64_t *address) {
   Elf64_Phdr p;
   for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
@@ -77,20 +73,17 @@ static bool find_address(const lh_first_page *first, uint64_t file_offset, uint6
 
 /* ==== Registered names ================================================================ */
 
-/* luaL_setfuncs takes an array of pairs, a name and a function, that ends with a pair of nulls.
-** Nearly all programs have theirs as constant data: with addresses in them it is in .data.rel.ro or
-** .data, of a program that is not moved in .rodata. So all of a file's mappings but those of code
-** are read from the target, as the loader has left them, and searched for such arrays: a pointer to
-** an identifier in the same file, a pointer to its code (or null, as luaL_newlib has for what is no
-** function), and so on to the nulls. What else looks like that, the commands of a shell for one,
-** does no harm, since only what Lua has is asked for.
+/* luaL_setfuncs takes an array of pairs, a name and a function, that ends with two nulls. Most
+** programs have it as constant data: in .data.rel.ro, .data or .rodata. So we search all mappings
+** of a file except code for a pointer to an identifier in the same file, a pointer to its code (or
+** null, for luaL_newlib's placeholders), and so on to the nulls. Similar arrays, such as a shell's
+** commands, do no harm: only functions that Lua has are looked up.
 **
-** What no program changes is taken from the file: cores lack it, and a process whose memory is read
-** there has more of it from then on. Of several names of a function the first by its letters is it,
-** but those of metamethods come last. One pass, some 1 GB a second. */
+** Constant data is read from the file: cores lack it, and reading it from a process would load it
+** into its memory. Of several names the first in byte order is used, metamethods last. One pass,
+** about 1 GB per second. */
 enum { MOST_PIECES = 64, MOST_NAME = 64 };
 
-/* A mapping that is no code. */
 typedef struct constants {
   uint64_t start, end;
   char *bytes;
@@ -98,21 +91,20 @@ typedef struct constants {
 
 typedef struct entry {
   uint64_t function;
-  const char *name; /* in a piece, ended by a zero */
+  const char *name; /* in a piece, ends with a NUL */
 } entry;
 
 typedef struct registered {
   constants pieces[MOST_PIECES];
   unsigned n_pieces;
-  uint64_t code_start, code_end; /* of all code of the file, and what is between */
+  uint64_t code_start, code_end; /* from the first to the last code mapping */
   entry *list;
   size_t n, capacity;
   bool failed;
 } registered;
 
-/* What is mapped from a place in the file, by its headers. The file does not have what is in memory
-** of parts that the loader writes to, and may protect then. Code alone has no names, but older
-** linkers put constants beside it, and both behind the headers. */
+/* By the program headers. Parts that the loader writes differ from the file. Plain code has no
+** names, but older linkers put constants beside it, behind the headers. */
 typedef struct part {
   bool is_written, has_names;
 } part;
@@ -184,7 +176,7 @@ static bool is_code(const registered *of, uint64_t address) {
   return address >= of->code_start && address < of->code_end;
 }
 
-/* Adds what an array has from `at` on; returns where it, or what was no array, ends. */
+/* Adds the array at `at`, if there is one. Returns where to continue. */
 static uint64_t add_array(registered *of, const constants *p, uint64_t at) {
   size_t before = of->n;
   for (; at + 16 <= p->end - p->start; at += 16) {
@@ -201,7 +193,7 @@ static uint64_t add_array(registered *of, const constants *p, uint64_t at) {
     }
     of->list[of->n++] = (entry){pair[1], name};
   }
-  of->n = before; /* no nulls ended it */
+  of->n = before; /* no nulls at the end */
   return at + 16;
 }
 
@@ -247,9 +239,9 @@ static void free_registered(registered *of) {
 
 typedef struct module {
   const char *path;    /* of its regions */
-  lh_first_page first; /* what is in the file, and the same in memory; n 0: it is no ELF file */
+  lh_first_page first; /* the same in file and memory; n 0: no ELF file */
   lh_symbol_table *table;
-  registered *registered; /* read when a symbol was lacking first */
+  registered *registered; /* read when a symbol is first missing */
   bool has_registered;
 } module;
 
@@ -257,13 +249,13 @@ struct lh_symbols {
   const lh_target *target;
   module **modules;
   size_t n, capacity;
-  uint64_t room; /* for what is kept of files */
+  uint64_t room; /* memory left for data of files */
   lh_awaited *reading;
 };
 
 /* ==== Files ========================================================================= */
 
-/* Returns fd, which may be -1, if the file begins with what memory has. Else closes it: -1. */
+/* Returns fd if the file begins with the page in memory, else closes it: -1. fd may be -1. */
 static int keep_same(const module *m, int fd) {
   uint8_t bytes[sizeof m->first.bytes];
   if (fd < 0) return -1;
@@ -274,8 +266,7 @@ static int keep_same(const module *m, int fd) {
   return -1;
 }
 
-/* The first two are links of /proc that lead to the very file. Root may follow the first, whoever
-** may trace the target the second. */
+/* The first two are /proc links to the mapped file: for root, and for who may trace the target. */
 static int open_of_process(int64_t process_id, const module *m, const lh_memory_region *region) {
   char path[96];
   int fd;
@@ -337,7 +328,6 @@ static module *module_of(lh_symbols *symbols, const lh_memory_region *region) {
 
 /* ==================================================================================== */
 
-/* The last part of a path, without what Linux says of a deleted file. */
 static void copy_library(char *out, size_t room, const char *path) {
   static const char deleted[] = " (deleted)";
   const char *name = strrchr(path, '/');

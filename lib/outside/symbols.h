@@ -1,11 +1,9 @@
 /*
-** symbols.h - what C functions are called, by the files that a target has mapped: symbols.c finds
-** the file, the address in it, and the tables by which a program registers functions in Lua;
-** symbol_table.c reads its symbols.
+** symbols.h - finds the names of C functions in the files that a target has mapped.
 **
-** Such a file may be anything: a program's author, or its owner, may have made it to mislead or to
-** harm. So all that it counts is held against its size, one that is broken is not known, and of all
-** files together so much is kept as there is room for: what does not fit is not known, either.
+** symbols.c finds the file, the address in it, and the tables of functions registered in Lua;
+** symbol_table.c reads its symbols. A file may be made to mislead or to harm: each number is
+** checked against its size, and a broken file gives no names.
 */
 #ifndef LUAHEAP_SYMBOLS_H
 #define LUAHEAP_SYMBOLS_H
@@ -14,10 +12,10 @@
 
 #include "outside.h"
 
-/* What a program has of symbols and constants takes megabytes. */
+/* Bounds the memory for all files; names beyond it are unknown. A program's take megabytes. */
 #define LH_SYMBOLS_ROOM (256u << 20)
 
-/* The first page of a mapped ELF file, as far as it is known: its headers. */
+/* The readable part of a mapped ELF file's first page, with its headers. */
 typedef struct lh_first_page {
   size_t n;
   union {
@@ -26,23 +24,19 @@ typedef struct lh_first_page {
   };
 } lh_first_page;
 
-/* Of 64 bits. */
 bool lh_is_elf(const lh_first_page *first);
 
-/* The i-th program header; false: it is not in that page. */
+/* Program header i; false: not in this page. */
 bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *header);
 
-/* The functions of an ELF file, by the addresses that it gives them. */
 typedef struct lh_symbol_table lh_symbol_table;
 
-/* Of an open ELF file of this machine's kind, which stays the caller's: its symbols, those of the
-** separate file of debug information that belongs to it, in usr/lib/debug below one of these roots
-** (NULL ends the list), or its packed ones. An empty table where there are none, or memory runs
-** out. What is kept takes of *room. */
+/* Reads a file's symbols: its own, those of its separate debug file in usr/lib/debug below one of
+** `roots` (ends with NULL), or its compressed ones. The caller keeps `fd`. Empty or NULL: none, or
+** out of memory. Subtracts the memory used from *room. */
 lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t *room);
 
-/* The name of the function that begins at an address; NULL: none does. It is not ended by a zero
-** but by *n. O(log n). */
+/* The function that begins at an address: *n bytes, no NUL at the end. NULL: none. O(log n). */
 const char *lh_symbol_at(const lh_symbol_table *table, uint64_t address, size_t *n);
 void lh_symbol_table_free(lh_symbol_table *table); /* may be NULL */
 

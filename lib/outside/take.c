@@ -1,17 +1,15 @@
 /*
-** take.c - the order of a snapshot from outside (lh_take_outside).
+** take.c - runs the steps of a snapshot from outside in order (lh_take_outside).
 **
 **     reserve the mirror
-**     20 times at most:  stand still, fill the mirror, go on
-**                        all states that are left run on in one child (run_on.c)
-**                        for each request that is left: walk and write in a child (shot.c)
+**     20 times at most:  keep the process from changing, fill the mirror, let it go on
+**                        all remaining states run on in one child (run_on.c)
+**                        for each remaining request: walk and write in a child (shot.c)
 **
-** Between two tries there are some milliseconds, each time more, and not evenly many, so that no
-** rhythm of the program's is kept. A C function that computes for long is known by two tries
-** (running.c). A stop of which nobody knows that Lua was amid no change is not looked at but in the
-** last tries, and told to be in doubt: of a program that does nothing but let tables grow one to
-** six of 600 had a wrong table. One deadline holds for all states: the try that begins after it is
-** the last.
+** The pauses between attempts grow, and are random, to follow no rhythm of the program. A stop at
+** which Lua may have been in a change is used only in the last attempts, and reported as uncertain:
+** of 600 snapshots of a program that only lets tables grow, one to six had a wrong table. One
+** deadline holds for all states: the attempt that begins after it is the last.
 */
 #include <errno.h>
 #include <sys/resource.h>
@@ -21,7 +19,7 @@
 
 enum {
   MOST_ATTEMPTS = 20,
-  STRICT_ATTEMPTS = 8 /* then what is in doubt may be so for good */
+  STRICT_ATTEMPTS = 8 /* afterwards uncertain states are accepted */
 };
 static const uint64_t DEADLINE_NS = 60000000000;
 
@@ -32,7 +30,7 @@ typedef struct taking {
   lh_mirror *mirror;
   lh_outside_request *requests;
   lh_pending *states; /* by request */
-  lh_moment *moment;  /* of this try; NULL */
+  lh_moment *moment;  /* of this attempt; NULL */
   size_t n, n_done;
 } taking;
 
@@ -42,7 +40,6 @@ static void wait_before(unsigned attempt) {
   (void)nanosleep(&pause, NULL);
 }
 
-/* Those that are done need not run on. */
 static int run_on(const taking *t, const lh_mirrored *mirrored, lh_error *error) {
   for (size_t i = 0; i < t->n; i++)
     t->states[i].is_quiet = t->states[i].is_done || mirrored->is_quiet;
@@ -59,13 +56,13 @@ static bool is_of_one(int code) {
   return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
 }
 
-/* LH_OK too where the state cannot be read, which fails no other. */
+/* LH_OK also if this state cannot be read: the others are taken. */
 static int shoot_one(taking *t, size_t i, lh_mirrored m) {
   lh_error *failure = &t->requests[i].failure;
   lh_pending *state = &t->states[i];
   m.is_quiet = state->is_quiet || lh_has_stood(&m, state->state, &state->stance);
   int rc = lh_shoot_mirrored(&m, &t->requests[i], failure);
-  if (rc == LH_OK) *failure = (lh_error){0}; /* of tries before */
+  if (rc == LH_OK) *failure = (lh_error){0}; /* of earlier attempts */
   state->is_done = rc != LH_EBUSY;
   t->n_done += state->is_done;
   if (state->is_done && t->options && t->options->progress)
@@ -73,9 +70,8 @@ static int shoot_one(taking *t, size_t i, lh_mirrored m) {
   return is_of_one(rc) ? LH_OK : rc;
 }
 
-/* Those that are left. All of them together have far more time than they need, ten seconds and a
-** minute for each GB that the program has written: false states may be forged so that each takes
-** long. */
+/* All states share ten seconds and a minute per GB that the program has written, more than they
+** need: forged states could take long. */
 static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   int rc = run_on(t, mirrored, error);
   uint64_t before = children_seconds(), most = 10 + (mirrored->written_bytes >> 24);
@@ -92,8 +88,7 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   return rc;
 }
 
-/* The mirror is filled, and the target goes on. *is_sound: nothing has changed meanwhile, which in
-** a core nothing can, and it is worth a look. */
+/* *is_sound: nothing has changed meanwhile (no core can), and the mirror is worth a walk. */
 static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool *is_sound,
                        lh_error *error) {
   lh_still *still;
@@ -149,7 +144,7 @@ static int fail_in_core(const lh_target *target, lh_error *error) {
                  lh_size_text(lacks, false).text);
 }
 
-/* Fails for all that is left, whatever is tried; else `last` is why it is left. */
+/* An error holds for all remaining states. LH_OK: `last` says why states remain. */
 static int try_often(taking *t, lh_error *last) {
   unsigned most = t->target->is_core ? 1 : MOST_ATTEMPTS;
   uint64_t deadline_ns = lh_now_ns() + DEADLINE_NS;
@@ -159,7 +154,7 @@ static int try_often(taking *t, lh_error *last) {
     wait_before(attempt);
     is_last = lh_now_ns() > deadline_ns;
     int rc = try_once(t, attempt, is_last, last);
-    bool is_in_the_way = rc == LH_EBUSY && last->os_errno == EEXIST; /* and will be */
+    bool is_in_the_way = rc == LH_EBUSY && last->os_errno == EEXIST; /* and will stay there */
     if (rc < 0 && (rc != LH_EBUSY || is_in_the_way)) return rc;
   }
   return LH_OK;
@@ -174,7 +169,6 @@ static void report_failure(const taking *t, const lh_error *last, lh_error *fail
                   why.message);
 }
 
-/* The first of them is the whole's. */
 static int report_failures(const taking *t, int rc, const lh_error *last, lh_error *error) {
   const lh_error *first = rc < 0 ? last : NULL;
   for (size_t i = 0; i < t->n; i++) {

@@ -1,6 +1,5 @@
 /*
-** target.c - a process or a core file, behind the public calls: from here on nobody needs to know
-** which of the two it is.
+** target.c - the public functions for a target: a process or a core file.
 */
 #include <string.h>
 

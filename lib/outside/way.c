@@ -1,16 +1,12 @@
 /*
-** way.c - runs this program again where its memory is not in the way of a target's.
+** way.c - restarts this program at addresses that the target does not use.
 **
-** The program is linked at an address of its own (PLACE in the Makefile), where no other has code
-** or heap. Its libraries, though, the kernel places at random in the same terabyte as a target's.
-** With ADDR_COMPAT_LAYOUT they are elsewhere. That counts from the next execve on, so the program
-** executes itself, with the same arguments and environment.
-**
-** How often it did so is told by the path by which it was executed: a slash more each time. Where
-** the layout is refused, as containers do by a filter for system calls, it is what it was, and so
-** it stays; memory that is in the way then is so by chance, one time in thousands, and the next run
-** has other addresses. A target may itself have the compatible layout (ulimit -s unlimited): so
-** every other run is without it.
+** The program's own address (PLACE in the Makefile) is used by no other. But the kernel places its
+** libraries at random in the same terabyte as a target's. With ADDR_COMPAT_LAYOUT they are
+** elsewhere from the next execve on. So the program executes itself, with one more slash in front
+** of its path each time: they count the runs. A target may have that layout itself (ulimit -s
+** unlimited), so every other run does not use it. If a filter refuses the layout, an overlap is
+** chance, one in thousands.
 */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -29,7 +25,7 @@ static int runs_before(void) {
   return slashes > 0 ? (int)slashes - 1 : 0;
 }
 
-/* Returns where it cannot; also where the layout is refused, unless any will do. */
+/* Returns if it cannot run again, or if the layout is refused and `any_layout` is false. */
 static void run_again(char **arguments, int run, bool any_layout) {
   char path[MOST_RUNS + PATH_BYTES];
   bool is_compatible = run % 2 == 1;
