@@ -60,6 +60,15 @@ lighty.header["Content-Type"] = "text/plain"
 return 200
 ]]
 
+-- A socket in a folder is there before somebody listens at it.
+local function listens(process_id, path)
+  for line in io.lines(("/proc/%d/net/unix"):format(process_id)) do
+    if line:match "^%S+ %x+ %x+ 00010000 " and line:sub(-#path - 1) == " " .. path then
+      return true
+    end
+  end
+end
+
 function hosts.lighttpd()
   local server, module = "/usr/sbin/lighttpd", "/usr/lib/lighttpd/mod_magnet.so"
   if not lfs.attributes(server) or not lfs.attributes(module) then
@@ -77,8 +86,8 @@ function hosts.lighttpd()
     magnet.attract-raw-url-to = ("DIR/hello.lua")
   ]]):gsub("DIR", dir))
   return {words = {server, "-D", "-f", dir .. "/conf"}, protocol = "http", states = 1,
-          address = function() return lfs.attributes(dir .. "/socket") and
-                                 "unix:" .. dir .. "/socket" end}
+          address = function(process_id) return listens(process_id, dir .. "/socket") and
+                                           "unix:" .. dir .. "/socket" end}
 end
 
 -- The port of 127.0.0.1 at which a process listens.
