@@ -84,7 +84,9 @@ lh_guard *lh_guard_begin(pid_t process) {
   *guard = (lh_guard){fork(), ends[1], g};
   if (guard->id == 0) become_guard(g, ends[0], own);
   (void)close(ends[0]);
-  return guard;
+  if (guard->id > 0) return guard;
+  lh_guard_end(guard);
+  return NULL;
 }
 
 void lh_guard_leave(const lh_guard *guard) {

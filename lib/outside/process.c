@@ -104,7 +104,7 @@ static uint64_t find_mask(const char *text, const char *name) {
 }
 
 bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
-  char text[4096];
+  char text[16384]; /* more than a thousand groups stand before the memory */
   memset(status, 0, sizeof *status);
   if (process_id <= 0 || lh_process_text(process_id, "status", text, sizeof text) <= 0)
     return false;
