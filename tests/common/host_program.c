@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-/* It has the layout of memory that programs have, and not the one by which this process stays out of
-** their way (lh_make_way). */
+/* The program has the usual layout of memory. The layout of this process, which keeps free the
+** addresses of programs (lh_make_way), is not inherited. */
 static void run(const char *name, const char *argument, int out) {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
