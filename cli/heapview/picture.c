@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <gvc.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "heapprof/boxes.h"
@@ -18,7 +19,9 @@
 enum { MOST_PATHS = 20, USUAL_PATHS = 5, LONG_PICTURE = 10 };
 
 static int refuse_drawing(view_asked *asked) {
-  view_refuse(asked->error, "the picture cannot be drawn: is all of Graphviz installed?");
+  view_refuse(
+      asked->error,
+      "the picture cannot be drawn: is all of Graphviz installed, and may threads be started?");
   return asked->error->code = LH_EIO;
 }
 
@@ -33,12 +36,28 @@ static void name_boxes(const lh_snapshot *s, Agraph_t *graph) {
   }
 }
 
+static void *do_nothing(void *payload) {
+  return payload;
+}
+
+/* Pango looks for fonts in two threads, and GLib ends the process where it cannot start one. libc
+** keeps the stacks of these threads for the next ones. */
+static bool can_start_threads(void) {
+  enum { PANGO_THREADS = 2 };
+  pthread_t threads[PANGO_THREADS];
+  size_t n = 0;
+  while (n < PANGO_THREADS && pthread_create(&threads[n], NULL, do_nothing, NULL) == 0) n++;
+  for (size_t i = 0; i < n; i++) (void)pthread_join(threads[i], NULL);
+  return n == PANGO_THREADS;
+}
+
 /* Returns SVG, freed by free; NULL: failed. One context serves all pictures and is never freed:
 ** Graphviz keeps a pointer to its last font. */
 static char *draw(const lh_snapshot *s, const char *dot) {
   static GVC_t *context;
   char *svg = NULL;
   size_t size;
+  if (!can_start_threads()) return NULL;
   if (context == NULL) context = gvContext();
   Agraph_t *graph = context != NULL ? agmemread(dot) : NULL;
   bool is_laid_out = graph != NULL && gvLayout(context, graph, "dot") == 0;

@@ -3,6 +3,7 @@
 -- of their boxes, and without a word on stderr. And the questions of the object page, from outside.
 
 local cjson = require "cjson"
+local lfs = require "lfs"
 local ask_view = require "tests.common.ask_view"
 local hostile = require "tests.common.hostile"
 local support = require "tests.common.support"
@@ -51,6 +52,20 @@ describe("The picture of an object", function()
       assert.equal("nothing keeps it alive, so there is nothing to draw",
                    ask("picture?at=" .. garbage.address).error)
     end
+  end)
+
+  it("is refused where no thread can be started", function()
+    if support.sanitized then return pending "the search for leaks starts a thread" end
+    local place = support.tmpdir() -- the build may be where another user cannot go
+    assert(os.execute(("cp %s/tests/ask_view %s/c %s && chmod -R a+rX %s"):format(
+      support.quote(support.build), dir, place, place)))
+    -- Root may start as many as it likes. Nobody else is this user.
+    local is_root = lfs.attributes(support.temporary, "uid") == 0
+    local user = is_root and "setpriv --reuid 64321 --regid 64321 --clear-groups" or ""
+    local out = support.run(("prlimit --nproc=1 %s ./ask_view 'picture?at=%s' c"):format(user, at),
+                            {cwd = place})
+    assert.equal("the picture cannot be drawn: is all of Graphviz installed, and may threads be " ..
+                 "started?", cjson.decode(out).error)
   end)
 
   it("is of texts alone, whatever the names", function()
