@@ -69,8 +69,8 @@ typedef struct lh_usage_totals {
   uint64_t heap_bytes;      /* at the end */
   uint64_t mean_heap_bytes; /* averaged over allocated bytes */
   uint64_t peak_bytes, peak_ns;
-  uint64_t old_freed, old_freed_bytes; /* blocks made before tracking */
-  uint64_t unattributed_bytes;         /* of unknown origin */
+  uint64_t old_freed_bytes;    /* blocks made before tracking */
+  uint64_t unattributed_bytes; /* of unknown origin */
 } lh_usage_totals;
 
 typedef struct lh_usage lh_usage;

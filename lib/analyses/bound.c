@@ -99,10 +99,8 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
                   lh_error *error) {
   *out = (lh_bound){.name = LH_NO_OBJECT};
   if (count == 0 || holder == LH_ROOT) return LH_OK;
-  int code = lh_check_id(snapshot, holder, error);
-  if (code) return code;
-  if (!lh_is_reachable(snapshot, holder))
-    return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
+  int code = lh_check_paths(snapshot, holder, 1, 1, error);
+  if (code != LH_OK) return code;
   unsigned n_tables = 0;
   for (lh_id id = holder; n_tables < MOST_TABLES && out->limit == 0; id = snapshot->parent[id]) {
     if (lh_is_plumbing(snapshot, id)) break; /* the root is plumbing too */

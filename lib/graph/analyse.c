@@ -184,6 +184,17 @@ int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error) {
   return LH_OK;
 }
 
+int lh_check_paths(const lh_snapshot *snapshot, lh_id id, size_t n_paths, size_t least,
+                   lh_error *error) {
+  int code = lh_check_id(snapshot, id, error);
+  if (code != LH_OK) return code;
+  if (n_paths < least)
+    return lh_fail(error, LH_EARGUMENT, "the number of paths must be at least %zu", least);
+  if (!lh_is_reachable(snapshot, id))
+    return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
+  return LH_OK;
+}
+
 void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *distance,
                      lh_id *parent) {
   *search = (lh_search){.graph = lh_graph_of(snapshot),

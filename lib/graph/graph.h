@@ -49,6 +49,11 @@ bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t 
 /* LH_EARGUMENT if the snapshot is not analysed or has no object `id`. */
 int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error);
 
+/* For questions about `n_paths` paths to the object. Errors as of lh_check_id, and LH_EARGUMENT if
+** that is fewer than `least`, LH_ENOTFOUND if the object is not reachable. */
+int lh_check_paths(const lh_snapshot *snapshot, lh_id id, size_t n_paths, size_t least,
+                   lh_error *error);
+
 /* The first part of lh_analyse, with shortest paths and lh_reach_totals. Enough for lh_classify. */
 int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
 

@@ -149,11 +149,8 @@ static bool allocate(work *w) {
 
 int lh_find_independent(lh_snapshot *snapshot, lh_id id, size_t limit, lh_independent *out,
                         lh_error *error) {
-  int code = lh_check_id(snapshot, id, error);
+  int code = lh_check_paths(snapshot, id, limit, 1, error);
   if (code != LH_OK) return code;
-  if (limit == 0) return lh_fail(error, LH_EARGUMENT, "the number of paths must be at least 1");
-  if (!lh_is_reachable(snapshot, id))
-    return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
   work w = {.snapshot = snapshot, .from = lh_immediate_dominator(snapshot, id), .to = id};
   *out = (lh_independent){.from = w.from};
   code = allocate(&w) ? find_all(&w, limit, out) : LH_EMEMORY;
@@ -235,11 +232,8 @@ static void count_entering(chain *c, lh_id id) {
 
 int lh_find_junction(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *junction,
                      lh_independent *out, lh_error *error) {
-  int code = lh_check_id(snapshot, id, error);
+  int code = lh_check_paths(snapshot, id, limit, 2, error);
   if (code != LH_OK) return code;
-  if (limit < 2) return lh_fail(error, LH_EARGUMENT, "the number of paths must be at least 2");
-  if (!lh_is_reachable(snapshot, id))
-    return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
   uint32_t tries = 0, i = 2;
   chain c = {.snapshot = snapshot};
   bool ok = number_chain(&c, id);

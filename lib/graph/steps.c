@@ -202,10 +202,8 @@ static bool trace(const lh_snapshot *snapshot, const uint32_t *distance, const l
 }
 
 int lh_shortest_path(lh_snapshot *snapshot, lh_id id, lh_path *path, lh_error *error) {
-  int code = lh_check_id(snapshot, id, error);
+  int code = lh_check_paths(snapshot, id, 1, 1, error);
   if (code != LH_OK) return code;
-  if (!lh_is_reachable(snapshot, id))
-    return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
   if (!trace(snapshot, snapshot->distance, snapshot->parent, id, LH_NO_OBJECT, path))
     return lh_fail_memory(error, "following a path");
   return LH_OK;
@@ -244,11 +242,8 @@ static bool trace_all(const lh_snapshot *snapshot, const lh_search *search, lh_p
 
 int lh_shortest_paths(lh_snapshot *snapshot, lh_id id, size_t k, lh_path **paths, size_t *n_paths,
                       lh_error *error) {
-  int code = lh_check_id(snapshot, id, error);
+  int code = lh_check_paths(snapshot, id, k, 1, error);
   if (code != LH_OK) return code;
-  if (k == 0) return lh_fail(error, LH_EARGUMENT, "the number of paths must be at least 1");
-  if (!lh_is_reachable(snapshot, id))
-    return lh_fail(error, LH_ENOTFOUND, "nothing keeps the object alive");
   lh_search search;
   size_t n = (size_t)snapshot->n + 1;
   uint32_t *distance = lh_alloc(n, sizeof *distance);

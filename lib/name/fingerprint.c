@@ -269,12 +269,6 @@ int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
 
 /* ==== Older fingerprints ============================================================= */
 
-static size_t n_digits(const char *p) {
-  size_t n = 0;
-  while (isdigit((unsigned char)p[n])) n++;
-  return n;
-}
-
 static size_t n_hex_digits(const char *p) {
   size_t n = 0;
   while (isxdigit((unsigned char)p[n])) n++;
@@ -285,7 +279,7 @@ static size_t n_hex_digits(const char *p) {
 static size_t directory_length(const char *p) {
   size_t directory = 0;
   for (size_t i = 0; p[i] && p[i] != ')' && p[i] != '"'; i++) {
-    if (p[i] == ':' && n_digits(p + i + 1)) break;
+    if (p[i] == ':' && lh_digits(p + i + 1)) break;
     if (strncmp(p + i, " of ", 4) == 0 || strncmp(p + i, " in ", 4) == 0) break;
     if (p[i] == '/') directory = i + 1;
   }
@@ -306,7 +300,7 @@ static void add_stable(lh_text *out, const char *text) {
     if (*p == '@') taken += directory_length(p + 1);
     if (taken == 2 && *p == '0') taken += n_hex_digits(p + 2);
     p += taken;
-    if (*p == ':' && n_digits(p + 1)) p += 1 + n_digits(p + 1);
+    if (*p == ':' && lh_digits(p + 1)) p += 1 + lh_digits(p + 1);
   }
 }
 

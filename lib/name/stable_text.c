@@ -6,16 +6,16 @@
 
 #include "place.h"
 
-static size_t n_digits(const char *p) {
+size_t lh_digits(const char *text) {
   size_t n = 0;
-  while (isdigit((unsigned char)p[n])) n++;
+  while (isdigit((unsigned char)text[n])) n++;
   return n;
 }
 
 static bool add_folded(lh_text *out, const char *text, size_t n) {
   bool any = false;
   for (const char *end = text + n; text < end;) {
-    size_t digits = n_digits(text);
+    size_t digits = lh_digits(text);
     any = any || digits > 0;
     lh_text_add(out, digits > 0 ? "*" : text, 1);
     text += digits > 0 ? digits : 1;
@@ -31,7 +31,7 @@ bool lh_fold_digits(lh_text *out, const char *text) {
 
 bool lh_fold_differing(lh_text *out, const char *text, const char *other) {
   while (*text && *other) {
-    size_t n = n_digits(text), m = n_digits(other);
+    size_t n = lh_digits(text), m = lh_digits(other);
     bool is_same = n == m && strncmp(text, other, n > 0 ? n : 1) == 0;
     bool is_number = (n > 0 || *text == '*') && (m > 0 || *other == '*');
     if (!is_same && !is_number) break;

@@ -66,7 +66,7 @@ void lh_moment_free(lh_moment *moment); /* may be NULL */
 ** processor. */
 int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error);
 
-#ifndef __x86_64__ /* not implemented */
+#ifndef __x86_64__ /* on other machines no state runs on, so its doubt stays */
 #define lh_moment_begin(stop) NULL
 #define lh_moment_of_core(target, is_quiet) (*(is_quiet) = false, NULL)
 #define lh_moment_copy_code(moment, memory) ((void)(memory), false)

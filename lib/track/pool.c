@@ -35,6 +35,11 @@ static lh_slab *take_first(lh_slab_queue *q) {
 
 /* ==================================================================================== */
 
+/* The first slabs hold the records: their own records are not used. */
+static size_t first_slab(const lh_pool *p) {
+  return (p->n_most * sizeof(lh_slab) + LH_POOL_SLAB_BYTES - 1) / LH_POOL_SLAB_BYTES;
+}
+
 lh_pool *lh_pool_new(void) {
   lh_pool *p = lh_alloc_zeroed(1, sizeof *p);
   if (!p) return NULL;
@@ -50,7 +55,7 @@ lh_pool *lh_pool_new(void) {
   p->n_most = p->range_bytes / LH_POOL_SLAB_BYTES;
   p->base = (uintptr_t)range;
   p->slabs = range;
-  p->n_slabs = (p->n_most * sizeof(lh_slab) + LH_POOL_SLAB_BYTES - 1) / LH_POOL_SLAB_BYTES;
+  p->n_slabs = first_slab(p);
   p->n_opened = p->n_slabs;
   for (size_t i = 0; i < LH_POOL_CLASSES; i++) p->current[i] = &p->none;
   return p;
@@ -59,11 +64,6 @@ lh_pool *lh_pool_new(void) {
 void lh_pool_free(lh_pool *p) {
   if (p) lh_free_pages((void *)p->base, p->range_bytes);
   lh_free(p);
-}
-
-/* The first slabs hold the records: their own records are not used. */
-static size_t first_slab(const lh_pool *p) {
-  return (p->n_most * sizeof(lh_slab) + LH_POOL_SLAB_BYTES - 1) / LH_POOL_SLAB_BYTES;
 }
 
 uint64_t lh_pool_count(const lh_pool *p) {

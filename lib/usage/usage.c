@@ -294,7 +294,6 @@ static void count_older(counter *c, const lh_event *event) {
     count_allocated(c, event);
     add(c, event->stack, event, add_older);
   } else if (event->kind == LH_EVENT_FREE && event->old_stack == 0) {
-    totals->old_freed++;
     totals->old_freed_bytes += event->old_bytes;
   }
 }
