@@ -85,14 +85,3 @@ void hl_attach(lua_State *L) {
   lua_pushstring(L, error.message);
   (void)lua_error(L);
 }
-
-void hl_read_options(lua_State *L, int index,
-                     void (*read)(lua_State *L, const char *name, void *options), void *options) {
-  if (lua_isnoneornil(L, index)) return;
-  luaL_checktype(L, index, LUA_TTABLE);
-  lua_pushnil(L);
-  while (lua_next(L, index)) {
-    read(L, lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "", options);
-    lua_pop(L, 1);
-  }
-}

@@ -27,19 +27,24 @@ void hr_stay_loaded(void);
 /* For the start of a module that looks at this heap: raises an error if lh_attach fails. */
 void hl_attach(lua_State *L);
 
-/* Calls `read` for each option of the table at `index`, if there is one, with the value on top.
-** Calls no metamethod and allocates nothing. The name is "" if the key is no string. */
-void hl_read_options(lua_State *L, int index,
-                     void (*read)(lua_State *L, const char *name, void *options), void *options);
-
 /* Pushes nil, message and errno: returns 3. */
 int hl_fail(lua_State *L, const lh_error *error);
 
-/* track.c: heap.track, heap.untrack, and heap.track with a function that gets a failure at the end
-** (lh_track_options). */
-int hl_track(lua_State *L);   /* track([options]) --> true | nil, message, errno */
-int hl_untrack(lua_State *L); /* untrack() --> true | nil, message, errno */
-int hl_track_and_report(lua_State *L, void (*report)(const char *trouble, const char *log),
-                        const char *log);
+/* track.c: track([options]) and untrack() --> true | nil, message, errno. hl_start_tracking starts
+** it with options that were read. HL_TRACK_OPTIONS(TYPE, FIELD) are their rows, for options.h, where
+** TYPE has the lh_track_options in FIELD. */
+int hl_track(lua_State *L);
+int hl_untrack(lua_State *L);
+int hl_start_tracking(lua_State *L, const lh_track_options *options);
+
+/* clang-format off */
+#define HL_TRACK_OPTIONS(type, its) \
+  {"stacks", HL_SWITCH, .field = offsetof(type, its.stacks), .example = "stacks"}, \
+  {"sample", HL_SIZE, .field = offsetof(type, its.sample_bytes), .least = 1, .example = "sample=512K"}, \
+  {"aggregate", HL_SWITCH, .field = offsetof(type, its.aggregate), .example = "aggregate"}, \
+  {"live", HL_SWITCH, .field = offsetof(type, its.live), .example = "live"}, \
+  {"time", HL_SWITCH, .field = offsetof(type, its.time), .example = "time"}, \
+  {"exact", HL_SIZE, .field = offsetof(type, its.exact_bytes), .least = 1, .example = "exact=256K"}
+/* clang-format on */
 
 #endif

@@ -50,7 +50,7 @@ uint32_t hl_newest_mark(lua_State *L) {
 }
 
 /* Pushes a capture that is not opened yet. Lua allocates only the handle before the snapshot. For
-** asker.c, the function that Lua has called takes the snapshot. */
+** caller.c, the function that Lua has called takes the snapshot. */
 static hl_capture *push_capture(lua_State *L) {
   lh_error error;
   hl_capture *c = lh_push_userdata(L, &capture_key, sizeof *c, &error);
@@ -87,7 +87,7 @@ static void open_capture(lua_State *L, hl_capture *c) {
   lua_setiuservalue(L, -2, 2);
   lua_setiuservalue(L, 2, 1);
   hr_check(L, lh_open_memory(&reader->snapshot, c->bytes, c->size, "heap.capture", &error), &error);
-  hl_find_asker(reader->snapshot, &c->asker);
+  hl_find_caller(reader->snapshot, &c->caller);
 }
 
 /* debug.setuservalue may have removed the reader: then it is freed, or will be, with the bytes.
@@ -121,7 +121,7 @@ lh_snapshot *hl_analysed(lua_State *L, hl_task *t, hl_scope scope) {
   hl_capture *c = t->capture;
   lh_snapshot **snapshot = &c->reader->snapshot;
   lh_error error;
-  if (scope == HL_OTHERS && c->asker.function == LH_NO_OBJECT) scope = HL_WHOLE;
+  if (scope == HL_OTHERS && c->caller.function == LH_NO_OBJECT) scope = HL_WHOLE;
   if (!t->is_fresh && scope == HL_WHOLE) return hr_analysed(L, c->reader);
   if (!t->is_fresh) snapshot = &c->others;
   if (!*snapshot) {
@@ -140,14 +140,6 @@ lh_snapshot *hl_opened(const hl_task *t) {
 }
 
 /* ==== Questions ====================================================================== */
-
-static void free_task(hl_task *t) {
-  lh_paths_free(&t->path, 1);
-  lh_paths_free(t->paths, t->n_paths);
-  lh_free(t->paths);
-  free(t->edges);
-  free(t->ids);
-}
 
 static bool is_fresh(lua_State *L) {
   return lua_toboolean(L, lua_upvalueindex(1));
@@ -185,7 +177,6 @@ static int run(lua_State *L, hl_task *t) {
   c->holds++;
   int status = lua_pcall(L, n + 1, LUA_MULTRET, 0);
   c->holds--;
-  free_task(t);
   if (t->holds_reader) hr_unhold(c->reader);
   if (t->is_fresh && c->reader) hr_end(c->reader);
   c->closed = c->closed || t->is_fresh;

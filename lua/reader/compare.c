@@ -193,64 +193,55 @@ static void free_counted(void *content) {
   }
 }
 
-/* Returns the index in `words`, which ends with NULL; 0: no option. */
-static unsigned word_option(lua_State *L, int index, const char *name, const char *const *words) {
-  unsigned i = 0;
-  if (hr_option(L, index, name)) {
-    const char *word = lua_tostring(L, -1);
-    while (words[i] && !(word && strcmp(word, words[i]) == 0)) i++;
-    if (!words[i]) luaL_error(L, "'%s' is none of the words that it may be", name);
-  }
-  lua_pop(L, 1);
-  return i;
-}
-
-/* In seconds after the start. */
-static lh_moment moment_option(lua_State *L, int index, const char *name) {
-  lh_moment moment = {.unit = LH_MOMENT_OPEN};
-  if (hr_option(L, index, name)) {
-    int is_number;
-    lua_Number seconds = lua_tonumberx(L, -1, &is_number);
-    if (!is_number || !(seconds >= 0 && seconds < 9e9))
-      luaL_error(L, "'%s' must be a number of seconds", name);
-    moment = (lh_moment){LH_MOMENT_TIME, (uint64_t)(seconds * 1e9)};
-  }
-  lua_pop(L, 1);
-  return moment;
-}
-
 static int count_file(counted *c, size_t i, const char *path, const lh_usage_query *query,
                       lh_error *error) {
   int code = lh_profile_open(path, &c->profiles[i], error);
   return code == LH_OK ? lh_usage_new(&c->usages[i], c->profiles[i], query, error) : code;
 }
 
+typedef struct profile_options {
+  lh_request request;
+  unsigned report;
+  double since, before;
+  bool has_since, has_before, never_freed;
+} profile_options;
+
+/* In seconds after the start. */
+static lh_moment moment_of(bool is_given, double seconds) {
+  return is_given ? (lh_moment){LH_MOMENT_TIME, (uint64_t)(seconds * 1e9)}
+                  : (lh_moment){.unit = LH_MOMENT_OPEN};
+}
+
 int hr_profile(lua_State *L) {
-  static const char *const names[] = {"report", "by",          "order", "since",
-                                      "before", "never_freed", "n",     NULL};
+#define FIELD(field) offsetof(profile_options, field)
   static const char *const reports[] = {"allocations", "findings", "calls",
                                         "advice",      "profile",  NULL};
   static const char *const bys[] = {"site", "function", "type", "file", "stack", NULL};
   static const char *const orders[] = {"allocated", "live", "peak", "soon", NULL};
+  static const hl_option options[] = {
+      {"report", HL_WORD, .field = FIELD(report), .words = reports},
+      {"by", HL_WORD, .field = FIELD(request.by), .words = bys},
+      {"order", HL_WORD, .field = FIELD(request.order), .words = orders},
+      {"since", HL_SECONDS, .field = FIELD(since), .given = FIELD(has_since)},
+      {"before", HL_SECONDS, .field = FIELD(before), .given = FIELD(has_before)},
+      {"never_freed", HL_FLAG, .field = FIELD(never_freed)},
+      {"n", HL_COUNT, .field = FIELD(request.limit)},
+      {0}};
+#undef FIELD
   const char *path = luaL_checkstring(L, 1);
   lh_error error;
-  lua_settop(L, 2);
-  hr_check_options(L, 2, names);
-  unsigned report = word_option(L, 2, "report", reports);
-  lh_request request = {.n_usages = 1, .names = &path, .n_names = 1};
-  request.by = (lh_usage_by)word_option(L, 2, "by", bys);
-  request.order = (lh_usage_order)word_option(L, 2, "order", orders);
-  request.limit = (size_t)hr_integer_option(L, 2, "n", 0);
-  lh_usage_query query = {.since = moment_option(L, 2, "since"),
-                          .until = moment_option(L, 2, "before"),
-                          .to_the_end = hr_boolean_option(L, 2, "never_freed"),
-                          .peak = request.order == LH_MOST_AT_PEAK};
-  if (query.to_the_end) request.order = LH_MOST_LIVE;
+  profile_options o = {.request = {.n_usages = 1, .names = &path, .n_names = 1}};
+  hl_read_options(L, 2, options, &o);
+  lh_usage_query query = {.since = moment_of(o.has_since, o.since),
+                          .until = moment_of(o.has_before, o.before),
+                          .to_the_end = o.never_freed,
+                          .peak = o.request.order == LH_MOST_AT_PEAK};
+  if (query.to_the_end) o.request.order = LH_MOST_LIVE;
   counted *c = hr_hold(L, 0, sizeof *c, free_counted);
   int hold = lua_gettop(L);
   if (count_file(c, 0, path, &query, &error) != LH_OK) return hr_fail(L, &error);
-  request.usages = (const lh_usage *const *)c->usages;
-  int n_results = hr_answer_of(L, 0, reports[report], &request);
+  o.request.usages = (const lh_usage *const *)c->usages;
+  int n_results = hr_answer_of(L, 0, reports[o.report], &o.request);
   hr_let_go(L, hold);
   return n_results;
 }

@@ -47,6 +47,32 @@ static void free_path(void *content) {
   *path = (lh_path){0};
 }
 
+lh_path *hr_hold_path(lua_State *L) {
+  return hr_hold(L, 1, sizeof(lh_path), free_path);
+}
+
+static void free_paths(void *content) {
+  hr_found_paths *found = content;
+  lh_paths_free(found->list, found->n);
+  if (found->list != &found->one) lh_free(found->list);
+}
+
+const hr_found_paths *hr_hold_paths(lua_State *L, lh_snapshot *snapshot, lh_id id, size_t k) {
+  hr_found_paths *found = hr_hold(L, 1, sizeof *found, free_paths);
+  lh_error error;
+  int code = LH_ENOTFOUND;
+  if (id != LH_ROOT && k == 1) {
+    code = lh_shortest_path(snapshot, id, &found->one, &error);
+    found->list = &found->one;
+    found->n = code == LH_OK;
+  } else if (id != LH_ROOT) {
+    code = lh_shortest_paths(snapshot, id, k, &found->list, &found->n, &error);
+  }
+  if (hr_filled(L, -1, code) != LH_ENOTFOUND) hr_check(L, code, &error);
+  if (code != LH_OK) *found = (hr_found_paths){0};
+  return found;
+}
+
 typedef struct list {
   const char *kind;
   hr_snapshot *of; /* its first user value */
@@ -134,30 +160,14 @@ int hr_path(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
   lh_snapshot *snapshot = hr_analysed(L, of);
-  lh_path *path = hr_hold(L, 1, sizeof *path, free_path);
-  lh_error error;
-  int code = id == LH_ROOT ? LH_ENOTFOUND : lh_shortest_path(snapshot, id, path, &error);
-  (void)hr_filled(L, -1, code);
-  if (code == LH_ENOTFOUND) {
-    hr_let_go(L, -1);
+  const hr_found_paths *found = hr_hold_paths(L, snapshot, id, 1);
+  int hold = lua_gettop(L);
+  if (found->n > 0)
+    hr_push_text(L, of, lh_path_text(snapshot, found->list, false));
+  else
     lua_pushnil(L);
-    return 1;
-  }
-  hr_check(L, code, &error);
-  hr_push_text(L, of, lh_path_text(snapshot, path, false));
-  hr_let_go(L, -2);
+  hr_let_go(L, hold);
   return 1;
-}
-
-typedef struct paths {
-  lh_path *list;
-  size_t n;
-} paths;
-
-static void free_paths(void *content) {
-  paths *p = content;
-  if (p->list) lh_paths_free(p->list, p->n);
-  lh_free(p->list);
 }
 
 int hr_paths(lua_State *L) {
@@ -165,16 +175,10 @@ int hr_paths(lua_State *L) {
   lh_id id = hr_subject(L, &of);
   lh_snapshot *snapshot = hr_analysed(L, of);
   lua_Integer k = luaL_optinteger(L, 3, 1);
-  lh_error error;
   luaL_argcheck(L, k > 0, 3, "a number of paths, 1 or more");
-  paths *p = hr_hold(L, 1, sizeof *p, free_paths);
+  const hr_found_paths *found = hr_hold_paths(L, snapshot, id, (size_t)k);
   int hold = lua_gettop(L);
-  int code = lh_shortest_paths(snapshot, id, (size_t)k, &p->list, &p->n, &error);
-  if (hr_filled(L, hold, code) == LH_ENOTFOUND)
-    *p = (paths){0};
-  else
-    hr_check(L, code, &error);
-  hr_push_paths(L, "heap.paths", p->list, p->n, id);
+  hr_push_paths(L, "heap.paths", found->list, found->n, id);
   hr_set_integer(L, "asked", (uint64_t)k);
   hr_let_go(L, hold);
   return 1;
@@ -184,7 +188,7 @@ int hr_referrers(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
   lh_snapshot *snapshot = hr_analysed(L, of);
-  lh_path *path = hr_hold(L, 1, sizeof *path, free_path);
+  lh_path *path = hr_hold_path(L);
   lh_error error;
   int code = lh_referrers(snapshot, id, &path->steps, &path->n_steps, &error);
   hr_check(L, hr_filled(L, -1, code), &error);

@@ -4,7 +4,7 @@
 ** refer to it and decode their fields on demand.
 **
 **     reader.c      the module; snapshots and their lifetime
-**     kinds.c       metatables, rows, options, errors
+**     kinds.c       metatables, rows, errors
 **     objects.c     one object: fields, allocation site; lists of objects
 **     edges.c       edges, paths, referrers
 **     streams.c     iterators: objects, edges, entries
@@ -22,6 +22,7 @@
 #define LUAHEAP_HANDLES_H
 
 #include "luaheap.h"
+#include "options.h"
 #include "weak_lua.h"
 
 /* ==== Snapshots: reader.c ============================================================ */
@@ -92,7 +93,7 @@ void hr_free_pointer(void *content);
 /* Pushes a text of the library and frees it; NULL raises "not enough memory". */
 void hr_push_text(lua_State *L, hr_snapshot *of, char *text);
 
-/* ==== Metatables, rows, options, errors: kinds.c ===================================== */
+/* ==== Metatables, rows, errors: kinds.c ============================================== */
 
 extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_edge_kind[],
     hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
@@ -137,15 +138,6 @@ void hr_set_number(lua_State *L, const char *key, double n);
 void hr_set_boolean(lua_State *L, const char *key, bool value);
 void hr_set_string(lua_State *L, const char *key, const char *value); /* NULL: no field */
 
-/* Raises an error for fields not in `names`, which ends with NULL. A missing table becomes {}. */
-void hr_check_options(lua_State *L, int index, const char *const *names);
-
-/* Options of a checked table, without metamethods. hr_option pushes the value; true: not nil. */
-bool hr_option(lua_State *L, int index, const char *name);
-lua_Integer hr_integer_option(lua_State *L, int index, const char *name, lua_Integer otherwise);
-bool hr_boolean_option(lua_State *L, int index, const char *name);
-uint32_t hr_types_option(lua_State *L, int index); /* type = "table,string" as a mask; 0: all */
-
 /* ==== Objects and edges: objects.c, edges.c ========================================== */
 
 typedef struct hr_object {
@@ -183,6 +175,15 @@ void hr_push_edge(lua_State *L, int index, const lh_edge *edge);
 
 /* Returns the edge at `index` and its snapshot; NULL: not an edge. */
 const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of);
+
+/* Push a hold: of steps that the caller fills in, and of the k shortest paths to an object; n 0: there
+** is none. */
+typedef struct hr_found_paths {
+  lh_path one, *list;
+  size_t n;
+} hr_found_paths;
+lh_path *hr_hold_path(lua_State *L);
+const hr_found_paths *hr_hold_paths(lua_State *L, lh_snapshot *snapshot, lh_id id, size_t k);
 
 /* Pushes a list of paths to the object; takes ownership of their steps and clears them. */
 void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_id object);

@@ -1,5 +1,5 @@
 /*
-** kinds.c - Metatables, fields, options and errors of all values of heap.reader.
+** kinds.c - Metatables, fields and errors of all values of heap.reader.
 */
 #include <string.h>
 
@@ -175,84 +175,4 @@ void hr_set_string(lua_State *L, const char *key, const char *value) {
   if (!value) return;
   lua_pushstring(L, value);
   lua_setfield(L, -2, key);
-}
-
-/* ==== Options ======================================================================== */
-
-static bool is_known(const char *name, const char *const *names) {
-  while (*names && strcmp(*names, name) != 0) names++;
-  return *names != NULL;
-}
-
-static void refuse(lua_State *L, int index, const char *const *names) {
-  luaL_Buffer list;
-  luaL_buffinit(L, &list);
-  luaL_addstring(&list, "the options are ");
-  for (size_t i = 0; names[i]; i++) {
-    if (i > 0) luaL_addstring(&list, names[i + 1] ? ", " : " and ");
-    luaL_addstring(&list, names[i]);
-  }
-  luaL_pushresult(&list);
-  luaL_argerror(L, index, lua_tostring(L, -1));
-}
-
-void hr_check_options(lua_State *L, int index, const char *const *names) {
-  if (lua_isnoneornil(L, index)) {
-    lua_settop(L, index - 1);
-    lua_newtable(L);
-  }
-  luaL_checktype(L, index, LUA_TTABLE);
-  lua_pushnil(L);
-  while (lua_next(L, index)) {
-    bool good = lua_type(L, -2) == LUA_TSTRING && is_known(lua_tostring(L, -2), names);
-    if (!good) refuse(L, index, names);
-    lua_pop(L, 1);
-  }
-}
-
-bool hr_option(lua_State *L, int index, const char *name) {
-  lua_pushstring(L, name);
-  return lua_rawget(L, index) != LUA_TNIL;
-}
-
-lua_Integer hr_integer_option(lua_State *L, int index, const char *name, lua_Integer otherwise) {
-  int is_integer = true;
-  lua_Integer n = otherwise;
-  if (hr_option(L, index, name)) n = lua_tointegerx(L, -1, &is_integer);
-  if (!is_integer || n < 0) luaL_error(L, "'%s' must be a whole number, 0 or more", name);
-  lua_pop(L, 1);
-  return n;
-}
-
-bool hr_boolean_option(lua_State *L, int index, const char *name) {
-  bool value;
-  value = hr_option(L, index, name) && lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
-static uint32_t type_bit(const char *name, size_t length) {
-  lh_type type = lh_type_called(name, length);
-  if (type != LH_TYPE_COUNT) return 1u << type;
-  return length == 8 && memcmp(name, "function", length) == 0 ? 1u << LH_TYPE_CLOSURE : 0;
-}
-
-uint32_t hr_types_option(lua_State *L, int index) {
-  uint32_t mask = 0;
-  if (hr_option(L, index, "type")) {
-    const char *name = lua_tostring(L, -1);
-    while (name) {
-      size_t length = strcspn(name, ",");
-      uint32_t bit = type_bit(name, length);
-      if (!bit) mask = UINT32_MAX;
-      mask |= bit;
-      name = name[length] != '\0' ? name + length + 1 : NULL;
-    }
-    if (mask == 0 || mask == UINT32_MAX)
-      luaL_error(L,
-                 "'type' is one of table, string, closure, upvalue, proto, userdata, thread, or "
-                 "several with commas");
-  }
-  lua_pop(L, 1);
-  return mask;
 }

@@ -9,31 +9,25 @@
 
 static const char *const orders[] = {"retained", "shallow", "count", NULL};
 
-static lh_sort check_order(lua_State *L, int index) {
-  const char *word = lua_tostring(L, index);
-  for (int i = 0; word && orders[i]; i++) {
-    if (strcmp(word, orders[i]) == 0) return (lh_sort)i;
-  }
-  return (lh_sort)luaL_argerror(L, index, "the order is retained, shallow or count");
-}
-
 lh_request hr_check_ranking(lua_State *L, int index, size_t limit) {
-  static const char *const names[] = {"n", "sort", "type", "garbage", NULL};
+  static const hl_option options[] = {
+      {"n", HL_COUNT, .field = offsetof(lh_request, limit)},
+      {"sort", HL_WORD, .field = offsetof(lh_request, sort), .words = orders},
+      {"type", HL_TYPES, .field = offsetof(lh_request, type_mask)},
+      {"garbage", HL_FLAG, .field = offsetof(lh_request, garbage)},
+      {0}};
   lh_request request = {.limit = limit};
-  if (lua_type(L, index) != LUA_TTABLE) {
-    lua_Integer n = luaL_optinteger(L, index, (lua_Integer)limit);
-    luaL_argcheck(L, n >= 0, index, "a number of rows, or 0 for all");
-    request.limit = (size_t)n;
-    if (!lua_isnoneornil(L, index + 1)) request.sort = check_order(L, index + 1);
+  if (lua_type(L, index) == LUA_TTABLE) {
+    hl_read_options(L, index, options, &request);
     return request;
   }
-  lua_settop(L, index);
-  hr_check_options(L, index, names);
-  request.limit = (size_t)hr_integer_option(L, index, "n", (lua_Integer)limit);
-  request.type_mask = hr_types_option(L, index);
-  request.garbage = hr_boolean_option(L, index, "garbage");
-  if (hr_option(L, index, "sort")) request.sort = check_order(L, index + 1);
-  lua_pop(L, 1);
+  lua_Integer n = luaL_optinteger(L, index, (lua_Integer)limit);
+  luaL_argcheck(L, n >= 0, index, "a number of rows, or 0 for all");
+  request.limit = (size_t)n;
+  if (lua_isnoneornil(L, index + 1)) return request;
+  int order = hl_find_word(L, index + 1, orders);
+  luaL_argcheck(L, order >= 0, index + 1, "the order is retained, shallow or count");
+  request.sort = (lh_sort)order;
   return request;
 }
 
@@ -79,13 +73,13 @@ int hr_marks(lua_State *L) {
 
 /* Row 1 is from before the first mark, row i + 1 from mark i on. */
 int hr_epochs(lua_State *L) {
-  static const char *const names[] = {"type", "garbage", NULL};
+  static const hl_option options[] = {{"type", HL_TYPES, .field = offsetof(lh_request, type_mask)},
+                                      {"garbage", HL_FLAG, .field = offsetof(lh_request, garbage)},
+                                      {0}};
+  lh_request request = {0};
   (void)hr_check_snapshot(L, 1);
-  lua_settop(L, 2);
-  hr_check_options(L, 2, names);
-  return hr_answer(L, "epochs",
-                   &(lh_request){.type_mask = hr_types_option(L, 2),
-                                 .garbage = hr_boolean_option(L, 2, "garbage")});
+  hl_read_options(L, 2, options, &request);
+  return hr_answer(L, "epochs", &request);
 }
 
 /* ==== Several objects ================================================================ */

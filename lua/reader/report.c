@@ -294,17 +294,16 @@ int hr_report(lua_State *L, const char *name) {
 }
 
 int hr_under(lua_State *L) {
-  static const char *const names[] = {"depth", "n", "least_bytes", NULL};
+  static const hl_option options[] = {
+      {"depth", HL_COUNT, .field = offsetof(lh_request, depth),
+       .given = offsetof(lh_request, has_depth)},
+      {"n", HL_COUNT, .field = offsetof(lh_request, limit),
+       .given = offsetof(lh_request, has_limit)},
+      {"least_bytes", HL_COUNT, .field = offsetof(lh_request, least_bytes),
+       .given = offsetof(lh_request, has_least_bytes)},
+      {0}};
   hr_snapshot *of;
   lh_request request = {.id = hr_subject(L, &of), .matches = 1};
-  lua_settop(L, 3);
-  hr_check_options(L, 3, names);
-  request.has_depth = hr_option(L, 3, "depth");
-  request.has_limit = hr_option(L, 3, "n");
-  request.has_least_bytes = hr_option(L, 3, "least_bytes");
-  lua_settop(L, 3);
-  request.depth = (uint64_t)hr_integer_option(L, 3, "depth", 0);
-  request.limit = (size_t)hr_integer_option(L, 3, "n", 0);
-  request.least_bytes = (uint64_t)hr_integer_option(L, 3, "least_bytes", 0);
+  hl_read_options(L, 3, options, &request);
   return hr_answer(L, "under", &request);
 }

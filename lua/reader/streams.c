@@ -115,9 +115,15 @@ static int get_kind(lua_State *L) {
 
 /* ==== Questions ====================================================================== */
 
-/* Returns the epoch of a mark: a name (the latest of several), or a number as in marks(). */
-static uint32_t check_mark(lua_State *L, const hr_snapshot *of, const char *option) {
-  const lh_snapshot *snapshot = hr_opened(L, of);
+typedef struct filter {
+  const lh_snapshot *snapshot;
+  const char *class_name;
+  bool garbage;
+  uint32_t type_mask, since, until;
+} filter;
+
+/* The epoch of the mark on top: a name (the latest of several), or a number as in marks(). */
+static uint32_t epoch_of(lua_State *L, const lh_snapshot *snapshot, const char *option) {
   uint32_t n = lh_mark_count(snapshot);
   size_t length;
   if (lua_isinteger(L, -1)) {
@@ -125,39 +131,45 @@ static uint32_t check_mark(lua_State *L, const hr_snapshot *of, const char *opti
     if (number < 1 || number > n) luaL_error(L, "'%s': there are %d marks", option, (int)n);
     return (uint32_t)number;
   }
-  const char *name = lua_tolstring(L, -1, &length);
-  while (name && n > 0) {
+  const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &length) : NULL;
+  for (; name && n > 0; n--) {
     const lh_mark_info *mark = lh_mark_at(snapshot, n - 1);
     if (mark->name_length == length && memcmp(mark->name, name, length) == 0) return n;
-    n--;
   }
   luaL_error(L, "'%s': there is no such mark in the snapshot; marks() lists those that there are",
              option);
   return 0;
 }
 
-static void read_filter(lua_State *L, int index, stream *s) {
-  s->garbage = hr_boolean_option(L, index, "garbage");
-  s->type_mask = hr_types_option(L, index);
-  if (hr_option(L, index, "class")) {
-    if (lua_type(L, -1) != LUA_TSTRING) luaL_error(L, "'class' must be the name of a class");
-    lua_setiuservalue(L, -2, 2);
-  } else {
-    lua_pop(L, 1);
-  }
-  if (hr_option(L, index, "since")) s->since = check_mark(L, s->of, "since");
-  if (hr_option(L, index, "until")) s->until = check_mark(L, s->of, "until");
-  lua_pop(L, 2);
+static bool read_since(lua_State *L, void *out) {
+  filter *f = out;
+  f->since = epoch_of(L, f->snapshot, "since");
+  return true;
+}
+
+static bool read_until(lua_State *L, void *out) {
+  filter *f = out;
+  f->until = epoch_of(L, f->snapshot, "until");
+  return true;
 }
 
 int hr_each_object(lua_State *L) {
-  static const char *const names[] = {"class", "type", "garbage", "since", "until", NULL};
-  hr_snapshot *of = hr_check_snapshot(L, 1);
-  lua_settop(L, 2);
-  hr_check_options(L, 2, names);
-  (void)hr_analysed(L, of);
+  static const hl_option options[] = {{"class", HL_TEXT, .field = offsetof(filter, class_name),
+                                       .need = "must be the name of a class"},
+                                      {"type", HL_TYPES, .field = offsetof(filter, type_mask)},
+                                      {"garbage", HL_FLAG, .field = offsetof(filter, garbage)},
+                                      {"since", HL_OTHER, .read = read_since},
+                                      {"until", HL_OTHER, .read = read_until},
+                                      {0}};
+  filter f = {.snapshot = hr_analysed(L, hr_check_snapshot(L, 1)), .until = UINT32_MAX};
+  hl_read_options(L, 2, options, &f);
   stream *s = push_stream(L, OBJECTS);
-  read_filter(L, 2, s);
+  s->garbage = f.garbage;
+  s->type_mask = f.type_mask;
+  s->since = f.since;
+  s->until = f.until;
+  lua_pushstring(L, f.class_name);
+  lua_setiuservalue(L, -2, 2);
   return 1;
 }
 

@@ -1,5 +1,5 @@
 /*
-** values.c - questions that return objects as Lua values: one, those of a class, or all (live.h).
+** objects.c - objects of a capture as Lua values: rows, one object, those of a class, or all.
 ** lib/take/values.c says how the library knows that a value is still the same object.
 */
 #include <stdio.h>
@@ -8,13 +8,10 @@
 
 #include "live.h"
 
-/* ==== Objects as values ============================================================== */
+/* ==== Rows =========================================================================== */
 
 static const char weak_key = 0; /* registry[&weak_key] is {__mode = "v"} */
 static const char row_kind[] = "heap.row";
-
-static const char not_there[] =
-    "it is not in the capture: it was made later, or given a finalizer since";
 
 void hl_register_rows(lua_State *L) {
   lua_createtable(L, 0, 3);
@@ -24,52 +21,90 @@ void hl_register_rows(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &weak_key);
 }
 
-void hl_push_row(lua_State *L, int n_array, int n_fields) {
-  lua_createtable(L, n_array, n_fields);
+struct hl_rows {
+  lh_id *ids; /* of the object of each row */
+  size_t n, capacity;
+  int list; /* the stack index of a table of the rows */
+};
+
+static void free_rows(void *content) {
+  free(((hl_rows *)content)->ids);
+}
+
+static void add_id(lua_State *L, hl_rows *rows, lh_id id) {
+  if (rows->n == rows->capacity) {
+    size_t capacity = 2 * rows->capacity + 64;
+    lh_id *grown = realloc(rows->ids, capacity * sizeof *grown);
+    if (!grown) luaL_error(L, "not enough memory");
+    rows->ids = grown;
+    rows->capacity = capacity;
+  }
+  rows->ids[rows->n++] = id;
+}
+
+hl_rows *hl_new_rows(lua_State *L) {
+  hl_rows *rows = hr_hold(L, 0, sizeof *rows, free_rows);
+  lua_newtable(L);
+  rows->list = lua_gettop(L);
+  return rows;
+}
+
+void hl_push_row(lua_State *L, const hl_task *t, lh_snapshot *s, hl_rows *rows, lh_id id) {
+  lua_createtable(L, 0, 8);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &weak_key);
   if (!hr_is_kind(L, row_kind)) luaL_error(L, "'%s' is not in the registry", row_kind);
   lua_setmetatable(L, -2);
+  if (id == LH_NO_OBJECT) return;
+  hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_thing){.id = id});
+  if (id == LH_ROOT) return;
+  add_id(L, rows, id);
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, rows->list, (lua_Integer)rows->n);
 }
 
-int hl_compare_ids(const void *a, const void *b) {
+static int compare_ids(const void *a, const void *b) {
   lh_id x = *(const lh_id *)a, y = *(const lh_id *)b;
   return x < y ? -1 : x > y;
 }
 
-lh_id *hl_new_ids(lua_State *L, hl_task *t, size_t n) {
-  free(t->ids);
-  t->ids = malloc((n + 1) * sizeof *t->ids);
-  t->n_ids = 0;
-  if (!t->ids) luaL_error(L, "not enough memory");
-  return t->ids;
+/* The library does not find an object that waits for its finalizer, but the caller has the subject
+** of the question. */
+static void push_value_of_row(lua_State *L, const hl_task *t, const lh_id *sorted, size_t n,
+                              int values, lh_id id) {
+  const lh_id *at = bsearch(&id, sorted, n, sizeof id, compare_ids);
+  if (id == t->id && !hr_test(L, HL_SUBJECT, hr_object_kind))
+    lua_pushvalue(L, HL_SUBJECT);
+  else
+    lua_rawgeti(L, values, at - sorted + 1);
 }
 
-void hl_push_values(lua_State *L, hl_task *t) {
+void hl_set_objects(lua_State *L, const hl_task *t, const hl_rows *rows) {
   size_t n = 0;
   lh_error error;
-  qsort(t->ids, t->n_ids, sizeof *t->ids, hl_compare_ids);
-  for (size_t i = 0; i < t->n_ids; i++) {
-    if (t->ids[i] != LH_ROOT && t->ids[i] != LH_NO_OBJECT && (n == 0 || t->ids[i] != t->ids[n - 1]))
-      t->ids[n++] = t->ids[i];
-  }
-  t->n_ids = n;
-  luaL_argcheck(L, n <= INT32_MAX, 1, "too many objects");
+  luaL_argcheck(L, rows->n <= INT32_MAX, 1, "too many objects");
+  hl_rows *all = hr_hold(L, 0, sizeof *all, free_rows);
+  int hold = lua_gettop(L);
+  for (size_t i = 0; i < rows->n; i++) add_id(L, all, rows->ids[i]);
+  if (all->n > 0) qsort(all->ids, all->n, sizeof *all->ids, compare_ids);
+  for (size_t i = 0; i < all->n; i++)
+    if (n == 0 || all->ids[i] != all->ids[n - 1]) all->ids[n++] = all->ids[i];
   lua_createtable(L, (int)n, 0);
-  hr_check(L, lh_push_values(L, hl_opened(t), t->ids, n, lua_gettop(L), &error), &error);
-}
-
-void hl_set_value(lua_State *L, const hl_task *t, int values, lh_id id) {
-  const lh_id *at = bsearch(&id, t->ids, t->n_ids, sizeof id, hl_compare_ids);
-  if (!at) return;
-  lua_rawgeti(L, values, at - t->ids + 1);
-  lua_setfield(L, -2, "object");
-}
-
-void hl_set_object_fields(lua_State *L, const hl_task *t, lh_snapshot *s, lh_id id) {
-  hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_thing){.id = id});
+  int values = lua_gettop(L);
+  hr_check(L, lh_push_values(L, hl_opened(t), all->ids, n, values, &error), &error);
+  for (size_t i = 0; i < rows->n; i++) {
+    lua_rawgeti(L, rows->list, (lua_Integer)i + 1);
+    push_value_of_row(L, t, all->ids, n, values, rows->ids[i]);
+    lua_setfield(L, -2, "object");
+    lua_pop(L, 1);
+  }
+  hr_let_go(L, hold);
+  lua_settop(L, hold - 1);
 }
 
 /* ==== One object ===================================================================== */
+
+static const char not_there[] =
+    "it is not in the capture: it was made later, or given a finalizer since";
 
 /* Pushes the object as a value; false and nil: it is no value, or freed. A pass over the heap. */
 static bool push_value(lua_State *L, const lh_snapshot *s, lh_id id) {
@@ -87,7 +122,7 @@ int hl_find_value(lua_State *L, int index, const lh_snapshot *s, bool is_fresh, 
   const char *why = NULL;
   *id = lh_find_value(L, s, index);
   if (*id != LH_NO_OBJECT && lh_is_own(s, *id)) {
-    why = "it is luaheap's own, of which nothing is told";
+    why = "it is luaheap's own object, about which nothing can be asked";
   } else if (*id == LH_NO_OBJECT) {
     why = not_there;
   } else if (!is_fresh) {
@@ -124,7 +159,9 @@ static int object_body(lua_State *L, hl_task *t) {
   if (t->id == LH_ROOT || t->id > lh_object_count(s))
     return hl_no(L, "the capture has no object of this number");
   if (push_value(L, s, t->id)) return 1;
-  lua_pushfstring(L, "this %s is no value, is gone, or was given a finalizer since",
+  lua_pushfstring(L,
+                  "this %s cannot be returned: it is no value of Lua, was freed, or was given "
+                  "a finalizer since",
                   lh_type_name(lh_type_of(s, t->id)));
   return 2;
 }
@@ -145,29 +182,24 @@ int hl_object(lua_State *L) {
   return hl_ask(L, &t, object_body);
 }
 
-/* ==== Filters ======================================================================== */
+/* ==== Objects that a filter accepts ================================================== */
 
 /* Upvalues and prototypes are no values. */
 static const uint32_t value_types = ~(1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO);
 
-/* Reads the filter at `index`: nothing, a class name, or {class = , type = }. The name stays on the
-** stack, since a finalizer may change the table before the name is used. */
+/* Reads the filter at `index`: nothing, a class name, or {class = , type = }. */
 static void check_filter(lua_State *L, int index, hl_task *t) {
-  static const char *const names[] = {"class", "type", NULL};
-  t->type_mask = value_types;
-  if (lua_isnoneornil(L, index)) return;
-  if (lua_type(L, index) == LUA_TSTRING) {
+  static const hl_option options[] = {{"class", HL_TEXT, .field = offsetof(hl_task, class_name),
+                                       .need = "must be the name of a class"},
+                                      {"type", HL_TYPES, .field = offsetof(hl_task, type_mask)},
+                                      {0}};
+  if (lua_type(L, index) == LUA_TSTRING)
     t->class_name = lua_tostring(L, index);
-    return;
-  }
-  hr_check_options(L, index, names);
-  uint32_t asked = hr_types_option(L, index);
-  luaL_argcheck(L, (asked & ~value_types) == 0 && (asked & (asked - 1)) == 0, index,
+  else
+    hl_read_options(L, index, options, t);
+  luaL_argcheck(L, (t->type_mask & ~value_types) == 0, index,
                 "'type' is one of table, string, function, userdata and thread");
-  if (asked != 0) t->type_mask = asked;
-  if (!hr_option(L, index, "class")) return;
-  luaL_argcheck(L, lua_type(L, -1) == LUA_TSTRING, index, "'class' is the name of a class");
-  t->class_name = lua_tostring(L, -1);
+  if (t->type_mask == 0) t->type_mask = value_types;
 }
 
 static bool takes(const hl_task *t, const lh_snapshot *s, lh_id id) {
@@ -178,15 +210,14 @@ static bool takes(const hl_task *t, const lh_snapshot *s, lh_id id) {
          (!t->class_name || strcmp(t->class_name, class->name) == 0);
 }
 
-/* Sets t->ids to the living objects that the filter accepts. */
-static void find_objects(lua_State *L, hl_task *t) {
+/* Pushes the owner of the living objects that the filter accepts. */
+static const hl_rows *push_accepted(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
-  lh_id *ids = hl_new_ids(L, t, lh_object_count(s));
+  hl_rows *found = hr_hold(L, 0, sizeof *found, free_rows);
   for (lh_id id = 1; id <= lh_object_count(s); id++)
-    if (takes(t, s, id)) ids[t->n_ids++] = id;
+    if (takes(t, s, id)) add_id(L, found, id);
+  return found;
 }
-
-/* ==== objects ======================================================================== */
 
 static void set_weak_kind(lua_State *L, int list) {
   static const char kind[] = "heap.live_objects";
@@ -203,17 +234,13 @@ static void set_weak_kind(lua_State *L, int list) {
 static int objects_body(lua_State *L, hl_task *t) {
   lh_error error;
   lua_Integer n = 0;
-  find_objects(L, t);
-  if (t->n_ids > INT32_MAX) return luaL_error(L, "too many objects");
-  lua_createtable(L, (int)t->n_ids, 0);
-  int list = lua_gettop(L);
-  hr_check(L, lh_push_values(L, hl_opened(t), t->ids, t->n_ids, list, &error), &error);
-  for (lua_Integer i = 1; i <= (lua_Integer)t->n_ids; i++) {
-    if (lua_rawgeti(L, list, i) == LUA_TNIL) {
-      lua_pop(L, 1);
-      continue;
-    }
-    if (++n == i) {
+  const hl_rows *found = push_accepted(L, t);
+  int hold = lua_gettop(L), list = hold + 1;
+  if (found->n > INT32_MAX) return luaL_error(L, "too many objects");
+  lua_createtable(L, (int)found->n, 0);
+  hr_check(L, lh_push_values(L, hl_opened(t), found->ids, found->n, list, &error), &error);
+  for (lua_Integer i = 1; i <= (lua_Integer)found->n; i++) {
+    if (lua_rawgeti(L, list, i) == LUA_TNIL || ++n == i) {
       lua_pop(L, 1);
       continue;
     }
@@ -221,6 +248,7 @@ static int objects_body(lua_State *L, hl_task *t) {
     lua_pushnil(L);
     lua_rawseti(L, list, i);
   }
+  hr_let_go(L, hold);
   set_weak_kind(L, list);
   return 1;
 }
@@ -235,7 +263,7 @@ int hl_objects(lua_State *L) {
 
 /* ==== each =========================================================================== */
 
-enum { BATCH = 4096, FUNCTION = 2, VALUES = 3 };
+enum { BATCH = 4096, FUNCTION = 2, VALUES = 3, HOLD = 4 };
 
 /* The index of the last of the n values at VALUES; 0: there is none. */
 static size_t last_value(lua_State *L, size_t n) {
@@ -276,13 +304,13 @@ static int each_body(lua_State *L, hl_task *t) {
   lh_error error;
   lh_id batch[BATCH + 1];
   lua_Integer n_calls = 0;
-  find_objects(L, t);
-  const lh_snapshot *s = hl_opened(t);
   lua_settop(L, FUNCTION);
   lua_createtable(L, BATCH + 1, 0);
-  for (size_t at = 0, kept = 0; at < t->n_ids;) {
-    size_t n = t->n_ids - at < BATCH ? t->n_ids - at : BATCH;
-    memcpy(batch + kept, t->ids + at, n * sizeof *batch);
+  const hl_rows *found = push_accepted(L, t);
+  const lh_snapshot *s = hl_opened(t);
+  for (size_t at = 0, kept = 0; at < found->n;) {
+    size_t n = found->n - at < BATCH ? found->n - at : BATCH;
+    memcpy(batch + kept, found->ids + at, n * sizeof *batch);
     at += n;
     n += kept;
     hr_check(L, lh_push_values(L, s, batch, n, VALUES, &error), &error);
@@ -296,6 +324,7 @@ static int each_body(lua_State *L, hl_task *t) {
     batch[0] = batch[last - 1];
     kept = 1;
   }
+  hr_let_go(L, HOLD);
   lua_pushinteger(L, n_calls);
   return 1;
 }
@@ -306,73 +335,4 @@ int hl_each(lua_State *L) {
   luaL_checkany(L, hl_argument(L, 1));
   check_filter(L, hl_argument(L, 2), &t);
   return hl_ask(L, &t, each_body);
-}
-
-/* ==== dot and show ================================================================= */
-
-/* heap.dot(v, file) and heap.show(v) are in modules of their own, dot/dot.c and heap/show.lua,
-** which are loaded at the first call. This is the check of their arguments. */
-
-enum { DEPTH = 3, WIDTH = 8, WAYS = 10 };
-
-enum { PATH = 3, OPTIONS, DRAW }; /* arguments of the body; the subject is before them */
-
-static int dot_body(lua_State *L, hl_task *t) {
-  if (!hl_find_subject(L, t)) return 2;
-  bool up = hr_boolean_option(L, OPTIONS, "up");
-  int top = lua_gettop(L);
-  lua_pushvalue(L, DRAW);
-  lua_pushlightuserdata(L, t->capture->bytes);
-  lua_pushinteger(L, (lua_Integer)t->capture->size);
-  lua_pushinteger(L, t->id);
-  lua_pushvalue(L, PATH);
-  lua_pushboolean(L, up);
-  lua_pushinteger(L, hr_integer_option(L, OPTIONS, "depth", up ? LH_LONG_PATH : DEPTH));
-  lua_pushinteger(L, hr_integer_option(L, OPTIONS, "width", up ? WAYS : WIDTH));
-  lua_call(L, 7, LUA_MULTRET);
-  return lua_gettop(L) - top;
-}
-
-/* Pushes the function that draws. False: it is not installed; nil and a message are pushed. */
-static bool push_drawing(lua_State *L) {
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "heap.dot");
-  if (lua_pcall(L, 1, 1, 0) == LUA_OK) return true;
-  const char *why = lua_tostring(L, -1);
-  bool lacks_cgraph = why && strstr(why, "libcgraph");
-  (void)hl_no(L, lacks_cgraph
-                     ? "heap.dot needs libcgraph, of Graphviz: apt install libcgraph6"
-                     : "heap.dot is not installed: `make install` puts heap/dot.so beside heap.so");
-  return false;
-}
-
-/* dot(value, file [, {depth = , width = , up = }]) --> true | nil, message, errno */
-int hl_dot(lua_State *L) {
-  static const char *const names[] = {"depth", "width", "up", NULL};
-  hl_task t = {0};
-  int value = hl_argument(L, 1), file = hl_argument(L, 2), options = hl_argument(L, 3);
-  size_t length;
-  luaL_checkany(L, value);
-  const char *path = luaL_checklstring(L, file, &length);
-  luaL_argcheck(L, length > 0 && strlen(path) == length, file, "no path");
-  lua_settop(L, options);
-  hr_check_options(L, options, names);
-  luaL_argcheck(L, hr_integer_option(L, options, "width", 1) > 0, options, "'width' is 1 or more");
-  if (!push_drawing(L)) return 2;
-  return hl_ask_about(L, &t, dot_body);
-}
-
-/* show(value [, {depth = }]) --> text */
-int hl_show(lua_State *L) {
-  static const char *const names[] = {"depth", NULL};
-  luaL_checkany(L, 1);
-  lua_settop(L, 2);
-  hr_check_options(L, 2, names);
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "heap.show");
-  lua_call(L, 1, 1);
-  lua_pushvalue(L, 1);
-  lua_pushinteger(L, hr_integer_option(L, 2, "depth", DEPTH));
-  lua_call(L, 2, 1);
-  return 1;
 }
