@@ -30,21 +30,21 @@ void hl_attach(lua_State *L);
 /* Pushes nil, message and errno: returns 3. */
 int hl_fail(lua_State *L, const lh_error *error);
 
-/* track.c: track([options]) and untrack() --> true | nil, message, errno. hl_start_tracking starts
-** it with options that were read. HL_TRACK_OPTIONS(TYPE, FIELD) are their rows, for options.h, where
-** TYPE has the lh_track_options in FIELD. */
+/* track.c: track([options]) and untrack() --> true | nil, message, errno. hl_start_tracking returns
+** the same for options that were read. */
 int hl_track(lua_State *L);
 int hl_untrack(lua_State *L);
 int hl_start_tracking(lua_State *L, const lh_track_options *options);
 
 /* clang-format off */
-#define HL_TRACK_OPTIONS(type, its) \
-  {"stacks", HL_SWITCH, .field = offsetof(type, its.stacks), .example = "stacks"}, \
-  {"sample", HL_SIZE, .field = offsetof(type, its.sample_bytes), .least = 1, .example = "sample=512K"}, \
-  {"aggregate", HL_SWITCH, .field = offsetof(type, its.aggregate), .example = "aggregate"}, \
-  {"live", HL_SWITCH, .field = offsetof(type, its.live), .example = "live"}, \
-  {"time", HL_SWITCH, .field = offsetof(type, its.time), .example = "time"}, \
-  {"exact", HL_SIZE, .field = offsetof(type, its.exact_bytes), .least = 1, .example = "exact=256K"}
+/* Their rows (options.h); FIELD(its) is the offset of a field of the lh_track_options. */
+#define HL_TRACK_OPTIONS(FIELD) \
+  {"stacks", HL_SWITCH, .field = FIELD(stacks), .example = "stacks"}, \
+  {"sample", HL_SIZE, .field = FIELD(sample_bytes), .least = 1, .example = "sample=512K"}, \
+  {"aggregate", HL_SWITCH, .field = FIELD(aggregate), .example = "aggregate"}, \
+  {"live", HL_SWITCH, .field = FIELD(live), .example = "live"}, \
+  {"time", HL_SWITCH, .field = FIELD(time), .example = "time"}, \
+  {"exact", HL_SIZE, .field = FIELD(exact_bytes), .least = 1, .example = "exact=256K"}
 /* clang-format on */
 
 #endif

@@ -121,7 +121,7 @@ static bool read_value(lua_State *L, const hl_option *option, void *out) {
     case HL_TEXT: return read_text(L, field);
     case HL_WORD: return read_word(L, option->words, field);
     case HL_TYPES: return read_types(L, field);
-    default: return option->read(L, out);
+    default: return option->read(L, option, out);
   }
 }
 

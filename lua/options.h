@@ -39,7 +39,7 @@ typedef struct hl_option {
   const char *need;         /* for error messages: what its value must be; NULL: says the kind */
   const char *example;      /* of heap.auto: "signal=URG" */
   /* Reads the value on top. False: it is wrong. */
-  bool (*read)(lua_State *L, void *out);
+  bool (*read)(lua_State *L, const struct hl_option *option, void *out);
 } hl_option;
 
 /* Reads the options of the table at `index` into fields of *out; false is as if not given, but for

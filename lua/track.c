@@ -29,13 +29,15 @@ int hl_track(lua_State *L) {
     lh_track_options track;
     bool pool, has_pool;
   } wanted = {.pool = false};
+#define FIELD(its) offsetof(struct wanted, track.its)
   static const hl_option options[] = {
-      HL_TRACK_OPTIONS(struct wanted, track),
+      HL_TRACK_OPTIONS(FIELD),
       {"file", HL_TEXT, .field = offsetof(struct wanted, track.file),
        .need = "must be the name of a file"},
       {"pool", HL_SWITCH, .field = offsetof(struct wanted, pool),
        .given = offsetof(struct wanted, has_pool)},
       {0}};
+#undef FIELD
   hl_read_options(L, 1, options, &wanted);
   if (wanted.has_pool) wanted.track.pool = wanted.pool ? LH_POOL_ALWAYS : LH_POOL_NEVER;
   return hl_start_tracking(L, &wanted.track);

@@ -73,8 +73,9 @@ typedef struct wanted {
 } wanted;
 
 /* 23, "23", "URG" or "SIGURG". */
-static bool read_signal(lua_State *L, void *out) {
+static bool read_signal(lua_State *L, const hl_option *option, void *out) {
   char name[16] = "";
+  (void)option;
   int is_number, type = lua_type(L, -1);
   lua_Integer n = lua_tointegerx(L, -1, &is_number);
   if (type != LUA_TSTRING && type != LUA_TNUMBER) return false;
@@ -89,6 +90,7 @@ static bool read_signal(lua_State *L, void *out) {
 }
 
 #define FIELD(field) offsetof(wanted, field)
+#define OF_TRACK(field) FIELD(track.field)
 static const char *const try_word[] = {"try", NULL};
 static const hl_option options[] = {
     {"signal", HL_OTHER, .read = read_signal, .example = "signal=URG",
@@ -115,7 +117,7 @@ static const hl_option options[] = {
      .need = "it needs a file, syslog or quiet"},
     {"track", HL_TEXT, .field = FIELD(track.file), .given = FIELD(is_tracked), .or_true = true,
      .example = "track=FILE", .need = "it needs a file, or no value"},
-    HL_TRACK_OPTIONS(wanted, track),
+    HL_TRACK_OPTIONS(OF_TRACK),
     {"pool", HL_SWITCH, .field = FIELD(pool), .given = FIELD(has_pool), .example = "pool=no",
      .need = "its values are yes and no"},
     {0}};

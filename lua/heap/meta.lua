@@ -199,15 +199,13 @@ function heap.sizeof(value) end
 ---Raises an error only for wrong options.
 ---@param options? heap.track_options
 ---@return true|nil tracked nil on failure: tracked already, or the file cannot be written
----@return string? message
----@return integer? errno
+---@return string? message, integer? errno
 function heap.track(options) end
 
 ---Stops, and completes the profile. Objects keep what is known of them. Harmless where nothing is
 ---tracked.
 ---@return true|nil completed nil: tracking has stopped, but not all of the profile could be written
----@return string? message
----@return integer? errno
+---@return string? message, integer? errno
 function heap.untrack() end
 
 -- ==== Looking at the heap from inside ====================================================
@@ -254,22 +252,19 @@ function heap.path(value) end
 ---The k shortest paths that end in different referrers, shortest first; those of the asker last.
 ---@param value any
 ---@param k integer
----@return heap.live_steps[]|nil
----@return string? message
+---@return heap.live_steps[]|nil, string? message
 function heap.paths(value, k) end
 
 ---All references to a value that come from something alive, those of the asker last. `object` is
 ---what refers to it.
 ---@param value any
----@return heap.step[]|nil
----@return string? message
+---@return heap.step[]|nil, string? message
 function heap.referrers(value) end
 
 ---The bytes that would be freed if the value went: its own, and those of all that only it keeps
 ---alive. What is no object retains 0 bytes.
 ---@param value any
----@return integer|nil bytes
----@return string? message
+---@return integer|nil bytes, string? message
 function heap.retained(value) end
 
 ---What is alive, by type ("table", "string", "closure", ...), by class, or by where it was
@@ -453,9 +448,7 @@ function capture:object(id) end
 
 ---Writes it to a file, as heap.snapshot would have done.
 ---@param path string
----@return integer|nil bytes
----@return string? message
----@return integer? errno
+---@return integer|nil bytes, string? message, integer? errno
 function capture:save(path) end
 
 ---Gives its memory back.

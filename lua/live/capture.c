@@ -269,12 +269,7 @@ static int index_capture(lua_State *L) {
 
 /* ==== The module ===================================================================== */
 
-/* Each is a function of the module, with its own capture, and a method of captures. */
-static const luaL_Reg questions[] = {
-    {"path", hl_path},         {"paths", hl_paths}, {"referrers", hl_referrers},
-    {"retained", hl_retained}, {"count", hl_count}, {"classes", hl_classes},
-    {"top", hl_top},           {"since", hl_since}, {"objects", hl_objects},
-    {"each", hl_each},         {"dot", hl_dot},     {NULL, NULL}};
+static const luaL_Reg questions[] = {HL_QUESTIONS(HL_REGISTER){NULL, NULL}};
 
 /* __tostring: as for the snapshot of heap.reader. */
 static int capture_text(lua_State *L) {

@@ -77,8 +77,7 @@ struct hl_task {
   lh_id id;           /* of the subject, if there is one */
   lh_request request; /* of a ranking, and the names of marks */
   int count_by;
-  const char *class_name; /* NULL: all classes */
-  uint32_t type_mask;     /* 0: all types */
+  hr_filter filter;
   hl_picture picture;
 };
 
@@ -126,19 +125,18 @@ void hl_set_objects(lua_State *L, const hl_task *task, const hl_rows *rows);
 
 /* ==== Questions: questions.c, objects.c ============================================== */
 
-int hl_path(lua_State *L);
-int hl_paths(lua_State *L);
-int hl_referrers(lua_State *L);
-int hl_retained(lua_State *L);
-int hl_count(lua_State *L);
-int hl_classes(lua_State *L);
-int hl_top(lua_State *L);
-int hl_since(lua_State *L);
-int hl_diff(lua_State *L);
-int hl_object(lua_State *L);
-int hl_objects(lua_State *L);
-int hl_each(lua_State *L);
-int hl_dot(lua_State *L);
+/* clang-format off */
+/* Each is hl_NAME: a function of the module, with its own capture, and a method of captures. */
+#define HL_QUESTIONS(X) \
+  X(path) X(paths) X(referrers) X(retained) X(count) X(classes) X(top) X(since) X(objects) X(each) \
+  X(dot)
+#define HL_DECLARE(name) int hl_##name(lua_State *L);
+#define HL_REGISTER(name) {#name, hl_##name},
+HL_QUESTIONS(HL_DECLARE)
+/* clang-format on */
+
+int hl_object(lua_State *L); /* a method only */
+int hl_diff(lua_State *L);   /* functions only */
 int hl_show(lua_State *L);
 
 /* Adds all functions to the module's table on top of the stack. */

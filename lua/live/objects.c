@@ -189,25 +189,18 @@ static const uint32_t value_types = ~(1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROT
 
 /* Reads the filter at `index`: nothing, a class name, or {class = , type = }. */
 static void check_filter(lua_State *L, int index, hl_task *t) {
-  static const hl_option options[] = {{"class", HL_TEXT, .field = offsetof(hl_task, class_name),
-                                       .need = "must be the name of a class"},
-                                      {"type", HL_TYPES, .field = offsetof(hl_task, type_mask)},
-                                      {0}};
+  static const hl_option options[] = {
+      {"class", HL_TEXT, .field = offsetof(hl_task, filter.class_name),
+       .need = "must be the name of a class"},
+      {"type", HL_TYPES, .field = offsetof(hl_task, filter.type_mask)},
+      {0}};
   if (lua_type(L, index) == LUA_TSTRING)
-    t->class_name = lua_tostring(L, index);
+    t->filter.class_name = lua_tostring(L, index);
   else
     hl_read_options(L, index, options, t);
-  luaL_argcheck(L, (t->type_mask & ~value_types) == 0, index,
+  luaL_argcheck(L, (t->filter.type_mask & ~value_types) == 0, index,
                 "'type' is one of table, string, function, userdata and thread");
-  if (t->type_mask == 0) t->type_mask = value_types;
-}
-
-static bool takes(const hl_task *t, const lh_snapshot *s, lh_id id) {
-  uint32_t class_index = lh_class_of(s, id);
-  if (class_index == UINT32_MAX || !lh_is_reachable(s, id)) return false; /* garbage, or our own */
-  const lh_class *class = lh_class_at(s, class_index);
-  return (t->type_mask >> class->type & 1) &&
-         (!t->class_name || strcmp(t->class_name, class->name) == 0);
+  if (t->filter.type_mask == 0) t->filter.type_mask = value_types;
 }
 
 /* Pushes the owner of the living objects that the filter accepts. */
@@ -215,7 +208,7 @@ static const hl_rows *push_accepted(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   hl_rows *found = hr_hold(L, 0, sizeof *found, free_rows);
   for (lh_id id = 1; id <= lh_object_count(s); id++)
-    if (takes(t, s, id)) add_id(L, found, id);
+    if (hr_passes(&t->filter, s, id)) add_id(L, found, id);
   return found;
 }
 

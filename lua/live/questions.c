@@ -78,7 +78,7 @@ static void push_path_text(lua_State *L, hl_task *t, const lh_snapshot *s, const
 /* Only the caller holds the object, or nothing: pushes nil and a message with the caller's path. */
 static int push_no_path(lua_State *L, hl_task *t) {
   lh_snapshot *whole = hl_analysed(L, t, HL_WHOLE);
-  const hr_found_paths *found = hr_hold_paths(L, whole, t->id, 1);
+  const hr_found_paths *found = hr_hold_paths(L, 0, whole, t->id, 1);
   int hold = lua_gettop(L);
   lua_pushnil(L);
   if (found->n == 0) {
@@ -95,7 +95,7 @@ static int push_no_path(lua_State *L, hl_task *t) {
 static int path_body(lua_State *L, hl_task *t) {
   if (!find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
-  const hr_found_paths *found = hr_hold_paths(L, s, t->id, 1);
+  const hr_found_paths *found = hr_hold_paths(L, 0, s, t->id, 1);
   int hold = lua_gettop(L);
   if (found->n == 0) return push_no_path(L, t);
   hl_rows *rows = hl_new_rows(L);
@@ -109,7 +109,7 @@ static int path_body(lua_State *L, hl_task *t) {
 /* Appends paths to the list, up to the limit: those through the caller, or the others. */
 static void add_paths(lua_State *L, hl_task *t, int list, bool of_caller, hl_rows *rows) {
   lh_snapshot *s = hl_analysed(L, t, of_caller ? HL_WHOLE : HL_OTHERS);
-  const hr_found_paths *found = hr_hold_paths(L, s, t->id, t->request.limit);
+  const hr_found_paths *found = hr_hold_paths(L, 0, s, t->id, t->request.limit);
   int hold = lua_gettop(L);
   size_t n = lua_rawlen(L, list);
   for (size_t i = 0; i < found->n && n < t->request.limit; i++) {
@@ -163,7 +163,7 @@ static void add_referrers(lua_State *L, hl_task *t, int list, bool of_caller, hl
                           lh_id id, bool functions) {
   lh_snapshot *s = hl_opened(t);
   lh_error error;
-  lh_path *found = hr_hold_path(L);
+  lh_path *found = hr_hold_path(L, 0);
   int hold = lua_gettop(L);
   int code = lh_referrers(s, id, &found->steps, &found->n_steps, &error);
   hr_check(L, hr_filled(L, hold, code), &error);

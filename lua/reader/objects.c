@@ -7,9 +7,7 @@
 #include "handles.h"
 
 static const hr_object *check_object(lua_State *L) {
-  const hr_object *o = hr_check_is(L, 1, hr_object_kind);
-  hr_check_kept(L, 1, o->of);
-  return o;
+  return hr_check_of(L, 1, hr_object_kind);
 }
 
 /* ==== Where objects were allocated ================================================= */
@@ -62,12 +60,8 @@ void hr_push_object(lua_State *L, int index, lh_id id) {
     lua_pushnil(L);
     return;
   }
-  o = hr_new(L, hr_object_kind, sizeof *o, 1);
-  o->of = lua_touserdata(L, index);
+  o = hr_new_of(L, index, hr_object_kind, sizeof *o, 1);
   o->id = id;
-  lua_pushvalue(L, index);
-  lua_setiuservalue(L, -2, 1);
-  hr_set_kind(L, hr_object_kind);
 }
 
 void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
@@ -98,7 +92,7 @@ int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error
   const hr_object *o = hr_test(L, index, hr_object_kind);
   const lh_snapshot *snapshot = hr_opened(L, of);
   if (o) {
-    hr_check_kept(L, index, o->of);
+    (void)hr_check_of(L, index, hr_object_kind);
     luaL_argcheck(L, o->of == of, index, "this object is of another snapshot");
     *id = o->id;
     return LH_OK;
@@ -269,23 +263,18 @@ static int get(lua_State *L) {
 
 typedef struct list {
   const char *kind;
-  hr_snapshot *of; /* its first user value */
+  hr_snapshot *of;
   size_t n;
   lh_id ids[];
 } list;
 
 void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about) {
-  list *l = hr_new(L, hr_objects_kind, sizeof *l + n * sizeof *ids, 2);
-  l->of = lua_touserdata(L, index);
+  list *l = hr_new_of(L, index, hr_objects_kind, sizeof *l + n * sizeof *ids, 2);
   l->n = n;
   if (n > 0) memcpy(l->ids, ids, n * sizeof *ids);
-  lua_pushvalue(L, index);
-  lua_setiuservalue(L, -2, 1);
-  if (about != 0) {
-    lua_pushvalue(L, about);
-    lua_setiuservalue(L, -2, 2);
-  }
-  hr_set_kind(L, hr_objects_kind);
+  if (about == 0) return;
+  lua_pushvalue(L, about);
+  lua_setiuservalue(L, -2, 2);
 }
 
 static int count(lua_State *L) {
@@ -306,7 +295,7 @@ static int at(lua_State *L) {
     return 1;
   }
   if (i < 1 || (lua_Unsigned)i > l->n) return 0;
-  hr_check_kept(L, 1, l->of);
+  (void)hr_check_of(L, 1, hr_objects_kind);
   return return_object(L, l->ids[i - 1]);
 }
 
@@ -328,7 +317,7 @@ static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
   }
 }
 
-int hr_frames(lua_State *L) {
+int hr_method_frames(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
   lh_snapshot *snapshot = hr_analysed(L, of);
@@ -342,18 +331,8 @@ int hr_frames(lua_State *L) {
 }
 
 void hr_open_objects(lua_State *L) {
-  static const luaL_Reg methods[] = {{"dominators", hr_dominators},
-                                     {"edges", hr_each_edge},
-                                     {"entries", hr_each_entry},
-                                     {"frames", hr_frames},
-                                     {"get", get},
-                                     {"independent", hr_independent},
-                                     {"path", hr_path},
-                                     {"paths", hr_paths},
-                                     {"referrers", hr_referrers},
-                                     {"text", text},
-                                     {"under", hr_under},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      HR_OBJECT_METHODS(HR_REGISTER){"get", get}, {"text", text}, {NULL, NULL}};
   static const luaL_Reg fields[] = {
       {"snapshot", get_snapshot}, {"stack", get_stack}, {"value", get_value}, {NULL, NULL}};
   static const hr_facts facts = {&lh_object_facts, push_object_fact};
