@@ -10,19 +10,6 @@
 #include "live/live.h"
 #include "options.h"
 
-static const char *check_string(lua_State *L, int index, size_t *length) {
-  if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
-  return lua_tolstring(L, index, length);
-}
-
-static const char *check_path(lua_State *L, int index) {
-  size_t length;
-  const char *path = check_string(L, index, &length);
-  luaL_argcheck(L, length > 0, index, "the path is empty");
-  luaL_argcheck(L, strlen(path) == length, index, "the path contains a zero byte");
-  return path;
-}
-
 /* ==== Background snapshots ========================================================== */
 
 static const char job_key = 0; /* registry[&job_key] is the metatable of jobs */
@@ -53,7 +40,8 @@ static int start_job(lua_State *L, const char *path, const lh_take_options *opti
   lh_job **handle = lh_push_userdata(L, &job_key, sizeof *handle, &error);
   if (!handle) return hl_fail(L, &error);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &job_key);
-  if (!hr_is_kind(L, job_kind)) return luaL_error(L, "'%s' is not in the registry", job_kind);
+  if (!hr_is_kind(L, job_kind))
+    return luaL_error(L, "the program has removed '%s' from the registry", job_kind);
   lua_setmetatable(L, -2);
   if (lh_start_snapshot(L, path, options, handle, &error) < 0) return hl_fail(L, &error);
   return 1;
@@ -106,8 +94,6 @@ static void register_jobs(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &job_key);
 }
 
-/* ==================================================================================== */
-
 /* snapshot(path [, options]) --> objects, bytes | job | nil, message, errno */
 static int heap_snapshot(lua_State *L) {
   struct wanted {
@@ -121,7 +107,7 @@ static int heap_snapshot(lua_State *L) {
       {0}};
   lh_taken taken;
   lh_error error;
-  const char *path = check_path(L, 1);
+  const char *path = hl_check_path(L, 1);
   hl_read_options(L, 2, options, &wanted);
   if (wanted.background) return start_job(L, path, &wanted.take);
   if (lh_take_snapshot(L, path, &wanted.take, &taken, &error) < 0) return hl_fail(L, &error);
@@ -133,7 +119,7 @@ static int heap_mark(lua_State *L) {
   size_t length;
   bool thinned = false;
   lh_error error;
-  const char *name = lua_isnone(L, 1) ? NULL : check_string(L, 1, &length);
+  const char *name = lua_isnone(L, 1) ? NULL : hl_check_string(L, 1, &length);
   int rc = name ? lh_mark(L, name, length, &error) : lh_mark_period(L, &thinned, &error);
   if (rc < 0) return hl_fail(L, &error);
   lua_pushboolean(L, 1);
@@ -254,8 +240,6 @@ static void register_parts(lua_State *L) {
   lua_setfield(L, -2, "__index");
   lua_setmetatable(L, -2);
 }
-
-/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int luaopen_heap(lua_State *L);
 

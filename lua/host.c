@@ -72,6 +72,19 @@ void hr_stay_loaded(void) {
   }
 }
 
+const char *hl_check_string(lua_State *L, int index, size_t *length) {
+  if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
+  return lua_tolstring(L, index, length);
+}
+
+const char *hl_check_path(lua_State *L, int index) {
+  size_t length;
+  const char *path = hl_check_string(L, index, &length);
+  luaL_argcheck(L, length > 0, index, "the path is empty");
+  luaL_argcheck(L, strlen(path) == length, index, "the path contains a zero byte");
+  return path;
+}
+
 int hl_fail(lua_State *L, const lh_error *error) {
   lua_pushnil(L);
   lua_pushstring(L, error->message);

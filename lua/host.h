@@ -27,6 +27,10 @@ void hr_stay_loaded(void);
 /* For the start of a module that looks at this heap: raises an error if lh_attach fails. */
 void hl_attach(lua_State *L);
 
+/* Strings and names of files as arguments, without conversion. */
+const char *hl_check_string(lua_State *L, int index, size_t *length);
+const char *hl_check_path(lua_State *L, int index);
+
 /* Pushes nil, message and errno: returns 3. */
 int hl_fail(lua_State *L, const lh_error *error);
 

@@ -178,8 +178,6 @@ static const char *option_of_track(lua_State *L) {
   return NULL;
 }
 
-/* ==================================================================================== */
-
 static void report_trouble(const char *trouble, const char *log) {
   hl_log(log, (const char *[]){": ", trouble}, 2);
 }

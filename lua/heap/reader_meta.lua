@@ -7,22 +7,20 @@
 --     print(c:suspects())
 --     for o in c:objects{class = "Listener"} do print(o.address, o.retained_bytes, o:path()) end
 --
--- It reads snapshots, in any Lua 5.4, whether "heap" knows its heap or not. Nothing of a snapshot
--- is copied into Lua: objects, edges and lists of them are small userdata, and what they are asked
--- for is decoded, or computed the first time that somebody needs it. So the first question costs
--- what it costs the commands, some collections of the heap that the snapshot is of, and the next
--- ones mostly less.
+-- It reads snapshots in any Lua 5.4, whether "heap" knows its heap or not. Objects, edges and lists
+-- of them are small userdata; what they are asked for is decoded or computed when it is first
+-- needed. So the first question costs what it costs the commands, some collections of the heap of
+-- the snapshot, and the next ones mostly less.
 --
 -- Everything prints: an object with its class, bytes and path, a report as the command prints it,
 -- with its first 20 rows. `lua5.4 -i -l reader=heap.reader` is a prompt to look around in (before
 -- Lua 5.4.4: `lua5.4 -i -e 'reader = require "heap.reader"'`). cookbook.md has scripts.
 --
--- Rows of reports (reader_rows_meta.lua) are tables with the keys of the commands'
--- --json; where these have addresses there are objects. Sizes are in bytes, times in nanoseconds
--- since 1970. Wrong use raises an error; so does anything that is asked of a snapshot after it was
--- closed. Files and questions to which the honest answer is no give nil, a message and a word:
--- "io", "foreign" (not a snapshot), "version" (of a newer luaheap), "damaged", "memory", "too
--- much", "absent" (no such object).
+-- Rows of reports (reader_rows_meta.lua) are tables with the keys of the commands' --json, with
+-- objects in place of addresses. Sizes are in bytes, times in nanoseconds since 1970. Wrong use
+-- raises an error, and so does a question to a closed snapshot. Where the answer is no, calls give
+-- nil, a message and a code: "io", "foreign" (not a snapshot), "version" (of a newer luaheap),
+-- "damaged", "memory", "too much", "absent" (no such object).
 
 ---@class heap.reader
 local reader = {}
@@ -57,7 +55,8 @@ function reader.owners(snapshots) end
 ---@class heap.profile_options
 ---@field report? "allocations"|"findings"|"calls"|"advice"|"profile" allocations if not given
 ---@field by? "site"|"function"|"type"|"file"|"stack" rows of allocations: by site if not given
----@field order? "allocated"|"live"|"peak"|"soon" what comes first; soon: dead at the first collection
+---@field order? "allocated"|"live"|"peak"|"soon" what comes first; soon: dead at the first
+---collection
 ---@field since? number seconds: what was allocated from then on
 ---@field before? number seconds: and before then
 ---@field never_freed? boolean of that, what was not freed until the profile ends
@@ -341,7 +340,5 @@ function object:text(most_bytes) end
 ---@field held_by string the same, folded
 
 ---@class heap.referrers: { [integer]: heap.edge }
-
--- ========================================================================================
 
 return reader

@@ -56,7 +56,8 @@ static hl_capture *push_capture(lua_State *L) {
   hl_capture *c = lh_push_userdata(L, &capture_key, sizeof *c, &error);
   if (!c) luaL_error(L, "%s", error.message);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
-  if (!hr_is_kind(L, capture_kind)) luaL_error(L, "'%s' is not in the registry", capture_kind);
+  if (!hr_is_kind(L, capture_kind))
+    luaL_error(L, "the program has removed '%s' from the registry", capture_kind);
   lua_setmetatable(L, -2);
   if (lh_stream_snapshot(L, "heap.capture", write_bytes, c, NULL, NULL, &error) == LH_OK) {
     c->serial = hl_newest_mark(L);
@@ -225,10 +226,8 @@ static int end_capture(lua_State *L) {
 /* save(path) --> bytes | nil, message, errno. The mark stays, for comparisons with this file. */
 static int save(lua_State *L) {
   hl_capture *c = check_capture(L, 1);
-  size_t length;
-  const char *path = luaL_checklstring(L, 2, &length);
+  const char *path = hl_check_path(L, 2);
   lh_error error;
-  luaL_argcheck(L, length > 0 && strlen(path) == length, 2, "no path");
   if (lh_save(c->bytes, c->size, path, &error) < 0) return hl_fail(L, &error);
   c->saved = true;
   lua_pushinteger(L, (lua_Integer)c->size);

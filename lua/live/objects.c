@@ -52,7 +52,8 @@ hl_rows *hl_new_rows(lua_State *L) {
 void hl_push_row(lua_State *L, const hl_task *t, lh_snapshot *s, hl_rows *rows, lh_id id) {
   lua_createtable(L, 0, 8);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &weak_key);
-  if (!hr_is_kind(L, row_kind)) luaL_error(L, "'%s' is not in the registry", row_kind);
+  if (!hr_is_kind(L, row_kind))
+    luaL_error(L, "the program has removed '%s' from the registry", row_kind);
   lua_setmetatable(L, -2);
   if (id == LH_NO_OBJECT) return;
   hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_thing){.id = id});
@@ -97,7 +98,7 @@ void hl_set_objects(lua_State *L, const hl_task *t, const hl_rows *rows) {
     lua_setfield(L, -2, "object");
     lua_pop(L, 1);
   }
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   lua_settop(L, hold - 1);
 }
 
@@ -212,17 +213,6 @@ static const hl_rows *push_accepted(lua_State *L, hl_task *t) {
   return found;
 }
 
-static void set_weak_kind(lua_State *L, int list) {
-  static const char kind[] = "heap.live_objects";
-  if (!hr_has_kind(L, kind)) {
-    hr_new_kind(L, kind);
-    lua_pushliteral(L, "v");
-    lua_setfield(L, -2, "__mode");
-    hr_keep_kind(L, kind);
-  }
-  lua_setmetatable(L, list);
-}
-
 /* An object that is no value leaves a gap in the list: close the gaps. */
 static int objects_body(lua_State *L, hl_task *t) {
   lh_error error;
@@ -241,8 +231,11 @@ static int objects_body(lua_State *L, hl_task *t) {
     lua_pushnil(L);
     lua_rawseti(L, list, i);
   }
-  hr_let_go(L, hold);
-  set_weak_kind(L, list);
+  hr_release(L, hold);
+  hr_push_kind(L, "heap.live_objects", NULL);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, list);
   return 1;
 }
 
@@ -317,7 +310,7 @@ static int each_body(lua_State *L, hl_task *t) {
     batch[0] = batch[last - 1];
     kept = 1;
   }
-  hr_let_go(L, HOLD);
+  hr_release(L, HOLD);
   lua_pushinteger(L, n_calls);
   return 1;
 }

@@ -4,6 +4,7 @@
 */
 #include <string.h>
 
+#include "host.h"
 #include "live.h"
 
 /* ==== The subject of a question ====================================================== */
@@ -88,7 +89,7 @@ static int push_no_path(lua_State *L, hl_task *t) {
     push_path_text(L, t, whole, found->list);
     lua_concat(L, 2);
   }
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   return 2;
 }
 
@@ -102,7 +103,7 @@ static int path_body(lua_State *L, hl_task *t) {
   push_path_text(L, t, s, found->list);
   push_steps(L, t, s, found->list, rows);
   hl_set_objects(L, t, rows);
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   return 2;
 }
 
@@ -124,7 +125,7 @@ static void add_paths(lua_State *L, hl_task *t, int list, bool of_caller, hl_row
     if (of_caller) hr_set_boolean(L, "asker", true);
     lua_rawseti(L, list, (lua_Integer)++n);
   }
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   lua_settop(L, hold - 1);
 }
 
@@ -182,7 +183,7 @@ static void add_referrers(lua_State *L, hl_task *t, int list, bool of_caller, hl
   for (size_t i = 0; i < found->n_steps && !functions; i++)
     if (found->steps[i].kind == LH_EDGE_CONTENT)
       add_referrers(L, t, list, of_caller, rows, found->steps[i].source, true);
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   lua_settop(L, hold - 1);
 }
 
@@ -321,7 +322,7 @@ static int top_body(lua_State *L, hl_task *t) {
     lua_rawseti(L, list, (lua_Integer)i + 1);
   }
   hl_set_objects(L, t, rows);
-  hr_let_go(L, list - 1);
+  hr_release(L, list - 1);
   return 1;
 }
 
@@ -445,10 +446,8 @@ int hl_dot(lua_State *L) {
 #undef FIELD
   hl_task t = {0};
   int file = hl_argument(L, 2);
-  size_t length;
   luaL_checkany(L, hl_argument(L, 1));
-  const char *path = luaL_checklstring(L, file, &length);
-  luaL_argcheck(L, length > 0 && strlen(path) == length, file, "this cannot be the name of a file");
+  (void)hl_check_path(L, file);
   hl_read_options(L, file + 1, options, &t);
   lua_settop(L, file);
   if (!push_drawing(L)) return 2;

@@ -214,8 +214,6 @@ void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh
   check_memory(L, &of->facts);
 }
 
-/* ==================================================================================== */
-
 /* Sets the fields of the top list. Returns its rows; null: the answer has none. */
 static lh_cell fill(lua_State *L, asked *a) {
   const lh_question *question = a->report.question;
@@ -257,7 +255,7 @@ static int answer(lua_State *L, int index, const char *name, const lh_request *r
   if (!rows.is_null) push_rows(L, &a->shown, &rows);
   check_memory(L, &a->report);
   if (!plain_kind) set_text(L, &a->shown, lh_report_text(&a->report, "SNAPSHOT"));
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   return 1;
 }
 
@@ -272,10 +270,6 @@ const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, 
   return rows.as.rows.list;
 }
 
-int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request) {
-  return answer(L, index, name, request, NULL);
-}
-
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));
   return answer(L, 1, name, request, kind);
@@ -283,13 +277,13 @@ int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_r
 
 int hr_answer(lua_State *L, const char *name, const lh_request *request) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));
-  return hr_answer_of(L, 1, name, request);
+  return answer(L, 1, name, request, NULL);
 }
 
 /* n 0 or missing: all rows. */
 int hr_report(lua_State *L, const char *name) {
   lua_Integer limit = luaL_optinteger(L, 2, 0);
-  luaL_argcheck(L, limit >= 0, 2, "a number of rows, or 0 for all");
+  luaL_argcheck(L, limit >= 0, 2, "the number of rows must be 0 (all) or more");
   return hr_answer(L, name,
                    &(lh_request){.limit = (size_t)limit, .has_limit = !lua_isnoneornil(L, 2)});
 }
@@ -331,7 +325,7 @@ int hr_method_since(lua_State *L) {
   const char *name = push_name(L, 1);
   request.names = &name;
   request.n_names = 1;
-  return hr_answer_of(L, 1, "diff", &request);
+  return answer(L, 1, "diff", &request, NULL);
 }
 
 static void sort_by_time(lua_State *L, int n) {
@@ -364,8 +358,8 @@ static int answer_of(lua_State *L, int n, const char *question) {
   const char **names = new_names(L, (size_t)n);
   for (int i = 1; i <= n; i++) names[i - 1] = push_name(L, i);
   request.names = names;
-  int n_results = hr_answer_of(L, n, question, &request);
-  for (int i = 1; i <= n; i++) hr_let_go(L, n + i);
+  int n_results = answer(L, n, question, &request, NULL);
+  for (int i = 1; i <= n; i++) hr_release(L, n + i);
   return n_results;
 }
 
@@ -400,13 +394,13 @@ static int add_step(lua_State *L, lh_ladder *ladder, lh_error *error) {
   int at = lua_gettop(L), code = LH_OK;
   bool is_file = lua_type(L, at) == LUA_TSTRING;
   if (!is_file && !hr_test(L, at, hr_snapshot_kind))
-    luaL_error(L, "a list of snapshots, or of names of files, is needed");
+    luaL_error(L, "give a list of snapshots, or of names of files");
   if (is_file) code = hr_open_file(L, at, error);
   if (code != LH_OK) return code;
   int snapshot = lua_gettop(L);
   (void)hr_hold(L, snapshot, 0, NULL);
   code = lh_ladder_add(ladder, hr_analysed(L, hr_check_snapshot(L, snapshot)), error);
-  hr_let_go(L, -1);
+  hr_release(L, -1);
   (void)push_name(L, snapshot);
   lua_rawseti(L, NAMES, (lua_Integer)lua_rawlen(L, NAMES) + 1);
   if (is_file) hr_close(hr_check_is(L, snapshot, hr_snapshot_kind));
@@ -434,8 +428,8 @@ static int answer_of_lists(lua_State *L, int n_lists, const char *question) {
     lua_pop(L, 1);
   }
   request.names = names;
-  int n_results = hr_answer_of(L, 0, question, &request);
-  hr_let_go(L, LADDER);
+  int n_results = answer(L, 0, question, &request, NULL);
+  hr_release(L, LADDER);
   return n_results;
 }
 
@@ -485,8 +479,8 @@ static int answer_of_profiles(lua_State *L, const char *question, lh_request *re
   if (code != LH_OK) return hr_fail(L, &error);
   request->usages = (const lh_usage *const *)c->usages;
   request->n_usages = request->n_names;
-  int n_results = hr_answer_of(L, 0, question, request);
-  hr_let_go(L, hold);
+  int n_results = answer(L, 0, question, request, NULL);
+  hr_release(L, hold);
   return n_results;
 }
 

@@ -88,7 +88,7 @@ void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_
     push_path(L, 1, hr_path_kind, &paths[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
-  hr_set_object(L, "object", 1, object);
+  hr_set_object(L, "object", object);
 }
 
 static list *check_list(lua_State *L) {
@@ -157,7 +157,7 @@ int hr_method_path(lua_State *L) {
     hr_push_text(L, of, lh_path_text(snapshot, found->list, false));
   else
     lua_pushnil(L);
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   return 1;
 }
 
@@ -166,12 +166,12 @@ int hr_method_paths(lua_State *L) {
   lh_id id = hr_subject(L, &of);
   lh_snapshot *snapshot = hr_analysed(L, of);
   lua_Integer k = luaL_optinteger(L, 3, 1);
-  luaL_argcheck(L, k > 0, 3, "a number of paths, 1 or more");
+  luaL_argcheck(L, k > 0, 3, "the number of paths must be 1 or more");
   const hr_found_paths *found = hr_hold_paths(L, 1, snapshot, id, (size_t)k);
   int hold = lua_gettop(L);
   hr_push_paths(L, "heap.paths", found->list, found->n, id);
   hr_set_integer(L, "asked", (uint64_t)k);
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   return 1;
 }
 
@@ -184,7 +184,7 @@ int hr_method_referrers(lua_State *L) {
   int code = lh_referrers(snapshot, id, &path->steps, &path->n_steps, &error);
   hr_check(L, hr_filled(L, -1, code), &error);
   push_path(L, 1, hr_referrers_kind, path);
-  hr_let_go(L, -2);
+  hr_release(L, -2);
   return 1;
 }
 
@@ -262,7 +262,7 @@ static int next(lua_State *L) {
   stream *s = hr_check_of(L, 1, hr_stream_kind);
   const lh_snapshot *snapshot = s->what == OBJECTS ? hr_analysed(L, s->of) : hr_opened(L, s->of);
   if (s->analyses != s->of->analyses)
-    return luaL_error(L, "what the snapshot ignores was changed meanwhile: begin again");
+    return luaL_error(L, "ignore() was called on the snapshot during this loop: begin again");
   switch (s->what) {
     case OBJECTS: return next_object(L, s, snapshot);
     case EDGES: return next_edge(L, s, snapshot);
@@ -362,12 +362,9 @@ static int no_list(lua_State *L) {
   return 0;
 }
 
-/* ==================================================================================== */
-
 void hr_open_edges(lua_State *L) {
   static const luaL_Reg events[] = {
       {"__len", count_edges}, {"__index", edge_at}, {"__gc", collect_list}, {NULL, NULL}};
-  const char *const lists[] = {hr_path_kind, hr_referrers_kind};
   static const luaL_Reg none[] = {{NULL, NULL}};
   static const luaL_Reg methods[] = {{"copy", copy}, {NULL, NULL}};
   static const luaL_Reg fields[] = {{"kind", get_kind}, {NULL, NULL}};
@@ -376,16 +373,11 @@ void hr_open_edges(lua_State *L) {
   hr_set_index(L, none, none, &facts, NULL);
   hr_keep_kind(L, hr_edge_kind);
   lua_pop(L, 1);
-  for (size_t i = 0; i < 2; i++) {
-    hr_new_kind(L, lists[i]);
-    luaL_setfuncs(L, events, 0);
-    if (lists[i] == hr_path_kind) {
-      lua_pushcfunction(L, print_path);
-      lua_setfield(L, -2, "__tostring");
-    }
-    hr_keep_kind(L, lists[i]);
-    lua_pop(L, 1);
-  }
+  hr_push_kind(L, hr_referrers_kind, events);
+  hr_push_kind(L, hr_path_kind, events);
+  lua_pushcfunction(L, print_path);
+  lua_setfield(L, -2, "__tostring");
+  lua_pop(L, 2);
   hr_new_kind(L, hr_stream_kind);
   lua_pushcfunction(L, next);
   lua_setfield(L, -2, "__call");

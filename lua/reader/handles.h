@@ -69,10 +69,10 @@ void hr_unhold(hr_snapshot *of); /* ends a use that began with holds++ */
 void hr_end(hr_snapshot *of);    /* at once: errors may have left holds */
 
 /* Pushes a cleared userdata of `size` bytes, which keeps the snapshot at `index` (0: none) open
-** until hr_let_go or until it is collected. Then it calls release(content), unless NULL; that must
+** until hr_release or until it is collected. Then it calls release(content), unless NULL; that must
 ** accept cleared content. */
 void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content));
-void hr_let_go(lua_State *L, int index);
+void hr_release(lua_State *L, int index);
 
 /* Returns `code` of a function that filled a hold; after a failure nothing will be released. */
 int hr_filled(lua_State *L, int index, int code);
@@ -98,10 +98,12 @@ void hr_name_kind(lua_State *L, const char *kind);
 bool hr_is_kind(lua_State *L, const char *kind);
 
 /* hr_has_kind pushes the metatable of a kind, if there is one. hr_new_kind pushes a new one,
-** printed by the function of that name in heap/print.lua; hr_keep_kind stores it when complete. */
+** printed by the function of that name in heap/print.lua; hr_keep_kind stores it when complete.
+** hr_push_kind pushes it, made with these events (may be NULL) if it is not there. */
 bool hr_has_kind(lua_State *L, const char *kind);
 void hr_new_kind(lua_State *L, const char *kind);
 void hr_keep_kind(lua_State *L, const char *kind);
+void hr_push_kind(lua_State *L, const char *kind, const luaL_Reg *events);
 
 /* The content of a userdata begins with its kind, which identifies it: anyone may change the
 ** registry and metatables. hr_new clears the rest. hr_new_of also sets the metatable, and the
@@ -146,9 +148,10 @@ typedef struct hr_object {
   lh_id id;
 } hr_object;
 
-/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. Or sets a field. */
+/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. Or sets a field to the
+** object of the snapshot at index 1. */
 void hr_push_object(lua_State *L, int index, lh_id id);
-void hr_set_object(lua_State *L, const char *key, int index, lh_id id);
+void hr_set_object(lua_State *L, const char *key, lh_id id);
 
 /* Pushes a value. A string is an object if the snapshot does not have all its bytes. A light C
 ** function is a light userdata; a value that the snapshot lacks is a NULL light userdata. */
@@ -175,11 +178,6 @@ typedef struct hr_filter {
 } hr_filter;
 bool hr_passes(const hr_filter *filter, const lh_snapshot *snapshot, lh_id id);
 
-/* sets.c: the objects of a value in the order of their ids: an object, a list, a stream, a
-** fingerprint, or all matches of an expression. Pushes the owner of *ids. LH_ENOTFOUND: none. */
-int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
-                 lh_error *error);
-
 void hr_push_edge(lua_State *L, int index, const lh_edge *edge);
 
 /* Returns the edge at `index` and its snapshot; NULL: not an edge. */
@@ -203,12 +201,10 @@ void hr_open_edges(lua_State *L);
 
 /* ==== Answers and facts: answers.c =================================================== */
 
-/* Push an answer; nil, message, code if there is nothing. hr_answer is about the snapshot at index
-** 1, which it analyses; hr_answer_of about an analysed one at `index`, or none (0). hr_answer_plain
-** has addresses instead of objects, so the list may outlive the snapshot. hr_report limits the rows
-** to argument 2. */
+/* Push an answer about the snapshot at index 1, which they analyse; nil, message, code if there is
+** nothing. hr_answer_plain has addresses instead of objects, so the list may outlive the snapshot.
+** hr_report limits the rows to argument 2. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
-int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
 

@@ -37,7 +37,7 @@ static int get_stack(lua_State *L) {
     lua_rawseti(L, -2, i);
     stack = call->parent;
   }
-  hr_let_go(L, 3);
+  hr_release(L, 3);
   return 1;
 }
 
@@ -64,8 +64,8 @@ void hr_push_object(lua_State *L, int index, lh_id id) {
   o->id = id;
 }
 
-void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
-  hr_push_object(L, index, id);
+void hr_set_object(lua_State *L, const char *key, lh_id id) {
+  hr_push_object(L, 1, id);
   lua_setfield(L, -2, key);
 }
 
@@ -73,7 +73,7 @@ static int find_expression(lua_State *L, int index, hr_snapshot *of, lh_id *id, 
   size_t length;
   const char *text = lua_tolstring(L, index, &length);
   lh_found found;
-  luaL_argcheck(L, strlen(text) == length, index, "a zero byte is in no name of an object");
+  luaL_argcheck(L, strlen(text) == length, index, "the name of an object has no zero byte");
   *id = LH_ROOT;
   if (strcmp(text, "root") == 0) return LH_OK;
   int code = lh_find(hr_analysed(L, of), text, &found, error);
@@ -206,7 +206,7 @@ static int text(lua_State *L) {
   const hr_object *o = check_object(L);
   lua_Integer most = luaL_optinteger(L, 2, 64);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
-  luaL_argcheck(L, most >= 0, 2, "a number of bytes, 0 or more");
+  luaL_argcheck(L, most >= 0, 2, "the number of bytes must be 0 or more");
   if (o->id == LH_ROOT)
     lua_pushliteral(L, "root");
   else if (lh_type_of(snapshot, o->id) == LH_TYPE_STRING && !lh_is_dead(snapshot, o->id))
@@ -299,34 +299,27 @@ static int at(lua_State *L) {
   return return_object(L, l->ids[i - 1]);
 }
 
-/* ==================================================================================== */
-
 /* Innermost first, without the host's own frame, which has no function. */
-static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
-  const lh_snapshot *snapshot = of->snapshot;
-  lh_edges it;
-  lh_frame frame;
-  lua_Integer n = 0;
-  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);)
-    n += frame.function.kind != LH_VALUE_NIL;
-  hr_push_list(L, "heap.texts", (size_t)n);
-  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
-    if (frame.function.kind == LH_VALUE_NIL) continue;
-    hr_push_text(L, of, lh_frame_text(snapshot, &frame));
-    lua_rawseti(L, -2, n--);
-  }
-}
-
 int hr_method_frames(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
   lh_snapshot *snapshot = hr_analysed(L, of);
+  lh_edges it;
+  lh_frame frame;
+  lua_Integer n = 0;
   if (lh_type_of(snapshot, id) != LH_TYPE_THREAD)
     return luaL_error(L, "only threads have frames, and this is a %s",
                       lh_type_name(lh_type_of(snapshot, id)));
   (void)hr_hold(L, 1, 0, NULL);
-  push_frames(L, of, id);
-  hr_let_go(L, -2);
+  for (lh_frames_begin(snapshot, id, &it); lh_frames_next(&it, &frame);)
+    n += frame.function.kind != LH_VALUE_NIL;
+  hr_push_list(L, "heap.texts", (size_t)n);
+  for (lh_frames_begin(snapshot, id, &it); lh_frames_next(&it, &frame);) {
+    if (frame.function.kind == LH_VALUE_NIL) continue;
+    hr_push_text(L, of, lh_frame_text(snapshot, &frame));
+    lua_rawseti(L, -2, n--);
+  }
+  hr_release(L, -2);
   return 1;
 }
 
@@ -342,8 +335,6 @@ void hr_open_objects(lua_State *L) {
   lua_setfield(L, -2, "__eq");
   hr_set_index(L, methods, fields, &facts, NULL);
   hr_keep_kind(L, hr_object_kind);
-  hr_new_kind(L, hr_objects_kind);
-  luaL_setfuncs(L, list_events, 0);
-  hr_keep_kind(L, hr_objects_kind);
+  hr_push_kind(L, hr_objects_kind, list_events);
   lua_pop(L, 2);
 }

@@ -73,6 +73,13 @@ void hr_keep_kind(lua_State *L, const char *kind) {
   lua_setfield(L, LUA_REGISTRYINDEX, kind);
 }
 
+void hr_push_kind(lua_State *L, const char *kind, const luaL_Reg *events) {
+  if (hr_has_kind(L, kind)) return;
+  hr_new_kind(L, kind);
+  if (events) luaL_setfuncs(L, events, 0);
+  hr_keep_kind(L, kind);
+}
+
 void *hr_new(lua_State *L, const char *kind, size_t size, int n_user_values) {
   hr_head *h = lua_newuserdatauv(L, size, n_user_values);
   memset(h, 0, size);
@@ -85,7 +92,7 @@ void *hr_new_of(lua_State *L, int index, const char *kind, size_t size, int n_us
   h->of = lua_touserdata(L, index);
   lua_pushvalue(L, index);
   lua_setiuservalue(L, -2, 1);
-  if (!hr_has_kind(L, kind)) luaL_error(L, "'%s' in the registry is not heap.reader's", kind);
+  if (!hr_has_kind(L, kind)) luaL_error(L, "the program has replaced '%s' in the registry", kind);
   lua_setmetatable(L, -2);
   return h;
 }
@@ -105,7 +112,8 @@ void *hr_check_is(lua_State *L, int index, const char *kind) {
 void *hr_check_of(lua_State *L, int index, const char *kind) {
   hr_head *h = hr_check_is(L, index, kind);
   (void)lua_getiuservalue(L, index, 1);
-  if (lua_touserdata(L, -1) != h->of) luaL_error(L, "the snapshot was taken away from this value");
+  if (lua_touserdata(L, -1) != h->of)
+    luaL_error(L, "debug.setuservalue has removed the snapshot of this value");
   lua_pop(L, 1);
   return h;
 }
@@ -160,10 +168,7 @@ void hr_check(lua_State *L, int code, const lh_error *error) {
 
 void hr_push_list(lua_State *L, const char *kind, size_t n) {
   lua_createtable(L, n < 1000000 ? (int)n : 1000000, 4);
-  if (!hr_has_kind(L, kind)) {
-    hr_new_kind(L, kind);
-    hr_keep_kind(L, kind);
-  }
+  hr_push_kind(L, kind, NULL);
   lua_setmetatable(L, -2);
 }
 
@@ -248,7 +253,7 @@ typedef struct hold {
 
 static const char hold_kind[] = "heap.hold";
 
-static void let_go(hold *h) {
+static void release_hold(hold *h) {
   hr_snapshot *of = h->of;
   if (h->release) h->release(h->content);
   h->release = NULL;
@@ -257,18 +262,14 @@ static void let_go(hold *h) {
 }
 
 static int collect_hold(lua_State *L) {
-  let_go(hr_check_is(L, 1, hold_kind));
+  release_hold(hr_check_is(L, 1, hold_kind));
   return 0;
 }
 
 void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content)) {
+  static const luaL_Reg events[] = {{"__gc", collect_hold}, {NULL, NULL}};
   hold *h = hr_new(L, hold_kind, sizeof *h + size, 1);
-  if (!hr_has_kind(L, hold_kind)) {
-    hr_new_kind(L, hold_kind);
-    lua_pushcfunction(L, collect_hold);
-    lua_setfield(L, -2, "__gc");
-    hr_keep_kind(L, hold_kind);
-  }
+  hr_push_kind(L, hold_kind, events);
   lua_setmetatable(L, -2);
   h->release = release;
   if (index == 0) return h->content;
@@ -280,8 +281,8 @@ void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *conten
   return h->content;
 }
 
-void hr_let_go(lua_State *L, int index) {
-  let_go(lua_touserdata(L, index));
+void hr_release(lua_State *L, int index) {
+  release_hold(lua_touserdata(L, index));
 }
 
 int hr_fail(lua_State *L, const lh_error *error) {
@@ -290,7 +291,7 @@ int hr_fail(lua_State *L, const lh_error *error) {
                                       "absent",  "too much", "busy"};
   for (int i = 1; i <= lua_gettop(L); i++) {
     hold *h = hr_test(L, i, hold_kind);
-    if (h) let_go(h);
+    if (h) release_hold(h);
   }
   lua_pushnil(L);
   lua_pushstring(L, error->message);
@@ -426,7 +427,7 @@ int hr_method_escape(lua_State *L) {
   *escaped = lh_escaped(text, length);
   if (!*escaped) return luaL_error(L, "not enough memory");
   lua_pushstring(L, *escaped);
-  hr_let_go(L, -2);
+  hr_release(L, -2);
   return 1;
 }
 

@@ -23,7 +23,7 @@ lh_request hr_check_ranking(lua_State *L, int index, size_t limit) {
     return request;
   }
   lua_Integer n = luaL_optinteger(L, index, (lua_Integer)limit);
-  luaL_argcheck(L, n >= 0, index, "a number of rows, or 0 for all");
+  luaL_argcheck(L, n >= 0, index, "the number of rows must be 0 (all) or more");
   request.limit = (size_t)n;
   if (lua_isnoneornil(L, index + 1)) return request;
   int order = hl_find_word(L, index + 1, orders);
@@ -31,11 +31,6 @@ lh_request hr_check_ranking(lua_State *L, int index, size_t limit) {
   request.sort = (lh_sort)order;
   return request;
 }
-
-typedef struct ranked {
-  void *rows;
-  size_t n;
-} ranked;
 
 int hr_method_classes(lua_State *L) {
   (void)hr_check_snapshot(L, 1);
@@ -50,7 +45,7 @@ int hr_method_top(lua_State *L) {
   lh_request request = hr_check_ranking(L, 2, 20);
   const lh_id *ids = hr_rank(L, &request, "heap.ranking", &n);
   hr_push_objects(L, 1, ids, n, lua_gettop(L));
-  hr_let_go(L, -3);
+  hr_release(L, -3);
   return 1;
 }
 
@@ -68,7 +63,7 @@ int hr_method_marks(lua_State *L) {
                  &(lh_mark_fact){.mark = *lh_mark_at(of->snapshot, i)});
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   return 1;
 }
 
@@ -126,7 +121,7 @@ static int choose_called(lua_State *L, int index, hr_snapshot *of, chosen *c, lh
   lh_snapshot *snapshot = hr_analysed(L, of);
   lh_id *ids;
   size_t n;
-  luaL_argcheck(L, strlen(text) == length, index, "a zero byte is in no name of an object");
+  luaL_argcheck(L, strlen(text) == length, index, "the name of an object has no zero byte");
   int code = lh_is_fingerprint(text) ? lh_objects_with(snapshot, text, &ids, &n, error)
                                      : lh_find_all(snapshot, text, &ids, &n, error);
   if (code == LH_ENOTFOUND) return code;
@@ -136,8 +131,10 @@ static int choose_called(lua_State *L, int index, hr_snapshot *of, chosen *c, lh
   return LH_OK;
 }
 
-int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
-                 lh_error *error) {
+/* The objects of a value in the order of their ids: an object, a list, a stream, a fingerprint, or
+** all matches of an expression. Pushes the owner of *ids. LH_ENOTFOUND: none. */
+static int check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
+                     lh_error *error) {
   uint32_t n_objects = lh_object_count(hr_opened(L, of));
   chosen c = {0};
   int code = LH_OK;
@@ -166,7 +163,7 @@ int hr_method_retained(lua_State *L) {
   uint64_t bytes, objects;
   lh_error error;
   lua_settop(L, 2);
-  if (hr_check_set(L, 2, of, &ids, &n, &error) != LH_OK) return hr_fail(L, &error);
+  if (check_set(L, 2, of, &ids, &n, &error) != LH_OK) return hr_fail(L, &error);
   lh_snapshot *snapshot = hr_analysed(L, of);
   hr_check(L, lh_retained_together(snapshot, ids, n, &bytes, &objects, &error), &error);
   lua_pushinteger(L, (lua_Integer)bytes);
@@ -177,15 +174,14 @@ int hr_method_retained(lua_State *L) {
 int hr_method_objects_with(lua_State *L) {
   lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
   const char *fingerprint = luaL_checkstring(L, 2);
-  ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
-  lh_id *ids;
+  lh_id **ids = hr_hold(L, 1, sizeof *ids, hr_free_pointer);
+  size_t n;
   lh_error error;
-  int code = lh_objects_with(snapshot, fingerprint, &ids, &r->n, &error);
+  int code = hr_filled(L, -1, lh_objects_with(snapshot, fingerprint, ids, &n, &error));
   if (code == LH_ENOTFOUND) return hr_fail(L, &error);
   hr_check(L, code, &error);
-  r->rows = ids;
-  hr_push_objects(L, 1, ids, r->n, 0);
-  hr_let_go(L, -2);
+  hr_push_objects(L, 1, *ids, n, 0);
+  hr_release(L, -2);
   return 1;
 }
 
@@ -199,7 +195,7 @@ int hr_method_dominators(lua_State *L) {
   lh_id *ids = hr_hold(L, 1, (n + 1) * sizeof *ids, NULL);
   for (size_t i = 0; i < n; i++) ids[i] = id = lh_immediate_dominator(snapshot, id);
   hr_push_objects(L, 1, ids, n, 0);
-  hr_let_go(L, -2);
+  hr_release(L, -2);
   return 1;
 }
 
@@ -211,9 +207,9 @@ int hr_method_ways(lua_State *L) {
   const lh_id *ids;
   size_t n;
   lh_error error;
-  luaL_argcheck(L, limit >= 0, 3, "a number of rows, or 0 for all");
+  luaL_argcheck(L, limit >= 0, 3, "the number of rows must be 0 (all) or more");
   luaL_checkany(L, 2);
-  if (hr_check_set(L, 2, of, &ids, &n, &error) != LH_OK) return hr_fail(L, &error);
+  if (check_set(L, 2, of, &ids, &n, &error) != LH_OK) return hr_fail(L, &error);
   return hr_answer(L, "set", &(lh_request){.ids = ids, .n_ids = n, .limit = (size_t)limit});
 }
 
@@ -291,7 +287,7 @@ static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_er
   return code;
 }
 
-static lh_without *push_withouts(lua_State *L, const cuts *c) {
+static lh_without *new_withouts(lua_State *L, const cuts *c) {
   lh_without *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
   for (size_t i = 0; i < c->n; i++) list[i] = without_of(&c->list[i]);
   return list;
@@ -302,7 +298,7 @@ int hr_method_ignore(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_error error;
   cuts *c;
-  luaL_argcheck(L, !of->data, 1, "a capture cannot leave out anything: save it, and open the file");
+  luaL_argcheck(L, !of->data, 1, "a capture cannot ignore references: save it, and open the file");
   lua_settop(L, 2);
   if (lua_isnil(L, 2)) {
     lua_newtable(L);
@@ -310,20 +306,21 @@ int hr_method_ignore(lua_State *L) {
   }
   (void)hr_analysed(L, of);
   if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
-  const lh_without *list = push_withouts(L, c);
+  const lh_without *list = new_withouts(L, c);
   lh_snapshot *snapshot = hr_opened(L, of);
   if (of->holds > 1) lua_gc(L, LUA_GCCOLLECT); /* errors may have left holds */
-  if (of->holds > 1) return luaL_error(L, "the snapshot is just being asked something else");
+  if (of->holds > 1)
+    return luaL_error(L, "ignore() was called while another question to this snapshot is answered");
   (void)hr_opened(L, of); /* the collection may have closed the snapshot */
   of->analyses++;
   hr_check(L, lh_analyse_without(snapshot, list, c->n, &error), &error);
   hr_check(L, lh_classify(snapshot, &error), &error);
-  hr_let_go(L, 3);
+  hr_release(L, 3);
   lua_pushboolean(L, true);
   return 1;
 }
 
-static const lh_gone *push_gone(lua_State *L, const cuts *c) {
+static const lh_gone *new_request_cuts(lua_State *L, const cuts *c) {
   lh_gone *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
   for (size_t i = 0; i < c->n; i++) list[i] = (lh_gone){c->list[i].text, without_of(&c->list[i])};
   return list;
@@ -339,7 +336,7 @@ int hr_method_what_if(lua_State *L) {
   if (!lua_isnil(L, 3)) hr_check(L, hr_find_object(L, 3, of, &request.id, &error), &error);
   (void)hr_analysed(L, of);
   if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
-  request.cuts = push_gone(L, c);
+  request.cuts = new_request_cuts(L, c);
   request.n_cuts = c->n;
   (void)hr_answer(L, "cut", &request);
   for (size_t i = 0; i < request.n_cuts; i++) {
@@ -348,8 +345,8 @@ int hr_method_what_if(lua_State *L) {
     lua_setfield(L, -2, "cut");
     lua_pop(L, 1);
   }
-  if (request.id != LH_NO_OBJECT) hr_set_object(L, "object", 1, request.id);
-  hr_let_go(L, 4);
+  if (request.id != LH_NO_OBJECT) hr_set_object(L, "object", request.id);
+  hr_release(L, 4);
   return 1;
 }
 
@@ -366,15 +363,15 @@ int hr_method_independent(lua_State *L) {
   lh_snapshot *snapshot = hr_analysed(L, of);
   lua_Integer limit = luaL_optinteger(L, 3, 20);
   lh_error error;
-  luaL_argcheck(L, limit > 0, 3, "a number of paths, 1 or more");
+  luaL_argcheck(L, limit > 0, 3, "the number of paths must be 1 or more");
   lh_independent *found = hr_hold(L, 1, sizeof *found, free_independent);
   int hold = lua_gettop(L);
   int code = lh_find_independent(snapshot, id, (size_t)limit, found, &error);
   if (hr_filled(L, hold, code) == LH_ENOTFOUND) return hr_fail(L, &error);
   hr_check(L, code, &error);
   hr_push_paths(L, "heap.independent", found->paths, found->n, id);
-  hr_set_object(L, "from", 1, found->from);
+  hr_set_object(L, "from", found->from);
   hr_set_boolean(L, "limited", found->is_limited);
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   return 1;
 }
