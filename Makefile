@@ -268,7 +268,7 @@ $(1)/tests/test_states: TEST_LIBS += -Wl,--wrap=process_vm_readv,--wrap=pread,--
 $(1)/tests/test_memory_room: TEST_LIBS += -Wl,--wrap=lh_find_room
 $(1)/tests/test_page: $(call objects,$(1),cli/heapview/page.c)
 $(1)/tests/test_requests: $(call objects,$(1),cli/heapview/requests.c)
-$(1)/tests/test_requests: TEST_LIBS += $$(CLI_LIBS)
+$(1)/tests/test_requests $(1)/tests/test_answer_json: TEST_LIBS += $$(CLI_LIBS)
 $(1)/tests/test_guests: $(call objects,$(1),cli/heapview/guests.c)
 $(1)/tests/test_recent: $(call objects,$(1),cli/heapview/recent.c)
 # Where files are exchanged between two calls.
