@@ -128,7 +128,7 @@ check_sources() {
   deciding="lib/($deciding|(compare|analyses|usage|view|report)/[a-z_]+)\.[ch]"
   requests='compare/diff|analyses/describe|view/(fields|tree)'
   requests="$requests|report/(epochs|fields|report|request|site_objects|tell)"
-  words='compare/known_classes|usage/(advice|tally)|report/(growing|things)'
+  words='compare/known_classes|usage/(advice|tally)|report/(growing|json|things)'
   rule "places decide what belongs together" \
     "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "$deciding" \
     "lib/($requests|$words)\.c"
