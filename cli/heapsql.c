@@ -4,12 +4,9 @@
 ** compiled. Retained sizes, classes and indices are computed by the first query that needs them;
 ** grouping two million objects by class takes as long as three collections of their heap.
 */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "heapsql/heapsql.h"
 

@@ -9,7 +9,6 @@
 #ifndef LUAHEAP_PUBLIC_SITES_H
 #define LUAHEAP_PUBLIC_SITES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* For the declarations of each public header: C linkage, and exported by the shared library. */

@@ -4,7 +4,6 @@
 ** The wait ends at once when the process ends (pidfd), or at Control-C, SIGTERM or SIGHUP; a round
 ** in progress is completed. A second signal ends this program.
 */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -1,7 +1,6 @@
 /*
 ** set.c - heappath --set: finds the objects, asks the library (lib/report/set.c), or draws a graph.
 */
-#include <string.h>
 
 #include "heappath.h"
 

@@ -8,7 +8,6 @@
 ** too few. Objects also come sorted by class, so `group by class` over two million objects needs no
 ** sort: half a second, not two.
 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "heapsnap.h"

@@ -81,9 +81,8 @@ static const char *const generic_names[] = {
 
 static bool is_generic(const char *name) {
   if (strlen(name) <= 1) return true;
-  for (size_t i = 0; i < sizeof generic_names / sizeof *generic_names; i++) {
+  for (size_t i = 0; i < sizeof generic_names / sizeof *generic_names; i++)
     if (strcmp(name, generic_names[i]) == 0) return true;
-  }
   return false;
 }
 

@@ -70,10 +70,9 @@ static void collect_from(lh_namer *namer, lh_id table, const char *module) {
 
 void lh_collect_c_functions(lh_namer *namer) {
   lh_classes *classes = namer->classes;
-  for (size_t i = 0; i < classes->modules.n; i++) {
+  for (size_t i = 0; i < classes->modules.n; i++)
     collect_from(namer, (lh_id)classes->modules.keys[i],
                  lh_namer_chars(namer, classes->modules.values[i]));
-  }
   /* A function in _G has its bare name: print, not _G.print. */
   if (classes->globals != LH_NO_OBJECT) collect_from(namer, classes->globals, NULL);
 }

@@ -50,9 +50,8 @@ static void read_field(lh_namer *namer, lh_meta *meta, const lh_edge *edge) {
   if (!lh_string_whole(snapshot, edge->target, &value, &n_value) || n_value == 0) return;
   lh_text_id *field = NULL;
   if (is_key(edge, key, n, "__name")) field = &meta->name;
-  for (size_t i = 0; i < sizeof strong / sizeof *strong; i++) {
+  for (size_t i = 0; i < sizeof strong / sizeof *strong; i++)
     if (is_key(edge, key, n, strong[i])) field = &meta->strong;
-  }
   /* A field `name` is the name of a class only if it looks like one. */
   if (is_key(edge, key, n, "name") && value[0] >= 'A' && value[0] <= 'Z' && n_value <= 80)
     field = &meta->weak;

@@ -77,9 +77,8 @@ static void close_from(int first, int end) {
 static void close_those_of_host(const lh_file *file, bool tells) {
   bool in_order = file->fd < file->folder_fd;
   int one = in_order ? file->fd : file->folder_fd, other = in_order ? file->folder_fd : file->fd;
-  for (int fd = 0; fd <= (tells ? STDOUT_FILENO : STDERR_FILENO); fd++) {
+  for (int fd = 0; fd <= (tells ? STDOUT_FILENO : STDERR_FILENO); fd++)
     (void)dup2(file->folder_fd, fd);
-  }
   close_from(STDERR_FILENO + 1, one);
   close_from(one + 1, other);
   close_from(other + 1, INT_MAX);
@@ -152,12 +151,9 @@ int lh_start_child(lua_State *L, const char *path, const lh_take_options *option
   int rc = new_job(out, error);
   lh_job *job = *out;
   if (rc == LH_OK) rc = lh_file_open(&job->file, path, error);
-  if (rc == LH_OK) {
-    rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, &shot, error);
-  }
-  if (rc == LH_OK && !lh_shot_may_fit(&shot, &job->file)) {
+  if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, &shot, error);
+  if (rc == LH_OK && !lh_shot_may_fit(&shot, &job->file))
     rc = lh_file_fail(&job->file.failure, path, error);
-  }
   if (rc == LH_OK) {
     job->pid = fork_child(&shot, &job->file, child, job->shared);
     child->cannot_fork = job->pid < 0;
@@ -223,9 +219,8 @@ int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
   static const struct timespec nap = {.tv_nsec = 2000000};
   uint64_t start = lh_now_ns();
   while (!lh_job_done(job)) {
-    if (seconds >= 0 && (double)(lh_now_ns() - start) >= seconds * 1e9) {
+    if (seconds >= 0 && (double)(lh_now_ns() - start) >= seconds * 1e9)
       return lh_fail(error, LH_EBUSY, "'%s' is still being written", job->file.path);
-    }
     (void)nanosleep(&nap, NULL);
   }
   return tell_result(job, taken, error);

@@ -170,9 +170,8 @@ static void make_known_objects(lua_State *L, lua_CFunction function) {
 
 static bool known_table_reads_back(const raw_table *t) {
   if (t->type != RAW_TABLE || t->array_limit != 2 || t->log2_slots != 1 || !t->last_free ||
-      t->metatable != t) {
+      t->metatable != t)
     return false;
-  }
   const raw_slot *s = raw_is_empty(t->slots[0].value_type) ? &t->slots[1] : &t->slots[0];
   return t->array[0].type == RAW_INTEGER && t->array[0].as.integer == known_integer &&
          t->array[1].type == RAW_FLOAT && t->array[1].as.number == known_float &&

@@ -129,9 +129,8 @@ static size_t cached_strings(const lh_peek *p, const block *b) {
   enum { MOST = 1 << 16 };
   uint64_t at = b->global + b->layout->type_metatables + RAW_BASIC_TYPES * sizeof(void *);
   size_t n = 0;
-  for (uint64_t string; n < MOST; n++, at += sizeof string) {
+  for (uint64_t string; n < MOST; n++, at += sizeof string)
     if (!lh_peek_at(p, at, &string, sizeof string) || !is_string(p, string)) break;
-  }
   return n;
 }
 
@@ -148,9 +147,8 @@ static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, ui
 /* The extra space by malloc's note, if the thread has nothing else in front; else the usual one. */
 static uint64_t noted_extra_bytes(const lh_peek *p, const block *b, uint64_t other_bytes) {
   if (is_malloc_block(p, b, EXTRA_BYTES, other_bytes + EXTRA_BYTES)) return EXTRA_BYTES;
-  for (uint64_t extra = 0; extra <= LH_MOST_EXTRA_BYTES; extra += sizeof(void *)) {
+  for (uint64_t extra = 0; extra <= LH_MOST_EXTRA_BYTES; extra += sizeof(void *))
     if (is_malloc_block(p, b, extra, other_bytes + extra)) return extra;
-  }
   return EXTRA_BYTES;
 }
 

@@ -33,9 +33,8 @@ static lh_thread_slots *current_slots(const lh_thread_set *set) {
 /* The thread's slot, or the free slot where the search for it ends. */
 static size_t slot_of(const lh_thread_slots *slots, const void *thread) {
   size_t slot = first_slot(slots, thread);
-  while (thread_at(slots, slot) && thread_at(slots, slot) != thread) {
+  while (thread_at(slots, slot) && thread_at(slots, slot) != thread)
     slot = (slot + 1) & slots->mask;
-  }
   return slot;
 }
 

@@ -94,10 +94,9 @@ static void find_name(lh_nested *it, int32_t pc) {
 
 /* The OP_CLOSURE of nested prototype `i` at or behind `pc`; n_code if there is none. */
 static int32_t find_closure(const raw_proto *p, int32_t pc, int32_t i) {
-  while (pc < p->n_code && (raw_opcode(p->code[pc]) != RAW_OP_CLOSURE ||
-                            raw_operand_bx(p->code[pc]) != (uint32_t)i)) {
+  while (pc < p->n_code &&
+         (raw_opcode(p->code[pc]) != RAW_OP_CLOSURE || raw_operand_bx(p->code[pc]) != (uint32_t)i))
     pc++;
-  }
   return pc;
 }
 
@@ -135,9 +134,7 @@ static void walk_nested(lh_walk *walk, const raw_proto *p) {
 
 static void walk_constants(lh_walk *walk, const raw_proto *p) {
   uint64_t n = 0;
-  for (int32_t i = 0; i < p->n_constants; i++) {
-    n += (p->constants[i].type & RAW_COLLECTABLE) != 0;
-  }
+  for (int32_t i = 0; i < p->n_constants; i++) n += (p->constants[i].type & RAW_COLLECTABLE) != 0;
   lh_out_uvarint(walk->out, n);
   for (int32_t i = 0; i < p->n_constants; i++) {
     const raw_value *k = &p->constants[i];
@@ -176,8 +173,7 @@ uint32_t lh_walk_line(const raw_proto *p, int64_t pc) {
     from = p->lines[i].pc;
     line = p->lines[i].line;
   }
-  for (int64_t i = from + 1; i <= pc; i++) {
+  for (int64_t i = from + 1; i <= pc; i++)
     if (p->line_deltas[i] != RAW_LINE_ABSOLUTE) line += p->line_deltas[i];
-  }
   return line > 0 ? (uint32_t)line : 0;
 }

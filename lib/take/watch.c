@@ -52,16 +52,13 @@ static bool is_period(double seconds) {
 static int check_options(const lh_watch_options *options, lh_error *error) {
   bool triggers = options->signal_number || options->at_bytes || options->every_seconds > 0 ||
                   options->mark_seconds > 0 || options->at_exit || options->out_of_memory;
-  if (!triggers) {
+  if (!triggers)
     return lh_fail(error, LH_EARGUMENT,
                    "nothing to watch for: give a signal, a size, a period, exit or out of memory");
-  }
-  if (options->again != 0 && !(options->again > 1 && options->again < 1e9)) {
+  if (options->again != 0 && !(options->again > 1 && options->again < 1e9))
     return lh_fail(error, LH_EARGUMENT, "the factor between two sizes must be above 1");
-  }
-  if (!is_period(options->every_seconds) || !is_period(options->mark_seconds)) {
+  if (!is_period(options->every_seconds) || !is_period(options->mark_seconds))
     return lh_fail(error, LH_EARGUMENT, "a period must be a number of seconds above 0");
-  }
   return LH_OK;
 }
 
@@ -153,9 +150,8 @@ static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
   if (w->options.out_of_memory) {
     w->reserve = lh_alloc_pages(LH_RESERVE_BYTES);
     w->state_reserve = w->alloc(w->alloc_data, NULL, 0, LH_STATE_RESERVE);
-    if (!w->reserve || !w->state_reserve) {
+    if (!w->reserve || !w->state_reserve)
       return lh_fail_memory(error, "taking a reserve of memory");
-    }
   }
   if (!lh_threads_init(w)) return lh_fail_memory(error, "starting to watch a Lua state");
   w->on = true;
@@ -230,9 +226,7 @@ int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "starting to watch a Lua state");
   lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
-  if (lh_watchers_find(L)) {
-    return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
-  }
+  if (lh_watchers_find(L)) return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
   lh_watcher *w = find_watcher(L);
   if (!w) w = new_watcher(L, state);
   if (!w) return lh_fail_memory(error, "starting to watch a Lua state");

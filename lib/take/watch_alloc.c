@@ -219,14 +219,12 @@ static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t 
   lh_watcher *w = data;
   size_t held_bytes = block ? old_bytes : 0; /* else old_bytes is the kind of object */
   if (bytes == 0) {
-    if (RARE(old_bytes == w->thread_bytes || block == w->main_block)) {
+    if (RARE(old_bytes == w->thread_bytes || block == w->main_block))
       return free_thread(w, block, old_bytes);
-    }
   } else if (bytes > held_bytes) {
     w->room_bytes -= (int64_t)(bytes - held_bytes);
-    if (RARE(w->room_bytes <= 0 || bytes == w->thread_bytes)) {
+    if (RARE(w->room_bytes <= 0 || bytes == w->thread_bytes))
       return grow_block(w, block, old_bytes, bytes);
-    }
     if (w->options.out_of_memory) {
       void *made = w->alloc(w->alloc_data, block, old_bytes, bytes);
       if (RARE(!made)) note_failure(w, made, block, old_bytes, bytes);

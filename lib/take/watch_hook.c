@@ -47,9 +47,8 @@ static bool has_our_hook(lua_State *thread) {
 /* ==== Arming ======================================================================== */
 
 static lh_armed *find_armed(lh_watcher *w, const lua_State *thread) {
-  for (size_t i = 0; i < w->n_armed; i++) {
+  for (size_t i = 0; i < w->n_armed; i++)
     if (w->armed[i].thread == thread) return &w->armed[i];
-  }
   return NULL;
 }
 
@@ -150,9 +149,8 @@ static void restore(lh_watcher *w, lh_armed *armed) {
 /* Removes our hook from threads that had none. */
 static void restore_plain(const lh_watcher *w) {
   size_t slot = 0;
-  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;)
     if (lua_gethook(t) == on_hook) lua_sethook(t, NULL, 0, lua_gethookcount(t));
-  }
 }
 
 void lh_disarm(lh_watcher *w) {

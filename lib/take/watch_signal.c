@@ -53,11 +53,10 @@ static node *first_node(void) {
 lh_signal_text lh_text_of_signal(int number) {
   lh_signal_text text;
   const char *name = lh_signal_name(number);
-  if (name) {
+  if (name)
     (void)snprintf(text.text, sizeof text.text, "%s", name);
-  } else {
+  else
     (void)snprintf(text.text, sizeof text.text, "%d", number);
-  }
   return text;
 }
 
@@ -126,19 +125,17 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 static bool may_be_caught(int number) {
   static const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
                               SIGTRAP, SIGABRT, SIGSYS,  32,     33};
-  for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+  for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
     if (never[i] == number) return false;
-  }
   return number > 0 && number < SIGNALS;
 }
 
 /* The signal is still caught if a handler in front of ours kept us from releasing it. */
 static int catch_one(int number, lh_error *error) {
   struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-  if (!may_be_caught(number)) {
+  if (!may_be_caught(number))
     return lh_fail(error, LH_EARGUMENT, "signal %s cannot be used to ask for snapshots",
                    lh_text_of_signal(number).text);
-  }
   watchers.signals[number].users++;
   if (watchers.signals[number].caught) return LH_OK;
   struct sigaction *earlier = &watchers.signals[number].earlier;
@@ -235,10 +232,9 @@ static node *free_node(void) {
 
 int lh_watchers_add(lh_watcher *w, lh_error *error) {
   (void)pthread_mutex_lock(&watchers.lock);
-  if (!watchers.process_is_watched) {
+  if (!watchers.process_is_watched)
     watchers.process_is_watched =
         pthread_atfork(NULL, NULL, on_fork_of_process) == 0 && atexit(on_exit_of_process) == 0;
-  }
   node *n = watchers.process_is_watched ? free_node() : NULL;
   int rc = n ? catch_signals(w->options.signal_number, error)
              : lh_fail_memory(error, "starting to watch a Lua state");

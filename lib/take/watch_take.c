@@ -4,7 +4,6 @@
 ** Requests at the same time get one file. While four children are still writing, a fifth file is
 ** refused and reported.
 */
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,10 +66,9 @@ void lh_watch_reap(lh_watcher *w) {
     if (!w->jobs[i]) continue;
     int rc = lh_job_wait(w->jobs[i], 0, &taken, &error);
     if (rc == LH_EBUSY) continue;
-    if (!lh_job_was_told(w->jobs[i])) {
+    if (!lh_job_was_told(w->jobs[i]))
       report_file(w, lh_job_path(w->jobs[i]), rc == LH_OK ? &taken : NULL,
                   rc == LH_OK ? NULL : &error);
-    }
     forget_job(w, i);
   }
 }
@@ -91,10 +89,9 @@ static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, l
   lh_child child = {.tell = w->options.report_is_signal_safe ? tell_in_child : NULL, .payload = w};
   size_t i = 0;
   while (i < LH_MOST_JOBS && w->jobs[i]) i++;
-  if (i == LH_MOST_JOBS) {
+  if (i == LH_MOST_JOBS)
     return lh_fail(error, LH_EBUSY, "cannot write '%s': %d others are still being written", w->path,
                    LH_MOST_JOBS);
-  }
   int rc = lh_start_child(L, w->path, &w->take, &child, &w->jobs[i], error);
   *cannot_fork = child.cannot_fork;
   return rc;
@@ -155,11 +152,10 @@ static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
     w->told_cannot_fork &= cannot_fork;
     if (rc == LH_OK) return;
     if (!or_direct && !(cannot_fork && w->options.falls_back)) {
-      if (cannot_fork) {
+      if (cannot_fork)
         tell_cannot_fork(w, &error);
-      } else {
+      else
         report_file(w, w->path, NULL, &error);
-      }
       return;
     }
   }

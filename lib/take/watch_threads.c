@@ -23,9 +23,8 @@ void lh_threads_died(lh_watcher *w, const void *block) {
   if (thread == w->own_thread) w->own_thread = NULL; /* the program removed it */
   if (thread == w->newest) w->newest = NULL;
   (void)lh_thread_set_remove(&w->threads, thread);
-  for (size_t i = 0; i < w->n_armed; i++) {
+  for (size_t i = 0; i < w->n_armed; i++)
     if (w->armed[i].thread == thread) w->armed[i].thread = NULL;
-  }
 }
 
 bool lh_threads_init(lh_watcher *w) {
@@ -57,8 +56,7 @@ const void *lh_threads_running(const lh_watcher *w) {
 
 bool lh_threads_has_stack(const lh_watcher *w, const void *block) {
   size_t slot = 0;
-  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;)
     if (raw_stack(&w->layout, t) == block) return true;
-  }
   return false;
 }

@@ -51,9 +51,8 @@ void lh_ticks_begin(lh_watcher *w) {
 void lh_ticks_end(lh_watcher *w) {
   if (!w->ticking) return;
   w->ticking = false;
-  for (int i = 0; i < TIMERS; i++) {
+  for (int i = 0; i < TIMERS; i++)
     if (w->timers[i] >= 0) (void)syscall(SYS_timer_delete, w->timers[i]);
-  }
 }
 
 bool lh_is_tick(const siginfo_t *info, bool *late) {

@@ -46,13 +46,12 @@ void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes)
   count_weighted(&r->made[stack], type, bytes, weight);
   if (r->sample_bytes) begin_distance(r);
   if (r->exact_bytes) ask_for_step(r);
-  if (r->profile) {
+  if (r->profile)
     lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_NEW,
                                           .type = (uint8_t)type,
                                           .stack = stack,
                                           .bytes = bytes,
                                           .weight = weight});
-  }
 }
 
 void *lh_note_failure(lh_recorder *r, size_t bytes, bool is_recorded) {
@@ -81,14 +80,13 @@ static void note_end(lh_recorder *r, lh_life life, size_t old_bytes) {
   bool was_no_sample = r->sample_bytes && stack == 0;
   if (was_no_sample) return;
   count_weighted(&r->freed[stack], type, old_bytes, weight);
-  if (r->profile) {
+  if (r->profile)
     lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_FREE,
                                           .type = (uint8_t)type,
                                           .old_stack = stack,
                                           .old_bytes = old_bytes,
                                           .age_bytes = lh_age_bytes(r, life),
                                           .weight = weight});
-  }
 }
 
 void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes) {
@@ -114,7 +112,7 @@ lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t o
   if (r->sample_bytes) return renew_sample(r, life, stack, old_bytes, bytes);
   lh_count_resize(r, life, stack, old_bytes, bytes);
   if (r->exact_bytes) ask_for_step(r);
-  if (r->profile) {
+  if (r->profile)
     lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_RESIZE,
                                           .type = (uint8_t)lh_life_type(life),
                                           .stack = stack,
@@ -123,7 +121,6 @@ lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t o
                                           .old_bytes = old_bytes,
                                           .age_bytes = lh_age_bytes(r, life),
                                           .weight = 1});
-  }
   return lh_life_moved(life, stack);
 }
 
@@ -169,9 +166,8 @@ void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes) {
   char *block = atomic_load_explicit(&r->newborn, memory_order_acquire);
   lua_State *L = (lua_State *)(void *)(block + lh_extra_bytes(&r->layout));
   void *data;
-  if (lua_getallocf(L, &data) == r->function && data == r) {
+  if (lua_getallocf(L, &data) == r->function && data == r)
     lua_setallocf(L, r->alloc, r->alloc_data);
-  }
   atomic_store_explicit(&r->newborn, NULL, memory_order_release);
   return lh_ask_host(r, NULL, tag, bytes);
 }

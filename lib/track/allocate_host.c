@@ -9,9 +9,8 @@ void *lh_host_new(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, b
   if (!block) return lh_note_failure(r, bytes, is_recorded);
   if (!is_recorded) return block;
   unsigned type = lh_type_of_tag(tag);
-  if (lh_blocks_add(r->blocks, block, lh_life_now(r, type, stack))) {
+  if (lh_blocks_add(r->blocks, block, lh_life_now(r, type, stack)))
     (void)lh_note_new(r, type, stack, bytes);
-  }
   return block;
 }
 
@@ -69,9 +68,8 @@ LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
 LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
   bool is_sampled = r->left_bytes < 0 || (uint64_t)r->left_bytes < bytes;
-  if (is_sampled || is_big(bytes) || lh_blocks_may_have(r->blocks, block)) {
+  if (is_sampled || is_big(bytes) || lh_blocks_may_have(r->blocks, block))
     return lh_host_resize(r, block, old_bytes, bytes);
-  }
   lh_move_clock(r, bytes);
   return lh_ask_host(r, block, old_bytes, bytes);
 }

@@ -43,9 +43,8 @@ LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
 
 LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
-  if (RARE(bytes > LH_POOL_MOST_BYTES || lh_is_special(r, tag))) {
+  if (RARE(bytes > LH_POOL_MOST_BYTES || lh_is_special(r, tag)))
     return new_special(data, block, tag, bytes);
-  }
   if (!lh_is_recorded_here(r, bytes)) return new_unrecorded(data, block, tag, bytes);
   unsigned type = lh_type_of_tag(tag);
   lh_stack_id stack = lh_here(r, type, bytes);
@@ -108,11 +107,10 @@ LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes)
   if (!moved && fits) moved = block;
   if (!moved) return lh_note_failure(r, bytes, is_recorded);
   life = lh_note_resize(r, life, stack, is_recorded, old_bytes, bytes);
-  if (lh_pool_has(r->pool, moved)) {
+  if (lh_pool_has(r->pool, moved))
     *lh_pool_life(moved, lh_pool_slab(r->pool, moved)->slot_bytes) = life;
-  } else {
+  else
     (void)lh_blocks_add(r->blocks, moved, life);
-  }
   return moved;
 }
 

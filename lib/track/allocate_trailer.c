@@ -80,9 +80,8 @@ LH_OWN_WAY resize_before(void *data, void *block, size_t old_bytes, size_t bytes
 
 LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
-  if (RARE(lh_blocks_may_have(r->blocks, block)) && lh_blocks_find(r->blocks, block)) {
+  if (RARE(lh_blocks_may_have(r->blocks, block)) && lh_blocks_find(r->blocks, block))
     return resize_before(data, block, old_bytes, bytes);
-  }
   if (bytes > SIZE_MAX - sizeof(lh_life)) return NULL;
   lh_life life = life_of(r, block, old_bytes);
   bool is_recorded = lh_is_recorded_here(r, bytes);
@@ -106,9 +105,8 @@ LH_OWN_WAY free_before(void *data, void *block, size_t old_bytes, size_t bytes) 
 
 LH_OWN_WAY free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
-  if (!block || (RARE(lh_blocks_may_have(r->blocks, block)) && lh_blocks_find(r->blocks, block))) {
+  if (!block || (RARE(lh_blocks_may_have(r->blocks, block)) && lh_blocks_find(r->blocks, block)))
     return free_before(data, block, old_bytes, bytes);
-  }
   lh_note_free(r, life_of(r, block, old_bytes), block, old_bytes);
   r->n_live--;
   return lh_ask_host(r, block, old_bytes + sizeof(lh_life), bytes);

@@ -156,9 +156,8 @@ bool lh_blocks_add_all(lh_recorder *r) {
   c.bytes = sizeof(void *) * (uint64_t)RAW_FIELD(r->global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   add(&c, RAW_FIELD(r->global, RAW_GLOBAL_STRINGS, const void *));
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    for (const raw_object *o = raw_list(r->global, list); o && !c.failed; o = o->next) {
+    for (const raw_object *o = raw_list(r->global, list); o && !c.failed; o = o->next)
       add_object(&c, o);
-    }
   }
   return !c.failed && c.bytes == lh_gc_bytes(r->global);
 }

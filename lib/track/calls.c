@@ -61,9 +61,8 @@ struct lh_calls {
 static bool reach(void *array_pointer, size_t n, size_t *capacity, size_t size) {
   size_t before = *capacity;
   if (n < before) return true;
-  while (n >= *capacity) {
+  while (n >= *capacity)
     if (!lh_grow(array_pointer, *capacity, capacity, size)) break;
-  }
   char *array; /* whatever its type */
   memcpy(&array, array_pointer, sizeof array);
   if (array) memset(array + before * size, 0, (*capacity - before) * size);
@@ -146,9 +145,8 @@ static bool read_results(lua_State *L, lua_Debug *event, const raw_call *call, u
   *n = 0;
   if (!lua_getinfo(L, "r", event) || event->ntransfer == 0) return false;
   const raw_value *first = call->function + event->ftransfer;
-  for (unsigned i = 0; i < event->ntransfer; i++) {
+  for (unsigned i = 0; i < event->ntransfer; i++)
     if (!add_value(out, n, first + i)) return false;
-  }
   return true;
 }
 
@@ -203,9 +201,8 @@ static void enter_thread(lh_calls *c, uint32_t number) {
 /* Makes the event's thread current. Threads that are not in a call any more leave the chain. */
 static timed_thread *switch_thread(lh_calls *c, const void *thread) {
   while (c->current && c->threads[c->current].thread != thread &&
-         !raw_stands_in_call(&c->r->layout, c->threads[c->current].thread)) {
+         !raw_stands_in_call(&c->r->layout, c->threads[c->current].thread))
     leave_thread(c);
-  }
   if (c->current && c->threads[c->current].thread == thread) return &c->threads[c->current];
   uint32_t number = find_thread(c, thread);
   if (!number) number = add_thread(c, thread);
@@ -295,9 +292,8 @@ int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
   if (!c) return lh_fail_memory(error, "counting calls");
   c->r = r;
   c->last_ns = lh_now_ns();
-  for (place = 0; (t = lh_thread_set_next(&r->running->threads, &place)) != NULL;) {
+  for (place = 0; (t = lh_thread_set_next(&r->running->threads, &place)) != NULL;)
     lua_sethook(t, on_call, LUA_MASKCALL | LUA_MASKRET, 0);
-  }
   *out = c;
   return LH_OK;
 }
@@ -305,9 +301,8 @@ int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
 void lh_calls_stop(lh_calls *c) {
   size_t place = 0;
   lua_State *t;
-  while ((t = lh_thread_set_next(&c->r->running->threads, &place)) != NULL) {
+  while ((t = lh_thread_set_next(&c->r->running->threads, &place)) != NULL)
     if (lua_gethook(t) == on_call) lua_sethook(t, NULL, 0, 0);
-  }
 }
 
 void lh_calls_complete(lh_calls *c) {

@@ -131,11 +131,10 @@ static bool make_slots(lh_pool *p, lh_slab *slab) {
 static lh_slab *change_current(lh_pool *p, size_t slot_bytes) {
   size_t class = slot_bytes / 16;
   lh_slab *slab = take_first(&p->queues[class]);
-  if (slab) {
+  if (slab)
     slab->is_queued = false;
-  } else if ((slab = find_empty(p, slot_bytes))) {
+  else if ((slab = find_empty(p, slot_bytes)))
     p->n_in_use++;
-  }
   if (slab) p->current[class] = slab;
   return slab;
 }

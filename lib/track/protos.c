@@ -74,9 +74,8 @@ static bool sets_a(unsigned opcode) {
   static const struct {
     uint8_t first, last;
   } others[] = {{10, 10}, {15, 18}, {46, 48}, {54, 66}, {70, 72}, {75, 76}, {78, 78}, {82, 127}};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (opcode >= others[i].first && opcode <= others[i].last) return false;
-  }
   return true;
 }
 
@@ -140,9 +139,8 @@ size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out) {
   if (pc < caller->code || pc >= caller->code + caller->n_code) return 0;
   uint32_t i = *pc;
   bool is_call = raw_opcode(i) == RAW_OP_CALL || raw_opcode(i) == RAW_OP_TAILCALL;
-  if (is_call) {
+  if (is_call)
     add_field(&t, "", register_name(caller, (int32_t)(pc - caller->code), raw_operand_a(i)));
-  }
   return t.n;
 }
 
@@ -157,9 +155,8 @@ static const raw_table *table_value(const raw_slot *slot) {
 }
 
 static const raw_table *find_table(const raw_table *table, const char *key) {
-  for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
+  for (uint64_t i = 0; i < raw_hash_slots(table); i++)
     if (lh_is_text(string_key(&table->slots[i]), key)) return table_value(&table->slots[i]);
-  }
   return NULL;
 }
 

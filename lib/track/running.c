@@ -176,9 +176,8 @@ lh_running *lh_running_new(lh_recorder *recorder, lua_State *L) {
                     .extra_bytes = layout->thread_bytes - layout->global_from_main};
   bool has_room = lh_thread_set_init(&r->threads);
   const raw_object *o = raw_list(r->global, LH_LIST_ALLGC);
-  for (; o && has_room; o = o->next) {
+  for (; o && has_room; o = o->next)
     if (o->type == RAW_THREAD) has_room = lh_thread_set_add(&r->threads, (lua_State *)(uintptr_t)o);
-  }
   if (!has_room) {
     lh_running_free(r);
     return NULL;
@@ -252,9 +251,8 @@ static standing ask_thread(const lh_running *r, const void *thread, const void *
   const raw_value *slot = raw_call_slot(r->layout, thread, call);
   const void *function = raw_c_function(slot->as, slot->type);
   bool resumes = function == r->resume || function == r->close;
-  if (!function || (!resumes && function != r->wrapped)) {
+  if (!function || (!resumes && function != r->wrapped))
     return function && is_plain(r, function) ? RUNS : IN_C;
-  }
   const raw_value *v = resumes ? slot + 1 : ((const raw_c_closure *)slot->as.object)->upvalues;
   if (v->type != (RAW_THREAD | RAW_COLLECTABLE)) return IN_C;
   *resumed = v->as.object; /* without an argument an old value is there */
@@ -294,9 +292,8 @@ typedef struct found {
 } found;
 
 static void note_open(found *f, const void *thread) {
-  for (int i = 0; i < f->n_open; i++) {
+  for (int i = 0; i < f->n_open; i++)
     if (f->open[i] == thread) return;
-  }
   if (f->n_open < MOST_OPEN) f->open[f->n_open++] = thread;
 }
 
@@ -421,9 +418,8 @@ static const void *function_on_top(const lh_running *r, const void *thread) {
 const void *lh_running_find(lh_running *r) {
   if (r->own) return r->own;
   bool is_suspended = RAW_FIELD(r->thread, RAW_THREAD_STATUS, uint8_t) != 0;
-  if (!is_suspended && r->last_plain && function_on_top(r, r->thread) == r->last_plain) {
+  if (!is_suspended && r->last_plain && function_on_top(r, r->thread) == r->last_plain)
     return r->thread; /* the same function is called in a row */
-  }
   uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
   bool is_known = is_on_known_stack(r, sp);
   if (!is_known) sp = 0;

@@ -60,9 +60,8 @@ static void grow_marked(lh_stacks *s) {
   if (bigger.marked_mask >= LH_MOST_MARKED) return;
   bigger.marked = lh_alloc_zeroed((size_t)bigger.marked_mask + 1, sizeof *bigger.marked);
   if (!bigger.marked) return;
-  for (uint32_t i = 0; i <= s->marked_mask; i++) {
+  for (uint32_t i = 0; i <= s->marked_mask; i++)
     if (s->marked[i].call) *marked_entry(&bigger, s->marked[i].call) = s->marked[i];
-  }
   lh_free(s->marked);
   s->marked = bigger.marked;
   s->marked_mask = bigger.marked_mask;
@@ -119,11 +118,10 @@ static inline lh_stack_id find_stack(lh_stacks *s, lh_call_frame frame, lh_recen
 static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame frame) {
   lh_call_frame called = {frame.thread, frame.call->next};
   lh_recent wanted = {.pc = frame.call->saved_pc - 1, .callers = callers};
-  if (called.call->status & RAW_CALL_IS_C) {
+  if (called.call->status & RAW_CALL_IS_C)
     wanted.c_function = lh_frame_c_function(&s->lookup, called);
-  } else if (raw_call_is(s->lookup.layout, frame.call, RAW_CALL_HOOKED)) {
+  else if (raw_call_is(s->lookup.layout, frame.call, RAW_CALL_HOOKED))
     wanted.c_function = &lh_hook_function;
-  }
   return find_stack(s, frame, wanted);
 }
 

@@ -70,10 +70,9 @@ static void on_fork_of_process(void) {
 ** touch the profile. Without memory for this the last second of the profile is lost. */
 static void complete_at_exit(lh_recorder *r) {
   (void)pthread_mutex_lock(&open_profiles.lock);
-  if (!open_profiles.is_heard) {
+  if (!open_profiles.is_heard)
     open_profiles.is_heard =
         pthread_atfork(NULL, NULL, on_fork_of_process) == 0 && atexit(on_exit_of_process) == 0;
-  }
   r->next_open = open_profiles.first;
   __atomic_store_n(&open_profiles.first, r, __ATOMIC_RELEASE);
   (void)pthread_mutex_unlock(&open_profiles.lock);
@@ -311,9 +310,8 @@ static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, 
   r->running = lh_running_new(r, L);
   r->position = lh_position_new(r);
   if (!r->stacks) r->stacks = lh_stacks_new(r);
-  if (!keep_report(r, options) || !r->running || !r->position || !r->stacks) {
+  if (!keep_report(r, options) || !r->running || !r->position || !r->stacks)
     return lh_fail_memory(error, "starting to track a Lua state");
-  }
   r->learns = true;
   lh_position_calibrate(r, L);
   r->learns = false;
