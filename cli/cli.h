@@ -174,6 +174,12 @@ void cli_check_writable(cli *c, const char *path);
 /* Returns `result`, or ends the process if it is NULL: out of memory. */
 void *cli_must(void *result);
 
+/* The text that printf would print. Freed by free. */
+char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Nanoseconds of a clock that never goes back. */
+uint64_t cli_now_ns(void);
+
 /* cli_close_text completes *text: *n bytes and a NUL; freed by free. Out of memory: both exit. */
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);

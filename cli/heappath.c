@@ -58,14 +58,10 @@ static const cli_tool tool = {
 /* OBJECT is one argument, or two if the user pasted an address without quotes: table: 0x55d0... */
 static char *join_expression(const cli *c, int n, char **words) {
   size_t length = n > 0 ? strlen(words[0]) : 0;
-  char *text;
   if (n == 0) cli_usage_error(c, "which object? An address, a path, @file:line or a class");
   if (n > 2 || (n == 2 && (length == 0 || words[0][length - 1] != ':')))
     cli_usage_error(c, "one object at a time: '%s' is too many (quotes missing?)", words[1]);
-  length += n == 2 ? strlen(words[1]) + 2 : 1;
-  text = cli_must(malloc(length));
-  snprintf(text, length, "%s%s%s", words[0], n == 2 ? " " : "", n == 2 ? words[1] : "");
-  return text;
+  return cli_format("%s%s%s", words[0], n == 2 ? " " : "", n == 2 ? words[1] : "");
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
@@ -100,11 +96,8 @@ static void parse(cli *c, request *r, int argc, char **argv) {
 /* ==== The object ===================================================================== */
 
 char *describe(const lh_snapshot *snapshot, lh_id id) {
-  char *what = cli_must(lh_what_text(snapshot, id)), *text;
-  lh_number address = lh_address_text(snapshot, id);
-  size_t size = strlen(what) + sizeof address.text + 2;
-  text = cli_must(malloc(size));
-  snprintf(text, size, "%s %s", what, address.text);
+  char *what = cli_must(lh_what_text(snapshot, id));
+  char *text = cli_format("%s %s", what, lh_address_text(snapshot, id).text);
   lh_free(what);
   return text;
 }

@@ -104,12 +104,15 @@ static _Noreturn void see_through(cli *c, const request *r, const lh_awaited *aw
   _exit(WEXITSTATUS(status));
 }
 
+void *share_memory(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return cli_must(memory != MAP_FAILED ? memory : NULL);
+}
+
 lh_awaited *stand_apart(cli *c, const request *r) {
-  enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
   sigset_t before, held;
   pid_t parent = getpid();
-  lh_awaited *awaited = mmap(NULL, sizeof *awaited, ACCESS, KIND, -1, 0);
-  if (awaited == MAP_FAILED) cli_must(NULL);
+  lh_awaited *awaited = share_memory(sizeof *awaited);
   cli_flush(c); /* else parent and child both print it */
   (void)sigemptyset(&held);
   for (size_t i = 0; i < N_ENDINGS; i++) (void)sigaddset(&held, endings[i]);

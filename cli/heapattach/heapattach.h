@@ -164,10 +164,9 @@ typedef struct waiter {
 void wait_begin(waiter *w, uint64_t process_id);
 void wait_close(waiter *w);
 
-uint64_t clock_ns(void);
 uint64_t real_time_ns(void); /* since 1970 */
 
-/* Waits until clock_ns() is `ns`, the process ends, or a signal ends the wait. */
+/* Waits until cli_now_ns() is `ns`, the process ends, or a signal ends the wait. */
 wait_end wait_until(const waiter *w, uint64_t ns);
 
 /* The next tick in the future: `start` plus a multiple of `every_ns`. */
@@ -175,6 +174,9 @@ uint64_t next_tick(uint64_t start, uint64_t every_ns);
 
 /* Returns in a child of this process, whose exit status becomes ours. NULL: cannot fork. */
 lh_awaited *stand_apart(cli *c, const request *r);
+
+/* Memory of zeros that child processes share. Freed by munmap. */
+void *share_memory(size_t bytes);
 
 /* False: the child waited for a file system that does not answer, and was killed. */
 bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited);

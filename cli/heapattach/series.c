@@ -79,9 +79,8 @@ static char *next_file(const series *s, const lh_found_state *state, member *m) 
   do {
     free(path);
     m->number++;
-    int n = asprintf(&path, "%s%s%s-%s%s-%" PRIu64 ".heap", directory, slash, name, s->r->target,
-                     id, m->number);
-    cli_must(n >= 0 ? path : NULL);
+    path = cli_format("%s%s%s-%s%s-%" PRIu64 ".heap", directory, slash, name, s->r->target, id,
+                      m->number);
     lh_await_output(s->r->awaited, path);
   } while (lstat(path, &info) == 0);
   lh_await_end(s->r->awaited);
@@ -156,11 +155,11 @@ static bool try_round(series *s, size_t chosen) {
 
 static void show_next(const series *s, uint64_t ns) {
   cli_progress(s->c, "the next one at %s; Control-C ends the series",
-               lh_time_text(real_time_ns() + ns - clock_ns()).text);
+               lh_time_text(real_time_ns() + ns - cli_now_ns()).text);
 }
 
 static void take_rounds(series *s, size_t chosen) {
-  uint64_t start = clock_ns(), most = s->r->max > 0 ? s->r->max : LH_DEFAULT_MAX_FILES;
+  uint64_t start = cli_now_ns(), most = s->r->max > 0 ? s->r->max : LH_DEFAULT_MAX_FILES;
   waiter w;
   wait_begin(&w, s->subject.process_id);
   for (uint64_t round = 0; try_round(s, chosen) && ++round < most;) {
@@ -179,10 +178,9 @@ static void take_rounds(series *s, size_t chosen) {
 /* Before the process is touched. The message names no file that the user did not type. */
 static void check_directory(cli *c, const request *r) {
   const char *slash, *directory = directory_of(r, &slash);
-  char *path;
+  char *path = cli_format("%s%s.heapattach", directory, slash);
   lh_file *file;
   lh_error error;
-  cli_must(asprintf(&path, "%s%s.heapattach", directory, slash) >= 0 ? path : NULL);
   lh_await_output(r->awaited, path);
   if (lh_create_file(&file, path, &error) != LH_OK)
     cli_die(c, NULL, "cannot write into '%s': %s", r->directory != NULL ? directory : ".",

@@ -10,18 +10,12 @@
 
 #include "heapattach/heapattach.h"
 
-static char *numbered(const char *path, size_t number) {
-  char *text;
-  return cli_must(asprintf(&text, "%s-%zu", path, number) >= 0 ? text : NULL);
-}
-
 static void check_output(cli *c, const request *r) {
-  char *first = is_all(r) ? numbered(r->file, 1) : NULL;
-  const char *path = first != NULL ? first : r->file;
+  char *path = is_all(r) ? cli_format("%s-1", r->file) : cli_format("%s", r->file);
   lh_await_output(r->awaited, path);
   cli_check_writable(c, path);
   lh_await_end(r->awaited);
-  free(first);
+  free(path);
 }
 
 static bool is_same_file(const char *a, const char *b) {
@@ -127,7 +121,7 @@ int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *
 static void take_older_files(const subject *s, const request *r, shot *shots) {
   bool any = false;
   for (size_t number = 1;; number++) {
-    char *path = numbered(r->after, number);
+    char *path = cli_format("%s-%zu", r->after, number);
     bool is_taken = false;
     lh_await(r->awaited, path);
     if (access(path, F_OK) != 0 && number > 1) {
@@ -151,7 +145,7 @@ static void take_older_files(const subject *s, const request *r, shot *shots) {
 static shot *plan_all(const subject *s, const request *r) {
   shot *shots = cli_must(calloc(s->n_states, sizeof *shots));
   for (size_t i = 0; i < s->n_states; i++)
-    shots[i] = (shot){.state = i, .path = numbered(r->file, i + 1)};
+    shots[i] = (shot){.state = i, .path = cli_format("%s-%zu", r->file, i + 1)};
   if (r->after != NULL) take_older_files(s, r, shots);
   return shots;
 }

@@ -225,18 +225,17 @@ void tell_questions(const char *const *files, size_t n) {
 /* "b" after "a", "s10" after "s9", else NAME-2; a name that no file has. Freed by free. */
 static char *next_name(const char *path) {
   enum { MOST_TRIES = 100, MOST_DIGITS = 8 };
-  char *name = cli_must(strdup(path)), *next = NULL;
+  char *name = cli_must(strdup(path));
   for (int tries = 0; tries < MOST_TRIES && (tries == 0 || access(name, F_OK) == 0); tries++) {
     size_t n = strlen(name), digits = 0;
     bool is_letter = n > 0 && isalpha((unsigned char)name[n - 1]) &&
                      tolower((unsigned char)name[n - 1]) != 'z' && (n == 1 || name[n - 2] == '/');
     while (digits < n && digits < MOST_DIGITS && isdigit((unsigned char)name[n - digits - 1]))
       digits++;
-    int made = is_letter    ? asprintf(&next, "%.*s%c", (int)n - 1, name, name[n - 1] + 1)
-               : digits > 0 ? asprintf(&next, "%.*s%lu", (int)(n - digits), name,
-                                       strtoul(name + n - digits, NULL, 10) + 1)
-                            : asprintf(&next, "%s-2", name);
-    cli_must(made >= 0 ? next : NULL);
+    char *next = is_letter    ? cli_format("%.*s%c", (int)n - 1, name, name[n - 1] + 1)
+                 : digits > 0 ? cli_format("%.*s%lu", (int)(n - digits), name,
+                                           strtoul(name + n - digits, NULL, 10) + 1)
+                              : cli_format("%s-2", name);
     free(name);
     name = next;
   }
@@ -324,8 +323,7 @@ static char *older_beside(lh_awaited *awaited, const char *path, uint64_t state_
   char *folder = cli_must(n > 0 ? strndup(path, n) : strdup("./"));
   DIR *directory = opendir(folder);
   for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
-    char *other;
-    cli_must(asprintf(&other, "%.*s%s", (int)n, path, entry->d_name) >= 0 ? other : NULL);
+    char *other = cli_format("%.*s%s", (int)n, path, entry->d_name);
     lh_await(awaited, other);
     compare_beside(&s, other);
     lh_await_end(awaited);

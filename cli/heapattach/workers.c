@@ -67,9 +67,7 @@ static pid_t start_child(cli *c) {
 }
 
 static void look_for_worker(cli *c, int64_t id, workers *w) {
-  enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
-  finding *f = mmap(NULL, sizeof *f, ACCESS, KIND, -1, 0);
-  if (f == MAP_FAILED) cli_must(NULL);
+  finding *f = share_memory(sizeof *f);
   cli_progress(c, "looking for Lua in %" PRId64, id);
   pid_t parent = getpid(), child = start_child(c);
   if (child == 0) look_at(id, f, parent);
@@ -91,8 +89,8 @@ void find_workers(cli *c, uint64_t process_id, workers *w) {
   cli_check(c, lh_find_started((int64_t)process_id, &ids, &n, &error), NULL, &error);
   w->n_started = n;
   w->n_looked_at = 0;
-  for (uint64_t start = clock_ns(); w->n_looked_at < n && w->n_looked_at < MOST_LOOKED_AT &&
-                                    clock_ns() - start < MOST_TO_LOOK_NS;)
+  for (uint64_t start = cli_now_ns(); w->n_looked_at < n && w->n_looked_at < MOST_LOOKED_AT &&
+                                      cli_now_ns() - start < MOST_TO_LOOK_NS;)
     look_for_worker(c, ids[w->n_looked_at++], w);
   cli_progress(c, NULL);
   lh_free(ids);
@@ -153,9 +151,7 @@ void tell_left_out(cli *c, const request *r, const workers *w) {
 
 /* FILE-PID. Freed by free. NULL: no file. */
 static char *name_of(const char *file, int64_t id) {
-  char *name = NULL;
-  if (file != NULL) cli_must(asprintf(&name, "%s-%" PRId64, file, id) >= 0 ? name : NULL);
-  return name;
+  return file != NULL ? cli_format("%s-%" PRId64, file, id) : NULL;
 }
 
 /* Runs in a child. The child ends with this program, and its exit status is reported. */
@@ -188,9 +184,9 @@ static const uint64_t MOST_TO_ASK_NS = 600000000000; /* then no other is started
 
 static int ask_in_turn(cli *c, const request *r, const workers *w) {
   int worst = CLI_DONE;
-  uint64_t start = clock_ns();
+  uint64_t start = cli_now_ns();
   for (size_t i = 0; i < w->n; i++) {
-    if (clock_ns() - start > MOST_TO_ASK_NS) {
+    if (cli_now_ns() - start > MOST_TO_ASK_NS) {
       cli_say(c, "process %" PRId64 " was not asked: the others took %s", w->of[i].id,
               lh_duration_text(MOST_TO_ASK_NS).text);
       worst = CLI_FAILURE;

@@ -104,12 +104,11 @@ static lh_independent find_independent(cli *c, const subject *s) {
 
 /* "2 independent paths below _G.app" */
 static char *independent_text(cli *c, const subject *s, const lh_independent *found) {
-  char *from = found->from == LH_ROOT ? NULL : cli_held_by(c, s->snapshot, found->from);
-  size_t size = (from != NULL ? strlen(from) : 0) + 96;
-  char *text = cli_must(malloc(size));
-  snprintf(text, size, "%s%s independent path%s%s%s", lh_count_text(found->n).text,
-           found->is_limited ? " or more" : "", found->n == 1 ? "" : "s",
-           from != NULL && found->n > 1 ? " below " : "", from != NULL && found->n > 1 ? from : "");
+  bool is_below = found->from != LH_ROOT && found->n > 1;
+  char *from = is_below ? cli_held_by(c, s->snapshot, found->from) : NULL;
+  char *text = cli_format("%s%s independent path%s%s%s", lh_count_text(found->n).text,
+                          found->is_limited ? " or more" : "", found->n == 1 ? "" : "s",
+                          is_below ? " below " : "", is_below ? from : "");
   lh_free(from);
   return text;
 }
@@ -131,13 +130,13 @@ static void print_independent(cli *c, const subject *s, const lh_independent *fo
     texts[i] = cli_must(lh_whole_path_text(s->snapshot, &found->paths[i], false));
   putchar('\n');
   for (size_t i = first; i < found->n; i++) {
-    size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
-    char *text = cli_must(malloc(size));
+    size_t n_alike = count_alike(texts, first, found->n, i);
+    if (n_alike == 0) continue;
     lh_number n_steps = lh_count_text(found->paths[i].n_steps);
-    const char *cells[] = {n_steps.text, text};
-    snprintf(text, size, n_alike > 1 ? "%s (%s that read the same)" : "%s", texts[i],
-             lh_count_text(n_alike).text);
-    if (n_alike > 0) cli_table_row(table, cells, LH_PLAIN);
+    char *text = n_alike > 1 ? cli_format("%s (%s that read the same)", texts[i],
+                                          lh_count_text(n_alike).text)
+                             : cli_format("%s", texts[i]);
+    cli_table_row(table, (const char *[]){n_steps.text, text}, LH_PLAIN);
     free(text);
   }
   for (size_t i = first; i < found->n; i++) lh_free(texts[i]);

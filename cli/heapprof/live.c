@@ -21,7 +21,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "luaheap_tracked.h"
@@ -315,12 +314,6 @@ static size_t rows_that_fit(const view *v) {
 
 /* ==== Asking ======================================================================== */
 
-static uint64_t now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Leaves the screen before it prints a failure. */
 static void check(const view *v, int code, const lh_error *error) {
   if (code == LH_OK) return;
@@ -330,14 +323,14 @@ static void check(const view *v, int code, const lh_error *error) {
 
 /* Waits up to `ms` for an answer. True: the page is new. */
 static bool look(view *v, uint64_t ms) {
-  uint64_t end = now_ms() + ms;
+  uint64_t end = cli_now_ns() + ms * 1000000;
   lh_profile *profile;
   lh_error error;
   for (;;) {
     check(v, lh_tracked_look(v->program, &profile, &error), &error);
     if (profile != NULL) count(&v->page, profile);
     lh_profile_close(profile);
-    if (profile != NULL || now_ms() >= end || is_ending) return profile != NULL;
+    if (profile != NULL || cli_now_ns() >= end || is_ending) return profile != NULL;
     poll(NULL, 0, LOOK_MS);
   }
 }

@@ -260,17 +260,11 @@ static bool is_name(lh_range asked, bool pattern, const char *name) {
   return pattern ? lh_range_fits(asked, name, strlen(name)) : lh_range_is(asked, name);
 }
 
-/* "array" also means arrays of anything. */
-static bool is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name,
-                     bool pattern) {
+bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name, bool pattern) {
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
   if (is_name(name, pattern, entry->visible.name)) return true;
   return entry->plain != LH_NO_NUMBER &&
          is_name(name, pattern, snapshot->classes->list[entry->plain].visible.name);
-}
-
-bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name) {
-  return is_class(snapshot, class_index, name, false);
 }
 
 /* A pattern may be long, so it is compared with each class and not with each object. */
@@ -280,7 +274,7 @@ static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool ga
   uint32_t n_classes = lh_class_count(snapshot);
   bool *matches = lh_alloc(n_classes + (size_t)1, sizeof *matches), has_room = matches != NULL;
   for (uint32_t i = 0; has_room && i < n_classes; i++)
-    matches[i] = is_class(snapshot, i, name, pattern);
+    matches[i] = lh_is_class(snapshot, i, name, pattern);
   for (lh_id id = 1; has_room && id <= snapshot->n; id++) {
     uint32_t class_index = lh_class_of(snapshot, id);
     if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;
@@ -295,7 +289,7 @@ static int find_class(lh_finder *finder, lh_range name, bool pattern, lh_set *ou
   uint64_t n_reachable = 0, n_garbage = 0;
   for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
     const lh_class *class = lh_class_at(finder->snapshot, i);
-    if (!is_class(finder->snapshot, i, name, pattern)) continue;
+    if (!lh_is_class(finder->snapshot, i, name, pattern)) continue;
     n_reachable += class->objects;
     n_garbage += class->garbage_objects;
   }
@@ -352,7 +346,8 @@ static uint32_t class_found(const lh_finder *finder, lh_id id) {
   return lh_range_is(asked, name) || lh_range_is(trim(asked), name) ? own : entry->plain;
 }
 
-int lh_find_matches(lh_finder *finder, lh_set *set) {
+/* All objects of the whole expression. The caller frees the set and finder->seen. */
+static int find_matches(lh_finder *finder, lh_set *set) {
   const char *end = finder->start + strlen(finder->start);
   if (!finder->snapshot->classes)
     return lh_fail(finder->error, LH_EARGUMENT,
@@ -366,7 +361,7 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
   lh_set set = {0};
-  int code = lh_find_matches(&finder, &set);
+  int code = find_matches(&finder, &set);
   if (!code) {
     *found = (lh_found){set.ids[0], set.n, finder.class_index};
     for (size_t i = 1; i < set.n; i++) {
@@ -385,10 +380,10 @@ int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
   lh_set set = {0};
-  int code = lh_find_matches(&finder, &set);
+  int code = find_matches(&finder, &set);
   if (!code && finder.class_index != UINT32_MAX && lh_is_reachable(snapshot, set.ids[0])) {
     lh_range name = {expression, expression + strlen(expression)};
-    if (!lh_is_class(snapshot, finder.class_index, name)) name = trim(name);
+    if (!lh_is_class(snapshot, finder.class_index, name, false)) name = trim(name);
     code = add_instances(&finder, name, false, true, &set);
   }
   if (!code) {
@@ -448,7 +443,7 @@ int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, 
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .followed = &followed};
   lh_set set = {0};
-  int code = lh_find_matches(&finder, &set);
+  int code = find_matches(&finder, &set);
   *out = (lh_without){0};
   if (!code && followed.n) {
     out->edges = followed.edges;

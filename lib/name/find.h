@@ -66,11 +66,9 @@ void lh_set_end(lh_finder *finder, const lh_set *set);
 void lh_set_ask(lh_finder *finder, const lh_set *set, bool on);
 bool lh_is_asked(const lh_finder *finder, lh_id id);
 
-/* Is this the name of the class? "array" also means arrays of anything. */
-bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name);
-
-/* All objects of the whole expression. The caller frees the set and finder->seen. */
-int lh_find_matches(lh_finder *finder, lh_set *set);
+/* Is this the name of the class, or a pattern that fits it? "array" also means arrays of
+** anything. */
+bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name, bool pattern);
 
 /* Adds the objects of a part of an expression. LH_ENOTFOUND, LH_EARGUMENT, LH_EMEMORY. */
 int lh_find_set(lh_finder *finder, lh_range range, lh_set *out);

@@ -114,10 +114,7 @@ static void name_basic_types(lh_namer *namer) {
   for (size_t i = 0; i < snapshot->n_roots && !namer->failed; i++) {
     const lh_root *root = &snapshot->roots[i];
     if (root->kind != LH_ROOT_TYPE_METATABLE || root->target == LH_NO_OBJECT) continue;
-    lh_edge edge = {.kind = LH_EDGE_ROOT,
-                    .index = (uint32_t)root->kind,
-                    .ordinal = root->index,
-                    .target = root->target};
+    lh_edge edge = lh_edge_of_root(root);
     lh_text text = {0};
     lh_add_root(&text, snapshot, &edge);
     lh_text_id name = lh_namer_text(namer, &text);

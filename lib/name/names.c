@@ -304,7 +304,7 @@ void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge
   add_frame_function(text, snapshot, edge);
 }
 
-static void add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+void lh_add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   switch (edge->kind) {
     case LH_EDGE_ROOT: lh_add_root(text, snapshot, edge); break;
     case LH_EDGE_VALUE:
@@ -341,7 +341,7 @@ static void add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
 
 char *lh_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text text = {0};
-  add_edge(&text, snapshot, edge);
+  lh_add_edge(&text, snapshot, edge);
   return lh_text_finish(&text);
 }
 

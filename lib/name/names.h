@@ -313,8 +313,17 @@ void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);
 ** libgame.so+0x1a2b". False: not known, nothing added. */
 bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function);
 
-/* lh_add_slot: a value in a stack frame, "local x in function f @app.lua:1". */
+/* lh_add_edge: lh_edge_text. lh_add_slot: a value in a stack frame, "local x in function f
+** @app.lua:1". lh_add_root: a root, whose edge is lh_edge_of_root. */
+void lh_add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
+
+static inline lh_edge lh_edge_of_root(const lh_root *root) {
+  return (lh_edge){.kind = LH_EDGE_ROOT,
+                   .index = (uint32_t)root->kind,
+                   .ordinal = root->index,
+                   .target = root->target};
+}
 
 #endif

@@ -84,7 +84,8 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
 ** written. Does nothing for a mark that was never planted (all fields 0). */
 void lh_void_mark(lua_State *L, const lh_planted *planted);
 
-/* chain.c: the marks of a state, youngest first. */
+/* mark.c: the marks of a state, youngest first: a chain of user values, in the order of both
+** lists. */
 typedef struct lh_chain {
   const raw_userdata *last;      /* older userdata of the current mark; the state at first */
   const raw_userdata *halves[2]; /* the mark's: on allgc and, if all is well, on finobj */

@@ -90,6 +90,14 @@ bool lh_thread_set_add(lh_thread_set *set, lua_State *thread) {
   return true;
 }
 
+bool lh_thread_set_add_all(lh_thread_set *set, const char *global) {
+  const raw_object *o = raw_list(global, LH_LIST_ALLGC);
+  bool has_room = true;
+  for (; o && has_room; o = o->next)
+    if (o->type == RAW_THREAD) has_room = lh_thread_set_add(set, (lua_State *)(uintptr_t)o);
+  return has_room;
+}
+
 bool lh_thread_set_remove(lh_thread_set *set, const void *thread) {
   lh_thread_slots *slots = current_slots(set);
   size_t slot = slots ? slot_of(slots, thread) : 0;

@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "base.h"
+#include "raw.h"
 #include "weak_lua.h"
 
 typedef struct lh_thread_slots lh_thread_slots;
@@ -32,6 +32,9 @@ void lh_thread_set_free(lh_thread_set *set);
 
 /* Adds a thread that is not in the set. False: no memory, not added. */
 bool lh_thread_set_add(lh_thread_set *set, lua_State *thread);
+/* Adds all threads of a state. False: no memory for some. */
+bool lh_thread_set_add_all(lh_thread_set *set, const char *global);
+
 bool lh_thread_set_remove(lh_thread_set *set, const void *thread); /* was it in? */
 
 bool lh_thread_set_has(const lh_thread_set *set, const void *thread);

@@ -153,7 +153,8 @@ static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
     if (!w->reserve || !w->state_reserve)
       return lh_fail_memory(error, "taking a reserve of memory");
   }
-  if (!lh_threads_init(w)) return lh_fail_memory(error, "starting to watch a Lua state");
+  if (!lh_thread_set_init(&w->threads) || !lh_thread_set_add_all(&w->threads, w->global))
+    return lh_fail_memory(error, "starting to watch a Lua state");
   w->on = true;
   return w->own_thread ? LH_OK : make_own(L, w, error);
 }

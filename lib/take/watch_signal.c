@@ -9,7 +9,7 @@
 ** arm it, between two of its instructions. So a handler in another thread sends the signal on. If
 ** that thread does not exist (after a fork), our allocation function sees the request. A signal
 ** that was sent on makes no new request. The host's earlier handler has seen it and does not get it
-** again; nor does it get ticks (watch_ticks.c), for which SIGURG is caught too.
+** again; nor does it get ticks (watch_hook.c), for which SIGURG is caught too.
 **
 ** When a signal's last watcher stops, the earlier action is put back. If that is a default action
 ** that ends or stops the process, the signal is ignored instead: its sender does not know that

@@ -174,11 +174,7 @@ lh_running *lh_running_new(lh_recorder *recorder, lua_State *L) {
                     .global = recorder->global,
                     .main_thread = (const char *)recorder->main_thread,
                     .extra_bytes = layout->thread_bytes - layout->global_from_main};
-  bool has_room = lh_thread_set_init(&r->threads);
-  const raw_object *o = raw_list(r->global, LH_LIST_ALLGC);
-  for (; o && has_room; o = o->next)
-    if (o->type == RAW_THREAD) has_room = lh_thread_set_add(&r->threads, (lua_State *)(uintptr_t)o);
-  if (!has_room) {
+  if (!lh_thread_set_init(&r->threads) || !lh_thread_set_add_all(&r->threads, r->global)) {
     lh_running_free(r);
     return NULL;
   }
