@@ -65,7 +65,6 @@ static const cli_tool tool = {
     "Example: heapattach -o a 4711; heapattach --after a -o b 4711; heapdiff a b\n"
     "Exit status: 0 done, 1 there is no Lua 5.4, 2 wrong usage or failure.\n"};
 
-/* Only a target was given: prints the commands that apply to it. */
 static _Noreturn void ask_what(const cli *c, const request *r) {
   request take = *r, list = {.mode = MODE_LIST, .target = r->target};
   request watch = {.mode = MODE_WATCH, .target = r->target};
@@ -83,7 +82,6 @@ static _Noreturn void ask_what(const cli *c, const request *r) {
   exit(CLI_FAILURE);
 }
 
-/* Checks for options that cannot be combined. */
 static void check(const cli *c, const request *r) {
   bool writes = r->mode == MODE_TAKE || r->mode == MODE_SERIES;
   if (!writes && (r->file != NULL || r->directory != NULL || r->after != NULL))

@@ -190,7 +190,6 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   if (r->dominators) (void)cli_answer(c, w, "dominators", s->snapshot, r->file, &asked);
 }
 
-/* Answers about one object, or about cuts. False: nothing keeps the object alive. */
 static bool answer_one(cli *c, const request *r, subject *s) {
   cli_json w = {0};
   bool alive = s->id == LH_NO_OBJECT || lh_is_reachable(s->snapshot, s->id);

@@ -94,7 +94,6 @@ static void open_all(cli *c, sqlite3 *db, request *r) {
   }
 }
 
-/* Keeps r->schemas. */
 static void close_all(sqlite3 *db, request *r) {
   sqlite3_close(db);
   for (size_t i = 0; i < r->n_files; i++) lh_close(r->snapshots[i]);

@@ -187,7 +187,6 @@ static void refuse_removed(const cli *c, const char *word) {
   }
 }
 
-/* Larger than any letter. */
 enum { FIRST_KEY = 256 };
 
 static _Noreturn void refuse(const cli *c, int key, char **argv) {

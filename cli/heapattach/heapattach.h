@@ -64,8 +64,6 @@ char *command_for_number(const char *name);
 /* Without Lua in the target, searches the processes that it has started, and exits with CLI_NO. */
 void subject_open(subject *s, cli *c, const request *r);
 void subject_close(subject *s);
-
-/* Searches for states again. Returns the library's error. */
 int subject_look(subject *s, lh_error *error);
 
 /* Index of the state that --state names or that `after` (may be NULL) was taken of. */
@@ -94,8 +92,6 @@ void free_workers(workers *w);
 
 /* Prints on stderr the commands for the processes that it has started and that run Lua 5.4. */
 void tell_started(cli *c, const request *r, uint64_t process_id);
-
-/* Prints on stderr the processes left out, if any, and the command that includes them. */
 void tell_left_out(cli *c, const request *r, const workers *w);
 
 static inline bool leaves_workers_out(const request *r) {
@@ -136,12 +132,8 @@ lh_snapshot *open_older(cli *c, const request *r, const char *path);
 void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
                 const lh_outside_told *told, bool is_first);
 void tell_once(const subject *s, const request *r, const lh_outside_told *told);
-
-/* Prints the commands that analyse a snapshot, and that take the next one. */
 void tell_next_steps(const subject *s, const request *r, const shot *first);
 void tell_next_snapshot(const request *r);
-
-/* Prints a JSON object; on one line if compact. */
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
                 const workers *left_out, bool is_compact);
 

@@ -97,7 +97,6 @@ void subject_close(subject *s) {
 
 /* ==== Which state =================================================================== */
 
-/* "server.lua, Lua 5.4.4, 1.2 MB". Freed by free. */
 static char *state_text(const lh_found_state *state, bool exact) {
   char *script = cli_escape(state->script);
   char *text = cli_format("%s%sLua %s, %s", script, *script != '\0' ? ", " : "", state->release,

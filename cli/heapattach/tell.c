@@ -33,7 +33,6 @@ static lh_number pause_text(uint64_t ns) {
   return number;
 }
 
-/* Ends the line: how long the process was stopped, or the signal that ended it. */
 static void print_stillness(const subject *s, const lh_outside_told *told) {
   const char *signal = s->info.is_core ? lh_signal_name(s->info.signal) : NULL;
   if (signal != NULL)
@@ -54,7 +53,6 @@ static void print_size(const subject *s, const shot *taken) {
   lh_free(path);
 }
 
-/* Counts of a snapshot without luaheap's own objects. */
 static lh_taken the_program_has(const lh_snapshot *snapshot) {
   const lh_info *info = lh_snapshot_info(snapshot);
   lh_taken has = {info->objects, info->object_bytes + info->string_table_bytes};
@@ -396,15 +394,11 @@ void json_workers(cli_json *w, const workers *left_out) {
 
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
                 const workers *left_out, bool is_compact) {
-  static const char *const words[] = {[LH_STILL_IDLE] = "idle",
-                                      [LH_STILL_FORK] = "fork",
-                                      [LH_STILL_STOPPED] = "stopped",
-                                      [LH_STILL_CORE] = "core"};
   cli_json w = {.is_compact = is_compact};
   cli_json_open(&w, NULL, '{');
   cli_json_value(&w, "process", cli_json_size(s->info.process_id));
   cli_json_value(&w, "program", cli_json_text(s->info.program));
-  cli_json_value(&w, "stillness", json_string(words[told->stillness]));
+  cli_json_value(&w, "stillness", json_string(lh_stillness_name(told->stillness)));
   cli_json_value(&w, "stopped_ns", cli_json_size(told->stopped_ns));
   cli_json_value(&w, "copied_bytes", cli_json_size(told->copied_bytes));
   cli_json_value(&w, "in_system_call", json_boolean(told->was_in_system_call));

@@ -22,7 +22,6 @@
 enum { MOST_LOOKED_AT = 100, MOST_SHOWN = 10 };
 static const uint64_t MOST_TO_LOOK_NS = 120000000000; /* then no other is inspected */
 
-/* Result of inspecting a process, in memory shared with the child. */
 typedef struct finding {
   lh_awaited awaited;
   size_t n_states;
@@ -52,7 +51,6 @@ static void add_worker(workers *w, int64_t id, const finding *f) {
   w->of[w->n++] = (worker){id, cli_must(strdup(f->program)), f->n_states};
 }
 
-/* Waits for a child and returns its exit code; CLI_FAILURE if a signal ended it. */
 static int end_of(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
@@ -154,7 +152,6 @@ static char *name_of(const char *file, int64_t id) {
   return file != NULL ? cli_format("%s-%" PRId64, file, id) : NULL;
 }
 
-/* Runs in a child. The child ends with this program, and its exit status is reported. */
 static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t parent) {
   char number[24], *file = name_of(r->file, id), *after = name_of(r->after, id);
   request own = *r;

@@ -34,8 +34,6 @@ char *describe(const lh_snapshot *snapshot, lh_id id);
 ** chosen and which references are ignored, if any; JSON has keys for both. */
 lh_request request_about(const request *r, const subject *s);
 void tell_asked(cli *c, cli_json *w, const request *r, const subject *s);
-
-/* Adds the keys of an object to the open JSON object. */
 void json_subject(cli_json *w, const subject *s);
 
 /* ignore: analyses without the --ignore patterns. find_cuts: each --cut must match. */

@@ -102,7 +102,6 @@ static lh_independent find_independent(cli *c, const subject *s) {
   return found;
 }
 
-/* "2 independent paths below _G.app" */
 static char *independent_text(cli *c, const subject *s, const lh_independent *found) {
   bool is_below = found->from != LH_ROOT && found->n > 1;
   char *from = is_below ? cli_held_by(c, s->snapshot, found->from) : NULL;
@@ -215,7 +214,6 @@ static void json_independent(cli *c, cli_json *w, const subject *s, const lh_ind
 
 /* ==== Paths ========================================================================== */
 
-/* The advice follows the chain that it is about. */
 static void print_others(cli *c, const subject *s, const lh_independent *found) {
   if (found->n < 2) {
     print_junction(c, s, !cli_is_given(c, "paths"));
@@ -302,7 +300,6 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
 
 /* ==== Cuts =========================================================================== */
 
-/* If one cut leads to one object, that object is the subject. */
 static void choose_subject(const request *r, subject *s) {
   const lh_without *what = &r->cuts[0].what;
   lh_id id = LH_NO_OBJECT;
@@ -349,7 +346,6 @@ void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
 
 /* ==== References ===================================================================== */
 
-/* A graph takes edges as paths of one step. */
 static void draw_edges(cli *c, const subject *s, lh_edge *edges, size_t n) {
   lh_path *paths = cli_must(malloc((n + 1) * sizeof *paths));
   lh_error error;

@@ -87,7 +87,6 @@ static int by_live_bytes(const void *a, const void *b) {
   return mine != its ? (mine < its ? 1 : -1) : by_name(a, b);
 }
 
-/* Merges rows with equal names and copies their counts of the last page. */
 static void finish_rows(rows *r, rows *before) {
   size_t n = 0;
   qsort(r->list, r->n, sizeof *r->list, by_name);
@@ -161,7 +160,6 @@ static void count(page *p, lh_profile *profile) {
 
 /* ==== Text =========================================================================== */
 
-/* Per second. */
 static uint64_t rate(const page *p, uint64_t now, uint64_t before) {
   double n = (double)more(now, before);
   return p->interval_ns > 0 ? (uint64_t)(n * 1e9 / (double)p->interval_ns + 0.5) : 0;
@@ -286,7 +284,6 @@ static void leave(void) {
   lh_tracked_close(v->program);
 }
 
-/* Reads keys at once, without echo. */
 static void begin_terminal(view *v) {
   static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   struct sigaction action = {.sa_handler = end_by_signal};

@@ -118,7 +118,6 @@ static int by_self_bytes(const void *a, const void *b, void *data) {
   return order != 0 ? order : (one > other) - (one < other);
 }
 
-/* Takes only functions that allocated. */
 static void begin(layout *l, const lh_usage_calls *graph, const lh_sites *sites, size_t limit) {
   size_t n = graph->n_functions;
   l->graph = graph;
@@ -164,7 +163,6 @@ typedef struct row {
   const lh_call_usage *recursive; /* the function's call of itself; NULL: none */
 } row;
 
-/* "   [7]" */
 static void put_index(FILE *out, const layout *l, uint32_t i) {
   uint64_t position = (uint64_t)l->positions[i] + 1;
   fprintf(out, "%*s[%" PRIu64 "]", INDEX_DIGITS - (int)digits_of(position), "", position);
@@ -222,7 +220,6 @@ static void print_flat(const layout *l) {
 
 /* ==== Call graph ==================================================================== */
 
-/* Blanks between words become dashes. */
 static void print_dashed(const char *line) {
   size_t indent = strspn(line, " ");
   printf("%*s", (int)indent, "");

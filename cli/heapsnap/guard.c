@@ -13,7 +13,6 @@ static bool is_one_of(const char *name, const char *const *list) {
   return false;
 }
 
-/* Tables of SQLite and its shell that make rows from arguments or describe the connection. */
 static const char *const harmless_tables[] = {
     "completion",        "generate_series",      "json_each",
     "json_tree",         "pragma_database_list", "pragma_module_list",

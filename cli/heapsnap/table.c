@@ -34,7 +34,6 @@ static const hs_kind *find_kind(const char *name) {
   return NULL;
 }
 
-/* Tables without a rowid have a key of two columns. */
 static bool has_rowid(const hs_kind *kind) {
   return kind->key == NULL || strchr(kind->key, ',') == NULL;
 }
@@ -215,7 +214,6 @@ static int fail_query(hs_cursor *cursor, const lh_error *error) {
   return error->code == LH_EMEMORY ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
-/* Moves to the next row, in this snapshot or a later one. */
 static int advance(sqlite3_vtab_cursor *base) {
   hs_cursor *cursor = (hs_cursor *)base;
   lh_error error;

@@ -20,8 +20,6 @@ sqlite3 *heapsql_connect(void);
 
 /* Passes an open snapshot to heap_open. Returns its name in SQL, freed by free. */
 char *heapsql_show(cli *c, sqlite3 *db, const char *file, lh_snapshot *snapshot);
-
-/* From now on queries only read the snapshots. */
 void heapsql_lock(cli *c, sqlite3 *db);
 
 /* Limits of a query; 0: none. */

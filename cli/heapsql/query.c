@@ -79,7 +79,6 @@ heapsql_limits heapsql_usual_limits(void) {
       .bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 2 : 0};
 }
 
-/* The message of the alarm. */
 static char late_line[256];
 
 static void end_late(int signal) {

@@ -158,7 +158,6 @@ static int find_address(lh_finder *finder, lh_range range, uint64_t address, lh_
 
 /* ==== Functions by place ============================================================ */
 
-/* Is `asked` the path of the source, or its last components? */
 static bool is_source(const lh_snapshot *snapshot, lh_id source, lh_range asked) {
   const char *bytes;
   size_t n, n_asked = lh_range_length(asked);

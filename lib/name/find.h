@@ -55,7 +55,6 @@ bool lh_range_address(lh_range *range, uint64_t *address);
 /* Splits at the last or the first occurrence of `text`. */
 bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left, lh_range *right);
 
-/* Does the text match, with * for any text? */
 bool lh_range_fits(lh_range range, const char *bytes, size_t n);
 bool lh_range_has_star(lh_range range);
 
@@ -103,7 +102,6 @@ int lh_find_fail_text(lh_finder *finder, lh_text *message);
 void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                         bool classes);
 
-/* Explains that the snapshot keeps no strings, if so. */
 void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 
 /* " (it has: x, y, 12 more)", most similar first; for a number, or if no key is a name: " (it has

@@ -172,7 +172,6 @@ static bool is_slot(lh_range left) {
           lh_range_length(after) == 0);
 }
 
-/* Slots in any thread, for a phrase without a thread. */
 static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   lh_set threads = {0};

@@ -92,7 +92,6 @@ static lh_text_id name_in_lua(lh_namer *namer, lh_text *text, const lh_object *p
   return name_with_place(namer, text, n_own);
 }
 
-/* Adds "on_tick ". False: the function has no name. */
 static bool add_own_name(lh_namer *namer, lh_text *text, lh_id proto) {
   lh_id name = lh_map_get(&namer->nested, proto);
   const lh_candidate *candidate = lh_candidate_of(namer, proto);

@@ -86,7 +86,6 @@ static lh_text_id generic_name(lh_namer *namer, lh_id id) {
   return lh_namer_text(namer, &text);
 }
 
-/* Each table is read once. */
 static lh_text_id name_of_container(lh_namer *namer, lh_id container) {
   uint32_t *known = lh_map_at(&namer->given, container);
   if (lh_namer_fails(namer, !known)) return LH_NO_NUMBER;

@@ -194,7 +194,6 @@ void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge
   lh_text_string(text, "root");
 }
 
-/* "upvalue bus", "upvalue 2" */
 static void add_numbered(lh_text *text, const lh_snapshot *snapshot, const char *what,
                          const lh_edge *edge) {
   lh_text_string(text, what);
@@ -244,7 +243,6 @@ static void add_light_function(lh_text *text, const lh_snapshot *snapshot, uint6
     lh_text_string(text, "a function");
 }
 
-/* A function without its place, if it has a name. */
 static void add_function(lh_text *text, const lh_snapshot *snapshot, lh_id function) {
   const lh_class_entry *class = snapshot->classes ? lh_class_entry_of(snapshot, function) : NULL;
   size_t n_own = class ? lh_own_bytes(snapshot, class) : 0;

@@ -238,8 +238,6 @@ const char *lh_function_label(const lh_namer *namer, lh_id proto, lh_text_id nam
 /* *specific: the name says what it is for. *proto: the thread's function, or LH_NO_OBJECT. */
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure, bool *specific);
 lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *specific);
-
-/* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
 
 /* Turns records with one field whose key varies into maps. */
@@ -247,7 +245,6 @@ void lh_join_one_key_maps(lh_namer *namer);
 
 /* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */
 void lh_name_contents(lh_namer *namer);
-/* classes.c: adds an object to the counts of its class. */
 void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
 
 /* ==== own.c ========================================================================= */

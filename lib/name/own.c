@@ -60,7 +60,6 @@ static bool add(marking *m, lh_id id) {
   return true;
 }
 
-/* Adds our modules and metatables, with their names. */
 static bool add_ours(marking *m, lh_id table) {
   lh_edges it;
   lh_value key, value;

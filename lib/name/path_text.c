@@ -166,7 +166,6 @@ static uint8_t kind_of_step(const lh_edge *edge, lh_form form) {
   return (uint8_t)edge->kind;
 }
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot,
                               const lh_path *path);
 
@@ -212,7 +211,6 @@ static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh
   lh_text_free(&piece);
 }
 
-/* Are both the same key of a table, such as .next? */
 static bool are_same_piece(const lh_edge *a, const lh_edge *b) {
   return a->kind == b->kind && a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT &&
          b->key.kind == LH_VALUE_OBJECT && a->key.as.object == b->key.as.object;

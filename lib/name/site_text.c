@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-/* The limit for a name, so that a line stays readable. */
 enum { NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
 static void put_name(lh_text *text, const char *name) {

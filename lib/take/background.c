@@ -26,7 +26,6 @@
 
 #include "take.h"
 
-/* The child's result, in a page that host and child share. */
 typedef struct report {
   int finished; /* set last, atomically */
   bool told;    /* the child has called `tell` */

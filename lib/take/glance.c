@@ -14,7 +14,6 @@ static uint64_t address_of(const void *pointer) {
   return (uintptr_t)pointer;
 }
 
-/* A field of the main thread or of the global state; 0 if it cannot be read. */
 static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
   uint64_t value;
   return lh_peek_at(p, block + offset, &value, sizeof value) ? value : 0;

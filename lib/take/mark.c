@@ -58,7 +58,6 @@ static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) 
   return true;
 }
 
-/* Moves `by` bytes from the debt to the total; their sum stays. */
 static void shift_debt(lua_State *L, int64_t by) {
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_DEBT) -= by;
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) += by;

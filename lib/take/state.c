@@ -104,7 +104,6 @@ static int check_numbers(lua_State *L, lh_error *error) {
                   : "long double");
 }
 
-/* The release check; uses only the API. */
 static int check_version(lua_State *L, lh_error *error) {
   char release[16];
   if (lua_newuserdatauv) {

@@ -54,7 +54,6 @@ lh_state *lh_push_state(lua_State *L);
 /* The same without pushing. NULL, and LH_EARGUMENT in `error`: L is not attached. */
 lh_state *lh_find_state(lua_State *L, lh_error *error);
 
-/* The state's object on the collector's list. */
 static inline const raw_userdata *lh_state_object(const lh_state *state) {
   return (const void *)((const char *)state - offsetof(raw_userdata, user_values) -
                         LH_STATE_USER_VALUES * sizeof(raw_value));

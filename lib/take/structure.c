@@ -26,7 +26,6 @@ _Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global st
 
 /* ==== The block ===================================================================== */
 
-/* A copy of the memory from the main thread to the metatables of basic types. */
 typedef struct block {
   const lh_layout *layout;
   uint64_t main_thread, global;
@@ -68,7 +67,6 @@ static bool is_main_thread(const block *b) {
          RAW_FIELD(global_of(b), b->layout->main_thread, uint64_t) == b->main_thread;
 }
 
-/* Is the global state built, and can all its fields be a global state's? */
 static bool is_global_state(const block *b) {
   const char *global = global_of(b);
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);

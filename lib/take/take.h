@@ -55,10 +55,9 @@ int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error);
 bool lh_shot_may_fit(const lh_shot *shot, lh_file *file);
 
 /* Writes the file that is the shot's payload; false: see file->failure. If there may not be room
-** for the longest possible file, a first walk measures the size. Async-signal-safe. */
+** for the longest possible file, a first walk measures the size. Async-signal-safe. lh_shot_save
+** also gives the file its name. */
 bool lh_shot_put(lh_shot *shot, lh_file *file, lh_taken *taken);
-
-/* The same, and gives the file its name. */
 bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken);
 
 /* A writer that drops its bytes. */
@@ -78,10 +77,7 @@ typedef struct lh_child {
 int lh_start_child(lua_State *L, const char *path, const lh_take_options *options, lh_child *child,
                    lh_job **job, lh_error *error);
 
-/* The file's path, borrowed from the job. */
 const char *lh_job_path(const lh_job *job);
-
-/* After lh_job_wait: did the child call its `tell`? */
 bool lh_job_was_told(const lh_job *job);
 
 #endif

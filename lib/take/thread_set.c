@@ -30,7 +30,6 @@ static lh_thread_slots *current_slots(const lh_thread_set *set) {
   return atomic_load_explicit(&set->slots, memory_order_acquire);
 }
 
-/* The thread's slot, or the free slot where the search for it ends. */
 static size_t slot_of(const lh_thread_slots *slots, const void *thread) {
   size_t slot = first_slot(slots, thread);
   while (thread_at(slots, slot) && thread_at(slots, slot) != thread)
@@ -51,7 +50,6 @@ static void insert(lh_thread_slots *slots, lua_State *thread) {
   slots->n_living++;
 }
 
-/* Replaces the table by one with more room and without graves. */
 static bool enlarge(lh_thread_set *set) {
   lh_thread_slots *old = current_slots(set);
   size_t n = 64;

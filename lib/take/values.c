@@ -54,7 +54,6 @@ static void hand_out_value(pass *p, const raw_object *o) {
   lua_rawseti(p->L, p->table, (lua_Integer)p->at + 1);
 }
 
-/* Pairs the live objects from `o` on, which are on `list`, with the snapshot's. */
 static void pair(pass *p, lh_list list, const raw_object *o) {
   uint32_t n_objects = lh_object_count(p->snapshot);
   lh_id id = o ? lh_find_address(p->snapshot, (uintptr_t)o) : LH_NO_OBJECT;

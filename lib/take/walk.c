@@ -53,7 +53,6 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
   }
 }
 
-/* The number of the object that is being written, from 1 on. */
 static uint64_t current_id(const lh_walk *walk) {
   uint64_t id = 0;
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) id += walk->n_objects[list];
@@ -135,7 +134,6 @@ static bool may_look_at(lh_walk *walk, const raw_string *mode) {
   return *known == mode;
 }
 
-/* LH_FLAG_WEAK_* of the tables that have `t` as their metatable. */
 static unsigned mode_of(lh_walk *walk, const raw_table *t) {
   const raw_slot *slot = lh_find_string_key(t, walk->mode_name);
   unsigned flags = 0;
@@ -299,7 +297,6 @@ static void walk_object(lh_walk *walk, const raw_object *object) {
   }
 }
 
-/* Writes the objects of the list `from` as those of `list`. */
 static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
   for (const raw_object *o = raw_list(walk->global, from); o; o = o->next) {
     if ((uintptr_t)o % _Alignof(raw_object) != 0) walk->ended = true;
@@ -328,15 +325,13 @@ void lh_walk_lists(lh_walk *walk) {
   }
 }
 
-/* package.loaded: registry._LOADED. NULL when the host has none. */
-static const void *loaded_modules(const raw_table *registry) {
-  uint64_t slots = raw_hash_slots(registry);
-  for (uint64_t i = 0; i < slots; i++) {
-    const raw_slot *s = &registry->slots[i];
-    if (s->value_type != (RAW_TABLE | RAW_COLLECTABLE) ||
-        s->key_type != (RAW_SHORT_STRING | RAW_COLLECTABLE))
-      continue;
-    if (lh_is_text((const raw_string *)s->key.object, "_LOADED")) return s->value.object;
+const raw_table *lh_find_table(const raw_table *table, const char *key) {
+  for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
+    const raw_slot *s = &table->slots[i];
+    if (s->value_type == (RAW_TABLE | RAW_COLLECTABLE) &&
+        s->key_type == (RAW_SHORT_STRING | RAW_COLLECTABLE) &&
+        lh_is_text((const raw_string *)s->key.object, key))
+      return (const raw_table *)s->value.object;
   }
   return NULL;
 }
@@ -357,7 +352,7 @@ size_t lh_walk_roots(const lh_walk *walk, lh_walk_root *roots) {
   (roots[n++] = (lh_walk_root){.kind = (k), .index = (uint8_t)(i), .address = (a)})
   ROOT(LH_ROOT_REGISTRY, 0, registry_table);
   ROOT(LH_ROOT_GLOBALS, 0, globals(layout, registry_table));
-  ROOT(LH_ROOT_LOADED, 0, loaded_modules(registry_table));
+  ROOT(LH_ROOT_LOADED, 0, lh_find_table(registry_table, "_LOADED"));
   ROOT(LH_ROOT_MAIN_THREAD, 0, walk->main_thread);
   ROOT(LH_ROOT_RUNNING_THREAD, 0, walk->thread);
   for (unsigned i = 0; i < RAW_BASIC_TYPES; i++) {

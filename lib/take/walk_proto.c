@@ -31,7 +31,6 @@ static const raw_string *local_name(const lh_scope *s, unsigned reg) {
   return reg < s->n ? s->alive[reg]->name : NULL;
 }
 
-/* The local variable in register `reg` that begins at `pc`. */
 static const raw_string *local_born_at(const lh_scope *s, int32_t pc, unsigned reg) {
   return reg < s->n && s->alive[reg]->start_pc == pc ? s->alive[reg]->name : NULL;
 }
@@ -54,7 +53,6 @@ bool lh_is_text(const raw_string *s, const char *text) {
 
 /* ==================================================================================== */
 
-/* The name of the value that instruction `i` loads into register `reg`; NULL: none. */
 static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint32_t i,
                                      unsigned reg) {
   if (raw_operand_a(i) != reg) return NULL;

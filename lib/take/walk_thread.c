@@ -71,7 +71,6 @@ static void find_position(const raw_proto *p, int64_t pc, lh_code_position *posi
   }
 }
 
-/* The frame's position in its code; NULL for a C function. */
 static const lh_code_position *position_of(lh_walk *walk, const frame *f) {
   if (!f->proto || f->pc < 0) return NULL;
   lh_code_position *position = &walk->positions[f->pc % LH_POSITIONS_CACHED];

@@ -28,7 +28,6 @@ bool lh_watch_push(lua_State *L) {
   return lh_push_own(L, &registry_key) != NULL;
 }
 
-/* The watcher of L's state, watching or stopped; NULL: there never was one. */
 static lh_watcher *find_watcher(lua_State *L) {
   const lh_handle *h = lh_find_handle(L, &registry_key);
   return h ? h->of : NULL;

@@ -134,8 +134,6 @@ bool lh_watch_is_installed(const lh_watcher *watcher); /* and its function is ca
 ** requests. lib/track has its function there. */
 lua_Alloc lh_get_host_alloc(lua_State *L, void **data);
 void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data);
-
-/* Notes the OS thread that runs the state, and starts to check sizes and times. */
 void lh_watch_begin(lh_watcher *watcher);
 
 /* The running thread, as far as this is visible from outside; NULL: unknown. */
@@ -148,8 +146,6 @@ uint64_t lh_watch_now_ns(void);
 
 /* Makes a new sentry if another object got its finalizer since; called before Lua gets memory. */
 void lh_renew_sentry(lh_watcher *watcher);
-
-/* Is the value at index 1 the sentry? */
 bool lh_is_sentry(lh_watcher *watcher, lua_State *L);
 
 /* The state is closing: the next snapshot says so. */
@@ -162,11 +158,7 @@ int lh_watchers_add(lh_watcher *watcher, lh_error *error);
 
 /* On return no handler in any thread uses the watcher any more. */
 void lh_watchers_remove(lh_watcher *watcher);
-
-/* The watcher of L's state; NULL if none. */
 lh_watcher *lh_watchers_find(lua_State *L);
-
-/* Does the watcher's signal call our handler? */
 bool lh_watchers_hear(const lh_watcher *watcher);
 
 /* The next number for a file (1, 2, 3 ... in each process), and the last one given. */
@@ -209,8 +201,6 @@ bool lh_is_tick(const siginfo_t *info, bool *late);
 
 /* Serves the requests in `wanted` with L: the running thread, or our own in its place. */
 void lh_watch_serve(lh_watcher *watcher, lua_State *L, unsigned wanted, bool background);
-
-/* Reports the background snapshots that have ended. */
 void lh_watch_reap(lh_watcher *watcher);
 
 /* Reports all background snapshots, ended or not, and forgets the jobs. */

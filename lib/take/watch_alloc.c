@@ -107,7 +107,6 @@ static void look_at_wait(lh_watcher *w) {
   if (w->looked_ns - w->asked_ns >= to_ns(LH_LATE_SECONDS)) lh_watch_tell_late(w, false);
 }
 
-/* Called after an allocation by which the heap grows to `bytes`. */
 static void look_whether_due(lh_watcher *w, uint64_t bytes) {
   int os_errno = errno;
   w->room_bytes = w->on ? LOOK_BYTES : INT64_MAX;
@@ -198,7 +197,6 @@ static void take_without_memory(lh_watcher *w) {
   errno = os_errno;
 }
 
-/* A growth failed (`made` is NULL), or follows one that failed. */
 static void note_failure(lh_watcher *w, const void *made, const void *block, size_t old_bytes,
                          size_t bytes) {
   if (!w->on || !w->options.out_of_memory || w->memory_taken || w->busy) {
@@ -295,7 +293,6 @@ void lh_watch_install(lh_watcher *w) {
   lua_setallocf(w->main_thread, allocate_watched, w);
 }
 
-/* The watcher whose function is called first; NULL: another function is. */
 static lh_watcher *watcher_in_front(lua_State *L) {
   void *data;
   return lua_getallocf(L, &data) == allocate_watched ? data : NULL;

@@ -20,7 +20,6 @@
 
 static const char sentry_key = 0;
 
-/* The object of a userdata of ours, from its content. */
 static const raw_userdata *object_of(const void *content) {
   return (const void *)((const char *)content - sizeof(lh_own_content) -
                         offsetof(raw_userdata, user_values) - sizeof(raw_value));

@@ -68,7 +68,6 @@ enum { TICK, LATE, TIMERS };
 /* Sent with the signal: addresses that nothing else has. */
 static const char marks[TIMERS];
 
-/* Returns the timer's id, or -1. */
 static int make_timer(int which, clockid_t clock, const struct itimerspec *times) {
   struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
   int id;
@@ -122,7 +121,6 @@ static lh_armed *find_or_add(lh_watcher *w, lua_State *thread) {
   return armed;
 }
 
-/* Notes those fields of the thread's hook that are the program's. */
 static void note_hook(const lh_watcher *w, lh_armed *armed) {
   lua_Hook hook = lua_gethook(armed->thread);
   int mask = lua_gethookmask(armed->thread);
@@ -206,7 +204,6 @@ static void restore(lh_watcher *w, lh_armed *armed) {
   if (is_counted) *left_of(w, armed->thread) = armed->left;
 }
 
-/* Removes our hook from threads that had none. */
 static void restore_plain(const lh_watcher *w) {
   size_t slot = 0;
   for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;)
@@ -247,7 +244,6 @@ static bool count_down(const lh_watcher *w, lh_armed *armed) {
   return is_end;
 }
 
-/* The program's hook, if it waits for the event; else NULL. */
 static lua_Hook due_hook(const lh_watcher *w, lh_armed *armed, int event) {
   static const int masks[] = {[LUA_HOOKCALL] = LUA_MASKCALL,
                               [LUA_HOOKRET] = LUA_MASKRET,

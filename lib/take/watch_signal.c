@@ -158,7 +158,6 @@ static bool is_our_handler(int number) {
          current.sa_sigaction == on_signal;
 }
 
-/* Does the default action let the process continue? */
 static bool is_harmless(int number) {
   return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
 }
@@ -171,7 +170,6 @@ static void let_go_one(int number) {
   watchers.signals[number].caught = false;
 }
 
-/* Catches the watched signal (0: none) and that of the ticks. */
 static int catch_signals(int number, lh_error *error) {
   if (number == 0) return LH_OK;
   int rc = catch_one(number, error);
@@ -189,7 +187,6 @@ static void let_go(int number) {
 
 /* ==== The list ====================================================================== */
 
-/* The first watcher, from *at on, that this thread owns. */
 static lh_watcher *next_own(node **at, pthread_t self) {
   lh_watcher *found = NULL;
   (void)atomic_fetch_add(&watchers.readers, 1);

@@ -17,7 +17,6 @@ int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, 
   return LH_OK;
 }
 
-/* The table entry of the current block. */
 static uint8_t *table_entry(const lh_out *out) {
   return out->footer + LH_OUT_FOOTER + 4 + LH_BLOCK_ENTRY * out->n_blocks;
 }

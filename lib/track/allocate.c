@@ -20,7 +20,6 @@ static void count_weighted(lh_tally *tally, unsigned type, size_t bytes, double 
   tally->bytes += (uint64_t)(weight * (double)bytes + 0.5);
 }
 
-/* Draws the distance from the end of this block to the next sample. */
 static void begin_distance(lh_recorder *r) {
   int64_t now = (int64_t)lh_clock_bytes(r);
   r->left_bytes = lh_sample_distance(&r->random, r->sample_bytes);

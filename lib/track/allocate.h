@@ -61,7 +61,6 @@ static inline uint64_t lh_age_bytes(const lh_recorder *r, lh_life life) {
   return (lh_clock_bytes(r) - ((uint64_t)life.birth << LH_BIRTH_SHIFT)) & mask;
 }
 
-/* The stack that requests a block now: an object, a table, a part of an object. */
 static inline lh_stack_id lh_here_of_object(lh_recorder *r) {
   const void *thread = lh_running_thread(r->running);
   const raw_call *call = thread ? lh_running_call(thread) : NULL;
@@ -153,7 +152,6 @@ static inline lh_life lh_note_resize(lh_recorder *r, lh_life life, lh_stack_id s
 
 /* ==== Special requests ============================================================ */
 
-/* Threads, prototypes, and requests of a new state that was made with our function. */
 static inline bool lh_is_special(lh_recorder *r, size_t tag) {
   return (tag & ~(size_t)2) == RAW_THREAD ||
          atomic_load_explicit(&r->newborn, memory_order_relaxed);
@@ -163,8 +161,6 @@ static inline bool lh_is_special(lh_recorder *r, size_t tag) {
 ** gets the host's function as its own, and its blocks from the host. */
 bool lh_is_of_another_state(lh_recorder *r, size_t tag, size_t bytes);
 void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes);
-
-/* Notes a new thread or prototype, which Lua has not filled in yet. */
 void lh_note_special(lh_recorder *r, void *block, size_t tag);
 
 /* The host's blocks unchanged. A new block is added to the hash if it is recorded. */

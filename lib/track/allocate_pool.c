@@ -8,7 +8,6 @@
 
 /* ==== New blocks ==================================================================== */
 
-/* NULL: no memory. */
 static inline void *take(lh_recorder *r, size_t bytes) {
   return lh_pool_take(r->pool, lh_pool_slot_bytes(bytes));
 }

@@ -25,7 +25,6 @@ static size_t home_of(const lh_blocks *b, const void *block) {
   return (size_t)(lh_block_hash(block) >> 20) & (b->capacity - 1);
 }
 
-/* The block's slot, or the free slot where it belongs. The table is never full. */
 static size_t slot_of(const lh_blocks *b, const void *block) {
   size_t i = home_of(b, block);
   while (b->slots[i].address && b->slots[i].address != block) i = (i + 1) & (b->capacity - 1);

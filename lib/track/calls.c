@@ -33,7 +33,6 @@ typedef struct timed_thread {
   uint64_t suspended_ns, left_ns; /* in all; when it left the chain */
 } timed_thread;
 
-/* Of one function definition. */
 typedef struct timed_function {
   uint32_t active; /* calls in threads of the chain */
   uint32_t n_returns;
@@ -83,7 +82,6 @@ static uint64_t thread_clock(const lh_calls *c, const timed_thread *t) {
   return (t->runs ? c->clock_ns : t->left_ns) - t->suspended_ns;
 }
 
-/* The innermost frame has returned, or was left by an error. */
 static void close_frame(lh_calls *c, timed_thread *t) {
   const frame *f = &t->frames[--t->n];
   if (t->runs) c->functions[f->function].active--;
@@ -180,7 +178,6 @@ static uint32_t add_thread(lh_calls *c, const void *thread) {
   return number;
 }
 
-/* The current thread is suspended or has ended. */
 static void leave_thread(lh_calls *c) {
   timed_thread *t = &c->threads[c->current];
   for (size_t i = 0; i < t->n; i++) c->functions[t->frames[i].function].active--;

@@ -96,7 +96,6 @@ lh_site_id lh_define_site(lh_definitions *d, lh_site_definition s) {
 /* In the index a fold has its number plus FOLD; there can be more folds than stacks. */
 enum { FOLD = 1u << 25, MOST_FOLDS = 1u << 25 };
 
-/* The stack of a known step or fold; 0: unknown. */
 static lh_stack_id find_step(const lh_definitions *d, lh_stack_id parent, lh_site_id site,
                              uint32_t hash) {
   uint32_t at = hash, found;
@@ -112,13 +111,11 @@ static lh_stack_id find_step(const lh_definitions *d, lh_stack_id parent, lh_sit
   return 0;
 }
 
-/* The stack among `stack` and its callers that ends at the site; 0: none. */
 static lh_stack_id find_ancestor(const lh_definitions *d, lh_stack_id stack, lh_site_id site) {
   while (stack && d->stacks[stack - 1].site != site) stack = d->stacks[stack - 1].parent;
   return stack;
 }
 
-/* Remembers the fold if there is room. */
 static lh_stack_id fold_back(lh_definitions *d, lh_fold fold, uint32_t hash) {
   if (d->n_folds < MOST_FOLDS && lh_grow(&d->folds, d->n_folds, &d->fold_capacity, sizeof fold) &&
       lh_index_add(&d->stack_index, hash, FOLD + d->n_folds))

@@ -76,7 +76,6 @@ static void *slab_start(const lh_pool *p, const lh_slab *slab) {
   return (void *)(p->base + (uintptr_t)(slab - p->slabs) * LH_POOL_SLAB_BYTES);
 }
 
-/* Gives memory to the next slabs and to their records. False: no more. */
 static bool open_more(lh_pool *p) {
   size_t n = p->n_most - p->n_opened < OPENED_AT_ONCE ? p->n_most - p->n_opened : OPENED_AT_ONCE;
   uintptr_t mask = LH_POOL_SLAB_BYTES - 1; /* whole slabs are whole pages of any page size */

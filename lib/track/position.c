@@ -208,7 +208,6 @@ const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const r
   return pc;
 }
 
-/* Is the frame still at the last new table? */
 static bool is_at_table(const lh_position *p, const raw_call *call) {
   return p->table.call == call && p->table.saved == call->saved_pc;
 }

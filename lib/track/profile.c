@@ -297,7 +297,6 @@ static void write_calls(lh_profile_out *out, bool is_due) {
 
 /* ==== Work between events =========================================================== */
 
-/* Writes a block that is full or has waited for long. */
 static void tick(lh_profile_out *out) {
   uint64_t now_ns = lh_now_ns();
   put_time(out, now_ns);

@@ -154,12 +154,6 @@ static const raw_table *table_value(const raw_slot *slot) {
   return is_table ? (const void *)slot->value.object : NULL;
 }
 
-static const raw_table *find_table(const raw_table *table, const char *key) {
-  for (uint64_t i = 0; i < raw_hash_slots(table); i++)
-    if (lh_is_text(string_key(&table->slots[i]), key)) return table_value(&table->slots[i]);
-  return NULL;
-}
-
 /* Of several names the first in the order of bytes stays. */
 typedef struct search {
   const void *function;
@@ -190,7 +184,7 @@ static void search_table(search *s, const raw_table *table, const raw_string *ho
 }
 
 static void search_modules(search *s, const raw_table *registry) {
-  const raw_table *loaded = find_table(registry, "_LOADED");
+  const raw_table *loaded = lh_find_table(registry, "_LOADED");
   for (uint64_t i = 0; loaded && i < raw_hash_slots(loaded); i++) {
     const raw_string *name = string_key(&loaded->slots[i]);
     const raw_table *module = table_value(&loaded->slots[i]);
@@ -204,7 +198,7 @@ static void search_metatables(search *s, const raw_table *registry) {
     const raw_string *name = string_key(&registry->slots[i]);
     const raw_table *metatable = table_value(&registry->slots[i]);
     if (!name || !metatable || lh_is_text(name, "_LOADED")) continue;
-    const raw_table *methods = find_table(metatable, "__index");
+    const raw_table *methods = lh_find_table(metatable, "__index");
     if (methods) search_table(s, methods, name, ":");
     search_table(s, metatable, name, ".");
   }

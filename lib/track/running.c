@@ -233,7 +233,6 @@ static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
 /* Of a thread in a call. */
 typedef enum { RUNS, RESUMES, IN_C /* it may do either */ } standing;
 
-/* Does the function never run another thread? */
 static bool is_plain(const lh_running *r, const void *function) {
   bool may_run = function == r->resume || function == r->close || function == r->wrapped ||
                  function == r->exit || function == r->warn;

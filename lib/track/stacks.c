@@ -107,7 +107,6 @@ static lh_stack_id find_and_keep(lh_stacks *s, lh_call_frame frame, lh_recent wa
   return wanted.stack;
 }
 
-/* The frame's stack, for which `wanted` has all but the stack. */
 static inline lh_stack_id find_stack(lh_stacks *s, lh_call_frame frame, lh_recent wanted) {
   const lh_recent *recent = recent_entry(s, &wanted);
   bool is_same = recent->pc == wanted.pc && recent->c_function == wanted.c_function &&
@@ -152,7 +151,6 @@ static inline lh_stack_id find_callers(lh_stacks *s, lh_call_frame frame) {
 
 /* ==================================================================================== */
 
-/* The C function that runs on top of the thread's innermost Lua function. */
 static const void *function_on_top(const lh_stacks *s, lh_call_frame frame) {
   const raw_call *top = RAW_FIELD(frame.thread, RAW_THREAD_CALL, const raw_call *);
   if (raw_call_is(s->lookup.layout, top, RAW_CALL_HOOKED)) return &lh_hook_function;

@@ -42,7 +42,6 @@ static struct {
   bool is_heard; /* the function of atexit is registered */
 } open_profiles = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Completes the profile without a request, and reports a failure to write it. */
 static void complete_profile(lh_recorder *r) {
   lh_error error;
   int rc = lh_profile_end(r->profile, &error);
@@ -78,7 +77,6 @@ static void complete_at_exit(lh_recorder *r) {
   (void)pthread_mutex_unlock(&open_profiles.lock);
 }
 
-/* Undoes complete_at_exit; harmless for a recorder that is not in the list. */
 static void forget_at_exit(lh_recorder *r) {
   (void)pthread_mutex_lock(&open_profiles.lock);
   lh_recorder **at = &open_profiles.first;
@@ -104,7 +102,6 @@ lh_recorder *lh_recorder_of(lua_State *L) {
   return h ? h->of : NULL;
 }
 
-/* Does Lua, or a watcher of ours, call our function? */
 static bool is_in_front(const lh_recorder *r) {
   void *data;
   return is_ours(lh_get_host_alloc(r->main_thread, &data)) && data == r;
@@ -303,7 +300,6 @@ static bool keep_report(lh_recorder *r, const lh_track_options *options) {
   return r->log || !options->log;
 }
 
-/* Our function must be in place. */
 static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, lh_error *error) {
   r->has_stacks = options->stacks;
   r->sample_bytes = options->sample_bytes;
