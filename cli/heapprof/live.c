@@ -23,7 +23,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "luaheap_tracked.h"
+#include "luaheap_profile.h"
 
 typedef struct counts {
   uint64_t allocated, allocated_bytes, freed, freed_bytes; /* a resize counts as both */

@@ -3,6 +3,8 @@
 */
 #include "thread_set.h"
 
+#include "state.h"
+
 struct lh_thread_slots {
   size_t mask;   /* slots - 1, a power of two less one */
   size_t n_used; /* slots that are not NULL */

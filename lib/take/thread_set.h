@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "raw.h"
+#include "base.h"
 #include "weak_lua.h"
 
 typedef struct lh_thread_slots lh_thread_slots;

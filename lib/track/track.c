@@ -19,7 +19,7 @@
 
 #include "allocate.h"
 #include "calls.h"
-#include "luaheap_track.h"
+#include "luaheap_take.h"
 #include "pool.h"
 #include "profile.h"
 #include "running.h"
