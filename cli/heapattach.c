@@ -123,8 +123,6 @@ static void check_target(const cli *c, request *r, int n, char **names) {
                     command_for_number(r->target));
 }
 
-/* ==================================================================================== */
-
 int run_request(cli *c, const request *r) {
   switch (r->mode) {
     case MODE_LIST: return list_states(c, r);

@@ -326,8 +326,6 @@ static int report(cli *c, request *r) {
   return is_ladder(r) ? climb(c, r, "ladder") : compare(c, r);
 }
 
-/* ==================================================================================== */
-
 int main(int argc, char **argv) {
   cli c;
   request r;

@@ -130,8 +130,6 @@ static void open_subject(cli *c, const request *r, subject *s) {
   s->text = describe(s->snapshot, s->id);
 }
 
-/* ==================================================================================== */
-
 lh_request request_about(const request *r, const subject *s) {
   lh_request asked = r->asked;
   asked.limit = 0;
@@ -203,8 +201,6 @@ static bool answer_one(cli *c, const request *r, subject *s) {
   if (c->json) cli_json_close(&w, '}');
   return alive;
 }
-
-/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;

@@ -133,8 +133,6 @@ static void run_queries(cli *c, request *r, sqlite3 *db) {
   }
 }
 
-/* ==================================================================================== */
-
 static void say_saved(const request *r) {
   char *name = cli_escape(r->save);
   printf("%s: %s, all tables\n", name, lh_count_of(r->n_files, "snapshot", "snapshots").text);

@@ -242,8 +242,6 @@ void cli_json_exact(cli_json *w, json_t *value) {
   put_value(w, NULL, value, true);
 }
 
-/* ==================================================================================== */
-
 json_t *cli_json_size(uint64_t n) {
   return json_integer((json_int_t)n);
 }

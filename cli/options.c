@@ -177,8 +177,6 @@ static void take(cli *c, struct request *r, const cli_option *option) {
   }
 }
 
-/* ==================================================================================== */
-
 static void refuse_removed(const cli *c, const char *word) {
   for (const char *const *option = c->removed; option != NULL && *option != NULL; option += 2) {
     size_t n = strlen(*option);

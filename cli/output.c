@@ -213,8 +213,6 @@ static void tell_left_out(const cli *c) {
             lh_count_of(rows_left_out, "row was", "rows were").text, MOST_TIMES);
 }
 
-/* ==================================================================================== */
-
 void cli_flush(const cli *c) {
   if (fflush(stdout) != 0) cli_die(c, NULL, "cannot write the results: %s", strerror(errno));
 }

@@ -330,8 +330,6 @@ void cli_report_values(cli_json *w, lh_report *report) {
   if (report->failed) cli_must(NULL);
 }
 
-/* ==================================================================================== */
-
 bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request) {
   const lh_question *question = lh_find_question(name);

@@ -332,8 +332,6 @@ static void begin(cli_table *table) {
   table->n_rows = 0;
 }
 
-/* ==================================================================================== */
-
 static void make_room(cli_table *table) {
   if (table->n_rows < table->capacity) return;
   table->capacity = 2 * table->capacity + 32;

@@ -173,8 +173,6 @@ static void take_rounds(series *s, size_t chosen) {
   wait_close(&w);
 }
 
-/* ==================================================================================== */
-
 /* Before the process is touched. The message names no file that the user did not type. */
 static void check_directory(cli *c, const request *r) {
   const char *slash, *directory = directory_of(r, &slash);

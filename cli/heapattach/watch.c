@@ -147,8 +147,6 @@ static void print_look(const watch *w, const look *l) {
   putchar('\n');
 }
 
-/* ==================================================================================== */
-
 static void print_json(const watch *w, const look *l) {
   cli_json j = {.is_compact = true};
   cli_json_open(&j, NULL, '{');

@@ -31,8 +31,6 @@ static object_set find_objects(cli *c, const request *r, lh_snapshot *snapshot, 
   return set;
 }
 
-/* ==================================================================================== */
-
 /* An empty graph is not printed; a message on stderr replaces it. */
 static bool draw(cli *c, const request *r, const lh_request *set, lh_snapshot *snapshot) {
   lh_merged_paths merged;

@@ -41,8 +41,6 @@ char *function_text(const lh_sites *sites, const lh_function_usage *f) {
   return result;
 }
 
-/* ==================================================================================== */
-
 enum { NAME_BYTES = 64 };
 
 typedef struct drawing {
@@ -149,8 +147,6 @@ static void print_graph(const drawing *d) {
   }
   fputs("}\n", d->out);
 }
-
-/* ==================================================================================== */
 
 size_t print_boxes(FILE *out, const lh_usage *usage, const lh_usage_calls *graph, size_t limit) {
   const lh_profile *profile = lh_usage_profile(usage);

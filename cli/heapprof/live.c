@@ -246,8 +246,6 @@ static void print_json(const page *p, size_t most) {
   cli_json_close(&w, '}');
 }
 
-/* ==================================================================================== */
-
 enum { LOOK_MS = 20, LONGEST_WAIT_MS = 2000, LINES_BESIDES = 8 };
 
 static volatile sig_atomic_t is_ending;
@@ -416,8 +414,6 @@ static int print_once(view *v) {
     print_page(v->c, &v->page, v->limit > 0 ? v->limit : 20, NULL);
   return CLI_DONE;
 }
-
-/* ==================================================================================== */
 
 int watch_live(cli *c, const request *r) {
   uint64_t every_ms = r->every_ns > 0 ? r->every_ns / 1000000 : 1000;

@@ -204,8 +204,6 @@ static row row_of(const layout *l, uint32_t i) {
   return (row){i, f->self_bytes, f->total_bytes, f->calls, 0, NULL};
 }
 
-/* ==================================================================================== */
-
 static void print_flat(const layout *l) {
   int gap = l->calls_width - 3;
   printf("   %%      self    cumulative %*s         self    cumulative\n", gap, "");
@@ -294,8 +292,6 @@ static void print_graph(const layout *l) {
     print_rule(rule);
   }
 }
-
-/* ==================================================================================== */
 
 static void print_title(const layout *l) {
   char title[128];

@@ -201,8 +201,6 @@ static void answer_id(sqlite3_context *context, int argc, sqlite3_value **argv) 
     hs_result_error(context, &error);
 }
 
-/* ==================================================================================== */
-
 __attribute__((visibility("default"))) int sqlite3_heapsnap_init(sqlite3 *db, char **message,
                                                                  const sqlite3_api_routines *api);
 

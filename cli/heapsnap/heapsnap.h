@@ -173,8 +173,6 @@ void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id);
 void hs_result_cell(sqlite3_context *context, hs_file *file, const lh_cell *cell);
 void hs_result_error(sqlite3_context *context, const lh_error *error);
 
-/* ==================================================================================== */
-
 /* guard.c: from now on the connection only reads our tables. */
 int hs_guard(sqlite3 *db);
 

@@ -363,8 +363,6 @@ static const void *info_row(hs_cursor *cursor, const lh_column *column) {
   return &cursor->file->fact;
 }
 
-/* ==================================================================================== */
-
 int hs_begin(hs_cursor *cursor, lh_error *error) {
   const hs_kind *kind = cursor->kind;
   int code = hs_need(cursor->file, kind->needs, error);

@@ -328,8 +328,6 @@ static int get_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   return SQLITE_OK;
 }
 
-/* ==================================================================================== */
-
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf) {
   static const sqlite3_module module = {
       .iVersion = 1,

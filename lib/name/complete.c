@@ -220,8 +220,6 @@ static bool put_address(completing *c, lh_range asked) {
   return true;
 }
 
-/* ==================================================================================== */
-
 int lh_complete(lh_snapshot *snapshot, const char *begun, lh_completions *out, lh_error *error) {
   lh_range asked = {begun, begun + strlen(begun)};
   completing c = {.snapshot = snapshot, .out = out};

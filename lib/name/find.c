@@ -298,8 +298,6 @@ static int find_class(lh_finder *finder, lh_range name, bool pattern, lh_set *ou
   return code;
 }
 
-/* ==================================================================================== */
-
 static lh_range trim(lh_range range) {
   while (range.at < range.end && (*range.at == ' ' || *range.at == '\t')) range.at++;
   while (range.at < range.end && (range.end[-1] == ' ' || range.end[-1] == '\t')) range.end--;

@@ -99,8 +99,6 @@ static inline const lh_class_entry *lh_class_entry_of(const lh_snapshot *snapsho
   return i == UINT32_MAX ? NULL : &snapshot->classes->list[i];
 }
 
-/* ==================================================================================== */
-
 /* The length of "function on_tick " in the name of a class, before the place. 0: no place. */
 static inline uint32_t lh_own_bytes(const lh_snapshot *snapshot, const lh_class_entry *class) {
   uint32_t n = lh_map_get(&snapshot->classes->named, class->marked);

@@ -263,8 +263,6 @@ static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
   return lh_text_finish(&telling.text);
 }
 
-/* ==================================================================================== */
-
 /* One pass for all classes of a table's values: there may be as many classes as values. */
 static bool note_varying(const lh_snapshot *s, lh_id table) {
   lh_map *varying = &s->classes->varying, n_alike = {0};

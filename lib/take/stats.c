@@ -97,8 +97,6 @@ static void name_epochs(const pass *p, const lh_state *state, uint32_t n_marks) 
   }
 }
 
-/* ==================================================================================== */
-
 int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
                      lh_error *error) {
   lh_epoch_count all;

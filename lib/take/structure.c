@@ -159,8 +159,6 @@ static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
   seen->noted_extra_bytes = noted_extra_bytes(p, b, seen->main_thread_bytes - EXTRA_BYTES);
 }
 
-/* ==================================================================================== */
-
 static uint64_t counted_bytes(const block *b) {
   return RAW_FIELD(global_of(b), RAW_GLOBAL_TOTAL_BYTES, uint64_t) +
          RAW_FIELD(global_of(b), RAW_GLOBAL_DEBT, uint64_t);

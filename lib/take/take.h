@@ -65,8 +65,6 @@ size_t lh_shot_discard(const void *data, size_t n, void *payload);
 
 void lh_shot_free(lh_shot *shot);
 
-/* ==================================================================================== */
-
 /* background.c: lh_start_snapshot for a caller that wants a report from the child. */
 typedef struct lh_child {
   /* In the child, at the end: `taken` or `error`, the other is NULL. Async-signal-safe, or NULL. */

@@ -51,8 +51,6 @@ bool lh_is_text(const raw_string *s, const char *text) {
   return s && raw_string_length(s) == n && memcmp(s->contents, text, n) == 0;
 }
 
-/* ==================================================================================== */
-
 static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint32_t i,
                                      unsigned reg) {
   if (raw_operand_a(i) != reg) return NULL;

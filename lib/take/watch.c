@@ -218,8 +218,6 @@ void lh_watch_end(lh_watcher *w) {
   lh_free(w);
 }
 
-/* ==================================================================================== */
-
 int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   int rc = check_options(options, error);
   if (rc < 0) return rc;

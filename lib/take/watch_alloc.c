@@ -223,8 +223,6 @@ static void note_failure(lh_watcher *w, const void *made, const void *block, siz
   }
 }
 
-/* ==================================================================================== */
-
 /* Frees a thread's block, the main thread's the last of all, or another block of that size. */
 static __attribute__((noinline)) void *free_thread(lh_watcher *w, void *block, size_t old_bytes) {
   lua_Alloc alloc = w->alloc;

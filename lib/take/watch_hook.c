@@ -232,8 +232,6 @@ unsigned lh_end_wait(lh_watcher *w) {
   return wanted;
 }
 
-/* ==================================================================================== */
-
 /* Counts an instruction for the program, too. True: its hook waits for this one. Lua may have been
 ** at the end of the count when the signal came: then our 1 is still there, or 0 was left. */
 static bool count_down(const lh_watcher *w, lh_armed *armed) {

@@ -97,8 +97,6 @@ static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, l
   return rc;
 }
 
-/* ==================================================================================== */
-
 void lh_watch_free_reserve(lh_watcher *w) {
   lh_free_pages(w->reserve, LH_RESERVE_BYTES);
   w->reserve = NULL;

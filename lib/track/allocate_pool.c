@@ -65,8 +65,6 @@ LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
   return begin_life(slot, bytes, lh_note_new(r, RAW_TABLE, stack, bytes));
 }
 
-/* ==================================================================================== */
-
 LH_OWN_WAY free_of_host(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)bytes;
   return lh_host_free(data, block, old_bytes);

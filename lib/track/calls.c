@@ -275,8 +275,6 @@ static void on_call(lua_State *L, lua_Debug *event) {
   errno = os_errno;
 }
 
-/* ==================================================================================== */
-
 int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
   size_t place = 0;
   lua_State *t;

@@ -33,8 +33,6 @@ static lh_slab *take_first(lh_slab_queue *q) {
   return slab;
 }
 
-/* ==================================================================================== */
-
 /* The first slabs hold the records: their own records are not used. */
 static size_t first_slab(const lh_pool *p) {
   return (p->n_most * sizeof(lh_slab) + LH_POOL_SLAB_BYTES - 1) / LH_POOL_SLAB_BYTES;

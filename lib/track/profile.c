@@ -230,8 +230,6 @@ void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer) 
   (void)close(fd);
 }
 
-/* ==================================================================================== */
-
 /* After TICK_BYTES of events the time is read and put. */
 enum { TICK_BYTES = 1024, TIME_BYTES = 1 + LH_MAX_VARINT };
 

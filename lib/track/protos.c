@@ -213,8 +213,6 @@ size_t lh_name_c_function(const char *global, const void *function, char *out) {
   return s.best.n;
 }
 
-/* ==================================================================================== */
-
 void lh_protos_free(lh_protos *protos) {
   for (uint32_t i = 1; i <= protos->index.n_handed_out; i++) lh_free(protos->known[i].name);
   lh_free(protos->known);

@@ -138,8 +138,6 @@ static void learn_functions(lh_running *r) {
   lua_close(L);
 }
 
-/* ==================================================================================== */
-
 /* Nested resumes: 200, or a host's LUAI_MAXCCALLS. */
 enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256 };
 enum { FIRST_FIELDS = RAW_THREAD_CALL + sizeof(void *) }; /* bytes of a thread */
@@ -385,8 +383,6 @@ NO_SANITIZE bool lh_running_moved(lh_running *r) {
   }
   return false;
 }
-
-/* ==================================================================================== */
 
 /* NULL, unless only one thread is in a call, or a thread's frame shows that it runs. */
 static const void *tell_from_all(const lh_running *r) {

@@ -149,8 +149,6 @@ static inline lh_stack_id find_callers(lh_stacks *s, lh_call_frame frame) {
   return is_known(s, frame.call, &callers) ? callers : find_unknown_callers(s, frame);
 }
 
-/* ==================================================================================== */
-
 static const void *function_on_top(const lh_stacks *s, lh_call_frame frame) {
   const raw_call *top = RAW_FIELD(frame.thread, RAW_THREAD_CALL, const raw_call *);
   if (raw_call_is(s->lookup.layout, top, RAW_CALL_HOOKED)) return &lh_hook_function;
@@ -210,8 +208,6 @@ void lh_stacks_begin(lh_stacks *s) {
   }
   lh_protos_search(&lookup->protos, lookup->global);
 }
-
-/* ==================================================================================== */
 
 lh_stacks *lh_stacks_new(lh_recorder *r) {
   lh_stacks *s = lh_alloc_zeroed(1, sizeof *s);
