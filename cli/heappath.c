@@ -139,7 +139,7 @@ lh_request request_about(const request *r, const subject *s) {
   return asked;
 }
 
-void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
+void print_asked(cli *c, cli_json *w, const request *r, const subject *s) {
   lh_request asked = request_about(r, s);
   (void)cli_answer(c, w, "ignored", s->snapshot, r->file, &asked);
   if (s->id != LH_NO_OBJECT) (void)cli_answer(c, w, "stack", s->snapshot, r->file, &asked);
@@ -163,7 +163,7 @@ static void answer_garbage(cli *c, const request *r, const subject *s) {
            cli_style_on(c, LH_BOLD), cli_style_off(c), s->text);
   subject single = *s;
   single.found.matches = 1;
-  tell_asked(c, NULL, r, &single);
+  print_asked(c, NULL, r, &single);
 }
 
 static void json_no_paths(cli_json *w) {
@@ -175,7 +175,7 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   bool reachable = lh_is_reachable(s->snapshot, s->id), json = r->format == FORMAT_JSON;
   if (json) {
     json_subject(w, s);
-    tell_asked(c, w, r, s);
+    print_asked(c, w, r, s);
     cli_json_value(w, "only_ignored", json_boolean(s->only_ignored));
   }
   if (!reachable && !r->referrers) answer_garbage(c, r, s);
@@ -214,7 +214,7 @@ int main(int argc, char **argv) {
   lh_close(s.snapshot);
   free(s.text);
   free(r.expression);
-  free_gone(r.ignored, r.asked.n_ignored);
-  free_gone(r.cuts, r.asked.n_cuts);
+  free_patterns(r.ignored, r.asked.n_ignored);
+  free_patterns(r.cuts, r.asked.n_cuts);
   return cli_finish(&c, alive ? CLI_DONE : CLI_NO);
 }

@@ -105,14 +105,14 @@ static void tell(const series *s, const shot *shots, size_t n, const lh_outside_
   if (s->c->json) {
     json_shots(&s->subject, shots, n, told, NULL, true);
   } else {
-    tell_shots(&s->subject, s->r, shots, n, told, is_first);
-    if (is_first) tell_once(&s->subject, s->r, told);
+    print_shots(&s->subject, s->r, shots, n, told, is_first);
+    if (is_first) print_common_facts(&s->subject, s->r, told);
   }
   cli_flush(s->c);
   if (!is_first || !leaves_workers_out(s->r)) return;
   workers left_out = {0};
   find_workers(s->c, s->subject.process_id, &left_out);
-  tell_left_out(s->c, s->r, &left_out);
+  print_left_out(s->c, s->r, &left_out);
   free_workers(&left_out);
 }
 
@@ -202,7 +202,7 @@ int take_series(cli *c, const request *r) {
   }
   take_rounds(&s, chosen);
   for (size_t i = 0; i < s.n_members; i++) {
-    if (!c->json) tell_questions((const char *const *)s.members[i].files, s.members[i].n_files);
+    if (!c->json) print_analyses((const char *const *)s.members[i].files, s.members[i].n_files);
     free_member(&s.members[i]);
   }
   free(s.members);

@@ -85,7 +85,7 @@ void subject_open(subject *s, cli *c, const request *r) {
   cli_say(c, "%s", error.message);
   lh_target_free(s->target);
   if (code == LH_EHOST && s->process_id > 0 && leaves_workers_out(r))
-    tell_started(c, r, s->process_id);
+    print_started(c, r, s->process_id);
   exit(cli_finish(c, code == LH_EHOST ? CLI_NO : CLI_FAILURE));
 }
 
@@ -111,7 +111,7 @@ static void print_state(const request *r, const char *state, const char *what) {
   print_choice(&chosen, what);
 }
 
-static _Noreturn void ask_which(const subject *s, const request *r) {
+static _Noreturn void suggest_states(const subject *s, const request *r) {
   enum { MOST_SHOWN = 10 };
   size_t shown = s->n_states > MOST_SHOWN ? MOST_SHOWN : s->n_states;
   cli_say(s->c, "%s has %s Lua states: which one?", s->name, lh_count_text(s->n_states).text);
@@ -179,7 +179,7 @@ size_t subject_choose(const subject *s, const request *r, const lh_snapshot *aft
   if (r->state != NULL)
     chosen = choose_named(s, r->state);
   else if (s->n_states > 1 && after == NULL)
-    ask_which(s, r);
+    suggest_states(s, r);
   if (after == NULL) return chosen;
   size_t aged = choose_by_age(s, r, after);
   if (r->state != NULL && aged != chosen)
@@ -262,6 +262,6 @@ int list_states(cli *c, const request *r) {
   uint64_t process_id = is_told ? 0 : s.process_id;
   subject_close(&s); /* one target at a time */
   cli_flush(c);      /* the next messages are on stderr */
-  if (process_id > 0) tell_started(c, r, process_id);
+  if (process_id > 0) print_started(c, r, process_id);
   return CLI_DONE;
 }

@@ -72,7 +72,7 @@ static int count(watch *w, look *l, lh_error *error) {
   int code = lh_take_outside(w->subject.target, &counted, 1, &w->r->options, &told, error);
   plan_next_count(w, now, spent_ns() - before_ns, told.stopped_ns);
   if (code != LH_OK && is_over(error)) return code;
-  if (code != LH_OK && w->n_lines == 0) make_way(w->r, error);
+  if (code != LH_OK && w->n_lines == 0) relocate_self(w->r, error);
   if (code != LH_OK && code != LH_EBUSY && code != w->failure) {
     w->failure = code;
     cli_say(w->c, "its objects cannot be counted: %s", error->message);
@@ -195,7 +195,7 @@ static bool look_once(watch *w) {
 }
 
 /* If the heap grew and the process still runs, suggests a series of three snapshots. */
-static void tell_end(const watch *w, bool goes_on) {
+static void print_end(const watch *w, bool goes_on) {
   if (w->c->json || w->n_lines < 2) return;
   request next = {.mode = MODE_SERIES,
                   .target = w->r->target,
@@ -224,7 +224,7 @@ int watch_state(cli *c, const request *r) {
   while (end == WAIT_DUE && (goes_on = look_once(&w)) && (r->max == 0 || w.n_lines < r->max))
     end = wait_until(&ending, next_tick(w.start, w.every_ns));
   if (end == WAIT_ENDED) cli_say(c, "%s has ended", w.subject.name);
-  tell_end(&w, goes_on && end != WAIT_ENDED);
+  print_end(&w, goes_on && end != WAIT_ENDED);
   wait_close(&ending);
   subject_close(&w.subject);
   return CLI_DONE;

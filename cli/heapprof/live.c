@@ -330,7 +330,7 @@ static bool look(view *v, uint64_t ms) {
   }
 }
 
-static void ask(view *v) {
+static void request_page(view *v) {
   lh_error error;
   check(v, lh_tracked_ask(v->program, &error), &error);
 }
@@ -353,11 +353,11 @@ static void show(view *v) {
 }
 
 static void next_page(view *v) {
-  ask(v);
+  request_page(v);
   v->is_silent = !look(v, v->every_ms / 2);
 }
 
-static void let_wait(view *v, bool wait) {
+static void pause_program(view *v, bool wait) {
   lh_error error;
   check(v, lh_tracked_pause(v->program, wait, &error), &error);
   v->program_waits = wait;
@@ -366,10 +366,10 @@ static void let_wait(view *v, bool wait) {
 /* A stopped program runs for one page's time at most. */
 static void step(view *v) {
   bool waits = v->program_waits;
-  if (waits) let_wait(v, false);
+  if (waits) pause_program(v, false);
   if (waits) poll(NULL, 0, (int)(v->every_ms / 2));
   next_page(v);
-  if (waits) let_wait(v, true);
+  if (waits) pause_program(v, true);
 }
 
 /* False: quit. */
@@ -377,7 +377,7 @@ static bool take_key(view *v, char key) {
   switch (key) {
     case ' ': v->stands = !v->stands; break;
     case 'n': step(v); break;
-    case 'p': let_wait(v, !v->program_waits); break;
+    case 'p': pause_program(v, !v->program_waits); break;
     case 'q': return false;
     default: break;
   }
@@ -403,7 +403,7 @@ static void watch(view *v) {
 }
 
 static int print_once(view *v) {
-  ask(v);
+  request_page(v);
   if (!look(v, LONGEST_WAIT_MS)) {
     cli_say(v->c, "process %s did not answer: a program does when it allocates", v->process_id);
     return CLI_NO;

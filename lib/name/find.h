@@ -14,7 +14,7 @@
 
 enum { LH_FIND_DEPTH = 50 }; /* of nested phrases */
 
-enum { LH_SEEN = 1, LH_REPEATED = 2, LH_ASKED = 4 };
+enum { LH_SEEN = 1, LH_REPEATED = 2, LH_MARKED = 4 };
 
 typedef struct lh_set {
   lh_id *ids;
@@ -31,7 +31,7 @@ typedef struct lh_edge_list {
 typedef struct lh_finder {
   lh_snapshot *snapshot;
   lh_error *error;
-  uint8_t *seen; /* LH_SEEN: in the set being made; LH_REPEATED: find_path.c; LH_ASKED */
+  uint8_t *seen; /* LH_SEEN: in the set being made; LH_REPEATED: find_path.c; LH_MARKED */
   const char *start;
   uint32_t class_index; /* set if the whole expression is a class's name */
   int depth;
@@ -62,8 +62,8 @@ bool lh_range_has_star(lh_range range);
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
 void lh_set_end(lh_finder *finder, const lh_set *set);
 
-void lh_set_ask(lh_finder *finder, const lh_set *set, bool on);
-bool lh_is_asked(const lh_finder *finder, lh_id id);
+void lh_set_mark(lh_finder *finder, const lh_set *set, bool on);
+bool lh_is_marked(const lh_finder *finder, lh_id id);
 
 /* Is this the name of the class, or a pattern that fits it? "array" also means arrays of
 ** anything. */

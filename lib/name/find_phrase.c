@@ -128,16 +128,16 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   if (!code) code = lh_find_set(finder, right, &tables);
   bool ok = true;
   finder->is_last = lh_find_is_outermost(finder);
-  lh_set_ask(finder, &tables, true);
+  lh_set_mark(finder, &tables, true);
   for (size_t i = 0; ok && !code && i < keys.n; i++) {
     lh_edges it;
     lh_edge edge;
     lh_edges_begin(finder->snapshot, keys.ids[i], &it);
     while (ok && lh_edges_next(&it, &edge))
-      if (edge.kind == LH_EDGE_EPHEMERON && lh_is_asked(finder, edge.holder))
+      if (edge.kind == LH_EDGE_EPHEMERON && lh_is_marked(finder, edge.holder))
         ok = lh_follow_edge(finder, &edge) && lh_set_add(finder, out, edge.target);
   }
-  lh_set_ask(finder, &tables, false);
+  lh_set_mark(finder, &tables, false);
   lh_set_end(finder, out);
   LH_FREE_ALL(keys.ids, tables.ids);
   return ok ? code : lh_find_fail_memory(finder);

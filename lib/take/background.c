@@ -46,7 +46,7 @@ struct lh_job {
 
 /* snprintf of strings and whole numbers takes no lock and no memory, so the error message can be
 ** made here. With a long path the library would allocate: then the host reports the failure. */
-static void tell_end(const char *path, const lh_child *child, report *shared) {
+static void report_end(const char *path, const lh_child *child, report *shared) {
   lh_error error;
   enum { LONG_PATH = 256 };
   if (!child->tell || (!shared->written && strlen(path) > LONG_PATH)) return;
@@ -100,7 +100,7 @@ static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_chil
   lh_file_close(file);
   shared->failure = file->failure;
   shared->taken = taken;
-  tell_end(shot->facts.name, child, shared);
+  report_end(shot->facts.name, child, shared);
   __atomic_store_n(&shared->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
 }
@@ -174,7 +174,7 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
   return lh_start_child(L, path, options, &(lh_child){0}, out, error);
 }
 
-bool lh_job_was_told(const lh_job *job) {
+bool lh_job_was_reported(const lh_job *job) {
   return is_finished(job) && job->shared->told;
 }
 
@@ -202,7 +202,7 @@ int64_t lh_job_process(const lh_job *job) {
   return job->pid;
 }
 
-static int tell_result(const lh_job *job, lh_taken *taken, lh_error *error) {
+static int result_of_job(const lh_job *job, lh_taken *taken, lh_error *error) {
   if (!is_finished(job)) {
     int signal_number = WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0;
     return lh_fail(error, LH_EIO, "cannot write '%s': the process that wrote it was killed%s%s",
@@ -222,5 +222,5 @@ int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
       return lh_fail(error, LH_EBUSY, "'%s' is still being written", job->file.path);
     (void)nanosleep(&nap, NULL);
   }
-  return tell_result(job, taken, error);
+  return result_of_job(job, taken, error);
 }

@@ -63,6 +63,11 @@ static inline const raw_userdata *lh_state_object(const lh_state *state) {
 ** up to the collector's count. LH_EMEMORY. */
 int lh_measure_layout(lh_layout *layout, lh_error *error);
 
+/* Calls `function` with a light userdata, in protected mode. LH_EMEMORY: "out of memory while
+** `doing`". */
+int lh_call_protected(lua_State *L, lua_CFunction function, void *argument, const char *doing,
+                      lh_error *error);
+
 /* The stack slot of the running function's value at a positive index; NULL if there is none. */
 const raw_value *lh_stack_slot(lua_State *L, int index);
 
@@ -102,7 +107,7 @@ typedef struct lh_watched {
   bool closes;          /* the state is closing: see watch_close.c */
   uint64_t n_finalized; /* objects that were finalized before */
 } lh_watched;
-lh_watched lh_watch_tell(lua_State *L);
+lh_watched lh_watch_facts(lua_State *L);
 
 /* watch.c: called for each userdata of ours (at index 1) that is finalized. The watcher's and the
 ** sentry's tell that the state closes. */

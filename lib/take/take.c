@@ -30,7 +30,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   lua_getiuservalue(L, -1, LH_STATE_METATABLE);
   if (lua_istable(L, -1)) facts->ours[1] = lua_topointer(L, -1); /* else tampered with */
   lua_pop(L, 2);
-  lh_watched watched = lh_watch_tell(L);
+  lh_watched watched = lh_watch_facts(L);
   facts->ours[2] = watched.own_thread;
   facts->n_finalized = watched.n_finalized;
   const char *global = lh_global_state(L);

@@ -76,6 +76,6 @@ int lh_start_child(lua_State *L, const char *path, const lh_take_options *option
                    lh_job **job, lh_error *error);
 
 const char *lh_job_path(const lh_job *job);
-bool lh_job_was_told(const lh_job *job);
+bool lh_job_was_reported(const lh_job *job);
 
 #endif

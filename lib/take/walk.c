@@ -70,7 +70,7 @@ bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_fl
   }
   uint8_t *p = lh_out_room(walk->out);
   if (__builtin_expect(walk->out->awaits_record, 0))
-    lh_out_tell_record(walk->out, current_id(walk), walk->previous);
+    lh_out_note_record(walk->out, current_id(walk), walk->previous);
   *p++ = (uint8_t)(dead ? (type_and_flags & 0x0F) | LH_FLAG_DEAD : type_and_flags);
   p = lh_put_uvarint(p, lh_zigzag((int64_t)(address >> 3) - (int64_t)(walk->previous >> 3)));
   p = lh_put_uvarint(p, bytes);

@@ -33,7 +33,7 @@ static lh_watcher *find_watcher(lua_State *L) {
   return h ? h->of : NULL;
 }
 
-lh_watched lh_watch_tell(lua_State *L) {
+lh_watched lh_watch_facts(lua_State *L) {
   const lh_watcher *w = find_watcher(L);
   if (!w) return (lh_watched){0};
   return (lh_watched){.own_thread = w->own_thread,
@@ -118,12 +118,8 @@ static int make_objects(lua_State *L) {
 /* Makes our objects at the first lh_watch, with our allocation function in place. Checks that we
 ** hear of the new thread, and that the hook is where we expect it. */
 static int make_own(lua_State *L, lh_watcher *w, lh_error *error) {
-  lua_pushcfunction(L, make_objects);
-  lua_pushlightuserdata(L, w);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
-    lua_pop(L, 1);
-    return lh_fail_memory(error, "starting to watch a Lua state");
-  }
+  int rc = lh_call_protected(L, make_objects, w, "starting to watch a Lua state", error);
+  if (rc < 0) return rc;
   if (lh_thread_set_has(&w->threads, w->own_thread) && lh_hook_fits(w)) return LH_OK;
   return lh_fail(error, LH_EHOST,
                  "this Lua makes threads in another way than PUC Lua 5.4: it cannot be watched");

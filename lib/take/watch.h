@@ -207,11 +207,11 @@ void lh_watch_reap(lh_watcher *watcher);
 void lh_watch_leave_jobs(lh_watcher *watcher);
 
 /* Reports that the signal does not arrive: the host blocks it, or has its own handler. */
-void lh_watch_tell_unheard(lh_watcher *watcher, bool is_blocked);
+void lh_watch_report_unheard(lh_watcher *watcher, bool is_blocked);
 
 /* Reports, once, that a request waits for a safe point. In a signal handler it does so only if the
 ** host's report function may be called there. */
-void lh_watch_tell_late(lh_watcher *watcher, bool in_handler);
+void lh_watch_report_late(lh_watcher *watcher, bool in_handler);
 
 void lh_watch_free_reserve(lh_watcher *watcher);
 

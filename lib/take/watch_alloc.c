@@ -62,7 +62,7 @@ static void look_at_signal(lh_watcher *w, uint64_t now) {
   bool is_heard = lh_watchers_hear(w);
   w->next_check_ns = UINT64_MAX;
   if (!is_heard || is_blocked(w))
-    lh_watch_tell_unheard(w, is_heard);
+    lh_watch_report_unheard(w, is_heard);
   else
     w->next_check_ns = now + to_ns(CHECK_SECONDS);
 }
@@ -104,7 +104,7 @@ static void note_owner(lh_watcher *w) {
 
 static void look_at_wait(lh_watcher *w) {
   if (w->asked_ns == 0) w->asked_ns = w->looked_ns;
-  if (w->looked_ns - w->asked_ns >= to_ns(LH_LATE_SECONDS)) lh_watch_tell_late(w, false);
+  if (w->looked_ns - w->asked_ns >= to_ns(LH_LATE_SECONDS)) lh_watch_report_late(w, false);
 }
 
 static void look_whether_due(lh_watcher *w, uint64_t bytes) {

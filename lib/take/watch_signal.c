@@ -98,7 +98,7 @@ static bool take_tick(const siginfo_t *info, pthread_t self) {
     lh_watcher *w = atomic_load(&n->watcher);
     if (!w || atomic_load(&w->owner) != self || w->busy || !w->ticking) continue;
     lh_arm(w);
-    if (late) lh_watch_tell_late(w, true);
+    if (late) lh_watch_report_late(w, true);
   }
   return true;
 }
@@ -162,7 +162,7 @@ static bool is_harmless(int number) {
   return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
 }
 
-static void let_go_one(int number) {
+static void release_signal(int number) {
   if (--watchers.signals[number].users > 0 || !is_our_handler(number)) return;
   struct sigaction *earlier = &watchers.signals[number].earlier;
   if (earlier->sa_handler == SIG_DFL && !is_harmless(number)) earlier->sa_handler = SIG_IGN;
@@ -175,14 +175,14 @@ static int catch_signals(int number, lh_error *error) {
   int rc = catch_one(number, error);
   if (rc < 0) return rc;
   rc = catch_one(SIGURG, error);
-  if (rc < 0) let_go_one(number);
+  if (rc < 0) release_signal(number);
   return rc;
 }
 
-static void let_go(int number) {
+static void release_signals(int number) {
   if (number == 0) return;
-  let_go_one(number);
-  let_go_one(SIGURG);
+  release_signal(number);
+  release_signal(SIGURG);
 }
 
 /* ==== The list ====================================================================== */
@@ -249,7 +249,7 @@ void lh_watchers_remove(lh_watcher *w) {
     if (atomic_load(&n->watcher) != w) continue;
     atomic_store(&n->watcher, NULL);
     (void)atomic_fetch_sub(&watchers.n_watching, 1);
-    let_go(w->options.signal_number);
+    release_signals(w->options.signal_number);
   }
   (void)pthread_mutex_unlock(&watchers.lock);
   while (atomic_load(&watchers.readers) > 0) (void)sched_yield();

@@ -41,8 +41,8 @@ const char *lh_watch_next_file(lua_State *L) {
   return w->path;
 }
 
-static void tell_in_child(const char *path, const lh_taken *taken, const lh_error *error,
-                          void *watcher) {
+static void report_in_child(const char *path, const lh_taken *taken, const lh_error *error,
+                            void *watcher) {
   report_file(watcher, path, taken, error);
 }
 
@@ -66,7 +66,7 @@ void lh_watch_reap(lh_watcher *w) {
     if (!w->jobs[i]) continue;
     int rc = lh_job_wait(w->jobs[i], 0, &taken, &error);
     if (rc == LH_EBUSY) continue;
-    if (!lh_job_was_told(w->jobs[i]))
+    if (!lh_job_was_reported(w->jobs[i]))
       report_file(w, lh_job_path(w->jobs[i]), rc == LH_OK ? &taken : NULL,
                   rc == LH_OK ? NULL : &error);
     forget_job(w, i);
@@ -86,7 +86,8 @@ void lh_watch_leave_jobs(lh_watcher *w) {
 }
 
 static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, lh_error *error) {
-  lh_child child = {.tell = w->options.report_is_signal_safe ? tell_in_child : NULL, .payload = w};
+  lh_child child = {.tell = w->options.report_is_signal_safe ? report_in_child : NULL,
+                    .payload = w};
   size_t i = 0;
   while (i < LH_MOST_JOBS && w->jobs[i]) i++;
   if (i == LH_MOST_JOBS)
@@ -106,7 +107,7 @@ void lh_watch_free_reserve(lh_watcher *w) {
   }
 }
 
-void lh_watch_tell_unheard(lh_watcher *w, bool is_blocked) {
+void lh_watch_report_unheard(lh_watcher *w, bool is_blocked) {
   lh_error error;
   (void)lh_fail(&error, LH_EARGUMENT,
                 is_blocked
@@ -117,7 +118,7 @@ void lh_watch_tell_unheard(lh_watcher *w, bool is_blocked) {
   report_file(w, "", NULL, &error);
 }
 
-void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
+void lh_watch_report_late(lh_watcher *w, bool in_handler) {
   static const lh_error late = {
       .code = LH_EBUSY,
       .message =
@@ -130,7 +131,7 @@ void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
 }
 
 /* Reports a failed fork, once until a fork succeeds. */
-static void tell_cannot_fork(lh_watcher *w, const lh_error *why) {
+static void report_cannot_fork(lh_watcher *w, const lh_error *why) {
   lh_error error;
   if (w->told_cannot_fork) return;
   w->told_cannot_fork = true;
@@ -151,7 +152,7 @@ static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
     if (rc == LH_OK) return;
     if (!or_direct && !(cannot_fork && w->options.falls_back)) {
       if (cannot_fork)
-        tell_cannot_fork(w, &error);
+        report_cannot_fork(w, &error);
       else
         report_file(w, w->path, NULL, &error);
       return;

@@ -52,7 +52,7 @@ void lh_out_begin(lh_out *out);
 
 /* If out->awaits_record, after lh_out_room: here begins the record of object `id`. `previous`: the
 ** address of the object before; 0: none. */
-void lh_out_tell_record(lh_out *out, uint64_t id, uint64_t previous);
+void lh_out_note_record(lh_out *out, uint64_t id, uint64_t previous);
 
 static inline uint64_t lh_out_offset(const lh_out *out) {
   return out->flushed + (uint64_t)(out->at - out->base);

@@ -29,7 +29,7 @@ static void begin_distance(lh_recorder *r) {
 /* With the option `exact`, each exact_bytes: moves the collector's debt above zero. Lua then makes
 ** a step, which is a whole young collection, at the next place where it looks at the debt. The sum
 ** of the two fields stays the same (lib/take/mark.c). */
-static void ask_for_step(lh_recorder *r) {
+static void request_step(lh_recorder *r) {
   uint64_t now = lh_clock_bytes(r);
   if (now < r->exact_next) return;
   r->exact_next = now + r->exact_bytes;
@@ -40,11 +40,11 @@ static void ask_for_step(lh_recorder *r) {
   *(int64_t *)(void *)(global + RAW_GLOBAL_TOTAL_BYTES) -= 1 - debt;
 }
 
-void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
+void lh_record_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
   double weight = weight_of(r, bytes);
   count_weighted(&r->made[stack], type, bytes, weight);
   if (r->sample_bytes) begin_distance(r);
-  if (r->exact_bytes) ask_for_step(r);
+  if (r->exact_bytes) request_step(r);
   if (r->profile)
     lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_NEW,
                                           .type = (uint8_t)type,
@@ -88,7 +88,7 @@ static void note_end(lh_recorder *r, lh_life life, size_t old_bytes) {
                                           .weight = weight});
 }
 
-void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes) {
+void lh_record_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes) {
   note_death(r, block, old_bytes);
   note_end(r, life, old_bytes);
 }
@@ -106,11 +106,11 @@ static lh_life renew_sample(lh_recorder *r, lh_life life, lh_stack_id stack, siz
   return lh_note_new(r, type, stack, bytes);
 }
 
-lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
-                       size_t bytes) {
+lh_life lh_record_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
+                         size_t bytes) {
   if (r->sample_bytes) return renew_sample(r, life, stack, old_bytes, bytes);
   lh_count_resize(r, life, stack, old_bytes, bytes);
-  if (r->exact_bytes) ask_for_step(r);
+  if (r->exact_bytes) request_step(r);
   if (r->profile)
     lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_RESIZE,
                                           .type = (uint8_t)lh_life_type(life),
@@ -149,7 +149,7 @@ bool lh_is_of_another_state(lh_recorder *r, size_t tag, size_t bytes) {
 }
 
 static void *begin_state(lh_recorder *r, size_t tag, size_t bytes) {
-  void *block = lh_ask_host(r, NULL, tag, bytes), *none = NULL;
+  void *block = lh_host_allocate(r, NULL, tag, bytes), *none = NULL;
   if (!block) return NULL;
   while (!atomic_compare_exchange_weak(&r->newborn, &none, BEING_NOTED)) {
     none = NULL;
@@ -168,5 +168,5 @@ void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes) {
   if (lua_getallocf(L, &data) == r->function && data == r)
     lua_setallocf(L, r->alloc, r->alloc_data);
   atomic_store_explicit(&r->newborn, NULL, memory_order_release);
-  return lh_ask_host(r, NULL, tag, bytes);
+  return lh_host_allocate(r, NULL, tag, bytes);
 }

@@ -409,7 +409,7 @@ int lh_profile_begin(lh_profile_out **result, const lh_profile_options *options,
   return LH_OK;
 }
 
-static int tell_trouble(const lh_profile_out *out, lh_error *error) {
+static int result_of_profile(const lh_profile_out *out, lh_error *error) {
   if (out->trouble.code == LH_OK || !error) return out->trouble.code;
   *error = out->trouble;
   if (out->lost_events > 0) {
@@ -432,7 +432,7 @@ static int end_events(lh_profile_out *out, lh_error *error) {
     out->is_open = true;
     lh_profile_blocks_end(&out->to, out, out->n_events, true);
   }
-  return tell_trouble(out, error);
+  return result_of_profile(out, error);
 }
 
 int lh_profile_end(lh_profile_out *out, lh_error *error) {

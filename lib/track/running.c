@@ -237,7 +237,7 @@ static bool is_plain(const lh_running *r, const void *function) {
   return !may_run && lh_thread_set_has(&r->plain, function);
 }
 
-static standing ask_thread(const lh_running *r, const void *thread, const void **resumed) {
+static standing standing_of(const lh_running *r, const void *thread, const void **resumed) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   if (raw_call_is(r->layout, call, RAW_CALL_HOOKED)) return IN_C;
   if (!(call->status & RAW_CALL_IS_C)) return RUNS;
@@ -258,7 +258,7 @@ static standing ask_thread(const lh_running *r, const void *thread, const void *
 static const void *follow(const lh_running *r, const void *thread, uintptr_t sp) {
   for (int n = 0; n < MOST_RESUMED && is_in_call(r, thread, sp); n++) {
     const void *resumed = NULL;
-    standing s = ask_thread(r, thread, &resumed);
+    standing s = standing_of(r, thread, &resumed);
     if (s == RUNS) return thread;
     if (s == IN_C) return NULL;
     uintptr_t depth = depth_of(r, resumed), its_depth = depth_of(r, thread);
@@ -342,7 +342,7 @@ static NO_SANITIZE bool is_alive(const lh_running *r, const void *thread) {
 
 /* An open call and the deepest protected call: either may have called the other. But a thread that
 ** waits for the deepest has its address above that protected call. */
-static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
+static const void *find_on_stack(const lh_running *r, uintptr_t sp) {
   found f = search_stack(r);
   for (int i = 0; i < f.n_open; i++) {
     const void *running = follow(r, f.open[i], sp);
@@ -354,7 +354,7 @@ static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
   const void *resumed, *running = follow(r, f.deepest, sp);
   if (running) return running;
   if (open) return is_on_stack(r, open, depth_of(r, f.deepest)) ? NULL : open;
-  bool is_at_work = ask_thread(r, f.deepest, &resumed) == IN_C;
+  bool is_at_work = standing_of(r, f.deepest, &resumed) == IN_C;
   return is_at_work && is_alive(r, f.deepest) ? f.deepest : NULL;
 }
 
@@ -385,12 +385,12 @@ NO_SANITIZE bool lh_running_moved(lh_running *r) {
 }
 
 /* NULL, unless only one thread is in a call, or a thread's frame shows that it runs. */
-static const void *tell_from_all(const lh_running *r) {
+static const void *find_among_all(const lh_running *r) {
   const void *one = NULL, *resumed;
   size_t place = 0, n = 0;
   for (lua_State *t; (t = lh_thread_set_next(&r->threads, &place)) != NULL;) {
     if (!is_in_call(r, t, 0)) continue;
-    if (ask_thread(r, t, &resumed) == RUNS) return t;
+    if (standing_of(r, t, &resumed) == RUNS) return t;
     one = t;
     n++;
   }
@@ -416,7 +416,7 @@ const void *lh_running_find(lh_running *r) {
   if (!is_known) sp = 0;
   const void *thread = follow(r, r->thread, sp);
   if (!thread) thread = follow(r, r->main_thread, sp);
-  if (!thread) thread = is_known ? tell_from_stack(r, sp) : tell_from_all(r);
+  if (!thread) thread = is_known ? find_on_stack(r, sp) : find_among_all(r);
   if (!thread) return NULL;
   const void *function = function_on_top(r, thread);
   r->last_plain = function && is_plain(r, function) ? function : NULL;

@@ -157,7 +157,7 @@ static bool may_have_trailers(lua_State *L, const lh_track_options *options) {
 }
 
 /* Chooses where the lives of blocks are kept (allocate.h). False: no memory. */
-static bool choose_way(lua_State *L, lh_recorder *r, const lh_track_options *options) {
+static bool choose_allocation(lua_State *L, lh_recorder *r, const lh_track_options *options) {
   r->blocks = lh_blocks_new();
   if (!r->blocks) return false;
   r->function = lh_allocate_by_host;
@@ -206,11 +206,7 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
     h->of = r;
     return LH_OK;
   }
-  lua_pushcfunction(L, make_handle);
-  lua_pushlightuserdata(L, r);
-  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return LH_OK;
-  lua_pop(L, 1);
-  return lh_fail_memory(error, "starting to track a Lua state");
+  return lh_call_protected(L, make_handle, r, "starting to track a Lua state", error);
 }
 
 /* ==== Starting and stopping ========================================================= */
@@ -241,7 +237,7 @@ static void stop(lua_State *L, lh_recorder *r) {
 }
 
 /* LH_EIO: the profile could not be written. */
-static int stop_as_asked(lua_State *L, lh_recorder *r, lh_error *error) {
+static int stop_now(lua_State *L, lh_recorder *r, lh_error *error) {
   stop(L, r);
   int rc = lh_profile_end(r->profile, error);
   r->profile = NULL;
@@ -324,7 +320,7 @@ static int install(lua_State *L, const lh_state *state, const lh_track_options *
   lh_recorder *r = new_recorder(L, state);
   if (!r) return lh_fail_memory(error, "starting to track a Lua state");
   int rc = set_handle(L, r, error);
-  if (rc == LH_OK && !choose_way(L, r, options)) {
+  if (rc == LH_OK && !choose_allocation(L, r, options)) {
     lh_handle *h = lh_find_handle(L, &registry_key);
     if (h) h->of = NULL;
     rc = lh_fail_memory(error, "starting to track a Lua state");
@@ -350,7 +346,7 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
   if (rc < 0) return rc;
   rc = start(L, r, options, error);
   if (rc == LH_OK) return rc;
-  (void)stop_as_asked(L, r, NULL);
+  (void)stop_now(L, r, NULL);
   leave(L, r);
   return rc;
 }
@@ -358,7 +354,7 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
 int lh_untrack(lua_State *L, lh_error *error) {
   lh_recorder *r = lh_recorder_of(L);
   if (!r) return LH_OK;
-  int rc = stop_as_asked(L, r, error);
+  int rc = stop_now(L, r, error);
   leave(L, r);
   return rc;
 }

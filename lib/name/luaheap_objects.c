@@ -1,5 +1,5 @@
 /*
-** own.c - finds luaheap's own objects in the heap, besides its marks.
+** luaheap_objects.c - finds luaheap's own objects in the heap, besides its marks.
 **
 ** They are modules in package.loaded, metatables in the registry and all below. The file does not
 ** mark them (lh_is_own means marks alone), so they are found by name.

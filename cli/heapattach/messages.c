@@ -1,5 +1,5 @@
 /*
-** tell.c - prints the results: size, pause, uncertainties of each snapshot, and the commands to
+** messages.c - prints the results: size, pause, uncertainties of each snapshot, and the commands to
 ** type next. Only unusual facts are printed.
 */
 #include <ctype.h>
@@ -106,8 +106,8 @@ static void print_doubts(const subject *s, const shot *taken) {
   }
 }
 
-static void tell_one(const subject *s, const shot *taken, const lh_outside_told *told,
-                     bool is_first) {
+static void print_one_shot(const subject *s, const shot *taken, const lh_outside_told *told,
+                           bool is_first) {
   const lh_found_state *state = &s->states[taken->state];
   char *program = program_text(s->info.program);
   print_size(s, taken);
@@ -118,8 +118,8 @@ static void tell_one(const subject *s, const shot *taken, const lh_outside_told 
   lh_free(program);
 }
 
-static void tell_several(const subject *s, const shot *shots, size_t n,
-                         const lh_outside_told *told) {
+static void print_several_shots(const subject *s, const shot *shots, size_t n,
+                                const lh_outside_told *told) {
   char *program = program_text(s->info.program);
   printf("%s of %s (%s)", lh_count_of(n, "Lua state", "Lua states").text, s->shown, program);
   print_stillness(s, told);
@@ -136,20 +136,20 @@ static void tell_several(const subject *s, const shot *shots, size_t n,
   lh_free(program);
 }
 
-void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
-                const lh_outside_told *told, bool is_first) {
+void print_shots(const subject *s, const request *r, const shot *shots, size_t n,
+                 const lh_outside_told *told, bool is_first) {
   enum { FEW_ATTEMPTS = 3 };
   if (is_all(r))
-    tell_several(s, shots, n, told);
+    print_several_shots(s, shots, n, told);
   else
-    tell_one(s, &shots[0], told, is_first);
+    print_one_shot(s, &shots[0], told, is_first);
   bool is_in_doubt = false;
   for (size_t i = 0; i < n; i++) is_in_doubt |= shots[i].done.is_in_doubt;
   if (told->attempts > FEW_ATTEMPTS && !is_in_doubt) /* else no such moment was found */
     printf("It took %u attempts to find it between two changes of its heap\n", told->attempts);
 }
 
-void tell_once(const subject *s, const request *r, const lh_outside_told *told) {
+void print_common_facts(const subject *s, const request *r, const lh_outside_told *told) {
   struct stat info;
   if (told->no_fork != NULL && told->stillness == LH_STILL_STOPPED && !r->options.never_fork)
     printf("It was stopped for the time of a copy, since it could not be forked: %s\n",
@@ -208,7 +208,7 @@ static void print_command(const char *what, const char *command, const char *con
   putchar('\n');
 }
 
-void tell_questions(const char *const *files, size_t n) {
+void print_analyses(const char *const *files, size_t n) {
   switch (n) {
     case 0: break;
     case 1: print_command("What leaks or is big", "heaptop", files, n); break;
@@ -253,7 +253,7 @@ static const char *file_before(const lh_snapshot *after) {
   return is_file && access(mark->name, R_OK) == 0 ? mark->name : NULL;
 }
 
-static void tell_questions_after(const shot *taken) {
+static void print_analyses_of(const shot *taken) {
   const char *files[3];
   size_t n = 0;
   if (taken->after != NULL) {
@@ -262,10 +262,10 @@ static void tell_questions_after(const shot *taken) {
     files[n++] = taken->after_path;
   }
   files[n++] = taken->path;
-  tell_questions(files, n);
+  print_analyses(files, n);
 }
 
-void tell_next_snapshot(const request *r) {
+void print_next_snapshot(const request *r) {
   char *name = next_name(r->file);
   request next = *r;
   next.after = r->file;
@@ -332,7 +332,7 @@ static char *older_beside(lh_awaited *awaited, const char *path, uint64_t state_
 }
 
 /* heapdiff can also compare snapshots taken without --after. */
-static void tell_older(const subject *s, const request *r, const shot *taken) {
+static void print_older(const subject *s, const request *r, const shot *taken) {
   if (taken->after != NULL) return;
   uint64_t id = s->states[taken->state].id;
   uint64_t before_ns = s->info.is_core ? s->info.written_ns : UINT64_MAX;
@@ -343,10 +343,10 @@ static void tell_older(const subject *s, const request *r, const shot *taken) {
   free(older);
 }
 
-void tell_next_steps(const subject *s, const request *r, const shot *first) {
-  tell_questions_after(first);
-  if (!is_all(r)) tell_older(s, r, first);
-  if (!s->info.is_core && !r->workers) tell_next_snapshot(r);
+void print_next_steps(const subject *s, const request *r, const shot *first) {
+  print_analyses_of(first);
+  if (!is_all(r)) print_older(s, r, first);
+  if (!s->info.is_core && !r->workers) print_next_snapshot(r);
 }
 
 /* ==== JSON =========================================================================== */
