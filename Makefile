@@ -62,8 +62,8 @@ objects = $(patsubst %.c,$(1)/%.o,$(if $(filter build/test,$(1)), \
   $(patsubst %.c,build/%.o,$(filter-out $(ALLOC_SOURCES) tests/%,$(2))))
 # tool_objects <tree> <tool>: all that it is made of, but the library.
 tool_objects = $(call objects,$(1),$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
-  $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c \
-  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c)))
+  $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/query.c) \
+  $(if $(filter $(2),heapview),cli/heapprof/boxes.c)))
 TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 

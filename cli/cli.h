@@ -174,11 +174,13 @@ void cli_check_writable(cli *c, const char *path);
 /* Returns `result`, or ends the process if it is NULL: out of memory. */
 void *cli_must(void *result);
 
+/* The text that printf would print. Freed by free. */
+char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+uint64_t cli_now_ns(void);
+
 /* cli_close_text completes *text: *n bytes and a NUL; freed by free. Out of memory: both exit. */
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);
-
-/* Escape sequences for stdout; empty without colours. */
 const char *cli_style_on(const cli *c, lh_style style);
 const char *cli_style_off(const cli *c);
 
@@ -200,9 +202,6 @@ void cli_flush(const cli *c);
 int cli_finish(cli *c, int status);
 
 /* ==== Snapshots ===================================================================== */
-
-/* Threads for opening a snapshot: one per processor, at most four. */
-unsigned cli_threads(void);
 
 /* As lh_open; as lh_analyse and lh_classify. For a command that goes on after a failure. */
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);

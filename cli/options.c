@@ -178,8 +178,6 @@ static void take(cli *c, struct request *r, const cli_option *option) {
   }
 }
 
-/* ==================================================================================== */
-
 static void refuse_removed(const cli *c, const char *word) {
   for (const char *const *option = c->removed; option != NULL && *option != NULL; option += 2) {
     size_t n = strlen(*option);
@@ -188,7 +186,6 @@ static void refuse_removed(const cli *c, const char *word) {
   }
 }
 
-/* Larger than any letter. */
 enum { FIRST_KEY = 256 };
 
 static _Noreturn void refuse(const cli *c, int key, char **argv) {

@@ -17,22 +17,18 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
       [LH_NEXT_PATHS] = "heappath",           [LH_NEXT_UNDER] = "heaptop --under",
       [LH_NEXT_SET] = "heappath --set",       [LH_NEXT_SINCE] = "heapdiff --since",
       [LH_NEXT_OWNERS] = "heapdiff --owners", [LH_NEXT_WASTE] = "heaptop --waste"};
-  const char *dashes = dashes_for(of);
-  char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made = NULL;
+  const char *command = commands[next], *dashes = dashes_for(of);
+  char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made;
   char *until = cli_shell_word(other != NULL ? other : "");
-  size_t size;
-  FILE *out = cli_open_text(&made, &size);
-  fputs(commands[next], out);
   if (next == LH_NEXT_PATHS)
-    fprintf(out, " %s%s %s", dashes, file, word);
+    made = cli_format("%s %s%s %s", command, dashes, file, word);
   else if (next == LH_NEXT_OWNERS)
-    fprintf(out, " %s%s %s", dashes_for(subject), word, until);
+    made = cli_format("%s %s%s %s", command, dashes_for(subject), word, until);
   else if (next == LH_NEXT_WASTE)
-    fprintf(out, " %s%s", dashes, file);
+    made = cli_format("%s %s%s", command, dashes, file);
   else
-    fprintf(out, " %s%s%s %s%s", word, other != NULL ? " --until " : "", other != NULL ? until : "",
-            dashes, file);
-  cli_close_text(out);
+    made = cli_format("%s %s%s%s %s%s", command, word, other != NULL ? " --until " : "",
+                      other != NULL ? until : "", dashes, file);
   free(file);
   free(word);
   free(until);
