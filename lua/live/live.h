@@ -14,7 +14,7 @@
 
 #include "reader/handles.h"
 
-/* ==== The caller: caller.c ============================================================= */
+/* ==== The caller: caller.c =========================================================== */
 
 /* The caller is the Lua function nearest to the call. The stack at the moment of the capture:
 **

@@ -1,5 +1,5 @@
 /*
-** edges.c - edges; paths and lists of referrers; iterators over objects, edges and entries.
+** edges.c - edges; lists of edges and of objects; iterators over objects, edges and entries.
 ** Paths and lists make each edge on demand, and an edge its fields: a path of a million steps takes
 ** 56 MB outside of the Lua heap, and hardly anything in it.
 */
@@ -34,7 +34,7 @@ static int push_edge_fact(lua_State *L, const lh_column *column) {
   return hr_return_fact(L, e->of, column, &thing);
 }
 
-/* ==== Lists of edges ================================================================= */
+/* ==== Lists of edges and of objects ================================================== */
 
 static void free_path(void *content) {
   lh_path *path = content;
@@ -71,15 +71,27 @@ const hr_found_paths *hr_hold_paths(lua_State *L, int index, lh_snapshot *snapsh
 
 typedef struct list {
   const char *kind;
-  hr_snapshot *of; /* its first user value */
-  lh_path path;
+  hr_snapshot *of; /* its first user value; of objects the second may have further fields */
+  size_t n;
+  lh_path path; /* the edges */
+  lh_id ids[];  /* or the objects */
 } list;
 
 /* Takes ownership of the steps, and clears *path. */
 static void push_path(lua_State *L, int index, const char *kind, lh_path *path) {
   list *l = hr_new_of(L, index, kind, sizeof *l, 1);
   l->path = *path;
+  l->n = path->n_steps;
   *path = (lh_path){0};
+}
+
+void hr_push_objects(lua_State *L, const lh_id *ids, size_t n, int about) {
+  list *l = hr_new_of(L, 1, hr_objects_kind, sizeof *l + n * sizeof *ids, 2);
+  l->n = n;
+  if (n > 0) memcpy(l->ids, ids, n * sizeof *ids);
+  if (about == 0) return;
+  lua_pushvalue(L, about);
+  lua_setiuservalue(L, -2, 2);
 }
 
 void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_id object) {
@@ -93,11 +105,12 @@ void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_
 
 static list *check_list(lua_State *L) {
   list *l = hr_test(L, 1, hr_referrers_kind);
+  if (!l) l = hr_test(L, 1, hr_objects_kind);
   return l ? l : hr_check_is(L, 1, hr_path_kind);
 }
 
-static int count_edges(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)check_list(L)->path.n_steps);
+static int count_list(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)check_list(L)->n);
   return 1;
 }
 
@@ -129,19 +142,27 @@ static int print_path(lua_State *L) {
 }
 
 /* list[i]; a path also has `text` and the folded `held_by`. */
-static int edge_at(lua_State *L) {
+static int list_at(lua_State *L) {
   const list *l = check_list(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  bool is_path = hr_test(L, 1, hr_path_kind) != NULL;
+  bool is_path = l->kind == hr_path_kind;
   int is_integer;
   lua_Integer i = lua_tointegerx(L, 2, &is_integer);
+  if (!is_integer && lua_getiuservalue(L, 1, 2) == LUA_TTABLE) {
+    lua_pushvalue(L, 2);
+    lua_rawget(L, -2);
+    return 1;
+  }
   (void)hr_check_of(L, 1, l->kind);
   if (is_path && strcmp(key, "text") == 0) return push_text(L, l, false);
   if (is_path && strcmp(key, "held_by") == 0) return push_text(L, l, true);
-  bool is_edge = is_integer && i >= 1 && (lua_Unsigned)i <= l->path.n_steps;
-  if (!is_edge && strcmp(key, "snapshot") != 0) return 0;
+  bool is_item = is_integer && i >= 1 && (lua_Unsigned)i <= l->n;
+  if (!is_item && strcmp(key, "snapshot") != 0) return 0;
   (void)lua_getiuservalue(L, 1, 1);
-  if (is_edge) hr_push_edge(L, lua_gettop(L), &l->path.steps[i - 1]);
+  if (is_item && l->kind == hr_objects_kind)
+    hr_push_object(L, lua_gettop(L), l->ids[i - 1]);
+  else if (is_item)
+    hr_push_edge(L, lua_gettop(L), &l->path.steps[i - 1]);
   return 1;
 }
 
@@ -364,7 +385,7 @@ static int no_list(lua_State *L) {
 
 void hr_open_edges(lua_State *L) {
   static const luaL_Reg events[] = {
-      {"__len", count_edges}, {"__index", edge_at}, {"__gc", collect_list}, {NULL, NULL}};
+      {"__len", count_list}, {"__index", list_at}, {"__gc", collect_list}, {NULL, NULL}};
   static const luaL_Reg none[] = {{NULL, NULL}};
   static const luaL_Reg methods[] = {{"copy", copy}, {NULL, NULL}};
   static const luaL_Reg fields[] = {{"kind", get_kind}, {NULL, NULL}};
@@ -373,11 +394,12 @@ void hr_open_edges(lua_State *L) {
   hr_set_index(L, none, none, &facts, NULL);
   hr_keep_kind(L, hr_edge_kind);
   lua_pop(L, 1);
+  hr_push_kind(L, hr_objects_kind, events);
   hr_push_kind(L, hr_referrers_kind, events);
   hr_push_kind(L, hr_path_kind, events);
   lua_pushcfunction(L, print_path);
   lua_setfield(L, -2, "__tostring");
-  lua_pop(L, 2);
+  lua_pop(L, 3);
   hr_new_kind(L, hr_stream_kind);
   lua_pushcfunction(L, next);
   lua_setfield(L, -2, "__call");

@@ -4,8 +4,8 @@
 ** refer to it and decode their fields on demand.
 **
 **     reader.c      the module; snapshots and their lifetime; metatables, rows, errors
-**     objects.c     one object: fields, allocation site; lists of objects
-**     edges.c       edges, paths, referrers; iterators over objects, edges, entries
+**     objects.c     one object: fields, allocation site, value
+**     edges.c       edges, paths, referrers; lists; iterators over objects, edges, entries
 **     sets.c        biggest classes and objects, marks; why a set is alive, what cuts would free
 **     answers.c     the library's answers by their columns, of snapshots and of profiles
 **
@@ -165,9 +165,9 @@ int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error
 ** the snapshot, 2 the object, and 3 the next argument. */
 lh_id hr_subject(lua_State *L, hr_snapshot **of);
 
-/* Pushes a list of objects, each made on demand, with a copy of `ids`. `about`: a table with
-** further fields; 0: none. */
-void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about);
+/* Pushes a list of objects of the snapshot at index 1, each made on demand, with a copy of `ids`.
+** `about`: the index of a table with further fields; 0: none. */
+void hr_push_objects(lua_State *L, const lh_id *ids, size_t n, int about);
 
 /* Which objects are asked for. edges.c */
 typedef struct hr_filter {

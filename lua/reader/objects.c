@@ -1,6 +1,6 @@
 /*
-** objects.c - Objects and lists of objects.
-** An object takes 80 bytes in Lua; its fields are decoded on demand (luaheap_report.h, part 5).
+** objects.c - Objects: fields, allocation sites, values.
+** An object takes 80 bytes in Lua; its fields are decoded on demand (luaheap_report.h, part 6).
 */
 #include <string.h>
 
@@ -157,12 +157,6 @@ static int get_snapshot(lua_State *L) {
   return 1;
 }
 
-static int return_object(lua_State *L, lh_id id) {
-  (void)lua_getiuservalue(L, 1, 1);
-  hr_push_object(L, lua_gettop(L), id);
-  return 1;
-}
-
 /* object.value: kept bytes of a string, content of an upvalue, value of the calling heap. */
 static int get_value(lua_State *L) {
   const hr_object *o = check_object(L);
@@ -259,46 +253,6 @@ static int get(lua_State *L) {
   return 1;
 }
 
-/* ==== Lists of objects =============================================================== */
-
-typedef struct list {
-  const char *kind;
-  hr_snapshot *of;
-  size_t n;
-  lh_id ids[];
-} list;
-
-void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about) {
-  list *l = hr_new_of(L, index, hr_objects_kind, sizeof *l + n * sizeof *ids, 2);
-  l->n = n;
-  if (n > 0) memcpy(l->ids, ids, n * sizeof *ids);
-  if (about == 0) return;
-  lua_pushvalue(L, about);
-  lua_setiuservalue(L, -2, 2);
-}
-
-static int count(lua_State *L) {
-  const list *l = hr_check_is(L, 1, hr_objects_kind);
-  lua_pushinteger(L, (lua_Integer)l->n);
-  return 1;
-}
-
-/* list[i], or a further field from the second user value */
-static int at(lua_State *L) {
-  const list *l = hr_check_is(L, 1, hr_objects_kind);
-  int is_integer;
-  lua_Integer i = lua_tointegerx(L, 2, &is_integer);
-  if (!is_integer) {
-    if (lua_getiuservalue(L, 1, 2) != LUA_TTABLE) return 0;
-    lua_pushvalue(L, 2);
-    lua_rawget(L, -2);
-    return 1;
-  }
-  if (i < 1 || (lua_Unsigned)i > l->n) return 0;
-  (void)hr_check_of(L, 1, hr_objects_kind);
-  return return_object(L, l->ids[i - 1]);
-}
-
 /* Innermost first, without the host's own frame, which has no function. */
 int hr_method_frames(lua_State *L) {
   hr_snapshot *of;
@@ -329,12 +283,10 @@ void hr_open_objects(lua_State *L) {
   static const luaL_Reg fields[] = {
       {"snapshot", get_snapshot}, {"stack", get_stack}, {"value", get_value}, {NULL, NULL}};
   static const hr_facts facts = {&lh_object_facts, push_object_fact};
-  static const luaL_Reg list_events[] = {{"__len", count}, {"__index", at}, {NULL, NULL}};
   hr_new_kind(L, hr_object_kind);
   lua_pushcfunction(L, equal);
   lua_setfield(L, -2, "__eq");
   hr_set_index(L, methods, fields, &facts, NULL);
   hr_keep_kind(L, hr_object_kind);
-  hr_push_kind(L, hr_objects_kind, list_events);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
 }

@@ -44,7 +44,7 @@ int hr_method_top(lua_State *L) {
   (void)hr_check_snapshot(L, 1);
   lh_request request = hr_check_ranking(L, 2, 20);
   const lh_id *ids = hr_rank(L, &request, "heap.ranking", &n);
-  hr_push_objects(L, 1, ids, n, lua_gettop(L));
+  hr_push_objects(L, ids, n, lua_gettop(L));
   hr_release(L, -3);
   return 1;
 }
@@ -180,7 +180,7 @@ int hr_method_objects_with(lua_State *L) {
   int code = hr_filled(L, -1, lh_objects_with(snapshot, fingerprint, ids, &n, &error));
   if (code == LH_ENOTFOUND) return hr_fail(L, &error);
   hr_check(L, code, &error);
-  hr_push_objects(L, 1, *ids, n, 0);
+  hr_push_objects(L, *ids, n, 0);
   hr_release(L, -2);
   return 1;
 }
@@ -194,7 +194,7 @@ int hr_method_dominators(lua_State *L) {
     d = lh_immediate_dominator(snapshot, d);
   lh_id *ids = hr_hold(L, 1, (n + 1) * sizeof *ids, NULL);
   for (size_t i = 0; i < n; i++) ids[i] = id = lh_immediate_dominator(snapshot, id);
-  hr_push_objects(L, 1, ids, n, 0);
+  hr_push_objects(L, ids, n, 0);
   hr_release(L, -2);
   return 1;
 }
