@@ -99,8 +99,7 @@ int lh_find_fail_text(lh_finder *finder, lh_text *message);
 /* ==== suggest.c ===================================================================== */
 
 /* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if none is similar. */
-void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
-                        bool classes);
+void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table);
 
 void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 

@@ -468,7 +468,7 @@ static int fail_name(lh_finder *finder, lh_range range) {
   lh_text_string(&text, "no class or path '");
   lh_text_escaped(&text, range.at, lh_range_length(range), false);
   lh_text_string(&text, "'");
-  lh_add_suggestions(&text, finder->snapshot, range, LH_NO_OBJECT, true);
+  lh_add_suggestions(&text, finder->snapshot, range, LH_NO_OBJECT);
   return lh_find_fail_text(finder, &text);
 }
 
@@ -493,7 +493,7 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
     lh_text_string(&text, "no class or global is named '");
     lh_text_escaped(&text, word.at, lh_range_length(word), false);
     lh_text_string(&text, "'");
-    lh_add_suggestions(&text, finder->snapshot, word, classes->globals, true);
+    lh_add_suggestions(&text, finder->snapshot, word, classes->globals);
     lh_add_no_names(&text, finder->snapshot);
     code = lh_find_fail_text(finder, &text);
   }
