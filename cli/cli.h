@@ -189,7 +189,9 @@ void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf,
 
 /* Output has at most 200 times the bytes of the files read, plus 4 MB, so a small file cannot fill
 ** a disk; without files there is no limit. cli_limit_output counts a file. cli_has_room says before
-** each row whether to print it. cli_finish reports the number of rows left out. */
+** each row whether to print it. cli_finish reports the number of rows left out. cli_count_output
+** makes stdout a FILE that counts; cli_begin calls it. */
+void cli_count_output(void);
 void cli_limit_output(const char *file);
 bool cli_has_room(void);
 
@@ -242,15 +244,8 @@ void cli_table_free(cli_table *table); /* without printing */
 
 /* ==== JSON ========================================================================== */
 
-/* One document. `key` is NULL inside an array. */
-typedef struct cli_json {
-  FILE *out;       /* NULL: stdout */
-  bool is_compact; /* for programs: no blanks and lines */
-  bool follows;    /* an item stands before: a comma is due */
-  unsigned depth;
-  off_t most_bytes; /* sets is_full beyond this size; 0: no limit */
-  bool is_full;     /* rows are missing: discard the document */
-} cli_json;
+/* One document; `out` NULL: on stdout. */
+typedef lh_json cli_json;
 
 void cli_json_open(cli_json *w, const char *key, char bracket);
 void cli_json_close(cli_json *w, char bracket);

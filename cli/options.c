@@ -34,6 +34,7 @@ void cli_add_questions(cli *c, const cli_option *row) {
 void cli_begin(cli *c, const cli_tool *tool) {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
   *c = (cli){.tool = tool};
+  cli_count_output();
   setlocale(LC_CTYPE, "");
   c->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   if (!c->unicode) setlocale(LC_CTYPE, "C.UTF-8");

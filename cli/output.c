@@ -186,9 +186,8 @@ static int close_counted(void *cookie) {
   return close(STDOUT_FILENO);
 }
 
-static void count_output(void) {
+void cli_count_output(void) {
   cookie_io_functions_t functions = {.write = write_counted, .close = close_counted};
-  fflush(stdout);
   FILE *counted = cli_must(fopencookie(NULL, "w", functions));
   if (isatty(STDOUT_FILENO)) setvbuf(counted, NULL, _IOLBF, BUFSIZ);
   stdout = counted;
@@ -196,7 +195,6 @@ static void count_output(void) {
 
 void cli_limit_output(const char *file) {
   struct stat status;
-  if (input_bytes == 0) count_output();
   if (stat(file, &status) == 0) input_bytes += (uint64_t)status.st_size;
 }
 
