@@ -60,7 +60,7 @@ bool lh_range_has_star(lh_range range);
 
 /* Adds an object unless it is in the set. Call lh_set_end after the last. */
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
-void lh_set_end(lh_finder *finder, const lh_set *set);
+int lh_set_end(lh_finder *finder, const lh_set *set, bool has_room); /* LH_EMEMORY: no room */
 
 void lh_set_mark(lh_finder *finder, const lh_set *set, bool on);
 bool lh_is_marked(const lh_finder *finder, lh_id id);
