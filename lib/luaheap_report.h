@@ -122,6 +122,7 @@ typedef struct lh_column {
   bool is_unbroken;              /* text that must stay on one line */
   bool is_by_name;               /* LH_COLUMN_ROWS: not a list; the first column is the key */
   bool is_limited;               /* LH_COLUMN_ROWS: the request's `limit` holds */
+  bool is_owned;                 /* LH_COLUMN_ROWS of an answer: lh_report_free frees the list */
   bool is_one;                   /* LH_COLUMN_ROWS: one row, without a list around it */
   size_t offset, bytes;          /* of the field in the struct */
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: the words of an enumeration */
@@ -320,7 +321,8 @@ typedef struct lh_question {
   const char *main; /* the key of the rows that are the list in Lua; NULL: the answer is no list */
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
   uint64_t (*whole)(const void *answer); /* the whole of shares; NULL: all reachable bytes */
-  void (*free)(void *answer);            /* NULL: nothing to free */
+  void (*free)(void *answer);            /* frees what LH_OWNED columns do not, also after `ask` failed;
+                                            NULL: nothing */
   bool (*is_no)(const void *answer);     /* an honest no: nothing is alive, nothing is freed;
                                             NULL: never */
   void (*tell)(lh_teller *teller, lh_report *report);
@@ -377,6 +379,7 @@ struct lh_teller {
   char *(*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
                 const char *other);
   bool failed; /* out of memory: prints nothing more */
+  lh_report *report; /* private: the report that is printed */
 };
 
 /* The name of a mark, or its time if it has no name; then *is_time. */

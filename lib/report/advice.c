@@ -44,47 +44,33 @@ static const lh_table answer =
 
 /* ==== Words ========================================================================== */
 
-static void put_times(lh_text *text, const lh_advice *a) {
-  static const char *const ones[] = {"rehash", "string", "function", "table"};
-  static const char *const many[] = {"rehashes", "strings", "functions", "tables"};
-  lh_text_string(text, lh_count_of(a->times, ones[a->kind], many[a->kind]).text);
-}
-
-static void put_why(lh_text *text, const lh_teller *t, const lh_advice *a) {
+static const char *why_words(const lh_teller *t, const lh_advice *a) {
+  bool several = a->objects > 1;
   switch (a->kind) {
     case LH_ADVICE_SIZE:
-      if (a->objects > 1)
-        lh_text_format(text, " of %s", lh_count_of(a->objects, "table", "tables").text);
-      lh_text_format(text, " up to %s: give %s by a constructor, table.move or lua_createtable",
-                     lh_count_of(a->most, "slot", "slots").text,
-                     a->objects > 1 ? "them their size" : "it its size");
-      break;
+      return lh_words(
+          t->report, "%s%s up to %s: give %s by a constructor, table.move or lua_createtable",
+          several ? " of " : "", several ? lh_count_of(a->objects, "table", "tables").text : "",
+          lh_count_of(a->most, "slot", "slots").text, several ? "them their size" : "it its size");
     case LH_ADVICE_CONCAT:
-      lh_text_format(text,
-                     ", each a longer copy of the one before, up to %s: gather the parts in a table"
-                     " for table.concat",
-                     lh_told_size(t, a->most).text);
-      break;
+      return lh_words(t->report,
+                      ", each a longer copy of the one before, up to %s: gather the parts in a "
+                      "table for table.concat",
+                      lh_told_size(t, a->most).text);
     case LH_ADVICE_FUNCTION:
-      lh_text_string(text,
-                     ", dead at the first collection: make it once, where its upvalues allow");
-      break;
-    case LH_ADVICE_TABLE:
-      lh_text_string(text,
-                     ", dead at the first collection: use one again, or pass on what is in it");
-      break;
+      return ", dead at the first collection: make it once, where its upvalues allow";
+    default: return ", dead at the first collection: use one again, or pass on what is in it";
   }
 }
 
 /* "12 rehashes at @x.lua:9 in fill up to 4,096 slots: give it its size ..., 96.0 KB". */
-static void tell_advice(lh_teller *t, const lh_report *report, const lh_advice *a) {
-  lh_text text = {0};
-  lh_text_format(&text, "%s, ", lh_told_size(t, a->bytes).text);
-  put_times(&text, a);
-  lh_text_string(&text, " at ");
-  lh_text_site(&text, lh_site_of_stack(lh_usage_sites(report), a->stack));
-  put_why(&text, t, a);
-  lh_say_text(t, LH_PLAIN, &text);
+static void tell_advice(lh_teller *t, lh_report *report, const lh_advice *a) {
+  static const char *const ones[] = {"rehash", "string", "function", "table"};
+  static const char *const many[] = {"rehashes", "strings", "functions", "tables"};
+  const lh_site *site = lh_site_of_stack(lh_usage_sites(report), a->stack);
+  lh_say(t, LH_PLAIN, "%s, %s at %s%s", lh_told_size(t, a->bytes).text,
+         lh_count_of(a->times, ones[a->kind], many[a->kind]).text,
+         lh_kept(report, lh_site_text(site)), why_words(t, a));
   lh_tell_callers(t, lh_usage_of(report), a->stack);
 }
 

@@ -16,7 +16,7 @@ LH_CELL(stack_of, lh_allocated,
 
 void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers) {
   for (uint32_t i = 0; stack != 0 && stack <= lh_n_stacks(sites) && i <= callers; i++) {
-    (void)lh_keep_text(report, lh_stack_text(sites, stack, 0));
+    (void)lh_kept(report, lh_stack_text(sites, stack, 0));
     stack = lh_stack_of(sites, stack)->parent;
   }
 }
@@ -45,7 +45,7 @@ void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cel
 
 void lh_cell_site(lh_report *report, lh_site_id id, lh_cell *cell) {
   const lh_site *site = id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
-  cell->as.text = site ? lh_keep_text(report, lh_site_text(site)) : NULL;
+  cell->as.text = site ? lh_kept(report, lh_site_text(site)) : NULL;
 }
 
 void lh_cell_site_or_why(lh_report *report, lh_site_id id, lh_cell *cell) {
@@ -61,14 +61,14 @@ void lh_cell_maker(lh_report *report, lh_site_id id, lh_cell *cell) {
 
 /* A site may make more objects than the row has. */
 static void put_made(lh_text *text, const lh_allocated *a, bool is_sampled) {
-  const char *verb = a->stay == 1 ? "stays" : "stay";
   lh_number made = lh_count_of(a->made, "object", "objects");
-  if (a->stay == a->made && !is_sampled)
-    lh_text_format(text, a->made == 1 ? "; the one %s made there %s" : "; all %s made there %s",
-                   a->made == 1 ? "object" : made.text, verb);
-  else
+  if (a->stay != a->made || is_sampled)
     lh_text_format(text, "; %s%s of %s made there %s", is_sampled ? "about " : "",
-                   lh_count_text(a->stay).text, made.text, verb);
+                   lh_count_text(a->stay).text, made.text, a->stay == 1 ? "stays" : "stay");
+  else if (a->made == 1)
+    lh_text_string(text, "; the one object made there stays");
+  else
+    lh_text_format(text, "; all %s made there stay", made.text);
 }
 
 /* Adds counts if not all objects have this site, or if the profile is sampled. */
@@ -83,7 +83,7 @@ const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {
     lh_text_format(&text, " (%s of %s %s)", lh_count_text(a->objects).text,
                    lh_count_text(a->of).text, is_sampled ? "sampled" : "looked at");
   if (a->made > 0) put_made(&text, a, is_sampled);
-  return lh_keep_text(report, lh_text_finish(&text));
+  return lh_kept(report, lh_text_finish(&text));
 }
 
 /* ==== One object ===================================================================== */
@@ -99,8 +99,8 @@ typedef struct found {
 
 LH_CELL(own_site_of, found, cell->is_absent = !it->is_tracked;
         if (it->stack != 0)
-            cell->as.text = lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot),
-                                                               it->stack, 0)))
+            cell->as.text = lh_kept(report, lh_stack_text(lh_snapshot_sites(report->snapshot),
+                                                          it->stack, 0)))
 LH_CELL(own_stack_of, found, cell->is_absent = it->stack == 0,
         lh_keep_stack(report, lh_snapshot_sites(report->snapshot), it->stack, MOST_CALLERS))
 
@@ -119,18 +119,12 @@ static const lh_table answer = LH_TABLE_OF(
 static void tell_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   uint32_t n = 0, i = 0;
-  for (lh_stack_id at = lh_stack_of(sites, stack)->parent; at != 0;
-       at = lh_stack_of(sites, at)->parent)
-    n++;
-  for (lh_stack_id at = lh_stack_of(sites, stack)->parent; at != 0;
-       at = lh_stack_of(sites, at)->parent, i++) {
-    lh_text text = {0};
+  for (lh_stack_id at = stack; (at = lh_stack_of(sites, at)->parent) != 0;) n++;
+  for (lh_stack_id at = stack; (at = lh_stack_of(sites, at)->parent) != 0; i++) {
     if (n > LH_LONG_PATH && i == AT_ENDS)
       lh_say(t, LH_FAINT, "  ... %s more ...", lh_count_text(n - 2 * AT_ENDS).text);
     if (n > LH_LONG_PATH && i >= AT_ENDS && i < n - AT_ENDS) continue;
-    lh_text_string(&text, "  from ");
-    lh_text_site(&text, lh_site_of_stack(sites, at));
-    lh_say_text(t, LH_PLAIN, &text);
+    lh_say(t, LH_PLAIN, "  from %s", lh_kept(t->report, lh_stack_text(sites, at, 0)));
   }
 }
 

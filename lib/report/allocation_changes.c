@@ -68,7 +68,7 @@ static const lh_table answer =
                 LH_COUNT("new_sites", NULL, n_new, "that allocate only in the later one"),
                 LH_COUNT("gone_sites", NULL, n_gone, "that allocate only in the earlier one"),
                 LH_ROWS("sites", rows, n, &change_table,
-                        "those with most more first, most less last", LH_LIMITED));
+                        "those with most more first, most less last", LH_LIMITED, LH_OWNED));
 #undef ROW
 
 /* ==================================================================================== */
@@ -101,7 +101,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-LH_FREED_BY(found, lh_free(it->rows))
-
-LH_QUESTION(allocation_changes, .command = "heapprof", .of = LH_OF_PROFILE, .main = "sites",
-            .free = let_go);
+LH_QUESTION(allocation_changes, .command = "heapprof", .of = LH_OF_PROFILE, .main = "sites");

@@ -13,22 +13,23 @@ static const lh_table row_table =
     LH_TABLE("heap.allocated", "row", "rows", lh_usage_group, lh_usage_columns);
 
 #define ROW found
-static const lh_table answer = LH_TABLE_OF(
-    "heap.allocations", NULL, NULL,
-    LH_COUNT("total_allocations", NULL, n, "how many rows there are, listed or not"),
-    LH_BYTES("whole_bytes", NULL, whole_bytes, "of all rows: of these shares are told"),
-    LH_ROWS("allocations", rows, n, &row_table, "those with most bytes first", LH_LIMITED));
+static const lh_table answer =
+    LH_TABLE_OF("heap.allocations", NULL, NULL,
+                LH_COUNT("total_allocations", NULL, n, "how many rows there are, listed or not"),
+                LH_BYTES("whole_bytes", NULL, whole_bytes, "of all rows: of these shares are told"),
+                LH_ROWS("allocations", rows, n, &row_table, "those with most bytes first",
+                        LH_LIMITED, LH_OWNED));
 #undef ROW
 
 /* " since 500 ms and before 1.0 s", if the request has moments. */
-static void put_interval(lh_text *text, const lh_usage *usage) {
+static const char *interval_words(lh_report *report, const lh_usage *usage) {
   const lh_usage_query *query = lh_usage_asked(usage);
   const lh_usage_totals *totals = lh_usage_total(usage);
-  bool has_since = query->since.unit != LH_MOMENT_OPEN;
-  if (has_since) lh_text_format(text, " since %s", lh_duration_text(totals->since_ns).text);
-  if (query->until.unit != LH_MOMENT_OPEN)
-    lh_text_format(text, "%s before %s", has_since ? " and" : "",
-                   lh_duration_text(totals->until_ns).text);
+  bool since = query->since.unit != LH_MOMENT_OPEN, until = query->until.unit != LH_MOMENT_OPEN;
+  return lh_words(report, "%s%s%s%s%s", since ? " since " : "",
+                  since ? lh_duration_text(totals->since_ns).text : "",
+                  since && until ? " and" : "", until ? " before " : "",
+                  until ? lh_duration_text(totals->until_ns).text : "");
 }
 
 /* "Allocated since 500 ms, live at the end, by site: 1.2 MB". */
@@ -40,14 +41,10 @@ static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   const lh_usage *usage = report->request.usages[0];
   bool never_freed = lh_usage_asked(usage)->to_the_end && report->request.order == LH_MOST_LIVE;
-  lh_text text = {0};
-  lh_text_string(&text, "Allocated");
-  put_interval(&text, usage);
-  lh_text_format(&text, "%s, by %s: %s%s",
-                 never_freed ? ", never freed" : what[report->request.order],
-                 lh_usage_by_name(report->request.by), lh_told_size(t, f->whole_bytes).text,
-                 t->all ? "" : "\n");
-  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_BOLD, "Allocated%s%s, by %s: %s%s", interval_words(report, usage),
+         never_freed ? ", never freed" : what[report->request.order],
+         lh_usage_by_name(report->request.by), lh_told_size(t, f->whole_bytes).text,
+         t->all ? "" : "\n");
   lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
 }
 
@@ -62,7 +59,5 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_ITS(uint64_t, whole_of, found, it->whole_bytes)
 
-LH_FREED_BY(found, lh_free(it->rows))
-
 LH_QUESTION(allocations, .command = "heapprof", .of = LH_OF_PROFILE, .main = "allocations",
-            .whole = whole_of, .free = let_go);
+            .whole = whole_of);

@@ -22,7 +22,7 @@ typedef struct found {
 /* ==== Strings ======================================================================== */
 
 static void long_beginning_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 256));
+  cell->as.text = lh_kept(report, lh_string_text(report->snapshot, id, 256));
 }
 
 static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size_t n);
@@ -63,7 +63,8 @@ static const lh_table strings_answer = LH_TABLE_OF(
     LH_COUNT("new_strings", NULL, new_contents, "how many contents the first has not at all"),
     LH_COUNT("more_strings", NULL, more_contents, "how many it has, but fewer of them"),
     LH_BYTES("more_bytes", NULL, more_bytes, "by which both are more"),
-    LH_ROWS("strings", rows, n_rows, &string_table, "those with most bytes more first", LH_LIMITED),
+    LH_ROWS("strings", rows, n_rows, &string_table, "those with most bytes more first", LH_LIMITED,
+            LH_OWNED),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called"));
 #undef ROW
 
@@ -76,16 +77,11 @@ static int ask_strings(lh_snapshot *snapshot, const lh_request *r, void *out, lh
   return lh_compare_strings(r->snapshots[0], snapshot, out, error);
 }
 
-static void let_strings_go(void *out) {
-  lh_free(((lh_string_changes *)out)->rows);
-}
-
 const lh_question lh_strings_question = {.name = "strings",
                                          .command = "heapdiff",
                                          .answer = &strings_answer,
                                          .main = "strings",
                                          .ask = ask_strings,
-                                         .free = let_strings_go,
                                          .tell = tell_answer};
 
 /* ==== Paths ========================================================================== */
@@ -152,7 +148,7 @@ static const lh_table answer = LH_TABLE_OF(
                 LH_LUA_ONLY));
 #undef ROW
 
-static void tell_sentence(lh_teller *t, const lh_report *report) {
+static void tell_sentence(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   const lh_request *r = &report->request;
   const lh_figures *first = &f->growth.whole[0], *last = &f->growth.whole[r->n_snapshots - 1];
@@ -190,17 +186,15 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   found *f = out;
   int code = lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
                                snapshot, &f->diff, error);
-  if (code != LH_OK) return code;
-  code = lh_ladder_new(&f->ladder, error);
-  if (code != LH_OK) f->ladder = NULL;
+  if (code == LH_OK) code = lh_ladder_new(&f->ladder, error);
   for (size_t i = 0; code == LH_OK && i < r->n_snapshots; i++)
     code = lh_ladder_add(f->ladder, r->snapshots[i], error);
   if (code == LH_OK) code = lh_find_growth(&f->found, f->ladder, false, r, error);
   if (code == LH_OK) code = lh_compare_strings(r->snapshots[0], snapshot, &f->strings, error);
+  if (code != LH_OK) return code;
   f->classes = f->diff->classes;
   f->n_classes = f->diff->n_classes;
-  if (code != LH_OK) let_go(f);
-  return code;
+  return LH_OK;
 }
 
 static void excess_of(const lh_report *report, lh_excess *out) {

@@ -83,7 +83,8 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("functions", calls.functions, calls.n_functions, &function,
             "those with most bytes in total first", LH_LIMITED),
     LH_ROWS("branches", branches, n_branches, &branch,
-            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"));
+            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes",
+            LH_OWNED));
 #undef ROW
 
 /* ==================================================================================== */
@@ -115,10 +116,7 @@ static int find_branches(found *f, const lh_usage *usage, lh_error *error) {
   return code;
 }
 
-static void let_go(void *out) {
-  lh_usage_calls_free(&((found *)out)->calls);
-  lh_free(((found *)out)->branches);
-}
+LH_FREED_BY(found, lh_usage_calls_free(&it->calls))
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   const lh_usage *usage = request->usages[0];
@@ -126,9 +124,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   (void)snapshot;
   f->has_calls = lh_profile_about(lh_usage_profile(usage))->has_calls;
   int code = lh_usage_calls_find(usage, &(lh_calls_query){0}, &f->calls, error);
-  if (code == LH_OK) code = find_branches(f, usage, error);
-  if (code != LH_OK) let_go(f);
-  return code;
+  return code == LH_OK ? find_branches(f, usage, error) : code;
 }
 
 LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);

@@ -29,8 +29,6 @@ static const lh_table garbage_table =
                 OBJECTS, TYPE, CLASS, RETAINED(NULL));
 #undef ROW
 
-LH_FREED_BY(found, lh_free(it->rows))
-
 #define ROW found
 static const lh_table answer = LH_TABLE_OF(
     "heap.classes", NULL, NULL,
@@ -38,7 +36,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
     LH_BYTES("all_bytes", NULL, all_bytes, "of these shares are told", LH_LUA_ONLY),
-    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED));
+    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED, LH_OWNED));
 #undef ROW
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -66,4 +64,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_ITS(uint64_t, whole_of, found, it->all_bytes)
 
-LH_QUESTION(classes, .main = "classes", .whole = whole_of, .free = let_go);
+LH_QUESTION(classes, .main = "classes", .whole = whole_of);

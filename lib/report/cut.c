@@ -27,20 +27,15 @@ void lh_references_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = count_references(&((const lh_gone *)row)->what);
 }
 
-char *lh_gone_text(const lh_snapshot *snapshot, const lh_gone *gone) {
-  uint64_t n_references = count_references(&gone->what);
-  lh_text text = {0};
-  if (gone->text)
-    lh_text_escaped(&text, gone->text, strlen(gone->text), false);
-  else if (gone->what.n_edges > 0)
-    lh_put_freed(&text, lh_edge_text(snapshot, gone->what.edges));
-  else
-    lh_put_object(&text, snapshot, *gone->what.objects);
-  if (n_references > 1)
-    lh_text_format(&text, " (%s references)", lh_count_text(n_references).text);
-  else if (gone->what.n_objects > 1)
-    lh_text_format(&text, " (%s objects)", lh_count_text(gone->what.n_objects).text);
-  return lh_text_finish(&text);
+const char *lh_gone_words(lh_report *report, const lh_gone *gone) {
+  uint64_t n = count_references(&gone->what);
+  const char *what = gone->text ? lh_name_words(report, gone->text)
+                     : gone->what.n_edges > 0
+                         ? lh_kept(report, lh_edge_text(report->snapshot, gone->what.edges))
+                         : lh_object_words(report, *gone->what.objects);
+  if (n < 2 && gone->what.n_objects < 2) return what;
+  return lh_words(report, "%s (%s %s)", what, lh_count_text(n > 1 ? n : gone->what.n_objects).text,
+                  n > 1 ? "references" : "objects");
 }
 
 /* 30 Listener in the snapshot; this is the one that retains most */
@@ -55,13 +50,12 @@ static void tell_matches(lh_teller *t, const lh_report *report) {
 }
 
 /* ignored: _G.debugger.* (12 references) */
-static void tell_ignored(lh_teller *t, const lh_report *report) {
+static void tell_ignored(lh_teller *t, lh_report *report) {
   lh_text text = {0};
   for (size_t i = 0; i < report->request.n_ignored; i++) {
     const lh_gone *gone = &report->request.ignored[i];
     if (gone->what.n_edges + gone->what.n_objects == 0) continue;
-    lh_text_string(&text, text.n == 0 ? "ignored: " : ", ");
-    lh_put_freed(&text, lh_gone_text(report->snapshot, gone));
+    lh_text_format(&text, "%s%s", text.n == 0 ? "ignored: " : ", ", lh_gone_words(report, gone));
   }
   if (text.n > 0) lh_say_text(t, LH_PLAIN, &text);
 }
@@ -113,9 +107,7 @@ typedef struct found {
 LH_ITS(bool, asks, trial, it->asks)
 LH_CELL(goes_text, trial, cell->as.text = it->freed.frees_it ? "yes" : "no")
 LH_HEADING_OF(goes_heading, report->request.id == LH_NO_OBJECT ? NULL : "frees it")
-LH_CELL(title_of, trial,
-        cell->as.text = it->title ? it->title
-                                  : lh_keep_text(report, lh_gone_text(report->snapshot, &it->gone)))
+LH_CELL(title_of, trial, cell->as.text = it->title ? it->title : lh_gone_words(report, &it->gone))
 LH_STYLE(style_of, trial, it->style)
 
 #define ROW trial
@@ -133,38 +125,34 @@ static const lh_table cut =
 #undef ROW
 
 #define ROW found
-static const lh_table answer = LH_TABLE_OF(
-    "heap.what_if", NULL, NULL, LH_ROWS("cuts", list, n, &cut, "what each of them frees alone"),
-    LH_INLINE_ROW("together", together, &freed, "what all cuts free together"),
-    LH_INLINE_ROW("only_together", only_together, &freed,
-                  "what of that no single one of them frees"));
+static const lh_table answer =
+    LH_TABLE_OF("heap.what_if", NULL, NULL,
+                LH_ROWS("cuts", list, n, &cut, "what each of them frees alone", LH_OWNED),
+                LH_INLINE_ROW("together", together, &freed, "what all cuts free together"),
+                LH_INLINE_ROW("only_together", only_together, &freed,
+                              "what of that no single one of them frees"));
 #undef ROW
 
 /* ==== The words ====================================================================== */
 
 /* cutting _G.cache frees 1.1 MB, 1,203 objects, but not Listener 0x55d0c0a3f2e0 */
-static void tell_sentence(lh_teller *t, const lh_report *report, const found *f) {
+static void tell_sentence(lh_teller *t, lh_report *report, const found *f) {
   const lh_freed *all = &f->together.freed;
-  lh_text text = {0};
-  if (f->n == 1) {
-    lh_text_string(&text, "cutting ");
-    lh_put_freed(&text, lh_gone_text(report->snapshot, &f->list[0].gone));
-  } else if (f->n == 2) {
-    lh_text_string(&text, "making both cuts");
-  } else {
-    lh_text_format(&text, "making all %s cuts", lh_count_text(f->n).text);
-  }
+  const char *cuts = f->n == 1
+                         ? lh_words(report, "cutting %s", lh_gone_words(report, &f->list[0].gone))
+                     : f->n == 2 ? "making both cuts"
+                                 : lh_words(report, "making all %s cuts", lh_count_text(f->n).text);
+  const char *what = f->together.asks ? lh_object_words(report, report->request.id) : "";
   if (all->objects == 0)
-    lh_text_string(&text, " frees nothing");
+    lh_say(t, LH_BOLD, "%s frees nothing%s%s%s", cuts, *what ? ": " : "", what,
+           *what ? " is still alive" : "");
   else
-    lh_text_format(&text, " frees %s, %s", lh_told_size(t, all->bytes).text,
-                   lh_count_of(all->objects, "object", "objects").text);
-  if (f->together.asks) {
-    lh_text_string(&text, all->objects == 0 ? ": " : all->frees_it ? ", with them " : ", but not ");
-    lh_put_object(&text, report->snapshot, report->request.id);
-    if (all->objects == 0) lh_text_string(&text, " is still alive");
-  }
-  lh_say_text(t, LH_BOLD, &text);
+    lh_say(t, LH_BOLD, "%s frees %s, %s%s%s", cuts, lh_told_size(t, all->bytes).text,
+           lh_count_of(all->objects, "object", "objects").text,
+           !*what          ? ""
+           : all->frees_it ? ", with them "
+                           : ", but not ",
+           what);
 }
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -197,7 +185,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
     f->list[i] = (trial){.gone = request->cuts[i], .freed = alone[i], .asks = asks};
   if (code == LH_OK) f->list[n] = f->together;
   if (code == LH_OK) f->list[n + 1] = f->only_together;
-  if (code != LH_OK) lh_free(f->list);
   lh_free(alone);
   lh_free(cuts);
   return code;
@@ -208,6 +195,4 @@ static bool is_no(const void *out) {
   return all->asks && !all->freed.frees_it;
 }
 
-LH_FREED_BY(found, lh_free(it->list))
-
-LH_QUESTION(cut, .main = "cuts", .is_no = is_no, .free = let_go);
+LH_QUESTION(cut, .main = "cuts", .is_no = is_no);

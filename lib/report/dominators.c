@@ -16,15 +16,10 @@ typedef struct found {
 
 /* ==== Columns ======================================================================== */
 
-static void what_of(lh_report *report, const void *row, lh_cell *cell) {
-  const dominator *d = row;
-  lh_text text = {0};
-  if (d->skipped > 0)
-    lh_text_format(&text, "... %s more ...", lh_count_text(d->skipped).text);
-  else
-    lh_put_freed(&text, lh_what_text(report->snapshot, d->id));
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
-}
+LH_CELL(what_of, dominator,
+        cell->as.text = it->skipped > 0
+                            ? lh_words(report, "... %s more ...", lh_count_text(it->skipped).text)
+                            : lh_kept(report, lh_what_text(report->snapshot, it->id)))
 
 LH_STYLE(style_of, dominator, it->skipped > 0 ? LH_FAINT : LH_PLAIN)
 
@@ -44,7 +39,7 @@ static const lh_table dominator_table =
 static const lh_table answer = LH_TABLE_OF(
     "heap.dominators", NULL, NULL,
     LH_COUNT("total_dominators", NULL, n, "how many there are, listed or not", LH_LUA_ONLY),
-    LH_ROWS("dominators", list, n, &dominator_table, "the nearest first", LH_LIMITED));
+    LH_ROWS("dominators", list, n, &dominator_table, "the nearest first", LH_LIMITED, LH_OWNED));
 #undef ROW
 
 /* ==================================================================================== */
@@ -65,15 +60,12 @@ static void tell_chain(lh_teller *t, lh_report *report, const found *f) {
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  lh_text text = {0};
   if (!lh_is_reachable(report->snapshot, f->id)) return;
-  lh_put_object(&text, report->snapshot, f->id);
-  lh_text_format(&text, ", which retains %s, %s",
-                 lh_told_size(t, lh_retained_bytes(report->snapshot, f->id)).text,
-                 f->n == 0   ? "depends on no single object: roots or independent paths hold it"
-                 : f->n == 1 ? "would go too if this went:"
-                             : "would go too if any of these went:");
-  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_BOLD, "%s, which retains %s, %s", lh_object_words(report, f->id),
+         lh_told_size(t, lh_retained_bytes(report->snapshot, f->id)).text,
+         f->n == 0   ? "depends on no single object: roots or independent paths hold it"
+         : f->n == 1 ? "would go too if this went:"
+                     : "would go too if any of these went:");
   lh_tell_asked(t, report);
   lh_tell_stack(t, report->snapshot, f->id);
   if (f->n == 0) return;
@@ -87,15 +79,11 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   f->id = request->id;
   if (f->id == LH_ROOT || !lh_is_reachable(snapshot, f->id)) return LH_OK;
   for (lh_id id = f->id; (id = lh_immediate_dominator(snapshot, id)) != LH_ROOT;) {
-    if (!lh_grow(&f->list, f->n, &capacity, sizeof *f->list)) {
-      lh_free(f->list);
+    if (!lh_grow(&f->list, f->n, &capacity, sizeof *f->list))
       return lh_fail_memory(error, "following dominators");
-    }
     f->list[f->n++] = (dominator){id, 0};
   }
   return LH_OK;
 }
 
-LH_FREED_BY(found, lh_free(it->list))
-
-LH_QUESTION(dominators, .command = "heappath", .main = "dominators", .free = let_go);
+LH_QUESTION(dominators, .command = "heappath", .main = "dominators");

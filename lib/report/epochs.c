@@ -40,16 +40,11 @@ LH_CELL(of_the_biggest, run, cell->as.n = it->bytes,
         cell->whole = ((const found *)report->answer)->biggest)
 LH_CELL(name_of, void, lh_name_of_mark(cell, mark_of(report, row)))
 
-static void time_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_mark_info *mark = mark_of(report, row);
-  cell->is_null = !mark;
-  if (mark) cell->as.n = mark->time_ns;
-}
+LH_ITS(bool, has_mark, run, it->first > 0)
+LH_CELL(time_of, void, cell->as.n = mark_of(report, row)->time_ns)
 
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_mark_info *mark = mark_of(report, row);
-  cell->as.text = mark ? lh_keep_text(report, lh_mark_text(mark)) : "the start";
-}
+LH_CELL(text_of, run,
+        cell->as.text = it->first > 0 ? lh_mark_words(report, mark_of(report, row)) : "the start")
 
 #define ROW run
 static const lh_table row_table = LH_TABLE_OF(
@@ -57,7 +52,7 @@ static const lh_table row_table = LH_TABLE_OF(
     LH_COMPUTED("mark", NULL, LH_COLUMN_NAME, name_of,
                 "the name of the mark that begins the interval; null for the start", LH_OPTIONAL),
     LH_COMPUTED("time_ns", NULL, LH_COLUMN_COUNT, time_of, "of that mark; null for the start",
-                LH_OPTIONAL),
+                LH_WHERE(has_mark)),
     LH_BYTES("shallow_bytes", "shallow", bytes, "of these"),
     LH_SHARE("share", bytes, .compute = of_all),
     LH_COUNT("objects", "objects", objects, "how many"),
@@ -69,7 +64,7 @@ static const lh_table row_table = LH_TABLE_OF(
 static const lh_table answer = LH_TABLE_OF(
     "heap.epochs", NULL, NULL, LH_COUNT("total_epochs", NULL, n, "how many intervals there are"),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
-    LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first"));
+    LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first", LH_OWNED));
 #undef ROW
 
 /* ==== The headline =================================================================== */
@@ -114,25 +109,24 @@ static run find_half(const found *f) {
   return best;
 }
 
-static void put_mark(lh_text *out, const char *before, const lh_mark_info *mark) {
+static const char *mark_words(lh_report *report, uint32_t i) {
   bool is_time;
-  char *name = lh_mark_name(mark, &is_time);
-  lh_text_format(out, " %s ", before);
-  lh_put_freed(out, name);
-  if (is_time) lh_text_string(out, " UTC");
+  const char *name = lh_kept(report, lh_mark_name(mark_at(report, i), &is_time));
+  return is_time ? lh_words(report, "%s UTC", name) : name;
 }
 
-static void put_run(lh_text *out, const lh_report *report, const run *r, const char *before) {
+static void put_run(lh_text *out, lh_report *report, const run *r, const char *before) {
   const found *f = report->answer;
-  lh_text_format(out, "%s %s of it", before,
-                 lh_share_text(r->bytes, bytes_since_first_mark(f)).text);
-  put_mark(out, r->end < f->n ? "between" : "since", mark_at(report, r->first));
-  if (r->end < f->n) put_mark(out, "and", mark_at(report, r->end));
+  bool ends = r->end < f->n;
+  lh_text_format(out, "%s %s of it %s %s%s%s", before,
+                 lh_share_text(r->bytes, bytes_since_first_mark(f)).text,
+                 ends ? "between" : "since", mark_words(report, r->first), ends ? " and " : "",
+                 ends ? mark_words(report, r->end) : "");
 }
 
 /* Names some intervals, or neighbours that are less than a third of all, or neither. Returns the
 ** intervals to look at next. */
-static run put_finding(lh_text *out, const lh_report *report) {
+static run put_finding(lh_text *out, lh_report *report) {
   const found *f = report->answer;
   uint32_t n_marked = f->n - 1;
   run biggest[MOST_NAMED], half;
@@ -169,15 +163,14 @@ static void tell_next(lh_teller *t, const lh_report *report, const run *r) {
                   until ? until->name : NULL);
 }
 
-static void tell_answer(lh_teller *t, const lh_report *report) {
+static void tell_answer(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   uint64_t bytes = bytes_since_first_mark(f);
   run r = {.first = 1, .end = f->n};
   lh_text text = {0};
-  lh_text_format(&text, "%s of %s, %s, was allocated", lh_share_text(bytes, f->all.bytes).text,
-                 f->garbage ? "the garbage" : "what lives", lh_told_size(t, bytes).text);
-  put_mark(&text, "since", mark_at(report, 1));
-  lh_text_string(&text, ", the first mark");
+  lh_text_format(&text, "%s of %s, %s, was allocated since %s, the first mark",
+                 lh_share_text(bytes, f->all.bytes).text, f->garbage ? "the garbage" : "what lives",
+                 lh_told_size(t, bytes).text, mark_words(report, 1));
   if (f->n > 2 && bytes > 0) r = put_finding(&text, report);
   lh_say_text(t, LH_BOLD, &text);
   if (bytes > 0 && !f->garbage) tell_next(t, report, &r);
@@ -232,11 +225,7 @@ static void make_row(found *f, uint32_t at) {
   if (r->bytes > f->biggest) f->biggest = r->bytes;
 }
 
-static void let_go(void *out) {
-  found *f = out;
-  lh_free(f->intervals);
-  lh_free(f->rows);
-}
+LH_FREED_BY(found, lh_free(it->intervals))
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
@@ -246,10 +235,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   f->garbage = request->garbage;
   f->intervals = lh_alloc_zeroed(f->n, sizeof *f->intervals);
   f->rows = lh_alloc_zeroed(f->n_rows, sizeof *f->rows);
-  if (!f->intervals || !f->rows) {
-    let_go(f);
-    return lh_fail_memory(error, "making a timeline");
-  }
+  if (!f->intervals || !f->rows) return lh_fail_memory(error, "making a timeline");
   count(f, snapshot, request);
   for (uint32_t i = 0; i < f->n_rows; i++) make_row(f, i);
   return LH_OK;

@@ -45,14 +45,13 @@ static void folded_path_of(lh_report *report, lh_id id, lh_cell *cell) {
   char *path = NULL;
   if (id == LH_ROOT || !lh_is_reachable(report->snapshot, id)) return;
   (void)lh_held_by(report->snapshot, id, &path, NULL);
-  cell->as.text = lh_keep_text(report, path);
+  cell->as.text = lh_kept(report, path);
 }
 
 static void site_of(lh_report *report, lh_id id, lh_cell *cell) {
   lh_stack_id stack = lh_object_stack(report->snapshot, id);
   if (stack != 0)
-    cell->as.text =
-        lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
+    cell->as.text = lh_kept(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
 }
 
 static void stack_of(lh_report *report, lh_id id, lh_cell *cell) {
@@ -182,7 +181,7 @@ static void function_of(lh_report *report, const void *row, lh_cell *cell) {
     cell->as.text = lh_class_name_of(report->snapshot, function.as.object);
   if (function.kind != LH_VALUE_CFUNCTION) return;
   lh_text_format(&text, "C function %s", lh_hex_text(function.as.pointer).text);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
 static lh_id object_of(lh_value value) {

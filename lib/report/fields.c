@@ -40,7 +40,7 @@ static void value_of(lh_report *report, const void *row, lh_cell *cell) {
   const field_row *r = row;
   bool is_other = r->object != LH_NO_OBJECT && !is_string(report->snapshot, r->object);
   cell->as.text = is_other ? lh_class_name_of(report->snapshot, r->object)
-                           : lh_keep_text(report, lh_value_text(report->snapshot, r->field.value));
+                           : lh_kept(report, lh_value_text(report->snapshot, r->field.value));
 }
 
 static void type_of_value(lh_report *report, const void *row, lh_cell *cell) {
@@ -95,7 +95,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COUNT("total_fields", NULL, total, "how many it has"),
     LH_COUNT("matching", NULL, matching, "how many of these the filter leaves"),
     LH_COUNT("from", NULL, from, "number of the first one here"),
-    LH_ROWS("fields", rows, n, &field_table, "a page of them"));
+    LH_ROWS("fields", rows, n, &field_table, "a page of them", LH_OWNED));
 #undef ROW
 
 /* ==================================================================================== */
@@ -115,17 +115,11 @@ static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const found *f)
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  lh_text text = {0};
-  lh_text_string(&text, lh_count_of(f->total, field_table.one, field_table.many).text);
-  lh_text_string(&text, " of ");
-  if (f->id == LH_ROOT)
-    lh_text_string(&text, "root");
-  else
-    lh_put_object(&text, report->snapshot, f->id);
-  if (f->matching != f->total)
-    lh_text_format(&text, ", of which %s", lh_count_text(f->matching).text);
-  if (f->matching != f->total) lh_text_string(&text, f->matching == 1 ? " matches" : " match");
-  lh_say_text(t, LH_BOLD, &text);
+  const char *matching = lh_words(report, ", of which %s %s", lh_count_text(f->matching).text,
+                                  f->matching == 1 ? "matches" : "match");
+  lh_say(t, LH_BOLD, "%s of %s%s", lh_count_of(f->total, field_table.one, field_table.many).text,
+         f->id == LH_ROOT ? "root" : lh_object_words(report, f->id),
+         f->matching == f->total ? "" : matching);
   if (f->n > 0) lh_tell_rows(t, report, &field_table, f->rows, f->n);
   if (f->from + f->n < f->matching) lh_tell_hidden(t, &field_table, f->matching - f->from - f->n);
   tell_more(t, report->snapshot, f);
@@ -174,6 +168,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return f->rows ? LH_OK : lh_fail_memory(error, "reading fields");
 }
 
-LH_FREED_BY(found, lh_free(it->rows))
-
-LH_QUESTION(fields, .main = "fields", .free = let_go);
+LH_QUESTION(fields, .main = "fields");

@@ -13,9 +13,7 @@ static const lh_table found_table =
 
 static void tell_found(lh_teller *t, lh_report *report) {
   const lh_found *f = report->answer;
-  lh_text text = {0};
-  lh_put_object(&text, report->snapshot, f->id);
-  lh_say_text(t, LH_PLAIN, &text);
+  lh_say(t, LH_PLAIN, "%s", lh_object_words(report, f->id));
   report->request.matches = f->matches;
   report->request.class_index = f->class_index;
   lh_tell_asked(t, report);

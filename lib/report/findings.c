@@ -50,39 +50,30 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== Words ========================================================================== */
 
-static void put_age(lh_text *text, const lh_teller *t, const found *f, const lh_usage_group *site) {
+/* "dead at the first collection (within 1.2 MB of allocation)". */
+static const char *age_words(const lh_teller *t, const found *f, const lh_usage_group *site) {
   uint64_t age = site->most_age_bytes;
-  if (site->soon_bytes >= site->freed_bytes - site->freed_bytes / 10)
-    lh_text_string(text, "dead at the first collection");
-  else
-    lh_text_format(text, "%s of them dead at the first collection",
-                   lh_share_text(site->soon_bytes, site->allocated_bytes).text);
-  if (age != UINT64_MAX && age <= 2 * f->first_collection_bytes)
-    lh_text_format(text, " (within %s of allocation)", lh_told_size(t, age).text);
+  bool are_all = site->soon_bytes >= site->freed_bytes - site->freed_bytes / 10;
+  bool within = age != UINT64_MAX && age <= 2 * f->first_collection_bytes;
+  return lh_words(t->report, "%s%sdead at the first collection%s%s%s",
+                  are_all ? "" : lh_share_text(site->soon_bytes, site->allocated_bytes).text,
+                  are_all ? "" : " of them ", within ? " (within " : "",
+                  within ? lh_told_size(t, age).text : "", within ? " of allocation)" : "");
 }
 
 /* "38.2% of all bytes are strings made at @fmt.lua:12 in render: 458.1 MB in 3,000,000 blocks". */
 static void tell_finding(lh_teller *t, lh_report *report, const finding *row) {
-  static const char *const wholes[N_KINDS] = {"of all bytes", "of what lives", "of all bytes"};
-  const found *f = report->answer;
   const lh_usage_group *site = &row->site;
-  lh_text text = {0};
-  lh_text_format(&text, "%s %s %s %s ", lh_share_text(site->ordered_bytes, row->whole_bytes).text,
-                 wholes[row->kind], row->kind == DIES_SOON ? "are soon garbage:" : "are",
-                 lh_types_name(site->type));
-  lh_text_string(&text, site->site->c_function ? "made by " : "made at ");
-  lh_put_freed(&text, lh_site_text(site->site));
-  if (row->kind == DIES_SOON) {
-    lh_text_string(&text, ", ");
-    put_age(&text, t, f, site);
-  } else if (row->kind == LIVES_MOST) {
-    lh_text_format(&text, ": %s in %s", lh_told_size(t, site->live_bytes).text,
-                   lh_count_of(site->live, "block", "blocks").text);
-  } else {
-    lh_text_format(&text, ": %s in %s", lh_told_size(t, site->allocated_bytes).text,
-                   lh_count_of(site->allocations, "block", "blocks").text);
-  }
-  lh_say_text(t, LH_BOLD, &text);
+  bool soon = row->kind == DIES_SOON, lives = row->kind == LIVES_MOST;
+  lh_say(
+      t, LH_BOLD, "%s of %s are %s%s made %s %s%s%s",
+      lh_share_text(site->ordered_bytes, row->whole_bytes).text, lives ? "what lives" : "all bytes",
+      soon ? "soon garbage: " : "", lh_types_name(site->type), site->site->c_function ? "by" : "at",
+      lh_kept(report, lh_site_text(site->site)), soon ? ", " : ": ",
+      soon ? age_words(t, report->answer, site)
+           : lh_words(report, "%s in %s",
+                      lh_told_size(t, lives ? site->live_bytes : site->allocated_bytes).text,
+                      lh_count_of(lives ? site->live : site->allocations, "block", "blocks").text));
 }
 
 static bool is_told(const found *f, const finding *row) {

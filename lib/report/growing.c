@@ -73,12 +73,8 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes". */
 static void put_elements(lh_text *out, const lh_growing *g) {
-  const char *type = lh_type_name(g->type);
-  bool by_type = strcmp(g->element, type) == 0;
-  lh_text_count(out, g->alike_entries);
-  lh_text_format(out, " %s%s", g->element, by_type || g->type == LH_TYPE_ROOT ? "s" : "");
-  if (!by_type && (g->type == LH_TYPE_TABLE || g->type == LH_TYPE_USERDATA))
-    lh_text_format(out, " %s%s", type, g->type == LH_TYPE_TABLE ? "s" : "");
+  bool by_type = strcmp(g->element, lh_type_name(g->type)) == 0;
+  lh_put_things(out, g->alike_entries, g->element, g->type);
   if (by_type && g->type == LH_TYPE_TABLE) lh_text_string(out, " of several classes");
   if (g->are_keys) lh_text_string(out, " as keys");
 }
@@ -111,10 +107,8 @@ static void tell_names(lh_teller *t, lh_report *report, const lh_growing *g) {
       [LH_KEYED_TOKENS] = "strings of one length, as of a random generator",
       [LH_KEYED_NAMES] = "names",
       [LH_KEYED_STRINGS] = "strings"};
-  char *example = lh_string_text(report->snapshot, g->example_key, 40);
-  t->failed |= !example;
-  if (example) lh_say(t, LH_PLAIN, "    keys are %s, such as %s", words[g->keying], example);
-  lh_free(example);
+  lh_say(t, LH_PLAIN, "    keys are %s, such as %s", words[g->keying],
+         lh_kept(report, lh_string_text(report->snapshot, g->example_key, 40)));
 }
 
 void lh_tell_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
@@ -153,21 +147,18 @@ static void tell_weak(lh_teller *t, const lh_growing *g) {
            g->type == LH_TYPE_STRING && !g->are_keys ? "strings" : "no objects");
 }
 
-static void tell_epochs(lh_teller *t, const lh_snapshot *snapshot, const lh_growing *g) {
-  uint32_t n = lh_mark_count(snapshot);
+static void tell_epochs(lh_teller *t, lh_report *report, const lh_growing *g) {
+  uint32_t n = lh_mark_count(report->snapshot);
   if (n < 2 || g->aged == 0 || 2 * g->aged < g->elements) return; /* most share a few objects */
-  char *first = lh_interval_text(snapshot, 1);
-  char *oldest = lh_interval_text(snapshot, g->oldest_epoch);
-  char *youngest = lh_interval_text(snapshot, g->youngest_epoch);
-  t->failed |= !first || !oldest || !youngest;
+  const char *oldest = lh_epoch_words(report, g->oldest_epoch);
   if (g->since_first_mark == 0)
-    lh_say(t, LH_PLAIN, "    all of it from before %s, the first mark", first);
+    lh_say(t, LH_PLAIN, "    all of it from before %s, the first mark", lh_epoch_words(report, 1));
   else if (g->epochs == 1)
     lh_say(t, LH_PLAIN, "    all of it allocated in the interval that begins with %s", oldest);
   else
     lh_say(t, LH_PLAIN, "    allocated in %s of %s intervals between marks, from %s to %s",
-           lh_count_text(g->epochs).text, lh_count_text(n).text, oldest, youngest);
-  LH_FREE_ALL(first, oldest, youngest);
+           lh_count_text(g->epochs).text, lh_count_text(n).text, oldest,
+           lh_epoch_words(report, g->youngest_epoch));
 }
 
 static void tell_order(lh_teller *t, const lh_growing *g) {
@@ -207,7 +198,7 @@ static void tell_row(lh_teller *t, lh_report *report, size_t i, const size_t *ne
   lh_tell_keys(t, report, g);
   if (g->bound.limit > 0) lh_tell_bound(t, report->snapshot, &g->bound);
   tell_weak(t, g);
-  tell_epochs(t, report->snapshot, g);
+  tell_epochs(t, report, g);
   tell_order(t, g);
   for (size_t k = next[i]; k < found->n; k = next[k])
     lh_say(t, LH_PLAIN, "    also in %s", found->list[k].held_by);

@@ -88,40 +88,32 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-static void put_amount(lh_text *text, const lh_teller *t, const lh_report *report,
-                       const lh_growth_row *row, int half) {
+static const char *amount_words(const lh_teller *t, const lh_growth_row *row, int half) {
   lh_cell cell = {0};
-  set_amount(report, row, half, &cell);
-  lh_put_freed(text, lh_cell_text(t, report, &cell));
+  set_amount(t->report, row, half, &cell);
+  return lh_kept(t->report, lh_cell_text(t, t->report, &cell));
 }
 
-static void tell_part(lh_teller *t, const lh_report *report, const char *before_it,
-                      const lh_growth_row *row, const char *verb) {
-  lh_text text = {0};
-  if (!row) return;
-  lh_text_format(&text, "%s%s (%s) %s: ", before_it, row->held_by, row->class_name, verb);
-  put_amount(&text, t, report, row, 0);
-  lh_text_string(&text, " before, ");
-  put_amount(&text, t, report, row, 1);
-  lh_text_string(&text, " after");
-  lh_say_text(t, LH_BOLD, &text);
+static void tell_part(lh_teller *t, const char *before_it, const lh_growth_row *row,
+                      const char *verb) {
+  if (row)
+    lh_say(t, LH_BOLD, "%s%s (%s) %s: %s before, %s after", before_it, row->held_by,
+           row->class_name, verb, amount_words(t, row, 0), amount_words(t, row, 1));
 }
 
 static void tell_answer(lh_teller *t, const lh_report *report) {
   const lh_answer *a = &((const found *)report->answer)->answer;
   const char *fixed = a->is_fixed ? "Yes" : a->still ? "In part" : "No, it may have moved";
-  char before_it[64];
-  (void)snprintf(before_it, sizeof before_it, "Is it fixed? %s: ", fixed);
-  tell_part(t, report, before_it, a->no_longer, "no longer grows");
-  tell_part(t, report, a->no_longer ? "But: " : "Is it fixed? No: ", a->still, "still grows");
-  tell_part(t, report, "New: ", a->now, "grows now");
+  tell_part(t, lh_words(t->report, "Is it fixed? %s: ", fixed), a->no_longer, "no longer grows");
+  tell_part(t, a->no_longer ? "But: " : "Is it fixed? No: ", a->still, "still grows");
+  tell_part(t, "New: ", a->now, "grows now");
   if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "Nothing grows, before or after");
 }
 
 static void tell_levels(lh_teller *t, const lh_report *report) {
   const lh_answer *a = &((const found *)report->answer)->answer;
-  tell_part(t, report, "Less: ", a->no_longer, "has less");
-  tell_part(t, report, "More: ", a->now, "has more");
+  tell_part(t, "Less: ", a->no_longer, "has less");
+  tell_part(t, "More: ", a->now, "has more");
   if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "No difference");
 }
 

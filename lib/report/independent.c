@@ -45,34 +45,24 @@ static const lh_table answer =
 /* ==== The words ====================================================================== */
 
 /* 2 independent paths below _G.app */
-static void put_paths(lh_text *text, lh_snapshot *snapshot, const lh_independent *held) {
-  lh_text_format(text, "%s%s independent path%s", lh_count_text(held->n).text,
-                 held->is_limited ? " or more" : "", held->n == 1 ? "" : "s");
-  if (held->n < 2 || held->from == LH_ROOT) return;
-  lh_text_string(text, " below ");
-  lh_put_path(text, snapshot, held->from);
+static const char *paths_words(lh_report *report, const lh_independent *held) {
+  bool below = held->n > 1 && held->from != LH_ROOT;
+  return lh_words(report, "%s%s independent path%s%s%s", lh_count_text(held->n).text,
+                  held->is_limited ? " or more" : "", held->n == 1 ? "" : "s",
+                  below ? " below " : "", below ? lh_path_words(report, held->from) : "");
 }
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  lh_snapshot *s = report->snapshot;
-  lh_text text = {0};
   const lh_independent *told = f->held.n < 2 ? &f->junction_held : &f->held;
   if (f->held.n == 0) return;
-  if (f->held.n >= 2) {
-    lh_text_string(&text, "Held by ");
-    put_paths(&text, s, &f->held);
-    lh_text_string(&text, ", so one cut does not free it:");
-  } else if (has_junction(f)) {
-    lh_text_string(&text, "Held by one path. Above ");
-    lh_put_path(&text, s, f->junction);
-    lh_text_string(&text, " one cut does not free it: that is held by ");
-    put_paths(&text, s, &f->junction_held);
-    lh_text_string(&text, ":");
-  } else {
-    lh_text_string(&text, "Held by one path: each cut of it frees it");
-  }
-  lh_say_text(t, LH_BOLD, &text);
+  if (f->held.n >= 2)
+    lh_say(t, LH_BOLD, "Held by %s, so one cut does not free it:", paths_words(report, &f->held));
+  else if (has_junction(f))
+    lh_say(t, LH_BOLD, "Held by one path. Above %s one cut does not free it: that is held by %s:",
+           lh_path_words(report, f->junction), paths_words(report, &f->junction_held));
+  else
+    lh_say(t, LH_BOLD, "Held by one path: each cut of it frees it");
   if (told->n > 0) lh_tell_rows(t, report, &path_table, told->paths, told->n);
 }
 
@@ -107,9 +97,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   int code = lh_find_independent(snapshot, f->id, MOST_INDEPENDENT, &f->held, error);
   if (code != LH_OK) return code;
   if (f->held.n > 1 && f->held.from != LH_ROOT) f->below = f->held.from;
-  if (f->held.n == 1) code = find_junction(snapshot, f, error);
-  if (code != LH_OK) let_go(f);
-  return code;
+  return f->held.n == 1 ? find_junction(snapshot, f, error) : LH_OK;
 }
 
 LH_QUESTION(independent, .command = "heappath", .main = "paths", .free = let_go);

@@ -79,18 +79,12 @@ static void tell_line(lh_teller *t, const char *what, const char *objects, lh_nu
   lh_say(t, LH_PLAIN, "  %-23s %12s %14s%s%s", what, objects, size.text, *note ? "  " : "", note);
 }
 
-static void tell_program(lh_teller *t, const lh_info *info) {
-  lh_text text = {0};
-  lh_text_escaped(&text, info->program, strlen(info->program), false);
-  lh_say_text(t, LH_BOLD, &text);
-  lh_text_string(&text, "Lua ");
-  lh_text_escaped(&text, info->lua_release, strlen(info->lua_release), false);
-  lh_text_format(&text, ", process %llu, state %04x, snapshot ",
-                 (unsigned long long)info->process_id,
-                 (unsigned)(info->state_id >> 48)); /* as heap.auto names it */
-  lh_text_escaped(&text, info->name, strlen(info->name), false);
-  lh_text_format(&text, " at %s\n", lh_time_text(info->time_ns).text);
-  lh_say_text(t, LH_PLAIN, &text);
+static void tell_program(lh_teller *t, lh_report *report, const lh_info *info) {
+  lh_say(t, LH_BOLD, "%s", lh_name_words(report, info->program));
+  lh_say(t, LH_PLAIN, "Lua %s, process %llu, state %04x, snapshot %s at %s\n",
+         lh_name_words(report, info->lua_release), (unsigned long long)info->process_id,
+         (unsigned)(info->state_id >> 48), /* as heap.auto names it */
+         lh_name_words(report, info->name), lh_time_text(info->time_ns).text);
 }
 
 static void tell_outside(lh_teller *t, const found *f) {
@@ -114,7 +108,7 @@ static void tell(lh_teller *t, lh_report *report) {
   const lh_info *info = &((const found *)report->answer)->info;
   const lh_reach *reach = &((const found *)report->answer)->reach;
   int64_t missing = info->unaccounted_bytes;
-  tell_program(t, info);
+  tell_program(t, report, info);
   tell_outside(t, report->answer);
   lh_tell_finalized(t, report->snapshot);
   tell_line(t, "objects", lh_count_text(info->objects).text, lh_told_size(t, info->object_bytes),

@@ -20,11 +20,9 @@ static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
   entries.as.series.first = &r->at->entries;
   if (is_level(&entries)) return;
   const lh_teller plain = {0}; /* counts have one format */
-  lh_text text = {0};
-  lh_put_freed(&text, lh_cell_text(&plain, report, &entries));
-  lh_text_string(&text, " entries");
   cell->kind = LH_COLUMN_TEXT;
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text =
+      lh_words(report, "%s entries", lh_kept(report, lh_cell_text(&plain, report, &entries)));
 }
 
 /* A rate over less than a second means nothing. */

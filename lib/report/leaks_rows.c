@@ -470,7 +470,6 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
     keep_big_rows(out, lh_least_leak(reach.reachable_bytes));
     if (!find_big(out, snapshot)) code = lh_fail_memory(error, "looking for what is big");
   }
-  if (code) lh_causes_free(out);
   return code;
 }
 

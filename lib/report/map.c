@@ -61,7 +61,7 @@ static char *plane_text(const lh_memory_map *map, size_t offset) {
 
 static void put_plane(lh_report *report, size_t offset, lh_cell *cell) {
   const found *f = report->answer;
-  cell->as.text = lh_keep_text(report, plane_text(&f->map, offset));
+  cell->as.text = lh_kept(report, plane_text(&f->map, offset));
 }
 
 LH_CELL(plane_of, of_type,
@@ -72,9 +72,7 @@ LH_CELL(gone_of, void, put_plane(report, offsetof(lh_map_cell, gone_bytes), cell
 /* ==== Columns ======================================================================== */
 
 static void put_address(lh_report *report, uint64_t address, lh_cell *cell) {
-  lh_text text = {0};
-  lh_text_format(&text, "0x%llx", (unsigned long long)address);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_words(report, "%s", lh_hex_text(address).text);
 }
 
 LH_CELL(from_of, found, put_address(report, it->map.from, cell))
@@ -86,11 +84,7 @@ LH_CELL(region_share_of, lh_region, cell->as.n = it->bytes, cell->whole = it->to
 LH_CELL(type_share_of, of_type, cell->as.n = it->mapped.bytes,
         cell->whole = ((const found *)report->answer)->map.all.bytes)
 
-static void beside_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_mapped *m = &((const of_type *)row)->mapped;
-  (void)report;
-  cell->as.n = m->shallow_bytes - m->bytes;
-}
+LH_CELL(beside_of, of_type, cell->as.n = it->mapped.shallow_bytes - it->mapped.bytes)
 
 LH_CELL(object_address_of, object,
         put_address(report, lh_address_of(report->snapshot, it->id), cell))
@@ -168,7 +162,8 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("regions", map.regions, map.n_regions, &region_table, "in the order of addresses"),
     LH_COUNT("objects_here", NULL, map.in_cells, "so many have bytes in the squares"),
     LH_ROWS("list", objects, map.n_objects, &object_table,
-            "the first of these, in the order of addresses; without a limit all if they are few"));
+            "the first of these, in the order of addresses; without a limit all if they are few",
+            LH_OWNED));
 #undef ROW
 
 /* ==== Words ========================================================================== */
@@ -198,22 +193,18 @@ static void tell_squares(lh_teller *t, const lh_report *report) {
     lh_say(t, LH_PLAIN, "There is no object between these addresses, nor near them");
     return;
   }
-  lh_say(t, LH_PLAIN, "From 0x%llx to 0x%llx: %s, %s of %s each", (unsigned long long)map->from,
-         (unsigned long long)map->to, lh_told_size(t, map->sum.bytes[LH_TYPE_ROOT]).text,
+  lh_say(t, LH_PLAIN, "From %s to %s: %s, %s of %s each", lh_hex_text(map->from).text,
+         lh_hex_text(map->to).text, lh_told_size(t, map->sum.bytes[LH_TYPE_ROOT]).text,
          lh_count_of(map->n_cells, "square", "squares").text,
          lh_told_size(t, map->cell_bytes).text);
   if (report->request.has_interval)
     lh_say(t, LH_PLAIN, "Of that %s was allocated in the interval",
            lh_told_size(t, map->sum.new_bytes).text);
-  if (f->since) {
-    bool is_time;
-    char *name = lh_mark_name(f->since, &is_time);
-    t->failed |= !name;
-    if (name)
-      lh_say(t, LH_PLAIN, "Since %s: %s new, %s gone", name,
-             lh_told_size(t, map->sum.new_bytes).text, lh_told_size(t, map->sum.gone_bytes).text);
-    lh_free(name);
-  }
+  bool is_time;
+  if (f->since)
+    lh_say(t, LH_PLAIN, "Since %s: %s new, %s gone",
+           lh_kept(t->report, lh_mark_name(f->since, &is_time)),
+           lh_told_size(t, map->sum.new_bytes).text, lh_told_size(t, map->sum.gone_bytes).text);
 }
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -285,11 +276,7 @@ static bool make_rows(found *f, const lh_snapshot *snapshot) {
   return f->objects != NULL;
 }
 
-static void let_go(void *out) {
-  found *f = out;
-  lh_memory_map_free(&f->map);
-  lh_free(f->objects);
-}
+LH_FREED_BY(found, lh_memory_map_free(&it->map))
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
@@ -314,9 +301,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   int code = lh_find_memory_map(snapshot, &query, &f->map, error);
   if (code < 0) return code;
   if (!request->has_limit && f->map.in_cells > FEW_OBJECTS) f->map.n_objects = 0;
-  if (make_rows(f, snapshot)) return LH_OK;
-  let_go(f);
-  return lh_fail_memory(error, "making a map");
+  return make_rows(f, snapshot) ? LH_OK : lh_fail_memory(error, "making a map");
 }
 
 LH_QUESTION(map, .free = let_go);

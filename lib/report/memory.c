@@ -19,14 +19,12 @@ LH_CELL(heap_of, lh_timeline, put_series(report, it->heap_bytes, cell))
 LH_CELL(old_of, lh_timeline, put_series(report, it->old_bytes, cell))
 LH_CELL(line_bytes_of, lh_timeline_site, put_series(report, it->bytes, cell))
 
-static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_timeline_site *line = row;
-  char *text = line->site.source ? lh_site_text(&line->site)
-               : line->n_others > 0
-                   ? lh_copy_text(lh_count_of(line->n_others, "other line", "other lines").text)
-                   : lh_copy_text("no Lua function");
-  cell->as.text = lh_keep_text(report, text);
-}
+LH_CELL(site_of, lh_timeline_site,
+        cell->as.text = it->site.source ? lh_kept(report, lh_site_text(&it->site))
+                        : it->n_others > 0
+                            ? lh_words(report, "%s",
+                                       lh_count_of(it->n_others, "other line", "other lines").text)
+                            : "no Lua function")
 
 LH_CELL(of_the_peak, lh_timeline_site, cell->as.n = it->peak_bytes,
         cell->whole = ((const lh_timeline *)report->answer)->peak_bytes)
@@ -74,14 +72,10 @@ static void tell(lh_teller *t, lh_report *report) {
   const lh_timeline_site *most = biggest_at_peak(timeline);
   lh_say(t, LH_BOLD, "The heap was biggest after %s: %s", lh_duration_text(timeline->peak_ns).text,
          lh_told_size(t, timeline->peak_bytes).text);
-  if (most && most->peak_bytes > 0) {
-    lh_text text = {0};
-    lh_text_format(&text, "%s of it, %s, was from ",
-                   lh_share_text(most->peak_bytes, timeline->peak_bytes).text,
-                   lh_told_size(t, most->peak_bytes).text);
-    lh_put_freed(&text, lh_site_text(&most->site));
-    lh_say_text(t, LH_PLAIN, &text);
-  }
+  if (most && most->peak_bytes > 0)
+    lh_say(t, LH_PLAIN, "%s of it, %s, was from %s",
+           lh_share_text(most->peak_bytes, timeline->peak_bytes).text,
+           lh_told_size(t, most->peak_bytes).text, lh_kept(report, lh_site_text(&most->site)));
   lh_say(t, LH_PLAIN, "At the end it had %s%s", lh_told_size(t, timeline->end_bytes).text,
          t->all ? "" : "\n");
   lh_tell_rows(t, report, &line_table, timeline->sites, timeline->n_sites);

@@ -26,7 +26,7 @@ typedef struct found {
 /* ==== Of any object ================================================================== */
 
 static void text_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_object_text(report->snapshot, id));
+  cell->as.text = lh_kept(report, lh_object_text(report->snapshot, id));
 }
 
 LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
@@ -36,67 +36,48 @@ LH_ITS(bool, has_age, found, it->object.list == LH_LIST_ALLGC || it->object.list
 LH_CELL(position_of, found, cell->as.n = lh_position_of(report->snapshot, it->id))
 
 /* Marks around its allocation: "after warm and before end". */
-static void age_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_snapshot *s = report->snapshot;
-  uint32_t epoch = lh_epoch(s, ((const found *)row)->id), n = lh_mark_count(s);
-  lh_text text = {0};
-  if (n == 0) return;
-  if (epoch > 0) {
-    lh_text_string(&text, "after ");
-    lh_put_freed(&text, lh_interval_text(s, epoch));
-  }
-  if (epoch < n) {
-    lh_text_string(&text, epoch > 0 ? " and before " : "before ");
-    lh_put_freed(&text, lh_interval_text(s, epoch + 1));
-  }
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+static const char *age_words(lh_report *report, lh_id id) {
+  uint32_t epoch = lh_epoch(report->snapshot, id), n = lh_mark_count(report->snapshot);
+  if (n == 0) return NULL;
+  return lh_words(report, "%s%s%s%s", epoch > 0 ? "after " : "",
+                  epoch > 0 ? lh_epoch_words(report, epoch) : "",
+                  epoch == n  ? ""
+                  : epoch > 0 ? " and before "
+                              : "before ",
+                  epoch < n ? lh_epoch_words(report, epoch + 1) : "");
 }
+LH_CELL(age_of, found, cell->as.text = age_words(report, it->id))
 
 static void site_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_stack_id stack = lh_object_stack(report->snapshot, ((const found *)row)->id);
   cell->is_absent = !lh_snapshot_tracking(report->snapshot);
   if (stack != 0)
-    cell->as.text =
-        lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
+    cell->as.text = lh_kept(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
 }
 
 /* ==== Of one type ==================================================================== */
 
-static bool is_of(const void *row, lh_type type) {
-  const found *f = row;
-  return f->object.type == type && !f->object.dead;
-}
-
-static bool is_string(const void *row) {
-  return is_of(row, LH_TYPE_STRING);
-}
-
-static bool is_table(const void *row) {
-  return is_of(row, LH_TYPE_TABLE);
-}
-
-static bool is_userdata(const void *row) {
-  return is_of(row, LH_TYPE_USERDATA);
-}
-
-static bool is_thread(const void *row) {
-  return is_of(row, LH_TYPE_THREAD);
-}
+#define IS_OF(name, its_type) \
+  LH_ITS(bool, name, found, it->object.type == its_type && !it->object.dead)
+IS_OF(is_string, LH_TYPE_STRING)
+IS_OF(is_table, LH_TYPE_TABLE)
+IS_OF(is_userdata, LH_TYPE_USERDATA)
+IS_OF(is_thread, LH_TYPE_THREAD)
 
 LH_ITS(bool, has_code, found, it->code.type == LH_TYPE_PROTO)
 
 static void content_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, MOST_BYTES));
+  cell->as.text = lh_kept(report, lh_string_text(report->snapshot, id, MOST_BYTES));
 }
 
 LH_CELL(weak_mode_of, found, cell->as.text = lh_weak_mode_name(&it->object))
 
-static void weakness_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = row;
-  bool keys = f->object.as.table.weak_keys, values = f->object.as.table.weak_values;
-  (void)report;
-  cell->as.text = keys && values ? "keys and values" : keys ? "keys" : values ? "values" : NULL;
-}
+LH_CELL(weakness_of, found, bool keys = it->object.as.table.weak_keys;
+        bool values = it->object.as.table.weak_values;
+        cell->as.text = keys && values ? "keys and values"
+                        : keys         ? "keys"
+                        : values       ? "values"
+                                       : NULL)
 
 LH_CELL(entries_of, found,
         cell->as.n = it->object.as.table.array_used + it->object.as.table.hash_used)
@@ -111,7 +92,7 @@ static void source_of(lh_report *report, const void *row, lh_cell *cell) {
   if (n > LH_DEFAULT_STRING_BYTES) n = LH_DEFAULT_STRING_BYTES;
   lh_text_source(&text, is_kept ? string.as.string.bytes : "", (size_t)n,
                  !is_kept || n == string.as.string.length);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
 LH_CELL(status_of, found, cell->as.text = lh_thread_status_name(it->object.as.thread.status))
@@ -126,7 +107,7 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
   while (lh_frames_next(&it, &frame))
     if (frame.function.kind != LH_VALUE_NIL) last[n++ % MOST_FRAMES] = frame;
   for (size_t i = 0; i < n && i < MOST_FRAMES && !report->failed; i++)
-    (void)lh_keep_text(report, lh_frame_text(report->snapshot, &last[(n - 1 - i) % MOST_FRAMES]));
+    (void)lh_kept(report, lh_frame_text(report->snapshot, &last[(n - 1 - i) % MOST_FRAMES]));
 }
 
 /* ==== Columns ======================================================================== */
@@ -201,37 +182,26 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "of a coroutine, the innermost first",
                 LH_ONLY_WHERE(is_thread)),
     LH_ROWS("elsewhere", others, n_others, &elsewhere_table,
-            "the same object in other snapshots of the same state"));
+            "the same object in other snapshots of the same state", LH_OWNED));
 #undef ROW
 
 /* ==== The words ====================================================================== */
 
-static void tell_age(lh_teller *t, lh_report *report, const found *f) {
-  lh_cell cell = {0};
-  if (!has_age(f)) return;
-  age_of(report, f, &cell);
-  if (cell.as.text) lh_say(t, LH_PLAIN, "allocated %s", cell.as.text);
-}
-
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  lh_snapshot *s = report->snapshot;
-  lh_text text = {0};
-  uint64_t retained = lh_retained_bytes(s, f->id);
-  lh_put_object(&text, s, f->id);
-  if (!lh_is_reachable(s, f->id)) {
-    lh_text_format(&text, ": %s of garbage, which nothing keeps alive, waiting for the collector",
-                   lh_told_size(t, f->object.shallow_bytes).text);
-  } else {
-    lh_text_format(&text, " retains %s, %s of the heap; it stays because of ",
-                   lh_told_size(t, retained).text, lh_share_of_heap(report, retained).text);
-    lh_text_string(&text, f->path);
-    if (f->through) lh_text_format(&text, " (through %s)", f->through);
-  }
-  lh_say_text(t, LH_BOLD, &text);
+  uint64_t retained = lh_retained_bytes(report->snapshot, f->id);
+  const char *what = lh_object_words(report, f->id), *age = NULL;
+  if (!lh_is_reachable(report->snapshot, f->id))
+    lh_say(t, LH_BOLD, "%s: %s of garbage, which nothing keeps alive, waiting for the collector",
+           what, lh_told_size(t, f->object.shallow_bytes).text);
+  else
+    lh_say(t, LH_BOLD, "%s retains %s, %s of the heap; it stays because of %s%s%s%s", what,
+           lh_told_size(t, retained).text, lh_share_of_heap(report, retained).text, f->path,
+           f->through ? " (through " : "", f->through ? f->through : "", f->through ? ")" : "");
   lh_tell_asked(t, report);
-  tell_age(t, report, f);
-  lh_tell_stack(t, s, f->id);
+  if (has_age(f)) age = age_words(report, f->id);
+  if (age) lh_say(t, LH_PLAIN, "allocated %s", age);
+  lh_tell_stack(t, report->snapshot, f->id);
 }
 
 /* ==================================================================================== */
@@ -275,10 +245,7 @@ static void look_at_code(lh_snapshot *snapshot, found *f) {
 }
 
 static void let_go(void *out) {
-  found *f = out;
-  lh_free(f->path);
-  lh_free(f->through);
-  lh_free(f->others);
+  LH_FREE_ALL(((found *)out)->path, ((found *)out)->through);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
@@ -295,7 +262,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   int code = find_path(snapshot, f, error);
   if (code == LH_OK && !find_others(snapshot, request, f))
     code = lh_fail_memory(error, "looking at an object");
-  if (code != LH_OK) let_go(f);
   return code;
 }
 

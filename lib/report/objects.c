@@ -43,7 +43,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COUNT("left_out", NULL, n_left_out, "elements of lists, whose first is shown", LH_LUA_ONLY),
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
-    LH_ROWS("objects", ids, n, &object_table, "the biggest first"));
+    LH_ROWS("objects", ids, n, &object_table, "the biggest first", LH_OWNED));
 #undef ROW
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -77,8 +77,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
                          &f->total, error);
 }
 
-LH_FREED_BY(found, lh_free(it->ids))
-
 LH_ITS(uint64_t, whole_of, found, it->all_bytes)
 
-LH_QUESTION(objects, .main = "objects", .whole = whole_of, .free = let_go);
+LH_QUESTION(objects, .main = "objects", .whole = whole_of);

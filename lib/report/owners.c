@@ -61,7 +61,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
     LH_COUNT("total_parts", NULL, n, "how many there are, listed or not"),
-    LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole"));
+    LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole", LH_OWNED));
 #undef ROW
 
 typedef struct line {
@@ -77,15 +77,11 @@ static void share_of(lh_report *report, const void *row, lh_cell *cell) {
   const uint64_t *bytes = ((const line *)row)->bytes, *whole = f->parts[0].bytes;
   uint64_t change = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
   bool against = change > 0 && (bytes[1] > bytes[0]) != (whole[1] > whole[0]);
-  lh_number positive = lh_share_text(change, f->total);
-  lh_text text = {0};
-  if (change > 0 && change / LH_MOST_SHARES >= f->total)
-    lh_text_string(&text, "-");
-  else
-    lh_text_format(&text, "%s%s", against && !lh_is_least_share(change, f->total) ? "-" : "",
-                   positive.text);
+  bool is_wild = change > 0 && change / LH_MOST_SHARES >= f->total;
+  bool is_less = is_wild || (against && !lh_is_least_share(change, f->total));
   cell->kind = LH_COLUMN_TEXT;
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_words(report, "%s%s", is_less ? "-" : "",
+                           is_wild ? "" : lh_share_text(change, f->total).text);
 }
 
 #define ROW line
@@ -177,17 +173,14 @@ static const lh_part *greatest_part(const found *f) {
 static void tell_sentence(lh_teller *t, const lh_report *report) {
   const found *f = report->answer;
   const lh_part *whole = &f->parts[0], *first = f->n > 1 ? greatest_part(f) : whole;
-  bool shared = f->parts[first->above].shared, exact = t->exact_bytes;
-  lh_text text = {0};
-  lh_text_format(&text, "From %s to %s: %s -> %s, %s", report->names[0],
-                 report->names[report->request.n_names - 1], lh_told_size(t, whole->bytes[0]).text,
-                 lh_told_size(t, whole->bytes[1]).text,
-                 lh_size_change(whole->bytes[0], whole->bytes[1], exact).text);
-  if (change_of(first) > 0)
-    lh_text_format(&text, "; most by %s%s: %s", first->held_by,
-                   shared ? ", which several hold" : "",
-                   lh_size_change(first->bytes[0], first->bytes[1], exact).text);
-  lh_say_text(t, LH_BOLD, &text);
+  bool exact = t->exact_bytes, is_changed = change_of(first) > 0;
+  const char *most = lh_words(t->report, "; most by %s%s: %s", first->held_by,
+                              f->parts[first->above].shared ? ", which several hold" : "",
+                              lh_size_change(first->bytes[0], first->bytes[1], exact).text);
+  lh_say(t, LH_BOLD, "From %s to %s: %s -> %s, %s%s", report->names[0],
+         report->names[report->request.n_names - 1], lh_told_size(t, whole->bytes[0]).text,
+         lh_told_size(t, whole->bytes[1]).text,
+         lh_size_change(whole->bytes[0], whole->bytes[1], exact).text, is_changed ? most : "");
 }
 
 typedef struct lines {
@@ -293,10 +286,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-static void let_go(void *out) {
-  found *f = out;
-  LH_FREE_ALL(f->order, f->first, f->chosen, f->parts);
-}
+LH_FREED_BY(found, LH_FREE_ALL(it->order, it->first, it->parts))
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
@@ -306,9 +296,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   f->ladder = request->ladder;
   f->same_state = lh_ladder_same_state(request->ladder);
   f->total = change_of(&f->parts[0]);
-  if (sort_parts(f) && number_chosen(f, request->limit)) return LH_OK;
-  let_go(f);
-  return lh_fail_memory(error, "choosing parts");
+  bool ok = sort_parts(f) && number_chosen(f, request->limit);
+  return ok ? LH_OK : lh_fail_memory(error, "choosing parts");
 }
 
 static void excess_of(const lh_report *report, lh_excess *out) {

@@ -27,7 +27,7 @@ static void through_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_path *path = ((const told_path *)row)->path;
   if (lh_path_through(report->snapshot, path, false, &through, NULL) != LH_OK)
     report->failed = true;
-  cell->as.text = through ? lh_keep_text(report, through) : NULL;
+  cell->as.text = through ? lh_kept(report, through) : NULL;
 }
 
 LH_CELL(count_steps, told_path, cell->as.n = it->path->n_steps)
@@ -37,14 +37,14 @@ LH_ITS(bool, has_name, told_path, it->cut.name != LH_NO_OBJECT)
 static void cut_of(lh_report *report, const void *row, lh_cell *cell) {
   const told_path *told = row;
   const lh_path path = {told->cut.n_steps, told->path->steps};
-  cell->as.text = lh_keep_text(report, lh_path_text(report->snapshot, &path, false));
+  cell->as.text = lh_kept(report, lh_path_text(report->snapshot, &path, false));
 }
 
 static void functions_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_where_to_cut *cut = &((const told_path *)row)->cut;
   (void)cell;
   for (size_t i = 0; i < cut->n_functions && i < LH_MOST_NAMING; i++)
-    (void)lh_keep_text(report, lh_copy_text(lh_naming_text(report, cut->functions[i])));
+    (void)lh_kept(report, lh_copy_text(lh_naming_text(report, cut->functions[i])));
 }
 
 #define ROW told_path
@@ -70,7 +70,7 @@ LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->i
 static const lh_table answer = LH_TABLE_OF(
     "heap.paths", NULL, NULL,
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
-    LH_ROWS("paths", told, n, &path_table, "the shortest first"));
+    LH_ROWS("paths", told, n, &path_table, "the shortest first", LH_OWNED));
 #undef ROW
 
 /* ==== The words ====================================================================== */
@@ -78,15 +78,11 @@ static const lh_table answer = LH_TABLE_OF(
 static void tell_path(lh_teller *t, lh_report *report, const found *f, size_t i) {
   const told_path *told = &f->told[i];
   bool folded = told->path->n_steps > LH_LONG_PATH;
-  lh_text text = {0};
-  if (i == 0) {
-    lh_put_object(&text, report->snapshot, f->id);
-    lh_text_string(&text, " is kept alive by: ");
-  } else {
-    lh_text_string(&text, "\nand by: ");
-  }
-  lh_put_freed(&text, lh_whole_path_text(report->snapshot, told->path, folded));
-  lh_say_text(t, LH_BOLD, &text);
+  const char *path = lh_kept(report, lh_whole_path_text(report->snapshot, told->path, folded));
+  if (i == 0)
+    lh_say(t, LH_BOLD, "%s is kept alive by: %s", lh_object_words(report, f->id), path);
+  else
+    lh_say(t, LH_BOLD, "\nand by: %s", path);
   if (i == 0) lh_tell_asked(t, report);
   if (i == 0) lh_tell_stack(t, report->snapshot, f->id);
   lh_say(t, LH_PLAIN, "%s", "");
@@ -95,13 +91,9 @@ static void tell_path(lh_teller *t, lh_report *report, const found *f, size_t i)
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  if (f->n == 0) {
-    lh_text text = {0};
-    lh_text_string(&text, "nothing keeps it alive: ");
-    lh_put_object(&text, report->snapshot, f->id);
-    lh_text_string(&text, " is garbage that was not yet collected");
-    lh_say_text(t, LH_BOLD, &text);
-  }
+  if (f->n == 0)
+    lh_say(t, LH_BOLD, "nothing keeps it alive: %s is garbage that was not yet collected",
+           lh_object_words(report, f->id));
   for (size_t i = 0; i < f->n && !t->failed; i++) tell_path(t, report, f, i);
   if (f->n > 0 && f->n < f->wanted)
     lh_say(t, LH_PLAIN,
@@ -123,7 +115,6 @@ static void let_go(void *out) {
   found *f = out;
   lh_paths_free(f->paths, f->n);
   lh_free(f->paths);
-  lh_free(f->told);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
@@ -135,12 +126,10 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   int code = find_paths(snapshot, f, error);
   if (code == LH_OK) f->told = lh_alloc(f->n, sizeof *f->told);
   if (code == LH_OK && !f->told) code = lh_fail_memory(error, "following a path");
-  if (code != LH_OK) let_go(f);
   for (size_t i = 0; code == LH_OK && i < f->n; i++) {
     f->told[i].path = &f->paths[i];
     f->told[i].n = lh_told_steps(&f->paths[i], f->told[i].steps);
     code = lh_find_where_to_cut(snapshot, &f->paths[i], &f->told[i].cut, error);
-    if (code != LH_OK) let_go(f);
   }
   return code;
 }

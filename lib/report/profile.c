@@ -51,48 +51,39 @@ static const lh_table answer = LH_TABLE_OF(
 /* ==== Words ========================================================================== */
 
 static void tell_heap(lh_teller *t, const found *f) {
-  lh_text text = {0};
-  lh_text_format(&text, "The heap had %s when tracking began",
-                 lh_told_size(t, f->info.start_bytes).text);
-  if (has_peak(f)) {
-    lh_text_format(&text, ", %s at its biggest", lh_told_size(t, f->totals.peak_bytes).text);
-    if (!f->info.is_aggregate)
-      lh_text_format(&text, ", after %s", lh_duration_text(f->totals.peak_ns).text);
-  }
-  lh_text_format(&text, ", and %s at the end", lh_told_size(t, f->totals.heap_bytes).text);
-  lh_say_text(t, LH_PLAIN, &text);
+  bool peak = has_peak(f), when = peak && !f->info.is_aggregate;
+  lh_say(t, LH_PLAIN, "The heap had %s when tracking began%s%s%s%s%s, and %s at the end",
+         lh_told_size(t, f->info.start_bytes).text, peak ? ", " : "",
+         peak ? lh_told_size(t, f->totals.peak_bytes).text : "", peak ? " at its biggest" : "",
+         when ? ", after " : "", when ? lh_duration_text(f->totals.peak_ns).text : "",
+         lh_told_size(t, f->totals.heap_bytes).text);
 }
 
 static void tell_allocated(lh_teller *t, const found *f) {
-  lh_text text = {0};
-  lh_text_format(&text, "%s", lh_told_size(t, f->totals.all.allocated_bytes).text);
-  if (f->totals.all.error_bytes > 0)
-    lh_text_format(&text, ", +- %s,", lh_told_size(t, f->totals.all.error_bytes).text);
-  lh_text_format(&text, " allocated in %s: %s, %s; %s of it live",
-                 lh_duration_text(f->totals.until_ns - f->totals.since_ns).text,
-                 lh_count_of(f->totals.all.allocations, "new block", "new blocks").text,
-                 lh_count_of(f->totals.all.resizes, "resized", "resized").text,
-                 lh_told_size(t, f->totals.all.live_bytes).text);
-  lh_say_text(t, LH_PLAIN, &text);
+  const lh_usage_group *all = &f->totals.all;
+  bool estimated = all->error_bytes > 0;
+  lh_say(t, LH_PLAIN, "%s%s%s%s allocated in %s: %s, %s; %s of it live",
+         lh_told_size(t, all->allocated_bytes).text, estimated ? ", +- " : "",
+         estimated ? lh_told_size(t, all->error_bytes).text : "", estimated ? "," : "",
+         lh_duration_text(f->totals.until_ns - f->totals.since_ns).text,
+         lh_count_of(all->allocations, "new block", "new blocks").text,
+         lh_count_of(all->resizes, "resized", "resized").text,
+         lh_told_size(t, all->live_bytes).text);
 }
 
 static void tell_known(lh_teller *t, const found *f) {
   lh_text text = {0};
-  if (f->info.sample_bytes == 0 && f->info.lost_events > 0)
-    lh_text_string(&text, "Not every allocation is in the file");
-  else if (f->info.sample_bytes == 0)
-    lh_text_string(&text, "Every allocation was recorded");
-  else
-    lh_text_format(&text, "Sampled, one block in %s: estimates from %s",
+  if (f->info.sample_bytes > 0)
+    lh_text_format(&text, "Sampled, one block in %s: estimates from %s; ",
                    lh_told_size(t, f->info.sample_bytes).text,
                    lh_count_of(f->totals.all.samples, "sample", "samples").text);
-  if (f->totals.unattributed_bytes == 0) {
-    lh_text_string(&text, "; all bytes are attributed");
-  } else {
-    lh_text_string(&text, "; ");
+  else
+    lh_text_string(&text, f->info.lost_events > 0 ? "Not every allocation is in the file; "
+                                                  : "Every allocation was recorded; ");
+  if (f->totals.unattributed_bytes > 0)
     lh_put_little_share(&text, f->totals.unattributed_bytes, f->totals.all.allocated_bytes);
-    lh_text_string(&text, " of the bytes are unattributed");
-  }
+  lh_text_string(&text, f->totals.unattributed_bytes > 0 ? " of the bytes are unattributed"
+                                                         : "all bytes are attributed");
   lh_say_text(t, LH_PLAIN, &text);
 }
 
@@ -112,15 +103,10 @@ static void tell_faults(lh_teller *t, const found *f) {
 
 /* Both texts come from the file, so they are escaped. */
 static void tell_program(lh_teller *t, const lh_profile_info *info) {
-  const char *program = info->program ? info->program : "";
-  const char *release = info->release ? info->release : "5.4";
-  lh_text text = {0};
-  lh_text_escaped(&text, program, strlen(program), false);
-  lh_text_string(&text, ": Lua ");
-  lh_text_escaped(&text, release, strlen(release), false);
-  lh_text_format(&text, ", process %llu, tracked from %s", (unsigned long long)info->process_id,
-                 lh_time_text(info->start_unix_ns).text);
-  lh_say_text(t, LH_FAINT, &text);
+  lh_say(t, LH_FAINT, "%s: Lua %s, process %llu, tracked from %s",
+         lh_name_words(t->report, info->program ? info->program : ""),
+         lh_name_words(t->report, info->release ? info->release : "5.4"),
+         (unsigned long long)info->process_id, lh_time_text(info->start_unix_ns).text);
 }
 
 static void tell(lh_teller *t, lh_report *report) {

@@ -67,19 +67,16 @@ static const lh_table referrer_table = LH_TABLE_WITH(
 static const lh_table answer = LH_TABLE_OF(
     "heap.referrers", NULL, NULL,
     LH_COUNT("total_referrers", NULL, total, "how many references there are, listed or not"),
-    LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first"));
+    LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first", LH_OWNED));
 #undef ROW
 
 /* ==================================================================================== */
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  lh_text text = {0};
-  lh_text_format(&text, "%s %s to ",
-                 lh_count_of(f->total, referrer_table.one, referrer_table.many).text,
-                 f->total == 1 ? "leads" : "lead");
-  lh_put_object(&text, report->snapshot, f->id);
-  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_BOLD, "%s %s to %s",
+         lh_count_of(f->total, referrer_table.one, referrer_table.many).text,
+         f->total == 1 ? "leads" : "lead", lh_object_words(report, f->id));
   lh_tell_asked(t, report);
   lh_tell_stack(t, report->snapshot, f->id);
   lh_say(t, LH_PLAIN, "%s", "");
@@ -96,6 +93,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-LH_FREED_BY(found, lh_free(it->edges))
-
-LH_QUESTION(referrers, .command = "heappath", .main = "referrers", .free = let_go);
+LH_QUESTION(referrers, .command = "heappath", .main = "referrers");

@@ -28,7 +28,8 @@
 
 /* A column of `ROW`, the struct of a file's rows. A field of the wrong type does not compile. Flags
 ** may follow the meaning: LH_OPTIONAL: may be null; LH_WIDE, LH_NARROW: only if there is, or is no,
-** room; LH_LIMITED: -n limits the rows; LH_HEADING: a function returns the heading. */
+** room; LH_LIMITED: -n limits the rows; LH_OWNED: the report frees the list; LH_HEADING: a function
+** returns the heading. */
 #define LH_FIELD(field, ...)                                                     \
   .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, __VA_ARGS__), \
   .bytes = sizeof(((ROW *)0)->field)
@@ -145,6 +146,7 @@
 #define LH_NARROW .is_narrow = true
 #define LH_BY_NAME .is_by_name = true
 #define LH_LIMITED .is_limited = true
+#define LH_OWNED .is_owned = true
 #define LH_END {.kind = LH_COLUMN_END}
 
 /* A table of structs of `type` with given columns; of ROW with these columns; and the same with
@@ -162,9 +164,13 @@
 /* Adds the site of a stack and of at most `callers` callers to a cell of LH_COLUMN_TEXTS. */
 void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 
-/* Takes over `text`, keeps it until the next cell, and returns it. NULL: out of memory, the report
-** has failed. A cell of LH_COLUMN_TEXTS has all kept texts. */
-const char *lh_keep_text(lh_report *report, char *text);
+/* Texts that the report keeps until the next cell is read or the next line is printed; "" when out of
+** memory: the report has failed. lh_kept takes over `text`, lh_words has printf's format. A cell of
+** LH_COLUMN_TEXTS has all kept texts. */
+const char *lh_kept(lh_report *report, char *text);
+const char *lh_words(lh_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void lh_drop_kept(lh_report *report);
 void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
 void lh_name_asked(lh_cell *cell, const char *name); /* NULL: none */
@@ -193,8 +199,7 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
     (void)report, (void)it, (void)cell;                                 \
     __VA_ARGS__;                                                        \
   }
-#define LH_MADE_TEXT(name, type, made) \
-  LH_CELL(name, type, cell->as.text = lh_keep_text(report, made))
+#define LH_MADE_TEXT(name, type, made) LH_CELL(name, type, cell->as.text = lh_kept(report, made))
 #define LH_ITS(result, name, type, expression) \
   static result name(const void *row) {        \
     const type *it = row;                      \
@@ -263,21 +268,22 @@ void lh_say(lh_teller *teller, lh_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void lh_say_text(lh_teller *teller, lh_style style, lh_text *text);
 
-/* Appends a text and frees it; NULL: out of memory. And the path of a reachable object. */
+/* Appends a text and frees it; NULL: out of memory. */
 void lh_put_freed(lh_text *text, char *other);
-void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id);
 
 /* Appends " (through _G.handlers[*])" if the path begins at a function. */
 void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
-/* Listener 0x55d0c0a3f2e0 */
-void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id);
-
 /* 48,112 Session tables. The type follows unless the name says it, or it is LH_TYPE_ROOT. */
 void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type);
 
-/* _G.debugger.* (12 references). Freed by lh_free; NULL when out of memory. */
-char *lh_gone_text(const lh_snapshot *snapshot, const lh_gone *gone);
+/* Kept texts: _G.debugger.* (12 references); Listener 0x55d0c0a3f2e0; the path of a reachable object,
+** or "root"; 48,112 Session tables; a text of a program or user, escaped. */
+const char *lh_gone_words(lh_report *report, const lh_gone *gone);
+const char *lh_object_words(lh_report *report, lh_id id);
+const char *lh_path_words(lh_report *report, lh_id id);
+const char *lh_things_words(lh_report *report, uint32_t class_index, uint64_t objects);
+const char *lh_name_words(lh_report *report, const char *name);
 
 /* 0.25%, to a hundredth of a percent; never 0% for a part above 0. */
 void lh_put_little_share(lh_text *text, uint64_t part, uint64_t whole);
@@ -289,16 +295,15 @@ lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 /* A line about garbage, which no answer counts, if there is any. */
 void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before);
 
-/* "2026-11-21 17:40:05  served 20", or the time alone if it is the name. And the name of the mark
-** that begins an interval, cut if long; "the start" for epoch 0. Freed by lh_free. */
-char *lh_mark_text(const lh_mark_info *mark);
-char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
-
-/* "between the mark x and position 1,204", "since the mark x". */
-void lh_put_interval(lh_text *text, const lh_snapshot *snapshot, lh_interval interval);
+/* "2026-11-21 17:40:05  served 20", or the time alone if it is the name. The name of the mark that
+** begins an interval, cut if long; "the start" for epoch 0. "between the mark x and position 1,204",
+** "since the mark x". */
+const char *lh_mark_words(lh_report *report, const lh_mark_info *mark);
+const char *lh_epoch_words(lh_report *report, uint32_t epoch);
+const char *lh_interval_words(lh_report *report, lh_interval interval);
 
 /* A line if the answer is about an interval only. */
-void lh_tell_interval(lh_teller *teller, const lh_report *report);
+void lh_tell_interval(lh_teller *teller, lh_report *report);
 
 /* "30 Listener in the snapshot; this is the one that retains most", and ignored references. */
 void lh_tell_asked(lh_teller *teller, lh_report *report);
@@ -320,7 +325,7 @@ void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next
                      const char *subject, const char *other);
 
 /* The sum of known groups. And how snapshots of several states were compared. */
-void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, uint64_t bytes,
+void lh_tell_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
                    uint64_t objects);
 void lh_tell_compared(lh_teller *teller, bool same_state);
 
@@ -331,7 +336,7 @@ void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_histo
                   const uint64_t ages[LH_SPANS]);
 void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound);
 void lh_tell_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
-void lh_tell_suspect_line(lh_teller *teller, const lh_report *report, const lh_suspect *suspect);
+void lh_tell_suspect_line(lh_teller *teller, lh_report *report, const lh_suspect *suspect);
 
 /* Prints the steps, and a warning if a weak table on the path holds its entry anyway. */
 void lh_tell_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,

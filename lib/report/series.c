@@ -35,7 +35,7 @@ static const lh_table step_table =
 static const lh_table answer = LH_TABLE_OF(
     "heap.series", NULL, NULL,
     LH_FLAG("same_state", ladder.growth.same_state, "the snapshots are of one Lua state"),
-    LH_ROWS("snapshots", steps, n_steps, &step_table, "in their order"),
+    LH_ROWS("snapshots", steps, n_steps, &step_table, "in their order", LH_OWNED),
     LH_ROW("whole", ladder.growth.whole, &lh_figures_table, "all that is reachable"),
     LH_ROW("level", ladder.growth.level, &lh_figures_table, "of that, what never changed"),
     LH_ROW("others", others, &lh_figures_table, "the rows that are not listed, together"),
@@ -67,10 +67,8 @@ static void name_steps(found *f, const lh_request *request) {
 }
 
 static void let_go(void *out) {
-  found *f = out;
-  lh_ladder_question.free(&f->ladder);
-  lh_free(f->others);
-  lh_free(f->steps);
+  lh_free_growth(out);
+  lh_free(((found *)out)->others);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
@@ -83,10 +81,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   f->n_listed = most > 0 && most < f->ladder.growth.n_paths ? most : f->ladder.growth.n_paths;
   f->others = lh_alloc_zeroed(f->n_steps, sizeof *f->others);
   f->steps = lh_alloc_zeroed(f->n_steps, sizeof *f->steps);
-  if (!f->others || !f->steps) {
-    let_go(f);
-    return lh_fail_memory(error, "stacking what grows");
-  }
+  if (!f->others || !f->steps) return lh_fail_memory(error, "stacking what grows");
   sum_others(f);
   name_steps(f, request);
   return LH_OK;

@@ -34,34 +34,27 @@ static bool is_below_the_root(const void *row) {
 
 LH_CELL(of_the_set, void, cell->whole = ((const lh_merged_paths *)report->answer)->bytes)
 
-/* The objects of a row, unless obvious: the class of the set, or an object that the steps name. */
-static void put_what(lh_text *text, const lh_report *report, const lh_merged_row *way) {
+/* The objects of a row; NULL if obvious: the class of the set, or an object that the steps name. */
+static const char *what_words(lh_report *report, const lh_merged_row *way) {
   const lh_merged_paths *merged = report->answer;
-  if (way->id == LH_ROOT) return;
-  if (way->through == way->here && way->class_index == merged->class_index) return;
-  char *what = way->through > 1 ? lh_things_text(report->snapshot, way->class_index, way->through)
-                                : lh_what_text(report->snapshot, way->id);
-  bool is_told =
-      what && way->through == 1 && way->depth == 1 && lh_is_told_by_root(report->snapshot, way->id);
-  if (!is_told) lh_text_string(text, ": ");
-  if (!is_told) lh_put_freed(text, what);
-  if (is_told) lh_free(what);
+  bool is_named = way->through == 1 && way->depth == 1;
+  if (way->id == LH_ROOT) return NULL;
+  if (way->through == way->here && way->class_index == merged->class_index) return NULL;
+  if (way->through > 1) return lh_things_words(report, way->class_index, way->through);
+  if (is_named && lh_is_told_by_root(report->snapshot, way->id)) return NULL;
+  return lh_kept(report, lh_what_text(report->snapshot, way->id));
 }
 
 /* .listeners.tick[*]: 198 Listener tables (12 here) */
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_merged_row *way = row;
-  lh_text text = {0};
-  if (way->hidden > 0) {
-    lh_text_format(&text, "... %s more", lh_count_text(way->hidden).text);
-  } else {
-    lh_text_string(&text, way->steps);
-    put_what(&text, report, way);
-    if (way->here > 0 && way->here < way->objects)
-      lh_text_format(&text, " (%s here)", lh_count_text(way->here).text);
-  }
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+static const char *row_words(lh_report *report, const lh_merged_row *way) {
+  const char *what = way->hidden > 0 ? NULL : what_words(report, way);
+  bool here = way->here > 0 && way->here < way->objects;
+  if (way->hidden > 0) return lh_words(report, "... %s more", lh_count_text(way->hidden).text);
+  return lh_words(report, "%s%s%s%s%s%s", way->steps, what ? ": " : "", what ? what : "",
+                  here ? " (" : "", here ? lh_count_text(way->here).text : "",
+                  here ? " here)" : "");
 }
+LH_CELL(text_of, lh_merged_row, cell->as.text = row_words(report, it))
 
 LH_ITS(uint32_t, depth_of, lh_merged_row, it->depth)
 LH_STYLE(style_of, lh_merged_row, it->hidden > 0 ? LH_FAINT : LH_PLAIN)
@@ -169,18 +162,15 @@ static void put_elsewhere(lh_text *text, const lh_merged_paths *merged) {
   lh_text_format(text, "%s)", merged->elsewhere.objects < n ? " and others" : "");
 }
 
-static void tell_sentence(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
+static void tell_sentence(lh_teller *t, lh_report *report, const lh_merged_paths *merged) {
+  const char *what = lh_things_words(report, merged->class_index, merged->objects);
+  const char *holders = lh_kept(report, holders_text(merged, false));
+  if (merged->total_holders > 1 && strlen(what) + strlen(holders) > LONG_SENTENCE)
+    holders = lh_kept(report, holders_text(merged, true));
   lh_text text = {0};
-  lh_put_freed(&text, lh_things_text(report->snapshot, merged->class_index, merged->objects));
-  size_t n_what = text.n;
-  lh_text_format(&text, " %s %s%s:", merged->objects == 1 ? "retains" : "retain",
-                 lh_told_size(t, merged->bytes).text, merged->objects == 1 ? "" : " together");
-  char *holders = holders_text(merged, false);
-  if (holders && merged->total_holders > 1 && n_what + strlen(holders) > LONG_SENTENCE) {
-    lh_free(holders);
-    holders = holders_text(merged, true);
-  }
-  lh_put_freed(&text, holders);
+  lh_text_format(&text, "%s %s %s%s:%s", what, merged->objects == 1 ? "retains" : "retain",
+                 lh_told_size(t, merged->bytes).text, merged->objects == 1 ? "" : " together",
+                 holders);
   put_elsewhere(&text, merged);
   lh_say_text(t, LH_BOLD, &text);
 }

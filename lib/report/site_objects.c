@@ -32,21 +32,19 @@ static const lh_table object_table = LH_TABLE_OF(
 #undef ROW
 
 #define ROW found
-static const lh_table answer = LH_TABLE_OF(
-    "heap.site_objects", NULL, NULL, LH_NAME("site", site, "where they were allocated"),
-    LH_COUNT("total_objects", NULL, n, "how many there are, listed or not"),
-    LH_BYTES("shallow_bytes", NULL, bytes, "of all of them"),
-    LH_ROWS("objects", objects, n, &object_table, "those that retain most first", LH_LIMITED));
+static const lh_table answer =
+    LH_TABLE_OF("heap.site_objects", NULL, NULL, LH_NAME("site", site, "where they were allocated"),
+                LH_COUNT("total_objects", NULL, n, "how many there are, listed or not"),
+                LH_BYTES("shallow_bytes", NULL, bytes, "of all of them"),
+                LH_ROWS("objects", objects, n, &object_table, "those that retain most first",
+                        LH_LIMITED, LH_OWNED));
 #undef ROW
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  lh_text text = {0};
-  lh_text_format(&text, "%s that were allocated at ",
-                 lh_count_of(f->n, object_table.one, object_table.many).text);
-  lh_text_escaped(&text, f->site, strlen(f->site), false);
-  lh_text_format(&text, " are there: %s", lh_told_size(t, f->bytes).text);
-  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_BOLD, "%s that were allocated at %s are there: %s",
+         lh_count_of(f->n, object_table.one, object_table.many).text,
+         lh_name_words(report, f->site), lh_told_size(t, f->bytes).text);
   lh_tell_table(t, report, &object_table, f->objects, f->n, f->n);
 }
 
@@ -104,13 +102,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   bool fine = are && gather(f, snapshot, request, are);
   lh_free(are);
   if (fine && f->n > 1) qsort_r(f->objects, f->n, sizeof *f->objects, by_retained, snapshot);
-  if (fine) return LH_OK;
-  lh_free(f->objects);
-  return lh_fail_memory(error, "telling what was allocated at a site");
+  return fine ? LH_OK : lh_fail_memory(error, "telling what was allocated at a site");
 }
 
-/* ==================================================================================== */
-
-LH_FREED_BY(found, lh_free(it->objects))
-
-LH_QUESTION(site_objects, .main = "objects", .free = let_go);
+LH_QUESTION(site_objects, .main = "objects");

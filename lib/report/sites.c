@@ -60,7 +60,7 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COUNT("made", NULL, tracking.made, "objects that were made since tracking began"),
     LH_COUNT("unattributed", NULL, tracking.unattributed, "how many of them have no known site"),
     LH_ROWS("sites", rows, n, &row_table, "the biggest first, and last what is not known where",
-            LH_LIMITED));
+            LH_LIMITED, LH_OWNED));
 #undef ROW
 
 /* ==================================================================================== */
@@ -111,8 +111,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-LH_FREED_BY(found, lh_free(it->rows))
-
 LH_ITS(uint64_t, whole_of, found, it->all_bytes)
 
-LH_QUESTION(sites, .main = "sites", .whole = whole_of, .free = let_go);
+LH_QUESTION(sites, .main = "sites", .whole = whole_of);

@@ -15,13 +15,11 @@ typedef struct found {
 
 LH_ITS(bool, is_stack, lh_usage_stack, !it->is_rest)
 
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_usage_stack *stack = row;
-  char *text = stack->is_rest
-                   ? lh_copy_text(lh_count_of(stack->stacks, "smaller", "smaller").text)
-                   : lh_site_text(lh_site_of_stack(lh_usage_sites(report), stack->stack));
-  cell->as.text = lh_keep_text(report, text);
-}
+LH_CELL(text_of, lh_usage_stack,
+        if (it->is_rest)
+            cell->as.text = lh_words(report, "%s",
+                                     lh_count_of(it->stacks, "smaller", "smaller").text);
+        else lh_cell_stack_site(report, it->stack, cell))
 
 LH_ITS(uint32_t, depth_of, lh_usage_stack, it->depth)
 
@@ -50,7 +48,8 @@ static const lh_table answer = LH_TABLE_OF(
             "\"soon_dead\""),
     LH_BYTES("whole_bytes", NULL, whole_bytes, "of all stacks"),
     LH_ROWS("rows", rows, n, &row_table,
-            "each followed by what it called, most bytes first, and by a row for the rest"));
+            "each followed by what it called, most bytes first, and by a row for the rest",
+            LH_OWNED));
 #undef ROW
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -84,6 +83,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 LH_ITS(uint64_t, whole_of, found, it->whole_bytes)
 
-LH_FREED_BY(found, lh_free(it->rows))
-
-LH_QUESTION(stacks, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);
+LH_QUESTION(stacks, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of);

@@ -47,18 +47,17 @@ static const lh_edge *usual_edge(const lh_snapshot *snapshot, const lh_edge *edg
 }
 
 /* "... 999,990 more of .next ..." */
-static char *skipped_text(lh_report *report, const lh_step *step) {
+static const char *skipped_words(lh_report *report, const lh_step *step) {
   size_t n = step->skipped, n_usual;
   const lh_edge *usual = usual_edge(report->snapshot, step->edge, n, &n_usual);
-  lh_text text = {0};
-  lh_text_format(&text, "... %s more", lh_count_text(n).text);
-  if (n_usual == n)
-    lh_text_string(&text, " of ");
-  else if (2 * n_usual > n)
-    lh_text_format(&text, ", %s of them ", lh_count_text(n_usual).text);
-  if (2 * n_usual > n) lh_put_freed(&text, lh_edge_text(report->snapshot, usual));
-  lh_text_string(&text, " ...");
-  return lh_text_finish(&text);
+  bool are_all = n_usual == n, are_most = 2 * n_usual > n;
+  return lh_words(report, "... %s more%s%s%s%s ...", lh_count_text(n).text,
+                  are_all    ? " of "
+                  : are_most ? ", "
+                             : "",
+                  are_all || !are_most ? "" : lh_count_text(n_usual).text,
+                  are_all || !are_most ? "" : " of them ",
+                  are_most ? lh_kept(report, lh_edge_text(report->snapshot, usual)) : "");
 }
 
 /* ==================================================================================== */
@@ -68,8 +67,9 @@ typedef struct found {
   size_t n;
 } found;
 
-LH_MADE_TEXT(reference_of, lh_step,
-             it->skipped > 0 ? skipped_text(report, it) : lh_edge_text(report->snapshot, it->edge))
+LH_CELL(reference_of, lh_step,
+        cell->as.text = it->skipped > 0 ? skipped_words(report, it)
+                                        : lh_kept(report, lh_edge_text(report->snapshot, it->edge)))
 
 static lh_style style_of(const lh_report *report, const void *row) {
   const lh_step *step = row;
@@ -125,11 +125,8 @@ static void tell_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_
   for (size_t i = 0; i < path->n_steps; i++) {
     const char *why = never_weak(snapshot, &path->steps[i]);
     if (!why) continue;
-    lh_text text = {0};
-    lh_text_string(&text, "\n");
-    lh_put_freed(&text, lh_edge_text(snapshot, &path->steps[i]));
-    lh_text_format(&text, " is in a table with %s: its entry stays", why);
-    lh_say_text(t, LH_PLAIN, &text);
+    lh_say(t, LH_PLAIN, "\n%s is in a table with %s: its entry stays",
+           lh_kept(t->report, lh_edge_text(snapshot, &path->steps[i])), why);
     return;
   }
 }

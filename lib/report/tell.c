@@ -7,13 +7,15 @@
 #include "report/report.h"
 
 void lh_tell_report(lh_teller *teller, lh_report *report) {
+  teller->report = report;
   report->question->tell(teller, report);
 }
 
 void lh_say_text(lh_teller *teller, lh_style style, lh_text *text) {
   char *line = lh_text_finish(text);
   if (line && !teller->failed) teller->line(teller, style, line);
-  teller->failed |= !line;
+  teller->failed |= !line || teller->report->failed;
+  lh_drop_kept(teller->report);
   lh_free(line);
 }
 
@@ -32,15 +34,24 @@ void lh_put_freed(lh_text *text, char *other) {
   lh_free(other);
 }
 
-void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id) {
+const char *lh_path_words(lh_report *report, lh_id id) {
   char *path = NULL;
-  (void)lh_told_path(snapshot, id, &path, NULL);
-  lh_put_freed(text, path);
+  if (id == LH_ROOT) return "root";
+  (void)lh_told_path(report->snapshot, id, &path, NULL);
+  return lh_kept(report, path);
 }
 
-void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
-  lh_put_freed(text, lh_what_text(snapshot, id));
-  lh_text_format(text, " %s", lh_address_text(snapshot, id).text);
+const char *lh_object_words(lh_report *report, lh_id id) {
+  return lh_words(report, "%s %s", lh_kept(report, lh_what_text(report->snapshot, id)),
+                  lh_address_text(report->snapshot, id).text);
+}
+
+const char *lh_things_words(lh_report *report, uint32_t class_index, uint64_t objects) {
+  return lh_kept(report, lh_things_text(report->snapshot, class_index, objects));
+}
+
+const char *lh_name_words(lh_report *report, const char *name) {
+  return lh_kept(report, lh_escaped(name, strlen(name)));
 }
 
 void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *path, bool folded) {
@@ -72,41 +83,26 @@ lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes) {
   return lh_share_text(bytes, report->whole_bytes);
 }
 
-/* As heap.mark names marks by period: 2026-11-21 17:40:05. */
-static char *time_name(const lh_mark_info *mark) {
-  return lh_copy_text(lh_time_name(mark->time_ns).text);
-}
-
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time) {
-  char *time = time_name(mark);
-  *is_time = !time || *mark->name == '\0' || strcmp(mark->name, time) == 0;
-  if (*is_time) return time;
-  lh_free(time);
-  return lh_escaped(mark->name, strlen(mark->name));
+  lh_number time = lh_time_name(mark->time_ns); /* as heap.mark names marks by period */
+  *is_time = *mark->name == '\0' || strcmp(mark->name, time.text) == 0;
+  return *is_time ? lh_copy_text(time.text) : lh_escaped(mark->name, strlen(mark->name));
 }
 
-char *lh_mark_text(const lh_mark_info *mark) {
+const char *lh_mark_words(lh_report *report, const lh_mark_info *mark) {
   bool is_time;
-  char *name = lh_mark_name(mark, &is_time);
-  if (is_time) return name;
-  lh_text text = {0};
-  lh_put_freed(&text, time_name(mark));
-  lh_text_string(&text, "  ");
-  lh_put_freed(&text, name);
-  return lh_text_finish(&text);
+  const char *name = lh_kept(report, lh_mark_name(mark, &is_time));
+  return is_time ? name : lh_words(report, "%s  %s", lh_time_name(mark->time_ns).text, name);
 }
 
-char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch) {
+const char *lh_epoch_words(lh_report *report, uint32_t epoch) {
   enum { LONGEST = 64 };
   bool is_time;
-  char *name = epoch == 0 ? lh_copy_text("the start")
-                          : lh_mark_name(lh_mark_at(snapshot, epoch - 1), &is_time);
-  if (!name || strlen(name) <= LONGEST) return name;
-  lh_text text = {0};
-  lh_text_add(&text, name, lh_text_cut(name, LONGEST));
-  lh_text_string(&text, "...");
-  lh_free(name);
-  return lh_text_finish(&text);
+  if (epoch == 0) return "the start";
+  const char *name =
+      lh_kept(report, lh_mark_name(lh_mark_at(report->snapshot, epoch - 1), &is_time));
+  if (strlen(name) <= LONGEST) return name;
+  return lh_words(report, "%.*s...", (int)lh_text_cut(name, LONGEST), name);
 }
 
 void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before) {
@@ -142,10 +138,8 @@ void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, 
 
 void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
                      const char *subject, const char *other) {
-  lh_text text = {0};
-  lh_text_format(&text, "%s: ", why);
-  lh_put_freed(&text, teller->next(teller, why, next, subject, other));
-  lh_say_text(teller, style, &text);
+  lh_say(teller, style, "%s: %s", why,
+         lh_kept(teller->report, teller->next(teller, why, next, subject, other)));
 }
 
 void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
@@ -153,19 +147,17 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
   lh_tell_next_of(teller, LH_PLAIN, why, next, lh_address_text(report->snapshot, id).text, NULL);
 }
 
-void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, uint64_t bytes,
+void lh_tell_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
                    uint64_t objects) {
   const lh_known *known = report->request.known;
   if (!known) return;
-  char *name = lh_escaped(known->name, strlen(known->name));
-  teller->failed |= !name;
-  if (name && groups == 0)
+  const char *name = lh_name_words(report, known->name);
+  if (groups == 0)
     lh_say(teller, LH_PLAIN, "Nothing that %s lists is among them", name);
-  else if (name)
+  else
     lh_say(teller, LH_PLAIN, "Left out, since %s lists them: %s, %s, %s", name,
            lh_count_of(groups, "group", "groups").text,
            lh_count_of(objects, "object", "objects").text, lh_told_size(teller, bytes).text);
-  lh_free(name);
 }
 
 /* ==== Growth ========================================================================= */
@@ -179,11 +171,9 @@ void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound)
 }
 
 void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound) {
-  char *name = lh_string_text(snapshot, bound->name, 40);
-  teller->failed |= !name;
-  if (name)
-    lh_say(teller, LH_PLAIN, "    %s is %s beside it", name, lh_plain_number(bound->limit).text);
-  lh_free(name);
+  lh_say(teller, LH_PLAIN, "    %s is %s beside it",
+         lh_kept(teller->report, lh_string_text(snapshot, bound->name, 40)),
+         lh_plain_number(bound->limit).text);
 }
 
 static uint32_t last_part(const lh_snapshot *snapshot, const lh_history *history) {
@@ -199,15 +189,10 @@ void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_histo
   for (unsigned i = 1; i < n; i++) all += ages[i];
   for (unsigned i = 1; i < n - 1; i++) between += ages[i];
   if (all == 0) return;
-  char *first = lh_interval_text(snapshot, 1);
-  char *last = lh_interval_text(snapshot, last_part(snapshot, history));
-  teller->failed |= !first || !last;
-  if (first && last)
-    lh_say(teller, LH_PLAIN, "    %s from before %s, %s from then to %s, %s since",
-           lh_count_text(ages[0]).text, first, lh_count_text(between).text, last,
-           lh_count_text(ages[n - 1]).text);
-  lh_free(first);
-  lh_free(last);
+  lh_say(teller, LH_PLAIN, "    %s from before %s, %s from then to %s, %s since",
+         lh_count_text(ages[0]).text, lh_epoch_words(teller->report, 1),
+         lh_count_text(between).text, lh_epoch_words(teller->report, last_part(snapshot, history)),
+         lh_count_text(ages[n - 1]).text);
 }
 
 /* ==================================================================================== */
@@ -219,41 +204,28 @@ static const lh_mark_info *mark_at(const lh_snapshot *snapshot, uint64_t positio
   return NULL;
 }
 
-static void put_mark(lh_text *text, const lh_mark_info *mark) {
+static const char *moment_words(lh_report *report, uint64_t position, bool says_mark) {
+  const lh_mark_info *mark = mark_at(report->snapshot, position);
   bool is_time;
-  lh_put_freed(text, lh_mark_name(mark, &is_time));
+  if (!mark) return lh_words(report, "position %s", lh_count_text(position).text);
+  return lh_words(report, "%s%s", says_mark ? "the mark " : "",
+                  lh_kept(report, lh_mark_name(mark, &is_time)));
 }
 
-static void put_moment(lh_text *text, const lh_snapshot *snapshot, uint64_t position) {
-  const lh_mark_info *mark = mark_at(snapshot, position);
-  lh_text_format(text, mark ? "the mark " : "position %s", lh_count_text(position).text);
-  if (mark) put_mark(text, mark);
+const char *lh_interval_words(lh_report *report, lh_interval i) {
+  const lh_snapshot *s = report->snapshot;
+  bool ends = i.until < lh_position_count(s);
+  bool are_marks = ends && mark_at(s, i.since) && mark_at(s, i.until);
+  const char *since = moment_words(report, i.since, !are_marks);
+  if (!ends) return lh_words(report, "since %s", since);
+  return lh_words(report, "between %s%s and %s", are_marks ? "the marks " : "", since,
+                  moment_words(report, i.until, !are_marks));
 }
 
-void lh_put_interval(lh_text *text, const lh_snapshot *s, lh_interval i) {
-  uint64_t n = lh_position_count(s);
-  const lh_mark_info *since = mark_at(s, i.since),
-                     *until = i.until < n ? mark_at(s, i.until) : NULL;
-  if (since && until) {
-    lh_text_string(text, "between the marks ");
-    put_mark(text, since);
-    lh_text_string(text, " and ");
-    put_mark(text, until);
-    return;
-  }
-  lh_text_string(text, i.until < n ? "between " : "since ");
-  put_moment(text, s, i.since);
-  if (i.until >= n) return;
-  lh_text_string(text, " and ");
-  put_moment(text, s, i.until);
-}
-
-void lh_tell_interval(lh_teller *t, const lh_report *report) {
-  lh_text text = {0};
-  if (!report->request.has_interval) return;
-  lh_text_string(&text, "Only of what was allocated ");
-  lh_put_interval(&text, report->snapshot, report->request.interval);
-  lh_say_text(t, LH_PLAIN, &text);
+void lh_tell_interval(lh_teller *t, lh_report *report) {
+  if (report->request.has_interval)
+    lh_say(t, LH_PLAIN, "Only of what was allocated %s",
+           lh_interval_words(report, report->request.interval));
 }
 
 void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot) {

@@ -145,10 +145,14 @@ static char *finish(plain *p, const lh_report *report) {
   return NULL;
 }
 
-static plain plain_for(const lh_report *report, const char *subject) {
+static plain plain_for(lh_report *report, const char *subject) {
   size_t limit = report->request.limit;
   if (limit == 0 || limit > MOST_ROWS) limit = MOST_ROWS;
-  return (plain){.teller = {.limit = limit, .line = add_line, .table = add_table, .next = call_of},
+  return (plain){.teller = {.limit = limit,
+                            .line = add_line,
+                            .table = add_table,
+                            .next = call_of,
+                            .report = report},
                  .subject = subject};
 }
 

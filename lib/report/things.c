@@ -91,7 +91,7 @@ void lh_cell_path(lh_report *report, lh_id id, lh_cell *cell) {
   char *path = NULL;
   if (id == LH_ROOT || !lh_is_reachable(report->snapshot, id)) return;
   (void)lh_told_path(report->snapshot, id, &path, NULL);
-  cell->as.text = lh_keep_text(report, path);
+  cell->as.text = lh_kept(report, path);
 }
 
 void lh_cell_class(lh_report *report, lh_id id, lh_cell *cell) {
@@ -99,9 +99,9 @@ void lh_cell_class(lh_report *report, lh_id id, lh_cell *cell) {
 }
 
 void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, SHOWN_BYTES));
+  cell->as.text = lh_kept(report, lh_string_text(report->snapshot, id, SHOWN_BYTES));
 }
 
 void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_what_text(report->snapshot, id));
+  cell->as.text = lh_kept(report, lh_what_text(report->snapshot, id));
 }

@@ -16,50 +16,40 @@ typedef struct lh_told_tiles {
 /* ==== Names of tiles ================================================================== */
 
 /* "12 Session tables"; of one object its class; of several classes the type. */
-static void put_what(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
-  if (tile->objects == 1)
-    lh_put_freed(text, lh_what_text(snapshot, tile->id));
-  else if (tile->class_index == UINT32_MAX)
-    lh_put_things(text, tile->objects, lh_type_name(lh_type_of(snapshot, tile->id)), LH_TYPE_ROOT);
-  else
-    lh_put_freed(text, lh_things_text(snapshot, tile->class_index, tile->objects));
+static const char *what_words(lh_report *report, const lh_tile *tile) {
+  if (tile->objects == 1) return lh_kept(report, lh_what_text(report->snapshot, tile->id));
+  if (tile->class_index != UINT32_MAX)
+    return lh_things_words(report, tile->class_index, tile->objects);
+  lh_text text = {0};
+  const char *type = lh_type_name(lh_type_of(report->snapshot, tile->id));
+  lh_put_things(&text, tile->objects, type, LH_TYPE_ROOT);
+  return lh_kept(report, lh_text_finish(&text));
 }
 
 /* .listeners: array of Listener */
-static void put_tile(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
-  if (tile->path)
-    lh_put_freed(text, lh_tile_steps(snapshot, tile));
-  else if (tile->has_edge)
-    lh_put_freed(text, lh_edge_text(snapshot, &tile->edge));
-  if (text->n > 0) lh_text_string(text, ": ");
-  if (tile->kind == LH_TILE_LIST || tile->kind == LH_TILE_TREE)
-    lh_text_format(text, "%s of ", lh_tile_kind_name(tile->kind));
-  put_what(text, snapshot, tile);
-}
-
-static char *text_of_tile(const lh_snapshot *snapshot, const lh_tile *tile) {
-  lh_text text = {0};
+static const char *tile_words(lh_report *report, const lh_tile *tile) {
+  const lh_snapshot *s = report->snapshot;
+  const char *steps = tile->path       ? lh_kept(report, lh_tile_steps(s, tile))
+                      : tile->has_edge ? lh_kept(report, lh_edge_text(s, &tile->edge))
+                                       : "";
+  bool is_cluster = tile->kind == LH_TILE_LIST || tile->kind == LH_TILE_TREE;
   switch (tile->kind) {
     case LH_TILE_OWN:
-      lh_text_string(&text, tile->objects == 1 ? "itself" : "themselves: ");
-      if (tile->objects != 1) put_what(&text, snapshot, tile);
-      break;
-    case LH_TILE_REST:
-      lh_text_format(&text, "%s smaller", lh_count_text(tile->objects).text);
-      break;
-    case LH_TILE_SHARED: lh_text_string(&text, "shared by several, or held by none"); break;
-    default:
-      if (tile->id == LH_ROOT)
-        lh_text_string(&text, "root");
-      else
-        put_tile(&text, snapshot, tile);
+      return tile->objects == 1 ? "itself"
+                                : lh_words(report, "themselves: %s", what_words(report, tile));
+    case LH_TILE_REST: return lh_words(report, "%s smaller", lh_count_text(tile->objects).text);
+    case LH_TILE_SHARED: return "shared by several, or held by none";
+    default: break;
   }
-  return lh_text_finish(&text);
+  if (tile->id == LH_ROOT) return "root";
+  return lh_words(report, "%s%s%s%s%s", steps, *steps ? ": " : "",
+                  is_cluster ? lh_tile_kind_name(tile->kind) : "", is_cluster ? " of " : "",
+                  what_words(report, tile));
 }
 
 /* ==== Columns ======================================================================== */
 
-LH_MADE_TEXT(text_of, void, text_of_tile(report->snapshot, row))
+LH_CELL(text_of, void, cell->as.text = tile_words(report, row))
 LH_MADE_TEXT(steps_of, void, lh_tile_steps(report->snapshot, row))
 
 static bool is_object(const void *row) {
@@ -82,10 +72,7 @@ static void before_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->is_null = cell->is_absent = !report->request.before || !in_groups;
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return is_vertex(row) ? LH_PLAIN : LH_FAINT;
-}
+LH_STYLE(style_of, lh_tile, is_vertex(it) ? LH_PLAIN : LH_FAINT)
 
 LH_ITS(uint32_t, depth_of, lh_tile, it->depth)
 
@@ -162,10 +149,7 @@ static int ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_b
   int code = lh_find_tiles(snapshot, &query, &out->tiles, error);
   if (code != LH_OK) return code;
   out->parts = lh_alloc(out->tiles.n, sizeof *out->parts);
-  if (!out->parts) {
-    lh_tiles_free(&out->tiles);
-    return lh_fail_memory(error, "telling a tree");
-  }
+  if (!out->parts) return lh_fail_memory(error, "telling a tree");
   for (size_t i = 0; i < out->tiles.n; i++)
     if (out->tiles.list[i].depth < 2) out->parts[out->n_parts++] = out->tiles.list[i];
   return LH_OK;
@@ -183,17 +167,11 @@ static void free_tiles(void *answer) {
 static void tell_tiles(lh_teller *t, lh_report *report) {
   const lh_told_tiles *told = report->answer;
   const lh_tile *top = told->tiles.list;
-  lh_text text = {0};
-  if (top->path && *top->path)
-    lh_text_string(&text, top->path);
-  else
-    lh_put_freed(&text, text_of_tile(report->snapshot, top));
-  lh_text_format(&text,
-                 told->has_interval ? ": %s of what it retains was allocated then" : " retains %s",
-                 lh_told_size(t, top->bytes).text);
-  lh_text_format(&text, ", %s of the heap; by %s", lh_share_of_heap(report, top->bytes).text,
-                 lh_tree_by_name(told->by));
-  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_BOLD, "%s%s%s%s, %s of the heap; by %s",
+         top->path && *top->path ? top->path : tile_words(report, top),
+         told->has_interval ? ": " : " retains ", lh_told_size(t, top->bytes).text,
+         told->has_interval ? " of what it retains was allocated then" : "",
+         lh_share_of_heap(report, top->bytes).text, lh_tree_by_name(told->by));
   lh_say(t, LH_PLAIN, "%s", "");
   lh_tell_table(t, report, &tile_table, told->parts, told->n_parts, told->n_parts);
 }

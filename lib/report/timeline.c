@@ -24,11 +24,8 @@ typedef struct found {
 
 LH_CELL(name_of, mark, lh_name_of_mark(cell, it->info))
 
-static void text_of_mark(lh_report *report, const void *row, lh_cell *cell) {
-  bool is_time;
-  cell->as.text = lh_keep_text(report, lh_mark_name(((const mark *)row)->info, &is_time));
-}
-
+LH_CELL(text_of_mark, mark, bool is_time;
+        cell->as.text = lh_kept(report, lh_mark_name(it->info, &is_time)))
 LH_CELL(time_of, mark, cell->as.n = it->info->time_ns)
 LH_CELL(is_snapshot, mark, cell->as.flag = it->info->is_snapshot)
 
@@ -140,28 +137,25 @@ static const lh_table answer = LH_TABLE_OF(
     LH_COMPUTED("bin_objects", NULL, LH_COLUMN_COUNT_SERIES, objects_of_all, "the same"),
     LH_ROWS("layers", chart.layers, chart.n_layers, &layer_table,
             "the biggest first; all others last, if there are any"),
-    LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first"));
+    LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first",
+            LH_OWNED));
 #undef ROW
 
 /* ==== The words ====================================================================== */
 
-static void tell_sentence(lh_teller *t, const lh_report *report) {
+static void tell_sentence(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   const lh_request *r = &report->request;
-  lh_text text = {0};
-  if (r->has_interval) {
-    lh_text_format(&text, "%s of %s, %s in %s, was allocated ",
-                   lh_share_text(f->chart.all.bytes, f->chart.aged.bytes).text,
-                   f->garbage ? "the garbage" : "what lives",
-                   lh_told_size(t, f->chart.all.bytes).text,
-                   lh_count_of(f->chart.all.objects, "object", "objects").text);
-    lh_put_interval(&text, report->snapshot, r->interval);
-  } else {
-    lh_text_format(&text, "%s, %s in %s, by when it was allocated",
-                   f->garbage ? "Garbage" : "What lives", lh_told_size(t, f->chart.aged.bytes).text,
-                   lh_count_of(f->chart.aged.objects, "object", "objects").text);
-  }
-  lh_say_text(t, LH_BOLD, &text);
+  if (r->has_interval)
+    lh_say(t, LH_BOLD, "%s of %s, %s in %s, was allocated %s",
+           lh_share_text(f->chart.all.bytes, f->chart.aged.bytes).text,
+           f->garbage ? "the garbage" : "what lives", lh_told_size(t, f->chart.all.bytes).text,
+           lh_count_of(f->chart.all.objects, "object", "objects").text,
+           lh_interval_words(report, r->interval));
+  else
+    lh_say(t, LH_BOLD, "%s, %s in %s, by when it was allocated",
+           f->garbage ? "Garbage" : "What lives", lh_told_size(t, f->chart.aged.bytes).text,
+           lh_count_of(f->chart.aged.objects, "object", "objects").text);
 }
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -197,11 +191,7 @@ static int find_marks(found *f, const lh_snapshot *snapshot, lh_error *error) {
   return LH_OK;
 }
 
-static void let_go(void *out) {
-  found *f = out;
-  lh_age_chart_free(&f->chart);
-  lh_free(f->marks);
-}
+LH_FREED_BY(found, lh_age_chart_free(&it->chart))
 
 static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
   found *f = out;
@@ -216,9 +206,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   f->by = r->ages;
   f->garbage = r->garbage;
   f->positions = lh_position_count(snapshot);
-  code = find_marks(f, snapshot, error);
-  if (code != LH_OK) let_go(f);
-  return code;
+  return find_marks(f, snapshot, error);
 }
 
 LH_ITS(uint64_t, whole_of, found, it->chart.all.bytes)

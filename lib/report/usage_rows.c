@@ -38,7 +38,7 @@ static void name_of(lh_report *report, const void *row, lh_cell *cell) {
   }
   if (report->request.by == LH_BY_STACK)
     lh_text_callers(&text, lh_usage_sites(report), told->stack, LH_MOST_CALLERS);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
 LH_HEADING_OF(name_heading, lh_usage_by_name(report->request.by))
@@ -151,13 +151,13 @@ const char *lh_types_name(uint8_t type) {
 
 void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell) {
   const lh_site *site = lh_site_of_stack(lh_usage_sites(report), stack);
-  cell->as.text = lh_keep_text(report, lh_site_text(site));
+  cell->as.text = lh_kept(report, lh_site_text(site));
 }
 
 void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell) {
   lh_text text = {0};
   put_function(&text, lh_site_of_stack(lh_usage_sites(report), stack));
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
 void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell) {
@@ -175,9 +175,6 @@ void lh_tell_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {
   for (uint32_t i = 0; i < TOLD_CALLERS && stack != 0 && stack <= lh_n_stacks(sites); i++) {
     stack = lh_stack_of(sites, stack)->parent;
     if (stack == 0) return;
-    char *caller = lh_stack_text(sites, stack, 0);
-    t->failed |= !caller;
-    if (caller) lh_say(t, LH_PLAIN, "    from %s", caller);
-    lh_free(caller);
+    lh_say(t, LH_PLAIN, "    from %s", lh_kept(t->report, lh_stack_text(sites, stack, 0)));
   }
 }

@@ -85,24 +85,20 @@ const char *lh_naming_text(lh_report *report, lh_id function) {
 }
 
 /* The path up to the cut; of a long path only its last reference, shortened. */
-static void put_reference(lh_text *out, const lh_snapshot *snapshot, const lh_path *path,
-                          size_t n) {
-  char *text = lh_path_text(snapshot, &(lh_path){n, path->steps}, false);
-  if (text && strlen(text) > LONG_TEXT) {
-    lh_free(text);
-    text = lh_edge_text(snapshot, &path->steps[n - 1]);
-  }
-  bool is_long = text && strlen(text) > LONG_TEXT;
-  if (is_long) text[lh_text_cut(text, LONG_TEXT)] = '\0';
-  lh_put_freed(out, text);
-  if (is_long) lh_text_string(out, "...");
+static const char *reference_words(lh_report *report, const lh_path *path, size_t n) {
+  const lh_path above = {n, path->steps};
+  const char *text = lh_kept(report, lh_path_text(report->snapshot, &above, false));
+  if (strlen(text) > LONG_TEXT)
+    text = lh_kept(report, lh_edge_text(report->snapshot, &path->steps[n - 1]));
+  if (strlen(text) <= LONG_TEXT) return text;
+  return lh_words(report, "%.*s...", (int)lh_text_cut(text, LONG_TEXT), text);
 }
 
 static void tell_code(lh_teller *t, lh_report *report, const lh_where_to_cut *where) {
   size_t told = where->n_functions < LH_MOST_NAMING ? where->n_functions : LH_MOST_NAMING;
   lh_text text = {0};
-  lh_text_string(&text, "    Code that names ");
-  lh_put_freed(&text, lh_string_text(report->snapshot, where->name, 40));
+  lh_text_format(&text, "    Code that names %s",
+                 lh_kept(report, lh_string_text(report->snapshot, where->name, 40)));
   for (size_t i = 0; i < told; i++)
     lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ",
                    lh_naming_text(report, where->functions[i]));
@@ -113,11 +109,8 @@ static void tell_code(lh_teller *t, lh_report *report, const lh_where_to_cut *wh
 
 void lh_tell_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) {
   lh_where_to_cut where;
-  lh_text text = {0};
   if (lh_find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
   if (t->failed || where.n_steps == 0) return;
-  lh_text_string(&text, "\nTo cut this path, clear ");
-  put_reference(&text, report->snapshot, path, where.n_steps);
-  lh_say_text(t, LH_PLAIN, &text);
+  lh_say(t, LH_PLAIN, "\nTo cut this path, clear %s", reference_words(report, path, where.n_steps));
   if (where.name != LH_NO_OBJECT) tell_code(t, report, &where);
 }
