@@ -155,7 +155,7 @@ struct lh_table {
   const char *(*below)(lh_report *report, const void *row);
   uint32_t (*depth)(const void *row); /* of a tree in preorder, drawn in the last column */
   /* Prints a list of rows; NULL: as a text table. */
-  void (*tell)(lh_teller *teller, lh_report *report, const void *rows, size_t n);
+  void (*print)(lh_teller *teller, lh_report *report, const void *rows, size_t n);
 };
 
 struct lh_cell {
@@ -319,13 +319,13 @@ typedef struct lh_question {
   const lh_table *answer;
   lh_subject of;
   const char *main; /* the key of the rows that are the list in Lua; NULL: the answer is no list */
-  int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
+  int (*find)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
   uint64_t (*whole)(const void *answer); /* the whole of shares; NULL: all reachable bytes */
-  void (*free)(void *answer);            /* frees what LH_OWNED columns do not, also after `ask` failed;
+  void (*free)(void *answer); /* frees what LH_OWNED columns do not, also after `find` failed;
                                             NULL: nothing */
-  bool (*is_no)(const void *answer);     /* an honest no: nothing is alive, nothing is freed;
+  bool (*is_no)(const void *answer); /* an honest no: nothing is alive, nothing is freed;
                                             NULL: never */
-  void (*tell)(lh_teller *teller, lh_report *report);
+  void (*print)(lh_teller *teller, lh_report *report);
   void (*excess)(const lh_report *report, lh_excess *out); /* NULL: none */
 } lh_question;
 
@@ -378,14 +378,14 @@ struct lh_teller {
   ** is in a sentence. */
   char *(*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
                 const char *other);
-  bool failed; /* out of memory: prints nothing more */
+  bool failed;       /* out of memory: prints nothing more */
   lh_report *report; /* private: the report that is printed */
 };
 
 /* The name of a mark, or its time if it has no name; then *is_time. */
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time);
 
-void lh_tell_report(lh_teller *teller, lh_report *report);
+void lh_print_report(lh_teller *teller, lh_report *report);
 
 /* The report as text without colours, tables with their first 20 rows. `subject`: stands for the
 ** snapshot in hints for Lua. */

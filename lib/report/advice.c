@@ -3,10 +3,10 @@
 */
 #include "report/usage_rows.h"
 
-typedef struct found {
+typedef struct advice_result {
   lh_advice *list;
   size_t n;
-} found;
+} advice_result;
 
 static const char *kind_name(unsigned kind) {
   static const char *const names[] = {[LH_ADVICE_SIZE] = "table without its size",
@@ -34,8 +34,8 @@ static const lh_table advice_table = LH_TABLE_OF(
                "one of its stacks, the innermost first"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer =
+#define ROW advice_result
+static const lh_table advice_answer =
     LH_TABLE_OF("heap.advices", NULL, NULL,
                 LH_COUNT("total_advice", NULL, n, "how many there are, listed or not"),
                 LH_ROWS("advice", list, n, &advice_table,
@@ -64,23 +64,23 @@ static const char *why_words(const lh_teller *t, const lh_advice *a) {
 }
 
 /* "12 rehashes at @x.lua:9 in fill up to 4,096 slots: give it its size ..., 96.0 KB". */
-static void tell_advice(lh_teller *t, lh_report *report, const lh_advice *a) {
+static void print_piece(lh_teller *t, lh_report *report, const lh_advice *a) {
   static const char *const ones[] = {"rehash", "string", "function", "table"};
   static const char *const many[] = {"rehashes", "strings", "functions", "tables"};
   const lh_site *site = lh_site_of_stack(lh_usage_sites(report), a->stack);
   lh_say(t, LH_PLAIN, "%s, %s at %s%s", lh_told_size(t, a->bytes).text,
          lh_count_of(a->times, ones[a->kind], many[a->kind]).text,
          lh_kept(report, lh_site_text(site)), why_words(t, a));
-  lh_tell_callers(t, lh_usage_of(report), a->stack);
+  lh_print_callers(t, lh_usage_of(report), a->stack);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_advice(lh_teller *t, lh_report *report) {
+  const advice_result *f = report->answer;
   size_t n = t->limit == 0 || t->limit > f->n ? f->n : t->limit;
   const lh_profile_info *about = lh_profile_about(lh_usage_profile(lh_usage_of(report)));
   lh_say(t, LH_BOLD, f->n > 0 ? "What could be allocated less" : "No advice: nothing stands out");
-  for (size_t i = 0; i < n && !t->failed; i++) tell_advice(t, report, &f->list[i]);
-  lh_tell_hidden(t, &advice_table, f->n - n);
+  for (size_t i = 0; i < n && !t->failed; i++) print_piece(t, report, &f->list[i]);
+  lh_print_hidden(t, &advice_table, f->n - n);
   if (about->sample_bytes > 0 || about->is_aggregate)
     lh_say(t, LH_FAINT,
            "Tables that grow and strings put together in a loop are seen only where "
@@ -89,7 +89,8 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-LH_ANSWERED_BY(found, lh_find_advice(request->usages[0], &it->list, &it->n, error))
-LH_FREED_BY(found, lh_free(it->list))
+LH_FOUND_BY(advice, advice_result, lh_find_advice(request->usages[0], &it->list, &it->n, error))
+LH_FREED_BY(advice, advice_result, lh_free(it->list))
 
-LH_QUESTION(advice, .command = "heapprof", .of = LH_OF_PROFILE, .main = "advice", .free = let_go);
+LH_QUESTION(advice, .command = "heapprof", .of = LH_OF_PROFILE, .main = "advice",
+            .free = free_advice);

@@ -91,21 +91,21 @@ const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {
 /* Longest list of callers: only a damaged file has deeper stacks. */
 enum { MOST_CALLERS = 1000 };
 
-typedef struct found {
+typedef struct stack_result {
   lh_id id;
   lh_stack_id stack;
   bool is_tracked, is_sampled;
-} found;
+} stack_result;
 
-LH_CELL(own_site_of, found, cell->is_absent = !it->is_tracked;
+LH_CELL(own_site_of, stack_result, cell->is_absent = !it->is_tracked;
         if (it->stack != 0)
             cell->as.text = lh_kept(report, lh_stack_text(lh_snapshot_sites(report->snapshot),
                                                           it->stack, 0)))
-LH_CELL(own_stack_of, found, cell->is_absent = it->stack == 0,
+LH_CELL(own_stack_of, stack_result, cell->is_absent = it->stack == 0,
         lh_keep_stack(report, lh_snapshot_sites(report->snapshot), it->stack, MOST_CALLERS))
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW stack_result
+static const lh_table stack_answer = LH_TABLE_OF(
     "heap.stack", NULL, NULL,
     LH_COMPUTED(
         "site", NULL, LH_COLUMN_TEXT, own_site_of,
@@ -116,7 +116,7 @@ static const lh_table answer = LH_TABLE_OF(
                 "the same, and then its callers; absent where they are not known", LH_OPTIONAL));
 #undef ROW
 
-static void tell_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack) {
+static void print_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   uint32_t n = 0, i = 0;
   for (lh_stack_id at = stack; (at = lh_stack_of(sites, at)->parent) != 0;) n++;
@@ -128,16 +128,16 @@ static void tell_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack)
   }
 }
 
-static found find(const lh_snapshot *snapshot, lh_id id) {
+static stack_result find(const lh_snapshot *snapshot, lh_id id) {
   const lh_tracking *tracking = lh_snapshot_tracking(snapshot);
-  return (found){.id = id,
-                 .stack = lh_object_stack(snapshot, id),
-                 .is_tracked = tracking != NULL,
-                 .is_sampled = tracking && tracking->sample_bytes > 0};
+  return (stack_result){.id = id,
+                        .stack = lh_object_stack(snapshot, id),
+                        .is_tracked = tracking != NULL,
+                        .is_sampled = tracking && tracking->sample_bytes > 0};
 }
 
-void lh_tell_stack(lh_teller *t, const lh_snapshot *snapshot, lh_id id) {
-  const found f = find(snapshot, id);
+void lh_print_stack(lh_teller *t, const lh_snapshot *snapshot, lh_id id) {
+  const stack_result f = find(snapshot, id);
   const lh_sites *sites = lh_snapshot_sites(snapshot);
   if (!f.is_tracked) return;
   if (f.stack == 0) {
@@ -147,16 +147,17 @@ void lh_tell_stack(lh_teller *t, const lh_snapshot *snapshot, lh_id id) {
   lh_text text = {0};
   lh_text_allocated(&text, lh_site_of_stack(sites, f.stack));
   lh_say_text(t, LH_PLAIN, &text);
-  tell_callers(t, sites, f.stack);
+  print_callers(t, sites, f.stack);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  lh_tell_stack(t, report->snapshot, ((const found *)report->answer)->id);
+static void print_stack(lh_teller *t, lh_report *report) {
+  lh_print_stack(t, report->snapshot, ((const stack_result *)report->answer)->id);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+static int find_stack(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
   (void)error;
-  *(found *)out = find(snapshot, request->id);
+  *(stack_result *)out = find(snapshot, request->id);
   return LH_OK;
 }
 

@@ -3,13 +3,13 @@
 */
 #include "report/usage_rows.h"
 
-typedef struct found {
+typedef struct allocation_changes_result {
   lh_usage_change *rows;
   size_t n;
   uint64_t n_new, n_gone;
   uint64_t allocated_bytes[2], live_bytes[2];
   double more_bytes;
-} found;
+} allocation_changes_result;
 
 /* ==== Columns ======================================================================== */
 
@@ -57,8 +57,8 @@ static const lh_table change_table = LH_TABLE_OF(
                 "in the later profile, where it is there"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer =
+#define ROW allocation_changes_result
+static const lh_table allocation_changes_answer =
     LH_TABLE_OF("heap.allocation_changes", NULL, NULL,
                 LH_COMPUTED("profiles", NULL, LH_COLUMN_NAMES, lh_names_asked, "their names"),
                 LH_MORE_BYTES("more_bytes", NULL, more_bytes, "allocated than before"),
@@ -73,19 +73,20 @@ static const lh_table answer =
 
 /* ==================================================================================== */
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_allocation_changes(lh_teller *t, lh_report *report) {
+  const allocation_changes_result *f = report->answer;
   lh_say(t, LH_BOLD, "From %s to %s: %s allocated, %s of it live at the end (before: %s)",
          report->names[0], report->names[1], lh_more_bytes(t, f->more_bytes).text,
          lh_told_size(t, f->live_bytes[1]).text, lh_told_size(t, f->live_bytes[0]).text);
   lh_say(t, LH_PLAIN, "%s, of which %s and %s%s", lh_count_of(f->n, "site", "sites").text,
          lh_count_of(f->n_new, "is new", "are new").text,
          lh_count_of(f->n_gone, "is gone", "are gone").text, t->all ? "" : "\n");
-  lh_tell_table(t, report, &change_table, f->rows, f->n, f->n);
+  lh_print_table(t, report, &change_table, f->rows, f->n, f->n);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_allocation_changes(lh_snapshot *snapshot, const lh_request *request, void *out,
+                                   lh_error *error) {
+  allocation_changes_result *f = out;
   (void)snapshot;
   int code = lh_usage_changes(request->usages[0], request->usages[1], &f->rows, &f->n, error);
   for (size_t i = 0; i < f->n; i++) {

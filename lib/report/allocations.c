@@ -3,17 +3,17 @@
 */
 #include "report/usage_rows.h"
 
-typedef struct found {
+typedef struct allocations_result {
   lh_usage_group *rows;
   size_t n;
   uint64_t whole_bytes; /* the base of shares */
-} found;
+} allocations_result;
 
 static const lh_table row_table =
     LH_TABLE("heap.allocated", "row", "rows", lh_usage_group, lh_usage_columns);
 
-#define ROW found
-static const lh_table answer =
+#define ROW allocations_result
+static const lh_table allocations_answer =
     LH_TABLE_OF("heap.allocations", NULL, NULL,
                 LH_COUNT("total_allocations", NULL, n, "how many rows there are, listed or not"),
                 LH_BYTES("whole_bytes", NULL, whole_bytes, "of all rows: of these shares are told"),
@@ -33,23 +33,24 @@ static const char *interval_words(lh_report *report, const lh_usage *usage) {
 }
 
 /* "Allocated since 500 ms, live at the end, by site: 1.2 MB". */
-static void tell(lh_teller *t, lh_report *report) {
+static void print_allocations(lh_teller *t, lh_report *report) {
   static const char *const what[] = {[LH_MOST_ALLOCATED] = "",
                                      [LH_MOST_LIVE] = ", live at the end",
                                      [LH_MOST_AT_PEAK] = ", live when the heap was biggest",
                                      [LH_MOST_SOON_DEAD] = ", dead at the first collection"};
-  const found *f = report->answer;
+  const allocations_result *f = report->answer;
   const lh_usage *usage = report->request.usages[0];
   bool never_freed = lh_usage_asked(usage)->to_the_end && report->request.order == LH_MOST_LIVE;
   lh_say(t, LH_BOLD, "Allocated%s%s, by %s: %s%s", interval_words(report, usage),
          never_freed ? ", never freed" : what[report->request.order],
          lh_usage_by_name(report->request.by), lh_told_size(t, f->whole_bytes).text,
          t->all ? "" : "\n");
-  lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
+  lh_print_table(t, report, &row_table, f->rows, f->n, f->n);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_allocations(lh_snapshot *snapshot, const lh_request *request, void *out,
+                            lh_error *error) {
+  allocations_result *f = out;
   (void)snapshot;
   int code =
       lh_usage_groups(request->usages[0], request->by, request->order, &f->rows, &f->n, error);
@@ -57,7 +58,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-LH_ITS(uint64_t, whole_of, found, it->whole_bytes)
+LH_ITS(uint64_t, whole_of, allocations_result, it->whole_bytes)
 
 LH_QUESTION(allocations, .command = "heapprof", .of = LH_OF_PROFILE, .main = "allocations",
             .whole = whole_of);

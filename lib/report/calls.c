@@ -6,12 +6,12 @@
 /* Branches with at least 1/100 of all bytes are shown. */
 enum { LEAST_PART = 100 };
 
-typedef struct found {
+typedef struct calls_result {
   lh_usage_calls calls;
   lh_usage_stack *branches;
   size_t n_branches;
   bool has_calls;
-} found;
+} calls_result;
 
 /* ==== Columns ======================================================================== */
 
@@ -75,8 +75,8 @@ static const lh_table branch = LH_TABLE_WITH(
     LH_OF_SITE("site", "site", LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where it stood"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW calls_result
+static const lh_table calls_answer = LH_TABLE_OF(
     "heap.calls", NULL, NULL, LH_BYTES("bytes", NULL, calls.bytes, "all that was allocated"),
     LH_FLAG("has_calls", has_calls, "calls and times are known"),
     LH_COUNT("total_functions", NULL, calls.n_functions, "how many there are, listed or not"),
@@ -89,23 +89,23 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_calls(lh_teller *t, lh_report *report) {
+  const calls_result *f = report->answer;
   const char *gap = t->all ? "" : "\n";
   lh_say(t, LH_BOLD, "Functions, with all that they called%s", gap);
-  lh_tell_table(t, report, &function, f->calls.functions, f->calls.n_functions,
-                f->calls.n_functions);
+  lh_print_table(t, report, &function, f->calls.functions, f->calls.n_functions,
+                 f->calls.n_functions);
   if (!lh_profile_about(lh_usage_profile(lh_usage_of(report)))->has_stacks) {
     lh_say(t, LH_PLAIN, "\nThe profile has no stacks: heap.track{stacks = true} records them");
     return;
   }
   lh_say(t, LH_BOLD, "\nStacks with at least 1%% of all bytes%s", gap);
-  lh_tell_table(t, report, &branch, f->branches, f->n_branches, f->n_branches);
+  lh_print_table(t, report, &branch, f->branches, f->n_branches, f->n_branches);
 }
 
-LH_ITS(uint64_t, whole_of, found, it->calls.bytes)
+LH_ITS(uint64_t, whole_of, calls_result, it->calls.bytes)
 
-static int find_branches(found *f, const lh_usage *usage, lh_error *error) {
+static int find_branches(calls_result *f, const lh_usage *usage, lh_error *error) {
   lh_usage_stack *all;
   size_t n;
   int code = lh_usage_stacks(usage, LH_MOST_ALLOCATED, 0, &all, &n, error);
@@ -116,15 +116,17 @@ static int find_branches(found *f, const lh_usage *usage, lh_error *error) {
   return code;
 }
 
-LH_FREED_BY(found, lh_usage_calls_free(&it->calls))
+LH_FREED_BY(calls, calls_result, lh_usage_calls_free(&it->calls))
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+static int find_calls(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
   const lh_usage *usage = request->usages[0];
-  found *f = out;
+  calls_result *f = out;
   (void)snapshot;
   f->has_calls = lh_profile_about(lh_usage_profile(usage))->has_calls;
   int code = lh_usage_calls_find(usage, &(lh_calls_query){0}, &f->calls, error);
   return code == LH_OK ? find_branches(f, usage, error) : code;
 }
 
-LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);
+LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of,
+            .free = free_calls);

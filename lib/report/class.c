@@ -121,7 +121,7 @@ LH_CELL(one_more_of, lh_description,
         if (it->objects > 0) cell->as.n = spread_of(it, LH_MEASURE_ALONE)->median)
 
 #define ROW lh_description
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table class_answer = LH_TABLE_OF(
     "heap.description", NULL, NULL, LH_CLASS(NULL, class_index, "its name and type"),
     LH_COUNT("objects", NULL, objects,
              "how many instances are reachable; all other figures are about these"),
@@ -171,7 +171,7 @@ static const char *interval_words(lh_report *report, uint32_t i, uint32_t n) {
 }
 
 /* "10 before a, 1,000 between a and b". Nothing if the only mark is the snapshot's own. */
-static void tell_ages(lh_teller *t, lh_report *report, const lh_description *d) {
+static void print_ages(lh_teller *t, lh_report *report, const lh_description *d) {
   enum { MOST_TOLD = 4 };
   uint32_t n_some = 0, first = d->n_epochs, last = 0;
   lh_text text = {0};
@@ -198,7 +198,7 @@ static void tell_ages(lh_teller *t, lh_report *report, const lh_description *d) 
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-static void tell_figures(lh_teller *t, lh_report *report) {
+static void print_figures(lh_teller *t, lh_report *report) {
   const lh_description *d = report->answer;
   lh_say(t, LH_BOLD, "%s %s %s%s, %s of the heap",
          lh_things_words(report, d->class_index, d->objects),
@@ -209,7 +209,7 @@ static void tell_figures(lh_teller *t, lh_report *report) {
            "One more costs %s: the median of what one retains; on average one costs %s",
            lh_told_size(t, spread_of(d, LH_MEASURE_ALONE)->median).text,
            lh_told_size(t, d->retained_bytes / d->objects).text);
-  tell_ages(t, report, d);
+  print_ages(t, report, d);
   if (d->repeated_bytes > 0)
     lh_say(t, LH_PLAIN, "%s different contents: %s are in strings that are equal to another",
            lh_count_text(d->contents).text, lh_told_size(t, d->repeated_bytes).text);
@@ -219,12 +219,12 @@ static void tell_figures(lh_teller *t, lh_report *report) {
   if (d->objects > 1)
     lh_say(t, LH_PLAIN, "The one that retains most: %s, %s", lh_path_words(report, d->biggest),
            lh_told_size(t, lh_retained_bytes(report->snapshot, d->biggest)).text);
-  lh_tell_next(t, report, "Why it stays", LH_NEXT_PATHS, d->biggest);
+  lh_print_next(t, report, "Why it stays", LH_NEXT_PATHS, d->biggest);
 }
 
 /* The class retains less than the sum of its instances if they retain each other: then "alone"
 ** differs, too. */
-static void tell_spreads(lh_teller *t, lh_report *report) {
+static void print_spreads(lh_teller *t, lh_report *report) {
   const lh_description *d = report->answer;
   lh_spread told[LH_MOST_SPREADS];
   size_t n = 0;
@@ -236,10 +236,10 @@ static void tell_spreads(lh_teller *t, lh_report *report) {
     if (s->measure == LH_MEASURE_RETAINED) told[n - 1].sum = d->retained_bytes;
   }
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &spread, told, n);
+  lh_print_rows(t, report, &spread, told, n);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_class(lh_teller *t, lh_report *report) {
   const lh_description *d = report->answer;
   if (d->objects == 0) {
     lh_say(t, LH_PLAIN, "Nothing keeps %s alive: garbage, %s",
@@ -247,24 +247,24 @@ static void tell(lh_teller *t, lh_report *report) {
            lh_told_size(t, d->garbage_bytes).text);
     return;
   }
-  tell_figures(t, report);
-  tell_spreads(t, report);
+  print_figures(t, report);
+  print_spreads(t, report);
   if (d->n_sites > 0) {
     lh_say(t, LH_BOLD, "\nWhere they were allocated");
-    lh_tell_table(t, report, &site, d->sites, d->n_sites, d->n_sites);
+    lh_print_table(t, report, &site, d->sites, d->n_sites, d->n_sites);
   }
   if (d->n_fields > 0) {
     lh_say(t, LH_BOLD, "\nFields, and the bytes that only they keep alive");
-    lh_tell_table(t, report, &field, d->fields, d->n_fields, d->n_fields);
+    lh_print_table(t, report, &field, d->fields, d->n_fields, d->n_fields);
   }
   lh_say(t, LH_BOLD, "\nWho refers to them");
-  lh_tell_table(t, report, &referrer, d->referrers, d->n_referrers, d->n_referrers);
+  lh_print_table(t, report, &referrer, d->referrers, d->n_referrers, d->n_referrers);
 }
 
 /* ==================================================================================== */
 
-LH_ANSWERED_BY(lh_description, lh_describe_class(snapshot, request->name, it, error))
-LH_FREED_BY(lh_description, lh_description_free(it))
+LH_FOUND_BY(class, lh_description, lh_describe_class(snapshot, request->name, it, error))
+LH_FREED_BY(class, lh_description, lh_description_free(it))
 
 LH_QUESTION(class, .help = "what the instances of a class are like", .argument = "NAME",
-            .free = let_go);
+            .free = free_class);

@@ -26,7 +26,7 @@ static bool has_changed(const lh_class_change *change) {
          change->gone > 0;
 }
 
-static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_class_changes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   const lh_class_change *all = rows;
   lh_class_change *changed = lh_alloc_zeroed(n + 1, sizeof *changed);
   size_t n_changed = 0;
@@ -35,13 +35,13 @@ static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
     if (has_changed(&all[i])) changed[n_changed++] = all[i];
   lh_say(t, LH_BOLD, "\nChange of classes from %s to %s (%s did not change)", report->names[0],
          report->names[report->request.n_names - 1], lh_count_text(n - n_changed).text);
-  lh_tell_table(t, report, &lh_class_change_table, changed, n_changed, n_changed);
+  lh_print_table(t, report, &lh_class_change_table, changed, n_changed, n_changed);
   lh_free(changed);
 }
 
 #define ROW lh_class_change
 const lh_table lh_class_change_table = LH_TABLE_WITH(
-    (.tell = tell), "heap.class_change", "class", "classes",
+    (.print = print_class_changes), "heap.class_change", "class", "classes",
     LH_TEXT("class", NULL, name, "its name"),
     LH_WORD("type", NULL, type, lh_type_name, "and its type"),
     LH_COUNT_SERIES("objects", NULL, objects, "in each snapshot", .compute = at_each),

@@ -3,13 +3,13 @@
 */
 #include "report/report.h"
 
-typedef struct found {
+typedef struct classes_result {
   lh_class_row *rows;
   size_t n;
   uint64_t all_bytes; /* the base of shares */
   const char *sort;
   bool garbage;
-} found;
+} classes_result;
 
 LH_CELL(type_of, lh_class_row,
         cell->as.text = lh_type_name(lh_class_at(report->snapshot, it->class_index)->type))
@@ -29,8 +29,8 @@ static const lh_table garbage_table =
                 OBJECTS, TYPE, CLASS, RETAINED(NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW classes_result
+static const lh_table classes_answer = LH_TABLE_OF(
     "heap.classes", NULL, NULL,
     LH_COUNT("total_classes", NULL, n, "how many there are, listed or not"),
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
@@ -39,17 +39,18 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED, LH_OWNED));
 #undef ROW
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_classes(lh_teller *t, lh_report *report) {
+  const classes_result *f = report->answer;
   const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   lh_say(t, LH_BOLD, "Classes%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
          report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
-  lh_tell_interval(t, report);
-  lh_tell_table(t, report, f->garbage ? &garbage_table : &class_table, f->rows, f->n, f->n);
+  lh_print_interval(t, report);
+  lh_print_table(t, report, f->garbage ? &garbage_table : &class_table, f->rows, f->n, f->n);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_classes(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
+  classes_result *f = out;
   lh_top_query query = {.sort = request->sort,
                         .type_mask = request->type_mask,
                         .garbage = request->garbage,
@@ -62,6 +63,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_top_classes(snapshot, &query, &f->rows, &f->n, error);
 }
 
-LH_ITS(uint64_t, whole_of, found, it->all_bytes)
+LH_ITS(uint64_t, whole_of, classes_result, it->all_bytes)
 
 LH_QUESTION(classes, .main = "classes", .whole = whole_of);

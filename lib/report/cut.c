@@ -39,7 +39,7 @@ const char *lh_gone_words(lh_report *report, const lh_gone *gone) {
 }
 
 /* 30 Listener in the snapshot; this is the one that retains most */
-static void tell_matches(lh_teller *t, const lh_report *report) {
+static void print_matches(lh_teller *t, const lh_report *report) {
   const lh_request *request = &report->request;
   if (request->matches < 2) return;
   lh_say(t, LH_PLAIN, "%s %s in the snapshot; this is the one that retains most",
@@ -50,7 +50,7 @@ static void tell_matches(lh_teller *t, const lh_report *report) {
 }
 
 /* ignored: _G.debugger.* (12 references) */
-static void tell_ignored(lh_teller *t, lh_report *report) {
+static void print_ignored_references(lh_teller *t, lh_report *report) {
   lh_text text = {0};
   for (size_t i = 0; i < report->request.n_ignored; i++) {
     const lh_gone *gone = &report->request.ignored[i];
@@ -60,9 +60,9 @@ static void tell_ignored(lh_teller *t, lh_report *report) {
   if (text.n > 0) lh_say_text(t, LH_PLAIN, &text);
 }
 
-void lh_tell_asked(lh_teller *t, lh_report *report) {
-  tell_matches(t, report);
-  tell_ignored(t, report);
+void lh_print_asked(lh_teller *t, lh_report *report) {
+  print_matches(t, report);
+  print_ignored_references(t, report);
 }
 
 #define ROW lh_gone
@@ -76,15 +76,15 @@ static const lh_table ignored_answer =
                 LH_ROWS("ignored", ignored, n_ignored, &gone_table, "one for each pattern"));
 #undef ROW
 
-static int ask_ignored(lh_snapshot *snapshot, const lh_request *request, void *out,
-                       lh_error *error) {
+static int find_ignored(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
   (void)snapshot, (void)error;
   *(lh_request *)out = *request;
   return LH_OK;
 }
 
-const lh_question lh_ignored_question = {
-    .name = "ignored", .answer = &ignored_answer, .ask = ask_ignored, .tell = lh_tell_asked};
+#define print_ignored lh_print_asked
+LH_QUESTION(ignored);
 
 /* ==================================================================================== */
 
@@ -96,11 +96,11 @@ typedef struct trial {
   bool asks; /* the request has an object */
 } trial;
 
-typedef struct found {
+typedef struct cut_result {
   trial *list;
   size_t n; /* cuts; the other two rows follow in the list */
   trial together, only_together;
-} found;
+} cut_result;
 
 /* ==== Columns ======================================================================== */
 
@@ -124,8 +124,8 @@ static const lh_table cut =
                   LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer =
+#define ROW cut_result
+static const lh_table cut_answer =
     LH_TABLE_OF("heap.what_if", NULL, NULL,
                 LH_ROWS("cuts", list, n, &cut, "what each of them frees alone", LH_OWNED),
                 LH_INLINE_ROW("together", together, &freed, "what all cuts free together"),
@@ -136,7 +136,7 @@ static const lh_table answer =
 /* ==== The words ====================================================================== */
 
 /* cutting _G.cache frees 1.1 MB, 1,203 objects, but not Listener 0x55d0c0a3f2e0 */
-static void tell_sentence(lh_teller *t, lh_report *report, const found *f) {
+static void print_sentence(lh_teller *t, lh_report *report, const cut_result *f) {
   const lh_freed *all = &f->together.freed;
   const char *cuts = f->n == 1
                          ? lh_words(report, "cutting %s", lh_gone_words(report, &f->list[0].gone))
@@ -155,20 +155,20 @@ static void tell_sentence(lh_teller *t, lh_report *report, const found *f) {
            what);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_cut(lh_teller *t, lh_report *report) {
+  const cut_result *f = report->answer;
   size_t n = f->n == 1 ? 1 : f->n + 1 + (f->only_together.freed.objects > 0);
-  tell_sentence(t, report, f);
-  lh_tell_asked(t, report);
+  print_sentence(t, report, f);
+  lh_print_asked(t, report);
   if (!report->request.each) return;
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &cut, f->list, n);
+  lh_print_rows(t, report, &cut, f->list, n);
 }
 
 /* ==================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_cut(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  cut_result *f = out;
   size_t n = f->n = request->n_cuts;
   bool asks = request->id != LH_NO_OBJECT;
   lh_without *cuts = lh_alloc_zeroed(n, sizeof *cuts);
@@ -191,7 +191,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 }
 
 static bool is_no(const void *out) {
-  const trial *all = &((const found *)out)->together;
+  const trial *all = &((const cut_result *)out)->together;
   return all->asks && !all->freed.frees_it;
 }
 

@@ -100,7 +100,7 @@ LH_CELL(until_of, void, lh_name_asked(cell, report->request.until))
 LH_ITS(bool, has_doubt, lh_diff_found, it->may_be_newer[0] + it->may_be_newer[1] > 0)
 
 #define ROW lh_diff_found
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table diff_answer = LH_TABLE_OF(
     "heap.diff", NULL, NULL,
     LH_FLAG("same_state", diff.same_state, "the snapshots are of one Lua state"),
     LH_COUNT("objects", NULL, new.objects, "how many are new and still reachable"),
@@ -171,7 +171,7 @@ static const char *grown_words(const lh_teller *t, const lh_diff_sums *new) {
                            n == 1 ? "has" : "have");
 }
 
-static void tell_sentence(lh_teller *t, lh_report *report) {
+static void print_sentence(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_diff_sums *new = &f->new, *known = &f->known;
   bool is_more = !lh_sizes_read_alike(new->retained_bytes, new->shallow_bytes, t->exact_bytes);
@@ -183,13 +183,13 @@ static void tell_sentence(lh_teller *t, lh_report *report) {
       new->objects > 0 ? lh_told_size(t, new->shallow_bytes).text : "",
       is_more ? ", retaining " : "", is_more ? lh_told_size(t, new->retained_bytes).text : "",
       grown_words(t, new));
-  lh_tell_known(t, report, known->groups + known->containers,
-                known->retained_bytes + known->grown_bytes, known->objects);
+  lh_print_known(t, report, known->groups + known->containers,
+                 known->retained_bytes + known->grown_bytes, known->objects);
 }
 
 /* Marks separate older objects exactly. Without a mark (a snapshot from outside, or a cleared
 ** registry) the objects in both snapshots count as older, and some may be newer. */
-static void tell_doubt(lh_teller *t, lh_report *report) {
+static void print_doubt(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const uint64_t *n = f->may_be_newer, *bytes = f->may_be_newer_bytes;
   int more = n[1] > n[0];
@@ -226,7 +226,7 @@ static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) 
 
 /* The row names one path; cutting it alone would not free the object. Costs three searches through
 ** the heap, so only the first group is searched. */
-static void tell_how_held(lh_teller *t, lh_report *report, lh_id id) {
+static void print_how_held(lh_teller *t, lh_report *report, lh_id id) {
   lh_snapshot *snapshot = report->snapshot;
   lh_independent two;
   if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > LH_LONG_PATH) return;
@@ -242,7 +242,7 @@ static void tell_how_held(lh_teller *t, lh_report *report, lh_id id) {
 
 /* ==== Groups, and unexplained growth ================================================= */
 
-static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_flagged) {
+static void print_multiples(lh_teller *t, const lh_report *report, uint64_t n_flagged) {
   uint64_t n = ((const lh_diff_found *)report->answer)->new.groups;
   if (report->request.factor != 0)
     lh_say(t, LH_PLAIN, "%s of %s %s a multiple of %s objects%s",
@@ -253,7 +253,7 @@ static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_fla
 }
 
 /* If no path has more objects at the end, a full cache explains the new ones. */
-static void tell_if_full(lh_teller *t, const lh_report *report) {
+static void print_if_full(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   bool since_a = true, since_b = true;
   if (!is_of_three(report)) return;
@@ -268,7 +268,7 @@ static void tell_if_full(lh_teller *t, const lh_report *report) {
            report->names[2], report->names[since_a ? 0 : 1]);
 }
 
-static void tell_groups(lh_teller *t, lh_report *report) {
+static void print_groups(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   uint64_t n_flagged = 0, n_heads = 0;
   if (f->new.groups == 0) return;
@@ -279,11 +279,11 @@ static void tell_groups(lh_teller *t, lh_report *report) {
   if (n_heads < f->new.objects)
     lh_say(t, LH_PLAIN, "%s of them %s the others; by class and by what holds them:",
            lh_count_text(n_heads).text, n_heads == 1 ? "retains" : "retain");
-  tell_multiples(t, report, n_flagged);
+  print_multiples(t, report, n_flagged);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_table(t, report, &lh_group_table, f->diff.groups, f->new.groups, f->new.groups);
-  tell_if_full(t, report);
-  if (t->thorough) tell_how_held(t, report, f->diff.groups[0].example);
+  lh_print_table(t, report, &lh_group_table, f->diff.groups, f->new.groups, f->new.groups);
+  print_if_full(t, report);
+  if (t->thorough) print_how_held(t, report, f->diff.groups[0].example);
 }
 
 static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
@@ -296,7 +296,7 @@ static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
 
 /* Explains growth without new objects and grown containers: a table grew once, or was emptied,
 ** which does not shrink it. */
-static void tell_untold(lh_teller *t, lh_report *report) {
+static void print_untold(lh_teller *t, lh_report *report) {
   enum { TENTH = 10 };
   const lh_diff_found *f = report->answer;
   const lh_request *r = &report->request;
@@ -314,7 +314,7 @@ static void tell_untold(lh_teller *t, lh_report *report) {
          lh_kept(report, t->next(t, NULL, LH_NEXT_WASTE, "", NULL)));
 }
 
-static void tell_gone(lh_teller *t, const lh_report *report) {
+static void print_gone(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   if (f->n_snapshots != 2) return;
   if (f->diff.gone_objects == 0)
@@ -325,20 +325,20 @@ static void tell_gone(lh_teller *t, const lh_report *report) {
            f->diff.gone_objects == 1 ? "is" : "are", lh_told_size(t, f->diff.gone_bytes).text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_diff(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
-  tell_sentence(t, report);
-  tell_doubt(t, report);
-  lh_tell_finalized(t, report->snapshot);
-  tell_groups(t, report);
-  lh_grown_table.tell(t, report, f->diff.grown, f->new.containers);
-  if (t->thorough) tell_untold(t, report);
-  tell_gone(t, report);
+  print_sentence(t, report);
+  print_doubt(t, report);
+  lh_print_finalized(t, report->snapshot);
+  print_groups(t, report);
+  lh_grown_table.print(t, report, f->diff.grown, f->new.containers);
+  if (t->thorough) print_untold(t, report);
+  print_gone(t, report);
   if (f->diff.n_classes > 0)
-    lh_class_change_table.tell(t, report, f->diff.classes, f->diff.n_classes);
+    lh_class_change_table.print(t, report, f->diff.classes, f->diff.n_classes);
   if (f->new.groups > 0)
-    lh_tell_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
-                    lh_address_text(report->snapshot, f->diff.groups[0].example).text, NULL);
+    lh_print_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
+                     lh_address_text(report->snapshot, f->diff.groups[0].example).text, NULL);
 }
 
 /* ==== Asking ========================================================================= */
@@ -394,8 +394,8 @@ static void split_grown(lh_diff_found *f, const lh_request *request) {
 }
 
 /* Takes over `diff`. */
-static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_snapshots,
-                      const lh_request *r, lh_error *error) {
+static int print_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_snapshots,
+                       const lh_request *r, lh_error *error) {
   if (!lh_renew_known_of_diff(r, c, diff)) {
     lh_diff_free(diff);
     return lh_fail_memory(error, "looking for what is known");
@@ -414,9 +414,9 @@ static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_
 }
 
 /* The timeline and the bar of each page count these objects. */
-static void tell_interval(lh_teller *t, lh_report *report) {
+static void print_interval(lh_teller *t, lh_report *report) {
   const lh_diff *diff = &((const lh_diff_found *)report->answer)->diff;
-  tell(t, report);
+  print_diff(t, report);
   if (diff->left_objects > 0)
     lh_say(t, LH_FAINT,
            "\nNot counted: %s, %s, of luaheap's module and of the call that took the snapshot",
@@ -424,25 +424,25 @@ static void tell_interval(lh_teller *t, lh_report *report) {
            lh_told_size(t, diff->left_bytes).text);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+static int find_diff(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
   lh_diff *diff;
   int code = r->since
                  ? lh_diff_marks(snapshot, r->since, r->until, &diff, error)
                  : lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
                                      snapshot, &diff, error);
-  return code == LH_OK ? tell_apart(out, snapshot, diff, r->since ? 0 : r->n_snapshots, r, error)
+  return code == LH_OK ? print_apart(out, snapshot, diff, r->since ? 0 : r->n_snapshots, r, error)
                        : code;
 }
 
-static int ask_interval(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+static int find_interval(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
   lh_diff *diff;
   lh_interval interval = LH_EVER;
   if (r->has_interval) interval = r->interval;
   int code = lh_diff_interval(snapshot, interval, &diff, error);
-  return code == LH_OK ? tell_apart(out, snapshot, diff, 0, r, error) : code;
+  return code == LH_OK ? print_apart(out, snapshot, diff, 0, r, error) : code;
 }
 
-LH_FREED_BY(lh_diff_found, lh_diff_free(it->whole))
+LH_FREED_BY(diff, lh_diff_found, lh_diff_free(it->whole))
 
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_diff_sums *new = &((const lh_diff_found *)report->answer)->new;
@@ -452,13 +452,7 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "retained"};
 }
 
-LH_QUESTION(diff, .command = "heapdiff", .main = "groups", .free = let_go, .excess = excess_of);
+LH_QUESTION(diff, .command = "heapdiff", .main = "groups", .free = free_diff, .excess = excess_of);
 
-const lh_question lh_interval_question = {.name = "interval",
-                                          .command = "heapview",
-                                          .answer = &answer,
-                                          .main = "groups",
-                                          .ask = ask_interval,
-                                          .free = let_go,
-                                          .tell = tell_interval,
-                                          .excess = excess_of};
+LH_QUESTION_WITH(interval, diff_answer, .command = "heapview", .main = "groups", .free = free_diff,
+                 .excess = excess_of);

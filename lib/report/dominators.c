@@ -8,11 +8,11 @@ typedef struct dominator {
   uint64_t skipped;
 } dominator;
 
-typedef struct found {
+typedef struct dominators_result {
   lh_id id;
   dominator *list;
   size_t n;
-} found;
+} dominators_result;
 
 /* ==== Columns ======================================================================== */
 
@@ -35,8 +35,8 @@ static const lh_table dominator_table =
                   LH_OF(NULL, "path", LH_COLUMN_TEXT, id, lh_cell_path, NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW dominators_result
+static const lh_table dominators_answer = LH_TABLE_OF(
     "heap.dominators", NULL, NULL,
     LH_COUNT("total_dominators", NULL, n, "how many there are, listed or not", LH_LUA_ONLY),
     LH_ROWS("dominators", list, n, &dominator_table, "the nearest first", LH_LIMITED, LH_OWNED));
@@ -44,7 +44,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-static void tell_chain(lh_teller *t, lh_report *report, const found *f) {
+static void print_chain(lh_teller *t, lh_report *report, const dominators_result *f) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   dominator told[LH_LONG_PATH + 1];
   size_t n = 0;
@@ -55,26 +55,27 @@ static void tell_chain(lh_teller *t, lh_report *report, const found *f) {
     }
     told[n++] = f->list[i];
   }
-  lh_tell_rows(t, report, &dominator_table, told, n);
+  lh_print_rows(t, report, &dominator_table, told, n);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_dominators(lh_teller *t, lh_report *report) {
+  const dominators_result *f = report->answer;
   if (!lh_is_reachable(report->snapshot, f->id)) return;
   lh_say(t, LH_BOLD, "%s, which retains %s, %s", lh_object_words(report, f->id),
          lh_told_size(t, lh_retained_bytes(report->snapshot, f->id)).text,
          f->n == 0   ? "depends on no single object: roots or independent paths hold it"
          : f->n == 1 ? "would go too if this went:"
                      : "would go too if any of these went:");
-  lh_tell_asked(t, report);
-  lh_tell_stack(t, report->snapshot, f->id);
+  lh_print_asked(t, report);
+  lh_print_stack(t, report->snapshot, f->id);
   if (f->n == 0) return;
   lh_say(t, LH_PLAIN, "%s", "");
-  tell_chain(t, report, f);
+  print_chain(t, report, f);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_dominators(lh_snapshot *snapshot, const lh_request *request, void *out,
+                           lh_error *error) {
+  dominators_result *f = out;
   size_t capacity = 0;
   f->id = request->id;
   if (f->id == LH_ROOT || !lh_is_reachable(snapshot, f->id)) return LH_OK;

@@ -14,7 +14,7 @@ typedef struct run {
   uint64_t objects, bytes;
 } run;
 
-typedef struct found {
+typedef struct epochs_result {
   lh_count *intervals; /* [0]: before the first mark; [i]: between marks i - 1 and i */
   uint32_t n;          /* the last one ends at the snapshot's own mark */
   lh_count all;
@@ -22,7 +22,7 @@ typedef struct found {
   run *rows;
   uint32_t n_rows;
   bool garbage;
-} found;
+} epochs_result;
 
 /* ==== Columns ======================================================================== */
 
@@ -35,15 +35,15 @@ static const lh_mark_info *mark_of(const lh_report *report, const void *row) {
   return mark_at(report, ((const run *)row)->first);
 }
 
-LH_CELL(of_all, void, cell->whole = ((const found *)report->answer)->all.bytes)
+LH_CELL(of_all, void, cell->whole = ((const epochs_result *)report->answer)->all.bytes)
 LH_CELL(of_the_biggest, run, cell->as.n = it->bytes,
-        cell->whole = ((const found *)report->answer)->biggest)
+        cell->whole = ((const epochs_result *)report->answer)->biggest)
 LH_CELL(name_of, void, lh_name_of_mark(cell, mark_of(report, row)))
 
 LH_ITS(bool, has_mark, run, it->first > 0)
 LH_CELL(time_of, void, cell->as.n = mark_of(report, row)->time_ns)
 
-LH_CELL(text_of, run,
+LH_CELL(epochs_text, run,
         cell->as.text = it->first > 0 ? lh_mark_words(report, mark_of(report, row)) : "the start")
 
 #define ROW run
@@ -57,11 +57,11 @@ static const lh_table row_table = LH_TABLE_OF(
     LH_SHARE("share", bytes, .compute = of_all),
     LH_COUNT("objects", "objects", objects, "how many"),
     LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_biggest, NULL),
-    LH_COMPUTED(NULL, "since (UTC)", LH_COLUMN_TEXT, text_of, NULL));
+    LH_COMPUTED(NULL, "since (UTC)", LH_COLUMN_TEXT, epochs_text, NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW epochs_result
+static const lh_table epochs_answer = LH_TABLE_OF(
     "heap.epochs", NULL, NULL, LH_COUNT("total_epochs", NULL, n, "how many intervals there are"),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
     LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first", LH_OWNED));
@@ -71,13 +71,13 @@ static const lh_table answer = LH_TABLE_OF(
 
 enum { MOST_NAMED = 3 };
 
-static uint64_t bytes_since_first_mark(const found *f) {
+static uint64_t bytes_since_first_mark(const epochs_result *f) {
   return f->all.bytes - f->intervals[0].bytes;
 }
 
 /* The biggest intervals after the first one that have half of the bytes together. Returns their
 ** number; 0: MOST_NAMED are not enough. */
-static uint32_t find_biggest(const found *f, run biggest[MOST_NAMED]) {
+static uint32_t find_biggest(const epochs_result *f, run biggest[MOST_NAMED]) {
   uint64_t bytes = 0;
   for (uint32_t n = 0; n < MOST_NAMED; n++) {
     biggest[n] = (run){0};
@@ -95,7 +95,7 @@ static uint32_t find_biggest(const found *f, run biggest[MOST_NAMED]) {
 
 /* The shortest run of intervals after the first one with half of the bytes; of equals the
 ** biggest. */
-static run find_half(const found *f) {
+static run find_half(const epochs_result *f) {
   uint64_t whole = bytes_since_first_mark(f);
   run best = {.first = 1, .end = f->n, .bytes = whole}, r = {.first = 1, .end = 1};
   while (r.end < f->n) {
@@ -116,7 +116,7 @@ static const char *mark_words(lh_report *report, uint32_t i) {
 }
 
 static void put_run(lh_text *out, lh_report *report, const run *r, const char *before) {
-  const found *f = report->answer;
+  const epochs_result *f = report->answer;
   bool ends = r->end < f->n;
   lh_text_format(out, "%s %s of it %s %s%s%s", before,
                  lh_share_text(r->bytes, bytes_since_first_mark(f)).text,
@@ -127,7 +127,7 @@ static void put_run(lh_text *out, lh_report *report, const run *r, const char *b
 /* Names some intervals, or neighbours that are less than a third of all, or neither. Returns the
 ** intervals to look at next. */
 static run put_finding(lh_text *out, lh_report *report) {
-  const found *f = report->answer;
+  const epochs_result *f = report->answer;
   uint32_t n_marked = f->n - 1;
   run biggest[MOST_NAMED], half;
   uint32_t n = find_biggest(f, biggest);
@@ -154,17 +154,17 @@ static bool is_latest(const lh_snapshot *snapshot, const lh_mark_info *mark) {
   return false;
 }
 
-static void tell_next(lh_teller *t, const lh_report *report, const run *r) {
+static void print_next(lh_teller *t, const lh_report *report, const run *r) {
   const lh_mark_info *since = mark_at(report, r->first);
   const lh_mark_info *until =
-      r->end < ((const found *)report->answer)->n ? mark_at(report, r->end) : NULL;
+      r->end < ((const epochs_result *)report->answer)->n ? mark_at(report, r->end) : NULL;
   if (!is_latest(report->snapshot, since) || (until && !is_latest(report->snapshot, until))) return;
-  lh_tell_next_of(t, LH_PLAIN, "What that is", LH_NEXT_SINCE, since->name,
-                  until ? until->name : NULL);
+  lh_print_next_of(t, LH_PLAIN, "What that is", LH_NEXT_SINCE, since->name,
+                   until ? until->name : NULL);
 }
 
-static void tell_answer(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_answer(lh_teller *t, lh_report *report) {
+  const epochs_result *f = report->answer;
   uint64_t bytes = bytes_since_first_mark(f);
   run r = {.first = 1, .end = f->n};
   lh_text text = {0};
@@ -173,29 +173,29 @@ static void tell_answer(lh_teller *t, lh_report *report) {
                  lh_told_size(t, bytes).text, mark_words(report, 1));
   if (f->n > 2 && bytes > 0) r = put_finding(&text, report);
   lh_say_text(t, LH_BOLD, &text);
-  if (bytes > 0 && !f->garbage) tell_next(t, report, &r);
+  if (bytes > 0 && !f->garbage) print_next(t, report, &r);
 }
 
 /* ==================================================================================== */
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  lh_tell_finalized(t, report->snapshot);
-  if (f->all.objects > 0 && f->n > 1) tell_answer(t, report);
+static void print_epochs(lh_teller *t, lh_report *report) {
+  const epochs_result *f = report->answer;
+  lh_print_finalized(t, report->snapshot);
+  if (f->all.objects > 0 && f->n > 1) print_answer(t, report);
   if (f->n == 1)
     lh_say(t, LH_PLAIN,
            "No mark was left before this snapshot; heap.mark() by period makes a timeline");
   if (f->all.objects > 0) lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &row_table, f->rows, f->all.objects > 0 ? f->n_rows : 0);
+  lh_print_rows(t, report, &row_table, f->rows, f->all.objects > 0 ? f->n_rows : 0);
   if (f->all.objects > 0 && f->n_rows < f->n)
     lh_say(t, LH_FAINT, "%s: -n 0 shows each",
            lh_count_of(f->n, row_table.one, row_table.many).text);
-  if (!f->garbage) lh_tell_garbage(t, report, "\n");
+  if (!f->garbage) lh_print_garbage(t, report, "\n");
 }
 
 /* ==== Rows =========================================================================== */
 
-static void count(found *f, const lh_snapshot *snapshot, const lh_request *request) {
+static void count(epochs_result *f, const lh_snapshot *snapshot, const lh_request *request) {
   for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
     if (!lh_is_asked_for(snapshot, request, id)) continue;
     uint32_t epoch = lh_epoch(snapshot, id);
@@ -209,12 +209,12 @@ static void count(found *f, const lh_snapshot *snapshot, const lh_request *reque
 }
 
 /* The first interval has its own row, if there are several. The others are divided evenly. */
-static uint32_t begin_of_row(const found *f, uint32_t row) {
+static uint32_t begin_of_row(const epochs_result *f, uint32_t row) {
   if (row == 0 || f->n_rows == 1) return row == 0 ? 0 : f->n;
   return 1 + (uint32_t)((uint64_t)(row - 1) * (f->n - 1) / (f->n_rows - 1));
 }
 
-static void make_row(found *f, uint32_t at) {
+static void make_row(epochs_result *f, uint32_t at) {
   run *r = &f->rows[at];
   r->first = begin_of_row(f, at);
   r->end = begin_of_row(f, at + 1);
@@ -225,10 +225,11 @@ static void make_row(found *f, uint32_t at) {
   if (r->bytes > f->biggest) f->biggest = r->bytes;
 }
 
-LH_FREED_BY(found, lh_free(it->intervals))
+LH_FREED_BY(epochs, epochs_result, lh_free(it->intervals))
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_epochs(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
+  epochs_result *f = out;
   f->n = lh_mark_count(snapshot) > 0 ? lh_mark_count(snapshot) : 1;
   bool all = !request->has_limit || request->limit == 0 || request->limit >= f->n;
   f->n_rows = all ? f->n : (uint32_t)request->limit;
@@ -243,4 +244,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
 
 /* ==================================================================================== */
 
-LH_QUESTION(epochs, .main = "epochs", .free = let_go);
+LH_QUESTION(epochs, .main = "epochs", .free = free_epochs);

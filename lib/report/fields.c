@@ -13,12 +13,12 @@ typedef struct field_row {
   lh_id object; /* the value, if it is an object; else LH_NO_OBJECT */
 } field_row;
 
-typedef struct found {
+typedef struct fields_result {
   lh_id id;
   uint64_t from, total, matching;
   field_row *rows;
   size_t n;
-} found;
+} fields_result;
 
 static bool is_string(const lh_snapshot *snapshot, lh_id id) {
   return lh_type_of(snapshot, id) == LH_TYPE_STRING && !lh_is_dead(snapshot, id);
@@ -89,8 +89,8 @@ static const lh_table field_table = LH_TABLE_WITH(
     LH_FLAG("weak", field.edge.weak, "keeps nothing alive"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW fields_result
+static const lh_table fields_answer = LH_TABLE_OF(
     "heap.fields", NULL, NULL, LH_OBJECT("object", id, "that has them", LH_ADDRESS, LH_OPTIONAL),
     LH_COUNT("total_fields", NULL, total, "how many it has"),
     LH_COUNT("matching", NULL, matching, "how many of these the filter leaves"),
@@ -101,7 +101,7 @@ static const lh_table answer = LH_TABLE_OF(
 /* ==================================================================================== */
 
 /* Explains fields that retain more than the object: they have other paths. */
-static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const found *f) {
+static void print_more(lh_teller *t, const lh_snapshot *snapshot, const fields_result *f) {
   uint64_t own = lh_retained_bytes(snapshot, f->id);
   if (f->id != LH_ROOT && !lh_is_reachable(snapshot, f->id)) return;
   for (size_t i = 0; i < f->n; i++)
@@ -113,16 +113,16 @@ static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const found *f)
     }
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_fields(lh_teller *t, lh_report *report) {
+  const fields_result *f = report->answer;
   const char *matching = lh_words(report, ", of which %s %s", lh_count_text(f->matching).text,
                                   f->matching == 1 ? "matches" : "match");
   lh_say(t, LH_BOLD, "%s of %s%s", lh_count_of(f->total, field_table.one, field_table.many).text,
          f->id == LH_ROOT ? "root" : lh_object_words(report, f->id),
          f->matching == f->total ? "" : matching);
-  if (f->n > 0) lh_tell_rows(t, report, &field_table, f->rows, f->n);
-  if (f->from + f->n < f->matching) lh_tell_hidden(t, &field_table, f->matching - f->from - f->n);
-  tell_more(t, report->snapshot, f);
+  if (f->n > 0) lh_print_rows(t, report, &field_table, f->rows, f->n);
+  if (f->from + f->n < f->matching) lh_print_hidden(t, &field_table, f->matching - f->from - f->n);
+  print_more(t, report->snapshot, f);
 }
 
 static int read_order(const char *sorted, lh_field_query *query, lh_error *error) {
@@ -143,8 +143,9 @@ static int read_order(const char *sorted, lh_field_query *query, lh_error *error
                  sorted);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_fields(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
+  fields_result *f = out;
   lh_object_fields fields;
   lh_field_query query = {.from = request->from,
                           .limit = request->has_limit ? request->limit : USUAL_ROWS,
@@ -153,12 +154,12 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   int code = read_order(request->sorted, &query, error);
   if (code == LH_OK) code = lh_find_object_fields(snapshot, request->id, &query, &fields, error);
   if (code != LH_OK) return code;
-  *f = (found){.id = request->id,
-               .from = query.from < fields.matching ? query.from : fields.matching,
-               .total = fields.total,
-               .matching = fields.matching,
-               .rows = lh_alloc(fields.n, sizeof *f->rows),
-               .n = fields.n};
+  *f = (fields_result){.id = request->id,
+                       .from = query.from < fields.matching ? query.from : fields.matching,
+                       .total = fields.total,
+                       .matching = fields.matching,
+                       .rows = lh_alloc(fields.n, sizeof *f->rows),
+                       .n = fields.n};
   for (size_t i = 0; f->rows && i < f->n; i++) {
     lh_value value = fields.list[i].value;
     lh_id object = value.kind == LH_VALUE_OBJECT ? value.as.object : LH_NO_OBJECT;

@@ -20,12 +20,12 @@ typedef struct finding {
   lh_usage_group site;
 } finding;
 
-typedef struct found {
+typedef struct findings_result {
   const lh_usage *usage;
   finding rows[N_KINDS];
   uint32_t n;
   uint64_t first_collection_bytes;
-} found;
+} findings_result;
 
 static const lh_table site_table =
     LH_TABLE("heap.allocated", "site", "sites", lh_usage_group, lh_usage_columns);
@@ -40,8 +40,8 @@ static const lh_table finding_table =
                 LH_INLINE_ROW("allocated", site, &site_table, "the site that has most of it"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW findings_result
+static const lh_table findings_answer = LH_TABLE_OF(
     "heap.findings", NULL, NULL,
     LH_BYTES("first_collection_bytes", NULL, first_collection_bytes,
              "half of the mean heap: what died at this age was dead at the first collection"),
@@ -51,7 +51,8 @@ static const lh_table answer = LH_TABLE_OF(
 /* ==== Words ========================================================================== */
 
 /* "dead at the first collection (within 1.2 MB of allocation)". */
-static const char *age_words(const lh_teller *t, const found *f, const lh_usage_group *site) {
+static const char *age_words(const lh_teller *t, const findings_result *f,
+                             const lh_usage_group *site) {
   uint64_t age = site->most_age_bytes;
   bool are_all = site->soon_bytes >= site->freed_bytes - site->freed_bytes / 10;
   bool within = age != UINT64_MAX && age <= 2 * f->first_collection_bytes;
@@ -62,7 +63,7 @@ static const char *age_words(const lh_teller *t, const found *f, const lh_usage_
 }
 
 /* "38.2% of all bytes are strings made at @fmt.lua:12 in render: 458.1 MB in 3,000,000 blocks". */
-static void tell_finding(lh_teller *t, lh_report *report, const finding *row) {
+static void print_finding(lh_teller *t, lh_report *report, const finding *row) {
   const lh_usage_group *site = &row->site;
   bool soon = row->kind == DIES_SOON, lives = row->kind == LIVES_MOST;
   lh_say(
@@ -76,24 +77,24 @@ static void tell_finding(lh_teller *t, lh_report *report, const finding *row) {
                       lh_count_of(lives ? site->live : site->allocations, "block", "blocks").text));
 }
 
-static bool is_told(const found *f, const finding *row) {
+static bool is_told(const findings_result *f, const finding *row) {
   for (const finding *before = f->rows; before < row; before++)
     if (before->site.stack == row->site.stack) return true;
   return false;
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_findings(lh_teller *t, lh_report *report) {
+  const findings_result *f = report->answer;
   if (f->n == 0) lh_say(t, LH_BOLD, "Nothing was allocated");
   for (uint32_t i = 0; i < f->n; i++) {
-    tell_finding(t, report, &f->rows[i]);
-    if (!is_told(f, &f->rows[i])) lh_tell_callers(t, f->usage, f->rows[i].site.stack);
+    print_finding(t, report, &f->rows[i]);
+    if (!is_told(f, &f->rows[i])) lh_print_callers(t, f->usage, f->rows[i].site.stack);
   }
 }
 
 /* ==================================================================================== */
 
-static int find(found *f, find_kind kind, lh_error *error) {
+static int find(findings_result *f, find_kind kind, lh_error *error) {
   lh_usage_group *groups;
   size_t n;
   const lh_usage_group *all = &lh_usage_total(f->usage)->all;
@@ -105,8 +106,9 @@ static int find(found *f, find_kind kind, lh_error *error) {
   return LH_OK;
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_findings(lh_snapshot *snapshot, const lh_request *request, void *out,
+                         lh_error *error) {
+  findings_result *f = out;
   int code = LH_OK;
   (void)snapshot;
   f->usage = request->usages[0];

@@ -82,7 +82,7 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
 
 /* ==================================================================================== */
 
-static void tell_places(lh_teller *t, lh_report *report, const place *places, size_t n) {
+static void print_places(lh_teller *t, lh_report *report, const place *places, size_t n) {
   lh_diff_found *f = report->answer;
   size_t n_told = t->limit != 0 && n > t->limit ? t->limit : n;
   uint64_t n_hidden = 0;
@@ -91,11 +91,11 @@ static void tell_places(lh_teller *t, lh_report *report, const place *places, si
   for (size_t i = n_told; i < n; i++) n_hidden += places[i].n;
   lh_say(t, LH_BOLD, "\nContainers older than %s that grew until %s and again until %s",
          report->names[0], report->names[1], report->names[2]);
-  lh_tell_rows(t, report, &place_table, places, n_told);
-  lh_tell_hidden(t, &place_table, n_hidden);
+  lh_print_rows(t, report, &place_table, places, n_told);
+  lh_print_hidden(t, &place_table, n_hidden);
 }
 
-static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_grown(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   size_t n_places;
   if (((const lh_diff_found *)report->answer)->n_snapshots < 3) {
     lh_say(t, LH_PLAIN, "\nWhether older containers grew is told by three snapshots only");
@@ -107,13 +107,13 @@ static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   }
   place *places = fold(rows, n, &n_places);
   t->failed |= !places;
-  if (places) tell_places(t, report, places, n_places);
+  if (places) print_places(t, report, places, n_places);
   lh_free(places);
 }
 
 #define ROW lh_grown
 const lh_table lh_grown_table = LH_TABLE_WITH(
-    (.tell = tell), "heap.grown", "container", "containers",
+    (.print = print_grown), "heap.grown", "container", "containers",
     LH_INLINE_TEXT("fingerprint", NULL, fingerprint, "as of a group"),
     LH_EXAMPLE("object", NULL, id, "the container", LH_ADDRESS),
     LH_OF("class", NULL, LH_COLUMN_TEXT, id, lh_cell_class, "what it is"),

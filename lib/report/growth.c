@@ -78,27 +78,27 @@ const lh_column lh_growth_columns[] = {
     LH_END};
 #undef ROW
 
-static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   lh_say(t, LH_BOLD, "\nBy what holds them");
-  lh_tell_table(t, report, ((const lh_growth_found *)report->answer)->path_table, rows, n, n);
+  lh_print_table(t, report, ((const lh_growth_found *)report->answer)->path_table, rows, n, n);
 }
 
-static void tell_classes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_classes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   lh_say(t, LH_BOLD, "\nBy class");
-  lh_tell_table(t, report, ((const lh_growth_found *)report->answer)->class_table, rows, n, n);
+  lh_print_table(t, report, ((const lh_growth_found *)report->answer)->class_table, rows, n, n);
 }
 
 const lh_table lh_growth_paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                          lh_growth_columns, .tell = tell_paths);
+                                          lh_growth_columns, .print = print_paths);
 const lh_table lh_growth_classes = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                            lh_growth_columns, .tell = tell_classes);
+                                            lh_growth_columns, .print = print_classes);
 
-void lh_tell_growth(lh_teller *t, lh_report *report) {
+void lh_print_growth(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
-  lh_tell_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
-  lh_tell_compared(t, f->growth.same_state);
-  tell_paths(t, report, f->growth.paths, f->growth.n_paths);
-  tell_classes(t, report, f->growth.classes, f->growth.n_classes);
+  lh_print_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
+  lh_print_compared(t, f->growth.same_state);
+  print_paths(t, report, f->growth.paths, f->growth.n_paths);
+  print_classes(t, report, f->growth.classes, f->growth.n_classes);
 }
 
 /* ==================================================================================== */

@@ -37,7 +37,7 @@ extern const lh_table lh_figures_table;
 #define LH_GROWTH_TABLE(columns, style_of) \
   LH_TABLE(NULL, "row", "rows", lh_growth_row, columns, .style = style_of)
 
-/* Columns of an answer; `at` is the prefix of its fields. lh_tell_growth prints the tables. */
+/* Columns of an answer; `at` is the prefix of its fields. lh_print_growth prints the tables. */
 extern const lh_table lh_growth_paths, lh_growth_classes;
 #define LH_GROWTH_COLUMNS(at)                                                                    \
   LH_ROW("whole", at growth.whole, &lh_figures_table, "all that is reachable"),                  \
@@ -49,7 +49,7 @@ extern const lh_table lh_growth_paths, lh_growth_classes;
       LH_COUNT("total_classes", NULL, at growth.n_classes, "how many there are, listed or not"), \
       LH_ROWS("classes", at growth.classes, at growth.n_classes, &lh_growth_classes,             \
               "the same by class", LH_LIMITED)
-void lh_tell_growth(lh_teller *t, lh_report *report);
+void lh_print_growth(lh_teller *t, lh_report *report);
 
 void lh_bytes_in_each(lh_report *report, const void *row, lh_cell *cell);
 void lh_objects_in_each(lh_report *report, const void *row, lh_cell *cell);

@@ -5,10 +5,10 @@
 */
 #include "report/growth.h"
 
-typedef struct found {
+typedef struct compare_result {
   lh_growth_found found; /* must be first: its columns read it */
   lh_answer answer;
-} found;
+} compare_result;
 
 static bool is_of_levels(const lh_report *report) {
   return ((const lh_growth_found *)report->answer)->growth.n_snapshots == 2;
@@ -69,12 +69,12 @@ static void set_part(lh_cell *cell, const lh_growth_row *row) {
   cell->as.text = row ? row->held_by : NULL;
 }
 
-LH_CELL(no_longer, found, set_part(cell, it->answer.no_longer))
-LH_CELL(still, found, set_part(cell, it->answer.still))
-LH_CELL(now, found, set_part(cell, it->answer.now))
+LH_CELL(no_longer, compare_result, set_part(cell, it->answer.no_longer))
+LH_CELL(still, compare_result, set_part(cell, it->answer.still))
+LH_CELL(now, compare_result, set_part(cell, it->answer.now))
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW compare_result
+static const lh_table compare_answer = LH_TABLE_OF(
     "heap.comparison", NULL, NULL,
     LH_FLAG("same_state", found.growth.same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
@@ -94,43 +94,44 @@ static const char *amount_words(const lh_teller *t, const lh_growth_row *row, in
   return lh_kept(t->report, lh_cell_text(t, t->report, &cell));
 }
 
-static void tell_part(lh_teller *t, const char *before_it, const lh_growth_row *row,
-                      const char *verb) {
+static void print_part(lh_teller *t, const char *before_it, const lh_growth_row *row,
+                       const char *verb) {
   if (row)
     lh_say(t, LH_BOLD, "%s%s (%s) %s: %s before, %s after", before_it, row->held_by,
            row->class_name, verb, amount_words(t, row, 0), amount_words(t, row, 1));
 }
 
-static void tell_answer(lh_teller *t, const lh_report *report) {
-  const lh_answer *a = &((const found *)report->answer)->answer;
+static void print_answer(lh_teller *t, const lh_report *report) {
+  const lh_answer *a = &((const compare_result *)report->answer)->answer;
   const char *fixed = a->is_fixed ? "Yes" : a->still ? "In part" : "No, it may have moved";
-  tell_part(t, lh_words(t->report, "Is it fixed? %s: ", fixed), a->no_longer, "no longer grows");
-  tell_part(t, a->no_longer ? "But: " : "Is it fixed? No: ", a->still, "still grows");
-  tell_part(t, "New: ", a->now, "grows now");
+  print_part(t, lh_words(t->report, "Is it fixed? %s: ", fixed), a->no_longer, "no longer grows");
+  print_part(t, a->no_longer ? "But: " : "Is it fixed? No: ", a->still, "still grows");
+  print_part(t, "New: ", a->now, "grows now");
   if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "Nothing grows, before or after");
 }
 
-static void tell_levels(lh_teller *t, const lh_report *report) {
-  const lh_answer *a = &((const found *)report->answer)->answer;
-  tell_part(t, "Less: ", a->no_longer, "has less");
-  tell_part(t, "More: ", a->now, "has more");
+static void print_levels(lh_teller *t, const lh_report *report) {
+  const lh_answer *a = &((const compare_result *)report->answer)->answer;
+  print_part(t, "Less: ", a->no_longer, "has less");
+  print_part(t, "More: ", a->now, "has more");
   if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "No difference");
 }
 
 /* Warns if all snapshots are of one run: then "after" is only later. */
-static void tell(lh_teller *t, lh_report *report) {
+static void print_compare(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
-  (is_of_levels(report) ? tell_levels : tell_answer)(t, report);
+  (is_of_levels(report) ? print_levels : print_answer)(t, report);
   if (!is_of_levels(report) && f->growth.same_state)
     lh_say(t, LH_ALARM,
            "All these snapshots are of one run: after is only later, not after a change");
-  lh_tell_growth(t, report);
+  lh_print_growth(t, report);
 }
 
 /* ==================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_compare(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
+  compare_result *f = out;
   (void)snapshot;
   f->found.path_table = &path_table;
   f->found.class_table = &class_table;

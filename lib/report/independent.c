@@ -9,27 +9,27 @@
 /* Nobody makes more cuts, so the search stops here. */
 enum { MOST_INDEPENDENT = 5 };
 
-typedef struct found {
+typedef struct independent_result {
   lh_independent held;
   lh_id id, below;
   lh_id junction; /* LH_NO_OBJECT: none */
   lh_independent junction_held;
-} found;
+} independent_result;
 
 /* ==== Columns ======================================================================== */
 
-LH_MADE_TEXT(text_of, void, lh_whole_path_text(report->snapshot, row, false))
+LH_MADE_TEXT(independent_text, void, lh_whole_path_text(report->snapshot, row, false))
 
 #define ROW lh_path
 static const lh_table path_table = LH_TABLE_OF(
     "heap.independent_path", "path", "paths", LH_COUNT("steps", "steps", n_steps, "how many"),
-    LH_COMPUTED("text", "path", LH_COLUMN_TEXT, text_of, "in Lua's language"));
+    LH_COMPUTED("text", "path", LH_COLUMN_TEXT, independent_text, "in Lua's language"));
 #undef ROW
 
-LH_ITS(bool, has_junction, found, it->junction != LH_NO_OBJECT)
+LH_ITS(bool, has_junction, independent_result, it->junction != LH_NO_OBJECT)
 
-#define ROW found
-static const lh_table answer =
+#define ROW independent_result
+static const lh_table independent_answer =
     LH_TABLE_OF("heap.independent", NULL, NULL,
                 LH_COUNT("count", NULL, held.n, "so many cuts free it, and no fewer"),
                 LH_FLAG("or_more", held.is_limited, "no more were looked for"),
@@ -52,8 +52,8 @@ static const char *paths_words(lh_report *report, const lh_independent *held) {
                   below ? " below " : "", below ? lh_path_words(report, held->from) : "");
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_independent(lh_teller *t, lh_report *report) {
+  const independent_result *f = report->answer;
   const lh_independent *told = f->held.n < 2 ? &f->junction_held : &f->held;
   if (f->held.n == 0) return;
   if (f->held.n >= 2)
@@ -63,13 +63,13 @@ static void tell(lh_teller *t, lh_report *report) {
            lh_path_words(report, f->junction), paths_words(report, &f->junction_held));
   else
     lh_say(t, LH_BOLD, "Held by one path: each cut of it frees it");
-  if (told->n > 0) lh_tell_rows(t, report, &path_table, told->paths, told->n);
+  if (told->n > 0) lh_print_rows(t, report, &path_table, told->paths, told->n);
 }
 
 /* ==================================================================================== */
 
 /* Ignores modules: nobody removes one from package.loaded to free its contents. */
-static int find_junction(lh_snapshot *snapshot, found *f, lh_error *error) {
+static int find_junction(lh_snapshot *snapshot, independent_result *f, lh_error *error) {
   int code =
       lh_find_junction(snapshot, f->id, MOST_INDEPENDENT, &f->junction, &f->junction_held, error);
   if (code != LH_OK) {
@@ -84,15 +84,16 @@ static int find_junction(lh_snapshot *snapshot, found *f, lh_error *error) {
   return LH_OK;
 }
 
-static void let_go(void *out) {
-  found *f = out;
+static void free_independent(void *out) {
+  independent_result *f = out;
   lh_independent_free(&f->held);
   lh_independent_free(&f->junction_held);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
-  *f = (found){.id = request->id, .below = LH_NO_OBJECT, .junction = LH_NO_OBJECT};
+static int find_independent(lh_snapshot *snapshot, const lh_request *request, void *out,
+                            lh_error *error) {
+  independent_result *f = out;
+  *f = (independent_result){.id = request->id, .below = LH_NO_OBJECT, .junction = LH_NO_OBJECT};
   if (f->id == LH_ROOT || !lh_is_reachable(snapshot, f->id)) return LH_OK;
   int code = lh_find_independent(snapshot, f->id, MOST_INDEPENDENT, &f->held, error);
   if (code != LH_OK) return code;
@@ -100,4 +101,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return f->held.n == 1 ? find_junction(snapshot, f, error) : LH_OK;
 }
 
-LH_QUESTION(independent, .command = "heappath", .main = "paths", .free = let_go);
+LH_QUESTION(independent, .command = "heappath", .main = "paths", .free = free_independent);

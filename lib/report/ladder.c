@@ -51,7 +51,7 @@ static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
 LH_ITS(bool, has_times, lh_growth_found, it->growth.seconds > 0)
 
 #define ROW lh_growth_found
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table ladder_answer = LH_TABLE_OF(
     "heap.growth", NULL, NULL,
     LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
@@ -81,7 +81,7 @@ static summary summarise(const lh_growth_found *f) {
   return s;
 }
 
-static void tell_sentence(lh_teller *t, const lh_report *report) {
+static void print_sentence(lh_teller *t, const lh_report *report) {
   const lh_growth_found *f = report->answer;
   const char *from = report->names[0], *to = report->names[report->request.n_names - 1];
   summary s = summarise(f);
@@ -101,20 +101,21 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
   lh_say_text(t, LH_BOLD, &text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_ladder(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   size_t last = f->growth.n_snapshots - 1;
   uint64_t from = f->growth.whole[0].bytes, to = f->growth.whole[last].bytes;
-  tell_sentence(t, report);
+  print_sentence(t, report);
   lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_told_size(t, from).text,
          lh_told_size(t, to).text, lh_count_of(last, "step", "steps").text,
          lh_size_change(from, to, t->exact_bytes).text);
-  lh_tell_growth(t, report);
+  lh_print_growth(t, report);
 }
 
 /* ==================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
+static int find_ladder(lh_snapshot *snapshot, const lh_request *request, void *found,
+                       lh_error *error) {
   lh_growth_found *f = found;
   (void)snapshot;
   f->path_table = &path_table;

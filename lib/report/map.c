@@ -24,7 +24,7 @@ typedef struct object {
   uint64_t bytes; /* on the map */
 } object;
 
-typedef struct found {
+typedef struct map_result {
   lh_memory_map map;
   uint64_t region_bytes, hole_bytes; /* of all regions; between them */
   uint64_t beside_bytes;             /* of objects, but not on the map */
@@ -32,7 +32,7 @@ typedef struct found {
   size_t n_types;
   object *objects;
   const lh_mark_info *since; /* mark of the snapshot before; new bytes are younger */
-} found;
+} map_result;
 
 /* ==== Squares ======================================================================== */
 
@@ -60,7 +60,7 @@ static char *plane_text(const lh_memory_map *map, size_t offset) {
 }
 
 static void put_plane(lh_report *report, size_t offset, lh_cell *cell) {
-  const found *f = report->answer;
+  const map_result *f = report->answer;
   cell->as.text = lh_kept(report, plane_text(&f->map, offset));
 }
 
@@ -75,23 +75,23 @@ static void put_address(lh_report *report, uint64_t address, lh_cell *cell) {
   cell->as.text = lh_words(report, "%s", lh_hex_text(address).text);
 }
 
-LH_CELL(from_of, found, put_address(report, it->map.from, cell))
-LH_CELL(to_of, found, put_address(report, it->map.to, cell))
+LH_CELL(from_of, map_result, put_address(report, it->map.from, cell))
+LH_CELL(to_of, map_result, put_address(report, it->map.to, cell))
 LH_CELL(region_from_of, lh_region, put_address(report, it->from, cell))
 LH_CELL(region_to_of, lh_region, put_address(report, it->to, cell))
 LH_CELL(region_bytes_of, lh_region, cell->as.n = it->to - it->from)
 LH_CELL(region_share_of, lh_region, cell->as.n = it->bytes, cell->whole = it->to - it->from)
 LH_CELL(type_share_of, of_type, cell->as.n = it->mapped.bytes,
-        cell->whole = ((const found *)report->answer)->map.all.bytes)
+        cell->whole = ((const map_result *)report->answer)->map.all.bytes)
 
 LH_CELL(beside_of, of_type, cell->as.n = it->mapped.shallow_bytes - it->mapped.bytes)
 
 LH_CELL(object_address_of, object,
         put_address(report, lh_address_of(report->snapshot, it->id), cell))
-LH_CELL(since_of, found, lh_name_of_mark(cell, it->since))
+LH_CELL(since_of, map_result, lh_name_of_mark(cell, it->since))
 
 /* Without squares these columns are null. */
-LH_ITS(bool, has_cells, found, it->map.n_cells > 0)
+LH_ITS(bool, has_cells, map_result, it->map.n_cells > 0)
 
 #define ROW of_type
 static const lh_table type_table = LH_TABLE_OF(
@@ -134,8 +134,8 @@ static const lh_table object_table = LH_TABLE_OF(
           "its class, and of a string its beginning"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW map_result
+static const lh_table map_answer = LH_TABLE_OF(
     "heap.map", NULL, NULL, LH_COUNT("objects", NULL, map.all.objects, "how many there are"),
     LH_BYTES("shallow_bytes", NULL, map.all.shallow_bytes, "of all of them"),
     LH_BYTES("mapped_bytes", NULL, map.all.bytes, "of these, on the map"),
@@ -168,8 +168,8 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== Words ========================================================================== */
 
-static void tell_all(lh_teller *t, const lh_report *report) {
-  const found *f = report->answer;
+static void print_all(lh_teller *t, const lh_report *report) {
+  const map_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s lie in %s of addresses, in %s, and fill %s of it",
          lh_count_of(f->map.all.objects, "object", "objects").text,
          lh_told_size(t, f->region_bytes).text,
@@ -186,8 +186,8 @@ static void tell_all(lh_teller *t, const lh_report *report) {
            lh_told_size(t, f->beside_bytes).text);
 }
 
-static void tell_squares(lh_teller *t, const lh_report *report) {
-  const found *f = report->answer;
+static void print_squares(lh_teller *t, const lh_report *report) {
+  const map_result *f = report->answer;
   const lh_memory_map *map = &f->map;
   if (map->n_cells == 0) {
     lh_say(t, LH_PLAIN, "There is no object between these addresses, nor near them");
@@ -207,17 +207,17 @@ static void tell_squares(lh_teller *t, const lh_report *report) {
            lh_told_size(t, map->sum.new_bytes).text, lh_told_size(t, map->sum.gone_bytes).text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  tell_all(t, report);
-  tell_squares(t, report);
+static void print_map(lh_teller *t, lh_report *report) {
+  const map_result *f = report->answer;
+  print_all(t, report);
+  print_squares(t, report);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &type_table, f->types, f->n_types);
+  lh_print_rows(t, report, &type_table, f->types, f->n_types);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_table(t, report, &region_table, f->map.regions, f->map.n_regions, f->map.n_regions);
+  lh_print_table(t, report, &region_table, f->map.regions, f->map.n_regions, f->map.n_regions);
   if (f->map.n_objects == 0) return;
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_table(t, report, &object_table, f->objects, f->map.n_objects, f->map.in_cells);
+  lh_print_table(t, report, &object_table, f->objects, f->map.n_objects, f->map.in_cells);
 }
 
 /* ==================================================================================== */
@@ -259,7 +259,7 @@ static int by_mapped(const void *a, const void *b) {
   return x->type < y->type ? -1 : 1;
 }
 
-static bool make_rows(found *f, const lh_snapshot *snapshot) {
+static bool make_rows(map_result *f, const lh_snapshot *snapshot) {
   lh_memory_map *map = &f->map;
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
     if (map->types[t].objects > 0)
@@ -276,10 +276,10 @@ static bool make_rows(found *f, const lh_snapshot *snapshot) {
   return f->objects != NULL;
 }
 
-LH_FREED_BY(found, lh_memory_map_free(&it->map))
+LH_FREED_BY(map, map_result, lh_memory_map_free(&it->map))
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_map(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  map_result *f = out;
   uint64_t cells = request->cells > 0 ? request->cells : USUAL_CELLS;
   uint32_t mark = 0;
   lh_map_query query = {.from = request->from_address,
@@ -304,4 +304,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return make_rows(f, snapshot) ? LH_OK : lh_fail_memory(error, "making a map");
 }
 
-LH_QUESTION(map, .free = let_go);
+LH_QUESTION(map, .free = free_map);

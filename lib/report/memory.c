@@ -42,7 +42,7 @@ static const lh_table line_table = LH_TABLE_OF(
 #undef ROW
 
 #define ROW lh_timeline
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table memory_answer = LH_TABLE_OF(
     "heap.memory", NULL, NULL,
     LH_COUNT("interval_ns", NULL, interval_ns, "from one moment to the next"),
     LH_BYTES("peak_bytes", NULL, peak_bytes, "of the heap when it was biggest"),
@@ -67,7 +67,7 @@ static const lh_timeline_site *biggest_at_peak(const lh_timeline *timeline) {
   return most;
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_memory(lh_teller *t, lh_report *report) {
   const lh_timeline *timeline = report->answer;
   const lh_timeline_site *most = biggest_at_peak(timeline);
   lh_say(t, LH_BOLD, "The heap was biggest after %s: %s", lh_duration_text(timeline->peak_ns).text,
@@ -78,16 +78,17 @@ static void tell(lh_teller *t, lh_report *report) {
            lh_told_size(t, most->peak_bytes).text, lh_kept(report, lh_site_text(&most->site)));
   lh_say(t, LH_PLAIN, "At the end it had %s%s", lh_told_size(t, timeline->end_bytes).text,
          t->all ? "" : "\n");
-  lh_tell_rows(t, report, &line_table, timeline->sites, timeline->n_sites);
+  lh_print_rows(t, report, &line_table, timeline->sites, timeline->n_sites);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+static int find_memory(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
   size_t lines = request->has_limit && request->limit > 0 ? request->limit : USUAL_LINES;
   (void)snapshot;
   return lh_tally_timeline(lh_usage_profile(request->usages[0]), MOMENTS,
                            lines < MOST_LINES ? lines : MOST_LINES, out, error);
 }
 
-LH_FREED_BY(lh_timeline, lh_timeline_free(it))
+LH_FREED_BY(memory, lh_timeline, lh_timeline_free(it))
 
-LH_QUESTION(memory, .command = "heapprof", .of = LH_OF_PROFILE, .free = let_go);
+LH_QUESTION(memory, .command = "heapprof", .of = LH_OF_PROFILE, .free = free_memory);

@@ -13,7 +13,7 @@ typedef struct elsewhere {
   uint64_t number;
 } elsewhere;
 
-typedef struct found {
+typedef struct object_result {
   lh_id id;
   lh_object object;
   lh_id metatable, proto, dominator;
@@ -21,19 +21,20 @@ typedef struct found {
   char *path, *through; /* NULL: garbage, or `path` says all */
   elsewhere *others;
   size_t n_others;
-} found;
+} object_result;
 
 /* ==== Of any object ================================================================== */
 
-static void text_of(lh_report *report, lh_id id, lh_cell *cell) {
+static void object_text(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_kept(report, lh_object_text(report->snapshot, id));
 }
 
-LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
+LH_CELL(alive_of, object_result, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
 
 /* Fixed objects and those that wait for a finalizer have no age. */
-LH_ITS(bool, has_age, found, it->object.list == LH_LIST_ALLGC || it->object.list == LH_LIST_FINOBJ)
-LH_CELL(position_of, found, cell->as.n = lh_position_of(report->snapshot, it->id))
+LH_ITS(bool, has_age, object_result,
+       it->object.list == LH_LIST_ALLGC || it->object.list == LH_LIST_FINOBJ)
+LH_CELL(position_of, object_result, cell->as.n = lh_position_of(report->snapshot, it->id))
 
 /* Marks around its allocation: "after warm and before end". */
 static const char *age_words(lh_report *report, lh_id id) {
@@ -46,10 +47,10 @@ static const char *age_words(lh_report *report, lh_id id) {
                               : "before ",
                   epoch < n ? lh_epoch_words(report, epoch + 1) : "");
 }
-LH_CELL(age_of, found, cell->as.text = age_words(report, it->id))
+LH_CELL(age_of, object_result, cell->as.text = age_words(report, it->id))
 
 static void site_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_stack_id stack = lh_object_stack(report->snapshot, ((const found *)row)->id);
+  lh_stack_id stack = lh_object_stack(report->snapshot, ((const object_result *)row)->id);
   cell->is_absent = !lh_snapshot_tracking(report->snapshot);
   if (stack != 0)
     cell->as.text = lh_kept(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
@@ -58,32 +59,32 @@ static void site_of(lh_report *report, const void *row, lh_cell *cell) {
 /* ==== Of one type ==================================================================== */
 
 #define IS_OF(name, its_type) \
-  LH_ITS(bool, name, found, it->object.type == its_type && !it->object.dead)
+  LH_ITS(bool, name, object_result, it->object.type == its_type && !it->object.dead)
 IS_OF(is_string, LH_TYPE_STRING)
 IS_OF(is_table, LH_TYPE_TABLE)
 IS_OF(is_userdata, LH_TYPE_USERDATA)
 IS_OF(is_thread, LH_TYPE_THREAD)
 
-LH_ITS(bool, has_code, found, it->code.type == LH_TYPE_PROTO)
+LH_ITS(bool, has_code, object_result, it->code.type == LH_TYPE_PROTO)
 
 static void content_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_kept(report, lh_string_text(report->snapshot, id, MOST_BYTES));
 }
 
-LH_CELL(weak_mode_of, found, cell->as.text = lh_weak_mode_name(&it->object))
+LH_CELL(weak_mode_of, object_result, cell->as.text = lh_weak_mode_name(&it->object))
 
-LH_CELL(weakness_of, found, bool keys = it->object.as.table.weak_keys;
+LH_CELL(weakness_of, object_result, bool keys = it->object.as.table.weak_keys;
         bool values = it->object.as.table.weak_values;
         cell->as.text = keys && values ? "keys and values"
                         : keys         ? "keys"
                         : values       ? "values"
                                        : NULL)
 
-LH_CELL(entries_of, found,
+LH_CELL(entries_of, object_result,
         cell->as.n = it->object.as.table.array_used + it->object.as.table.hash_used)
 
 static void source_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_id source = ((const found *)row)->code.as.proto.source;
+  lh_id source = ((const object_result *)row)->code.as.proto.source;
   lh_object string;
   lh_text text = {0};
   lh_object_at(report->snapshot, source, &string);
@@ -95,7 +96,8 @@ static void source_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
-LH_CELL(status_of, found, cell->as.text = lh_thread_status_name(it->object.as.thread.status))
+LH_CELL(status_of, object_result,
+        cell->as.text = lh_thread_status_name(it->object.as.thread.status))
 
 /* The innermost first. */
 static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -103,7 +105,7 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_frame frame, last[MOST_FRAMES];
   size_t n = 0;
   (void)cell;
-  lh_frames_begin(report->snapshot, ((const found *)row)->id, &it);
+  lh_frames_begin(report->snapshot, ((const object_result *)row)->id, &it);
   while (lh_frames_next(&it, &frame))
     if (frame.function.kind != LH_VALUE_NIL) last[n++ % MOST_FRAMES] = frame;
   for (size_t i = 0; i < n && i < MOST_FRAMES && !report->failed; i++)
@@ -127,10 +129,10 @@ static const lh_table elsewhere_table =
                             LH_WHERE(was_there)));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW object_result
+static const lh_table object_answer = LH_TABLE_OF(
     "heap.object_view", NULL, NULL, LH_OBJECT("object", id, "itself", LH_ADDRESS),
-    LH_OF("text", NULL, LH_COLUMN_TEXT, id, text_of, "as Lua prints it"),
+    LH_OF("text", NULL, LH_COLUMN_TEXT, id, object_text, "as Lua prints it"),
     LH_BYTES("shallow_bytes", NULL, object.shallow_bytes, "its own"),
     LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained,
           "what would go if it went; of garbage 0"),
@@ -187,8 +189,8 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_object(lh_teller *t, lh_report *report) {
+  const object_result *f = report->answer;
   uint64_t retained = lh_retained_bytes(report->snapshot, f->id);
   const char *what = lh_object_words(report, f->id), *age = NULL;
   if (!lh_is_reachable(report->snapshot, f->id))
@@ -198,16 +200,16 @@ static void tell(lh_teller *t, lh_report *report) {
     lh_say(t, LH_BOLD, "%s retains %s, %s of the heap; it stays because of %s%s%s%s", what,
            lh_told_size(t, retained).text, lh_share_of_heap(report, retained).text, f->path,
            f->through ? " (through " : "", f->through ? f->through : "", f->through ? ")" : "");
-  lh_tell_asked(t, report);
+  lh_print_asked(t, report);
   if (has_age(f)) age = age_words(report, f->id);
   if (age) lh_say(t, LH_PLAIN, "allocated %s", age);
-  lh_tell_stack(t, report->snapshot, f->id);
+  lh_print_stack(t, report->snapshot, f->id);
 }
 
 /* ==================================================================================== */
 
 /* Snapshots of other states are skipped. */
-static bool find_others(lh_snapshot *snapshot, const lh_request *request, found *f) {
+static bool find_others(lh_snapshot *snapshot, const lh_request *request, object_result *f) {
   f->others = lh_alloc(request->n_snapshots, sizeof *f->others);
   if (!f->others) return false;
   for (size_t i = 0; i < request->n_snapshots; i++) {
@@ -220,7 +222,7 @@ static bool find_others(lh_snapshot *snapshot, const lh_request *request, found 
 }
 
 /* Called once: a step through a table costs O(entries). */
-static int find_path(lh_snapshot *snapshot, found *f, lh_error *error) {
+static int find_path(lh_snapshot *snapshot, object_result *f, lh_error *error) {
   lh_path path;
   if (!lh_is_reachable(snapshot, f->id)) return LH_OK;
   if (lh_distance(snapshot, f->id) > LH_LONG_PATH)
@@ -234,7 +236,7 @@ static int find_path(lh_snapshot *snapshot, found *f, lh_error *error) {
   return code;
 }
 
-static void look_at_code(lh_snapshot *snapshot, found *f) {
+static void look_at_code(lh_snapshot *snapshot, object_result *f) {
   f->proto = LH_NO_OBJECT;
   if (f->object.dead) return;
   if (f->object.type == LH_TYPE_PROTO) f->code = f->object;
@@ -244,12 +246,13 @@ static void look_at_code(lh_snapshot *snapshot, found *f) {
     lh_object_at(snapshot, f->proto, &f->code);
 }
 
-static void let_go(void *out) {
-  LH_FREE_ALL(((found *)out)->path, ((found *)out)->through);
+static void free_object(void *out) {
+  LH_FREE_ALL(((object_result *)out)->path, ((object_result *)out)->through);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_object(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
+  object_result *f = out;
   f->id = request->id;
   if (f->id == LH_ROOT) return lh_fail(error, LH_EARGUMENT, "the root is no object");
   lh_object_at(snapshot, f->id, &f->object);
@@ -265,4 +268,4 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-LH_QUESTION(object, .free = let_go);
+LH_QUESTION(object, .free = free_object);

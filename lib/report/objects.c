@@ -9,13 +9,13 @@ typedef struct object {
   lh_id id;
 } object;
 
-typedef struct found {
+typedef struct objects_result {
   lh_id *ids;
   size_t n, n_left_out;
   uint64_t total, all_bytes; /* all_bytes: the base of shares */
   const char *sort;
   bool garbage;
-} found;
+} objects_result;
 
 #define ROW object
 #define OBJECT LH_OBJECT("object", id, "itself", LH_ADDRESS)
@@ -36,8 +36,8 @@ static const lh_table garbage_table =
                 ADDRESS, WHAT, DISTANCE, PATH(NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW objects_result
+static const lh_table objects_answer = LH_TABLE_OF(
     "heap.objects", NULL, NULL,
     LH_COUNT("total_objects", NULL, total, "how many there are, listed or not"),
     LH_COUNT("left_out", NULL, n_left_out, "elements of lists, whose first is shown", LH_LUA_ONLY),
@@ -46,21 +46,22 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("objects", ids, n, &object_table, "the biggest first", LH_OWNED));
 #undef ROW
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_objects(lh_teller *t, lh_report *report) {
+  const objects_result *f = report->answer;
   const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   size_t told = t->limit != 0 && t->limit < f->n ? t->limit : f->n;
   lh_say(t, LH_BOLD, "%s by %s size%s", f->garbage ? "Garbage" : "Objects", f->sort, gap);
-  lh_tell_interval(t, report);
-  lh_tell_rows(t, report, f->garbage ? &garbage_table : &object_table, f->ids, told);
+  lh_print_interval(t, report);
+  lh_print_rows(t, report, f->garbage ? &garbage_table : &object_table, f->ids, told);
   if (f->n_left_out > 0)
     lh_say(t, LH_FAINT, "%s of lists left out, whose first is shown",
            lh_count_of(f->n_left_out, "element", "elements").text);
-  lh_tell_hidden(t, &object_table, f->total - told - f->n_left_out);
+  lh_print_hidden(t, &object_table, f->total - told - f->n_left_out);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_objects(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
+  objects_result *f = out;
   const lh_top_query query = {.sort = request->sort,
                               .limit = request->limit,
                               .type_mask = request->type_mask,
@@ -77,6 +78,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
                          &f->total, error);
 }
 
-LH_ITS(uint64_t, whole_of, found, it->all_bytes)
+LH_ITS(uint64_t, whole_of, objects_result, it->all_bytes)
 
 LH_QUESTION(objects, .main = "objects", .whole = whole_of);

@@ -10,17 +10,17 @@ typedef struct told_path {
   lh_where_to_cut cut;
 } told_path;
 
-typedef struct found {
+typedef struct paths_result {
   lh_id id;
   size_t wanted;
   lh_path *paths;
   told_path *told;
   size_t n;
-} found;
+} paths_result;
 
 /* ==== Columns ======================================================================== */
 
-LH_MADE_TEXT(text_of, told_path, lh_path_text(report->snapshot, it->path, false))
+LH_MADE_TEXT(paths_text, told_path, lh_path_text(report->snapshot, it->path, false))
 
 static void through_of(lh_report *report, const void *row, lh_cell *cell) {
   char *through = NULL;
@@ -50,7 +50,7 @@ static void functions_of(lh_report *report, const void *row, lh_cell *cell) {
 #define ROW told_path
 static const lh_table path_table = LH_TABLE_OF(
     "heap.told_path", "path", "paths",
-    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of, "in Lua's language"),
+    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, paths_text, "in Lua's language"),
     LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
                 "who holds the function that the text begins at; null where it says so",
                 LH_OPTIONAL),
@@ -64,10 +64,10 @@ static const lh_table path_table = LH_TABLE_OF(
     LH_COUNT("total_functions", NULL, cut.n_functions, "how many do", LH_WHERE(has_name)));
 #undef ROW
 
-LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
+LH_CELL(alive_of, paths_result, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW paths_result
+static const lh_table paths_answer = LH_TABLE_OF(
     "heap.paths", NULL, NULL,
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
     LH_ROWS("paths", told, n, &path_table, "the shortest first", LH_OWNED));
@@ -75,7 +75,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-static void tell_path(lh_teller *t, lh_report *report, const found *f, size_t i) {
+static void print_path(lh_teller *t, lh_report *report, const paths_result *f, size_t i) {
   const told_path *told = &f->told[i];
   bool folded = told->path->n_steps > LH_LONG_PATH;
   const char *path = lh_kept(report, lh_whole_path_text(report->snapshot, told->path, folded));
@@ -83,18 +83,18 @@ static void tell_path(lh_teller *t, lh_report *report, const found *f, size_t i)
     lh_say(t, LH_BOLD, "%s is kept alive by: %s", lh_object_words(report, f->id), path);
   else
     lh_say(t, LH_BOLD, "\nand by: %s", path);
-  if (i == 0) lh_tell_asked(t, report);
-  if (i == 0) lh_tell_stack(t, report->snapshot, f->id);
+  if (i == 0) lh_print_asked(t, report);
+  if (i == 0) lh_print_stack(t, report->snapshot, f->id);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_steps(t, report, told->path, told->steps, told->n);
+  lh_print_steps(t, report, told->path, told->steps, told->n);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_paths(lh_teller *t, lh_report *report) {
+  const paths_result *f = report->answer;
   if (f->n == 0)
     lh_say(t, LH_BOLD, "nothing keeps it alive: %s is garbage that was not yet collected",
            lh_object_words(report, f->id));
-  for (size_t i = 0; i < f->n && !t->failed; i++) tell_path(t, report, f, i);
+  for (size_t i = 0; i < f->n && !t->failed; i++) print_path(t, report, f, i);
   if (f->n > 0 && f->n < f->wanted)
     lh_say(t, LH_PLAIN,
            "\nNothing else refers to it, but what does may itself be held in several ways.");
@@ -102,7 +102,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* ==================================================================================== */
 
-static int find_paths(lh_snapshot *snapshot, found *f, lh_error *error) {
+static int search_paths(lh_snapshot *snapshot, paths_result *f, lh_error *error) {
   if (f->wanted > 1) return lh_shortest_paths(snapshot, f->id, f->wanted, &f->paths, &f->n, error);
   f->paths = lh_alloc(1, sizeof *f->paths);
   if (!f->paths) return lh_fail_memory(error, "following a path");
@@ -111,19 +111,20 @@ static int find_paths(lh_snapshot *snapshot, found *f, lh_error *error) {
   return code;
 }
 
-static void let_go(void *out) {
-  found *f = out;
+static void free_paths(void *out) {
+  paths_result *f = out;
   lh_paths_free(f->paths, f->n);
   lh_free(f->paths);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_paths(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  paths_result *f = out;
   f->id = request->id;
   f->wanted = request->limit == 0 ? 1 : request->limit;
   if (f->id == LH_ROOT) return lh_fail(error, LH_EARGUMENT, "no path leads to the root");
   if (!lh_is_reachable(snapshot, f->id)) return LH_OK;
-  int code = find_paths(snapshot, f, error);
+  int code = search_paths(snapshot, f, error);
   if (code == LH_OK) f->told = lh_alloc(f->n, sizeof *f->told);
   if (code == LH_OK && !f->told) code = lh_fail_memory(error, "following a path");
   for (size_t i = 0; code == LH_OK && i < f->n; i++) {
@@ -134,6 +135,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-LH_ITS(bool, is_garbage, found, it->n == 0)
+LH_ITS(bool, is_garbage, paths_result, it->n == 0)
 
-LH_QUESTION(paths, .command = "heappath", .main = "paths", .free = let_go, .is_no = is_garbage);
+LH_QUESTION(paths, .command = "heappath", .main = "paths", .free = free_paths, .is_no = is_garbage);

@@ -5,16 +5,16 @@
 
 #include "report/usage_rows.h"
 
-typedef struct found {
+typedef struct profile_result {
   const lh_usage *usage;
   lh_profile_info info;
   lh_usage_totals totals;
-} found;
+} profile_result;
 
-LH_ITS(bool, has_peak, found, it->totals.peak_bytes > 0)
+LH_ITS(bool, has_peak, profile_result, it->totals.peak_bytes > 0)
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW profile_result
+static const lh_table profile_answer = LH_TABLE_OF(
     "heap.profile", NULL, NULL, LH_NAME("program", info.program, "its command line", LH_OPTIONAL),
     LH_NAME("lua_release", info.release, "such as 5.4.6", LH_OPTIONAL),
     LH_COUNT("process_id", NULL, info.process_id, "of the program"),
@@ -50,7 +50,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== Words ========================================================================== */
 
-static void tell_heap(lh_teller *t, const found *f) {
+static void print_heap(lh_teller *t, const profile_result *f) {
   bool peak = has_peak(f), when = peak && !f->info.is_aggregate;
   lh_say(t, LH_PLAIN, "The heap had %s when tracking began%s%s%s%s%s, and %s at the end",
          lh_told_size(t, f->info.start_bytes).text, peak ? ", " : "",
@@ -59,7 +59,7 @@ static void tell_heap(lh_teller *t, const found *f) {
          lh_told_size(t, f->totals.heap_bytes).text);
 }
 
-static void tell_allocated(lh_teller *t, const found *f) {
+static void print_allocated(lh_teller *t, const profile_result *f) {
   const lh_usage_group *all = &f->totals.all;
   bool estimated = all->error_bytes > 0;
   lh_say(t, LH_PLAIN, "%s%s%s%s allocated in %s: %s, %s; %s of it live",
@@ -71,7 +71,7 @@ static void tell_allocated(lh_teller *t, const found *f) {
          lh_told_size(t, all->live_bytes).text);
 }
 
-static void tell_known(lh_teller *t, const found *f) {
+static void print_known(lh_teller *t, const profile_result *f) {
   lh_text text = {0};
   if (f->info.sample_bytes > 0)
     lh_text_format(&text, "Sampled, one block in %s: estimates from %s; ",
@@ -87,7 +87,7 @@ static void tell_known(lh_teller *t, const found *f) {
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-static void tell_faults(lh_teller *t, const found *f) {
+static void print_faults(lh_teller *t, const profile_result *f) {
   if (f->info.lost_events > 0)
     lh_say(t, LH_ALARM, "%s could not be written, as on a full disk: what lives may be too much",
            lh_count_of(f->info.lost_events, "event", "events").text);
@@ -102,31 +102,32 @@ static void tell_faults(lh_teller *t, const found *f) {
 }
 
 /* Both texts come from the file, so they are escaped. */
-static void tell_program(lh_teller *t, const lh_profile_info *info) {
+static void print_program(lh_teller *t, const lh_profile_info *info) {
   lh_say(t, LH_FAINT, "%s: Lua %s, process %llu, tracked from %s",
          lh_name_words(t->report, info->program ? info->program : ""),
          lh_name_words(t->report, info->release ? info->release : "5.4"),
          (unsigned long long)info->process_id, lh_time_text(info->start_unix_ns).text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  tell_allocated(t, f);
-  tell_heap(t, f);
-  tell_known(t, f);
+static void print_profile(lh_teller *t, lh_report *report) {
+  const profile_result *f = report->answer;
+  print_allocated(t, f);
+  print_heap(t, f);
+  print_known(t, f);
   if (f->totals.all.freed_bytes > 0)
     lh_say(t, LH_PLAIN,
            "Death is seen when the collector frees: below %s, half of the mean heap, an age at\n"
            "death says no more than: dead at the first collection",
            lh_told_size(t, lh_first_collection_bytes(f->usage)).text);
-  tell_program(t, &f->info);
-  tell_faults(t, f);
+  print_program(t, &f->info);
+  print_faults(t, f);
 }
 
 /* ==================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_profile(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
+  profile_result *f = out;
   (void)snapshot;
   (void)error;
   f->usage = request->usages[0];

@@ -3,12 +3,12 @@
 */
 #include "report/report.h"
 
-typedef struct found {
+typedef struct referrers_result {
   lh_id id;
   uint64_t from, total;
   lh_edge *edges;
   size_t n;
-} found;
+} referrers_result;
 
 /* ==== Columns ======================================================================== */
 
@@ -63,8 +63,8 @@ static const lh_table referrer_table = LH_TABLE_WITH(
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "it is from what is alive"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW referrers_result
+static const lh_table referrers_answer = LH_TABLE_OF(
     "heap.referrers", NULL, NULL,
     LH_COUNT("total_referrers", NULL, total, "how many references there are, listed or not"),
     LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first", LH_OWNED));
@@ -72,20 +72,21 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_referrers(lh_teller *t, lh_report *report) {
+  const referrers_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s %s to %s",
          lh_count_of(f->total, referrer_table.one, referrer_table.many).text,
          f->total == 1 ? "leads" : "lead", lh_object_words(report, f->id));
-  lh_tell_asked(t, report);
-  lh_tell_stack(t, report->snapshot, f->id);
+  lh_print_asked(t, report);
+  lh_print_stack(t, report->snapshot, f->id);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &referrer_table, f->edges, f->n);
-  lh_tell_hidden(t, &referrer_table, f->total - f->from - f->n);
+  lh_print_rows(t, report, &referrer_table, f->edges, f->n);
+  lh_print_hidden(t, &referrer_table, f->total - f->from - f->n);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_referrers(lh_snapshot *snapshot, const lh_request *request, void *out,
+                          lh_error *error) {
+  referrers_result *f = out;
   f->id = request->id;
   int code = lh_some_referrers(snapshot, f->id, request->from, request->limit, &f->edges, &f->n,
                                &f->total, error);

@@ -89,7 +89,7 @@ int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot
   *report = (lh_report){.question = question, .request = *request, .snapshot = snapshot};
   report->answer = lh_alloc_zeroed(1, question->answer->row_bytes);
   bool made = report->answer && keep_names(report);
-  int code = made ? question->ask(snapshot, &report->request, report->answer, error)
+  int code = made ? question->find(snapshot, &report->request, report->answer, error)
                   : lh_fail_memory(error, "answering a question");
   if (code == LH_OK && snapshot) lh_reach_totals(snapshot, &reach);
   report->whole_bytes = reach.reachable_bytes;
@@ -252,7 +252,7 @@ const char *lh_heading_of(const lh_report *report, const lh_column *column) {
 bool lh_has_text(const lh_table *table) {
   const lh_column *column = table->columns;
   while (column->kind != LH_COLUMN_END && !column->heading && !column->heading_of) column++;
-  return table->tell || column->kind != LH_COLUMN_END;
+  return table->print || column->kind != LH_COLUMN_END;
 }
 
 bool lh_is_number(lh_column_kind kind) {

@@ -216,23 +216,29 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
     return heading;                                  \
   }
 
-/* Functions of a question: `ask` fills the answer by one call, `let_go` frees it by one call. */
-#define LH_ANSWERED_BY(type, call)                                                               \
-  static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) { \
-    type *it = out;                                                                              \
-    (void)snapshot, (void)request;                                                               \
-    return call;                                                                                 \
+/* Functions of a question `name`: find_name fills the answer by one call, free_name frees it. */
+#define LH_FOUND_BY(name, type, call)                                                    \
+  static int find_##name(lh_snapshot *snapshot, const lh_request *request, void *answer, \
+                         lh_error *error) {                                              \
+    type *it = answer;                                                                   \
+    (void)snapshot, (void)request;                                                       \
+    return call;                                                                         \
   }
-#define LH_FREED_BY(type, call)   \
-  static void let_go(void *out) { \
-    type *it = out;               \
-    call;                         \
+#define LH_FREED_BY(name, type, ...)      \
+  static void free_##name(void *answer) { \
+    type *it = answer;                    \
+    __VA_ARGS__;                          \
   }
 
-/* The question of a file that defines `answer`, `ask` and `tell`; further fields may follow. */
-#define LH_QUESTION(its_name, ...)               \
-  const lh_question lh_##its_name##_question = { \
-      .name = #its_name, .answer = &answer, .ask = ask, .tell = tell, __VA_ARGS__}
+/* The question of a file that defines name_answer (the table), find_name and print_name; and one with
+** another table. */
+#define LH_QUESTION(its_name, ...) LH_QUESTION_WITH(its_name, its_name##_answer, __VA_ARGS__)
+#define LH_QUESTION_WITH(its_name, table, ...)                             \
+  const lh_question lh_##its_name##_question = {.name = #its_name,         \
+                                                .answer = &table,          \
+                                                .find = find_##its_name,   \
+                                                .print = print_##its_name, \
+                                                __VA_ARGS__}
 
 /* ==== Allocation sites ===============================================================
 **
@@ -293,7 +299,7 @@ lh_number lh_more_bytes(const lh_teller *teller, double bytes); /* +1.2 KB or -1
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 
 /* A line about garbage, which no answer counts, if there is any. */
-void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before);
+void lh_print_garbage(lh_teller *teller, const lh_report *report, const char *before);
 
 /* "2026-11-21 17:40:05  served 20", or the time alone if it is the name. The name of the mark that
 ** begins an interval, cut if long; "the start" for epoch 0. "between the mark x and position 1,204",
@@ -303,44 +309,44 @@ const char *lh_epoch_words(lh_report *report, uint32_t epoch);
 const char *lh_interval_words(lh_report *report, lh_interval interval);
 
 /* A line if the answer is about an interval only. */
-void lh_tell_interval(lh_teller *teller, lh_report *report);
+void lh_print_interval(lh_teller *teller, lh_report *report);
 
 /* "30 Listener in the snapshot; this is the one that retains most", and ignored references. */
-void lh_tell_asked(lh_teller *teller, lh_report *report);
+void lh_print_asked(lh_teller *teller, lh_report *report);
 
 /* "and 12 more classes: -n 0 shows all"; nothing if n is 0. */
-void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
+void lh_print_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
 
 /* A table of all these rows; of the first teller->limit rows and the number of hidden ones. */
-void lh_tell_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
-                  size_t n);
-void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
-                   size_t n, uint64_t total);
+void lh_print_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                   size_t n);
+void lh_print_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                    size_t n, uint64_t total);
 
 /* "Why it stays: heappath c 0x55d0c0a3f2e0", for a shell or for Lua; of an object, of any
 ** subject. */
-void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
-                  lh_id id);
-void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
-                     const char *subject, const char *other);
+void lh_print_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
+                   lh_id id);
+void lh_print_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
+                      const char *subject, const char *other);
 
 /* The sum of known groups. And how snapshots of several states were compared. */
-void lh_tell_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
-                   uint64_t objects);
-void lh_tell_compared(lh_teller *teller, bool same_state);
+void lh_print_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
+                    uint64_t objects);
+void lh_print_compared(lh_teller *teller, bool same_state);
 
 /* "grows:", "may grow:", "is bounded at 1,000?", "was filled once:". The evidence: ages, if there
 ** are two intervals between marks; a nearby limit; keys. A suspect in one line. */
 void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound);
-void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
-                  const uint64_t ages[LH_SPANS]);
-void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound);
-void lh_tell_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
-void lh_tell_suspect_line(lh_teller *teller, lh_report *report, const lh_suspect *suspect);
+void lh_print_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
+                   const uint64_t ages[LH_SPANS]);
+void lh_print_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound);
+void lh_print_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
+void lh_print_suspect_line(lh_teller *teller, lh_report *report, const lh_suspect *suspect);
 
 /* Prints the steps, and a warning if a weak table on the path holds its entry anyway. */
-void lh_tell_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,
-                   size_t n);
+void lh_print_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,
+                    size_t n);
 
 /* Where to cut a path (where_to_cut.c): the entry or variable to clear, and code that names its
 ** field. Not found: the program can clear no reference of the path. */
@@ -356,13 +362,13 @@ typedef struct lh_where_to_cut {
 int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to_cut *out,
                          lh_error *error);
 const char *lh_naming_text(lh_report *report, lh_id function); /* "connect @app.lua:68" */
-void lh_tell_where_to_cut(lh_teller *teller, lh_report *report, const lh_path *path);
+void lh_print_where_to_cut(lh_teller *teller, lh_report *report, const lh_path *path);
 
 /* The allocation site of an object and its callers, if the program was tracked. */
-void lh_tell_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
+void lh_print_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
 
 /* A warning if the snapshot was taken while its state closed: ages are then wrong. */
-void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot);
+void lh_print_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 
 /* ==================================================================================== */
 

@@ -12,13 +12,13 @@ typedef struct step {
   bool has_time;
 } step;
 
-typedef struct found {
+typedef struct series_result {
   lh_growth_found ladder; /* must be first: ladder.c prints it */
   size_t n_listed;        /* listed rows of the ladder */
   lh_figures *others;     /* in each snapshot: sum of rows that are not listed */
   step *steps;
   size_t n_steps;
-} found;
+} series_result;
 
 /* ==== Columns ======================================================================== */
 
@@ -31,8 +31,8 @@ static const lh_table step_table =
                           LH_WHERE(has_time)));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW series_result
+static const lh_table series_answer = LH_TABLE_OF(
     "heap.series", NULL, NULL,
     LH_FLAG("same_state", ladder.growth.same_state, "the snapshots are of one Lua state"),
     LH_ROWS("snapshots", steps, n_steps, &step_table, "in their order", LH_OWNED),
@@ -52,13 +52,13 @@ static void add(lh_figures *to, const lh_figures *row) {
   to->all_objects += row->all_objects;
 }
 
-static void sum_others(found *f) {
+static void sum_others(series_result *f) {
   for (size_t i = f->n_listed; i < f->ladder.growth.n_paths; i++)
     for (size_t k = 0; k < f->n_steps; k++) add(&f->others[k], &f->ladder.growth.paths[i].at[k]);
 }
 
 /* No times if clocks differ between machines. */
-static void name_steps(found *f, const lh_request *request) {
+static void name_steps(series_result *f, const lh_request *request) {
   const double *at = f->ladder.growth.at_seconds;
   bool in_order = true;
   for (size_t k = 1; k < f->n_steps; k++) in_order = in_order && at[k] >= at[k - 1];
@@ -66,16 +66,17 @@ static void name_steps(found *f, const lh_request *request) {
     f->steps[k] = (step){.name = request->names[k], .seconds = at[k], .has_time = in_order};
 }
 
-static void let_go(void *out) {
+static void free_series(void *out) {
   lh_free_growth(out);
-  lh_free(((found *)out)->others);
+  lh_free(((series_result *)out)->others);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+static int find_series(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
   enum { USUAL_ROWS = 8 };
-  found *f = out;
+  series_result *f = out;
   size_t most = request->has_limit ? request->limit : USUAL_ROWS;
-  int code = lh_ladder_question.ask(snapshot, request, &f->ladder, error);
+  int code = lh_ladder_question.find(snapshot, request, &f->ladder, error);
   if (code != LH_OK) return code;
   f->n_steps = f->ladder.growth.n_snapshots;
   f->n_listed = most > 0 && most < f->ladder.growth.n_paths ? most : f->ladder.growth.n_paths;
@@ -87,8 +88,9 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  lh_ladder_question.tell(t, report);
+static void print_series(lh_teller *t, lh_report *report) {
+  lh_ladder_question.print(t, report);
 }
 
-LH_QUESTION(series, .command = "heapview", .of = LH_OF_LADDER, .main = "paths", .free = let_go);
+LH_QUESTION(series, .command = "heapview", .of = LH_OF_LADDER, .main = "paths",
+            .free = free_series);

@@ -54,7 +54,7 @@ static const char *row_words(lh_report *report, const lh_merged_row *way) {
                   here ? " (" : "", here ? lh_count_text(way->here).text : "",
                   here ? " here)" : "");
 }
-LH_CELL(text_of, lh_merged_row, cell->as.text = row_words(report, it))
+LH_CELL(set_text, lh_merged_row, cell->as.text = row_words(report, it))
 
 LH_ITS(uint32_t, depth_of, lh_merged_row, it->depth)
 LH_STYLE(style_of, lh_merged_row, it->hidden > 0 ? LH_FAINT : LH_PLAIN)
@@ -86,13 +86,13 @@ static const lh_table way = LH_TABLE_WITH(
     LH_EXAMPLE("example", NULL, id, "one of them, of the set if any is",
                LH_ONLY_WHERE(is_below_the_root)),
     LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_below_the_root)),
-    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, text_of, NULL));
+    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, set_text, NULL));
 #undef ROW
 
 LH_ITS(bool, has_elsewhere, lh_merged_paths, it->objects_elsewhere > 0)
 
 #define ROW lh_merged_paths
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table set_answer = LH_TABLE_OF(
     "heap.ways", NULL, NULL, LH_COUNT("objects", NULL, objects, "those of the set that are alive"),
     LH_CLASS(NULL, class_index, "of all these; null: they are of several classes", LH_OPTIONAL,
              LH_WITHOUT_TYPE),
@@ -162,7 +162,7 @@ static void put_elsewhere(lh_text *text, const lh_merged_paths *merged) {
   lh_text_format(text, "%s)", merged->elsewhere.objects < n ? " and others" : "");
 }
 
-static void tell_sentence(lh_teller *t, lh_report *report, const lh_merged_paths *merged) {
+static void print_sentence(lh_teller *t, lh_report *report, const lh_merged_paths *merged) {
   const char *what = lh_things_words(report, merged->class_index, merged->objects);
   const char *holders = lh_kept(report, holders_text(merged, false));
   if (merged->total_holders > 1 && strlen(what) + strlen(holders) > LONG_SENTENCE)
@@ -176,7 +176,7 @@ static void tell_sentence(lh_teller *t, lh_report *report, const lh_merged_paths
 }
 
 /* Garbage of the set is in no row. */
-static void tell_garbage(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
+static void print_garbage(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
   const char *why = report->request.n_ignored > 0 ? "garbage or held by what is ignored only"
                                                   : "garbage that was not yet collected";
   if (merged->objects == 0)
@@ -189,26 +189,26 @@ static void tell_garbage(lh_teller *t, const lh_report *report, const lh_merged_
            lh_told_size(t, merged->garbage_bytes).text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_set(lh_teller *t, lh_report *report) {
   const lh_merged_paths *merged = report->answer;
   uint64_t hidden = 0;
-  if (merged->objects > 0) tell_sentence(t, report, merged);
-  if (merged->objects == 0) tell_garbage(t, report, merged);
-  lh_tell_asked(t, report);
+  if (merged->objects > 0) print_sentence(t, report, merged);
+  if (merged->objects == 0) print_garbage(t, report, merged);
+  lh_print_asked(t, report);
   if (merged->objects == 0) return;
-  tell_garbage(t, report, merged);
+  print_garbage(t, report, merged);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &way, merged->rows, merged->n_rows);
+  lh_print_rows(t, report, &way, merged->rows, merged->n_rows);
   for (size_t i = 0; i < merged->n_rows; i++) hidden += merged->rows[i].hidden;
   if (hidden > 0 && t->all) lh_say(t, LH_FAINT, "%s", t->all);
 }
 
 /* ==================================================================================== */
 
-LH_ANSWERED_BY(lh_merged_paths,
-               lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, it, error))
-LH_FREED_BY(lh_merged_paths, lh_merged_paths_free(it))
+LH_FOUND_BY(set, lh_merged_paths,
+            lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, it, error))
+LH_FREED_BY(set, lh_merged_paths, lh_merged_paths_free(it))
 
 LH_ITS(bool, is_no, lh_merged_paths, it->objects == 0)
 
-LH_QUESTION(set, .main = "rows", .is_no = is_no, .free = let_go);
+LH_QUESTION(set, .main = "rows", .is_no = is_no, .free = free_set);

@@ -14,12 +14,12 @@ typedef struct object {
   lh_id id;
 } object;
 
-typedef struct found {
+typedef struct site_objects_result {
   const char *site;
   object *objects;
   size_t n, capacity;
   uint64_t bytes;
-} found;
+} site_objects_result;
 
 #define ROW object
 static const lh_table object_table = LH_TABLE_OF(
@@ -31,8 +31,8 @@ static const lh_table object_table = LH_TABLE_OF(
     LH_HELD_BY("held by", id, "a path"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer =
+#define ROW site_objects_result
+static const lh_table site_objects_answer =
     LH_TABLE_OF("heap.site_objects", NULL, NULL, LH_NAME("site", site, "where they were allocated"),
                 LH_COUNT("total_objects", NULL, n, "how many there are, listed or not"),
                 LH_BYTES("shallow_bytes", NULL, bytes, "of all of them"),
@@ -40,12 +40,12 @@ static const lh_table answer =
                         LH_LIMITED, LH_OWNED));
 #undef ROW
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_site_objects(lh_teller *t, lh_report *report) {
+  const site_objects_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s that were allocated at %s are there: %s",
          lh_count_of(f->n, object_table.one, object_table.many).text,
          lh_name_words(report, f->site), lh_told_size(t, f->bytes).text);
-  lh_tell_table(t, report, &object_table, f->objects, f->n, f->n);
+  lh_print_table(t, report, &object_table, f->objects, f->n, f->n);
 }
 
 /* ==== Objects ======================================================================== */
@@ -74,7 +74,8 @@ static bool is_at(const lh_snapshot *s, const bool *are, lh_id id) {
   return stack != 0 && stack <= lh_n_stacks(sites) && are[lh_stack_of(sites, stack)->site];
 }
 
-static bool gather(found *f, const lh_snapshot *s, const lh_request *request, const bool *are) {
+static bool gather(site_objects_result *f, const lh_snapshot *s, const lh_request *request,
+                   const bool *are) {
   for (lh_id id = 1; id <= lh_object_count(s); id++) {
     if (!is_at(s, are, id) || !lh_is_asked_for(s, request, id)) continue;
     if (request->has_interval && !lh_in_interval(s, request->interval, id)) continue;
@@ -92,8 +93,9 @@ static int by_retained(const void *a, const void *b, void *data) {
   return (x->id > y->id) - (x->id < y->id);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_site_objects(lh_snapshot *snapshot, const lh_request *request, void *out,
+                             lh_error *error) {
+  site_objects_result *f = out;
   const lh_sites *sites = lh_snapshot_sites(snapshot);
   f->site = request->name;
   if (!request->name) return lh_fail(error, LH_EARGUMENT, "which site?");

@@ -3,7 +3,7 @@
 */
 #include "report/report.h"
 
-typedef struct found {
+typedef struct sites_result {
   lh_site_row *rows;
   size_t n;
   uint64_t all_bytes; /* the base of shares */
@@ -12,16 +12,16 @@ typedef struct found {
   lh_tracking tracking;
   bool by_marks; /* spans are by marks, not by the order of allocation */
   bool is_sampled, garbage;
-} found;
+} sites_result;
 
 /* ==== Columns ======================================================================== */
 
 LH_CELL(share_of, lh_site_row,
         cell->as.n = report->request.garbage ? it->shallow_bytes : it->retained_bytes)
-LH_CELL(ages_of, void, cell->as.series.n = ((const found *)report->answer)->n_spans)
+LH_CELL(ages_of, void, cell->as.series.n = ((const sites_result *)report->answer)->n_spans)
 
 /* Eighths of the order of allocation mean no time to the user. */
-LH_HEADING_OF(ages_heading, ((const found *)report->answer)->by_marks ? "ages" : NULL)
+LH_HEADING_OF(ages_heading, ((const sites_result *)report->answer)->by_marks ? "ages" : NULL)
 LH_ITS(bool, has_site, lh_site_row, it->site > 0)
 
 #define ROW lh_site_row
@@ -50,8 +50,8 @@ static const lh_table row_table = LH_TABLE_OF(
                "where they were allocated"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW sites_result
+static const lh_table sites_answer = LH_TABLE_OF(
     "heap.sites", NULL, NULL, LH_COUNT("total_sites", NULL, n, "how many there are, listed or not"),
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
@@ -65,7 +65,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==================================================================================== */
 
-static void tell_tracking(lh_teller *t, const found *f) {
+static void print_tracking(lh_teller *t, const sites_result *f) {
   lh_text text = {0};
   lh_text_format(&text, "%s made since tracking began, %s",
                  lh_count_of(f->tracking.made, "object was", "objects were").text,
@@ -81,17 +81,18 @@ static void tell_tracking(lh_teller *t, const found *f) {
   lh_say_text(t, LH_FAINT, &text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_sites(lh_teller *t, lh_report *report) {
+  const sites_result *f = report->answer;
   const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   lh_say(t, LH_BOLD, "Sites%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
          report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
-  lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
-  tell_tracking(t, f);
+  lh_print_table(t, report, &row_table, f->rows, f->n, f->n);
+  print_tracking(t, f);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_sites(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  sites_result *f = out;
   lh_top_query query = {
       .sort = request->sort, .type_mask = request->type_mask, .garbage = request->garbage};
   lh_reach reach;
@@ -111,6 +112,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-LH_ITS(uint64_t, whole_of, found, it->all_bytes)
+LH_ITS(uint64_t, whole_of, sites_result, it->all_bytes)
 
 LH_QUESTION(sites, .main = "sites", .whole = whole_of);

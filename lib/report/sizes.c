@@ -7,18 +7,18 @@ typedef struct of_size {
   uint64_t most_bytes, blocks, bytes;
 } of_size;
 
-typedef struct found {
+typedef struct sizes_result {
   of_size rows[LH_SIZES];
   uint32_t n;
   uint64_t blocks, bytes, most_blocks;
-} found;
+} sizes_result;
 
 LH_CELL(of_all_blocks, of_size, cell->as.n = it->blocks,
-        cell->whole = ((const found *)report->answer)->blocks)
+        cell->whole = ((const sizes_result *)report->answer)->blocks)
 LH_CELL(of_all_bytes, of_size, cell->as.n = it->bytes,
-        cell->whole = ((const found *)report->answer)->bytes)
+        cell->whole = ((const sizes_result *)report->answer)->bytes)
 LH_CELL(of_the_most, of_size, cell->as.n = it->blocks,
-        cell->whole = ((const found *)report->answer)->most_blocks)
+        cell->whole = ((const sizes_result *)report->answer)->most_blocks)
 
 #define ROW of_size
 static const lh_table row_table = LH_TABLE_OF(
@@ -31,22 +31,22 @@ static const lh_table row_table = LH_TABLE_OF(
     LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_most, NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW sizes_result
+static const lh_table sizes_answer = LH_TABLE_OF(
     "heap.sizes", NULL, NULL, LH_COUNT("blocks", NULL, blocks, "that were made or resized"),
     LH_BYTES("bytes", NULL, bytes, "of these"),
     LH_INLINE_ROWS("sizes", rows, n, &row_table, "powers of two, the smallest first"));
 #undef ROW
 
-static const of_size *middle(const found *f, bool of_bytes) {
+static const of_size *middle(const sizes_result *f, bool of_bytes) {
   uint64_t sum = 0, half = of_bytes ? f->bytes - f->bytes / 2 : f->blocks - f->blocks / 2;
   uint32_t i = 0;
   while (i + 1 < f->n && (sum += of_bytes ? f->rows[i].bytes : f->rows[i].blocks) < half) i++;
   return &f->rows[i];
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_sizes(lh_teller *t, lh_report *report) {
+  const sizes_result *f = report->answer;
   if (f->n == 0) {
     lh_say(t, LH_BOLD, "Nothing was allocated");
     return;
@@ -56,12 +56,13 @@ static void tell(lh_teller *t, lh_report *report) {
          "of at most %s%s",
          lh_told_size(t, middle(f, false)->most_bytes).text,
          lh_told_size(t, middle(f, true)->most_bytes).text, t->all ? "" : "\n");
-  lh_tell_rows(t, report, &row_table, f->rows, f->n);
+  lh_print_rows(t, report, &row_table, f->rows, f->n);
 }
 
 /* Includes empty sizes between the smallest and the biggest. */
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_sizes(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  sizes_result *f = out;
   lh_size_tally tally;
   (void)snapshot;
   int code = lh_tally_sizes(lh_usage_profile(request->usages[0]), &tally, error);

@@ -6,16 +6,16 @@
 /* More would be narrower than a pixel. */
 enum { USUAL_STACKS = 1000 };
 
-typedef struct found {
+typedef struct stacks_result {
   const char *order;
   uint64_t whole_bytes;
   lh_usage_stack *rows;
   size_t n;
-} found;
+} stacks_result;
 
 LH_ITS(bool, is_stack, lh_usage_stack, !it->is_rest)
 
-LH_CELL(text_of, lh_usage_stack,
+LH_CELL(stacks_text, lh_usage_stack,
         if (it->is_rest)
             cell->as.text = lh_words(report, "%s",
                                      lh_count_of(it->stacks, "smaller", "smaller").text);
@@ -37,11 +37,11 @@ static const lh_table row_table = LH_TABLE_WITH(
                LH_WHERE(is_stack)),
     LH_OF_SITE("function", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_function,
                "where it begins, and its name", LH_WHERE(is_stack)),
-    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where it stood"));
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, stacks_text, "where it stood"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW stacks_result
+static const lh_table stacks_answer = LH_TABLE_OF(
     "heap.stacks", NULL, NULL,
     LH_TEXT("order", NULL, order,
             "what the bytes are: \"allocated\", \"live\", \"peak\", "
@@ -52,26 +52,27 @@ static const lh_table answer = LH_TABLE_OF(
             LH_OWNED));
 #undef ROW
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_stacks(lh_teller *t, lh_report *report) {
   static const char *const what[] = {[LH_MOST_ALLOCATED] = "Allocated",
                                      [LH_MOST_LIVE] = "Live at the end",
                                      [LH_MOST_AT_PEAK] = "Live when the heap was biggest",
                                      [LH_MOST_SOON_DEAD] = "Dead at the first collection"};
-  const found *f = report->answer;
+  const stacks_result *f = report->answer;
   const lh_usage *usage = report->request.usages[0];
   lh_say(t, LH_BOLD, "%s, by stack: %s%s", what[report->request.order],
          lh_told_size(t, f->whole_bytes).text, t->all ? "" : "\n");
   if (!lh_profile_about(lh_usage_profile(usage))->has_stacks)
     lh_say(t, LH_PLAIN, "The profile has no stacks: heap.track{stacks = true} records them");
-  lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
+  lh_print_table(t, report, &row_table, f->rows, f->n, f->n);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+static int find_stacks(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
   static const char *const orders[] = {[LH_MOST_ALLOCATED] = "allocated",
                                        [LH_MOST_LIVE] = "live",
                                        [LH_MOST_AT_PEAK] = "peak",
                                        [LH_MOST_SOON_DEAD] = "soon_dead"};
-  found *f = out;
+  stacks_result *f = out;
   size_t limit = request->has_limit ? request->limit : USUAL_STACKS;
   (void)snapshot;
   f->order = orders[request->order];
@@ -81,6 +82,6 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return code;
 }
 
-LH_ITS(uint64_t, whole_of, found, it->whole_bytes)
+LH_ITS(uint64_t, whole_of, stacks_result, it->whole_bytes)
 
 LH_QUESTION(stacks, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of);

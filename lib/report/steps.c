@@ -62,10 +62,10 @@ static const char *skipped_words(lh_report *report, const lh_step *step) {
 
 /* ==================================================================================== */
 
-typedef struct found {
+typedef struct steps_result {
   lh_step steps[LH_MOST_STEPS];
   size_t n;
-} found;
+} steps_result;
 
 LH_CELL(reference_of, lh_step,
         cell->as.text = it->skipped > 0 ? skipped_words(report, it)
@@ -95,14 +95,15 @@ const lh_table lh_step_table = LH_TABLE_WITH(
              LH_ONLY_WHERE(is_skipped)));
 #undef ROW
 
-#define ROW found
-static const lh_table answer =
+#define ROW steps_result
+static const lh_table steps_answer =
     LH_TABLE_OF("heap.steps", NULL, NULL,
                 LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "from the root on"));
 #undef ROW
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_steps(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  steps_result *f = out;
   (void)snapshot, (void)error;
   f->n = lh_told_steps(request->path, f->steps);
   return LH_OK;
@@ -121,7 +122,7 @@ static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) 
                                            : "weak keys, but what is no object is never weak";
 }
 
-static void tell_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_path *path) {
+static void print_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_path *path) {
   for (size_t i = 0; i < path->n_steps; i++) {
     const char *why = never_weak(snapshot, &path->steps[i]);
     if (!why) continue;
@@ -132,7 +133,7 @@ static void tell_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_
 }
 
 /* Explains a row that retains more than the row above it. */
-static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step *steps, size_t n) {
+static void print_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step *steps, size_t n) {
   for (size_t i = 1; i < n; i++) {
     if (steps[i - 1].skipped > 0 || steps[i].skipped > 0 ||
         lh_retained_bytes(snapshot, steps[i].target) <=
@@ -145,17 +146,17 @@ static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step *
   }
 }
 
-void lh_tell_steps(lh_teller *t, lh_report *report, const lh_path *path, const lh_step *steps,
-                   size_t n) {
-  lh_tell_rows(t, report, &lh_step_table, steps, n);
-  tell_more(t, report->snapshot, steps, n);
-  tell_never_weak(t, report->snapshot, path);
-  lh_tell_where_to_cut(t, report, path);
+void lh_print_steps(lh_teller *t, lh_report *report, const lh_path *path, const lh_step *steps,
+                    size_t n) {
+  lh_print_rows(t, report, &lh_step_table, steps, n);
+  print_more(t, report->snapshot, steps, n);
+  print_never_weak(t, report->snapshot, path);
+  lh_print_where_to_cut(t, report, path);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  lh_tell_steps(t, report, report->request.path, f->steps, f->n);
+static void print_steps(lh_teller *t, lh_report *report) {
+  const steps_result *f = report->answer;
+  lh_print_steps(t, report, report->request.path, f->steps, f->n);
 }
 
 /* ==================================================================================== */

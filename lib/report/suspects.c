@@ -28,7 +28,7 @@ const lh_table lh_suspect_table = LH_TABLE_OF(
 #undef ROW
 
 #define ROW lh_suspects
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table suspects_answer = LH_TABLE_OF(
     "heap.suspects", NULL, NULL, LH_COUNT("total_suspects", NULL, n, "how many there are"),
     LH_BYTES("least_bytes", NULL, least_bytes, "what a suspect has at least"),
     LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED));
@@ -69,7 +69,7 @@ static const char *through_words(lh_report *report, lh_id id) {
   return lh_kept(report, lh_text_finish(&text));
 }
 
-void lh_tell_suspect_line(lh_teller *t, lh_report *report, const lh_suspect *s) {
+void lh_print_suspect_line(lh_teller *t, lh_report *report, const lh_suspect *s) {
   static const char *const words[] = {"holds", "is big by itself:", "begins a list of",
                                       "is the root of a tree of"};
   lh_say(t, LH_BOLD, "%s%s %s %s, %s, %s of the heap", lh_path_words(report, s->id),
@@ -77,7 +77,7 @@ void lh_tell_suspect_line(lh_teller *t, lh_report *report, const lh_suspect *s) 
          lh_told_size(t, s->bytes).text, lh_share_of_heap(report, s->bytes).text);
 }
 
-static void tell_class(lh_teller *t, const lh_accumulated *a) {
+static void print_class(lh_teller *t, const lh_accumulated *a) {
   lh_say(t, LH_PLAIN, "    %s, %s, %s each%s",
          lh_things_words(t->report, a->class_index, a->objects), lh_told_size(t, a->bytes).text,
          lh_told_size(t, a->bytes / a->objects).text, a->objects > 1 ? " on average" : "");
@@ -88,7 +88,7 @@ static uint32_t told_classes(const lh_suspect *s) {
   return s->n_classes <= LH_MOST_ACCUMULATED ? s->n_accumulated : LH_MOST_ACCUMULATED - 1;
 }
 
-static void tell_accumulated(lh_teller *t, const lh_suspect *s) {
+static void print_accumulated(lh_teller *t, const lh_suspect *s) {
   uint64_t objects = s->objects, bytes = s->bytes - s->around_bytes;
   uint32_t n = told_classes(s);
   lh_number around = lh_told_size(t, s->around_bytes);
@@ -99,7 +99,7 @@ static void tell_accumulated(lh_teller *t, const lh_suspect *s) {
     return;
   }
   for (uint32_t i = 0; i < n; i++) {
-    tell_class(t, &s->accumulated[i]);
+    print_class(t, &s->accumulated[i]);
     objects -= s->accumulated[i].objects;
     bytes -= s->accumulated[i].bytes;
   }
@@ -119,16 +119,16 @@ static bool is_held_below(const lh_snapshot *snapshot, const lh_suspect *s) {
   return lh_nearest_holder(snapshot, s->accumulated[0].example) != s->id;
 }
 
-static void tell_next(lh_teller *t, const lh_report *report, const lh_suspect *s) {
-  lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, s->id);
+static void print_next(lh_teller *t, const lh_report *report, const lh_suspect *s) {
+  lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, s->id);
   if (s->kind != LH_SUSPECT_ITSELF)
-    lh_tell_next(t, report, "    What is in it", LH_NEXT_UNDER, s->id);
+    lh_print_next(t, report, "    What is in it", LH_NEXT_UNDER, s->id);
   if (is_held_below(report->snapshot, s))
-    lh_tell_next_of(t, LH_PLAIN, "    What holds them", LH_NEXT_SET,
-                    lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
+    lh_print_next_of(t, LH_PLAIN, "    What holds them", LH_NEXT_SET,
+                     lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_suspects(lh_teller *t, lh_report *report) {
   const lh_suspects *suspects = report->answer;
   size_t n = t->limit == 0 || t->limit > suspects->n ? suspects->n : t->limit;
   if (suspects->n == 0)
@@ -138,17 +138,17 @@ static void tell(lh_teller *t, lh_report *report) {
   for (size_t i = 0; i < n && !t->failed; i++) {
     const lh_suspect *s = &suspects->list[i];
     if (i > 0) lh_say(t, LH_PLAIN, "%s", "");
-    lh_tell_suspect_line(t, report, s);
-    tell_accumulated(t, s);
-    tell_next(t, report, s);
+    lh_print_suspect_line(t, report, s);
+    print_accumulated(t, s);
+    print_next(t, report, s);
   }
-  lh_tell_hidden(t, &lh_suspect_table, suspects->n - n);
+  lh_print_hidden(t, &lh_suspect_table, suspects->n - n);
 }
 
 /* ==================================================================================== */
 
-LH_ANSWERED_BY(lh_suspects, lh_find_suspects(snapshot, it, error))
-LH_FREED_BY(lh_suspects, lh_suspects_free(it))
+LH_FOUND_BY(suspects, lh_suspects, lh_find_suspects(snapshot, it, error))
+LH_FREED_BY(suspects, lh_suspects, lh_suspects_free(it))
 
 LH_QUESTION(suspects, .help = "what holds much, and where it accumulates", .main = "suspects",
-            .free = let_go);
+            .free = free_suspects);

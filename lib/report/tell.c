@@ -6,9 +6,9 @@
 
 #include "report/report.h"
 
-void lh_tell_report(lh_teller *teller, lh_report *report) {
+void lh_print_report(lh_teller *teller, lh_report *report) {
   teller->report = report;
-  report->question->tell(teller, report);
+  report->question->print(teller, report);
 }
 
 void lh_say_text(lh_teller *teller, lh_style style, lh_text *text) {
@@ -105,7 +105,7 @@ const char *lh_epoch_words(lh_report *report, uint32_t epoch) {
   return lh_words(report, "%.*s...", (int)lh_text_cut(name, LONGEST), name);
 }
 
-void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before) {
+void lh_print_garbage(lh_teller *teller, const lh_report *report, const char *before) {
   lh_reach reach;
   lh_reach_totals(report->snapshot, &reach);
   if (reach.garbage_objects > 0)
@@ -114,7 +114,7 @@ void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *bef
            lh_told_size(teller, reach.garbage_bytes).text, teller->all ? ": --garbage" : "");
 }
 
-void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
+void lh_print_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
   if (n == 0 || teller->failed) return;
   if (teller->hidden)
     teller->hidden(teller, table, n);
@@ -124,31 +124,31 @@ void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
            teller->all ? teller->all : "");
 }
 
-void lh_tell_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
-                  size_t n) {
+void lh_print_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                   size_t n) {
   if (!teller->failed) teller->table(teller, report, table, rows, n);
 }
 
-void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
-                   size_t n, uint64_t total) {
+void lh_print_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                    size_t n, uint64_t total) {
   size_t told = teller->limit != 0 && n > teller->limit ? teller->limit : n;
-  lh_tell_rows(teller, report, table, rows, told);
-  lh_tell_hidden(teller, table, total - told);
+  lh_print_rows(teller, report, table, rows, told);
+  lh_print_hidden(teller, table, total - told);
 }
 
-void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
-                     const char *subject, const char *other) {
+void lh_print_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
+                      const char *subject, const char *other) {
   lh_say(teller, style, "%s: %s", why,
          lh_kept(teller->report, teller->next(teller, why, next, subject, other)));
 }
 
-void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
-                  lh_id id) {
-  lh_tell_next_of(teller, LH_PLAIN, why, next, lh_address_text(report->snapshot, id).text, NULL);
+void lh_print_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
+                   lh_id id) {
+  lh_print_next_of(teller, LH_PLAIN, why, next, lh_address_text(report->snapshot, id).text, NULL);
 }
 
-void lh_tell_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
-                   uint64_t objects) {
+void lh_print_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
+                    uint64_t objects) {
   const lh_known *known = report->request.known;
   if (!known) return;
   const char *name = lh_name_words(report, known->name);
@@ -170,7 +170,7 @@ void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound)
     lh_text_string(text, words[prospect]);
 }
 
-void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound) {
+void lh_print_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound) {
   lh_say(teller, LH_PLAIN, "    %s is %s beside it",
          lh_kept(teller->report, lh_string_text(snapshot, bound->name, 40)),
          lh_plain_number(bound->limit).text);
@@ -181,8 +181,8 @@ static uint32_t last_part(const lh_snapshot *snapshot, const lh_history *history
   return 1 + ((n_parts - 1) * n) / n_parts;
 }
 
-void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
-                  const uint64_t ages[LH_SPANS]) {
+void lh_print_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
+                   const uint64_t ages[LH_SPANS]) {
   unsigned n = history->n;
   uint64_t between = 0, all = ages[0];
   if (!history->by_marks || n < 3) return;
@@ -222,13 +222,13 @@ const char *lh_interval_words(lh_report *report, lh_interval i) {
                   moment_words(report, i.until, !are_marks));
 }
 
-void lh_tell_interval(lh_teller *t, lh_report *report) {
+void lh_print_interval(lh_teller *t, lh_report *report) {
   if (report->request.has_interval)
     lh_say(t, LH_PLAIN, "Only of what was allocated %s",
            lh_interval_words(report, report->request.interval));
 }
 
-void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot) {
+void lh_print_finalized(lh_teller *teller, const lh_snapshot *snapshot) {
   uint64_t n = lh_snapshot_info(snapshot)->finalized_objects;
   if (n > 0)
     lh_say(
@@ -238,7 +238,7 @@ void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot) {
         lh_count_of(n, "object", "objects").text);
 }
 
-void lh_tell_compared(lh_teller *teller, bool same_state) {
+void lh_print_compared(lh_teller *teller, bool same_state) {
   if (!same_state)
     lh_say(teller, LH_PLAIN,
            "The snapshots are of different Lua states, so no object of one is an object of another:"

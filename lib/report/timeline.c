@@ -11,14 +11,14 @@ typedef struct mark {
   uint64_t n; /* marks in the bin */
 } mark;
 
-typedef struct found {
+typedef struct timeline_result {
   lh_age_chart chart;
   lh_age_chart_by by;
   uint64_t positions; /* of the whole axis */
   mark *marks;
   size_t n_marks;
   bool garbage;
-} found;
+} timeline_result;
 
 /* ==== Columns ======================================================================== */
 
@@ -75,13 +75,14 @@ static void told_label_of(lh_report *report, const void *row, lh_cell *cell) {
 static void set_bins(const lh_report *report, const lh_count *bins, size_t offset, lh_cell *cell) {
   cell->as.series.first = (const void *)((const char *)bins + offset);
   cell->as.series.stride = sizeof *bins;
-  cell->as.series.n = ((const found *)report->answer)->chart.n_bins;
+  cell->as.series.n = ((const timeline_result *)report->answer)->chart.n_bins;
 }
 
 LH_CELL(bytes_in_bins, lh_layer, set_bins(report, it->bins, offsetof(lh_count, bytes), cell))
 LH_CELL(objects_in_bins, lh_layer, set_bins(report, it->bins, offsetof(lh_count, objects), cell))
-LH_HEADING_OF(type_heading, ((const found *)report->answer)->by == LH_AGES_OF_TYPES ? NULL : "type")
-LH_HEADING_OF(label_heading, lh_age_chart_by_name(((const found *)report->answer)->by))
+LH_HEADING_OF(type_heading,
+              ((const timeline_result *)report->answer)->by == LH_AGES_OF_TYPES ? NULL : "type")
+LH_HEADING_OF(label_heading, lh_age_chart_by_name(((const timeline_result *)report->answer)->by))
 
 #define ROW lh_layer
 static const lh_table layer_table = LH_TABLE_OF(
@@ -104,18 +105,20 @@ static const lh_table layer_table = LH_TABLE_OF(
 #undef ROW
 
 static void begins_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = row;
+  const timeline_result *f = row;
   (void)report;
   cell->as.series.first = f->chart.begins;
   cell->as.series.stride = sizeof *f->chart.begins;
   cell->as.series.n = f->chart.n_bins + 1;
 }
 
-LH_CELL(bytes_of_all, found, set_bins(report, it->chart.bins, offsetof(lh_count, bytes), cell))
-LH_CELL(objects_of_all, found, set_bins(report, it->chart.bins, offsetof(lh_count, objects), cell))
+LH_CELL(bytes_of_all, timeline_result,
+        set_bins(report, it->chart.bins, offsetof(lh_count, bytes), cell))
+LH_CELL(objects_of_all, timeline_result,
+        set_bins(report, it->chart.bins, offsetof(lh_count, objects), cell))
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW timeline_result
+static const lh_table timeline_answer = LH_TABLE_OF(
     "heap.timeline", NULL, NULL,
     LH_WORD("by", NULL, by, lh_age_chart_by_name,
             "what layers are: \"class\", \"type\", \"place\""),
@@ -143,8 +146,8 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-static void tell_sentence(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_sentence(lh_teller *t, lh_report *report) {
+  const timeline_result *f = report->answer;
   const lh_request *r = &report->request;
   if (r->has_interval)
     lh_say(t, LH_BOLD, "%s of %s, %s in %s, was allocated %s",
@@ -158,23 +161,23 @@ static void tell_sentence(lh_teller *t, lh_report *report) {
            lh_count_of(f->chart.aged.objects, "object", "objects").text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_timeline(lh_teller *t, lh_report *report) {
+  const timeline_result *f = report->answer;
   const lh_count *ageless = &f->chart.ageless;
-  lh_tell_finalized(t, report->snapshot);
-  tell_sentence(t, report);
-  lh_tell_rows(t, report, &layer_table, f->chart.layers, f->chart.n_layers);
+  lh_print_finalized(t, report->snapshot);
+  print_sentence(t, report);
+  lh_print_rows(t, report, &layer_table, f->chart.layers, f->chart.n_layers);
   if (ageless->objects > 0)
     lh_say(t, LH_PLAIN, "\nNot on the axis: %s without an age, %s",
            lh_count_of(ageless->objects, "object", "objects").text,
            lh_told_size(t, ageless->bytes).text);
-  if (!f->garbage) lh_tell_garbage(t, report, "\n");
+  if (!f->garbage) lh_print_garbage(t, report, "\n");
 }
 
 /* ==== Asking ========================================================================= */
 
 /* One for each bin with marks. The last bin includes its end. */
-static int find_marks(found *f, const lh_snapshot *snapshot, lh_error *error) {
+static int find_marks(timeline_result *f, const lh_snapshot *snapshot, lh_error *error) {
   const lh_age_chart *chart = &f->chart;
   size_t bin = 0, last = SIZE_MAX; /* bin of the mark; of the mark before */
   f->marks = lh_alloc(chart->n_bins, sizeof *f->marks);
@@ -191,10 +194,10 @@ static int find_marks(found *f, const lh_snapshot *snapshot, lh_error *error) {
   return LH_OK;
 }
 
-LH_FREED_BY(found, lh_age_chart_free(&it->chart))
+LH_FREED_BY(timeline, timeline_result, lh_age_chart_free(&it->chart))
 
-static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
-  found *f = out;
+static int find_timeline(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+  timeline_result *f = out;
   lh_age_chart_query query = {.by = r->ages,
                               .interval = LH_EVER,
                               .bins = r->bins,
@@ -209,6 +212,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   return find_marks(f, snapshot, error);
 }
 
-LH_ITS(uint64_t, whole_of, found, it->chart.all.bytes)
+LH_ITS(uint64_t, whole_of, timeline_result, it->chart.all.bytes)
 
-LH_QUESTION(timeline, .command = "heapview", .main = "layers", .whole = whole_of, .free = let_go);
+LH_QUESTION(timeline, .command = "heapview", .main = "layers", .whole = whole_of,
+            .free = free_timeline);

@@ -6,16 +6,17 @@
 /* Defaults: four levels, ten rows each, rows of at least 1/100 of all. */
 enum { USUAL_DEPTH = 4, USUAL_ROWS = 10, USUAL_PART = 100 };
 
-typedef struct found {
+typedef struct under_result {
   lh_id id;
   uint64_t matches;
   lh_branch *rows;
   size_t n;
-} found;
+} under_result;
 
 /* ==== Columns ======================================================================== */
 
-LH_CELL(of_the_top, void, cell->whole = ((const found *)report->answer)->rows->retained_bytes)
+LH_CELL(of_the_top, void,
+        cell->whole = ((const under_result *)report->answer)->rows->retained_bytes)
 
 /* .listeners: array of Listener 0x55d0c0a3f2e0 */
 static const char *branch_words(lh_report *report, const lh_branch *b) {
@@ -33,7 +34,7 @@ static const char *branch_words(lh_report *report, const lh_branch *b) {
                   is_one && b->id != LH_ROOT ? " " : "",
                   is_one && b->id != LH_ROOT ? lh_address_text(s, b->id).text : "");
 }
-LH_CELL(text_of, lh_branch, cell->as.text = branch_words(report, it))
+LH_CELL(under_text, lh_branch, cell->as.text = branch_words(report, it))
 
 LH_ITS(bool, is_no_rest, lh_branch, it->kind != LH_BRANCH_REST)
 LH_CELL(edge_of, lh_branch, cell->as.edge = it->has_edge ? &it->edge : NULL)
@@ -54,11 +55,11 @@ static const lh_table branch = LH_TABLE_WITH(
     LH_BYTES("retained_bytes", "retained", retained_bytes, "of all of them"),
     LH_SHARE("share", retained_bytes, .compute = of_the_top),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of all of them"),
-    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, text_of, NULL));
+    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, under_text, NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer =
+#define ROW under_result
+static const lh_table under_answer =
     LH_TABLE_OF("heap.under", NULL, NULL,
                 LH_COUNT("matches", NULL, matches,
                          "how many objects were meant; the one that retains most was taken"),
@@ -68,8 +69,8 @@ static const lh_table answer =
 
 /* ==================================================================================== */
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_under(lh_teller *t, lh_report *report) {
+  const under_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s keeps %s alive alone, %s of the heap", lh_path_words(report, f->id),
          lh_told_size(t, f->rows->retained_bytes).text,
          lh_share_of_heap(report, f->rows->retained_bytes).text);
@@ -77,11 +78,12 @@ static void tell(lh_teller *t, lh_report *report) {
     lh_say(t, LH_PLAIN, "%s objects are called %s; this is the one that retains most",
            lh_count_text(f->matches).text, report->request.name);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &branch, f->rows, f->n);
+  lh_print_rows(t, report, &branch, f->rows, f->n);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_under(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  under_result *f = out;
   lh_under_query query = {.depth = USUAL_DEPTH, .limit = USUAL_ROWS};
   f->id = request->id;
   f->matches = request->matches;

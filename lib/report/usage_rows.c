@@ -169,7 +169,7 @@ void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell) {
   (void)cell;
 }
 
-void lh_tell_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {
+void lh_print_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {
   enum { TOLD_CALLERS = 3 };
   const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
   for (uint32_t i = 0; i < TOLD_CALLERS && stack != 0 && stack <= lh_n_stacks(sites); i++) {

@@ -25,6 +25,6 @@ void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell);
 
 enum { LH_MOST_CALLERS = 64 };
 
-void lh_tell_callers(lh_teller *teller, const lh_usage *usage, lh_stack_id stack);
+void lh_print_callers(lh_teller *teller, const lh_usage *usage, lh_stack_id stack);
 
 #endif

@@ -94,7 +94,7 @@ static const char *reference_words(lh_report *report, const lh_path *path, size_
   return lh_words(report, "%.*s...", (int)lh_text_cut(text, LONG_TEXT), text);
 }
 
-static void tell_code(lh_teller *t, lh_report *report, const lh_where_to_cut *where) {
+static void print_code(lh_teller *t, lh_report *report, const lh_where_to_cut *where) {
   size_t told = where->n_functions < LH_MOST_NAMING ? where->n_functions : LH_MOST_NAMING;
   lh_text text = {0};
   lh_text_format(&text, "    Code that names %s",
@@ -107,10 +107,10 @@ static void tell_code(lh_teller *t, lh_report *report, const lh_where_to_cut *wh
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-void lh_tell_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) {
+void lh_print_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) {
   lh_where_to_cut where;
   if (lh_find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
   if (t->failed || where.n_steps == 0) return;
   lh_say(t, LH_PLAIN, "\nTo cut this path, clear %s", reference_words(report, path, where.n_steps));
-  if (where.name != LH_NO_OBJECT) tell_code(t, report, &where);
+  if (where.name != LH_NO_OBJECT) print_code(t, report, &where);
 }
