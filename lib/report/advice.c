@@ -16,8 +16,6 @@ static const char *kind_name(unsigned kind) {
   return LH_WORD_OF(names, kind);
 }
 
-/* ==== Columns ======================================================================== */
-
 #define ROW lh_advice
 static const lh_table advice_table = LH_TABLE_OF(
     "heap.advice", "piece of advice", "pieces of advice",
@@ -41,8 +39,6 @@ static const lh_table advice_answer =
                 LH_ROWS("advice", list, n, &advice_table,
                         "what is worth half a percent of all bytes", LH_LIMITED));
 #undef ROW
-
-/* ==== Words ========================================================================== */
 
 static const char *why_words(const lh_teller *t, const lh_advice *a) {
   bool several = a->objects > 1;
@@ -86,8 +82,6 @@ static void print_advice(lh_teller *t, lh_report *report) {
            "Tables that grow and strings put together in a loop are seen only where "
            "every event is recorded");
 }
-
-/* ==================================================================================== */
 
 LH_FOUND_BY(advice, advice_result, lh_find_advice(request->usages[0], &it->list, &it->n, error))
 LH_FREED_BY(advice, advice_result, lh_free(it->list))

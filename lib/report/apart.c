@@ -121,8 +121,6 @@ static void print_paths(lh_teller *t, lh_report *report, const void *rows, size_
 static const lh_table paths = LH_TABLE("heap.growth_row", "path", "paths", lh_growth_row,
                                        lh_growth_columns, .print = print_paths);
 
-/* ==== The answer ===================================================================== */
-
 #define ROW apart_result
 static const lh_table apart_answer = LH_TABLE_OF(
     "heap.apart", NULL, NULL, LH_FLAG("same_state", found.growth.same_state, "it is false"),

@@ -3,8 +3,6 @@
 */
 #include "report/report.h"
 
-/* ==== Columns ======================================================================== */
-
 static const lh_spread *spread_of(const lh_description *d, lh_measure measure) {
   for (uint32_t i = 0; i < d->n_spreads; i++)
     if (d->spreads[i].measure == measure) return &d->spreads[i];
@@ -157,8 +155,6 @@ static const lh_table class_answer = LH_TABLE_OF(
             LH_LIMITED));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
 /* "before a", "between a and b", "since b": interval i of n. */
 static const char *interval_words(lh_report *report, uint32_t i, uint32_t n) {
   bool ends = i + 1 < n;
@@ -260,8 +256,6 @@ static void print_class(lh_teller *t, lh_report *report) {
   lh_say(t, LH_BOLD, "\nWho refers to them");
   lh_print_table(t, report, &referrer, d->referrers, d->n_referrers, d->n_referrers);
 }
-
-/* ==================================================================================== */
 
 LH_FOUND_BY(class, lh_description, lh_describe_class(snapshot, request->name, it, error))
 LH_FREED_BY(class, lh_description, lh_description_free(it))

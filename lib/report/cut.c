@@ -86,8 +86,6 @@ static int find_ignored(lh_snapshot *snapshot, const lh_request *request, void *
 #define print_ignored lh_print_asked
 LH_QUESTION(ignored);
 
-/* ==================================================================================== */
-
 typedef struct trial {
   lh_gone gone; /* must be first: LH_GONE_COLUMNS reads it; empty if not a single cut */
   lh_freed freed;
@@ -101,8 +99,6 @@ typedef struct cut_result {
   size_t n; /* cuts; the other two rows follow in the list */
   trial together, only_together;
 } cut_result;
-
-/* ==== Columns ======================================================================== */
 
 LH_ITS(bool, asks, trial, it->asks)
 LH_CELL(goes_text, trial, cell->as.text = it->freed.frees_it ? "yes" : "no")
@@ -133,8 +129,6 @@ static const lh_table cut_answer =
                               "what of that no single one of them frees"));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
 /* cutting _G.cache frees 1.1 MB, 1,203 objects, but not Listener 0x55d0c0a3f2e0 */
 static void print_sentence(lh_teller *t, lh_report *report, const cut_result *f) {
   const lh_freed *all = &f->together.freed;
@@ -164,8 +158,6 @@ static void print_cut(lh_teller *t, lh_report *report) {
   lh_say(t, LH_PLAIN, "%s", "");
   lh_print_rows(t, report, &cut, f->list, n);
 }
-
-/* ==================================================================================== */
 
 static int find_cut(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   cut_result *f = out;

@@ -10,8 +10,6 @@
 #include "report/diff.h"
 #include "thresholds.h"
 
-/* ==== Columns ======================================================================== */
-
 static bool is_flagged(const lh_request *request, const lh_diff_group *group) {
   return request->factor != 0 && group->objects > 0 && group->objects % request->factor == 0;
 }
@@ -135,8 +133,6 @@ static const lh_table diff_answer = LH_TABLE_OF(
     LH_COMPUTED("until", NULL, LH_COLUMN_NAME, until_of, "the mark at the end", LH_LUA_ONLY,
                 LH_OPTIONAL));
 #undef ROW
-
-/* ==== The sentence =================================================================== */
 
 static const char *last_name(const lh_report *report) {
   return report->names[report->request.n_names - 1];
@@ -340,8 +336,6 @@ static void print_diff(lh_teller *t, lh_report *report) {
     lh_print_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
                      lh_address_text(report->snapshot, f->diff.groups[0].example).text, NULL);
 }
-
-/* ==== Asking ========================================================================= */
 
 static uint64_t rank(const lh_request *request, const lh_diff_group *group) {
   if (request->sort == LH_SORT_SHALLOW) return group->shallow_bytes;

@@ -24,8 +24,6 @@ typedef struct epochs_result {
   bool garbage;
 } epochs_result;
 
-/* ==== Columns ======================================================================== */
-
 /* NULL for the first interval. */
 static const lh_mark_info *mark_at(const lh_report *report, uint32_t i) {
   return i > 0 ? lh_mark_at(report->snapshot, i - 1) : NULL;
@@ -176,8 +174,6 @@ static void print_answer(lh_teller *t, lh_report *report) {
   if (bytes > 0 && !f->garbage) print_next(t, report, &r);
 }
 
-/* ==================================================================================== */
-
 static void print_epochs(lh_teller *t, lh_report *report) {
   const epochs_result *f = report->answer;
   lh_print_finalized(t, report->snapshot);
@@ -241,7 +237,5 @@ static int find_epochs(lh_snapshot *snapshot, const lh_request *request, void *o
   for (uint32_t i = 0; i < f->n_rows; i++) make_row(f, i);
   return LH_OK;
 }
-
-/* ==================================================================================== */
 
 LH_QUESTION(epochs, .main = "epochs", .free = free_epochs);

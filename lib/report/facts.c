@@ -417,8 +417,6 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
              "and of how many bytes one was recorded; 0: every allocation was", TRACKED));
 #undef ROW
 
-/* ==================================================================================== */
-
 const lh_table *const lh_facts[] = {
     &lh_object_facts, &lh_edge_facts,     &lh_entry_facts,    &lh_string_facts, &lh_class_facts,
     &lh_thread_facts, &lh_frame_facts,    &lh_site_facts,     &lh_stack_facts,  &lh_module_facts,

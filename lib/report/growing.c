@@ -5,8 +5,6 @@
 
 #include "report/report.h"
 
-/* ==== Columns ======================================================================== */
-
 LH_ITS(bool, has_numbers, lh_growing,
        it->keying >= LH_KEYED_SEQUENCE && it->keying <= LH_KEYED_NUMBERS)
 LH_ITS(bool, has_bound, lh_growing, it->bound.limit > 0)
@@ -68,8 +66,6 @@ static const lh_table growing_answer = LH_TABLE_OF(
     LH_COUNT("total_filled_once", NULL, n_filled_once, "how many of them were filled once"),
     LH_ROWS("collections", list, n, &growing, "with what was filled once at the end", LH_LIMITED));
 #undef ROW
-
-/* ==== The words ====================================================================== */
 
 /* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes". */
 static void put_elements(lh_text *out, const lh_growing *g) {
@@ -236,8 +232,6 @@ static void print_growing(lh_teller *t, lh_report *report) {
            lh_count_of(found->n_filled_once, growing.one, growing.many).text,
            found->n_filled_once == 1 ? "was" : "were", t->all ? "; " : "", t->all ? t->all : "");
 }
-
-/* ==================================================================================== */
 
 LH_FOUND_BY(growing, lh_growings, lh_find_growing(snapshot, NULL, it, error))
 LH_FREED_BY(growing, lh_growings, lh_growings_free(it))

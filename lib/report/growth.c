@@ -1,9 +1,10 @@
 /*
-** growth.c - rows of growth over several snapshots: columns in JSON and Lua, known rows.
+** growth.c - growth over any number of snapshots: a sentence, a table by path and one by class; and
+** bytes by place, for a stacked chart, in which rows, `others` and `level` add up to the whole.
 */
 #include "report/growth.h"
 
-/* ==== Figures in each snapshot ======================================================== */
+/* ==== Rows =========================================================================== */
 
 static size_t count_snapshots(const lh_report *report) {
   return ((const lh_growth_found *)report->answer)->growth.n_snapshots;
@@ -101,8 +102,6 @@ void lh_print_growth(lh_teller *t, lh_report *report) {
   print_classes(t, report, f->growth.classes, f->growth.n_classes);
 }
 
-/* ==================================================================================== */
-
 static void leave_out_known(lh_growth_found *f, const lh_request *request) {
   lh_growth *growth = &f->growth;
   size_t n = growth->n_paths;
@@ -137,3 +136,219 @@ void lh_free_growth(void *found) {
   lh_growth_free(f->all);
   f->all = NULL;
 }
+
+/* ==== Growth ========================================================================= */
+
+static bool is_level(const lh_cell *series) {
+  for (size_t i = 1; i < series->as.series.n; i++)
+    if (lh_series_at(series, i) != lh_series_at(series, 0)) return false;
+  return true;
+}
+
+/* Objects in each snapshot; if they are level, the entries of the containers. */
+static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_growth_row *r = row;
+  lh_objects_in_each(report, row, cell);
+  if (!is_level(cell)) return;
+  lh_cell entries = *cell;
+  entries.as.series.first = &r->at->entries;
+  if (is_level(&entries)) return;
+  const lh_teller plain = {0}; /* counts have one format */
+  cell->kind = LH_COLUMN_TEXT;
+  cell->as.text =
+      lh_words(report, "%s entries", lh_kept(report, lh_cell_text(&plain, report, &entries)));
+}
+
+/* A rate over less than a second means nothing. */
+LH_HEADING_OF(seconds_heading,
+              ((const lh_growth_found *)report->answer)->growth.seconds >= 1 ? "a second" : NULL)
+
+#define ROW lh_growth_row
+#define LADDER_COLUMNS(bytes_heading)                                                            \
+  LH_WORD(NULL, "verdict", verdict, lh_verdict_name, NULL),                                      \
+      LH_MORE_BYTES(NULL, "a step", bytes_per_step, NULL),                                       \
+      LH_MORE_BYTES(NULL, NULL, bytes_per_second, NULL, LH_WIDE, LH_HEADING(seconds_heading)),   \
+      LH_COMPUTED(NULL, bytes_heading, LH_COLUMN_BYTES_SERIES, lh_bytes_in_each, NULL, LH_WIDE), \
+      LH_COMPUTED(NULL, "bytes", LH_COLUMN_BYTES, lh_last_bytes, NULL, LH_NARROW),               \
+      LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT_SERIES, counts_in_each, NULL, LH_WIDE),       \
+      LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT, lh_last_objects, NULL, LH_NARROW),           \
+      LH_TEXT(NULL, "class", class_name, NULL)
+static const lh_column path_columns[] =
+    LH_GROWTH_BY_PATH(LADDER_COLUMNS("bytes, with what they retain"));
+static const lh_column class_columns[] = {LADDER_COLUMNS("bytes"), LH_END};
+#undef ROW
+
+LH_STYLE(style_of, lh_growth_row, it->verdict == LH_GROWS_STEADILY ? LH_ALARM : LH_PLAIN)
+
+static const lh_table path_table = LH_GROWTH_TABLE(path_columns, style_of);
+static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
+
+LH_ITS(bool, has_times, lh_growth_found, it->growth.seconds > 0)
+
+#define ROW lh_growth_found
+static const lh_table ladder_answer = LH_TABLE_OF(
+    "heap.growth", NULL, NULL,
+    LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
+    LH_NUMBER("seconds", growth.seconds,
+              "from the second snapshot (of two, the first) to the last; null if not known",
+              LH_WHERE(has_times)),
+    LH_GROWTH_COLUMNS());
+#undef ROW
+
+typedef struct summary {
+  size_t n_steady, n_once;
+  uint64_t bytes, objects; /* growth of steady rows after the first step */
+} summary;
+
+static summary summarise(const lh_growth_found *f) {
+  summary s = {0, 0, 0, 0};
+  for (size_t i = 0; i < f->growth.n_paths; i++) {
+    const lh_growth_row *row = &f->growth.paths[i];
+    s.n_once += row->verdict == LH_GREW_ONCE;
+    if (row->verdict != LH_GROWS_STEADILY) continue;
+    s.n_steady++;
+    if (row->grew_bytes[1] > 0) s.bytes += (uint64_t)row->grew_bytes[1];
+    if (row->grew_objects[1] > 0) s.objects += (uint64_t)row->grew_objects[1];
+  }
+  return s;
+}
+
+static void print_sentence(lh_teller *t, const lh_report *report) {
+  const lh_growth_found *f = report->answer;
+  const char *from = report->names[0], *to = report->names[report->request.n_names - 1];
+  summary s = summarise(f);
+  lh_text text = {0};
+  if (s.n_steady > 0)
+    lh_text_format(&text, "%s grows steadily from %s to %s: %s a step since %s",
+                   f->growth.paths[0].held_by, from, to,
+                   lh_more_bytes(t, f->growth.paths[0].bytes_per_step).text, report->names[1]);
+  else
+    lh_text_format(&text, "Nothing grows steadily from %s to %s", from, to);
+  if (s.n_steady > 1)
+    lh_text_format(&text, "; %s more %s, too", lh_count_text(s.n_steady - 1).text,
+                   s.n_steady > 2 ? "do" : "does");
+  if (s.n_steady == 0 && s.n_once > 0)
+    lh_text_format(&text, "; %s grew once",
+                   lh_count_of(s.n_once, lh_growth_paths.one, lh_growth_paths.many).text);
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+static void print_ladder(lh_teller *t, lh_report *report) {
+  const lh_growth_found *f = report->answer;
+  size_t last = f->growth.n_snapshots - 1;
+  uint64_t from = f->growth.whole[0].bytes, to = f->growth.whole[last].bytes;
+  print_sentence(t, report);
+  lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_told_size(t, from).text,
+         lh_told_size(t, to).text, lh_count_of(last, "step", "steps").text,
+         lh_size_change(from, to, t->exact_bytes).text);
+  lh_print_growth(t, report);
+}
+
+static int find_ladder(lh_snapshot *snapshot, const lh_request *request, void *found,
+                       lh_error *error) {
+  lh_growth_found *f = found;
+  (void)snapshot;
+  f->path_table = &path_table;
+  f->class_table = &class_table;
+  return lh_find_growth(f, request->ladder, false, request, error);
+}
+
+static void excess_of(const lh_report *report, lh_excess *out) {
+  summary s = summarise(report->answer);
+  *out = (lh_excess){.bytes = s.bytes,
+                     .objects = s.objects,
+                     .what = "more after the first step, growing steadily"};
+}
+
+LH_QUESTION(ladder, .command = "heapdiff",
+            .help = "what grows from step to step; so with 4 snapshots or more", .of = LH_OF_LADDER,
+            .main = "paths", .free = lh_free_growth, .excess = excess_of);
+
+/* ==== For a chart ==================================================================== */
+
+typedef struct series_step {
+  const char *name;
+  double seconds;
+  bool has_time;
+} series_step;
+
+typedef struct series_result {
+  lh_growth_found ladder; /* must be first: ladder.c prints it */
+  size_t n_listed;        /* listed rows of the ladder */
+  lh_figures *others;     /* in each snapshot: sum of rows that are not listed */
+  series_step *steps;
+  size_t n_steps;
+} series_result;
+
+LH_ITS(bool, has_step_time, series_step, it->has_time)
+
+#define ROW series_step
+static const lh_table step_table =
+    LH_TABLE_OF("heap.series_step", NULL, NULL, LH_NAME("name", name, "of the file"),
+                LH_NUMBER("seconds", seconds, "since the first; null if that is not known",
+                          LH_WHERE(has_step_time)));
+#undef ROW
+
+#define ROW series_result
+static const lh_table series_answer = LH_TABLE_OF(
+    "heap.series", NULL, NULL,
+    LH_FLAG("same_state", ladder.growth.same_state, "the snapshots are of one Lua state"),
+    LH_ROWS("snapshots", steps, n_steps, &step_table, "in their order", LH_OWNED),
+    LH_ROW("whole", ladder.growth.whole, &lh_figures_table, "all that is reachable"),
+    LH_ROW("level", ladder.growth.level, &lh_figures_table, "of that, what never changed"),
+    LH_ROW("others", others, &lh_figures_table, "the rows that are not listed, together"),
+    LH_COUNT("total_paths", NULL, ladder.growth.n_paths, "how many rows there are, listed or not"),
+    LH_ROWS("paths", ladder.growth.paths, n_listed, &lh_growth_paths, "the first matters most"));
+#undef ROW
+
+static void add_figures(lh_figures *to, const lh_figures *row) {
+  to->objects += row->objects;
+  to->entries += row->entries;
+  to->bytes += row->bytes;
+  to->all_objects += row->all_objects;
+}
+
+static void sum_others(series_result *f) {
+  for (size_t i = f->n_listed; i < f->ladder.growth.n_paths; i++)
+    for (size_t k = 0; k < f->n_steps; k++)
+      add_figures(&f->others[k], &f->ladder.growth.paths[i].at[k]);
+}
+
+/* No times if clocks differ between machines. */
+static void name_steps(series_result *f, const lh_request *request) {
+  const double *at = f->ladder.growth.at_seconds;
+  bool in_order = true;
+  for (size_t k = 1; k < f->n_steps; k++) in_order = in_order && at[k] >= at[k - 1];
+  for (size_t k = 0; k < f->n_steps; k++)
+    f->steps[k] = (series_step){.name = request->names[k], .seconds = at[k], .has_time = in_order};
+}
+
+static void free_series(void *out) {
+  lh_free_growth(out);
+  lh_free(((series_result *)out)->others);
+}
+
+static int find_series(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
+  enum { USUAL_ROWS = 8 };
+  series_result *f = out;
+  size_t most = request->has_limit ? request->limit : USUAL_ROWS;
+  int code = lh_ladder_question.find(snapshot, request, &f->ladder, error);
+  if (code != LH_OK) return code;
+  f->n_steps = f->ladder.growth.n_snapshots;
+  f->n_listed = most > 0 && most < f->ladder.growth.n_paths ? most : f->ladder.growth.n_paths;
+  f->others = lh_alloc_zeroed(f->n_steps, sizeof *f->others);
+  f->steps = lh_alloc_zeroed(f->n_steps, sizeof *f->steps);
+  if (!f->others || !f->steps) return lh_fail_memory(error, "stacking what grows");
+  sum_others(f);
+  name_steps(f, request);
+  return LH_OK;
+}
+
+static void print_series(lh_teller *t, lh_report *report) {
+  lh_ladder_question.print(t, report);
+}
+
+LH_QUESTION(series, .command = "heapview", .of = LH_OF_LADDER, .main = "paths",
+            .free = free_series);

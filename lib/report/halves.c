@@ -14,8 +14,6 @@ static bool is_of_levels(const lh_report *report) {
   return ((const lh_growth_found *)report->answer)->growth.n_snapshots == 2;
 }
 
-/* ==== Columns ======================================================================== */
-
 LH_CELL(verdict_of, lh_growth_row,
         cell->as.text = !is_of_levels(report)         ? lh_verdict_name(it->verdict)
                         : it->verdict == LH_GROWS_NOW ? "more"
@@ -86,8 +84,6 @@ static const lh_table compare_answer = LH_TABLE_OF(
     LH_GROWTH_COLUMNS(found.));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
 static const char *amount_words(const lh_teller *t, const lh_growth_row *row, int half) {
   lh_cell cell = {0};
   set_amount(t->report, row, half, &cell);
@@ -126,8 +122,6 @@ static void print_compare(lh_teller *t, lh_report *report) {
            "All these snapshots are of one run: after is only later, not after a change");
   lh_print_growth(t, report);
 }
-
-/* ==================================================================================== */
 
 static int find_compare(lh_snapshot *snapshot, const lh_request *request, void *out,
                         lh_error *error) {

@@ -127,8 +127,6 @@ static void print_info(lh_teller *t, lh_report *report) {
              missing == 0 ? "all of it, to the byte" : "");
 }
 
-/* ==================================================================================== */
-
 static int by_bytes(const void *a, const void *b) {
   const of_type *x = a, *y = b;
   if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;

@@ -432,7 +432,7 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
   }
 }
 
-/* ==== Big objects ===================================================================== */
+/* ==== Big objects ==================================================================== */
 
 static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   for (; !told[id]; id = lh_immediate_dominator(snapshot, id)) {

@@ -69,8 +69,6 @@ LH_CELL(plane_of, of_type,
 LH_CELL(new_of, void, put_plane(report, offsetof(lh_map_cell, new_bytes), cell))
 LH_CELL(gone_of, void, put_plane(report, offsetof(lh_map_cell, gone_bytes), cell))
 
-/* ==== Columns ======================================================================== */
-
 static void put_address(lh_report *report, uint64_t address, lh_cell *cell) {
   cell->as.text = lh_words(report, "%s", lh_hex_text(address).text);
 }
@@ -166,8 +164,6 @@ static const lh_table map_answer = LH_TABLE_OF(
             LH_OWNED));
 #undef ROW
 
-/* ==== Words ========================================================================== */
-
 static void print_all(lh_teller *t, const lh_report *report) {
   const map_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s lie in %s of addresses, in %s, and fill %s of it",
@@ -219,8 +215,6 @@ static void print_map(lh_teller *t, lh_report *report) {
   lh_say(t, LH_PLAIN, "%s", "");
   lh_print_table(t, report, &object_table, f->objects, f->map.n_objects, f->map.in_cells);
 }
-
-/* ==================================================================================== */
 
 /* The latest opened snapshot of which this one has the mark (not its own). *mark: its index. */
 static lh_snapshot *find_before(const lh_snapshot *s, const lh_request *request, uint32_t *mark) {

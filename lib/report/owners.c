@@ -27,8 +27,6 @@ static uint64_t change_of(const lh_part *part) {
   return bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
 }
 
-/* ==== Columns ======================================================================== */
-
 static bool is_whole(const lh_report *report, const lh_part *part) {
   return part == ((const owners_result *)report->answer)->chosen;
 }
@@ -161,8 +159,6 @@ static bool number_chosen(owners_result *f, size_t limit) {
   return made;
 }
 
-/* ==== The words ====================================================================== */
-
 /* The part with the biggest change; if it is a shared part, the biggest inside it. */
 static const lh_part *greatest_part(const owners_result *f) {
   size_t part = f->order[0];
@@ -284,8 +280,6 @@ static void print_owners(lh_teller *t, lh_report *report) {
   if (is_told) print_tree(t, report, is_told);
   lh_free(is_told);
 }
-
-/* ==================================================================================== */
 
 LH_FREED_BY(owners, owners_result, LH_FREE_ALL(it->order, it->first, it->parts))
 

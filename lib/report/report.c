@@ -61,8 +61,6 @@ void lh_names_asked(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.texts.n = report->request.n_names;
 }
 
-/* ==================================================================================== */
-
 void lh_drop_kept(lh_report *report) {
   while (report->n_made > 0) lh_free(report->made[--report->n_made]);
 }

@@ -1,16 +1,14 @@
 /*
 ** report.h - columns that the compiler checks, and helpers that several questions share.
 **
-** Private to this folder. Each question is a file of its name; the others:
+** Private to this folder. A question NAME has NAME_answer (a table of columns), find_NAME (fills the
+** answer), and print_NAME (its sentences and tables); LH_QUESTION joins them. The other files:
 **
-**     things.c      names of objects
-**     report.c      asking a question; the cells of its answer
-**     tell.c        lines, numbers, names, tables and hints as text
+**     report.c      asks a question; the cells of its answer
+**     sentences.c   names of objects; lines, numbers, tables and hints as text
 **     text.c        a report as plain text
 **     facts.c       facts about each kind of thing in a snapshot
-**     allocated.c   allocation sites of a row's objects
-**     growth.c      rows of ladder.c, halves.c and apart.c
-**     grown.c       tables of diff.c, as is class_changes.c
+**     diff_rows.c   tables of diff.c and apart.c
 **     usage_rows.c  rows of the questions about profiles
 */
 #ifndef LUAHEAP_REPORT_PRIVATE_H
@@ -164,9 +162,9 @@
 /* Adds the site of a stack and of at most `callers` callers to a cell of LH_COLUMN_TEXTS. */
 void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 
-/* Texts that the report keeps until the next cell is read or the next line is printed; "" when out of
-** memory: the report has failed. lh_kept takes over `text`, lh_words has printf's format. A cell of
-** LH_COLUMN_TEXTS has all kept texts. */
+/* Texts that the report keeps until the next cell is read or the next line is printed; "" when out
+** of memory: the report has failed. lh_kept takes over `text`, lh_words has printf's format. A cell
+** of LH_COLUMN_TEXTS has all kept texts. */
 const char *lh_kept(lh_report *report, char *text);
 const char *lh_words(lh_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -230,8 +228,8 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
     __VA_ARGS__;                          \
   }
 
-/* The question of a file that defines name_answer (the table), find_name and print_name; and one with
-** another table. */
+/* The question of a file that defines name_answer (the table), find_name and print_name; and one
+** with another table. */
 #define LH_QUESTION(its_name, ...) LH_QUESTION_WITH(its_name, its_name##_answer, __VA_ARGS__)
 #define LH_QUESTION_WITH(its_name, table, ...)                             \
   const lh_question lh_##its_name##_question = {.name = #its_name,         \
@@ -283,8 +281,8 @@ void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *p
 /* 48,112 Session tables. The type follows unless the name says it, or it is LH_TYPE_ROOT. */
 void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type);
 
-/* Kept texts: _G.debugger.* (12 references); Listener 0x55d0c0a3f2e0; the path of a reachable object,
-** or "root"; 48,112 Session tables; a text of a program or user, escaped. */
+/* Kept texts: _G.debugger.* (12 references); Listener 0x55d0c0a3f2e0; the path of a reachable
+** object, or "root"; 48,112 Session tables; a text of a program or user, escaped. */
 const char *lh_gone_words(lh_report *report, const lh_gone *gone);
 const char *lh_object_words(lh_report *report, lh_id id);
 const char *lh_path_words(lh_report *report, lh_id id);
@@ -302,8 +300,8 @@ lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 void lh_print_garbage(lh_teller *teller, const lh_report *report, const char *before);
 
 /* "2026-11-21 17:40:05  served 20", or the time alone if it is the name. The name of the mark that
-** begins an interval, cut if long; "the start" for epoch 0. "between the mark x and position 1,204",
-** "since the mark x". */
+** begins an interval, cut if long; "the start" for epoch 0. "between the mark x and position
+** 1,204", "since the mark x". */
 const char *lh_mark_words(lh_report *report, const lh_mark_info *mark);
 const char *lh_epoch_words(lh_report *report, uint32_t epoch);
 const char *lh_interval_words(lh_report *report, lh_interval interval);

@@ -8,8 +8,6 @@
 /* The sentence names three paths, or four if that is all; long sentences are split into lines. */
 enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
 
-/* ==== Columns ======================================================================== */
-
 LH_ITS(bool, has_through, lh_holder, it->through)
 
 #define ROW lh_holder
@@ -111,8 +109,6 @@ static const lh_table set_answer = LH_TABLE_OF(
     LH_ROWS("rows", rows, n_rows, &way, "the tree, in the order in which text has it"));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
 /* "upvalue s of function @app.lua:7 (through _G.bus[*])", or "(12 of them through ...)" */
 static void put_holder(lh_text *text, const lh_holder *holder) {
   lh_text_string(text, holder->path);
@@ -202,8 +198,6 @@ static void print_set(lh_teller *t, lh_report *report) {
   for (size_t i = 0; i < merged->n_rows; i++) hidden += merged->rows[i].hidden;
   if (hidden > 0 && t->all) lh_say(t, LH_FAINT, "%s", t->all);
 }
-
-/* ==================================================================================== */
 
 LH_FOUND_BY(set, lh_merged_paths,
             lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, it, error))

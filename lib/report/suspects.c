@@ -3,8 +3,6 @@
 */
 #include "report/report.h"
 
-/* ==== Columns ======================================================================== */
-
 #define ROW lh_accumulated
 static const lh_table accumulated = LH_TABLE_OF(
     "heap.accumulated", "class", "classes", LH_CLASS(NULL, class_index, "what accumulated"),
@@ -33,8 +31,6 @@ static const lh_table suspects_answer = LH_TABLE_OF(
     LH_BYTES("least_bytes", NULL, least_bytes, "what a suspect has at least"),
     LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED));
 #undef ROW
-
-/* ==== The words ====================================================================== */
 
 static const char *itself_words(lh_report *report, lh_id id) {
   const char *what = lh_kept(report, lh_what_text(report->snapshot, id));
@@ -144,8 +140,6 @@ static void print_suspects(lh_teller *t, lh_report *report) {
   }
   lh_print_hidden(t, &lh_suspect_table, suspects->n - n);
 }
-
-/* ==================================================================================== */
 
 LH_FOUND_BY(suspects, lh_suspects, lh_find_suspects(snapshot, it, error))
 LH_FREED_BY(suspects, lh_suspects, lh_suspects_free(it))

@@ -136,8 +136,6 @@ static void add_table(lh_teller *teller, lh_report *report, const lh_table *tabl
   lh_free(cells);
 }
 
-/* ==================================================================================== */
-
 static char *finish(plain *p, const lh_report *report) {
   while (p->text.n > 0 && p->text.bytes[p->text.n - 1] == '\n') p->text.n--;
   if (!p->teller.failed && !report->failed) return lh_text_finish(&p->text);

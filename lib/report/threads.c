@@ -37,8 +37,6 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_free(s.frames);
 }
 
-/* ==================================================================================== */
-
 #define ROW lh_thread_group
 static const lh_table place = LH_TABLE_OF(
     "heap.place", "place", "places",
@@ -59,8 +57,6 @@ static const lh_table threads_answer =
                 LH_COUNT("total_places", NULL, n, "at how many places they stand"),
                 LH_ROWS("threads", list, n, &place, "one for each place", LH_LIMITED));
 #undef ROW
-
-/* ==== The words ====================================================================== */
 
 static bool is_in_lua(const lh_snapshot *snapshot, lh_value function) {
   lh_object closure;
@@ -126,8 +122,6 @@ static void print_threads(lh_teller *t, lh_report *report) {
   for (size_t i = 0; i < n && !t->failed; i++) print_group(t, report, &s->list[i]);
   lh_print_hidden(t, &place, s->n - n);
 }
-
-/* ==================================================================================== */
 
 LH_FOUND_BY(threads, lh_thread_groups, lh_group_threads(snapshot, it, error))
 LH_FREED_BY(threads, lh_thread_groups, lh_thread_groups_free(it))

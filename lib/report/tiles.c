@@ -13,7 +13,7 @@ typedef struct tiles_result {
   size_t n_parts;
 } tiles_result;
 
-/* ==== Names of tiles ================================================================== */
+/* ==== Names of tiles ================================================================= */
 
 /* "12 Session tables"; of one object its class; of several classes the type. */
 static const char *what_words(lh_report *report, const lh_tile *tile) {
@@ -46,8 +46,6 @@ static const char *tile_words(lh_report *report, const lh_tile *tile) {
                   is_cluster ? lh_tile_kind_name(tile->kind) : "", is_cluster ? " of " : "",
                   what_words(report, tile));
 }
-
-/* ==== Columns ======================================================================== */
 
 LH_CELL(treemap_text, void, cell->as.text = tile_words(report, row))
 LH_MADE_TEXT(steps_of, void, lh_tile_steps(report->snapshot, row))
@@ -125,8 +123,6 @@ static const lh_table tiles_answer = LH_TABLE_OF(
     LH_ROWS("rows", tiles.list, tiles.n, &tile_table,
             "in preorder, biggest first; those below a row add up to it"));
 #undef ROW
-
-/* ==================================================================================== */
 
 /* The tile of request->of, else of request->id. `limit` and `depth` are defaults. */
 static int find_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,

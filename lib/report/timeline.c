@@ -20,8 +20,6 @@ typedef struct timeline_result {
   bool garbage;
 } timeline_result;
 
-/* ==== Columns ======================================================================== */
-
 LH_CELL(name_of, mark, lh_name_of_mark(cell, it->info))
 
 LH_CELL(text_of_mark, mark, bool is_time;
@@ -144,8 +142,6 @@ static const lh_table timeline_answer = LH_TABLE_OF(
             LH_OWNED));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
 static void print_sentence(lh_teller *t, lh_report *report) {
   const timeline_result *f = report->answer;
   const lh_request *r = &report->request;
@@ -173,8 +169,6 @@ static void print_timeline(lh_teller *t, lh_report *report) {
            lh_told_size(t, ageless->bytes).text);
   if (!f->garbage) lh_print_garbage(t, report, "\n");
 }
-
-/* ==== Asking ========================================================================= */
 
 /* One for each bin with marks. The last bin includes its end. */
 static int find_marks(timeline_result *f, const lh_snapshot *snapshot, lh_error *error) {

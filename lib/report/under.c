@@ -13,8 +13,6 @@ typedef struct under_result {
   size_t n;
 } under_result;
 
-/* ==== Columns ======================================================================== */
-
 LH_CELL(of_the_top, void,
         cell->whole = ((const under_result *)report->answer)->rows->retained_bytes)
 
@@ -66,8 +64,6 @@ static const lh_table under_answer =
                 LH_HELD_BY(NULL, id, "its path, null for the root"),
                 LH_ROWS("rows", rows, n, &branch, "in the order of the tree", LH_OWNED));
 #undef ROW
-
-/* ==================================================================================== */
 
 static void print_under(lh_teller *t, lh_report *report) {
   const under_result *f = report->answer;

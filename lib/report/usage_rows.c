@@ -11,8 +11,6 @@ const lh_sites *lh_usage_sites(const lh_report *report) {
   return lh_profile_sites(lh_usage_profile(lh_usage_of(report)));
 }
 
-/* ==== Columns ======================================================================== */
-
 static void put_function(lh_text *text, const lh_site *site) {
   lh_site function = *site;
   if (site->source) function.c_function = NULL;
@@ -137,8 +135,6 @@ const lh_column lh_usage_columns[] = {
                 LH_HEADING(name_heading)),
     LH_END};
 #undef ROW
-
-/* ==== Words ========================================================================== */
 
 const char *lh_types_name(uint8_t type) {
   static const char *const names[] = {

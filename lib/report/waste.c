@@ -69,8 +69,6 @@ static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
 LH_CELL(places_of, kind, cell->as.rows.table = &places[it->kind], cell->as.rows.list = it->sum.rows,
         cell->as.rows.n = it->sum.n_rows)
 
-/* ==================================================================================== */
-
 #define ROW kind
 static const lh_table kind_table =
     LH_TABLE_OF("heap.waste_kind", "kind of less than 1%", "kinds of less than 1%",
@@ -100,8 +98,6 @@ static const lh_table waste_answer = LH_TABLE_OF(
     LH_INLINE_ROWS("waste", kinds, n_kinds, &kind_table,
                    "one for each kind, most bytes first, but small_tables last"));
 #undef ROW
-
-/* ==== The words ====================================================================== */
 
 typedef struct wording {
   const char *name;   /* in the first line */
@@ -216,8 +212,6 @@ static void print_waste(lh_teller *t, lh_report *report) {
     lh_print_next(t, report, "Why one of them stays", LH_NEXT_PATHS, first->sum.rows->example);
   print_not_counted(t, report);
 }
-
-/* ==================================================================================== */
 
 static bool is_before(const kind *a, const kind *b) {
   bool is_small = a->kind == LH_WASTE_SMALL_TABLES;

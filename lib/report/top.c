@@ -1,9 +1,78 @@
 /*
-** objects.c - the biggest objects. Garbage has no path and retains nothing.
+** top.c - the biggest classes and objects. Garbage has no path and retains nothing, so its tables
+** have no such columns.
 **
 ** By retained size, a linked list is its first element, unless the request wants all elements.
 */
 #include "report/report.h"
+
+/* ==== Classes ======================================================================== */
+
+typedef struct classes_result {
+  lh_class_row *rows;
+  size_t n;
+  uint64_t all_bytes; /* the base of shares */
+  const char *sort;
+  bool garbage;
+} classes_result;
+
+LH_CELL(type_of, lh_class_row,
+        cell->as.text = lh_type_name(lh_class_at(report->snapshot, it->class_index)->type))
+
+#define ROW lh_class_row
+#define CLASS LH_CLASS("class", class_index, "its name and type")
+#define TYPE LH_COMPUTED(NULL, "type", LH_COLUMN_TEXT, type_of, NULL, LH_UNBROKEN)
+#define CLASS_SHALLOW LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of all instances")
+#define CLASS_RETAINED(heading) \
+  LH_BYTES("retained_bytes", heading, retained_bytes, "that would go if all of them went")
+#define CLASS_OBJECTS LH_COUNT("objects", "objects", objects, "how many")
+static const lh_table class_table =
+    LH_TABLE_OF("heap.class", "class", "classes", CLASS_RETAINED("retained"),
+                LH_SHARE("share", retained_bytes), CLASS_SHALLOW, CLASS_OBJECTS, TYPE, CLASS);
+static const lh_table garbage_classes =
+    LH_TABLE_OF("heap.class", "class", "classes", LH_SHARE("share", shallow_bytes), CLASS_SHALLOW,
+                CLASS_OBJECTS, TYPE, CLASS, CLASS_RETAINED(NULL));
+#undef ROW
+
+#define ROW classes_result
+static const lh_table classes_answer = LH_TABLE_OF(
+    "heap.classes", NULL, NULL,
+    LH_COUNT("total_classes", NULL, n, "how many there are, listed or not"),
+    LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
+    LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
+    LH_BYTES("all_bytes", NULL, all_bytes, "of these shares are told", LH_LUA_ONLY),
+    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED, LH_OWNED));
+#undef ROW
+
+static void print_classes(lh_teller *t, lh_report *report) {
+  const classes_result *f = report->answer;
+  const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
+  lh_say(t, LH_BOLD, "Classes%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
+         report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
+  lh_print_interval(t, report);
+  lh_print_table(t, report, f->garbage ? &garbage_classes : &class_table, f->rows, f->n, f->n);
+}
+
+static int find_classes(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
+  classes_result *f = out;
+  lh_top_query query = {.sort = request->sort,
+                        .type_mask = request->type_mask,
+                        .garbage = request->garbage,
+                        .interval = request->has_interval ? &request->interval : NULL};
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  f->all_bytes = request->garbage ? reach.garbage_bytes : reach.reachable_bytes;
+  f->garbage = request->garbage;
+  f->sort = lh_sort_name(request);
+  return lh_top_classes(snapshot, &query, &f->rows, &f->n, error);
+}
+
+LH_ITS(uint64_t, classes_whole, classes_result, it->all_bytes)
+
+LH_QUESTION(classes, .main = "classes", .whole = classes_whole);
+
+/* ==== Objects ======================================================================== */
 
 typedef struct object {
   lh_id id;
@@ -31,7 +100,7 @@ typedef struct objects_result {
 static const lh_table object_table =
     LH_TABLE_OF(NULL, "object", "objects", OBJECT, RETAINED("retained"), SHARE(lh_cell_retained),
                 SHALLOW, ADDRESS, WHAT, DISTANCE, PATH("path"));
-static const lh_table garbage_table =
+static const lh_table garbage_objects =
     LH_TABLE_OF(NULL, "object", "objects", OBJECT, RETAINED(NULL), SHARE(lh_cell_shallow), SHALLOW,
                 ADDRESS, WHAT, DISTANCE, PATH(NULL));
 #undef ROW
@@ -52,7 +121,7 @@ static void print_objects(lh_teller *t, lh_report *report) {
   size_t told = t->limit != 0 && t->limit < f->n ? t->limit : f->n;
   lh_say(t, LH_BOLD, "%s by %s size%s", f->garbage ? "Garbage" : "Objects", f->sort, gap);
   lh_print_interval(t, report);
-  lh_print_rows(t, report, f->garbage ? &garbage_table : &object_table, f->ids, told);
+  lh_print_rows(t, report, f->garbage ? &garbage_objects : &object_table, f->ids, told);
   if (f->n_left_out > 0)
     lh_say(t, LH_FAINT, "%s of lists left out, whose first is shown",
            lh_count_of(f->n_left_out, "element", "elements").text);
@@ -78,6 +147,6 @@ static int find_objects(lh_snapshot *snapshot, const lh_request *request, void *
                          &f->total, error);
 }
 
-LH_ITS(uint64_t, whole_of, objects_result, it->all_bytes)
+LH_ITS(uint64_t, objects_whole, objects_result, it->all_bytes)
 
-LH_QUESTION(objects, .main = "objects", .whole = whole_of);
+LH_QUESTION(objects, .main = "objects", .whole = objects_whole);

@@ -1,5 +1,5 @@
 /*
-** grown.c - the containers that grew.
+** diff_rows.c - rows of a comparison: containers that grew, and the change of each class.
 **
 ** In text, containers of one class whose paths differ only in folded steps (*) are one row: a leak
 ** in each of a thousand inboxes has one cause.
@@ -9,7 +9,7 @@
 #include "name/map.h"
 #include "report/diff.h"
 
-/* ==== By place ======================================================================= */
+/* ==== Containers ===================================================================== */
 
 /* Containers of one class and place: the one that grew most, with the sums of all. */
 typedef struct place {
@@ -80,8 +80,6 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
   return NULL;
 }
 
-/* ==================================================================================== */
-
 static void print_places(lh_teller *t, lh_report *report, const place *places, size_t n) {
   lh_diff_found *f = report->answer;
   size_t n_told = t->limit != 0 && n > t->limit ? t->limit : n;
@@ -122,4 +120,58 @@ const lh_table lh_grown_table = LH_TABLE_WITH(
     LH_COUNT("cause", NULL, cause, "as of a group"),
     LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "in each of the three snapshots"),
     LH_COUNT_SERIES("entries", NULL, entries, "of a table; the same"));
+#undef ROW
+
+/* ==== Classes ======================================================================== */
+
+/* Different states: appeared and freed objects are unknown. */
+static bool is_of_one_state(const lh_report *report) {
+  return report->question == &lh_diff_question;
+}
+
+/* Without a middle snapshot a row has two numbers. */
+static void at_each(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  if (report->request.n_snapshots > 2) return;
+  cell->as.series.stride *= 2;
+  cell->as.series.n = 2;
+}
+
+LH_CELL(absent_if_unknown, void, cell->is_absent = !is_of_one_state(report))
+LH_HEADING_OF(appeared_heading, is_of_one_state(report) ? "appeared" : NULL)
+LH_HEADING_OF(gone_heading, is_of_one_state(report) ? "gone" : NULL)
+
+static bool has_class_changed(const lh_class_change *change) {
+  return change->objects[0] != change->objects[2] ||
+         change->shallow_bytes[0] != change->shallow_bytes[2] || change->appeared > 0 ||
+         change->gone > 0;
+}
+
+static void print_class_changes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+  const lh_class_change *all = rows;
+  lh_class_change *changed = lh_alloc_zeroed(n + 1, sizeof *changed);
+  size_t n_changed = 0;
+  t->failed |= !changed;
+  for (size_t i = 0; changed && i < n; i++)
+    if (has_class_changed(&all[i])) changed[n_changed++] = all[i];
+  lh_say(t, LH_BOLD, "\nChange of classes from %s to %s (%s did not change)", report->names[0],
+         report->names[report->request.n_names - 1], lh_count_text(n - n_changed).text);
+  lh_print_table(t, report, &lh_class_change_table, changed, n_changed, n_changed);
+  lh_free(changed);
+}
+
+#define ROW lh_class_change
+const lh_table lh_class_change_table = LH_TABLE_WITH(
+    (.print = print_class_changes), "heap.class_change", "class", "classes",
+    LH_TEXT("class", NULL, name, "its name"),
+    LH_WORD("type", NULL, type, lh_type_name, "and its type"),
+    LH_COUNT_SERIES("objects", NULL, objects, "in each snapshot", .compute = at_each),
+    LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "the same", .compute = at_each),
+    LH_BYTES_CHANGE("bytes", shallow_bytes), LH_BYTES(NULL, "now", shallow_bytes[2], NULL),
+    LH_COUNT_CHANGE("objects", objects), LH_COUNT(NULL, "now", objects[2], NULL),
+    LH_COUNT("appeared", NULL, appeared, "objects; absent for different states", LH_OPTIONAL,
+             .compute = absent_if_unknown, LH_HEADING(appeared_heading)),
+    LH_COUNT("gone", NULL, gone, "objects; absent for different states", LH_OPTIONAL,
+             .compute = absent_if_unknown, LH_HEADING(gone_heading)),
+    LH_TEXT(NULL, "class", name, NULL));
 #undef ROW
