@@ -36,10 +36,8 @@ lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);
 /* The class of an object; the type if it has no class (luaheap's own objects). Borrowed. */
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
 
-/* lh_what_text: the class; of a string its beginning. lh_things_text: a count, "48,112 Session
-** tables"; class UINT32_MAX: several classes. */
+/* The class of an object; of a string its beginning. Freed by lh_free. */
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id);
-char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
 
 /* The steps of a path for people: a function's upvalue and its value are one step, and the middle
 ** of a long path is one step. Returns their number. */
@@ -134,6 +132,8 @@ typedef struct lh_column {
   bool (*has)(const void *row); /* false: null in this row. NULL: every row has it */
   bool is_only_there;           /* rows without it lack the key, rather than have null */
   bool is_of_site;              /* `of` takes the id of a site or stack, not of an object */
+  bool has_whole;      /* LH_COLUMN_SHARE, LH_COLUMN_BAR: the whole is not that of the report, */
+  size_t whole_offset; /* but this uint64_t of the answer */
   void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* describes the object in the field,
                                                              an lh_id */
   /* Of facts (section 5): */
@@ -320,7 +320,8 @@ typedef struct lh_question {
   lh_subject of;
   const char *main; /* the key of the rows that are the list in Lua; NULL: the answer is no list */
   int (*find)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
-  uint64_t (*whole)(const void *answer); /* the whole of shares; NULL: all reachable bytes */
+  bool has_whole;             /* the whole of shares is not all reachable bytes, */
+  size_t whole_offset;        /* but this uint64_t of the answer */
   void (*free)(void *answer); /* frees what LH_OWNED columns do not, also after `find` failed;
                                             NULL: nothing */
   bool (*is_no)(const void *answer); /* an honest no: nothing is alive, nothing is freed;

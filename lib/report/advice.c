@@ -8,18 +8,15 @@ typedef struct advice_result {
   size_t n;
 } advice_result;
 
-static const char *kind_name(unsigned kind) {
-  static const char *const names[] = {[LH_ADVICE_SIZE] = "table without its size",
-                                      [LH_ADVICE_CONCAT] = "string put together in a loop",
-                                      [LH_ADVICE_FUNCTION] = "function made for a moment",
-                                      [LH_ADVICE_TABLE] = "table made for a moment"};
-  return LH_WORD_OF(names, kind);
-}
+LH_WORDS(advice_name, [LH_ADVICE_SIZE] = "table without its size",
+         [LH_ADVICE_CONCAT] = "string put together in a loop",
+         [LH_ADVICE_FUNCTION] = "function made for a moment",
+         [LH_ADVICE_TABLE] = "table made for a moment")
 
 #define ROW lh_advice
 static const lh_table advice_table = LH_TABLE_OF(
     "heap.advice", "piece of advice", "pieces of advice",
-    LH_WORD("kind", NULL, kind, kind_name,
+    LH_WORD("kind", NULL, kind, advice_name,
             "\"table without its size\", \"string put together in a loop\", \"function made for a "
             "moment\" or \"table made for a moment\""),
     LH_COUNT("times", NULL, times, "how often a table grew, or one of these was made"),

@@ -61,10 +61,8 @@ static int find_allocations(lh_snapshot *snapshot, const lh_request *request, vo
   return code;
 }
 
-LH_ITS(uint64_t, allocations_whole, allocations_result, it->whole_bytes)
-
 LH_QUESTION(allocations, .command = "heapprof", .of = LH_OF_PROFILE, .main = "allocations",
-            .whole = allocations_whole);
+            LH_WHOLE(allocations_result, whole_bytes));
 
 /* ==== Headlines ====================================================================== */
 
@@ -73,11 +71,8 @@ typedef enum find_kind { MADE_MOST, LIVES_MOST, DIES_SOON, N_KINDS } find_kind;
 static const lh_usage_order orders[N_KINDS] = {
     [MADE_MOST] = LH_MOST_ALLOCATED, [LIVES_MOST] = LH_MOST_LIVE, [DIES_SOON] = LH_MOST_SOON_DEAD};
 
-static const char *finding_name(unsigned kind) {
-  static const char *const names[N_KINDS] = {
-      [MADE_MOST] = "allocates most", [LIVES_MOST] = "lives most", [DIES_SOON] = "dies soonest"};
-  return LH_WORD_OF(names, kind);
-}
+LH_WORDS(finding_name, [MADE_MOST] = "allocates most", [LIVES_MOST] = "lives most",
+         [DIES_SOON] = "dies soonest")
 
 typedef struct finding {
   unsigned kind;

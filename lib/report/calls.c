@@ -102,8 +102,6 @@ static void print_calls(lh_teller *t, lh_report *report) {
   lh_print_table(t, report, &branch, f->branches, f->n_branches, f->n_branches);
 }
 
-LH_ITS(uint64_t, calls_whole, calls_result, it->calls.bytes)
-
 static int find_branches(calls_result *f, const lh_usage *usage, lh_error *error) {
   lh_usage_stack *all;
   size_t n;
@@ -127,7 +125,7 @@ static int find_calls(lh_snapshot *snapshot, const lh_request *request, void *ou
   return code == LH_OK ? find_branches(f, usage, error) : code;
 }
 
-LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = calls_whole,
+LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, LH_WHOLE(calls_result, calls.bytes),
             .free = free_calls);
 
 /* ==== Stacks ========================================================================= */
@@ -211,6 +209,5 @@ static int find_stacks(lh_snapshot *snapshot, const lh_request *request, void *o
   return code;
 }
 
-LH_ITS(uint64_t, stacks_whole, stacks_result, it->whole_bytes)
-
-LH_QUESTION(stacks, .command = "heapprof", .of = LH_OF_PROFILE, .whole = stacks_whole);
+LH_QUESTION(stacks, .command = "heapprof", .of = LH_OF_PROFILE,
+            LH_WHOLE(stacks_result, whole_bytes));

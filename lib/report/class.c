@@ -13,11 +13,14 @@ LH_CELL(in_its_unit, lh_spread,
         if (it->measure <= LH_MEASURE_ALONE || it->measure == LH_MEASURE_LENGTH ||
             it->measure == LH_MEASURE_CONTENT) cell->kind = LH_COLUMN_BYTES)
 
+LH_WORDS(measure_name, "shallow", "retained", "alone", "entries", "length", "content", "upvalues",
+         "frames", "instructions")
+
 #define ROW lh_spread
 #define FIGURE(key, heading, field, meaning) \
   LH_COUNT(key, heading, field, meaning, .compute = in_its_unit)
 static const lh_table spread = LH_TABLE_OF(
-    "heap.spread", "figure", "figures", LH_WORD(NULL, "each", measure, lh_measure_name, NULL),
+    "heap.spread", "figure", "figures", LH_WORD(NULL, "each", measure, measure_name, NULL),
     LH_COUNT("objects", NULL, objects, "how many have it"),
     FIGURE("least", "least", least, "of the smallest"),
     FIGURE("median", "median", median, "of the one in the middle"),
@@ -30,8 +33,6 @@ static const lh_table values = LH_TABLE_OF("heap.value_class", "more kind", "mor
                                            LH_TEXT("class", NULL, name, "or type"),
                                            LH_COUNT("values", NULL, values, "how many"));
 #undef ROW
-
-LH_CELL(of_instances, void, cell->whole = ((const lh_description *)report->answer)->objects)
 
 /* "900 string, 120 number, 3 more kinds"; a single kind without its number. */
 static void kinds_text(lh_report *report, const void *row, lh_cell *cell) {
@@ -52,7 +53,7 @@ static const lh_table field =
     LH_TABLE_OF("heap.field", "field", "fields",
                 LH_BYTES("retained_bytes", "bytes", bytes, "that instances keep alive alone there"),
                 LH_COUNT("instances", "instances", instances, "that have it"),
-                LH_SHARE("share", instances, .compute = of_instances),
+                LH_SHARE("share", instances, LH_WHOLE(lh_description, objects)),
                 LH_COUNT("values", "values", values, "of a type of keys these may be more"),
                 LH_TEXT("field", "field", name, "such as .id, [integer] or upvalue bus"),
                 LH_COMPUTED(NULL, "of class or type", LH_COLUMN_TEXT, kinds_text, NULL),
@@ -84,7 +85,7 @@ static const lh_table referrer = LH_TABLE_WITH(
 #define ROW lh_class_site
 static const lh_table site = LH_TABLE_OF(
     "heap.class_site", "site", "sites", LH_COUNT("objects", "instances", objects, "how many"),
-    LH_SHARE("share", objects, .compute = of_instances),
+    LH_SHARE("share", objects, LH_WHOLE(lh_description, objects)),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of these"),
     LH_OF_SITE("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
                "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),

@@ -33,9 +33,6 @@ static const lh_mark_info *mark_of(const lh_report *report, const void *row) {
   return mark_at(report, ((const run *)row)->first);
 }
 
-LH_CELL(of_all, void, cell->whole = ((const epochs_result *)report->answer)->all.bytes)
-LH_CELL(of_the_biggest, run, cell->as.n = it->bytes,
-        cell->whole = ((const epochs_result *)report->answer)->biggest)
 LH_CELL(name_of, void, lh_name_of_mark(cell, mark_of(report, row)))
 
 LH_ITS(bool, has_mark, run, it->first > 0)
@@ -52,9 +49,9 @@ static const lh_table row_table = LH_TABLE_OF(
     LH_COMPUTED("time_ns", NULL, LH_COLUMN_COUNT, time_of, "of that mark; null for the start",
                 LH_WHERE(has_mark)),
     LH_BYTES("shallow_bytes", "shallow", bytes, "of these"),
-    LH_SHARE("share", bytes, .compute = of_all),
+    LH_SHARE("share", bytes, LH_WHOLE(epochs_result, all.bytes)),
     LH_COUNT("objects", "objects", objects, "how many"),
-    LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_biggest, NULL),
+    LH_BAR(bytes, LH_WHOLE(epochs_result, biggest)),
     LH_COMPUTED(NULL, "since (UTC)", LH_COLUMN_TEXT, epochs_text, NULL));
 #undef ROW
 

@@ -5,6 +5,18 @@
 
 #include "report/report.h"
 
+const char *lh_prospect_name(lh_prospect prospect) {
+  static const char *const words[] = {"filled once", "bounded", "may grow", "grows"};
+  return LH_WORD_OF(words, prospect);
+}
+
+const char *lh_keying_name(lh_keying keying) {
+  static const char *const words[] = {"linked",  "sequence", "integers", "times",    "milliseconds",
+                                      "numbers", "uuids",    "hex",      "numbered", "tokens",
+                                      "names",   "strings",  "objects",  "mixed"};
+  return LH_WORD_OF(words, keying);
+}
+
 LH_ITS(bool, has_numbers, lh_growing,
        it->keying >= LH_KEYED_SEQUENCE && it->keying <= LH_KEYED_NUMBERS)
 LH_ITS(bool, has_bound, lh_growing, it->bound.limit > 0)

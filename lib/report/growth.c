@@ -51,6 +51,13 @@ const lh_table lh_figures_table = LH_TABLE("heap.figures", NULL, NULL, lh_figure
 
 /* ==== Rows =========================================================================== */
 
+const char *lh_verdict_name(lh_verdict verdict) {
+  static const char *const words[] = {"level",       "shrinks",        "saw-tooth",
+                                      "grew once",   "grows steadily", "no longer grows",
+                                      "still grows", "grows now"};
+  return LH_WORD_OF(words, verdict);
+}
+
 LH_CELL(absent_without_times, void,
         cell->is_absent = ((const lh_growth_found *)report->answer)->growth.seconds <= 0)
 LH_ITS(bool, is_by_path, lh_growth_row, it->held_by != NULL)

@@ -79,8 +79,6 @@ LH_CELL(region_from_of, lh_region, put_address(report, it->from, cell))
 LH_CELL(region_to_of, lh_region, put_address(report, it->to, cell))
 LH_CELL(region_bytes_of, lh_region, cell->as.n = it->to - it->from)
 LH_CELL(region_share_of, lh_region, cell->as.n = it->bytes, cell->whole = it->to - it->from)
-LH_CELL(type_share_of, of_type, cell->as.n = it->mapped.bytes,
-        cell->whole = ((const map_result *)report->answer)->map.all.bytes)
 
 LH_CELL(beside_of, of_type, cell->as.n = it->mapped.shallow_bytes - it->mapped.bytes)
 
@@ -95,7 +93,7 @@ LH_ITS(bool, has_cells, map_result, it->map.n_cells > 0)
 static const lh_table type_table = LH_TABLE_OF(
     "heap.map_type", "type", "types",
     LH_BYTES("mapped_bytes", "on the map", mapped.bytes, "of the blocks at their addresses"),
-    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, type_share_of, NULL),
+    LH_SHARE("share", mapped.bytes, LH_WHOLE(map_result, map.all.bytes)),
     LH_COMPUTED("beside_bytes", "not on it", LH_COLUMN_BYTES, beside_of,
                 "of what else they own, of which no address is known"),
     LH_COUNT("objects", "objects", mapped.objects, "how many"),

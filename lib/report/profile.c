@@ -151,22 +151,15 @@ typedef struct sizes_result {
   uint64_t blocks, bytes, most_blocks;
 } sizes_result;
 
-LH_CELL(of_all_blocks, of_size, cell->as.n = it->blocks,
-        cell->whole = ((const sizes_result *)report->answer)->blocks)
-LH_CELL(of_all_bytes, of_size, cell->as.n = it->bytes,
-        cell->whole = ((const sizes_result *)report->answer)->bytes)
-LH_CELL(of_the_most, of_size, cell->as.n = it->blocks,
-        cell->whole = ((const sizes_result *)report->answer)->most_blocks)
-
 #define ROW of_size
 static const lh_table size_table = LH_TABLE_OF(
     "heap.size_row", "size", "sizes",
     LH_BYTES("most_bytes", "up to", most_bytes, "that a block has, and more than the row before"),
     LH_COUNT("blocks", "blocks", blocks, "made, or resized to that"),
-    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, of_all_blocks, NULL),
+    LH_SHARE("share", blocks, LH_WHOLE(sizes_result, blocks)),
     LH_BYTES("bytes", "bytes", bytes, "of these"),
-    LH_COMPUTED(NULL, "of bytes", LH_COLUMN_SHARE, of_all_bytes, NULL),
-    LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_most, NULL));
+    LH_SHARE("of bytes", bytes, LH_WHOLE(sizes_result, bytes)),
+    LH_BAR(blocks, LH_WHOLE(sizes_result, most_blocks)));
 #undef ROW
 
 #define ROW sizes_result
@@ -241,14 +234,11 @@ LH_CELL(line_site, lh_timeline_site,
                                        lh_count_of(it->n_others, "other line", "other lines").text)
                             : "no Lua function")
 
-LH_CELL(of_the_peak, lh_timeline_site, cell->as.n = it->peak_bytes,
-        cell->whole = ((const lh_timeline *)report->answer)->peak_bytes)
-
 #define ROW lh_timeline_site
 static const lh_table line_table = LH_TABLE_OF(
     "heap.memory_line", "line", "lines",
     LH_BYTES("peak_bytes", "at the peak", peak_bytes, "that lived when the heap was biggest"),
-    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, of_the_peak, NULL),
+    LH_SHARE("share", peak_bytes, LH_WHOLE(lh_timeline, peak_bytes)),
     LH_BYTES("end_bytes", "at the end", end_bytes, "that lived at the end"),
     LH_COMPUTED("bytes", NULL, LH_COLUMN_BYTES_SERIES, line_bytes_of, "at each moment"),
     LH_COMPUTED(

@@ -81,6 +81,10 @@ void lh_report_free(lh_report *report) {
   *report = (lh_report){0};
 }
 
+static uint64_t whole_at(const lh_report *report, size_t offset) {
+  return *(const uint64_t *)(const void *)((const char *)report->answer + offset);
+}
+
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error) {
   lh_reach reach = {0};
@@ -91,7 +95,8 @@ int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot
                   : lh_fail_memory(error, "answering a question");
   if (code == LH_OK && snapshot) lh_reach_totals(snapshot, &reach);
   report->whole_bytes = reach.reachable_bytes;
-  if (code == LH_OK && question->whole) report->whole_bytes = question->whole(report->answer);
+  if (code == LH_OK && question->has_whole)
+    report->whole_bytes = whole_at(report, question->whole_offset);
   if (code != LH_OK) lh_report_free(report);
   return code;
 }
@@ -210,6 +215,7 @@ static bool is_nothing(const lh_cell *cell) {
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell) {
   *cell = (lh_cell){.kind = column->kind, .whole = report->whole_bytes};
   lh_drop_kept(report);
+  if (column->has_whole) cell->whole = whole_at(report, column->whole_offset);
   if (column->has && !column->has(row)) {
     cell->is_null = true;
     cell->is_absent = column->is_only_there;

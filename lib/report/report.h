@@ -41,6 +41,8 @@
   LH_COLUMN(key, heading, LH_COLUMN_COUNT, __VA_ARGS__, LH_FIELD(field, uint64_t: 1, uint32_t: 1))
 #define LH_SHARE(heading, field, ...) \
   LH_COLUMN(NULL, heading, LH_COLUMN_SHARE, NULL, LH_FIELD(field, uint64_t: 1), __VA_ARGS__)
+#define LH_BAR(field, ...) \
+  LH_COLUMN(NULL, "", LH_COLUMN_BAR, NULL, LH_FIELD(field, uint64_t: 1), __VA_ARGS__)
 #define LH_NUMBER(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_NUMBER, __VA_ARGS__, LH_FIELD(field, double: 1))
 #define LH_MORE_BYTES(key, heading, field, ...) \
@@ -145,6 +147,9 @@
 #define LH_BY_NAME .is_by_name = true
 #define LH_LIMITED .is_limited = true
 #define LH_OWNED .is_owned = true
+/* The whole of a column's shares, or of all shares of a question: a field of the answer. */
+#define LH_WHOLE(type, field) .has_whole = true, \
+  .whole_offset = offsetof(type, field) + 0 * _Generic(((type *)0)->field, uint64_t: 1)
 #define LH_END {.kind = LH_COLUMN_END}
 
 /* A table of structs of `type` with given columns; of ROW with these columns; and the same with
@@ -202,6 +207,12 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
   static result name(const void *row) {        \
     const type *it = row;                      \
     return expression;                         \
+  }
+/* The names of an enumeration's values. */
+#define LH_WORDS(name, ...)                           \
+  static const char *name(unsigned value) {           \
+    static const char *const words[] = {__VA_ARGS__}; \
+    return LH_WORD_OF(words, value);                  \
   }
 #define LH_STYLE(name, type, its_style)                            \
   static lh_style name(const lh_report *report, const void *row) { \

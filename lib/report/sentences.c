@@ -49,13 +49,13 @@ void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type ty
     lh_text_format(text, " %s", type_name);
 }
 
-char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
+const char *lh_things_words(lh_report *report, uint32_t class_index, uint64_t objects) {
   if (class_index == UINT32_MAX)
-    return lh_copy_text(lh_count_of(objects, "object", "objects").text);
-  const lh_class *class = lh_class_at(snapshot, class_index);
+    return lh_words(report, "%s", lh_count_of(objects, "object", "objects").text);
+  const lh_class *class = lh_class_at(report->snapshot, class_index);
   lh_text text = {0};
   lh_put_things(&text, objects, class->name, class->type);
-  return lh_text_finish(&text);
+  return lh_kept(report, lh_text_finish(&text));
 }
 
 int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
@@ -150,10 +150,6 @@ const char *lh_path_words(lh_report *report, lh_id id) {
 const char *lh_object_words(lh_report *report, lh_id id) {
   return lh_words(report, "%s %s", lh_kept(report, lh_what_text(report->snapshot, id)),
                   lh_address_text(report->snapshot, id).text);
-}
-
-const char *lh_things_words(lh_report *report, uint32_t class_index, uint64_t objects) {
-  return lh_kept(report, lh_things_text(report->snapshot, class_index, objects));
 }
 
 const char *lh_name_words(lh_report *report, const char *name) {

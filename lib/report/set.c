@@ -30,8 +30,6 @@ static bool is_below_the_root(const void *row) {
   return is_shown(row) && ((const lh_merged_row *)row)->id != LH_ROOT;
 }
 
-LH_CELL(of_the_set, void, cell->whole = ((const lh_merged_paths *)report->answer)->bytes)
-
 /* The objects of a row; NULL if obvious: the class of the set, or an object that the steps name. */
 static const char *what_words(lh_report *report, const lh_merged_row *way) {
   const lh_merged_paths *merged = report->answer;
@@ -64,7 +62,8 @@ static const lh_table way = LH_TABLE_WITH(
     LH_COUNT("objects", NULL, objects, "of the set, there and further on"),
     LH_BYTES("retained_bytes", "retained", bytes,
              "of what would go with the set, that which hangs here"),
-    LH_SHARE("share", bytes, .compute = of_the_set), LH_COUNT(NULL, "objects", objects, NULL),
+    LH_SHARE("share", bytes, LH_WHOLE(lh_merged_paths, bytes)),
+    LH_COUNT(NULL, "objects", objects, NULL),
     LH_COUNT("hidden", NULL, hidden,
              "only where it is about what is not shown: so many rows of that level",
              LH_ONLY_WHERE(is_hidden)),

@@ -275,9 +275,7 @@ static int find_sites(lh_snapshot *snapshot, const lh_request *request, void *ou
   return LH_OK;
 }
 
-LH_ITS(uint64_t, whole_of, sites_result, it->all_bytes)
-
-LH_QUESTION(sites, .main = "sites", .whole = whole_of);
+LH_QUESTION(sites, .main = "sites", LH_WHOLE(sites_result, all_bytes));
 
 /* ==== Objects of a site ============================================================== */
 

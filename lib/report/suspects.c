@@ -11,11 +11,12 @@ static const lh_table accumulated = LH_TABLE_OF(
     LH_EXAMPLE("example", NULL, example, "the one that retains most"));
 #undef ROW
 
+LH_WORDS(suspect_name, "holder", "itself", "list", "tree")
+
 #define ROW lh_suspect
 const lh_table lh_suspect_table = LH_TABLE_OF(
     "heap.suspect", "suspect", "suspects",
-    LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
-            "\"holder\", \"itself\", \"list\" or \"tree\""),
+    LH_WORD("kind", NULL, kind, suspect_name, "\"holder\", \"itself\", \"list\" or \"tree\""),
     LH_OBJECT("object", id, "the place", LH_ADDRESS), LH_HELD_BY(NULL, id, "its path"),
     LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
     LH_COUNT("objects", NULL, objects, "how many have accumulated"),

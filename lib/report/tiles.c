@@ -152,8 +152,6 @@ static int find_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_
   return LH_OK;
 }
 
-LH_ITS(uint64_t, tiles_whole, tiles_result, it->tiles.whole_bytes)
-
 static void free_tiles(void *answer) {
   tiles_result *told = answer;
   lh_tiles_free(&told->tiles);
@@ -188,6 +186,6 @@ static int find_flame(lh_snapshot *snapshot, const lh_request *request, void *ou
 }
 
 #define print_flame print_treemap
-#define TILES .main = "rows", .whole = tiles_whole, .free = free_tiles
+#define TILES .main = "rows", LH_WHOLE(tiles_result, tiles.whole_bytes), .free = free_tiles
 LH_QUESTION_WITH(treemap, tiles_answer, TILES);
 LH_QUESTION_WITH(flame, tiles_answer, TILES);

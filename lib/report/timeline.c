@@ -206,7 +206,5 @@ static int find_timeline(lh_snapshot *snapshot, const lh_request *r, void *out, 
   return find_marks(f, snapshot, error);
 }
 
-LH_ITS(uint64_t, whole_of, timeline_result, it->chart.all.bytes)
-
-LH_QUESTION(timeline, .command = "heapview", .main = "layers", .whole = whole_of,
-            .free = free_timeline);
+LH_QUESTION(timeline, .command = "heapview", .main = "layers",
+            LH_WHOLE(timeline_result, chart.all.bytes), .free = free_timeline);

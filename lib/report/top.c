@@ -68,9 +68,7 @@ static int find_classes(lh_snapshot *snapshot, const lh_request *request, void *
   return lh_top_classes(snapshot, &query, &f->rows, &f->n, error);
 }
 
-LH_ITS(uint64_t, classes_whole, classes_result, it->all_bytes)
-
-LH_QUESTION(classes, .main = "classes", .whole = classes_whole);
+LH_QUESTION(classes, .main = "classes", LH_WHOLE(classes_result, all_bytes));
 
 /* ==== Objects ======================================================================== */
 
@@ -147,6 +145,4 @@ static int find_objects(lh_snapshot *snapshot, const lh_request *request, void *
                          &f->total, error);
 }
 
-LH_ITS(uint64_t, objects_whole, objects_result, it->all_bytes)
-
-LH_QUESTION(objects, .main = "objects", .whole = objects_whole);
+LH_QUESTION(objects, .main = "objects", LH_WHOLE(objects_result, all_bytes));

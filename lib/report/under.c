@@ -17,20 +17,21 @@ LH_CELL(of_the_top, void,
         cell->whole = ((const under_result *)report->answer)->rows->retained_bytes)
 
 /* .listeners: array of Listener 0x55d0c0a3f2e0 */
+LH_WORDS(branch_name, "object", "list", "tree", "group", "rest")
+
 static const char *branch_words(lh_report *report, const lh_branch *b) {
   const lh_snapshot *s = report->snapshot;
   bool is_cluster = b->kind == LH_BRANCH_LIST || b->kind == LH_BRANCH_TREE;
   bool is_one = is_cluster || b->kind == LH_BRANCH_OBJECT;
   if (b->kind == LH_BRANCH_REST)
     return lh_words(report, "... %s more", lh_count_text(b->objects).text);
-  return lh_words(report, "%s%s%s%s%s%s%s",
-                  b->has_edge ? lh_kept(report, lh_edge_text(s, &b->edge)) : "",
-                  b->has_edge ? ": " : "", is_cluster ? lh_branch_kind_name(b->kind) : "",
-                  is_cluster ? " of " : "",
-                  b->objects > 1 ? lh_things_words(report, b->class_index, b->objects)
-                                 : lh_kept(report, lh_what_text(s, b->id)),
-                  is_one && b->id != LH_ROOT ? " " : "",
-                  is_one && b->id != LH_ROOT ? lh_address_text(s, b->id).text : "");
+  return lh_words(
+      report, "%s%s%s%s%s%s%s", b->has_edge ? lh_kept(report, lh_edge_text(s, &b->edge)) : "",
+      b->has_edge ? ": " : "", is_cluster ? branch_name(b->kind) : "", is_cluster ? " of " : "",
+      b->objects > 1 ? lh_things_words(report, b->class_index, b->objects)
+                     : lh_kept(report, lh_what_text(s, b->id)),
+      is_one && b->id != LH_ROOT ? " " : "",
+      is_one && b->id != LH_ROOT ? lh_address_text(s, b->id).text : "");
 }
 LH_CELL(under_text, lh_branch, cell->as.text = branch_words(report, it))
 
@@ -42,7 +43,7 @@ LH_STYLE(style_of, lh_branch, it->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN)
 #define ROW lh_branch
 static const lh_table branch = LH_TABLE_WITH(
     (.depth = depth_of, .style = style_of), "heap.branch", "row", "rows",
-    LH_WORD("kind", NULL, kind, lh_branch_kind_name,
+    LH_WORD("kind", NULL, kind, branch_name,
             "\"object\", \"list\", \"tree\", \"group\" or \"rest\""),
     LH_COUNT("depth", NULL, depth, "0 for the object itself"),
     LH_OBJECT("object", id, "null for the rest; of a group the one that retains most", LH_ADDRESS,

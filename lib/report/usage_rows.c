@@ -39,6 +39,11 @@ static void name_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
+const char *lh_usage_by_name(lh_usage_by by) {
+  static const char *const words[] = {"site", "function", "type", "file", "stack"};
+  return LH_WORD_OF(words, by);
+}
+
 LH_HEADING_OF(name_heading, lh_usage_by_name(report->request.by))
 
 static const char *error_heading(const lh_report *report) {

@@ -69,10 +69,13 @@ static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
 LH_CELL(places_of, kind, cell->as.rows.table = &places[it->kind], cell->as.rows.list = it->sum.rows,
         cell->as.rows.n = it->sum.n_rows)
 
+LH_WORDS(waste_name, "emptied_tables", "empty_slots", "small_tables", "equal_strings",
+         "equal_functions", "user_values", "debug_information")
+
 #define ROW kind
 static const lh_table kind_table =
     LH_TABLE_OF("heap.waste_kind", "kind of less than 1%", "kinds of less than 1%",
-                LH_WORD("kind", NULL, kind, lh_waste_kind_name,
+                LH_WORD("kind", NULL, kind, waste_name,
                         "\"emptied_tables\", \"empty_slots\", \"small_tables\", \"equal_strings\", "
                         "\"equal_functions\", \"user_values\", \"debug_information\""),
                 LH_BYTES("bytes", NULL, sum.bytes, "that could be given back"),
