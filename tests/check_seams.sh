@@ -127,7 +127,7 @@ check_sources() {
   deciding='name/(fold[a-z_]*|held_by|place[a-z_]*|own|steps|merged[a-z_]*|path_text)'
   deciding="lib/($deciding|(compare|analyses|usage|view|report)/[a-z_]+)\.[ch]"
   requests='compare/diff|analyses/describe|view/(fields|tree)'
-  requests="$requests|report/(epochs|object|report|sites|sentences)"
+  requests="$requests|report/(diff_rows|timeline|object|report|sites|sentences)"
   words='compare/known_classes|usage/(advice|tally)|report/growing'
   rule "places decide what belongs together" \
     "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "$deciding" \

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff.h"
-#include "report/growth.h"
+#include "report/report.h"
 
 typedef struct apart_result {
   lh_growth_found found; /* must be first: its columns read it */

@@ -2,7 +2,7 @@
 ** calls.c - the call graph of allocation: functions, callers, callees, and the main stacks; and all
 ** stacks as a tree, for a flame graph, outermost first.
 */
-#include "report/usage_rows.h"
+#include "report/report.h"
 
 /* ==== Functions ====================================================================== */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff.h"
+#include "report/report.h"
 #include "thresholds.h"
 
 static bool is_flagged(const lh_request *request, const lh_diff_group *group) {

@@ -400,8 +400,9 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
     LH_COUNT("objects", NULL, info.objects, "all there are"),
     LH_BYTES("object_bytes", NULL, info.object_bytes, "their own bytes"),
     LH_BYTES("string_table_bytes", NULL, info.string_table_bytes, "Lua's table of short strings"),
-    LH_COMPUTED("unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
-                "what belonged to no object"),
+    LH_COMPUTED(
+        "unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
+        "bytes that Lua counts but that belong neither to an object nor to the string table"),
     LH_BYTES("gc_bytes", NULL, info.gc_bytes,
              "collectgarbage(\"count\") * 1024, which is the sum of the three"),
     REACH(reachable_objects, "objects that the collector would keep"),

@@ -67,7 +67,9 @@ static const lh_table growing = LH_TABLE_OF(
     LH_COUNT("youngest_epoch", NULL, youngest_epoch, "the last of these"),
     LH_FLAG("in_one_go", in_one_go, "with next to nothing else in between"),
     LH_NUMBER("younger_share", younger, "of all objects those that are younger"),
-    LH_NUMBER("limit", bound.limit, "in sight of them", LH_WHERE(has_bound)),
+    LH_NUMBER("limit", bound.limit,
+              "a number stored near the collection, such as max, that seems to cap it",
+              LH_WHERE(has_bound)),
     LH_COMPUTED("same_as", NULL, LH_COLUMN_TEXT, same_as,
                 "held_by of an earlier row with just the same elements", LH_OPTIONAL));
 #undef ROW

@@ -1,8 +1,11 @@
 /*
-** growth.c - growth over any number of snapshots: a sentence, a table by path and one by class; and
-** bytes by place, for a stacked chart, in which rows, `others` and `level` add up to the whole.
+** growth.c - growth over any number of snapshots: a sentence, a table by path and one by class.
+**
+** As a ladder; as a chart by place, in which rows, `others` and `level` add up to the whole; and
+** before and after a change of a program: is the leak fixed? With one snapshot each, sizes are
+** compared; with two each, their growth.
 */
-#include "report/growth.h"
+#include "report/report.h"
 
 /* ==== Rows =========================================================================== */
 
@@ -47,7 +50,8 @@ void lh_last_objects(lh_report *report, const void *row, lh_cell *cell) {
 static const lh_column figure_columns[] = {
     FIGURES(figure_bytes, figure_objects, figure_entries, figure_all_objects), LH_END};
 
-const lh_table lh_figures_table = LH_TABLE("heap.figures", NULL, NULL, lh_figures, figure_columns);
+static const lh_table figures_table =
+    LH_TABLE("heap.figures", NULL, NULL, lh_figures, figure_columns);
 
 /* ==== Rows =========================================================================== */
 
@@ -96,12 +100,34 @@ static void print_classes(lh_teller *t, lh_report *report, const void *rows, siz
   lh_print_table(t, report, ((const lh_growth_found *)report->answer)->class_table, rows, n, n);
 }
 
-const lh_table lh_growth_paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                          lh_growth_columns, .print = print_paths);
-const lh_table lh_growth_classes = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                            lh_growth_columns, .print = print_classes);
+static const lh_table growth_paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
+                                              lh_growth_columns, .print = print_paths);
+static const lh_table growth_classes = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
+                                                lh_growth_columns, .print = print_classes);
 
-void lh_print_growth(lh_teller *t, lh_report *report) {
+/* Text tables by path and by class. `style` marks growth. */
+#define BY_PATH(...)                                                 \
+  {                                                                  \
+    LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN,       \
+                   LH_HEADING(lh_fingerprint_heading)),              \
+        __VA_ARGS__, LH_TEXT(NULL, "held by", held_by, NULL), LH_END \
+  }
+#define GROWTH_TABLE(columns, style_of) \
+  LH_TABLE(NULL, "row", "rows", lh_growth_row, columns, .style = style_of)
+
+/* Columns of an answer; `at` is the prefix of its fields. */
+#define GROWTH_COLUMNS(at)                                                                       \
+  LH_ROW("whole", at growth.whole, &figures_table, "all that is reachable"),                     \
+      LH_ROW("level", at growth.level, &figures_table, "what of that is in no row by path"),     \
+      LH_COUNT("known_paths", NULL, at known_paths, "how many were left out as known"),          \
+      LH_COUNT("total_paths", NULL, at growth.n_paths, "how many there are, listed or not"),     \
+      LH_ROWS("paths", at growth.paths, at growth.n_paths, &growth_paths,                        \
+              "the first matters most", LH_LIMITED),                                             \
+      LH_COUNT("total_classes", NULL, at growth.n_classes, "how many there are, listed or not"), \
+      LH_ROWS("classes", at growth.classes, at growth.n_classes, &growth_classes,                \
+              "the same by class", LH_LIMITED)
+
+static void print_growth(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   lh_print_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
   lh_print_compared(t, f->growth.same_state);
@@ -180,15 +206,14 @@ LH_HEADING_OF(seconds_heading,
       LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT_SERIES, counts_in_each, NULL, LH_WIDE),       \
       LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT, lh_last_objects, NULL, LH_NARROW),           \
       LH_TEXT(NULL, "class", class_name, NULL)
-static const lh_column path_columns[] =
-    LH_GROWTH_BY_PATH(LADDER_COLUMNS("bytes, with what they retain"));
+static const lh_column path_columns[] = BY_PATH(LADDER_COLUMNS("bytes, with what they retain"));
 static const lh_column class_columns[] = {LADDER_COLUMNS("bytes"), LH_END};
 #undef ROW
 
 LH_STYLE(style_of, lh_growth_row, it->verdict == LH_GROWS_STEADILY ? LH_ALARM : LH_PLAIN)
 
-static const lh_table path_table = LH_GROWTH_TABLE(path_columns, style_of);
-static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
+static const lh_table path_table = GROWTH_TABLE(path_columns, style_of);
+static const lh_table class_table = GROWTH_TABLE(class_columns, style_of);
 
 LH_ITS(bool, has_times, lh_growth_found, it->growth.seconds > 0)
 
@@ -200,7 +225,7 @@ static const lh_table ladder_answer = LH_TABLE_OF(
     LH_NUMBER("seconds", growth.seconds,
               "from the second snapshot (of two, the first) to the last; null if not known",
               LH_WHERE(has_times)),
-    LH_GROWTH_COLUMNS());
+    GROWTH_COLUMNS());
 #undef ROW
 
 typedef struct summary {
@@ -237,7 +262,7 @@ static void print_sentence(lh_teller *t, const lh_report *report) {
                    s.n_steady > 2 ? "do" : "does");
   if (s.n_steady == 0 && s.n_once > 0)
     lh_text_format(&text, "; %s grew once",
-                   lh_count_of(s.n_once, lh_growth_paths.one, lh_growth_paths.many).text);
+                   lh_count_of(s.n_once, growth_paths.one, growth_paths.many).text);
   lh_say_text(t, LH_BOLD, &text);
 }
 
@@ -249,7 +274,7 @@ static void print_ladder(lh_teller *t, lh_report *report) {
   lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_told_size(t, from).text,
          lh_told_size(t, to).text, lh_count_of(last, "step", "steps").text,
          lh_size_change(from, to, t->exact_bytes).text);
-  lh_print_growth(t, report);
+  print_growth(t, report);
 }
 
 static int find_ladder(lh_snapshot *snapshot, const lh_request *request, void *found,
@@ -302,11 +327,11 @@ static const lh_table series_answer = LH_TABLE_OF(
     "heap.series", NULL, NULL,
     LH_FLAG("same_state", ladder.growth.same_state, "the snapshots are of one Lua state"),
     LH_ROWS("snapshots", steps, n_steps, &step_table, "in their order", LH_OWNED),
-    LH_ROW("whole", ladder.growth.whole, &lh_figures_table, "all that is reachable"),
-    LH_ROW("level", ladder.growth.level, &lh_figures_table, "of that, what never changed"),
-    LH_ROW("others", others, &lh_figures_table, "the rows that are not listed, together"),
+    LH_ROW("whole", ladder.growth.whole, &figures_table, "all that is reachable"),
+    LH_ROW("level", ladder.growth.level, &figures_table, "of that, what never changed"),
+    LH_ROW("others", others, &figures_table, "the rows that are not listed, together"),
     LH_COUNT("total_paths", NULL, ladder.growth.n_paths, "how many rows there are, listed or not"),
-    LH_ROWS("paths", ladder.growth.paths, n_listed, &lh_growth_paths, "the first matters most"));
+    LH_ROWS("paths", ladder.growth.paths, n_listed, &growth_paths, "the first matters most"));
 #undef ROW
 
 static void add_figures(lh_figures *to, const lh_figures *row) {
@@ -359,3 +384,149 @@ static void print_series(lh_teller *t, lh_report *report) {
 
 LH_QUESTION(series, .command = "heapview", .of = LH_OF_LADDER, .main = "paths",
             .free = free_series);
+
+/* ==== Before and after =============================================================== */
+
+typedef struct compare_result {
+  lh_growth_found found; /* must be first: its columns read it */
+  lh_answer answer;
+} compare_result;
+
+static bool is_of_levels(const lh_report *report) {
+  return ((const lh_growth_found *)report->answer)->growth.n_snapshots == 2;
+}
+
+LH_CELL(verdict_of, lh_growth_row,
+        cell->as.text = !is_of_levels(report)         ? lh_verdict_name(it->verdict)
+                        : it->verdict == LH_GROWS_NOW ? "more"
+                                                      : "less")
+
+static void set_amount(const lh_report *report, const lh_growth_row *row, int half, lh_cell *cell) {
+  bool is_level = is_of_levels(report);
+  cell->kind = is_level ? LH_COLUMN_BYTES : LH_COLUMN_MORE_BYTES;
+  if (is_level)
+    cell->as.n = row->at[half].bytes;
+  else
+    cell->as.number = (double)row->grew_bytes[half];
+}
+
+static void set_objects(const lh_report *report, const lh_growth_row *row, int half,
+                        lh_cell *cell) {
+  bool is_level = is_of_levels(report);
+  cell->kind = is_level ? LH_COLUMN_COUNT : LH_COLUMN_COUNT_CHANGE;
+  if (is_level) {
+    cell->as.n = row->at[half].objects;
+    return;
+  }
+  cell->as.series.first = &row->at[2 * half].objects;
+  cell->as.series.stride = sizeof(lh_figures);
+  cell->as.series.n = 2;
+}
+
+LH_CELL(amount_before, void, set_amount(report, row, 0, cell))
+LH_CELL(amount_after, void, set_amount(report, row, 1, cell))
+LH_CELL(objects_before, void, set_objects(report, row, 0, cell))
+LH_CELL(objects_after, void, set_objects(report, row, 1, cell))
+
+#define ROW lh_growth_row
+#define HALVES                                                                      \
+  LH_COMPUTED(NULL, "verdict", LH_COLUMN_TEXT, verdict_of, NULL, LH_UNBROKEN),      \
+      LH_COMPUTED(NULL, "before", LH_COLUMN_MORE_BYTES, amount_before, NULL),       \
+      LH_COMPUTED(NULL, "after", LH_COLUMN_MORE_BYTES, amount_after, NULL),         \
+      LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT, objects_before, NULL, LH_WIDE), \
+      LH_COMPUTED(NULL, "after", LH_COLUMN_COUNT, objects_after, NULL, LH_WIDE),    \
+      LH_TEXT(NULL, "class", class_name, NULL)
+static const lh_column path_halves[] = BY_PATH(HALVES);
+static const lh_column class_halves[] = {HALVES, LH_END};
+#undef ROW
+
+LH_STYLE(halves_style, lh_growth_row, it->verdict == LH_NO_LONGER_GROWS ? LH_PLAIN : LH_ALARM)
+
+static const lh_table path_halves_table = GROWTH_TABLE(path_halves, halves_style);
+static const lh_table class_halves_table = GROWTH_TABLE(class_halves, halves_style);
+
+static void set_part(lh_cell *cell, const lh_growth_row *row) {
+  cell->as.text = row ? row->held_by : NULL;
+}
+
+LH_CELL(no_longer, compare_result, set_part(cell, it->answer.no_longer))
+LH_CELL(still, compare_result, set_part(cell, it->answer.still))
+LH_CELL(now, compare_result, set_part(cell, it->answer.now))
+
+#define ROW compare_result
+static const lh_table compare_answer = LH_TABLE_OF(
+    "heap.comparison", NULL, NULL,
+    LH_FLAG("same_state", found.growth.same_state, "the snapshots are of one Lua state"),
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
+    LH_FLAG("fixed", answer.is_fixed, "something no longer grows, and nothing still does"),
+    LH_COMPUTED("no_longer_grows", NULL, LH_COLUMN_TEXT, no_longer,
+                "the row that the answer names, by what holds it; or null", LH_OPTIONAL),
+    LH_COMPUTED("still_grows", NULL, LH_COLUMN_TEXT, still, "the same", LH_OPTIONAL),
+    LH_COMPUTED("grows_now", NULL, LH_COLUMN_TEXT, now, "the same", LH_OPTIONAL),
+    GROWTH_COLUMNS(found.));
+#undef ROW
+
+static const char *amount_words(const lh_teller *t, const lh_growth_row *row, int half) {
+  lh_cell cell = {0};
+  set_amount(t->report, row, half, &cell);
+  return lh_kept(t->report, lh_cell_text(t, t->report, &cell));
+}
+
+static void print_part(lh_teller *t, const char *before_it, const lh_growth_row *row,
+                       const char *verb) {
+  if (row)
+    lh_say(t, LH_BOLD, "%s%s (%s) %s: %s before, %s after", before_it, row->held_by,
+           row->class_name, verb, amount_words(t, row, 0), amount_words(t, row, 1));
+}
+
+static void print_answer(lh_teller *t, const lh_report *report) {
+  const lh_answer *a = &((const compare_result *)report->answer)->answer;
+  const char *fixed = a->is_fixed ? "Yes" : a->still ? "In part" : "No, it may have moved";
+  print_part(t, lh_words(t->report, "Is it fixed? %s: ", fixed), a->no_longer, "no longer grows");
+  print_part(t, a->no_longer ? "But: " : "Is it fixed? No: ", a->still, "still grows");
+  print_part(t, "New: ", a->now, "grows now");
+  if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "Nothing grows, before or after");
+}
+
+static void print_levels(lh_teller *t, const lh_report *report) {
+  const lh_answer *a = &((const compare_result *)report->answer)->answer;
+  print_part(t, "Less: ", a->no_longer, "has less");
+  print_part(t, "More: ", a->now, "has more");
+  if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "No difference");
+}
+
+/* Warns if all snapshots are of one run: then "after" is only later. */
+static void print_compare(lh_teller *t, lh_report *report) {
+  const lh_growth_found *f = report->answer;
+  (is_of_levels(report) ? print_levels : print_answer)(t, report);
+  if (!is_of_levels(report) && f->growth.same_state)
+    lh_say(t, LH_ALARM,
+           "All these snapshots are of one run: after is only later, not after a "
+           "change");
+  print_growth(t, report);
+}
+
+static int find_compare(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
+  compare_result *f = out;
+  (void)snapshot;
+  f->found.path_table = &path_halves_table;
+  f->found.class_table = &class_halves_table;
+  int code = lh_find_growth(&f->found, request->ladder, true, request, error);
+  if (code == LH_OK) lh_answer_of(&f->found.growth, &f->answer);
+  return code;
+}
+
+static void compare_excess(const lh_report *report, lh_excess *out) {
+  const lh_growth_found *f = report->answer;
+  *out = (lh_excess){.what = is_of_levels(report) ? "more than before" : "of growth after"};
+  for (size_t i = 0; i < f->growth.n_paths; i++) {
+    const lh_growth_row *row = &f->growth.paths[i];
+    if (row->verdict == LH_NO_LONGER_GROWS) continue;
+    if (row->grew_bytes[1] > 0) out->bytes += (uint64_t)row->grew_bytes[1];
+    if (row->grew_objects[1] > 0) out->objects += (uint64_t)row->grew_objects[1];
+  }
+}
+
+LH_QUESTION(compare, .command = "heapdiff", .of = LH_OF_LADDER, .main = "paths",
+            .free = lh_free_growth, .excess = compare_excess);

@@ -50,8 +50,9 @@ static const lh_table info_answer = LH_TABLE_OF(
     LH_BYTES("object_bytes", NULL, info.object_bytes, "their shallow sizes"),
     LH_BYTES("bytes", NULL, info.object_bytes, LH_OLDER_NAME),
     LH_BYTES("gc_bytes", NULL, info.gc_bytes, "collectgarbage(\"count\") * 1024"),
-    LH_COMPUTED("unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
-                "what of that is neither objects nor the string table"),
+    LH_COMPUTED(
+        "unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
+        "bytes that Lua counts but that belong neither to an object nor to the string table"),
     LH_BYTES("string_table_bytes", NULL, info.string_table_bytes, "Lua's table of short strings"),
     LH_COUNT("reachable_objects", NULL, reach.reachable_objects, "that the collector keeps"),
     LH_BYTES("reachable_bytes", NULL, reach.reachable_bytes, "of these"),

@@ -30,7 +30,9 @@ static const lh_table leak_table = LH_TABLE_OF(
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
                     "the order of allocation",
                     .compute = ages_of),
-    LH_NUMBER("limit", bound.limit, "in sight of them", LH_WHERE(has_limit)),
+    LH_NUMBER("limit", bound.limit,
+              "a number stored near them, such as max, that seems to cap them",
+              LH_WHERE(has_limit)),
     LH_STRING("limit_name", bound.name, "the key that it is under", LH_OPTIONAL),
     LH_COMPUTED("keys", NULL, LH_COLUMN_TEXT, keys_of,
                 "of the table that holds them, as of a collection (growing)", LH_OPTIONAL),

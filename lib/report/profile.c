@@ -6,7 +6,7 @@
 */
 #include <string.h>
 
-#include "report/usage_rows.h"
+#include "report/report.h"
 
 /* ==== Facts ========================================================================== */
 

@@ -9,7 +9,6 @@
 **     text.c        a report as plain text
 **     facts.c       facts about each kind of thing in a snapshot
 **     diff_rows.c   tables of diff.c and apart.c
-**     usage_rows.c  rows of the questions about profiles
 */
 #ifndef LUAHEAP_REPORT_PRIVATE_H
 #define LUAHEAP_REPORT_PRIVATE_H
@@ -18,6 +17,7 @@
 #include "base.h"
 #include "compare/answers.h"
 #include "luaheap_report.h"
+#include "name/site_text.h"
 #include "name/text.h"
 #include "usage/answers.h"
 #include "view/answers.h"
@@ -382,6 +382,78 @@ void lh_print_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 /* ==================================================================================== */
 
 extern const lh_table lh_suspect_table, lh_step_table;
+
+/* ==== Comparisons ==================================================================== */
+
+/* Sums of new objects and of grown containers. */
+typedef struct lh_diff_sums {
+  uint64_t groups, containers;
+  uint64_t objects, shallow_bytes, retained_bytes;
+  uint64_t grown_bytes;
+} lh_diff_sums;
+
+/* In the lists of the diff known rows follow the others. */
+typedef struct lh_diff_found {
+  lh_diff diff;
+  lh_diff *whole;     /* owns the data of `diff` */
+  size_t n_snapshots; /* compared; 0: an interval in one snapshot */
+  lh_diff_sums new, known;
+  uint64_t may_be_newer[2], may_be_newer_bytes[2]; /* lh_diff.passed_as_old */
+  char multiple[2 + LH_NUMBER_BYTES];              /* heading of the column of multiples */
+  bool is_folded;                                  /* a printed row has several containers */
+} lh_diff_found;
+
+extern const lh_table lh_group_table, lh_grown_table;
+extern const lh_table lh_class_change_table; /* also for different states */
+
+/* Matches rows with the known fingerprints of the release before. False: out of memory. */
+bool lh_renew_known_of_diff(const lh_request *request, lh_snapshot *c, const lh_diff *diff);
+bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder,
+                              const lh_growth *growth);
+
+/* The answers of growth.c and apart.c begin with it. */
+typedef struct lh_growth_found {
+  lh_growth growth; /* without known paths, which are counted here: */
+  uint64_t known_paths, known_bytes, known_objects;
+  lh_growth *all;                           /* with known paths; owns the data of `growth` */
+  const lh_table *path_table, *class_table; /* for text; apart has its own */
+} lh_growth_found;
+
+/* `by_halves`: compares the first half of the ladder with the second one. */
+int lh_find_growth(lh_growth_found *found, const lh_ladder *ladder, bool by_halves,
+                   const lh_request *request, lh_error *error);
+void lh_free_growth(void *found);
+
+/* Columns of an lh_growth_row in JSON and Lua; its figures in each snapshot, and in the last. */
+extern const lh_column lh_growth_columns[];
+void lh_bytes_in_each(lh_report *report, const void *row, lh_cell *cell);
+void lh_objects_in_each(lh_report *report, const void *row, lh_cell *cell);
+void lh_last_bytes(lh_report *report, const void *row, lh_cell *cell);
+void lh_last_objects(lh_report *report, const void *row, lh_cell *cell);
+
+/* ==== Profiles ======================================================================= */
+
+extern const lh_column lh_usage_columns[]; /* of an lh_usage_group */
+
+/* Plural for a sentence: "tables", "strings". */
+const char *lh_types_name(uint8_t type);
+
+/* The usage of the answer, and its sites; if two are compared, the later one. */
+const lh_usage *lh_usage_of(const lh_report *report);
+const lh_sites *lh_usage_sites(const lh_report *report);
+
+/* For LH_OF_SITE, of an lh_stack_id: its site, "@app/bus.lua:31 in Bus:on"; where that
+** function begins; the kind of allocation; all sites, innermost first (LH_COLUMN_TEXTS). */
+void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell);
+void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell);
+void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell);
+void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell);
+
+enum { LH_MOST_CALLERS = 64 };
+
+void lh_print_callers(lh_teller *teller, const lh_usage *usage, lh_stack_id stack);
+
+/* ==== Questions ====================================================================== */
 
 /* All questions, in the order of a command's options. */
 /* clang-format off */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "name/site_text.h"
 #include "report/report.h"
 
 /* ==== Of a row, and of one object ==================================================== */
