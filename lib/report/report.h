@@ -7,6 +7,8 @@
 **     report.c      asks a question; the cells of its answer
 **     sentences.c   names of objects; lines, numbers, tables and hints as text
 **     text.c        a report as plain text
+**     request.c     arguments as text, and a question asked with them
+**     json.c        an answer as JSON
 **     facts.c       facts about each kind of thing in a snapshot
 **     diff_rows.c   tables of diff.c and apart.c
 */
