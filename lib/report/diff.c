@@ -2,7 +2,7 @@
 ** diff.c - objects that were allocated between two moments and are still alive.
 **
 ** The moments are snapshots of one Lua state, marks, or the ends of an interval. Other tables of
-** the report: grown.c, class_changes.c.
+** the report: diff_rows.c.
 */
 #include <stdlib.h>
 #include <string.h>

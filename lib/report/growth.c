@@ -306,7 +306,7 @@ typedef struct series_step {
 } series_step;
 
 typedef struct series_result {
-  lh_growth_found ladder; /* must be first: ladder.c prints it */
+  lh_growth_found ladder; /* must be first: print_ladder prints it */
   size_t n_listed;        /* listed rows of the ladder */
   lh_figures *others;     /* in each snapshot: sum of rows that are not listed */
   series_step *steps;
