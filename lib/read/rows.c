@@ -86,8 +86,8 @@ enum { BATCH = 64 };
 
 typedef struct lookup {
   uint64_t word;
-  const lh_stretch *slot; /* where the search for the stretch begins */
-  const lh_id *id;        /* the place that has the target's id */
+  const lh_unit *unit;
+  const lh_id *id; /* the place that has the target's id */
   uint32_t edge;
 } lookup;
 
@@ -100,12 +100,10 @@ static inline __attribute__((always_inline)) bool look_up(lh_snapshot *s, lookup
   bool finds_all = true;
   for (size_t i = 0; i < n; i++) {
     lookup *l = &batch[i];
-    const lh_stretch *stretch = lh_find_stretch(s, l->slot, l->word);
-    l->id = &no_object;
-    if (__builtin_expect(!stretch, 0)) continue;
-    uint64_t before = lh_bits_before(stretch, l->word);
+    uint64_t before = lh_bits_before(l->unit, l->word);
     uint32_t bits = counts_bits ? (uint32_t)__builtin_popcountll(before) : lh_bits_in(before);
-    l->id = &s->by_rank[stretch->rank[l->word >> 6 & 3] + bits];
+    bool is_found = lh_has_object(l->unit, l->word);
+    l->id = is_found ? &s->by_rank[l->unit->rank + bits] : &no_object;
     __builtin_prefetch(l->id);
   }
   for (size_t i = 0; i < n; i++) {
@@ -147,6 +145,7 @@ static bool resolve_edges(const resolver *r, const lh_row_block *block, uint32_t
   lh_snapshot *s = r->s;
   lookup batch[BATCH];
   const uint64_t *wide = block->wide;
+  lh_stretch last = {0};
   bool finds_all = true;
   size_t n = 0;
   for (size_t e = 0; e < block->n; e++) {
@@ -159,9 +158,9 @@ static bool resolve_edges(const resolver *r, const lh_row_block *block, uint32_t
     }
     uint64_t word = block->base + (uint64_t)(int64_t)delta;
     if (__builtin_expect(delta == LH_DELTA_WIDE, 0)) word = *wide++;
-    const lh_stretch *slot = lh_stretch_slot(s, lh_stretch_number(word));
-    __builtin_prefetch(slot);
-    batch[n++] = (lookup){.word = word, .slot = slot, .edge = to + (uint32_t)e};
+    const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+    __builtin_prefetch(unit);
+    batch[n++] = (lookup){.word = word, .unit = unit, .edge = to + (uint32_t)e};
     if (n < BATCH) continue;
     finds_all &= r->look_up(s, batch, n);
     n = 0;
