@@ -15,8 +15,8 @@
 **
 ** A snapshot does not say which slot an open upvalue is. But the thread lists its open upvalues,
 ** functions name theirs, and both references have one target. The functions are searched each time:
-** 0.01 s for 2.2 million objects. Memory: 28 bytes for each reference on a path, and up to 100 to find
-** it again.
+** 0.01 s for 2.2 million objects. Memory: 28 bytes for each reference on a path, and at most 100 to
+** find it again.
 */
 #include "graph.h"
 #include "read/decode.h"
