@@ -370,6 +370,7 @@ static int add_ephemerons(lh_snapshot *s, lh_error *error) {
   uint64_t n_edges = (uint64_t)s->first_edge[s->n + 1] + s->n_ephemerons;
   if (n_edges > MOST_EDGES) return fail_count(error);
   if (!fit(s, n_edges)) return lh_fail_memory(error, "reading edges");
+  if (s->n_ephemerons == 0) return LH_OK;
   qsort(s->ephemerons, s->n_ephemerons, sizeof *s->ephemerons, compare_ephemerons);
   shift_aside(s);
   insert_edges(s);
