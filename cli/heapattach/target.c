@@ -48,9 +48,12 @@ char *command_for_number(const char *name) {
   return command;
 }
 
-static void open_core(subject *s) {
+static void open_core(subject *s, const request *r) {
   lh_error error;
-  if (lh_open_core(s->name, &s->target, &error) == LH_OK) return;
+  lh_await(r->awaited, s->name); /* also for the files that it names */
+  int code = lh_open_core(s->name, &s->target, &error);
+  lh_await_end(r->awaited);
+  if (code == LH_OK) return;
   bool is_there = error.code != LH_EIO || error.os_errno != ENOENT;
   char *hint = NULL, *command = command_for_number(s->name);
   if (!is_there &&
@@ -83,7 +86,7 @@ void subject_open(subject *s, cli *c, const request *r) {
   if (subject_is_process(s->name))
     open_process(s, r);
   else
-    open_core(s);
+    open_core(s, r);
   s->info = lh_describe_target(s->target);
   if (s->info.doubt != NULL) cli_say(c, "%s: %s", s->name, s->info.doubt);
   int code = subject_look(s, &error);

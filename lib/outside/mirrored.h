@@ -18,6 +18,8 @@ typedef struct lh_mirrored_state {
   /* luaheap's own userdata, if luaheap was loaded; else NULL. */
   raw_userdata *ours;
   const void *metatable, *own_thread; /* of its marks; of its watcher */
+  raw_userdata **made;                /* linked here, in memory of this process (marks.c) */
+  size_t n_made, made_capacity;
 } lh_mirrored_state;
 
 static inline const lh_own_content *lh_mirrored_content(const lh_mirrored_state *state) {

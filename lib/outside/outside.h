@@ -96,8 +96,11 @@ void lh_core_close(lh_target *target);
 const char *lh_release_of(const lh_target *target, uint64_t state);
 
 /* ident.c: the release of the Lua with read-only data at `library` (lh_glance_library; 0: unknown):
-** "5.4.4", or "5.4" if it cannot be found out. */
-void lh_identify_release(const lh_memory *memory, uint64_t library, char *release, size_t size);
+** "5.4.4", or "5.4" if it cannot be found out. A file may have terabytes of holes, and a process
+** gets memory for those that are read: so searches take at most *room bytes together. */
+#define LH_TEXTS_ROOM ((uint64_t)512 << 20)
+void lh_identify_release(const lh_memory *memory, uint64_t library, uint64_t *room, char *release,
+                         size_t size);
 
 /* ident.c: says why the target has no state: another Lua, or no Lua. Returns LH_EHOST. */
 int lh_refuse_other_luas(const lh_target *target, lh_error *error);
@@ -239,7 +242,7 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
-  uint64_t written_bytes;   /* private memory that the program wrote; core: all */
+  uint64_t written_bytes;   /* private memory that the program wrote; core: without holes */
   uint64_t most_seconds;    /* limit of the child's processor time */
   bool is_quiet;            /* Lua is between two changes of its heap, perhaps after running on */
   struct lh_moment *moment; /* if not: the data to run on to such a moment; NULL: cannot run on */

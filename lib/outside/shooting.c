@@ -14,8 +14,8 @@
 ** page.
 **
 ** Security: no code of the target runs here, but its pointers are followed, and a forged one could
-** copy memory of this process into the snapshot. So strings and tables' vectors must be in the
-** mirror, or the heap is refused. Other objects give the file only pointers and sizes.
+** copy memory of this process into the snapshot. Even a vector of pointers would, since they become
+** references. So each object and each vector of it must be in the mirror, or the heap is refused.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ typedef struct shooting {
   lh_mirrored_state state;
   lh_doubt doubt;
   const lh_memory_region *region; /* of the last object checked; NULL */
-  uint64_t walked_bytes;          /* of all objects but userdata */
+  uint64_t walked_bytes;          /* without the contents of userdata */
   lh_carried_mark *carried;
   size_t n_carried;
   int64_t noted_more_bytes; /* by malloc's note, as lh_mirrored.more_extra_bytes */
@@ -48,6 +48,25 @@ typedef struct shooting {
 
 int lh_amid_change(lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap");
+}
+
+/* A forged heap may point to memory of this process. Most objects are in the last one's region. */
+static bool is_of_target(shooting *s, const void *at, uint64_t bytes) {
+  uint64_t start = (uintptr_t)at;
+  const lh_memory_region *r = s->region;
+  if (bytes == 0) return true;
+  if (r && start >= r->start && start - r->start < r->present_bytes &&
+      bytes <= r->present_bytes - (start - r->start))
+    return true;
+  if (!lh_mirror_has(s->mirrored->mirror, start, bytes)) return false;
+  s->region = lh_region_at(s->mirrored->memory, start);
+  return true;
+}
+
+static bool has_table_of_target(shooting *s, const raw_table *t) {
+  uint64_t n = raw_array_slots(&s->state.layout, t);
+  return is_of_target(s, t, sizeof *t) && is_of_target(s, t->array, n * sizeof *t->array) &&
+         is_of_target(s, t->slots, raw_hash_slots(t) * sizeof *t->slots);
 }
 
 /* A greater count than mapped memory is wrong, and would let the walk go in circles for as long. */
@@ -67,6 +86,8 @@ static int see_state(shooting *s, lh_error *error) {
   s->state.layout.thread_bytes = seen.thread_bytes + (size_t)m->more_extra_bytes;
   s->state.layout.main_thread_bytes = seen.main_thread_bytes + (size_t)m->more_extra_bytes;
   s->noted_more_bytes = (int64_t)seen.noted_extra_bytes - LH_USUAL_EXTRA_BYTES;
+  const raw_value *registry = &RAW_FIELD(s->state.global, RAW_GLOBAL_REGISTRY, raw_value);
+  if (!has_table_of_target(s, (const raw_table *)registry->as.object)) return lh_amid_change(error);
   lh_find_own(&s->state);
   return LH_OK;
 }
@@ -167,49 +188,88 @@ static void count_own(shooting *s, const raw_object *object, uint64_t bytes) {
   own->bytes += bytes;
 }
 
-/* A forged heap may point to memory of this process. Most objects are in the last one's region. */
-static bool is_of_target(shooting *s, const void *at, uint64_t bytes) {
-  uint64_t start = (uintptr_t)at;
-  const lh_memory_region *r = s->region;
-  if (bytes == 0) return true;
-  if (r && start >= r->start && start - r->start < r->present_bytes &&
-      bytes <= r->present_bytes - (start - r->start))
-    return true;
-  if (!lh_mirror_has(s->mirrored->mirror, start, bytes)) return false;
-  s->region = lh_region_at(s->mirrored->memory, start);
+/* A negative number is a vector of more bytes than there are. */
+static bool has_proto_of_target(shooting *s, const raw_proto *p) {
+  if (!is_of_target(s, p, sizeof *p)) return false;
+  const struct {
+    const void *at;
+    int32_t n;
+    size_t each;
+  } vectors[] = {{p->code, p->n_code, sizeof *p->code},
+                 {p->constants, p->n_constants, sizeof *p->constants},
+                 {p->nested, p->n_nested, sizeof *p->nested},
+                 {p->upvalues, p->n_upvalues, sizeof *p->upvalues},
+                 {p->line_deltas, p->n_line_deltas, sizeof *p->line_deltas},
+                 {p->lines, p->n_lines, sizeof *p->lines},
+                 {p->locals, p->n_locals, sizeof *p->locals}};
+  for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+    if (!is_of_target(s, vectors[i].at, (uint64_t)vectors[i].n * vectors[i].each)) return false;
   return true;
 }
 
-/* Only strings and the values of tables go into the file unchanged. */
-static bool has_content_of_target(shooting *s, const raw_object *object, uint64_t bytes) {
-  const lh_layout *layout = s->doubt.layout;
-  const raw_table *t = (const raw_table *)object;
+/* A running function may be on no list. A call whose slot is not below `top` has lost it. */
+static bool has_function_of_target(shooting *s, const raw_call *call, const raw_value *top) {
+  if (call->function >= top || call->function->type != (RAW_LUA_CLOSURE | RAW_COLLECTABLE))
+    return true;
+  const raw_lua_closure *c = (const raw_lua_closure *)call->function->as.object;
+  return is_of_target(s, c, sizeof *c) && (!c->proto || has_proto_of_target(s, c->proto));
+}
+
+/* The thread is sound (lh_is_sound). */
+static bool has_thread_of_target(shooting *s, const raw_object *thread) {
+  const lh_layout *layout = &s->state.layout;
+  const raw_value *stack = raw_stack(layout, thread);
+  const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
+  const raw_call *last = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  const raw_call *call = raw_base_call(layout, thread);
+  if (!is_of_target(s, thread, layout->base_call + sizeof *call)) return false;
+  if (!stack) return true; /* the thread is just being created */
+  bool is_so = is_of_target(s, stack, raw_stack_slots(layout, thread) * sizeof *stack);
+  for (; is_so; call = call->next) {
+    is_so = has_function_of_target(s, call, top);
+    if (call == last) break;
+  }
+  return is_so;
+}
+
+static bool has_made(const lh_mirrored_state *state, const raw_object *object) {
+  for (size_t i = 0; i < state->n_made; i++)
+    if ((const raw_object *)state->made[i] == object) return true;
+  return false;
+}
+
+/* Of a dead object only its address and size go into the file. */
+static bool is_whole_of_target(shooting *s, const raw_object *object, uint64_t bytes) {
+  const raw_upvalue *u = (const raw_upvalue *)object;
+  if (object->marked & s->doubt.dead_white) return true;
   switch (object->type) {
-    case RAW_SHORT_STRING:
-    case RAW_LONG_STRING: return is_of_target(s, object, bytes);
-    case RAW_TABLE:
-      return is_of_target(s, t->array, raw_array_slots(layout, t) * sizeof *t->array) &&
-             is_of_target(s, t->slots, raw_hash_slots(t) * sizeof *t->slots);
-    default: return true;
+    case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
+    case RAW_PROTO: return has_proto_of_target(s, (const raw_proto *)object);
+    case RAW_THREAD: return has_thread_of_target(s, object);
+    case RAW_UPVALUE:
+      return is_of_target(s, u, sizeof *u) && is_of_target(s, u->value, sizeof *u->value);
+    default: return is_of_target(s, object, bytes) || has_made(&s->state, object);
   }
 }
 
 /* Bounds the walk by the bytes that the program wrote: no forged string in untouched memory is
-** hashed. Lua writes each object completely, and at least half of a vector that grows while it
-** loads a chunk. Only C may leave a userdata untouched. */
+** hashed, and no list goes in circles for long. Lua writes each object completely, and at least
+** half of a vector that grows while it loads a chunk. Only C may leave the content of a userdata
+** untouched. A core by gdb has holes for strings of zeros, too. */
 static bool may_be_written(shooting *s, const lh_walk *walk, const raw_object *object,
                            uint64_t bytes) {
+  const uint64_t in_holes = s->mirrored->target->is_core ? (uint64_t)1 << 30 : 0;
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
-  if (object->type == RAW_USERDATA) return true;
+  if (object->type == RAW_USERDATA) bytes = raw_content_offset((const raw_userdata *)object);
   s->walked_bytes += bytes;
-  return s->walked_bytes / 2 <= s->mirrored->written_bytes;
+  return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
 
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
   shooting *s = shooting_of(walk);
   if (bytes > s->doubt.most_bytes || walk->object_bytes > s->doubt.most_bytes - bytes) return false;
   if (!may_be_written(s, walk, object, bytes)) return false;
-  if (!has_content_of_target(s, object, bytes) || !lh_is_sound(&s->doubt, object)) return false;
+  if (!lh_is_sound(&s->doubt, object) || !is_whole_of_target(s, object, bytes)) return false;
   if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
   }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -30,9 +31,16 @@ typedef struct report {
   lh_awaited reading;
 } report;
 
+/* A forged heap must find nothing there that is worth a trick (shooting.c). */
+static void forget_environment(void) {
+  for (char **variable = environ; variable && *variable; variable++)
+    memset(*variable, 0, strlen(*variable));
+}
+
 /* The child has the program's secrets: it must leave no core. */
 static void confine(const lh_mirrored *m) {
   lh_guard_leave(m->target->guard);
+  forget_environment();
   rlim_t seconds = m->most_seconds;
   (void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});

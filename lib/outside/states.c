@@ -67,6 +67,7 @@ typedef struct search {
   lh_cached *cached;
   named_library libraries[MOST_LIBRARIES];
   size_t n_libraries;
+  uint64_t texts_room;
   bool other_numbers; /* a state was skipped because of its number types */
   uint64_t start_ns, n_looks;
   uint64_t searched_bytes, shown_bytes;
@@ -80,7 +81,8 @@ static const char *release_of_library(search *s, uint64_t library) {
   if (s->n_libraries == MOST_LIBRARIES) return "5.4";
   named_library *new = &s->libraries[s->n_libraries++];
   new->address = library;
-  lh_identify_release(&s->target->memory, library, new->release, sizeof new->release);
+  lh_identify_release(&s->target->memory, library, &s->texts_room, new->release,
+                      sizeof new->release);
   return new->release;
 }
 
@@ -240,7 +242,7 @@ static int refuse(const search *s, lh_error *error) {
 }
 
 int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_error *error) {
-  search s = {.target = target, .start_ns = lh_now_ns()};
+  search s = {.target = target, .texts_room = LH_TEXTS_ROOM, .start_ns = lh_now_ns()};
   *states = NULL;
   *n = 0;
   int rc = target->is_core ? LH_OK : lh_process_refresh(target, error);

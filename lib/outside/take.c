@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "memory.h"
 #include "run_on.h"
 
 enum {
@@ -88,6 +89,16 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   return rc;
 }
 
+static uint64_t count_written(const lh_memory *memory) {
+  uint64_t bytes = 0;
+  lh_pages pages;
+  lh_span span;
+  lh_pages_begin(&pages, memory);
+  while (lh_pages_next(&pages, &span)) bytes += span.end - span.start;
+  lh_pages_end(&pages);
+  return bytes;
+}
+
 /* *is_sound: nothing has changed meanwhile (no core can), and the mirror is worth a walk. */
 static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool *is_sound,
                        lh_error *error) {
@@ -97,8 +108,8 @@ static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool 
   bool never_fork = t->options && t->options->never_fork;
   *is_sound = true;
   t->told->stillness = LH_STILL_CORE;
-  mirrored->written_bytes = lh_mirrored_bytes(&t->target->memory);
   if (t->target->is_core) {
+    mirrored->written_bytes = count_written(&t->target->memory);
     mirrored->moment = t->moment = lh_moment_of_core(t->target, &mirrored->is_quiet);
     return lh_mirror_fill(t->mirror, &t->target->memory, copied_bytes, error);
   }
