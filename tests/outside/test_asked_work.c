@@ -51,13 +51,23 @@ static int attach(const char *kind, lh_outside_request *request, lh_error *error
   return rc;
 }
 
-static void a_string_that_was_never_written(void **state) {
-  (void)state;
+static void is_refused(const char *kind) {
   lh_error error = {0};
   lh_outside_request request = {.path = "a"};
-  assert_int_equal(attach("string", &request, &error), LH_EBUSY);
+  assert_int_equal(attach(kind, &request, &error), LH_EBUSY);
   if (error.os_errno != 0) fail_msg("%s", error.message);
   assert_int_equal(access("a", F_OK), -1);
+}
+
+static void a_string_that_was_never_written(void **state) {
+  (void)state;
+  is_refused("string");
+}
+
+/* It would be written to the end of the limit for processor time, and of the disk. */
+static void a_list_without_an_end(void **state) {
+  (void)state;
+  is_refused("circle");
 }
 
 /* It comes to no place where Lua is known to be amid no change, but stays where it is. */
@@ -75,6 +85,7 @@ int main(int argc, char **arguments) {
   (void)argc;
   lh_make_way(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_string_that_was_never_written),
+                                     cmocka_unit_test(a_list_without_an_end),
                                      cmocka_unit_test(a_function_that_computes)};
   return folder_run(tests);
 }

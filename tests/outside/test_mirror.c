@@ -537,6 +537,27 @@ static void test_core(void **state) {
   (void)close(memory.fd);
 }
 
+/* A segment that cannot be mapped, for the place of its bytes, and is a hole but for its end. */
+static void test_hole_in_a_core(void **state) {
+  (void)state;
+  enum { AT = 8 };
+  const size_t bytes = (size_t)1 << 30, around = 64 * 1024;
+  lh_memory_region region = segment(16 * MIB, bytes, bytes, AT);
+  lh_memory memory = {.regions = &region, .n = 1, .read = read_core};
+  lh_mirror *mirror;
+  lh_error error;
+  uint64_t copied;
+  memory.fd = memfd_create("core", MFD_CLOEXEC);
+  assert_int_equal(ftruncate(memory.fd, (off_t)(AT + bytes)), 0);
+  assert_int_equal(pwrite(memory.fd, "end", 3, (off_t)(AT + bytes - 3)), 3);
+  assert_int_equal(lh_mirror_reserve(&memory, &mirror, &error), 0);
+  assert_int_equal(lh_mirror_fill(mirror, &memory, &copied, &error), 0);
+  assert_in_range(copied, 3, around);
+  assert_memory_equal(PLACE + 16 * MIB + bytes - 4, "\0end", 4);
+  lh_mirror_free(mirror);
+  (void)close(memory.fd);
+}
+
 /* ==================================================================================== */
 
 /* Every pair of lists of spans of 0..7 is compared byte by byte. */
@@ -584,6 +605,7 @@ int main(int argc, char **arguments) {
       cmocka_unit_test(test_each_allocation_fails),
       cmocka_unit_test(test_this_process_is_killed_first),
       cmocka_unit_test(test_core),
+      cmocka_unit_test(test_hole_in_a_core),
       cmocka_unit_test(test_differences_of_spans),
   };
   return folder_run(tests);
