@@ -122,7 +122,7 @@ void lh_arm_again(lh_watcher *w) {
   enum { SLOTS_FOR_A_GROWTH = 64 };
   if (w->patience == 0) {
     lh_arm(w);
-    w->patience = lh_thread_set_room(&w->threads) / SLOTS_FOR_A_GROWTH;
+    w->patience = lh_thread_set_slots(&w->threads) / SLOTS_FOR_A_GROWTH;
     return;
   }
   sig_atomic_t busy = w->busy;
