@@ -1,7 +1,7 @@
 /*
 ** outside.h - the parts that take snapshots of a process or a core file, and their interfaces.
 **
-**     target.c, process.c, core.c    a process or a core file, behind the public functions
+**     target.c, process.c, core.c    a target: a process or a core file
 **     states.c, ident.c              finds Lua states by structure, the Lua release, other Luas
 **     still.c, stop.c                keeps a process from changing: idle, frozen copy, or stopped
 **     mirror.c, memory.c             maps the target's memory at its own addresses in this process
@@ -85,11 +85,7 @@ struct lh_target {
   void *show_payload;
 };
 
-/* process.c, core.c: open a target. They clear *target first. */
-int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error);
-int lh_core_open(const char *path, lh_target *target, lh_error *error);
-
-/* The core's part of lh_target_free. Also needed after lh_core_open fails. */
+/* core.c: the core's part of lh_target_free. */
 void lh_core_close(lh_target *target);
 
 /* states.c: the Lua release of a state that lh_find_states found; "5.4" for any other state. */
@@ -145,7 +141,7 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status);
 
 bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n);
 
-/* The process's part of lh_target_free. Also needed after lh_process_open fails. */
+/* The process's part of lh_target_free. */
 void lh_process_close(lh_target *target);
 
 /* Opens /proc/PID/`name`. -1: failed, see errno. */

@@ -226,14 +226,6 @@ static int search_target(search *s, lh_error *error) {
 
 /* ==================================================================================== */
 
-static int hand_out(const lh_target *target, lh_found_state **states, size_t *n, lh_error *error) {
-  *states = lh_alloc(target->n_found, sizeof **states);
-  if (!*states) return lh_fail_memory(error, "looking for Lua states");
-  *n = target->n_found;
-  memcpy(*states, target->found, *n * sizeof **states);
-  return LH_OK;
-}
-
 static int refuse(const search *s, lh_error *error) {
   if (!s->other_numbers) return lh_refuse_other_luas(s->target, error);
   return lh_fail(error, LH_EHOST,
@@ -241,7 +233,7 @@ static int refuse(const search *s, lh_error *error) {
                  "one in this program was built with others");
 }
 
-int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_error *error) {
+int lh_find_states(lh_target *target, const lh_found_state **states, size_t *n, lh_error *error) {
   search s = {.target = target, .texts_room = LH_TEXTS_ROOM, .start_ns = lh_now_ns()};
   *states = NULL;
   *n = 0;
@@ -256,16 +248,15 @@ int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_err
                            : lh_fail_memory(error, "looking for Lua states");
   lh_free(s.piece);
   lh_free(s.cached);
-  if (rc < 0) return rc;
-  return target->n_found > 0 ? hand_out(target, states, n, error) : refuse(&s, error);
+  if (rc == LH_OK && target->n_found == 0) rc = refuse(&s, error);
+  if (rc != LH_OK) return rc;
+  *states = target->found;
+  *n = target->n_found;
+  return LH_OK;
 }
 
 void lh_show_search(lh_target *target, void (*show)(void *payload, uint64_t searched_bytes),
                     void *payload) {
   target->show_search = show;
   target->show_payload = payload;
-}
-
-void lh_free_states(lh_found_state *states) {
-  lh_free(states);
 }

@@ -34,17 +34,16 @@ static const double MOST_SECONDS = 10;
 /* Of the first state that is found, if one is. */
 static int attach(const char *kind, lh_outside_request *request, lh_error *error) {
   lh_target *target;
-  lh_found_state *states = NULL;
+  const lh_found_state *states = NULL;
   size_t n = 0;
   double before = seconds_spent();
   pid_t host = host_start("forger_host", kind);
-  if (lh_open_process(host, &target, error) < 0) fail_msg("%s", error->message);
+  if (lh_open_process(host, NULL, &target, error) < 0) fail_msg("%s", error->message);
   int rc = lh_find_states(target, &states, &n, error);
   if (rc == LH_OK) {
     request->state = states[0].address;
     rc = lh_take_outside(target, request, 1, NULL, NULL, error);
   }
-  lh_free_states(states);
   lh_target_free(target);
   host_program_end(host);
   assert_true(seconds_spent() - before < MOST_SECONDS);

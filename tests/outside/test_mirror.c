@@ -44,7 +44,7 @@ static char *map_at(size_t offset, size_t bytes, int access, int kind, int fd) {
 static lh_target *open_subject(const subject *s) {
   lh_target *target;
   lh_error error;
-  if (lh_open_process(s->id, &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(s->id, NULL, &target, &error) < 0) fail_msg("%s", error.message);
   return target;
 }
 
