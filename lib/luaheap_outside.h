@@ -27,11 +27,11 @@ typedef struct lh_target lh_target;
 
 /* Call this first in main. If this program's memory may overlap a target's, executes the program
 ** again with another memory layout. Returns if that is not needed or impossible. */
-void lh_make_way(char **arguments);
+void lh_reexec_elsewhere(char **arguments);
 
 /* Call this after LH_EBUSY with os_errno EEXIST: memory of this program overlaps the target's.
 ** Executes the program again with other addresses, at most eight times; then returns. */
-void lh_make_way_again(char **arguments);
+void lh_reexec_again(char **arguments);
 
 /* The file that a process is waiting for: a file of the target or an output file, whose server may
 ** never answer. The struct is in memory shared with the parent (MAP_SHARED, zero at first). Signals

@@ -6,7 +6,7 @@
 **     still.c, stop.c                keeps a process from changing: idle, frozen copy, or stopped
 **     mirror.c, memory.c             maps the target's memory at its own addresses in this process
 **     run_on.c, sandbox.c            continues a child until Lua is between two changes of its heap
-**     shot.c, shooting.c             the child that walks the mirror, and the file
+**     write_child.c, write_state.c   the child that walks the mirror, and the file
 **     sound.c, running.c, marks.c    consistency, the running thread and the marks of a heap
 **     symbols.c, take.c              names of C functions; the order of the parts (lh_take_outside)
 **
@@ -80,7 +80,8 @@ struct lh_target {
   struct lh_guard *guard; /* stop.h; NULL: none */
   lh_found_state *found;  /* result of the last lh_find_states */
   size_t n_found;
-  char silent_file[256]; /* file that did not answer and is not read again (shot.c); "": none */
+  char silent_file
+      [256]; /* file that did not answer and is not read again (write_child.c); "": none */
   void (*show_search)(void *payload, uint64_t searched_bytes);
   void *show_payload;
 };
@@ -230,7 +231,7 @@ typedef struct lh_carried_mark {
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
 
-/* shot.c: one state of a mirror, written by a child: only the child can crash. */
+/* write_child.c: one state of a mirror, written by a child: only the child can crash. */
 typedef struct lh_mirrored {
   const lh_target *target;
   const lh_memory *memory;
@@ -260,7 +261,7 @@ bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
 
 /* LH_OK: consistent, and the file has its name. LH_EBUSY: in a change. LH_EHOST: no state any more.
 ** Other codes: the file could not be written. */
-int lh_shoot_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
+int lh_write_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
 
 /* ==== Names ======================================================================= */
 

@@ -137,11 +137,11 @@ static int open_target(lh_target **out, lh_error *error) {
 
 /* ==================================================================================== */
 
-void lh_make_way(char **arguments) {
+void lh_reexec_elsewhere(char **arguments) {
   (void)arguments;
 }
 
-void lh_make_way_again(char **arguments) {
+void lh_reexec_again(char **arguments) {
   fprintf(stderr, "%s again\n", arguments[1]);
 }
 

@@ -82,7 +82,7 @@ static void a_function_that_computes(void **state) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_string_that_was_never_written),
                                      cmocka_unit_test(a_list_without_an_end),
                                      cmocka_unit_test(a_function_that_computes)};

@@ -590,7 +590,7 @@ static void test_differences_of_spans(void **state) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bytes_are_at_their_addresses),
       cmocka_unit_test(test_several_threads_copy),

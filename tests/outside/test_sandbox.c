@@ -297,7 +297,7 @@ static void test_spy(void **unused) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_has_nothing),
                                      cmocka_unit_test(test_no_system_call),
                                      cmocka_unit_test(test_no_memory_of_the_tool),

@@ -493,7 +493,7 @@ static void an_older_snapshot_that_does_not_open(void **state) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_snapshot_without_names),
                                      cmocka_unit_test(the_program_does_not_stand_still_for_it),
                                      cmocka_unit_test(a_file_that_passes_for_a_request),

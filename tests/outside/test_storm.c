@@ -465,7 +465,7 @@ static void test_killed(void **unused) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls),
                                      cmocka_unit_test(test_no_calls),
                                      cmocka_unit_test(test_filter),

@@ -1,5 +1,5 @@
 /*
-** test_shot.c - a state in a mirror, walked and written: the mirror is this process's own memory,
+** test_write_state.c - a state in a mirror, walked and written: the mirror is this process's own memory,
 ** of which the child of a shot has a copy. So a snapshot from outside can be held against the one
 ** that the program takes itself of the same heap.
 */
@@ -328,7 +328,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
                     *own = *top;
     w->armed = false;
     *top = RAW_FIELD(w->L, RAW_THREAD_CALL, const raw_call *)->function + 1;
-    assert_int_equal(lh_shoot_mirrored(&m, &request, NULL), LH_OK);
+    assert_int_equal(lh_write_mirrored(&m, &request, NULL), LH_OK);
     *top = own;
   }
   return own_allocate(&w->arena, block, old_bytes, bytes);
