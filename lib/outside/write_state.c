@@ -1,5 +1,5 @@
 /*
-** write_state.c - walks and writes one state of a mirror, in a child that may change it (write_child.c).
+** write_state.c - walks and writes one state of a mirror, which it may change.
 **
 ** The heap is consistent if all bytes add up to the collector's count and every key is reached from
 ** its main position (sound.c). If Lua may still have been in a change, lh_verify reads the file,

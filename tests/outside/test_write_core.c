@@ -1,5 +1,5 @@
 /*
-** test_write_core.c - a state in a core is walked and written, also amid a rehash and after a panic.
+** test_write_core.c - a state in a core is walked and written, also amid a rehash and a panic.
 ** The mirror is this process's own memory (own_mirror.h).
 */
 #include <lauxlib.h>

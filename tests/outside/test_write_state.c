@@ -1,6 +1,6 @@
 /*
-** test_write_state.c - a state in a mirror, walked and written: the mirror is this process's own memory,
-** of which the child of a shot has a copy. So a snapshot from outside can be held against the one
+** test_write_state.c - a state in a mirror, walked and written: the mirror is this process's own
+** memory, of which the writing child has a copy. So a snapshot from outside can be held against the one
 ** that the program takes itself of the same heap.
 */
 #include <lauxlib.h>
