@@ -14,6 +14,15 @@ typedef struct key_bytes {
   size_t n;
 } key_bytes;
 
+/* A string, and the properties of all strings of its form. */
+typedef struct form {
+  key_bytes key;
+  bool is_uuid, is_hex, is_name, is_token;
+  int numbered; /* index in `numbered`; 4: none of the four */
+} form;
+
+enum { N_FORMS = 8 };
+
 /* The common properties of the keys of a table. All zero: no keys. */
 typedef struct keys_seen {
   uint64_t n, n_integers, n_numbers, n_strings, n_objects;
@@ -21,12 +30,10 @@ typedef struct keys_seen {
   uint64_t n_uuids, n_hex, n_names, n_tokens; /* strings */
   key_bytes numbered[4];  /* the first four keys that differ in more than digits */
   uint64_t n_numbered[4]; /* keys that differ from each of the four in digits only */
-  key_bytes last;         /* the last string, and its properties: */
-  bool last_is_uuid, last_is_hex, last_is_name, last_is_token;
-  int last_numbered;    /* 4: none of the four */
-  uint64_t length;      /* of all strings; UINT64_MAX: they differ */
-  lh_id example;        /* the first string in byte order, */
-  key_bytes of_example; /* so that each run has the same one */
+  form forms[N_FORMS];    /* the last ones, by length */
+  uint64_t length;        /* of all strings; UINT64_MAX: they differ */
+  lh_id example;          /* the first string in byte order, */
+  key_bytes of_example;   /* so that each run has the same one */
 } keys_seen;
 
 /* ==== Keys =========================================================================== */
@@ -70,9 +77,30 @@ static letters count_letters(const char *bytes, size_t n) {
   return l;
 }
 
-static bool have_same_form(const char *a, const char *b, size_t n) {
-  size_t i = n >= 8 && memcmp(a, b, 8) == 0 ? 8 : 0; /* most keys have equal beginnings */
-  while (i < n && (is_digit(a[i]) ? is_digit(b[i]) : a[i] == b[i])) i++;
+#define EACH_BYTE(x) (UINT64_C(0x0101010101010101) * (x))
+
+/* The high bit of each byte that is no digit. */
+static inline uint64_t no_digits(uint64_t bytes) {
+  uint64_t from_0 = bytes ^ EACH_BYTE('0');
+  return ((from_0 & EACH_BYTE(0x7F)) + EACH_BYTE(0x7F - 9)) | from_0;
+}
+
+static inline bool have_same_form_of_8(const char *a, const char *b) {
+  uint64_t x, y;
+  memcpy(&x, a, sizeof x);
+  memcpy(&y, b, sizeof y);
+  uint64_t differ = x ^ y;
+  uint64_t differing = ((differ & EACH_BYTE(0x7F)) + EACH_BYTE(0x7F)) | differ; /* high bits */
+  return !(differing & (no_digits(x) | no_digits(y)) & EACH_BYTE(0x80));
+}
+
+/* Bytes that differ must be digits. */
+static inline bool have_same_form(const char *a, const char *b, size_t n) {
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    if (!have_same_form_of_8(a + i, b + i)) return false;
+  if (n >= 8) return have_same_form_of_8(a + n - 8, b + n - 8);
+  while (i < n && (a[i] == b[i] || (is_digit(a[i]) && is_digit(b[i])))) i++;
   return i == n;
 }
 
@@ -109,20 +137,22 @@ static bool comes_before(const key_bytes *a, const key_bytes *b) {
   return order ? order < 0 : a->n < b->n;
 }
 
-/* A string with the form of the previous one has the same properties. */
-static void look_at_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id,
+/* A string with the form of a known one has the same properties. */
+static const form *form_of(keys_seen *seen, const lh_snapshot *snapshot, lh_id id,
                            const key_bytes *key) {
   size_t n = key->n;
   bool is_whole = n > 0 && n < LH_NAME_BYTES;
-  bool is_alike = is_whole && n == seen->last.n && have_same_form(key->bytes, seen->last.bytes, n);
-  seen->last = *key;
-  if (is_alike) return;
+  form *known = &seen->forms[n % N_FORMS];
+  if (is_whole && n == known->key.n && have_same_form(key->bytes, known->key.bytes, n))
+    return known;
   letters l = count_letters(key->bytes, n);
-  seen->last_is_uuid = is_uuid(key->bytes, n);
-  seen->last_is_hex = n >= 8 && l.hex == n;
-  seen->last_is_name = l.digits == 0 && l.others == 0 && n > 1;
-  seen->last_is_token = n >= 8 && (l.digits > 0 || l.inner_capitals > 0);
-  seen->last_numbered = l.digits > 0 ? find_numbered(seen, snapshot, id) : 4;
+  *known = (form){.key = *key,
+                  .is_uuid = is_uuid(key->bytes, n),
+                  .is_hex = n >= 8 && l.hex == n,
+                  .is_name = l.digits == 0 && l.others == 0 && n > 1,
+                  .is_token = n >= 8 && (l.digits > 0 || l.inner_capitals > 0),
+                  .numbered = l.digits > 0 ? find_numbered(seen, snapshot, id) : 4};
+  return known;
 }
 
 static void see_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
@@ -135,12 +165,12 @@ static void see_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
     seen->of_example = key;
   }
   if (seen->length != string.length) seen->length = UINT64_MAX;
-  look_at_string(seen, snapshot, id, &key);
-  seen->n_uuids += seen->last_is_uuid;
-  seen->n_hex += seen->last_is_hex;
-  seen->n_names += seen->last_is_name;
-  seen->n_tokens += seen->last_is_token;
-  if (seen->last_numbered < 4) seen->n_numbered[seen->last_numbered]++;
+  const form *its = form_of(seen, snapshot, id, &key);
+  seen->n_uuids += its->is_uuid;
+  seen->n_hex += its->is_hex;
+  seen->n_names += its->is_name;
+  seen->n_tokens += its->is_token;
+  if (its->numbered < 4) seen->n_numbered[its->numbered]++;
 }
 
 static void see_number(keys_seen *seen, double number) {

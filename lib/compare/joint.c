@@ -82,8 +82,7 @@ static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
   edge.key.kind = LH_VALUE_INTEGER;
   if (!has_number) edge = lh_edge_at(c, id, e);
   uint32_t state = lh_fold_edge(&folds->folder, from, &edge);
-  bool ok = state != LH_NO_NUMBER &&
-            lh_meet_key(&g->places.met, &folds->folder, from, state, lh_key_of_row(c, e));
+  bool ok = state != LH_NO_NUMBER && lh_meet_key(&g->places.met, &folds->folder, from, state, e);
   return ok ? state : LH_NO_NUMBER;
 }
 

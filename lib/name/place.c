@@ -69,11 +69,8 @@ static bool begin_places(lh_places *places, const lh_snapshot *snapshot, const l
   if (!places->folds) return false;
   places->n_spots = places->folds->n_spots;
   places->of_spot = lh_numbers_of_spots(places->folds, 1);
-  uint8_t *marks = lh_mark_paths(snapshot, ids, n_ids);
-  bool ok = places->of_spot && marks && lh_meet_keys(&places->met, places->folds, marks) &&
-            lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER;
-  lh_free(marks);
-  return ok;
+  return places->of_spot && lh_meet_keys(&places->met, places->folds, ids, n_ids) &&
+         lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER;
 }
 
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
