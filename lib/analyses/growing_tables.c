@@ -62,19 +62,27 @@ static bool is_uuid(const char *bytes, size_t n) {
   return true;
 }
 
-typedef struct letters {
-  size_t digits, hex, inner_capitals, others;
-} letters;
+/* Four counts of 16 bits in one number. */
+enum { DIGITS, HEX = 16, CAPITALS = 32, OTHERS = 48 };
+#define ONE(of) (UINT64_C(1) << (of))
 
-static letters count_letters(const char *bytes, size_t n) {
-  letters l = {0};
-  for (size_t i = 0; i < n; i++) {
-    l.digits += is_digit(bytes[i]);
-    l.hex += is_hex(bytes[i]);
-    l.inner_capitals += i > 0 && bytes[i] >= 'A' && bytes[i] <= 'Z';
-    l.others += bytes[i] < '!' || bytes[i] > '~';
-  }
-  return l;
+/* Counts the letters of a key: at most LH_NAME_BYTES. */
+static uint64_t count_letters(const char *bytes, size_t n) {
+  static const uint64_t letter[256] = {
+      [0 ... ' '] = ONE(OTHERS),
+      ['0' ... '9'] = ONE(DIGITS) | ONE(HEX),
+      ['A' ... 'F'] = ONE(CAPITALS) | ONE(HEX),
+      ['G' ... 'Z'] = ONE(CAPITALS),
+      ['a' ... 'f'] = ONE(HEX),
+      [0x7F ... 0xFF] = ONE(OTHERS),
+  };
+  uint64_t counts = 0;
+  for (size_t i = 0; i < n; i++) counts += letter[(unsigned char)bytes[i]];
+  return counts;
+}
+
+static size_t count_of(uint64_t letters, unsigned of) {
+  return letters >> of & 0xFFFF;
 }
 
 #define EACH_BYTE(x) (UINT64_C(0x0101010101010101) * (x))
@@ -145,13 +153,15 @@ static const form *form_of(keys_seen *seen, const lh_snapshot *snapshot, lh_id i
   form *known = &seen->forms[n % N_FORMS];
   if (is_whole && n == known->key.n && have_same_form(key->bytes, known->key.bytes, n))
     return known;
-  letters l = count_letters(key->bytes, n);
+  uint64_t letters = count_letters(key->bytes, n);
+  bool has_digits = count_of(letters, DIGITS) > 0;
+  bool is_capital = n > 0 && *key->bytes >= 'A' && *key->bytes <= 'Z';
   *known = (form){.key = *key,
                   .is_uuid = is_uuid(key->bytes, n),
-                  .is_hex = n >= 8 && l.hex == n,
-                  .is_name = l.digits == 0 && l.others == 0 && n > 1,
-                  .is_token = n >= 8 && (l.digits > 0 || l.inner_capitals > 0),
-                  .numbered = l.digits > 0 ? find_numbered(seen, snapshot, id) : 4};
+                  .is_hex = n >= 8 && count_of(letters, HEX) == n,
+                  .is_name = !has_digits && count_of(letters, OTHERS) == 0 && n > 1,
+                  .is_token = n >= 8 && (has_digits || count_of(letters, CAPITALS) > is_capital),
+                  .numbered = has_digits ? find_numbered(seen, snapshot, id) : 4};
   return known;
 }
 
