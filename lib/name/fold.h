@@ -85,13 +85,17 @@ static inline bool lh_tells_of_keys(const lh_snapshot *s, lh_id key, lh_id value
   enum {
     TELLS = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
   };
-  return TELLS >> (s->kind[value] & LH_KIND_TYPE) & 1 && lh_is_string(s, key);
+  return TELLS >> (s->kind[value] & LH_KIND_TYPE) & 1 &&
+         (s->kind[key] & LH_KIND_TYPE) == LH_TYPE_STRING;
 }
 
 /* The same for an edge by its number. */
 static inline bool lh_is_keyed_object(const lh_snapshot *s, uint32_t e) {
-  return s->label[e] & LH_LABEL_KEYED &&
-         lh_tells_of_keys(s, lh_true_target(s, e - 1), lh_true_target(s, e));
+  if (!(s->label[e] & LH_LABEL_KEYED)) return false;
+  bool is_aside = (s->label[e] | s->label[e - 1]) & LH_LABEL_ASIDE;
+  return __builtin_expect(is_aside, 0)
+             ? lh_tells_of_keys(s, lh_true_target(s, e - 1), lh_true_target(s, e))
+             : lh_tells_of_keys(s, s->edge[e - 1], s->edge[e]);
 }
 
 /* ==== fold_paths.c ================================================================== */
