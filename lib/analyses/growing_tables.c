@@ -240,7 +240,7 @@ static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
 
 /* ==================================================================================== */
 
-enum { SOME = 64 }; /* entries read at once */
+enum { SOME = 64, AHEAD = 8 }; /* entries read at once; references to look ahead */
 
 typedef struct counting {
   lh_grower *grower;
@@ -324,11 +324,19 @@ static void look_at_entry(counting *f, contents *c, lh_value key, lh_value value
 }
 
 static void look_at_values(counting *f, lh_id table, contents *c) {
+  const lh_snapshot *s = f->snapshot;
   lh_edges it;
   lh_entry entries[SOME];
-  lh_entries_begin(f->snapshot, table, &it);
+  lh_entries_begin(s, table, &it);
   for (size_t n; (n = lh_entries_some(&it, entries, SOME)) > 0;)
-    for (size_t i = 0; i < n; i++) look_at_entry(f, c, entries[i].key, entries[i].value);
+    for (size_t i = 0; i < n; i++) {
+      const lh_value *ahead = &entries[i + AHEAD < n ? i + AHEAD : i].value;
+      if (ahead->kind == LH_VALUE_OBJECT) {
+        lh_prefetch(&s->classes->of[ahead->as.object]);
+        lh_prefetch(&s->retained[ahead->as.object]);
+      }
+      look_at_entry(f, c, entries[i].key, entries[i].value);
+    }
   choose_class(f, c);
 }
 
@@ -432,6 +440,15 @@ static bool add_reference(counting *f, lh_growing *g, lh_youth *youth, uint32_t 
   return inner || lh_add_top(f->grower, id);
 }
 
+/* The elements of a big table are anywhere in memory. */
+static void look_ahead(const counting *f, lh_id id) {
+  lh_prefetch(&f->snapshot->kind[id]);
+  lh_prefetch(&f->snapshot->distance[id]);
+  lh_prefetch(&f->grower->tree->position[id]);
+  lh_prefetch(&f->grower->ages.counted[id]);
+  lh_prefetch(&f->grower->ages.history->span_of[id]);
+}
+
 /* Everything that the table retains is its own. A table of every program owns its elements only. */
 static bool look_at_ages(counting *f, lh_growing *g) {
   const lh_snapshot *s = f->snapshot;
@@ -443,8 +460,10 @@ static bool look_at_ages(counting *f, lh_growing *g) {
     youth.objects = tree->end[tree->position[g->id]] - tree->position[g->id];
     ok = lh_add_top(f->grower, g->id);
   }
-  for (uint32_t e = s->first_edge[g->id]; ok && e < s->first_edge[g->id + 1]; e++)
+  for (uint32_t e = s->first_edge[g->id], end = s->first_edge[g->id + 1]; ok && e < end; e++) {
+    if (end - e > AHEAD) look_ahead(f, s->edge[e + AHEAD]);
     ok = add_reference(f, g, &youth, e);
+  }
   lh_ages_end(&f->grower->ages, g, &youth, g->id);
   return ok;
 }
