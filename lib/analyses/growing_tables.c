@@ -431,7 +431,7 @@ static bool add_reference(counting *f, lh_growing *g, lh_youth *youth, uint32_t 
   bool is_key = lh_label_kind(s->label[e]) == LH_EDGE_KEY;
   lh_id id = lh_true_target(s, e);
   if (!is_key && (g->are_keys || lh_label_kind(s->label[e]) != LH_EDGE_VALUE)) return true;
-  if (s->kind[id] & LH_KIND_OWN || s->distance[id] == LH_UNREACHED || id == g->id ||
+  if (s->kind[id] & LH_KIND_OWN || tree->position[id] >= tree->n || id == g->id ||
       !is_of_alike(f, g, e))
     return true;
   bool is_inside = lh_dominates(tree, g->id, id), inner = is_inside && !f->is_shared;
@@ -441,12 +441,14 @@ static bool add_reference(counting *f, lh_growing *g, lh_youth *youth, uint32_t 
 }
 
 /* The elements of a big table are anywhere in memory. */
-static void look_ahead(const counting *f, lh_id id) {
-  lh_prefetch(&f->snapshot->kind[id]);
-  lh_prefetch(&f->snapshot->distance[id]);
-  lh_prefetch(&f->grower->tree->position[id]);
-  lh_prefetch(&f->grower->ages.counted[id]);
-  lh_prefetch(&f->grower->ages.history->span_of[id]);
+static inline void look_ahead(const counting *f, const lh_id *edge) {
+  const lh_tree *tree = f->grower->tree;
+  lh_id far = edge[2 * AHEAD];
+  uint32_t p = tree->position[edge[AHEAD]];
+  lh_prefetch(&f->snapshot->kind[far]);
+  lh_prefetch(&tree->position[far]);
+  lh_prefetch(&f->grower->ages.counted[far]);
+  if (p < tree->n) lh_prefetch(&tree->end[p]);
 }
 
 /* Everything that the table retains is its own. A table of every program owns its elements only. */
@@ -461,7 +463,7 @@ static bool look_at_ages(counting *f, lh_growing *g) {
     ok = lh_add_top(f->grower, g->id);
   }
   for (uint32_t e = s->first_edge[g->id], end = s->first_edge[g->id + 1]; ok && e < end; e++) {
-    if (end - e > AHEAD) look_ahead(f, s->edge[e + AHEAD]);
+    if (end - e > 2 * AHEAD) look_ahead(f, &s->edge[e]);
     ok = add_reference(f, g, &youth, e);
   }
   lh_ages_end(&f->grower->ages, g, &youth, g->id);
