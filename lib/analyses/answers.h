@@ -60,6 +60,10 @@ typedef struct lh_site_row {
   lh_stack_counts counts;  /* all types, since tracking began */
 } lh_site_row;
 
+/* lh_top_classes, and the number of classes without the limit. */
+int lh_rank_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_row **rows,
+                    size_t *n_rows, size_t *n_all, lh_error *error);
+
 /* Lists all sites that have objects, in the query's order, without its limit. Needs lh_analyse.
 ** Free *rows with lh_free. LH_ENOTFOUND: the program was not tracked. Costs as much as
 ** lh_top_classes. */

@@ -124,8 +124,9 @@ int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *coun
   }
   const lh_id *edge = snapshot->edge;
   uint32_t end = snapshot->first_edge[snapshot->n + 1];
-  for (uint32_t e = snapshot->first_edge[1]; e < end && !code; e++) {
-    if (number[edge[e]] == 0) continue;
+  for (uint32_t e = snapshot->first_edge[1]; !code; e++) {
+    while (e < end && number[edge[e]] == 0) e++;
+    if (e >= end) break;
     uint32_t i = number[edge[e]] - 1;
     if (snapshot->label[e] & LH_LABEL_ASIDE || bounds[i].limit > 0 || n_seen[i] == MOST_REFERRERS)
       continue;

@@ -157,7 +157,7 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops) {
     lh_accumulated *to = &g->rows[*row];
     uint64_t retained = lh_retained_bytes(snapshot, tops[i]);
     if (retained > lh_retained_bytes(snapshot, to->example)) to->example = tops[i];
-    to->objects += lh_extent_of(g, tops[i]).members;
+    to->objects += g->heads && !g->heads[tops[i]] ? 1 : lh_extent_of(g, tops[i]).members;
     to->bytes += retained;
   }
   for (uint32_t i = 0; i < g->n_rows; i++) g->row_of[g->rows[i].class_index] = LH_NO_NUMBER;

@@ -151,7 +151,8 @@ static lh_prospect prospect_of(const lh_ages *a, const lh_growing *g) {
 /* ==== Bytes ========================================================================== */
 
 bool lh_add_top(lh_grower *grower, lh_id id) {
-  if (!lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
+  if (grower->n_tops == grower->top_capacity &&
+      !lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
     return false;
   grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree->position[id]};
   return true;
@@ -367,32 +368,38 @@ static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   set[a_is_nearer ? b : a] = a_is_nearer ? a : b;
 }
 
-static bool can_be_linked(const lh_class_entry *class) {
-  const lh_class *c = &class->visible;
-  return class->specific && c->objects >= LH_LEAST_ELEMENTS &&
-         (c->type == LH_TYPE_TABLE || c->type == LH_TYPE_USERDATA);
+/* By class: enough objects that can refer to each other. */
+static bool *find_linkable(const lh_snapshot *snapshot) {
+  const lh_classes *classes = snapshot->classes;
+  bool *is_linkable = lh_alloc(classes->n, sizeof *is_linkable);
+  for (size_t i = 0; is_linkable && i < classes->n; i++) {
+    const lh_class *c = &classes->list[i].visible;
+    is_linkable[i] = classes->list[i].specific && c->objects >= LH_LEAST_ELEMENTS &&
+                     (c->type == LH_TYPE_TABLE || c->type == LH_TYPE_USERDATA);
+  }
+  return is_linkable;
 }
 
 /* held[id]: another object of its class refers to it. NULL: out of memory. */
 static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
-  const lh_graph graph = lh_graph_of(snapshot);
   const uint32_t *of = snapshot->classes->of;
   size_t n = (size_t)snapshot->n + 1;
   const lh_id *clusters = lh_kept_clusters(snapshot);
-  lh_id *set = clusters ? lh_alloc(n, sizeof *set) : NULL;
-  if (!set) return NULL;
-  memcpy(set, clusters, n * sizeof *set);
-  for (lh_id id = 1; id <= snapshot->n; id++) {
-    if (of[id] == UINT32_MAX || !can_be_linked(&snapshot->classes->list[of[id]]) ||
-        !lh_is_reachable(snapshot, id))
+  bool *is_linkable = find_linkable(snapshot);
+  lh_id *set = clusters && is_linkable ? lh_alloc(n, sizeof *set) : NULL;
+  if (set) memcpy(set, clusters, n * sizeof *set);
+  for (lh_id id = 1; set && id <= snapshot->n; id++) {
+    uint32_t class_index = of[id];
+    if (class_index == UINT32_MAX || !is_linkable[class_index] || !lh_is_reachable(snapshot, id))
       continue;
-    for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1]; e++) {
-      lh_id target = graph.edge[e];
-      if (of[target] != of[id] || target == id) continue;
+    for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++) {
+      lh_id target = snapshot->edge[e];
+      if (of[target] != class_index || target == id) continue;
       held[target] = 1;
       join_sets(set, snapshot->distance, id, target);
     }
   }
+  lh_free(is_linkable);
   return set;
 }
 

@@ -14,6 +14,15 @@ typedef struct key_bytes {
   size_t n;
 } key_bytes;
 
+/* A string, and the properties of all strings of its form. */
+typedef struct form {
+  key_bytes key;
+  bool is_uuid, is_hex, is_name, is_token;
+  int numbered; /* index in `numbered`; 4: none of the four */
+} form;
+
+enum { N_FORMS = 8 };
+
 /* The common properties of the keys of a table. All zero: no keys. */
 typedef struct keys_seen {
   uint64_t n, n_integers, n_numbers, n_strings, n_objects;
@@ -21,12 +30,10 @@ typedef struct keys_seen {
   uint64_t n_uuids, n_hex, n_names, n_tokens; /* strings */
   key_bytes numbered[4];  /* the first four keys that differ in more than digits */
   uint64_t n_numbered[4]; /* keys that differ from each of the four in digits only */
-  key_bytes last;         /* the last string, and its properties: */
-  bool last_is_uuid, last_is_hex, last_is_name, last_is_token;
-  int last_numbered;    /* 4: none of the four */
-  uint64_t length;      /* of all strings; UINT64_MAX: they differ */
-  lh_id example;        /* the first string in byte order, */
-  key_bytes of_example; /* so that each run has the same one */
+  form forms[N_FORMS];    /* the last ones, by length */
+  uint64_t length;        /* of all strings; UINT64_MAX: they differ */
+  lh_id example;          /* the first string in byte order, */
+  key_bytes of_example;   /* so that each run has the same one */
 } keys_seen;
 
 /* ==== Keys =========================================================================== */
@@ -55,24 +62,53 @@ static bool is_uuid(const char *bytes, size_t n) {
   return true;
 }
 
-typedef struct letters {
-  size_t digits, hex, inner_capitals, others;
-} letters;
+/* Four counts of 16 bits in one number. */
+enum { DIGITS, HEX = 16, CAPITALS = 32, OTHERS = 48 };
+#define ONE(of) (UINT64_C(1) << (of))
 
-static letters count_letters(const char *bytes, size_t n) {
-  letters l = {0};
-  for (size_t i = 0; i < n; i++) {
-    l.digits += is_digit(bytes[i]);
-    l.hex += is_hex(bytes[i]);
-    l.inner_capitals += i > 0 && bytes[i] >= 'A' && bytes[i] <= 'Z';
-    l.others += bytes[i] < '!' || bytes[i] > '~';
-  }
-  return l;
+/* Counts the letters of a key: at most LH_NAME_BYTES. */
+static uint64_t count_letters(const char *bytes, size_t n) {
+  static const uint64_t letter[256] = {
+      [0 ... ' '] = ONE(OTHERS),
+      ['0' ... '9'] = ONE(DIGITS) | ONE(HEX),
+      ['A' ... 'F'] = ONE(CAPITALS) | ONE(HEX),
+      ['G' ... 'Z'] = ONE(CAPITALS),
+      ['a' ... 'f'] = ONE(HEX),
+      [0x7F ... 0xFF] = ONE(OTHERS),
+  };
+  uint64_t counts = 0;
+  for (size_t i = 0; i < n; i++) counts += letter[(unsigned char)bytes[i]];
+  return counts;
 }
 
-static bool have_same_form(const char *a, const char *b, size_t n) {
-  size_t i = n >= 8 && memcmp(a, b, 8) == 0 ? 8 : 0; /* most keys have equal beginnings */
-  while (i < n && (is_digit(a[i]) ? is_digit(b[i]) : a[i] == b[i])) i++;
+static size_t count_of(uint64_t letters, unsigned of) {
+  return letters >> of & 0xFFFF;
+}
+
+#define EACH_BYTE(x) (UINT64_C(0x0101010101010101) * (x))
+
+/* The high bit of each byte that is no digit. */
+static inline uint64_t no_digits(uint64_t bytes) {
+  uint64_t from_0 = bytes ^ EACH_BYTE('0');
+  return ((from_0 & EACH_BYTE(0x7F)) + EACH_BYTE(0x7F - 9)) | from_0;
+}
+
+static inline bool have_same_form_of_8(const char *a, const char *b) {
+  uint64_t x, y;
+  memcpy(&x, a, sizeof x);
+  memcpy(&y, b, sizeof y);
+  uint64_t differ = x ^ y;
+  uint64_t differing = ((differ & EACH_BYTE(0x7F)) + EACH_BYTE(0x7F)) | differ; /* high bits */
+  return !(differing & (no_digits(x) | no_digits(y)) & EACH_BYTE(0x80));
+}
+
+/* Bytes that differ must be digits. */
+static inline bool have_same_form(const char *a, const char *b, size_t n) {
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    if (!have_same_form_of_8(a + i, b + i)) return false;
+  if (n >= 8) return have_same_form_of_8(a + n - 8, b + n - 8);
+  while (i < n && (a[i] == b[i] || (is_digit(a[i]) && is_digit(b[i])))) i++;
   return i == n;
 }
 
@@ -109,20 +145,24 @@ static bool comes_before(const key_bytes *a, const key_bytes *b) {
   return order ? order < 0 : a->n < b->n;
 }
 
-/* A string with the form of the previous one has the same properties. */
-static void look_at_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id,
+/* A string with the form of a known one has the same properties. */
+static const form *form_of(keys_seen *seen, const lh_snapshot *snapshot, lh_id id,
                            const key_bytes *key) {
   size_t n = key->n;
   bool is_whole = n > 0 && n < LH_NAME_BYTES;
-  bool is_alike = is_whole && n == seen->last.n && have_same_form(key->bytes, seen->last.bytes, n);
-  seen->last = *key;
-  if (is_alike) return;
-  letters l = count_letters(key->bytes, n);
-  seen->last_is_uuid = is_uuid(key->bytes, n);
-  seen->last_is_hex = n >= 8 && l.hex == n;
-  seen->last_is_name = l.digits == 0 && l.others == 0 && n > 1;
-  seen->last_is_token = n >= 8 && (l.digits > 0 || l.inner_capitals > 0);
-  seen->last_numbered = l.digits > 0 ? find_numbered(seen, snapshot, id) : 4;
+  form *known = &seen->forms[n % N_FORMS];
+  if (is_whole && n == known->key.n && have_same_form(key->bytes, known->key.bytes, n))
+    return known;
+  uint64_t letters = count_letters(key->bytes, n);
+  bool has_digits = count_of(letters, DIGITS) > 0;
+  bool is_capital = n > 0 && *key->bytes >= 'A' && *key->bytes <= 'Z';
+  *known = (form){.key = *key,
+                  .is_uuid = is_uuid(key->bytes, n),
+                  .is_hex = n >= 8 && count_of(letters, HEX) == n,
+                  .is_name = !has_digits && count_of(letters, OTHERS) == 0 && n > 1,
+                  .is_token = n >= 8 && (has_digits || count_of(letters, CAPITALS) > is_capital),
+                  .numbered = has_digits ? find_numbered(seen, snapshot, id) : 4};
+  return known;
 }
 
 static void see_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
@@ -135,12 +175,12 @@ static void see_string(keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
     seen->of_example = key;
   }
   if (seen->length != string.length) seen->length = UINT64_MAX;
-  look_at_string(seen, snapshot, id, &key);
-  seen->n_uuids += seen->last_is_uuid;
-  seen->n_hex += seen->last_is_hex;
-  seen->n_names += seen->last_is_name;
-  seen->n_tokens += seen->last_is_token;
-  if (seen->last_numbered < 4) seen->n_numbered[seen->last_numbered]++;
+  const form *its = form_of(seen, snapshot, id, &key);
+  seen->n_uuids += its->is_uuid;
+  seen->n_hex += its->is_hex;
+  seen->n_names += its->is_name;
+  seen->n_tokens += its->is_token;
+  if (its->numbered < 4) seen->n_numbered[its->numbered]++;
 }
 
 static void see_number(keys_seen *seen, double number) {
@@ -200,7 +240,7 @@ static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
 
 /* ==================================================================================== */
 
-enum { SOME = 64 }; /* entries read at once */
+enum { SOME = 64, AHEAD = 8 }; /* entries read at once; references to look ahead */
 
 typedef struct counting {
   lh_grower *grower;
@@ -284,11 +324,19 @@ static void look_at_entry(counting *f, contents *c, lh_value key, lh_value value
 }
 
 static void look_at_values(counting *f, lh_id table, contents *c) {
+  const lh_snapshot *s = f->snapshot;
   lh_edges it;
   lh_entry entries[SOME];
-  lh_entries_begin(f->snapshot, table, &it);
+  lh_entries_begin(s, table, &it);
   for (size_t n; (n = lh_entries_some(&it, entries, SOME)) > 0;)
-    for (size_t i = 0; i < n; i++) look_at_entry(f, c, entries[i].key, entries[i].value);
+    for (size_t i = 0; i < n; i++) {
+      const lh_value *ahead = &entries[i + AHEAD < n ? i + AHEAD : i].value;
+      if (ahead->kind == LH_VALUE_OBJECT) {
+        lh_prefetch(&s->classes->of[ahead->as.object]);
+        lh_prefetch(&s->retained[ahead->as.object]);
+      }
+      look_at_entry(f, c, entries[i].key, entries[i].value);
+    }
   choose_class(f, c);
 }
 
@@ -383,13 +431,24 @@ static bool add_reference(counting *f, lh_growing *g, lh_youth *youth, uint32_t 
   bool is_key = lh_label_kind(s->label[e]) == LH_EDGE_KEY;
   lh_id id = lh_true_target(s, e);
   if (!is_key && (g->are_keys || lh_label_kind(s->label[e]) != LH_EDGE_VALUE)) return true;
-  if (s->kind[id] & LH_KIND_OWN || s->distance[id] == LH_UNREACHED || id == g->id ||
+  if (s->kind[id] & LH_KIND_OWN || tree->position[id] >= tree->n || id == g->id ||
       !is_of_alike(f, g, e))
     return true;
   bool is_inside = lh_dominates(tree, g->id, id), inner = is_inside && !f->is_shared;
   if (!is_inside && lh_dominates(tree, id, g->id)) return true;
   if (is_key == g->are_keys) lh_age_element(&f->grower->ages, g, youth, id, inner);
   return inner || lh_add_top(f->grower, id);
+}
+
+/* The elements of a big table are anywhere in memory. */
+static inline void look_ahead(const counting *f, const lh_id *edge) {
+  const lh_tree *tree = f->grower->tree;
+  lh_id far = edge[2 * AHEAD];
+  uint32_t p = tree->position[edge[AHEAD]];
+  lh_prefetch(&f->snapshot->kind[far]);
+  lh_prefetch(&tree->position[far]);
+  lh_prefetch(&f->grower->ages.counted[far]);
+  if (p < tree->n) lh_prefetch(&tree->end[p]);
 }
 
 /* Everything that the table retains is its own. A table of every program owns its elements only. */
@@ -403,8 +462,10 @@ static bool look_at_ages(counting *f, lh_growing *g) {
     youth.objects = tree->end[tree->position[g->id]] - tree->position[g->id];
     ok = lh_add_top(f->grower, g->id);
   }
-  for (uint32_t e = s->first_edge[g->id]; ok && e < s->first_edge[g->id + 1]; e++)
+  for (uint32_t e = s->first_edge[g->id], end = s->first_edge[g->id + 1]; ok && e < end; e++) {
+    if (end - e > 2 * AHEAD) look_ahead(f, &s->edge[e]);
     ok = add_reference(f, g, &youth, e);
+  }
   lh_ages_end(&f->grower->ages, g, &youth, g->id);
   return ok;
 }

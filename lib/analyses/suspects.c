@@ -149,7 +149,8 @@ static bool look_at_object(search *s, lh_id id) {
 static bool find_heads(search *s) {
   uint32_t n = s->snapshot->n;
   s->heads = lh_alloc_zeroed((size_t)n + 1, 1);
-  for (lh_id id = 0; s->heads && id <= n; id++) s->heads[s->top[id]] |= s->top[id] != id;
+  for (lh_id id = 0; s->heads && id <= n; id++)
+    if (s->top[id] != id) s->heads[s->top[id]] = 1;
   s->here.heads = s->below.heads = s->heads;
   return s->heads != NULL;
 }

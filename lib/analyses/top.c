@@ -120,6 +120,7 @@ typedef struct class_ranking {
   uint32_t *by_name; /* class indexes */
   lh_count *counts;  /* by class: instances in the interval; NULL: no interval */
   lh_ranking best;
+  size_t n_all; /* classes with objects */
 } class_ranking;
 
 static int compare_classes(const void *left, const void *right, void *payload) {
@@ -189,12 +190,13 @@ static bool is_by_retained(const lh_top_query *query) {
 }
 
 /* All classes with objects, and their sort key; for retained bytes an upper bound. */
-static bool list_top_classes(const class_ranking *c, lh_ranking *all) {
+static bool list_top_classes(class_ranking *c, lh_ranking *all) {
   for (uint32_t i = 0, n = lh_class_count(c->snapshot); i < n; i++) {
     uint32_t class_index = c->by_name[i];
     if (count_of(c, class_index) == 0 ||
         !is_asked_for(c->query, lh_class_at(c->snapshot, class_index)->type))
       continue;
+    c->n_all++;
     uint64_t key = is_by_retained(c->query)          ? c->unions.upper[class_index]
                    : c->query->sort == LH_SORT_COUNT ? count_of(c, class_index)
                                                      : shallow_of(c, class_index);
@@ -237,16 +239,23 @@ static bool make_class_rows(const class_ranking *c, lh_class_row **rows) {
   return true;
 }
 
-int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_row **rows,
-                   size_t *n_rows, lh_error *error) {
+int lh_rank_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_row **rows,
+                    size_t *n_rows, size_t *n_all, lh_error *error) {
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   class_ranking c = {.snapshot = snapshot, .query = query, .best = {.limit = query->limit}};
   bool ok = sort_by_name(&c) && count_instances(&c) && (query->garbage || bound_classes(&c)) &&
             rank_classes(&c) && make_class_rows(&c, rows);
   if (ok) *n_rows = c.best.n;
+  if (ok) *n_all = c.n_all;
   lh_free_unions(&c.unions);
   LH_FREE_ALL(c.set_of, c.by_name, c.counts);
   lh_ranking_free(&c.best);
   return ok ? LH_OK : lh_fail_memory(error, "ranking classes");
+}
+
+int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_row **rows,
+                   size_t *n_rows, lh_error *error) {
+  size_t n_all;
+  return lh_rank_classes(snapshot, query, rows, n_rows, &n_all, error);
 }

@@ -8,12 +8,18 @@
 #include "compare.h"
 #include "read/decode.h"
 
-static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other) {
+/* Neighbours on a list mostly have neighbours there: the last distance of ids finds the object. */
+static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other,
+                        uint32_t *distance) {
   if (!other) return LH_NO_OBJECT;
-  lh_id found = lh_find_header(other, lh_address_of(snapshot, id));
+  uint64_t address = lh_address_of(snapshot, id);
+  lh_id found = id - *distance;
+  if (lh_address_of(other, found) != address || address == 0)
+    found = lh_find_header(other, address);
   if (found == LH_NO_OBJECT || lh_type_of(other, found) != lh_type_of(snapshot, id) ||
       lh_is_dead(other, found))
     return LH_NO_OBJECT;
+  *distance = id - found;
   return found;
 }
 
@@ -38,13 +44,13 @@ static bool is_older(const lh_snapshot *s, lh_id id, lh_list list, uint32_t mark
   return mark >= s->n_marks || s->mark_ids[mark][list] <= id;
 }
 
-lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
-                      uint32_t mark) {
+lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier, uint32_t mark,
+                      uint32_t *distance) {
   lh_list list = lh_list_of(later, id);
   if (list == LH_LIST_FIXEDGC || (list <= LH_LIST_FINOBJ && is_older(later, id, list, mark)))
-    return same_place(later, id, earlier);
+    return same_place(later, id, earlier, distance);
   if (lh_metatable_of(later, id) == LH_NO_OBJECT) return LH_NO_OBJECT; /* it had no finalizer */
-  lh_id self = same_place(later, id, earlier);
+  lh_id self = same_place(later, id, earlier, distance);
   return self != LH_NO_OBJECT && was_revived(later, id, earlier, self) ? self : LH_NO_OBJECT;
 }
 
@@ -69,29 +75,29 @@ void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]) {
   }
 }
 
-bool lh_is_new(const lh_window *w, lh_id id) {
+bool lh_is_new(lh_window *w, lh_id id) {
   lh_list list = lh_list_of(w->c, id);
   if (id == w->call[0] || id == w->call[1]) return false;
   if (!w->a) return lh_in_ranges(w->allocated, id);
   if (list == LH_LIST_FIXEDGC) return false;
   bool has_age = list <= LH_LIST_FINOBJ;
   if (has_age && is_older(w->c, id, list, w->since)) return false;
-  if (lh_earlier_self(w->c, id, w->a, w->since) != LH_NO_OBJECT) return false;
+  if (lh_earlier_self(w->c, id, w->a, w->since, &w->from_a) != LH_NO_OBJECT) return false;
   if (has_age && is_older(w->c, id, list, w->until)) return true;
   /* It looks younger than the window, but may be a revived object of b. */
-  if (w->b) return lh_earlier_self(w->c, id, w->b, w->until) != LH_NO_OBJECT;
+  if (w->b) return lh_earlier_self(w->c, id, w->b, w->until, &w->from_b) != LH_NO_OBJECT;
   return list == LH_LIST_TOBEFNZ; /* an object without age is new: a does not have it */
 }
 
 lh_id lh_same_object(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other) {
   bool is_later = lh_is_earlier(snapshot, other);
-  uint32_t mark;
+  uint32_t mark, distance = 0;
   if (!lh_is_same_state(snapshot, other)) return LH_NO_OBJECT;
   if (!lh_find_own_mark(is_later ? snapshot : other, is_later ? other : snapshot, &mark))
     return LH_NO_OBJECT;
   if (id == LH_ROOT || id > snapshot->n || lh_is_dead(snapshot, id)) return LH_NO_OBJECT;
-  if (!is_later) return lh_earlier_self(snapshot, id, other, mark);
+  if (!is_later) return lh_earlier_self(snapshot, id, other, mark, &distance);
   lh_id found = lh_find_address(other, lh_address_of(snapshot, id));
   if (found == LH_NO_OBJECT || lh_is_dead(other, found)) return LH_NO_OBJECT;
-  return lh_earlier_self(other, found, snapshot, mark) == id ? found : LH_NO_OBJECT;
+  return lh_earlier_self(other, found, snapshot, mark, &distance) == id ? found : LH_NO_OBJECT;
 }

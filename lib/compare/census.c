@@ -200,7 +200,8 @@ static bool take_census(census *c) {
   c->place = (uint32_t(*)[2])lh_numbers_of_spots(c->folds, 2);
   bool ok = c->vertex && c->place && map_classes(c);
   for (size_t i = 1; ok && i < c->folds->n; i++) ok = add_to_vertex(c, c->folds->order[i]);
-  ok = ok && lh_meet_keys(&met, c->folds, NULL) && name_places(c, &met);
+  ok = ok && lh_meet_keys(&met, c->folds, c->folds->order + 1, c->folds->n - 1) &&
+       name_places(c, &met);
   LH_FREE_ALL(met.list, c->vertex, c->place, c->row_of);
   return ok;
 }

@@ -56,21 +56,21 @@ static bool make_change_rows(rows *r, const lh_snapshot *const at[3], lh_whole_d
   return ok;
 }
 
-static void count_appeared(rows *r, const lh_window *w) {
+static void count_appeared(rows *r, lh_window *w) {
   for (lh_id id = 1; id <= w->c->n; id++) {
     if (!lh_is_reachable(w->c, id) || lh_is_own(w->c, id) || !lh_is_new(w, id)) continue;
     r->list[r->of[2][lh_class_of(w->c, id)]].appeared++;
   }
 }
 
-static lh_id later_self(const lh_window *w, lh_id id) {
+static lh_id later_self(lh_window *w, lh_id id) {
   lh_id found = lh_find_header(w->c, lh_address_of(w->a, id));
   if (found == LH_NO_OBJECT) return found;
-  return lh_earlier_self(w->c, found, w->a, w->since) == id ? found : LH_NO_OBJECT;
+  return lh_earlier_self(w->c, found, w->a, w->since, &w->from_a) == id ? found : LH_NO_OBJECT;
 }
 
 /* Counts objects that are reachable in a, and garbage or absent in c. */
-static void count_gone(rows *r, const lh_window *w, lh_diff *diff) {
+static void count_gone(rows *r, lh_window *w, lh_diff *diff) {
   lh_id call[2];
   lh_find_call(w->a, call);
   for (lh_id id = 1; id <= w->a->n; id++) {

@@ -268,8 +268,7 @@ static int number_causes(lh_snapshot *c, lh_diff *diff, lh_error *error) {
   return ok ? LH_OK : lh_fail_memory(error, "looking for causes");
 }
 
-static int compare_objects(const lh_three *three, side sides[SIDES], lh_diff *diff,
-                           lh_error *error) {
+static int compare_objects(lh_three *three, side sides[SIDES], lh_diff *diff, lh_error *error) {
   lh_snapshot *b = three->b, *c = three->c;
   lh_window window = {.a = three->a, .b = b, .c = c, .since = three->a_in_c};
   window.until = b ? three->b_in_c : lh_mark_count(c);

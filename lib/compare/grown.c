@@ -35,19 +35,18 @@ static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_
   return LH_OK;
 }
 
-static int measure_container(const lh_three *t, lh_id id, lh_grown *out, bool *grown,
-                             lh_error *error) {
+static int measure_container(lh_three *t, lh_id id, lh_grown *out, bool *grown, lh_error *error) {
   lh_type type = lh_type_of(t->c, id);
   *grown = false;
   if (type != LH_TYPE_TABLE && type != LH_TYPE_THREAD) return LH_OK;
   if (!lh_is_reachable(t->c, id) || lh_is_own(t->c, id)) return LH_OK;
-  lh_id in_b = lh_earlier_self(t->c, id, t->b, t->b_in_c);
+  lh_id in_b = lh_earlier_self(t->c, id, t->b, t->b_in_c, &t->from_b_to_c);
   if (in_b == LH_NO_OBJECT || lh_shallow_bytes(t->b, in_b) > lh_shallow_bytes(t->c, id))
     return LH_OK;
   if (lh_has_same_fields(t->b, in_b, t->c, id))
     return LH_OK; /* fast exit: most containers are
                                                                  unchanged */
-  lh_id in_a = lh_earlier_self(t->b, in_b, t->a, t->a_in_b);
+  lh_id in_a = lh_earlier_self(t->b, in_b, t->a, t->a_in_b, &t->from_a_to_b);
   if (in_a == LH_NO_OBJECT) return LH_OK;
   const lh_snapshot *const at[3] = {t->a, t->b, t->c};
   const lh_id ids[3] = {in_a, in_b, id};
@@ -151,7 +150,7 @@ static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
   return ok;
 }
 
-int lh_diff_grown(const lh_three *three, lh_diff *diff, lh_error *error) {
+int lh_diff_grown(lh_three *three, lh_diff *diff, lh_error *error) {
   size_t capacity = 0;
   lh_grown grown;
   bool is_one;

@@ -51,17 +51,19 @@ static bool is_other_top(const lh_grouping *g, lh_id holder, lh_id target) {
   return g->top[target] == target && target != LH_ROOT && g->top[holder] != target;
 }
 
-static bool holds_tops(const lh_grouping *g, lh_id id) {
+static bool holds_tops(const lh_grouping *g, lh_id id, uint32_t e, uint32_t end) {
   const lh_snapshot *c = g->c;
-  for (uint32_t e = c->first_edge[id], end = c->first_edge[id + 1]; e < end; e++)
-    if (is_other_top(g, id, c->edge[e])) return lh_is_reachable(c, id) && !lh_is_own(c, id);
-  return false;
+  const lh_id *top = g->top, *edge = c->edge;
+  while (e < end && (top[edge[e]] != edge[e] || !is_other_top(g, id, edge[e]))) e++;
+  return e < end && lh_is_reachable(c, id) && !lh_is_own(c, id);
 }
 
 bool lh_find_holders(lh_grouping *g) {
   size_t capacity = 0;
-  for (lh_id id = 1; id <= g->c->n; id++) {
-    if (!holds_tops(g, id)) continue;
+  uint32_t first = g->c->first_edge[1], end;
+  for (lh_id id = 1; id <= g->c->n; id++, first = end) {
+    end = g->c->first_edge[id + 1];
+    if (first == end || !holds_tops(g, id, first, end)) continue;
     if (!lh_grow(&g->holders, g->n_holders, &capacity, sizeof *g->holders)) return false;
     g->holders[g->n_holders++] = id;
   }
@@ -82,8 +84,7 @@ static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
   edge.key.kind = LH_VALUE_INTEGER;
   if (!has_number) edge = lh_edge_at(c, id, e);
   uint32_t state = lh_fold_edge(&folds->folder, from, &edge);
-  bool ok = state != LH_NO_NUMBER &&
-            lh_meet_key(&g->places.met, &folds->folder, from, state, lh_key_of_row(c, e));
+  bool ok = state != LH_NO_NUMBER && lh_meet_key(&g->places.met, &folds->folder, from, state, e);
   return ok ? state : LH_NO_NUMBER;
 }
 

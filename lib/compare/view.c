@@ -9,23 +9,6 @@ static uint32_t path_of_place(const lh_ladder *ladder, const lh_known_place *pla
   return lh_ladder_same_state(ladder) ? place->path : place->stable_path;
 }
 
-/* Counts the places that differ in numbers only. */
-static bool count_alike(const lh_ladder *ladder, lh_map *n_alike) {
-  lh_map seen = {0};
-  bool ok = true;
-  for (size_t i = 0; ok && i < ladder->n_places; i++) {
-    const lh_known_place *place = &ladder->places[i];
-    if (place->numbers == LH_NO_PLACE) continue;
-    uint32_t *known = lh_map_at(&seen, path_of_place(ladder, place));
-    ok = known != NULL;
-    if (!ok || *known != LH_NO_NUMBER) continue;
-    *known = place->numbers;
-    ok = lh_map_count(n_alike, place->numbers);
-  }
-  lh_map_free(&seen);
-  return ok;
-}
-
 static uint32_t place_of_row(const lh_ladder *ladder, const lh_known_place *place,
                              const lh_map *n_alike) {
   bool many =
@@ -46,11 +29,16 @@ static void name_row(const lh_ladder *ladder, const lh_known_place *place, uint3
 }
 
 static bool label_places(const lh_ladder *ladder, lh_view *view) {
-  lh_map rows = {0}, n_alike = {0};
+  lh_map rows = {0}, seen = {0}, n_alike = {0};
   view->row_of = lh_alloc(ladder->n_places, sizeof *view->row_of);
   view->rows = lh_alloc(ladder->n_places, sizeof *view->rows);
   if (!view->row_of || !view->rows) return false;
-  bool ok = count_alike(ladder, &n_alike);
+  bool ok = true;
+  for (size_t i = 0; ok && i < ladder->n_places; i++) {
+    const lh_known_place *place = &ladder->places[i];
+    ok = place->numbers == LH_NO_PLACE ||
+         lh_count_alike(&seen, &n_alike, path_of_place(ladder, place), place->numbers);
+  }
   for (size_t i = 0; ok && i < ladder->n_places; i++) {
     uint32_t at = place_of_row(ladder, &ladder->places[i], &n_alike);
     uint32_t *row = lh_map_at(&rows, at);
@@ -63,8 +51,7 @@ static bool label_places(const lh_ladder *ladder, lh_view *view) {
     view->row_of[i] = *row;
     name_row(ladder, &ladder->places[i], at, &view->rows[*row]);
   }
-  lh_map_free(&n_alike);
-  lh_map_free(&rows);
+  LH_FREE_MAPS(&seen, &n_alike, &rows);
   return ok;
 }
 

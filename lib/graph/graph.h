@@ -212,12 +212,15 @@ struct lh_tree {
   uint32_t *position; /* of each vertex */
 };
 
-/* Call lh_free_tree in any case. O(n). */
-bool lh_make_tree(lh_tree *tree, uint32_t n, const uint32_t *distance, const lh_id *parent);
+/* Of the vertices of lh_sort_by_distance. Call lh_free_tree in any case. O(n). */
+bool lh_make_tree(lh_tree *tree, uint32_t n, const lh_id *sorted, uint32_t n_sorted,
+                  const lh_id *parent);
 void lh_free_tree(lh_tree *tree);
 
-/* The snapshot owns it. The first call O(n). */
+/* The snapshot owns it. The first call O(n); lh_dominator_tree_of is for callers with the sorted
+** vertices. */
 const lh_tree *lh_dominator_tree(lh_snapshot *snapshot);
+const lh_tree *lh_dominator_tree_of(lh_snapshot *snapshot, const lh_id *sorted, uint32_t n_sorted);
 void lh_dominator_tree_free(lh_tree *tree); /* NULL is fine */
 
 /* No pointer from lh_dominator_tree may be used afterwards. */

@@ -50,21 +50,21 @@ static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, 
   }
 }
 
-bool lh_make_tree(lh_tree *tree, uint32_t n, const uint32_t *distance, const lh_id *parent) {
+bool lh_make_tree(lh_tree *tree, uint32_t n, const lh_id *sorted, uint32_t n_sorted,
+                  const lh_id *parent) {
   size_t n_vertices = (size_t)n + 1;
-  *tree = (lh_tree){0};
-  lh_id *sorted = lh_sort_by_distance(n, distance, &tree->n);
+  *tree = (lh_tree){.n = n_sorted};
   uint32_t *size = lh_alloc(n_vertices, sizeof *size);
   tree->position = lh_alloc(n_vertices, sizeof *tree->position);
   tree->order = lh_alloc(tree->n, sizeof *tree->order);
   tree->end = lh_alloc(tree->n, sizeof *tree->end);
-  bool ok = sorted && size && tree->order && tree->end && tree->position;
+  bool ok = size && tree->order && tree->end && tree->position;
   if (ok) {
     for (size_t v = 0; v < n_vertices; v++) size[v] = 1;
     memset(tree->position, 0xFF, n_vertices * sizeof *tree->position);
     order_tree(tree, sorted, parent, size);
   }
-  LH_FREE_ALL(sorted, size);
+  lh_free(size);
   return ok;
 }
 
@@ -84,9 +84,18 @@ void lh_drop_dominator_tree(lh_snapshot *snapshot) {
 
 const lh_tree *lh_dominator_tree(lh_snapshot *snapshot) {
   if (snapshot->dominator_tree) return snapshot->dominator_tree;
+  uint32_t n_sorted;
+  lh_id *sorted = lh_sort_by_distance(snapshot->n, snapshot->distance, &n_sorted);
+  const lh_tree *tree = sorted ? lh_dominator_tree_of(snapshot, sorted, n_sorted) : NULL;
+  lh_free(sorted);
+  return tree;
+}
+
+const lh_tree *lh_dominator_tree_of(lh_snapshot *snapshot, const lh_id *sorted, uint32_t n_sorted) {
+  if (snapshot->dominator_tree) return snapshot->dominator_tree;
   lh_tree *tree = lh_alloc_zeroed(1, sizeof *tree);
   if (!tree) return NULL;
-  if (!lh_make_tree(tree, snapshot->n, snapshot->distance, snapshot->idom)) {
+  if (!lh_make_tree(tree, snapshot->n, sorted, n_sorted, snapshot->idom)) {
     lh_dominator_tree_free(tree);
     return NULL;
   }

@@ -41,12 +41,13 @@ static bool sum_subtrees(const lh_unions *u, const lh_tree *tree, const uint64_t
   const lh_id *order = tree->order;
   uint32_t n_sets = u->n_sets, *covered = lh_alloc_zeroed(n_sets, sizeof *covered);
   if (!covered) return false;
-  for (uint32_t p = 0; p < tree->n; p++) {
+  const uint64_t *retained = u->snapshot->retained;
+  for (uint32_t p = 0, n = tree->n; p < n; p++) {
     uint32_t set = set_of[order[p]];
     if (set >= n_sets || p < covered[set]) continue;
     is_many[set] = covered[set] > 0;
     covered[set] = end[p];
-    sum[set] += before ? before[end[p]] - before[p] : u->snapshot->retained[order[p]];
+    sum[set] += before ? before[end[p]] - before[p] : retained[order[p]];
   }
   lh_free(covered);
   return true;
@@ -66,13 +67,15 @@ static bool bound_above(lh_unions *u, uint8_t *is_many) {
 
 bool lh_bound_sets(lh_unions *u, lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets) {
   *u = (lh_unions){.snapshot = snapshot, .set_of = set_of, .n_sets = (uint32_t)n_sets};
-  u->dominators = lh_dominator_tree(snapshot);
+  uint32_t n_sorted;
+  lh_id *sorted = lh_sort_by_distance(snapshot->n, snapshot->distance, &n_sorted);
+  u->dominators = sorted ? lh_dominator_tree_of(snapshot, sorted, n_sorted) : NULL;
   uint8_t *is_many = lh_alloc_zeroed(n_sets, 1);
   u->lower = lh_alloc_zeroed(n_sets, sizeof *u->lower);
   u->upper = lh_alloc_zeroed(n_sets, sizeof *u->upper);
   bool ok = u->dominators && is_many && u->lower && u->upper &&
-            lh_make_tree(&u->paths, snapshot->n, snapshot->distance, snapshot->parent);
-  lh_free(u->paths.position); /* not needed */
+            lh_make_tree(&u->paths, snapshot->n, sorted, n_sorted, snapshot->parent);
+  LH_FREE_ALL(sorted, u->paths.position); /* the position is not needed */
   u->paths.position = NULL;
   ok = ok && bound_above(u, is_many) && sum_subtrees(u, u->dominators, NULL, u->lower, is_many);
   for (uint32_t set = 0; ok && set < n_sets; set++)
@@ -134,8 +137,9 @@ static bool index_sources(lh_unions *u) {
   uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first), *to = NULL;
   size_t n_to = 0, capacity = 0; /* edges to joints */
   bool ok = first != NULL;
-  for (uint32_t e = 0; ok && e < n_edges; e++) {
-    if (!is_joint(joints, edge[e])) continue;
+  for (uint32_t e = 0; ok; e++) {
+    while (e < n_edges && !is_joint(joints, edge[e])) e++;
+    if (e >= n_edges) break;
     ok = lh_grow(&to, n_to, &capacity, sizeof *to);
     if (!ok) break;
     to[n_to++] = e;

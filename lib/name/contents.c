@@ -19,7 +19,9 @@ enum word { BOOLEAN, NUMBER, FUNCTION, USERDATA, THREAD, TABLE, EMPTY, ARRAY, AR
 typedef struct describer {
   lh_namer *namer;
   lh_text_id words[WORDS];
-  lh_map made; /* class of a plain collection, name of its values -> class */
+  lh_map made;       /* class of a plain collection, name of its values -> class */
+  uint64_t last_key; /* in `made`, 0: none, and its class */
+  uint32_t last_made;
 } describer;
 
 /* The name of a value's class. LH_TYPE_ROOT: values have nothing in common. */
@@ -200,13 +202,16 @@ static uint32_t make_class(lh_namer *namer, uint32_t plain, lh_text_id contents)
 static void describe(describer *d, lh_id table) {
   uint32_t *of = &d->namer->classes->of[table];
   lh_text_id contents = contents_of(d, table);
+  uint64_t key = (uint64_t)*of << 32 | contents;
   if (contents == LH_NO_NUMBER) return;
-  uint32_t *made = lh_map_at(&d->made, (uint64_t)*of << 32 | contents);
-  if (made && *made == LH_NO_NUMBER) *made = make_class(d->namer, *of, contents);
-  if (made && *made != LH_NO_NUMBER)
-    *of = *made;
-  else
-    d->namer->failed = true;
+  if (key != d->last_key || key == 0) {
+    uint32_t *made = lh_map_at(&d->made, key);
+    if (made && *made == LH_NO_NUMBER) *made = make_class(d->namer, *of, contents);
+    if (lh_namer_fails(d->namer, !made || *made == LH_NO_NUMBER)) return;
+    d->last_key = key;
+    d->last_made = *made;
+  }
+  *of = d->last_made;
 }
 
 void lh_name_contents(lh_namer *namer) {

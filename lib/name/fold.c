@@ -11,24 +11,7 @@
 
 #include <string.h>
 
-enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8 };
-
-/* ==== Maps and records ============================================================== */
-
-lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table) {
-  const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, table) : NULL;
-  if (!entry || lh_is_for_good(snapshot, table)) return LH_KEYS_MEAN;
-  if (entry->is_map) return LH_KEYS_VARY;
-  return LH_KEYS_DEPEND;
-}
-
-bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
-                  uint32_t n_values) {
-  if (class_index == UINT32_MAX) return false;
-  const lh_class_entry *entry = &snapshot->classes->list[class_index];
-  if (!entry->specific) return n_alike >= MANY_ALIKE && n_alike == n_values;
-  return n_alike >= (entry->fields != LH_NO_NUMBER ? MANY_ALIKE : LH_LEAST_ALIKE);
-}
+enum { MAX_DEPTH = 40, LOOK_BACK = 4 };
 
 /* ==== States ======================================================================== */
 
@@ -353,7 +336,7 @@ static bool make_room_for_state(lh_met *met, size_t n_states) {
   return true;
 }
 
-bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, lh_id key) {
+bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, uint32_t e) {
   const lh_fold_state *state = &folder->states[to];
   bool is_any_key = step_at(folder, state) == folder->any_key;
   if (!is_any_key && !state->is_link) return true;
@@ -361,6 +344,7 @@ bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t t
   lh_met_state *known = &met->list[to];
   known->repeats = known->repeats || leads_through(folder, from, to);
   if (!is_any_key) return true;
+  lh_id key = lh_key_of_row(folder->snapshot, e);
   if (known->key == LH_ROOT) known->key = key;
   if (known->key != key) known->key = LH_NO_OBJECT;
   return true;

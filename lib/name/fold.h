@@ -60,14 +60,24 @@ uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge);
 
 /* Do a table's keys vary between objects of one place? _G and modules: LH_KEYS_MEAN, no. */
 typedef enum lh_key_sense { LH_KEYS_MEAN, LH_KEYS_VARY, LH_KEYS_DEPEND } lh_key_sense;
-lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table);
 
-/* Keys of fewer values of one class do not vary. */
-enum { LH_LEAST_ALIKE = 4 };
+static inline lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table) {
+  const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, table) : NULL;
+  if (!entry || snapshot->kind[table] & LH_KIND_PLUMBING) return LH_KEYS_MEAN;
+  return entry->is_map ? LH_KEYS_VARY : LH_KEYS_DEPEND;
+}
+
+/* Keys of fewer values of one class do not vary; of records, and of collections, even more. */
+enum { LH_LEAST_ALIKE = 4, LH_MANY_ALIKE = 8 };
 
 /* For LH_KEYS_DEPEND, if `n_alike` of `n_values` keyed objects have this class. */
-bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
-                  uint32_t n_values);
+static inline bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
+                                uint32_t n_values) {
+  if (class_index == UINT32_MAX || n_alike < LH_LEAST_ALIKE) return false;
+  const lh_class_entry *entry = &snapshot->classes->list[class_index];
+  if (!entry->specific) return n_alike >= LH_MANY_ALIKE && n_alike == n_values;
+  return n_alike >= LH_MANY_ALIKE || entry->fields == LH_NO_NUMBER;
+}
 
 /* Does an entry count in lh_keys_vary? The key must be a string, the value an object but no
 ** string. */
@@ -75,13 +85,17 @@ static inline bool lh_tells_of_keys(const lh_snapshot *s, lh_id key, lh_id value
   enum {
     TELLS = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
   };
-  return TELLS >> (s->kind[value] & LH_KIND_TYPE) & 1 && lh_is_string(s, key);
+  return TELLS >> (s->kind[value] & LH_KIND_TYPE) & 1 &&
+         (s->kind[key] & LH_KIND_TYPE) == LH_TYPE_STRING;
 }
 
 /* The same for an edge by its number. */
 static inline bool lh_is_keyed_object(const lh_snapshot *s, uint32_t e) {
-  return s->label[e] & LH_LABEL_KEYED &&
-         lh_tells_of_keys(s, lh_true_target(s, e - 1), lh_true_target(s, e));
+  if (!(s->label[e] & LH_LABEL_KEYED)) return false;
+  bool is_aside = (s->label[e] | s->label[e - 1]) & LH_LABEL_ASIDE;
+  return __builtin_expect(is_aside, 0)
+             ? lh_tells_of_keys(s, lh_true_target(s, e - 1), lh_true_target(s, e))
+             : lh_tells_of_keys(s, s->edge[e - 1], s->edge[e]);
 }
 
 /* ==== fold_paths.c ================================================================== */
@@ -134,11 +148,11 @@ typedef struct lh_met {
   size_t n;
 } lh_met;
 
-/* Notes the edge from one state to another. `key`: a string, else LH_NO_OBJECT. */
-bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, lh_id key);
+/* Notes the edge `e` from one state to another. */
+bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, uint32_t e);
 
-/* For all edges on the marked paths; marks NULL: on all. */
-bool lh_meet_keys(lh_met *met, const lh_folds *folds, const uint8_t *marks);
+/* For all edges on the paths of these objects, which must be reachable. */
+bool lh_meet_keys(lh_met *met, const lh_folds *folds, const lh_id *ids, size_t n_ids);
 
 /* A [*] that stood for one string key becomes that key, and a link that never repeated loses its
 ** star. So _G.users[*].mailbox says which of a user's 50 fields it is. */

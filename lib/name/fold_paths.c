@@ -13,9 +13,9 @@ enum { N_RECENT = 256 }; /* a power of two */
 
 /* A step between two spots. `to` is never 0. */
 typedef struct recent_step {
-  uint32_t from, class_index;
-  uint32_t kind; /* of the edge; for an upvalue with its number */
-  lh_id key;     /* value: its string key, LH_NO_OBJECT: any key; upvalue: its name */
+  uint64_t spots; /* the spot before, and the class behind */
+  uint64_t step;  /* kind of the edge, for an upvalue with its number; then its string key or name,
+                     LH_NO_OBJECT: any key */
   uint32_t to;
 } recent_step;
 
@@ -55,10 +55,14 @@ static uint32_t count_values(walk *w, lh_id table) {
   return n_values;
 }
 
-typedef struct keys {
-  lh_key_sense sense;
+/* The object whose row is read. */
+typedef struct source {
+  lh_id id;
+  uint32_t spot;
+  lh_key_sense sense; /* of its keys */
   uint32_t n_values;
-} keys;
+  bool is_common; /* recent steps may lead from it */
+} source;
 
 /* Records are many and small; with fewer values than a map has, no count is needed. */
 static bool has_edges_of_map(const lh_snapshot *s, lh_id id) {
@@ -66,26 +70,30 @@ static bool has_edges_of_map(const lh_snapshot *s, lh_id id) {
   return n_edges >= 2 * LH_LEAST_ALIKE; /* a key and a value each */
 }
 
-static keys keys_of(walk *w, lh_id id) {
+static inline source source_at(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
-  keys k = {.sense = LH_KEYS_MEAN};
-  if ((s->kind[id] & LH_KIND_TYPE) != LH_TYPE_TABLE) return k;
-  k.sense = lh_key_sense_of(s, id);
-  if (k.sense != LH_KEYS_DEPEND) return k;
+  const lh_classes *classes = s->classes;
+  source from = {.id = id,
+                 .spot = w->folds->spot[id],
+                 .sense = LH_KEYS_MEAN,
+                 .is_common = classes->of[id] != UINT32_MAX};
+  if (!from.is_common || (s->kind[id] & LH_KIND_TYPE) != LH_TYPE_TABLE) return from;
+  from.sense = lh_key_sense_of(s, id);
+  if (from.sense != LH_KEYS_DEPEND) return from;
   if (has_edges_of_map(s, id))
-    k.n_values = count_values(w, id);
+    from.n_values = count_values(w, id);
   else
-    k.sense = LH_KEYS_MEAN;
-  return k;
+    from.sense = LH_KEYS_MEAN;
+  return from;
 }
 
-static bool is_any_key(const walk *w, keys k, uint32_t e) {
+static inline bool is_any_key(const walk *w, const source *from, uint32_t e) {
   const lh_snapshot *s = w->snapshot;
-  if (k.sense != LH_KEYS_DEPEND) return k.sense == LH_KEYS_VARY;
+  if (from->sense != LH_KEYS_DEPEND) return from->sense == LH_KEYS_VARY;
   if (!lh_is_keyed_object(s, e)) return false;
   uint32_t class_index = s->classes->of[s->edge[e]];
   return class_index != UINT32_MAX &&
-         lh_keys_vary(s, class_index, w->n_alike[class_index], k.n_values);
+         lh_keys_vary(s, class_index, w->n_alike[class_index], from->n_values);
 }
 
 /* ==== Spots ========================================================================== */
@@ -107,76 +115,80 @@ static uint32_t fold_edge(walk *w, uint32_t from, const lh_edge *edge, bool any_
   return spot_of_state(w, state, w->snapshot->classes->of[edge->target]);
 }
 
-/* Fills the cache key of a step. False: the text of the step depends on more. */
-static inline bool set_step(const lh_snapshot *s, lh_id source, uint32_t e, bool any_key,
-                            recent_step *step) {
-  lh_edge edge = {.source = source};
-  step->kind = lh_label_kind(s->label[e]);
-  step->key = LH_NO_OBJECT;
-  switch (step->kind) {
-    case LH_EDGE_VALUE:
-      if (!any_key) step->key = lh_key_of_row(s, e);
-      return !(s->label[e] & LH_LABEL_ODD) && source != s->classes->loaded;
-    case LH_EDGE_UPVALUE:
-      if (!lh_tell_upvalue(s, e, &edge)) return false;
-      step->key = edge.name;
-      step->kind |= edge.ordinal << 8 | (uint32_t)lh_is_made_inside(s, source) << 7;
-      return true;
-    case LH_EDGE_KEY:
-    case LH_EDGE_METATABLE:
-    case LH_EDGE_CONTENT: return true;
-    default: return false;
-  }
+static uint64_t step_with(uint64_t kind, lh_id key) {
+  return kind << 32 | key;
 }
 
-static lh_edge edge_of_step(const lh_snapshot *s, lh_id source, uint32_t e,
-                            const recent_step *step) {
-  if (step->kind != LH_EDGE_VALUE) return lh_edge_at(s, source, e);
-  lh_edge edge = {.source = source, .target = s->edge[e], .kind = LH_EDGE_VALUE};
+/* 0: the step has no name in the row. */
+static uint64_t upvalue_step(const lh_snapshot *s, lh_id closure, uint32_t e) {
+  lh_edge edge = {.source = closure};
+  if (!lh_tell_upvalue(s, e, &edge)) return 0;
+  uint64_t is_inside = lh_is_made_inside(s, closure);
+  return step_with((uint64_t)edge.ordinal << 8 | is_inside << 7 | LH_EDGE_UPVALUE, edge.name);
+}
+
+/* The part of a recent step that is in the row; 0: the text of the step depends on more. */
+static inline uint64_t step_in_row(const lh_snapshot *s, lh_id id, uint32_t e, bool any_key) {
+  uint8_t label = s->label[e];
+  lh_edge_kind kind = lh_label_kind(label);
+  if (kind == LH_EDGE_VALUE) {
+    if (label & LH_LABEL_ODD || id == s->classes->loaded) return 0;
+    return step_with(kind, any_key ? LH_NO_OBJECT : lh_key_of_row(s, e));
+  }
+  if (kind == LH_EDGE_UPVALUE) return upvalue_step(s, id, e);
+  bool is_plain = kind == LH_EDGE_KEY || kind == LH_EDGE_METATABLE || kind == LH_EDGE_CONTENT;
+  return is_plain ? step_with(kind, LH_NO_OBJECT) : 0;
+}
+
+static lh_edge edge_of_step(const lh_snapshot *s, lh_id from, uint32_t e, uint64_t step) {
+  if (step >> 32 != LH_EDGE_VALUE) return lh_edge_at(s, from, e);
+  lh_edge edge = {.source = from, .target = s->edge[e], .kind = LH_EDGE_VALUE};
   edge.name = edge.holder = LH_NO_OBJECT;
   edge.key.kind = LH_VALUE_INTEGER;
-  if (step->key != LH_NO_OBJECT) edge.key = lh_object_value(step->key);
+  if ((lh_id)step != LH_NO_OBJECT) edge.key = lh_object_value((lh_id)step);
   return edge;
 }
 
-static recent_step *recent_of(const walk *w, const recent_step *step) {
-  uint32_t hash = step->from * 0x9E3779B1u ^ step->class_index * 0x85EBCA77u ^ step->key;
-  return &w->recent[(hash * 0xC2B2AE3Du + step->kind * 0x27D4EB2Fu) >> 16 & (N_RECENT - 1)];
+static uint32_t fold_new(walk *w, const source *from, uint32_t e, bool any_key, uint64_t step) {
+  lh_edge edge = edge_of_step(w->snapshot, from->id, e, step);
+  return fold_edge(w, from->spot, &edge, any_key);
 }
 
-static uint32_t spot_behind(walk *w, uint32_t from, lh_id source, uint32_t e, bool any_key) {
+static inline uint32_t spot_behind(walk *w, const source *from, uint32_t e) {
   const lh_snapshot *s = w->snapshot;
-  recent_step step = {.from = from, .class_index = s->classes->of[s->edge[e]]};
-  if (s->classes->of[source] == UINT32_MAX || !set_step(s, source, e, any_key, &step)) {
-    lh_edge edge = lh_edge_at(s, source, e);
-    return fold_edge(w, from, &edge, any_key);
-  }
-  recent_step *recent = recent_of(w, &step);
-  if (recent->to != 0 && recent->from == from && recent->class_index == step.class_index &&
-      recent->kind == step.kind && recent->key == step.key)
-    return recent->to;
-  lh_edge edge = edge_of_step(s, source, e, &step);
-  step.to = fold_edge(w, from, &edge, any_key);
-  if (step.to != LH_NO_NUMBER) *recent = step;
-  return step.to;
+  bool any_key = is_any_key(w, from, e);
+  uint64_t step = from->is_common ? step_in_row(s, from->id, e, any_key) : 0;
+  if (step == 0) return fold_new(w, from, e, any_key, step);
+  uint64_t spots = (uint64_t)from->spot << 32 | s->classes->of[s->edge[e]];
+  uint64_t hash = (spots ^ step * 0x9FB21C651E98DF25u) * 0xD6E8FEB86659FD93u;
+  recent_step *recent = &w->recent[hash >> 32 & (N_RECENT - 1)];
+  if (recent->spots == spots && recent->step == step) return recent->to;
+  uint32_t to = fold_new(w, from, e, any_key, step);
+  if (to != LH_NO_NUMBER) *recent = (recent_step){spots, step, to};
+  return to;
 }
 
 /* ==== The walk ======================================================================= */
 
+/* The first edge from `e` on that is on a path to its target. */
+static inline uint32_t next_on_path(const lh_snapshot *s, uint32_t e, uint32_t end) {
+  const lh_id *edge = s->edge;
+  const uint32_t *parent_edge = s->parent_edge;
+  while (e < end && parent_edge[edge[e]] != e) e++;
+  return e;
+}
+
 static bool visit_targets(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
   lh_folds *folds = w->folds;
-  const lh_id *edge = s->edge;
-  const uint32_t *parent_edge = s->parent_edge;
-  const uint8_t *marks = w->marks;
-  uint32_t first = s->first_edge[id], end = s->first_edge[id + 1];
-  if (first == end) return true;
+  uint32_t end = s->first_edge[id + 1], e = next_on_path(s, s->first_edge[id], end);
+  if (e == end) return true;
+  source from = source_at(w, id);
   bool ok = true;
-  keys k = keys_of(w, id);
-  for (uint32_t e = first; ok && e < end; e++) {
-    lh_id target = edge[e];
-    if ((marks && !marks[target]) || parent_edge[target] != e) continue;
-    uint32_t spot = spot_behind(w, folds->spot[id], id, e, is_any_key(w, k, e));
+  for (; ok && e < end; e = next_on_path(s, e + 1, end)) {
+    lh_id target = s->edge[e];
+    if (w->marks && !w->marks[target]) continue;
+    uint32_t spot = spot_behind(w, &from, e);
     folds->order[folds->n++] = target;
     folds->spot[target] = spot;
     ok = spot != LH_NO_NUMBER;
@@ -185,13 +197,18 @@ static bool visit_targets(walk *w, lh_id id) {
   return ok;
 }
 
+static bool has_targets(const lh_snapshot *s, lh_id id) {
+  return s->first_edge[id] < s->first_edge[id + 1];
+}
+
 static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8_t *marks) {
   walk w = {.snapshot = snapshot, .folds = folds, .marks = marks};
   lh_place_tree *tree = lh_places_of(snapshot);
   bool ok = tree && lh_folder_begin(&folds->folder, snapshot, tree) && allocate(&w) &&
             spot_of_state(&w, LH_FOLD_START, UINT32_MAX) == 0;
   if (ok) folds->order[folds->n++] = LH_ROOT;
-  for (size_t i = 0; ok && i < folds->n; i++) ok = visit_targets(&w, folds->order[i]);
+  for (size_t i = 0; ok && i < folds->n; i++)
+    if (has_targets(snapshot, folds->order[i])) ok = visit_targets(&w, folds->order[i]);
   lh_map_free(&w.spot_of);
   LH_FREE_ALL(w.recent, w.n_alike, w.counted);
   return ok;
@@ -239,17 +256,20 @@ uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_i
   return marks;
 }
 
-bool lh_meet_keys(lh_met *met, const lh_folds *folds, const uint8_t *marks) {
+bool lh_meet_keys(lh_met *met, const lh_folds *folds, const lh_id *ids, size_t n_ids) {
   const lh_folder *folder = &folds->folder;
   const lh_snapshot *s = folder->snapshot;
-  bool ok = true;
-  for (size_t i = 1; ok && i < folds->n; i++) {
-    lh_id id = folds->order[i];
-    if (marks && !marks[id]) continue;
-    uint32_t from = lh_spot_at(folds, lh_naming_parent(s, id))->state;
-    ok = lh_meet_key(met, folder, from, lh_spot_at(folds, id)->state,
-                     lh_key_of_row(s, s->parent_edge[id]));
-  }
+  uint64_t *is_met = lh_alloc_zeroed((size_t)s->n / 64 + 1, sizeof *is_met);
+  bool ok = is_met != NULL;
+  for (size_t i = 0; ok && i < n_ids; i++)
+    for (lh_id id = ids[i], parent; ok && id != LH_ROOT; id = parent) {
+      if (is_met[id / 64] >> id % 64 & 1) break;
+      is_met[id / 64] |= UINT64_C(1) << id % 64;
+      parent = lh_naming_parent(s, id);
+      ok = lh_meet_key(met, folder, lh_spot_at(folds, parent)->state, lh_spot_at(folds, id)->state,
+                       s->parent_edge[id]);
+    }
+  lh_free(is_met);
   return ok;
 }
 

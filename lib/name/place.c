@@ -69,11 +69,8 @@ static bool begin_places(lh_places *places, const lh_snapshot *snapshot, const l
   if (!places->folds) return false;
   places->n_spots = places->folds->n_spots;
   places->of_spot = lh_numbers_of_spots(places->folds, 1);
-  uint8_t *marks = lh_mark_paths(snapshot, ids, n_ids);
-  bool ok = places->of_spot && marks && lh_meet_keys(&places->met, places->folds, marks) &&
-            lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER;
-  lh_free(marks);
-  return ok;
+  return places->of_spot && lh_meet_keys(&places->met, places->folds, ids, n_ids) &&
+         lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER;
 }
 
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
@@ -127,18 +124,11 @@ static bool liken(lh_places *places, lh_place *place, likeness *out) {
   return folded != LH_NO_NUMBER && set_module(places, place);
 }
 
-static bool count_alike(const lh_places *places, const likeness *like, lh_map *n_alike) {
-  lh_map seen = {0};
-  bool ok = true;
-  for (size_t i = 0; ok && i < places->n; i++) {
-    if (like[i].folded == UINT64_MAX) continue;
-    uint32_t *known = lh_map_at(&seen, like[i].exact);
-    ok = known != NULL;
-    if (ok && *known == LH_NO_NUMBER) ok = lh_map_count(n_alike, like[i].folded);
-    if (ok) *known = 1;
-  }
-  lh_map_free(&seen);
-  return ok;
+bool lh_count_alike(lh_map *seen, lh_map *n_alike, uint64_t exact, uint64_t folded) {
+  uint32_t *known = lh_map_at(seen, exact);
+  if (!known || *known != LH_NO_NUMBER) return known != NULL;
+  *known = 1;
+  return lh_map_count(n_alike, folded);
 }
 
 static void add_class(lh_place *place, const lh_place *other) {
@@ -154,8 +144,11 @@ static bool tell_difference(lh_places *places, lh_place *first, uint32_t told, u
 }
 
 static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
-  lh_map n_alike = {0}, first = {0};
-  bool ok = count_alike(places, like, &n_alike);
+  lh_map seen = {0}, n_alike = {0}, first = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < places->n; i++)
+    ok = like[i].folded == UINT64_MAX ||
+         lh_count_alike(&seen, &n_alike, like[i].exact, like[i].folded);
   for (uint32_t i = 0; ok && i < places->n; i++) {
     lh_place *place = &places->list[i];
     to[i] = i;
@@ -173,7 +166,7 @@ static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
     if (place->joined)
       ok = tell_difference(places, &places->list[to[i]], like[i].told, (uint32_t)key);
   }
-  LH_FREE_MAPS(&n_alike, &first);
+  LH_FREE_MAPS(&seen, &n_alike, &first);
   return ok;
 }
 

@@ -70,6 +70,9 @@ static inline uint32_t lh_at_of(const lh_places *places, lh_id id) {
 ** places. */
 bool lh_join_places(lh_places *places);
 
+/* Counts, for a place with * for its numbers, the places `exact` that differ in numbers only. */
+bool lh_count_alike(lh_map *seen, lh_map *n_alike, uint64_t exact, uint64_t folded);
+
 /* For a place's own objects, and for objects of any class there. Of several paths with one text the
 ** least print, so that the order of objects does not matter. */
 typedef char lh_print[LH_FINGERPRINT_BYTES];

@@ -10,6 +10,7 @@
 
 typedef struct classes_result {
   lh_class_row *rows;
+  size_t n_rows; /* within the limit of the request */
   size_t n;
   uint64_t all_bytes; /* the base of shares */
   const char *sort;
@@ -41,7 +42,7 @@ static const lh_table classes_answer = LH_TABLE_OF(
     LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
     LH_BYTES("all_bytes", NULL, all_bytes, "of these shares are told", LH_LUA_ONLY),
-    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED, LH_OWNED));
+    LH_ROWS("classes", rows, n_rows, &class_table, "the biggest first", LH_LIMITED, LH_OWNED));
 #undef ROW
 
 static void print_classes(lh_teller *t, lh_report *report) {
@@ -50,13 +51,14 @@ static void print_classes(lh_teller *t, lh_report *report) {
   lh_say(t, LH_BOLD, "Classes%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
          report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
   lh_print_interval(t, report);
-  lh_print_table(t, report, f->garbage ? &garbage_classes : &class_table, f->rows, f->n, f->n);
+  lh_print_table(t, report, f->garbage ? &garbage_classes : &class_table, f->rows, f->n_rows, f->n);
 }
 
 static int find_classes(lh_snapshot *snapshot, const lh_request *request, void *out,
                         lh_error *error) {
   classes_result *f = out;
   lh_top_query query = {.sort = request->sort,
+                        .limit = request->limit,
                         .type_mask = request->type_mask,
                         .garbage = request->garbage,
                         .interval = request->has_interval ? &request->interval : NULL};
@@ -65,7 +67,7 @@ static int find_classes(lh_snapshot *snapshot, const lh_request *request, void *
   f->all_bytes = request->garbage ? reach.garbage_bytes : reach.reachable_bytes;
   f->garbage = request->garbage;
   f->sort = lh_sort_name(request);
-  return lh_top_classes(snapshot, &query, &f->rows, &f->n, error);
+  return lh_rank_classes(snapshot, &query, &f->rows, &f->n_rows, &f->n, error);
 }
 
 LH_QUESTION(classes, .main = "classes", LH_WHOLE(classes_result, all_bytes));
