@@ -143,7 +143,6 @@ static void heap_for_terminal(sqlite3_context *context, int argc, sqlite3_value 
 
 /* ==== Questions about one object ===================================================== */
 
-/* The object of the argument. False: none; the result is NULL or an error. */
 static bool object_argument(sqlite3_context *context, sqlite3_value *value, hs_file **file,
                             lh_id *id) {
   const hs_shelf *shelf = sqlite3_user_data(context);
@@ -201,8 +200,6 @@ static void answer_id(sqlite3_context *context, int argc, sqlite3_value **argv) 
   else if (code != LH_ENOTFOUND)
     hs_result_error(context, &error);
 }
-
-/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int sqlite3_heapsnap_init(sqlite3 *db, char **message,
                                                                  const sqlite3_api_routines *api);

@@ -81,7 +81,6 @@ hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object);
 hs_file *hs_shelf_resolve_to(const hs_shelf *shelf, int64_t id,
                              uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number);
 
-/* Analyses the snapshot as far as `needs`. */
 int hs_need(hs_file *file, lh_needs needs, lh_error *error);
 
 int hs_no_memory(lh_error *error, const char *doing);
@@ -91,8 +90,6 @@ int hs_no_memory(lh_error *error, const char *doing);
 /* Build by_class and class_at, or by_dominator, unless they exist. */
 int hs_index_classes(hs_file *file, lh_error *error);
 int hs_index_dominators(hs_file *file, lh_error *error);
-
-/* The range of by_class items whose class has that name. */
 void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint32_t *end);
 
 /* ==== table.c ======================================================================== */
@@ -129,7 +126,6 @@ typedef struct hs_kind {
   int (*next)(hs_cursor *cursor, lh_error *error);
 } hs_kind;
 
-/* Ends with NULL. */
 extern const hs_kind *const hs_kinds[];
 
 /* All edges to an object; `order` lists their indices sorted by source. */
@@ -164,7 +160,6 @@ struct hs_cursor {
   lh_mark_fact mark;
 };
 
-/* Moves before the first row of cursor->file. */
 int hs_begin(hs_cursor *cursor, lh_error *error);
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the connection frees the shelf */
@@ -175,12 +170,8 @@ void hs_result_id(sqlite3_context *context, const hs_file *file, lh_id id);
 void hs_result_static(sqlite3_context *context, const char *text);
 void hs_result_class(sqlite3_context *context, hs_file *file, lh_id id);
 void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id);
-
-/* The value of a column, from file->report. */
 void hs_result_cell(sqlite3_context *context, hs_file *file, const lh_cell *cell);
 void hs_result_error(sqlite3_context *context, const lh_error *error);
-
-/* ==================================================================================== */
 
 /* guard.c: from now on the connection only reads our tables. */
 int hs_guard(sqlite3 *db);

@@ -8,7 +8,6 @@
 
 /* ==== objects and strings ============================================================ */
 
-/* All objects, or the one of an HS_ONE_ID or HS_FEW_IDS lookup. */
 static int begin_any(hs_cursor *cursor, lh_error *error) {
   (void)error;
   bool one = cursor->lookup == HS_ONE_ID || cursor->lookup == HS_FEW_IDS;
@@ -29,7 +28,6 @@ static lh_id next_id(hs_cursor *cursor) {
   return LH_NO_OBJECT;
 }
 
-/* Moves to the next object of `type` that is not dead. False: end. */
 static bool next_of_type(hs_cursor *cursor, lh_type type) {
   const lh_snapshot *snapshot = cursor->file->snapshot;
   lh_id id;
@@ -41,7 +39,6 @@ static bool next_of_type(hs_cursor *cursor, lh_type type) {
   return true;
 }
 
-/* Steps through the parts of all objects of a type. */
 static int next_inside(hs_cursor *cursor, lh_type type,
                        void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
                        bool (*next)(hs_cursor *cursor)) {
@@ -365,8 +362,6 @@ static const void *info_row(hs_cursor *cursor, const lh_column *column) {
   (void)column;
   return &cursor->file->fact;
 }
-
-/* ==================================================================================== */
 
 int hs_begin(hs_cursor *cursor, lh_error *error) {
   const hs_kind *kind = cursor->kind;

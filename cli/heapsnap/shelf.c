@@ -98,7 +98,6 @@ hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object) {
   return hs_shelf_resolve_to(shelf, id, lh_object_count, object);
 }
 
-/* Retained bytes of all instances of each class. */
 static int find_class_sizes(hs_file *file, lh_error *error) {
   lh_top_query query = {.sort = LH_SORT_SHALLOW};
   lh_class_row *rows;

@@ -8,7 +8,6 @@
 ** too few. Objects also come sorted by class, so `group by class` over two million objects needs no
 ** sort: half a second, not two.
 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "heapsnap.h"
@@ -35,7 +34,6 @@ static const hs_kind *find_kind(const char *name) {
   return NULL;
 }
 
-/* Tables without a rowid have a key of two columns. */
 static bool has_rowid(const hs_kind *kind) {
   return kind->key == NULL || strchr(kind->key, ',') == NULL;
 }
@@ -216,7 +214,6 @@ static int fail_query(hs_cursor *cursor, const lh_error *error) {
   return error->code == LH_EMEMORY ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
-/* Moves to the next row, in this snapshot or a later one. */
 static int advance(sqlite3_vtab_cursor *base) {
   hs_cursor *cursor = (hs_cursor *)base;
   lh_error error;
@@ -330,8 +327,6 @@ static int get_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = cursor->file->base + cursor->row;
   return SQLITE_OK;
 }
-
-/* ==================================================================================== */
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf) {
   static const sqlite3_module module = {

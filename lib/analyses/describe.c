@@ -235,7 +235,7 @@ static uint8_t *match_classes(const lh_snapshot *snapshot, const char *name, lh_
   *found = false;
   for (uint32_t i = 0; matches && i < n; i++) {
     const lh_class *class = lh_class_at(snapshot, i);
-    if (!lh_is_class(snapshot, i, (lh_range){name, name + strlen(name)})) continue;
+    if (!lh_is_class(snapshot, i, (lh_range){name, name + strlen(name)}, false)) continue;
     matches[i] = 1;
     out->objects += class->objects;
     out->shallow_bytes += class->shallow_bytes;

@@ -41,16 +41,9 @@ static bool describe_part(lh_text *text, const lh_snapshot *snapshot, const lh_e
     case LH_EDGE_C_UPVALUE:
     case LH_EDGE_USER_VALUE:
     case LH_EDGE_METATABLE:
-    case LH_EDGE_PROTO: break;
+    case LH_EDGE_PROTO: lh_add_edge(text, snapshot, edge); return true;
     default: return false;
   }
-  char *told = lh_edge_text(snapshot, edge);
-  if (told)
-    lh_text_string(text, told);
-  else
-    text->failed = true;
-  lh_free(told);
-  return true;
 }
 
 static bool describe_key(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
@@ -135,16 +128,16 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   if (!code) code = lh_find_set(finder, right, &tables);
   bool ok = true;
   finder->is_last = lh_find_is_outermost(finder);
-  lh_set_ask(finder, &tables, true);
+  lh_set_mark(finder, &tables, true);
   for (size_t i = 0; ok && !code && i < keys.n; i++) {
     lh_edges it;
     lh_edge edge;
     lh_edges_begin(finder->snapshot, keys.ids[i], &it);
     while (ok && lh_edges_next(&it, &edge))
-      if (edge.kind == LH_EDGE_EPHEMERON && lh_is_asked(finder, edge.holder))
+      if (edge.kind == LH_EDGE_EPHEMERON && lh_is_marked(finder, edge.holder))
         ok = lh_follow_edge(finder, &edge) && lh_set_add(finder, out, edge.target);
   }
-  lh_set_ask(finder, &tables, false);
+  lh_set_mark(finder, &tables, false);
   lh_set_end(finder, out);
   LH_FREE_ALL(keys.ids, tables.ids);
   return ok ? code : lh_find_fail_memory(finder);
@@ -154,16 +147,12 @@ static int add_roots(lh_finder *finder, lh_range range, lh_set *out) {
   lh_text text = {0};
   bool ok = true;
   for (size_t i = 0; ok && i < finder->snapshot->n_roots; i++) {
-    const lh_root *root = &finder->snapshot->roots[i];
-    lh_edge edge = {.kind = LH_EDGE_ROOT,
-                    .index = (uint32_t)root->kind,
-                    .ordinal = root->index,
-                    .target = root->target};
+    lh_edge edge = lh_edge_of_root(&finder->snapshot->roots[i]);
     lh_text_clear(&text);
     lh_add_root(&text, finder->snapshot, &edge);
     ok = !text.failed;
     if (ok && text.n == lh_range_length(range) && memcmp(text.bytes, range.at, text.n) == 0)
-      ok = lh_set_add(finder, out, root->target);
+      ok = lh_set_add(finder, out, edge.target);
   }
   lh_set_end(finder, out);
   lh_text_free(&text);
@@ -183,7 +172,6 @@ static bool is_slot(lh_range left) {
           lh_range_length(after) == 0);
 }
 
-/* Slots in any thread, for a phrase without a thread. */
 static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   lh_set threads = {0};
@@ -251,7 +239,7 @@ static bool split_in(const lh_finder *finder, lh_range range, lh_range *left, lh
   while (lh_range_split(rest, word, false, &skipped, right)) {
     *left = (lh_range){range.at, skipped.end};
     for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++)
-      if (lh_is_class(finder->snapshot, i, *left)) return true;
+      if (lh_is_class(finder->snapshot, i, *left, false)) return true;
     rest = *right;
   }
   return false;
@@ -261,7 +249,7 @@ static int add_of_class(lh_finder *finder, const lh_set *objects, lh_range class
   bool ok = true;
   for (size_t i = 0; ok && i < objects->n; i++) {
     uint32_t class_index = lh_class_of(finder->snapshot, objects->ids[i]);
-    if (class_index != UINT32_MAX && lh_is_class(finder->snapshot, class_index, class))
+    if (class_index != UINT32_MAX && lh_is_class(finder->snapshot, class_index, class, false))
       ok = lh_set_add(finder, out, objects->ids[i]);
   }
   lh_set_end(finder, out);

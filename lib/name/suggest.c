@@ -36,7 +36,6 @@ static uint32_t unlikeness(const char *asked, size_t n_asked, const char *name, 
   return distance <= (n_asked + 2) / 4 + 1 && distance < n_asked ? distance : UINT32_MAX;
 }
 
-/* The best few of many names, sorted. The names are borrowed. */
 typedef struct best {
   lh_range names[SHOWN_KEYS];
   uint32_t ranks[SHOWN_KEYS];
@@ -104,7 +103,6 @@ void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot) {
     lh_text_string(text, ": the snapshot keeps no strings, so no names (strings = 0)");
 }
 
-/* False: no integer keys. */
 static bool add_integer_keys(lh_text *text, const lh_snapshot *snapshot, lh_id table) {
   int64_t least = INT64_MAX, greatest = INT64_MIN;
   size_t n = 0;

@@ -58,7 +58,6 @@ static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) 
   return true;
 }
 
-/* Moves `by` bytes from the debt to the total; their sum stays. */
 static void shift_debt(lua_State *L, int64_t by) {
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_DEBT) -= by;
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) += by;
@@ -108,10 +107,9 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
     name = time_name;
     name_length = name_by_time(&now, time_name);
   }
-  if (name_length > LH_MARK_NAME_BYTES) {
+  if (name_length > LH_MARK_NAME_BYTES)
     return lh_fail(error, LH_EARGUMENT, "the name of a mark is longer than %d bytes",
                    LH_MARK_NAME_BYTES);
-  }
   if (!lua_checkstack(L, 6)) return lh_fail_memory(error, "planting a mark");
   lh_state *state = lh_push_state(L);
   if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
@@ -179,9 +177,8 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
   const lh_state *state = lh_push_state(L); /* first, because it may move the stack */
   if (state) lua_pop(L, 1);
   const raw_value *slot = lh_stack_slot(L, index);
-  if (!state || !slot) {
+  if (!state || !slot)
     return lh_fail(error, LH_EARGUMENT, "no value at this index, or lh_attach was not called");
-  }
   *bytes = 0;
   if (slot->type & RAW_COLLECTABLE) {
     const void *main_thread =
@@ -289,4 +286,38 @@ int lh_mark_period(lua_State *L, bool *thinned, lh_error *error) {
   }
   lua_pop(L, 1);
   return LH_OK;
+}
+
+/* ==== The chain of marks =========================================================== */
+
+lh_chain lh_chain_begin(const lh_state *state) {
+  return (lh_chain){.last = lh_state_object(state)};
+}
+
+static const lh_own_content *next_half(const raw_userdata **half, const raw_userdata *holder) {
+  const raw_value *v = &holder->user_values[0];
+  if (v->type != (RAW_USERDATA | RAW_COLLECTABLE)) return NULL;
+  *half = (const raw_userdata *)v->as.object;
+  const lh_own_content *content = lh_walk_own_content(*half);
+  return content && (*half)->n_user_values == 1 && content->kind != LH_MARK_STATE ? content : NULL;
+}
+
+/* The program may have changed user values with its debug library: a chain may end early, but never
+** circles, because serials must fall. */
+bool lh_chain_next(lh_chain *c) {
+  for (;;) {
+    uint32_t before = c->content ? c->content->serial : UINT32_MAX;
+    const lh_own_content *one = next_half(&c->halves[1], c->last);
+    const lh_own_content *other = one ? next_half(&c->halves[0], c->halves[1]) : NULL;
+    if (!other || other->serial != one->serial || one->serial >= before) return false;
+    c->last = c->halves[0];
+    c->content = one;
+    if (one->kind != LH_MARK_VOID) return true;
+  }
+}
+
+uint32_t lh_chain_marks(const lh_state *state) {
+  uint32_t n = 0;
+  for (lh_chain c = lh_chain_begin(state); lh_chain_next(&c);) n++;
+  return n;
 }

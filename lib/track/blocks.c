@@ -25,7 +25,6 @@ static size_t home_of(const lh_blocks *b, const void *block) {
   return (size_t)(lh_block_hash(block) >> 20) & (b->capacity - 1);
 }
 
-/* The block's slot, or the free slot where it belongs. The table is never full. */
 static size_t slot_of(const lh_blocks *b, const void *block) {
   size_t i = home_of(b, block);
   while (b->slots[i].address && b->slots[i].address != block) i = (i + 1) & (b->capacity - 1);
@@ -156,9 +155,8 @@ bool lh_blocks_add_all(lh_recorder *r) {
   c.bytes = sizeof(void *) * (uint64_t)RAW_FIELD(r->global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   add(&c, RAW_FIELD(r->global, RAW_GLOBAL_STRINGS, const void *));
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    for (const raw_object *o = raw_list(r->global, list); o && !c.failed; o = o->next) {
+    for (const raw_object *o = raw_list(r->global, list); o && !c.failed; o = o->next)
       add_object(&c, o);
-    }
   }
   return !c.failed && c.bytes == lh_gc_bytes(r->global);
 }

@@ -43,7 +43,6 @@ static inline uint64_t lh_block_hash(const void *block) {
   return ((uintptr_t)block >> 4) * 0x9E3779B97F4A7C15u;
 }
 
-/* False: the block is unknown. */
 static inline bool lh_blocks_may_have(const lh_blocks *blocks, const void *block) {
   return blocks->filter[lh_block_hash(block) >> (64 - LH_FILTER_SHIFT)] != 0;
 }
