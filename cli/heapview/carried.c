@@ -181,10 +181,10 @@ static void put_base64(FILE *out, const unsigned char *bytes, size_t n) {
     unsigned long three = (unsigned long)bytes[i] << 16;
     if (i + 1 < n) three |= (unsigned long)bytes[i + 1] << 8;
     if (i + 2 < n) three |= bytes[i + 2];
-    putc(digits[three >> 18], out);
-    putc(digits[three >> 12 & 63], out);
-    putc(i + 1 < n ? digits[three >> 6 & 63] : '=', out);
-    putc(i + 2 < n ? digits[three & 63] : '=', out);
+    putc_unlocked(digits[three >> 18], out);
+    putc_unlocked(digits[three >> 12 & 63], out);
+    putc_unlocked(i + 1 < n ? digits[three >> 6 & 63] : '=', out);
+    putc_unlocked(i + 2 < n ? digits[three & 63] : '=', out);
   }
 }
 
