@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/record.h"
 #include "read/snapshot.h"
 
 /* Holes are the biggest gaps, if big compared with the sum of all objects. */
@@ -87,7 +86,7 @@ static bool make_order(lh_snapshot *s, lh_map_order *map_order) {
   if (n > 1) qsort(stretches, n, sizeof *stretches, compare_stretches);
   for (size_t i = 0; fine && i < n; i++) {
     uint32_t at = stretches[i]->rank[0];
-    uint32_t end = stretches[i]->rank[3] + lh_bits_in(stretches[i]->bits[3]);
+    uint32_t end = stretches[i]->rank[3] + (uint32_t)__builtin_popcountll(stretches[i]->bits[3]);
     for (; at < end; at++)
       if (is_mapped(s, s->by_rank[at])) map_order->order[map_order->n++] = s->by_rank[at];
   }
