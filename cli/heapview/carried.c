@@ -73,8 +73,8 @@ enum { MOST_INTERVALS = 20 };
 #define OF_CLASS "class?limit=20 set?limit=20"
 
 /* The work of a report is bounded. Its unit is a byte of text made and packed, about 30 ns: 36 MB
-** of text for a snapshot of 1 MB, and 20 MB for each MB more. Passes and classes have smaller shares
-** on top. A small heap stays below all bounds. */
+** of text for a snapshot of 1 MB, and 20 MB for each MB more. Passes, classes and objects far from
+** the root have smaller shares on top. A small heap stays below all bounds. */
 enum { LEAST_WORK = 16000000, WORK_OF_A_BYTE = 20 };
 typedef enum share { OF_TEXT, OF_PASSES, OF_CLASSES, OF_FAR, N_SHARES } share;
 static const unsigned part_of[N_SHARES] = {1, 8, 16, 4};

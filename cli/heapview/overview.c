@@ -26,7 +26,7 @@ static json_t *command_of(const view *v) {
   return json;
 }
 
-/* A name of a damaged file may have megabytes, and a page shows less. No character is cut in two. */
+/* A damaged file may have names of megabytes; a page shows less. No character is cut in two. */
 static json_t *name_json(const char *name) {
   enum { MOST_BYTES = 4000 };
   size_t n = strnlen(name, MOST_BYTES);

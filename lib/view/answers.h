@@ -219,8 +219,8 @@ typedef struct lh_object_fields {
 ** filtering more than 2^32 fields.
 **
 ** In record order: O(fields before the page) the first time, about 20 ns each, then O(1) a row.
-** With an order or a filter: O(fields log fields) for the first page, about 0.8 us each, then O(1) a
-** row.
+** With an order or a filter: O(fields log fields) for the first page, about 0.8 us each, then O(1)
+** a row.
 ** Keeps 0.3 bytes a field of the last queried object, and 16 more with an order or filter. */
 int lh_find_object_fields(lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
                           lh_object_fields *out, lh_error *error);

@@ -3,7 +3,8 @@
 **
 ** A table may have ten million entries at unknown offsets. For the last queried object the position
 ** of each 512th field is kept, up to the last one read; with an order or a filter also the matching
-** fields, 16 bytes each, sorted. Rows compare by a number; equal beginnings of strings by the strings.
+** fields, sorted, 16 bytes each. Rows compare by a number; equal beginnings of strings by the
+** strings.
 */
 #include "view/answers.h"
 

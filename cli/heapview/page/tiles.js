@@ -220,7 +220,7 @@ function fitted(text, width, font) {
 ** drawn, picture.node(datum) is its node, and picture.to(datum, key) the node to which a key leads;
 ** null: to none; undefined: the key is no other's. picture.open(node) is called for Enter or a
 ** click, picture.leave() for Escape, picture.choose(node) for what has the focus, and
-** picture.describe(node) says what it is. picture.svg is what is drawn now. Returns focusOn(node). */
+** picture.describe(node) says what it is. picture.svg is the drawing. Returns focusOn(node). */
 function listen(box, picture) {
   const cells = () => d3.select(picture.svg).selectAll("g.tile");
   const datumAt = (event) => {
