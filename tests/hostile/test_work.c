@@ -309,23 +309,6 @@ static void ask_sites(run *r) {
   work_ask("stack", r->at[2], &(lh_request){.id = lh_object_count(r->at[2])});
 }
 
-/* What a report asks of an object near the root, of one in 64. */
-static void ask_pages(run *r) {
-  static const char *const asked[] = {"object",    "fields",     "paths",
-                                      "referrers", "dominators", "treemap"};
-  enum { STEP = 64, NEAR = 64 };
-  for (lh_id id = 1; id <= lh_object_count(r->at[2]); id += STEP) {
-    lh_request request = {
-        .id = id, .depth = 2, .has_depth = true, .class_index = UINT32_MAX, .interval = LH_EVER};
-    if (!lh_is_reachable(r->at[2], id) || lh_distance(r->at[2], id) > NEAR) continue;
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-      request.has_limit = strcmp(asked[i], "paths") != 0; /* the shortest alone */
-      request.limit = request.has_limit ? ROWS : 0;
-      work_ask(asked[i], r->at[2], &request);
-    }
-  }
-}
-
 /* The last ones are asked of old objects, too. */
 static const struct {
   const char *name;
@@ -339,8 +322,8 @@ static const struct {
     {"labels", ask_labels},     {"names", ask_names},         {"cuts", ask_cuts},
     {"paths", ask_paths},       {"referrers", ask_referrers}, {"map", ask_map},
     {"timeline", ask_timeline}, {"interval", ask_interval},   {"epochs", ask_epochs},
-    {"sites", ask_sites},       {"leaks", ask_leaks},         {"pages", ask_pages},
-    {"diff", ask_diff},         {"changes", ask_changes},     {"ladder", ask_ladder}};
+    {"sites", ask_sites},       {"leaks", ask_leaks},         {"diff", ask_diff},
+    {"changes", ask_changes},   {"ladder", ask_ladder}};
 enum { QUESTIONS = sizeof questions / sizeof *questions, OF_SEVERAL = 4 };
 
 /* ==================================================================================== */
