@@ -78,9 +78,7 @@ static bool may_ask(const char *pragma, const char *argument) {
 static int authorize(void *unused, int action, const char *first, const char *second,
                      const char *schema, const char *trigger) {
   bool allowed = false;
-  (void)unused;
-  (void)schema;
-  (void)trigger;
+  (void)unused, (void)schema, (void)trigger;
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_RECURSIVE: allowed = true; break;

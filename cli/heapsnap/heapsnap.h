@@ -5,8 +5,7 @@
 ** and SQLite through the pointers that the host hands to an extension.
 **
 **     heapsnap.c    the entry; SQL functions such as heap_open and path_of
-**     shelf.c       the snapshots of one connection: opens, analyses, closes them
-**     index.c       indices of objects by class and by dominator
+**     shelf.c       the snapshots of one connection: opens, analyses, indexes, closes them
 **     table.c       one SQLite module for all tables: plans and cursors
 **     kinds.c       the tables and their rows; columns are facts (luaheap_report.h)
 **     result.c      hands values to SQLite
@@ -76,16 +75,12 @@ void hs_shelf_for_terminal(hs_shelf *shelf);
 /* NULL: no snapshot has that name. Case does not matter. */
 hs_file *hs_shelf_find(const hs_shelf *shelf, const char *schema);
 
-/* The snapshot and object, or number from 0 to last(snapshot), of an id. NULL: none. */
-hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object);
-hs_file *hs_shelf_resolve_to(const hs_shelf *shelf, int64_t id,
-                             uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number);
+/* The snapshot and the number, from 0 to last(snapshot), of an id. NULL: none. */
+hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id,
+                          uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number);
 
 int hs_need(hs_file *file, lh_needs needs, lh_error *error);
-
 int hs_no_memory(lh_error *error, const char *doing);
-
-/* ==== index.c ======================================================================== */
 
 /* Build by_class and class_at, or by_dominator, unless they exist. */
 int hs_index_classes(hs_file *file, lh_error *error);
@@ -122,8 +117,7 @@ typedef struct hs_kind {
   /* Moves before the first row of cursor->file that fits cursor->lookup. Returns LH_OK or an error.
   ** NULL: rows are numbers from 1 to `count`. */
   int (*begin)(hs_cursor *cursor, lh_error *error);
-  /* 1: at the next row; 0: no more; negative: an error. */
-  int (*next)(hs_cursor *cursor, lh_error *error);
+  bool (*next)(hs_cursor *cursor); /* false: no more */
 } hs_kind;
 
 extern const hs_kind *const hs_kinds[];

@@ -218,9 +218,7 @@ static int advance(sqlite3_vtab_cursor *base) {
   hs_cursor *cursor = (hs_cursor *)base;
   lh_error error;
   for (;;) {
-    int found = cursor->file != NULL ? cursor->kind->next(cursor, &error) : 0;
-    if (found < 0) return fail_query(cursor, &error);
-    if (found > 0) return SQLITE_OK;
+    if (cursor->file != NULL && cursor->kind->next(cursor)) return SQLITE_OK;
     cursor->done = cursor->next_file >= cursor->end_file;
     if (cursor->done) return SQLITE_OK;
     cursor->file = cursor->shelf->files[cursor->next_file++];
@@ -260,9 +258,9 @@ static int set_lookup(hs_cursor *cursor, hs_lookup lookup, sqlite3_value *value)
   cursor->lookup = lookup;
   if (lookup == HS_ONE_ID || lookup == HS_FEW_IDS) {
     bool is_id = value_id(value, &id);
-    only_file(cursor,
-              is_id ? hs_shelf_resolve_to(cursor->shelf, id, cursor->kind->count, &cursor->object)
-                    : NULL);
+    only_file(
+        cursor,
+        is_id ? hs_shelf_resolve(cursor->shelf, id, cursor->kind->count, &cursor->object) : NULL);
     return SQLITE_OK;
   }
   if (sqlite3_value_type(value) == SQLITE_NULL) {

@@ -16,6 +16,10 @@
 
 #include "cli.h"
 
+#define HEAPSQL_TABLES                                                                          \
+  "objects, edges, entries, strings, classes, threads, frames, sites, stacks, modules, marks, " \
+  "info"
+
 sqlite3 *heapsql_connect(void);
 
 /* Passes an open snapshot to heap_open. Returns its name in SQL, freed by free. */

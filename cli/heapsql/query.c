@@ -56,10 +56,8 @@ _Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema,
   if (code == SQLITE_AUTH || strncmp(message, "not authorized", 14) == 0)
     cli_die(c, NULL, "a query can only read the snapshots: use select (%s)", message);
   if (strncmp(message, "no such table", 13) == 0)
-    cli_die(c, NULL,
-            "%s; each snapshot (%s%s) has objects, edges, entries, strings, classes, threads, "
-            "frames, sites, stacks, modules, marks, info",
-            message, schema, several ? ", ..." : "");
+    cli_die(c, NULL, "%s; each snapshot (%s%s) has " HEAPSQL_TABLES, message, schema,
+            several ? ", ..." : "");
   if (strncmp(message, "no such column", 14) == 0)
     cli_die(c, NULL, "%s; the columns of a table: pragma table_xinfo(objects)", message);
   if (strstr(message, "syntax error") != NULL || strcmp(message, "incomplete input") == 0)

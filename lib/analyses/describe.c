@@ -394,7 +394,7 @@ static int fail_unknown(const lh_snapshot *snapshot, const char *name, lh_error 
   lh_text_string(&text, "there is no class '");
   lh_text_escaped(&text, name, strlen(name), false);
   lh_text_string(&text, "'");
-  lh_add_suggestions(&text, snapshot, asked, LH_NO_OBJECT, true);
+  lh_add_suggestions(&text, snapshot, asked, LH_NO_OBJECT);
   char *message = lh_text_finish(&text);
   if (!message) return lh_fail_memory(error, "looking for a class");
   int code = lh_fail(error, LH_ENOTFOUND, "%s", message);

@@ -87,8 +87,9 @@ bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id) {
   return true;
 }
 
-void lh_set_end(lh_finder *finder, const lh_set *set) {
+int lh_set_end(lh_finder *finder, const lh_set *set, bool has_room) {
   for (size_t i = 0; i < set->n; i++) finder->seen[set->ids[i]] &= (uint8_t)~LH_SEEN;
+  return has_room ? 0 : lh_find_fail_memory(finder);
 }
 
 void lh_set_mark(lh_finder *finder, const lh_set *set, bool on) {
@@ -151,9 +152,7 @@ static int find_address(lh_finder *finder, lh_range range, uint64_t address, lh_
                         range);
   if (id == LH_NO_OBJECT || id == LH_ROOT)
     return lh_find_fail(finder, LH_ENOTFOUND, "no object of the snapshot is at '%s'", range);
-  bool ok = lh_set_add(finder, out, id);
-  lh_set_end(finder, out);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, lh_set_add(finder, out, id));
 }
 
 /* ==== Functions by place ============================================================ */
@@ -242,12 +241,12 @@ static int find_by_place(lh_finder *finder, lh_range range, lh_set *out) {
   file.at++;
   int code = find_protos(finder, file, line > UINT32_MAX ? UINT32_MAX : (uint32_t)line, &protos,
                          &inside, &has_file);
-  lh_set_end(finder, &protos);
+  (void)lh_set_end(finder, &protos, true);
   if (!code && protos.n == 0) {
     code = fail_place(finder, range, inside, has_file);
   } else if (!code) {
     code = closures_of(finder, &protos, out);
-    lh_set_end(finder, out);
+    (void)lh_set_end(finder, out, true);
   }
   lh_free(protos.ids);
   return code == LH_EMEMORY ? lh_find_fail_memory(finder) : code;
@@ -287,9 +286,8 @@ static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool ga
     if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;
     if (matches[class_index]) has_room = lh_set_add(finder, out, id);
   }
-  lh_set_end(finder, out);
   lh_free(matches);
-  return has_room ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, has_room);
 }
 
 static lh_range trim(lh_range range) {

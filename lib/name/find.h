@@ -60,7 +60,7 @@ bool lh_range_has_star(lh_range range);
 
 /* Adds an object unless it is in the set. Call lh_set_end after the last. */
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
-void lh_set_end(lh_finder *finder, const lh_set *set);
+int lh_set_end(lh_finder *finder, const lh_set *set, bool has_room); /* LH_EMEMORY: no room */
 
 void lh_set_mark(lh_finder *finder, const lh_set *set, bool on);
 bool lh_is_marked(const lh_finder *finder, lh_id id);
@@ -99,8 +99,7 @@ int lh_find_fail_text(lh_finder *finder, lh_text *message);
 /* ==== suggest.c ===================================================================== */
 
 /* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if none is similar. */
-void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
-                        bool classes);
+void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table);
 
 void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 

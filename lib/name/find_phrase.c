@@ -82,9 +82,8 @@ static int add_described(lh_finder *finder, const lh_set *sources, lh_range like
              lh_set_add(finder, out, content(finder->snapshot, edge.target));
     }
   }
-  lh_set_end(finder, out);
   lh_text_free(&text);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, ok);
 }
 
 static int add_all_keys(lh_finder *finder, const lh_set *sources, lh_set *out) {
@@ -99,8 +98,7 @@ static int add_all_keys(lh_finder *finder, const lh_set *sources, lh_set *out) {
       else if (edge.kind == LH_EDGE_VALUE && edge.key.kind == LH_VALUE_OBJECT)
         ok = lh_follow_edge(finder, &edge);
   }
-  lh_set_end(finder, out);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, ok);
 }
 
 /* An exact path has: key "x" of ...; a folded path: key of ... */
@@ -138,9 +136,9 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
         ok = lh_follow_edge(finder, &edge) && lh_set_add(finder, out, edge.target);
   }
   lh_set_mark(finder, &tables, false);
-  lh_set_end(finder, out);
   LH_FREE_ALL(keys.ids, tables.ids);
-  return ok ? code : lh_find_fail_memory(finder);
+  int end = lh_set_end(finder, out, ok);
+  return ok ? code : end;
 }
 
 static int add_roots(lh_finder *finder, lh_range range, lh_set *out) {
@@ -154,9 +152,8 @@ static int add_roots(lh_finder *finder, lh_range range, lh_set *out) {
     if (ok && text.n == lh_range_length(range) && memcmp(text.bytes, range.at, text.n) == 0)
       ok = lh_set_add(finder, out, edge.target);
   }
-  lh_set_end(finder, out);
   lh_text_free(&text);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, ok);
 }
 
 static bool starts_with(lh_range range, const char *prefix) {
@@ -179,9 +176,8 @@ static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (lh_type_of(snapshot, id) == LH_TYPE_THREAD && lh_is_reachable(snapshot, id))
       ok = lh_set_add(finder, &threads, id);
-  lh_set_end(finder, &threads);
-  int code =
-      ok ? add_described(finder, &threads, range, describe_slot, out) : lh_find_fail_memory(finder);
+  int code = lh_set_end(finder, &threads, ok);
+  if (!code) code = add_described(finder, &threads, range, describe_slot, out);
   lh_free(threads.ids);
   return code;
 }
@@ -252,8 +248,7 @@ static int add_of_class(lh_finder *finder, const lh_set *objects, lh_range class
     if (class_index != UINT32_MAX && lh_is_class(finder->snapshot, class_index, class, false))
       ok = lh_set_add(finder, out, objects->ids[i]);
   }
-  lh_set_end(finder, out);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, ok);
 }
 
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) {

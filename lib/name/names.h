@@ -2,8 +2,8 @@
 ** names.h - shared by the files that name things. Private to the library.
 **
 ** classes.c has the class of every object; candidates.c, metatables.c, functions.c, shapes.c,
-** contents.c, luaheap_objects.c and code_references.c find names. All texts are in one set of strings (`texts`) and are
-** passed by number.
+** contents.c, luaheap_objects.c and code_references.c find names. All texts are in one set of
+** strings (`texts`) and are passed by number.
 */
 #ifndef LUAHEAP_NAMES_H
 #define LUAHEAP_NAMES_H
@@ -245,7 +245,7 @@ void lh_join_one_key_maps(lh_namer *namer);
 void lh_name_contents(lh_namer *namer);
 void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
 
-/* ==== luaheap_objects.c ========================================================================= */
+/* ==== luaheap_objects.c ============================================================== */
 
 /* Sets `mark` of luaheap's modules and of objects whose shortest path leads through them. Needs
 ** classes. O(luaheap's objects). */

@@ -80,11 +80,10 @@ static size_t offer_keys(best *b, const lh_snapshot *snapshot, lh_range asked, l
   return n_entries;
 }
 
-void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
-                        bool classes) {
+void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table) {
   best b = {.limit = SHOWN_SUGGESTIONS};
   if (table != LH_NO_OBJECT) (void)offer_keys(&b, snapshot, asked, table, false);
-  for (uint32_t i = 0; classes && i < lh_class_count(snapshot); i++) {
+  for (uint32_t i = 0; i < lh_class_count(snapshot); i++) {
     const lh_class *class = lh_class_at(snapshot, i);
     const char *name = class->name;
     if (class->objects == 0 && class->garbage_objects == 0) continue;

@@ -88,7 +88,7 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
 ** written. Does nothing for a mark that was never planted (all fields 0). */
 void lh_void_mark(lua_State *L, const lh_planted *planted);
 
-/* mark.c: the marks of a state, youngest first: a chain of user values, in the order of both
+/* chain.c: the marks of a state, youngest first: a chain of user values, in the order of both
 ** lists. */
 typedef struct lh_chain {
   const raw_userdata *last;      /* older userdata of the current mark; the state at first */

@@ -4,7 +4,7 @@
 ** Counting is one pass over the collector's lists. It reads each object's header and the fields
 ** that its size depends on, mostly in the same cache line: 30 to 200 ns an object, 0.15 to 0.45
 ** times a full collection. Counting without sizes is no faster. The marks come from their chain
-** (mark.c), in list order, so the pass waits for one address at a time.
+** (chain.c), in list order, so the pass waits for one address at a time.
 */
 #include "state.h"
 

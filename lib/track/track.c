@@ -214,7 +214,7 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
 /* Removes our function and the recorder, if our function is in front and no block of ours lives. */
 static void leave(lua_State *L, lh_recorder *r) {
   bool has_trailers = r->function == lh_allocate_with_trailer;
-  bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->n == 0;
+  bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->index.n == 0;
   if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
   if (!is_in_front(r) || !is_empty) return;
   lh_handle *h = lh_find_handle(L, &registry_key);
