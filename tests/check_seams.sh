@@ -127,8 +127,8 @@ check_sources() {
   deciding='name/(fold[a-z_]*|held_by|place[a-z_]*|luaheap_objects|steps|merged[a-z_]*|path_text)'
   deciding="lib/($deciding|(compare|analyses|usage|view|report)/[a-z_]+)\.[ch]"
   requests='compare/diff|analyses/describe|view/(fields|tree)'
-  requests="$requests|report/(epochs|fields|report|request|site_objects|tell)"
-  words='compare/known_classes|usage/(advice|tally)|report/(growing|json|things)'
+  requests="$requests|report/(diff_rows|timeline|object|report|request|sites|sentences)"
+  words='compare/known_classes|usage/(advice|tally)|report/(growing|json)'
   rule "places decide what belongs together" \
     "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "$deciding" \
     "lib/($requests|$words)\.c"

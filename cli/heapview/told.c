@@ -337,7 +337,7 @@ bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, bool has
             .w = w,
             .has_tables = has_tables};
   cli_json_open(w, "told", '[');
-  lh_tell_report(&t.teller, report);
+  lh_print_report(&t.teller, report);
   end_table(&t);
   cli_json_close(w, ']');
   forget_hints(&t);
