@@ -102,7 +102,10 @@ SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
 PLACE_AT = $(if $(findstring aarch64,$(shell $(CC) -dumpmachine)),0x1000000000,0x180000000000)
 PLACE = -pie -Wl,-no-pie,--no-relax,-Ttext-segment=$(PLACE_AT)
 OUTSIDE_LIBS = $(shell $(PKG_CONFIG) --libs libelf liblzma) -pthread
-VIEW_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd libgvc zlib) -pthread
+# Graphviz keeps its plugins in a folder that the linker does not know.
+PLUGINS = $(shell $(PKG_CONFIG) --variable=libdir libgvc)/graphviz
+VIEW_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd libgvc zlib) -L$(PLUGINS) \
+  -Wl,-rpath,$(PLUGINS) -lgvplugin_dot_layout -lgvplugin_core -pthread
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 
 # Recipes show the target only; V=1 shows the commands.

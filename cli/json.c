@@ -30,7 +30,7 @@ void cli_json_open(cli_json *w, const char *key, char bracket) {
 
 void cli_json_close(cli_json *w, char bracket) {
   lh_json_close(w, bracket);
-  if (w->depth > 0 || w->out != stdout) return;
+  if (w->depth > 0 || w->out != stdout || !is_open) return;
   putchar('\n');
   is_open = false;
 }

@@ -105,7 +105,7 @@ check_sources() {
     'cli/(heapsql(/[a-z_]+)?|heapsnap/[a-z_]+|heap(path|view)/query)\.[ch]'
   rule "only server.c sees microhttpd" \
     "${include}[<\"]microhttpd" '.*' 'cli/heapview/server\.c'
-  rule "only pieces.c sees zlib" "${include}[<\"]zlib" '.*' 'cli/heapview/pieces\.c'
+  rule "only carried.c sees zlib" "${include}[<\"]zlib" '.*' 'cli/heapview/carried\.c'
   rule "what strangers send is read by what knows nothing else" \
     "${include}\"([^r]|r[^e]|re[^q])" 'cli/heapview/requests\.[ch]' "$none"
   rule "the extension can be loaded without the commands" \
@@ -282,7 +282,7 @@ cli/heaptop.c|#include <sqlite3.h>|only what asks in SQL sees SQLite
 cli/heappath.c|#include "heapsql/heapsql.h"|only what asks in SQL sees SQLite
 lib/dot.c|#include "sqlite3.h"|only what asks in SQL sees SQLite
 cli/heapview/page.c|#include <microhttpd.h>|only server.c sees microhttpd
-cli/heapview/carried.c|#include <zlib.h>|only pieces.c sees zlib
+cli/heapview/page.c|#include <zlib.h>|only carried.c sees zlib
 lib/dot.c|#include <gvc.h>|only picture.c sees gvc
 cli/heapview/requests.c|#include "heapview.h"|what strangers send is read by what knows nothing else
 cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands

@@ -72,14 +72,17 @@ static void print_field(const cli *c, const char *bytes, size_t n, bool follows)
     n = strlen(harmless);
   }
   if (follows) putchar(',');
-  bool quoted = n == 0 ? false
-                       : memchr(bytes, ',', n) || memchr(bytes, '"', n) || memchr(bytes, '\n', n) ||
-                             memchr(bytes, '\r', n);
+  bool quoted = n > 0 && (memchr(bytes, ',', n) || memchr(bytes, '"', n) ||
+                          memchr(bytes, '\n', n) || memchr(bytes, '\r', n));
   if (quoted) putchar('"');
-  for (size_t i = 0; i < n; i++) {
-    if (bytes[i] == '"') putchar('"');
-    putchar(bytes[i]);
+  for (const char *quote; (quote = n > 0 ? memchr(bytes, '"', n) : NULL) != NULL;) {
+    size_t until = (size_t)(quote - bytes) + 1;
+    (void)fwrite(bytes, 1, until, stdout);
+    putchar('"');
+    bytes += until;
+    n -= until;
   }
+  (void)fwrite(bytes, 1, n, stdout);
   if (quoted) putchar('"');
   lh_free(harmless);
 }

@@ -13,7 +13,12 @@
 
 #include "heapview.h"
 
-enum { MOST_BYTES = 64 << 20 }; /* of an answer */
+/* Of an answer; one in a report has its room. */
+enum { MOST_BYTES = 64 << 20, MOST_CARRIED = 2 << 20 };
+
+static off_t most_bytes(const view *v) {
+  return v->is_written ? MOST_CARRIED : MOST_BYTES;
+}
 
 int view_refuse(lh_error *error, const char *format, ...) {
   va_list arguments;
@@ -234,11 +239,11 @@ static bool is_same(const lh_snapshot *a, const lh_snapshot *b) {
          x->file_bytes == y->file_bytes;
 }
 
-/* The last snapshot is analysed anyway. Others are opened again and closed at once, so figures of
-** many take the memory of one. */
+/* The last snapshot is analysed anyway; for a report, all are. Others are opened again and closed at
+** once, so figures of many take the memory of one. */
 static int add_to_ladder(lh_ladder *ladder, const view *v, size_t i, lh_error *error) {
   lh_snapshot *again = NULL;
-  if (i + 1 == v->n) {
+  if (i + 1 == v->n || v->is_written) {
     int code = prepare_one(v->snapshots[i], error);
     return code == LH_OK ? lh_ladder_add(ladder, v->snapshots[i], error) : code;
   }
@@ -409,20 +414,43 @@ static int refuse_steps(view_asked *asked) {
   return view_refuse(asked->error, "'%s' is no question of its own", asked->name);
 }
 
-/* Questions that need more than their subject (LH_OF_SNAPSHOT and so on). */
+/* Parts of an answer that the page reads; a written report has no others. LINES: the text without
+** its tables. */
+enum { ANSWER = 1, TOLD = 2, LINES = 4 };
+
+/* Questions that need more than their subject (LH_OF_SNAPSHOT and so on), or of whose answer the
+** page reads a part. */
 static const struct way {
   const char *name;
   int (*prepare)(view_asked *asked);             /* completes the request; or NULL */
   int (*answer)(view_asked *asked, cli_json *w); /* for a question the library lacks; or NULL */
-} ways[] = {{"overview", NULL, view_overview},   {"sql", NULL, view_sql},
-            {"tables", NULL, view_tables},       {"picture", NULL, view_picture},
-            {"blueprint", NULL, view_blueprint}, {"object", prepare_object, NULL},
-            {"diff", prepare_diff, NULL},        {"apart", prepare_diff, NULL},
-            {"strings", prepare_strings, NULL},  {"compare", prepare_halves, NULL},
-            {"under", prepare_under, NULL},      {"class", prepare_class, NULL},
-            {"set", prepare_set, NULL},          {"allocation_changes", refuse_steps, NULL},
-            {"cut", prepare_cut, NULL},          {"ignored", refuse_steps, NULL},
-            {"steps", refuse_steps, NULL}};
+  unsigned parts;                                /* 0: all */
+} ways[] = {{"overview", NULL, view_overview, 0},
+            {"sql", NULL, view_sql, 0},
+            {"tables", NULL, view_tables, 0},
+            {"picture", NULL, view_picture, 0},
+            {"blueprint", NULL, view_blueprint, 0},
+            {"object", prepare_object, NULL, 0},
+            {"diff", prepare_diff, NULL, 0},
+            {"apart", prepare_diff, NULL, 0},
+            {"strings", prepare_strings, NULL, TOLD},
+            {"compare", prepare_halves, NULL, 0},
+            {"under", prepare_under, NULL, TOLD},
+            {"class", prepare_class, NULL, TOLD},
+            {"set", prepare_set, NULL, TOLD},
+            {"cut", prepare_cut, NULL, 0},
+            {"classes", NULL, NULL, TOLD},
+            {"dominators", NULL, NULL, TOLD},
+            {"epochs", NULL, NULL, TOLD},
+            {"fields", NULL, NULL, ANSWER | LINES},
+            {"flame", NULL, NULL, ANSWER},
+            {"independent", NULL, NULL, TOLD},
+            {"owners", NULL, NULL, TOLD},
+            {"threads", NULL, NULL, TOLD},
+            {"treemap", NULL, NULL, ANSWER},
+            {"allocation_changes", refuse_steps, NULL, 0},
+            {"ignored", refuse_steps, NULL, 0},
+            {"steps", refuse_steps, NULL, 0}};
 
 static const struct way *way_of(const char *name) {
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
@@ -449,15 +477,18 @@ static int fail_memory(lh_error *error) {
   return error->code = LH_EMEMORY;
 }
 
-static int answer_report(view_asked *asked, cli_json *w) {
+static int answer_report(view_asked *asked, unsigned parts, cli_json *w) {
   lh_report report;
   int code = lh_ask(&report, lh_find_question(asked->name), asked->snapshot, &asked->request,
                     asked->error);
   if (code != LH_OK) return code;
-  cli_json_open(w, "answer", '{');
-  cli_report_values(w, &report);
-  cli_json_close(w, '}');
-  if (!view_tell(asked, &report, w, "told")) code = fail_memory(asked->error);
+  if ((parts & ANSWER) != 0) {
+    cli_json_open(w, "answer", '{');
+    cli_report_values(w, &report);
+    cli_json_close(w, '}');
+  }
+  if ((parts & (TOLD | LINES)) != 0 && !view_tell(asked, &report, w, (parts & TOLD) != 0))
+    code = fail_memory(asked->error);
   lh_report_free(&report);
   return code;
 }
@@ -476,8 +507,10 @@ static int answer(view_asked *asked, cli_json *w) {
     return view_refuse(asked->error, "there is no question '%.64s'", asked->name);
   int code = prepare(asked, question, way);
   if (code != LH_OK) return code;
+  bool is_in_parts = asked->v->is_written && way != NULL && way->parts != 0;
   cli_json_open(w, NULL, '{');
-  code = question != NULL ? answer_report(asked, w) : answer_otherwise(asked, way, w);
+  code = question != NULL ? answer_report(asked, is_in_parts ? way->parts : ANSWER | TOLD, w)
+                          : answer_otherwise(asked, way, w);
   cli_json_close(w, '}');
   return code;
 }
@@ -489,7 +522,7 @@ static int finish(FILE *memory, const cli_json *w, int code, lh_error *error) {
   if (!has_room) return fail_memory(error);
   if (!w->is_full) return LH_OK;
   return view_refuse(error, "the answer has more than %s: ask for fewer rows by limit",
-                     lh_size_text(MOST_BYTES, false).text);
+                     lh_size_text((uint64_t)w->most_bytes, false).text);
 }
 
 /* An answer that fails halfway is not written. */
@@ -498,7 +531,7 @@ int view_answer(view *v, const view_question *question, FILE *out) {
   size_t size = 0;
   lh_error error = {0};
   FILE *memory = cli_open_text(&text, &size);
-  cli_json w = {.out = memory, .is_compact = true, .most_bytes = MOST_BYTES},
+  cli_json w = {.out = memory, .is_compact = true, .most_bytes = most_bytes(v)},
            refusal = {.out = out, .is_compact = true};
   view_asked asked = {.v = v, .question = question, .name = question->name, .error = &error};
   int code = finish(memory, &w, answer(&asked, &w), &error);

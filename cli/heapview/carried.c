@@ -9,18 +9,27 @@
 ** page, or none. The bytes of parts that a picture omits are shown as a tile, so sums stay true.
 ** The page says what is missing, and how to see it.
 **
-** The first page's answers are plain, the others deflated (pieces.c). Equal files give equal
-** reports, byte by byte.
+** The first page's answers are plain. The others are in deflated pieces of some hundred (alike,
+** they shrink to a twentieth), and so is the index; a page inflates the pieces that it needs
+** (page/carried.js). Equal files give equal reports, byte by byte.
 */
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "heapview.h"
 
 /* Fits a mail. */
-enum { MOST_BYTES = 5000000 };
+enum { MOST_BYTES = 5000000, ROOM_FOR_THE_REST = 4096 };
+
+enum {
+  PIECE_BYTES = 256 << 10, /* inflates in a millisecond or two */
+  MOST_TOGETHER = 4 << 20, /* of answers added together; nobody looks at longer ones */
+  LEVEL = 3,               /* 6 saves a quarter, at twice the time */
+  INDEX_SHRINKS = 3        /* deflated, in base64: a third at most */
+};
 
 /* ==== What a page may ask for ========================================================= */
 
@@ -33,8 +42,9 @@ enum { MOST_BYTES = 5000000 };
   "modules?limit=20 threads?limit=20 growing?limit=20 waste?limit=20 epochs "   \
   "sites?limit=20"
 
-/* Also, if there are several snapshots. */
-#define OF_SEVERAL "flame?against=0 series ladder?limit=20 owners?limit=20 strings?limit=20"
+/* Also, if there are several snapshots; and once, about all of them. */
+#define OF_SEVERAL "flame?against=0 strings?limit=20"
+#define OF_ALL "series ladder?limit=20 owners?limit=20"
 
 /* For a profile, with all choices of its page. */
 #define OF_PROFILE                                                                       \
@@ -62,12 +72,15 @@ enum { MOST_INTERVALS = 20 };
 /* For a class, with class=Session; each takes a pass. */
 #define OF_CLASS "class?limit=20 set?limit=20"
 
-/* The work of a report is bounded. Its unit is a byte of text made and packed, about 30 ns: 60 MB
-** of text for a snapshot of 1 MB, and 20 MB for each MB more. Costly answers have their own shares
-** on top. A small heap stays below all bounds. */
-enum { LEAST_WORK = 40000000, WORK_OF_A_BYTE = 20 };
+/* The work of a report is bounded. Its unit is a byte of text made and packed, about 30 ns: 36 MB
+** of text for a snapshot of 1 MB, and 20 MB for each MB more. Passes, classes and objects far from
+** the root have smaller shares on top. A small heap stays below all bounds. */
+enum { LEAST_WORK = 16000000, WORK_OF_A_BYTE = 20 };
 typedef enum share { OF_TEXT, OF_PASSES, OF_CLASSES, OF_FAR, N_SHARES } share;
-static const unsigned part_of[N_SHARES] = {1, 4, 8, 4};
+static const unsigned part_of[N_SHARES] = {1, 8, 16, 4};
+
+/* Nobody clicks on more objects, and each takes 0.2 ms. */
+enum { MOST_OBJECTS = 2000 };
 
 /* A pass costs a time for each byte of the snapshot: a third of its bytes for an object, two fifths
 ** for a class. A picture's layout costs as much as 45 KB of text. */
@@ -87,16 +100,25 @@ typedef struct named {
   uint64_t bytes; /* retained bytes; of a class, shallow bytes */
 } named;
 
+typedef struct buffer {
+  FILE *file;
+  char *text;
+  size_t size;
+} buffer;
+
 typedef struct report {
   view *v;
-  FILE *out;    /* plain answers: "KEY":ANSWER,... */
-  size_t n_out; /* number of answers */
-  pieces *pieces;
-  named *list; /* for this round, then the next */
+  FILE *out; /* the page */
+  size_t most_bytes;
+  size_t n_plain;
+  buffer answers, keys; /* of the current piece: {"KEY":ANSWER,... and "KEY",... */
+  buffer index;         /* [["KEY",...],... */
+  named *list;          /* for this round, then the next */
   size_t n, capacity;
-  uint8_t **objects, **classes; /* by snapshot and number: 1 if named */
-  uint64_t named;               /* number of objects */
-  uint64_t left[N_SHARES];      /* remaining work */
+  uint8_t **objects, **classes;  /* by snapshot and number: 1 if named */
+  uint64_t named;                /* number of objects */
+  uint64_t n_objects, n_waiting; /* of these in the report, and in the current piece */
+  uint64_t left[N_SHARES];       /* remaining work */
   bool is_full;
 } report;
 
@@ -151,6 +173,74 @@ static void find_named(report *r, size_t in, const char *answer) {
   }
 }
 
+/* ==== Packing ======================================================================== */
+
+static void put_base64(FILE *out, const unsigned char *bytes, size_t n) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < n; i += 3) {
+    unsigned long three = (unsigned long)bytes[i] << 16;
+    if (i + 1 < n) three |= (unsigned long)bytes[i + 1] << 8;
+    if (i + 2 < n) three |= bytes[i + 2];
+    putc_unlocked(digits[three >> 18], out);
+    putc_unlocked(digits[three >> 12 & 63], out);
+    putc_unlocked(i + 1 < n ? digits[three >> 6 & 63] : '=', out);
+    putc_unlocked(i + 2 < n ? digits[three & 63] : '=', out);
+  }
+}
+
+/* Adds the text as a JSON string, deflated, if it fits. Its size is known only then. */
+static bool put_deflated(report *r, const char *before, const char *text, size_t n, size_t most) {
+  uLongf size = compressBound(n);
+  Bytef *packed = cli_must(malloc(size));
+  if (compress2(packed, &size, (const Bytef *)text, n, LEVEL) != Z_OK) cli_must(NULL);
+  bool fits = (size_t)ftello(r->out) + (size + 2) / 3 * 4 <= most;
+  if (fits) {
+    fprintf(r->out, "%s\"", before);
+    put_base64(r->out, packed, size);
+    putc('"', r->out);
+  }
+  free(packed);
+  return fits;
+}
+
+static void begin(buffer *b) {
+  b->file = cli_open_text(&b->text, &b->size);
+}
+
+static void end(buffer *b) {
+  cli_close_text(b->file);
+  free(b->text);
+}
+
+/* libc ends the text only where it was never longer. */
+static size_t size_of(buffer *b) {
+  if (fflush(b->file) != 0) cli_must(NULL);
+  b->text[b->size] = '\0';
+  return b->size;
+}
+
+static void cut(buffer *b, size_t size) {
+  if (fseeko(b->file, (off_t)size, SEEK_SET) != 0 || fflush(b->file) != 0) cli_must(NULL);
+}
+
+/* Adds the current piece to the report. One that does not fit is dropped whole, about 1 % of the
+** report, which is then full. */
+static void pack(report *r) {
+  size_t n_keys = size_of(&r->keys), n_index = size_of(&r->index);
+  if (n_keys == 0 || r->is_full) return;
+  putc('}', r->answers.file);
+  size_t n = size_of(&r->answers), kept = (n_index + n_keys) / INDEX_SHRINKS + ROOM_FOR_THE_REST;
+  r->is_full = !put_deflated(r, n_index > 0 ? ",\n" : "", r->answers.text, n,
+                             r->most_bytes > kept ? r->most_bytes - kept : 0);
+  if (!r->is_full) {
+    fprintf(r->index.file, "%c[%s]", n_index > 0 ? ',' : '[', r->keys.text);
+    r->n_objects += r->n_waiting;
+  }
+  r->n_waiting = 0;
+  cut(&r->answers, 0);
+  cut(&r->keys, 0);
+}
+
 /* ==== Answers ======================================================================== */
 
 enum { MOST_ADDED = 3 };
@@ -175,16 +265,9 @@ static void make_question(view_question *q, char *key, const added *more) {
   }
 }
 
-typedef struct answers {
-  char *text, *keys;
-  size_t n_text, n_keys;
-} answers;
-
-static answers ask(report *r, const char *list, size_t in, added more) {
-  answers a = {0};
+/* Adds answers and their keys to the piece; begins it with a brace if it is empty. */
+static void ask(report *r, const char *list, size_t in, added more) {
   char number[24];
-  FILE *text = cli_open_text(&a.text, &a.n_text);
-  FILE *keys = cli_open_text(&a.keys, &a.n_keys);
   snprintf(number, sizeof number, "%zu", in);
   if (r->v->n > 0 && in + 1 < r->v->n) more = with(more, "in", number);
   char *copy = cli_must(strdup(list)), *rest = copy;
@@ -192,38 +275,39 @@ static answers ask(report *r, const char *list, size_t in, added more) {
     view_question q;
     make_question(&q, words, &more);
     char *key = view_key(&q);
-    const char *comma = words > copy ? "," : "";
-    fprintf(text, "%s\"%s\":", comma, key);
-    fprintf(keys, "%s\"%s\"", comma, key);
-    (void)view_answer(r->v, &q, text);
+    bool follows = size_of(&r->keys) > 0;
+    fprintf(r->answers.file, "%c\"%s\":", follows ? ',' : '{', key);
+    fprintf(r->keys.file, "%s\"%s\"", follows ? "," : "", key);
+    (void)view_answer(r->v, &q, r->answers.file);
     free(key);
   }
   free(copy);
-  cli_close_text(text);
-  cli_close_text(keys);
-  r->left[OF_TEXT] -= a.n_text < r->left[OF_TEXT] ? a.n_text : r->left[OF_TEXT];
-  return a;
 }
 
-static void free_answers(answers *a) {
-  free(a->text);
-  free(a->keys);
+/* Adds deflated answers, all or none. False: the report is full. */
+static bool carry(report *r, const char *list, size_t in, added more) {
+  size_t from = size_of(&r->answers), from_key = size_of(&r->keys);
+  if (r->is_full) return false;
+  ask(r, list, in, more);
+  size_t n = size_of(&r->answers) - from;
+  r->left[OF_TEXT] -= n < r->left[OF_TEXT] ? n : r->left[OF_TEXT];
+  find_named(r, in, r->answers.text + from);
+  if (n > MOST_TOGETHER) {
+    cut(&r->answers, from);
+    cut(&r->keys, from_key);
+  }
+  if (size_of(&r->answers) >= PIECE_BYTES) pack(r);
+  return true;
 }
 
 static void carry_plain(report *r, const char *key, size_t in) {
-  answers a = ask(r, key, in, (added){0});
-  fprintf(r->out, "%s%s", r->n_out++ > 0 ? ",\n" : "", a.text);
-  find_named(r, in, a.text);
-  free_answers(&a);
-}
-
-/* Adds deflated answers, all or none, about `objects` objects. */
-static bool carry(report *r, const char *list, size_t in, added more, unsigned objects) {
-  answers a = ask(r, list, in, more);
-  bool fits = pieces_add(r->pieces, a.text, a.keys, objects);
-  if (fits) find_named(r, in, a.text);
-  free_answers(&a);
-  return fits;
+  ask(r, key, in, (added){0});
+  (void)size_of(&r->answers);
+  find_named(r, in, r->answers.text);
+  if (r->n_plain++ > 0) fputs(",\n", r->out);
+  view_page_json(r->out, r->answers.text + 1);
+  cut(&r->answers, 0);
+  cut(&r->keys, 0);
 }
 
 /* Adds each answer on its own, except those of the first page. */
@@ -233,7 +317,7 @@ static void carry_each(report *r, const char *list, size_t in) {
     bool is_told = false;
     for (const char *const *told = view_verdict(r->v); *told != NULL; told++)
       is_told |= strcmp(*told, key) == 0;
-    if (!is_told) (void)carry(r, key, in, (added){0}, 0);
+    if (!is_told) (void)carry(r, key, in, (added){0});
   }
   free(copy);
 }
@@ -244,10 +328,10 @@ static void carry_opening(report *r) {
   for (const char *const *key = view_verdict(r->v); *key != NULL; key++) carry_plain(r, *key, last);
 }
 
-/* The first page for an older snapshot. */
+/* The first page for an older snapshot, without what only all snapshots show. */
 static void carry_verdict(report *r, size_t in) {
-  for (const char *const *key = view_verdict(r->v); *key != NULL; key++)
-    (void)carry(r, *key, in, (added){0}, 0);
+  for (const char *const *key = view_verdict(r->v) + 1; *key != NULL; key++)
+    (void)carry(r, *key, in, (added){0});
 }
 
 /* Ends at the start or end of the allocation order are left out, as pages do. */
@@ -259,7 +343,7 @@ static void carry_interval(report *r, uint64_t since, uint64_t until) {
   snprintf(to, sizeof to, "%llu", (unsigned long long)until);
   if (since > 0) ends = with(ends, "since", from);
   if (until < lh_position_count(r->v->snapshots[in])) ends = with(ends, "until", to);
-  (void)carry(r, OF_INTERVAL, in, ends, 0);
+  (void)carry(r, OF_INTERVAL, in, ends);
 }
 
 /* Intervals between marks of the last snapshot, its start and end; the shortest first. */
@@ -281,6 +365,7 @@ static void carry_intervals(report *r) {
 static void carry_tops(report *r) {
   size_t n = r->v->n, last = n > 0 ? n - 1 : 0;
   if (r->v->usage != NULL) carry_each(r, OF_PROFILE, last);
+  if (n > 1) carry_each(r, OF_ALL, last);
   for (size_t in = n; in-- > 0;) {
     carry_each(r, OF_SNAPSHOT, in);
     if (n > 1) carry_each(r, OF_SEVERAL, in);
@@ -310,7 +395,7 @@ static bool carry_class(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   added name = with((added){0}, "class", lh_class_at(s, it->class_index)->name);
   if (!spend(r, OF_CLASSES, lh_snapshot_info(s)->file_bytes * 2 / 5)) return true;
-  return carry(r, OF_CLASS, it->in, name, 0);
+  return carry(r, OF_CLASS, it->in, name);
 }
 
 static bool has_steps_left(report *r, const named *it) {
@@ -324,10 +409,10 @@ static bool carry_object(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   lh_number address = lh_address_text(s, it->id);
   added at = with((added){0}, "at", it->id == LH_ROOT ? "root" : address.text);
-  if (!has_steps_left(r, it)) return true;
+  if (r->n_objects + r->n_waiting >= MOST_OBJECTS || !has_steps_left(r, it)) return true;
   bool is_worthy = spend(r, OF_PASSES, lh_snapshot_info(s)->file_bytes / 3 + WORK_OF_A_PICTURE);
-  const char *keys = is_worthy ? OF_OBJECT " " OF_WORTHY_OBJECT : OF_OBJECT;
-  if (!carry(r, keys, it->in, at, it->id != LH_ROOT)) return false;
+  r->n_waiting += it->id != LH_ROOT;
+  if (!carry(r, is_worthy ? OF_OBJECT " " OF_WORTHY_OBJECT : OF_OBJECT, it->in, at)) return false;
   name_class(r, it->in, lh_class_of(s, it->id));
   return true;
 }
@@ -362,36 +447,41 @@ static void begin_work(report *r) {
   for (size_t i = 0; i < N_SHARES; i++) r->left[i] = work / part_of[i];
 }
 
-/* {"questions": {KEY: ANSWER, ...}, "index" and "pieces": the deflated answers, "objects": number
+/* {"questions": {KEY: ANSWER, ...}, "pieces" and "index": the deflated answers, "objects": number
 ** with a page here, of `named` ones, of `all`}. */
-static char *carried_text(view *v, size_t room, size_t *size) {
-  char *plain = NULL, *text = NULL;
-  size_t n_plain;
-  report r = {.v = v, .out = cli_open_text(&plain, &n_plain)};
+static void put_carried(report *r) {
+  fputs("{\"questions\":{", r->out);
+  carry_opening(r);
+  fputs("},\n\"pieces\":[", r->out);
+  carry_round(r, false);
+  carry_tops(r);
+  if (r->v->n > 0) name_root(r);
+  while (r->n > 0) carry_round(r, true);
+  pack(r);
+  fputs(size_of(&r->index) > 0 ? "]" : "[]", r->index.file);
+  size_t n = size_of(&r->index);
+  (void)put_deflated(r, "],\n\"index\":", r->index.text, n, SIZE_MAX);
+  fprintf(r->out, ",\n\"objects\":%llu,\"named\":%llu,\"all\":%llu}\n",
+          (unsigned long long)r->n_objects, (unsigned long long)r->named,
+          (unsigned long long)count_objects(r->v));
+}
+
+static void put_report(view *v, FILE *out) {
+  report r = {.v = v, .out = out, .most_bytes = MOST_BYTES - view_page_begin(out)};
   r.objects = cli_must(calloc(v->n + 1, sizeof *r.objects));
   r.classes = cli_must(calloc(v->n + 1, sizeof *r.classes));
+  buffer *buffers[] = {&r.answers, &r.keys, &r.index};
+  for (size_t i = 0; i < 3; i++) begin(buffers[i]);
   begin_work(&r);
-  carry_opening(&r);
-  cli_close_text(r.out);
-  r.pieces = pieces_begin(room > n_plain ? room - n_plain : 0);
-  carry_round(&r, false);
-  carry_tops(&r);
-  if (v->n > 0) name_root(&r);
-  while (r.n > 0) carry_round(&r, true);
-  FILE *out = cli_open_text(&text, size);
-  fprintf(out, "{\"questions\":{%s},\n", plain);
-  uint64_t objects = pieces_end(r.pieces, out);
-  fprintf(out, ",\n\"objects\":%llu,\"named\":%llu,\"all\":%llu}\n", (unsigned long long)objects,
-          (unsigned long long)r.named, (unsigned long long)count_objects(v));
-  cli_close_text(out);
+  put_carried(&r);
+  view_page_end(out);
+  for (size_t i = 0; i < 3; i++) end(buffers[i]);
   for (size_t i = 0; i < v->n; i++) {
     free(r.objects[i]);
     free(r.classes[i]);
   }
   free(r.objects);
   free(r.classes);
-  free(plain);
-  return text;
 }
 
 /* Only a report may be replaced: `heapview -o a b c` would overwrite a snapshot. */
@@ -423,19 +513,15 @@ static void prepare_all(const view *v) {
 }
 
 void view_write(view *v, const char *path) {
-  enum { ROOM_FOR_THE_REST = 4096 };
-  char *carried, *text = NULL;
-  size_t n_page, n_carried, size;
+  char *text = NULL;
+  size_t size;
   lh_error error;
   prepare_all(v);
   cli_progress(v->c, "writing %s", path);
   v->is_written = true;
-  (void)view_page(&n_page);
-  carried = carried_text(v, MOST_BYTES - ROOM_FOR_THE_REST - n_page, &n_carried);
   FILE *out = cli_open_text(&text, &size);
-  view_page_write(out, carried, n_carried);
+  put_report(v, out);
   cli_close_text(out);
-  free(carried);
   int code = lh_save(text, size, path, &error);
   cli_progress(v->c, NULL);
   cli_check(v->c, code, NULL, &error);

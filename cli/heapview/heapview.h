@@ -6,7 +6,7 @@
 **     overview.c  the opened files, and the first questions of a page
 **     told.c      an answer's text as JSON: lines, tables, links
 **     page.c      the page, put together by the build, with its policy
-**     carried.c   a report: the page with its answers, up to a size (pieces.c deflates them)
+**     carried.c   a report: the page with its answers, up to a size
 **     server.c    page and answers over HTTP, one question after the other
 **     recent.c    a cache of answers
 **     guests.c    the connections, and which of them are closed
@@ -47,7 +47,8 @@ void view_put_encoded(FILE *out, const char *text);
 /* Splits one of our own keys, whose parameters are in order and need no decoding. */
 void view_take_key(char *key, view_question *question);
 
-/* {"answer": as --json, "told": the text} or {"error": sentence}. LH_OK or the library's code. */
+/* {"answer": as --json, "told": the text} or {"error": sentence}; for a written report only what
+** its page reads of these. LH_OK or the library's code. */
 int view_answer(view *v, const view_question *question, FILE *out);
 
 /* overview.c: the key of question i, for the idle server; NULL: no more. Freed by free. */
@@ -57,8 +58,12 @@ char *view_ahead(const view *v, size_t i);
 const char *view_page(size_t *n);
 const char *view_policy(void);
 
-/* Writes a report: page, policy, JSON. Each '<' of the JSON is escaped: none ends its element. */
-void view_page_write(FILE *out, const char *carried, size_t n);
+/* A report is the page up to the JSON that it carries, with its policy; the JSON, with each '<'
+** escaped, so that none ends its element; and the rest, of as many bytes as view_page_begin
+** returns. */
+size_t view_page_begin(FILE *out);
+void view_page_json(FILE *out, const char *json);
+void view_page_end(FILE *out);
 
 /* carried.c: view_check_report checks that `path` can be written, before the long analysis.
 ** view_write writes a report completely or not at all. Both end the process on failure. */
@@ -69,22 +74,6 @@ void view_write(view *v, const char *path);
 ** file that leads there; a signal handler may call it. */
 bool view_open_browser(const char *address);
 void view_forget_browser(void);
-
-/* ==== pieces.c ======================================================================= */
-
-/* A report's answers in deflated pieces of some hundred (alike, they shrink to a twentieth), and a
-** deflated index. A page inflates the pieces that it needs (page/carried.js). */
-typedef struct pieces pieces;
-
-/* `room`: bytes of text for pieces and index. */
-pieces *pieces_begin(size_t room);
-
-/* Adds answers "KEY":ANSWER,... and their keys "KEY",... about `objects` objects. False: no room,
-** nothing was added. Answers of megabytes are left out silently: nobody looks at them. */
-bool pieces_add(pieces *p, const char *answers, const char *keys, unsigned objects);
-
-/* Writes "index":"...","pieces":["...",...] and frees `p`. Returns the objects with answers. */
-uint64_t pieces_end(pieces *p, FILE *out);
 
 /* ==== server.c ======================================================================= */
 
@@ -143,7 +132,7 @@ int view_tables(view_asked *asked, cli_json *w);
 int view_picture(view_asked *asked, cli_json *w);
 int view_blueprint(view_asked *asked, cli_json *w);
 
-/* told.c: a report's text as lines and tables under `key`. False: out of memory, incomplete. */
-bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const char *key);
+/* told.c: a report's text as "told": its lines, and its tables or none. False: out of memory. */
+bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, bool has_tables);
 
 #endif

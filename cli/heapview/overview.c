@@ -26,15 +26,26 @@ static json_t *command_of(const view *v) {
   return json;
 }
 
+/* A damaged file may have names of megabytes; a page shows less. No character is cut in two. */
+static json_t *name_json(const char *name) {
+  enum { MOST_BYTES = 4000 };
+  size_t n = strnlen(name, MOST_BYTES);
+  while (name[n] != '\0' && n > 0 && ((unsigned char)name[n] & 0xC0) == 0x80) n--;
+  char *head = cli_must(strndup(name, n));
+  json_t *json = cli_json_text(head);
+  free(head);
+  return json;
+}
+
 static json_t *snapshot_json(const view *v, size_t i) {
   const lh_info *info = lh_snapshot_info(v->snapshots[i]);
   json_t *json = cli_must(json_object());
   char state[17];
   snprintf(state, sizeof state, "%016llx", (unsigned long long)info->state_id);
   json_object_set_new(json, "file", cli_json_text(v->files[i]));
-  json_object_set_new(json, "name", cli_json_text(info->name));
-  json_object_set_new(json, "program", cli_json_text(info->program));
-  json_object_set_new(json, "lua", cli_json_text(info->lua_release));
+  json_object_set_new(json, "name", name_json(info->name));
+  json_object_set_new(json, "program", name_json(info->program));
+  json_object_set_new(json, "lua", name_json(info->lua_release));
   json_object_set_new(json, "time", json_string(lh_time_text(info->time_ns).text));
   json_object_set_new(json, "state", json_string(state));
   json_object_set_new(json, "objects", cli_json_size(info->objects));
@@ -50,7 +61,7 @@ static void put_marks(cli_json *w, const lh_snapshot *snapshot) {
     bool is_time;
     char *name = cli_must(lh_mark_name(lh_mark_at(snapshot, i), &is_time));
     json_t *json = cli_must(json_object());
-    json_object_set_new(json, "name", json_string(name));
+    json_object_set_new(json, "name", name_json(name));
     json_object_set_new(json, "position", cli_json_size(lh_mark_position(snapshot, i)));
     json_object_set_new(json, "time",
                         json_string(lh_time_text(lh_mark_at(snapshot, i)->time_ns).text));

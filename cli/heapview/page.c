@@ -1,6 +1,7 @@
 /*
 ** page.c - the page, 300 KB put together by cli/generate/page.sh, for the server and for reports.
 */
+#include <stdio.h>
 #include <string.h>
 
 #include "built_page.h"
@@ -19,22 +20,24 @@ static void put(FILE *out, size_t from, size_t until) {
   (void)fwrite(page + from, 1, until - from, out);
 }
 
-/* In JSON, '<' occurs only in strings. */
-static void put_carried(FILE *out, const char *json, size_t n) {
-  const char *end = json + n;
-  while (json < end) {
-    const char *at = memchr(json, '<', (size_t)(end - json));
-    (void)fwrite(json, 1, (size_t)((at != NULL ? at : end) - json), out);
-    if (at == NULL) return;
-    (void)fputs("\\u003C", out);
-    json = at + 1;
-  }
-}
-
-void view_page_write(FILE *out, const char *carried, size_t n) {
+size_t view_page_begin(FILE *out) {
   put(out, 0, PAGE_POLICY_AT);
   (void)fputs("<meta http-equiv=\"Content-Security-Policy\" content=\"" PAGE_POLICY "\">\n", out);
   put(out, PAGE_POLICY_AT, PAGE_CARRIED_AT);
-  put_carried(out, carried, n);
+  return sizeof page - PAGE_CARRIED_AT;
+}
+
+/* In JSON, '<' occurs only in strings. */
+void view_page_json(FILE *out, const char *json) {
+  for (size_t n; *json != '\0'; json += n) {
+    n = strcspn(json, "<");
+    (void)fwrite(json, 1, n, out);
+    if (json[n] == '\0') break;
+    (void)fputs("\\u003C", out);
+    n++;
+  }
+}
+
+void view_page_end(FILE *out) {
   put(out, PAGE_CARRIED_AT, sizeof page);
 }

@@ -10,18 +10,17 @@
 #include <ctype.h>
 #include <gvc.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "heapprof/boxes.h"
 #include "heapview.h"
 
+extern gvplugin_library_t gvplugin_core_LTX_library, gvplugin_dot_layout_LTX_library;
+
 enum { MOST_PATHS = 20, USUAL_PATHS = 5, LONG_PICTURE = 10 };
 
 static int refuse_drawing(view_asked *asked) {
-  view_refuse(
-      asked->error,
-      "the picture cannot be drawn: is all of Graphviz installed, and may threads be started?");
+  view_refuse(asked->error, "Graphviz cannot draw the picture");
   return asked->error->code = LH_EIO;
 }
 
@@ -36,19 +35,15 @@ static void name_boxes(const lh_snapshot *s, Agraph_t *graph) {
   }
 }
 
-static void *do_nothing(void *payload) {
-  return payload;
-}
-
-/* Pango looks for fonts in two threads, and GLib ends the process where it cannot start one. libc
-** keeps the stacks of these threads for the next ones. */
-static bool can_start_threads(void) {
-  enum { PANGO_THREADS = 2 };
-  pthread_t threads[PANGO_THREADS];
-  size_t n = 0;
-  while (n < PANGO_THREADS && pthread_create(&threads[n], NULL, do_nothing, NULL) == 0) n++;
-  for (size_t i = 0; i < n; i++) (void)pthread_join(threads[i], NULL);
-  return n == PANGO_THREADS;
+/* Graphviz with two plugins, which are linked: dot's layout, and SVG. It estimates the size of
+** texts. Pango would measure them, but its threads, its fonts and an end of memory may end the
+** process, and pictures would differ from machine to machine. */
+static GVC_t *new_context(void) {
+  GVC_t *context = gvContextPlugins(NULL, 0);
+  if (context == NULL) return NULL;
+  gvAddLibrary(context, &gvplugin_dot_layout_LTX_library);
+  gvAddLibrary(context, &gvplugin_core_LTX_library);
+  return context;
 }
 
 /* Returns SVG, freed by free; NULL: failed. One context serves all pictures and is never freed:
@@ -57,8 +52,7 @@ static char *draw(const lh_snapshot *s, const char *dot) {
   static GVC_t *context;
   char *svg = NULL;
   size_t size;
-  if (!can_start_threads()) return NULL;
-  if (context == NULL) context = gvContext();
+  if (context == NULL) context = new_context();
   Agraph_t *graph = context != NULL ? agmemread(dot) : NULL;
   bool is_laid_out = graph != NULL && gvLayout(context, graph, "dot") == 0;
   if (is_laid_out) {

@@ -18,7 +18,7 @@ typedef struct told {
   lh_teller teller; /* first: callbacks cast it to told */
   const view_asked *asked;
   cli_json *w;
-  bool in_table; /* the number of hidden rows may follow */
+  bool in_table, has_tables; /* the number of hidden rows may follow */
   hint hints[MOST_HINTS];
   size_t n_hints; /* commands in the next line */
 } told;
@@ -294,6 +294,7 @@ static void tell_table(lh_teller *teller, lh_report *report, const lh_table *tab
                        const void *rows, size_t n) {
   told *t = (told *)teller;
   const lh_column *shown[LH_MOST_HEADINGS];
+  if (!t->has_tables) return;
   end_table(t);
   cli_json_open(t->w, NULL, '{');
   cli_json_open(t->w, "table", '{');
@@ -309,6 +310,7 @@ static void tell_table(lh_teller *teller, lh_report *report, const lh_table *tab
 static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
   told *t = (told *)teller;
   const char *rows = n == 1 ? table->one : table->many;
+  if (!t->has_tables) return;
   if (!t->in_table) {
     char line[128];
     snprintf(line, sizeof line, "and %s more %s", lh_count_text(n).text, rows);
@@ -321,7 +323,7 @@ static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
 
 /* ==================================================================================== */
 
-bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const char *key) {
+bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, bool has_tables) {
   enum { USUAL_ROWS = 20 };
   const lh_request *request = &asked->request;
   told t = {.teller = {.unicode = true,
@@ -332,8 +334,9 @@ bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const ch
                        .hidden = tell_hidden,
                        .next = command_of},
             .asked = asked,
-            .w = w};
-  cli_json_open(w, key, '[');
+            .w = w,
+            .has_tables = has_tables};
+  cli_json_open(w, "told", '[');
   lh_print_report(&t.teller, report);
   end_table(&t);
   cli_json_close(w, ']');

@@ -156,14 +156,21 @@ void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted) {
   lh_text_add(text, bytes + plain, n - plain);
 }
 
+/* True: the eight bytes are ASCII, none zero. False: perhaps not. */
+static bool are_ascii(const unsigned char *s) {
+  uint64_t word, ones = UINT64_C(0x0101010101010101);
+  memcpy(&word, s, sizeof word);
+  return (((word - ones) | word) & ones << 7) == 0;
+}
+
 size_t lh_utf8_bytes(const char *bytes, size_t n, bool is_cut) {
   const unsigned char *s = (const unsigned char *)bytes;
   size_t whole = is_cut ? lh_text_cut(bytes, n) : n, length;
-  uint32_t c;
+  uint32_t c = 0;
   if (whole < n && (s[whole] < 0xC2 || s[whole] > 0xF4)) return SIZE_MAX; /* begins no character */
   for (size_t i = 0; i < whole; i += length) {
-    length = decode_utf8(s + i, whole - i, &c);
-    if (length == 0 || c == 0) return SIZE_MAX;
+    length = whole - i >= 8 && are_ascii(s + i) ? 8 : decode_utf8(s + i, whole - i, &c);
+    if (length == 0 || (length < 8 && c == 0)) return SIZE_MAX;
   }
   return whole;
 }

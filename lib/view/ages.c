@@ -511,19 +511,3 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
   lh_age_chart_free(out);
   return lh_fail_memory(error, "making a timeline");
 }
-
-int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out, lh_error *error) {
-  const lh_chunks *chunks;
-  *out = (lh_count){0, 0};
-  int code = chunks_of(snapshot, LH_AGES_OF_CLASSES, &chunks, error);
-  if (code != LH_OK) return code;
-  uint32_t n = label_count(&chunks->labels);
-  lh_count *tallies = lh_alloc_zeroed(2 * (size_t)n, sizeof *tallies);
-  if (!tallies) return lh_fail_memory(error, "counting an interval");
-  lh_interval inside = within(interval, chunks->n_positions);
-  count_between(chunks, snapshot, inside.since, inside.until, tallies);
-  for (uint32_t label = 0; label < n; label++) add_count(out, &tallies[tally_at(label, false)]);
-  if (lh_is_ever(interval)) add_count(out, &chunks->ageless[0]);
-  lh_free(tallies);
-  return LH_OK;
-}

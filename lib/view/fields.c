@@ -3,13 +3,12 @@
 **
 ** A table may have ten million entries at unknown offsets. For the last queried object the position
 ** of each 512th field is kept, up to the last one read; with an order or a filter also the matching
-** fields, 16 bytes each.
-**
-** A lazy Quicksort sorts only the part with the page, in about two passes; rows stay partly sorted.
-** Rows compare by a number; equal beginnings of strings by the strings. Pivots are random.
+** fields, sorted, 16 bytes each. Rows compare by a number; equal beginnings of strings by the
+** strings.
 */
 #include "view/answers.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
@@ -373,12 +372,6 @@ static bool make_rows(const lh_snapshot *snapshot, lh_id id, uint64_t n,
 
 /* ==== The order ====================================================================== */
 
-typedef struct sorting {
-  const lh_snapshot *snapshot;
-  bool is_descending;
-  uint64_t random;
-} sorting;
-
 static int compare_strings(const lh_snapshot *s, lh_id a, lh_id b) {
   const char *x, *y;
   size_t n_x, n_y;
@@ -404,52 +397,24 @@ static int compare_values(const lh_snapshot *s, const field_row *a, const field_
   return order == 0 && kind == ROW_STRING ? compare_strings(s, a->what, b->what) : order;
 }
 
-static bool is_before(const sorting *c, const field_row *a, const field_row *b) {
-  int order = compare_values(c->snapshot, a, b);
-  if (order == 0) return a->number < b->number;
-  return c->is_descending ? order > 0 : order < 0;
+typedef struct sorting {
+  const lh_snapshot *snapshot;
+  bool is_descending;
+} sorting;
+
+static int compare_rows(const void *left, const void *right, void *payload) {
+  const sorting *by = payload;
+  const field_row *a = left, *b = right;
+  int order = compare_values(by->snapshot, a, b);
+  if (order == 0) return (a->number > b->number) - (a->number < b->number);
+  return by->is_descending ? -order : order;
 }
 
-/* Partitions at a random pivot; returns its index. */
-static size_t split(sorting *c, field_row *rows, size_t first, size_t end) {
-  c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  size_t chosen = first + (size_t)(c->random >> 11) % (end - first), to = first;
-  field_row pivot = rows[chosen];
-  rows[chosen] = rows[end - 1];
-  for (size_t i = first; i < end - 1; i++) {
-    if (!is_before(c, &rows[i], &pivot)) continue;
-    field_row row = rows[i];
-    rows[i] = rows[to];
-    rows[to++] = row;
-  }
-  rows[end - 1] = rows[to];
-  rows[to] = pivot;
-  return to;
-}
-
-/* Sorts the smaller part first: so at most 64 parts are pending, one a bit of n. */
-static void sort_rows(const lh_snapshot *snapshot, field_rows *rows, size_t from, size_t to) {
-  enum { MOST_PARTS = 64 };
-  struct {
-    size_t first, end;
-  } parts[MOST_PARTS];
-  sorting c = {snapshot, rows->is_descending, lh_random_seed()};
-  size_t n = 0, first = 0, end = rows->n;
-  for (;;) {
-    while (end - first > 1 && end > from && first < to) {
-      size_t at = split(&c, rows->rows, first, end);
-      bool is_left_smaller = at - first < end - at;
-      parts[n].first = is_left_smaller ? at + 1 : first;
-      parts[n++].end = is_left_smaller ? end : at;
-      if (is_left_smaller)
-        end = at;
-      else
-        first = at + 1;
-    }
-    if (n == 0) return;
-    first = parts[--n].first;
-    end = parts[n].end;
-  }
+static void sort_rows(const lh_snapshot *snapshot, field_rows *rows) {
+  sorting by = {snapshot, rows->is_descending};
+  bool is_sorted = rows->order == LH_FIELDS_AS_THEY_ARE && !rows->is_descending;
+  if (rows->n > 1 && !is_sorted)
+    qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_rows, &by);
 }
 
 /* ==== Pages ========================================================================== */
@@ -516,6 +481,7 @@ static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
   if (list->has_rows && is_same_order && is_filter(rows->filter, filter)) return true;
   free_rows(rows);
   list->has_rows = make_rows(snapshot, list->id, list->n, query, rows);
+  if (list->has_rows) sort_rows(snapshot, rows);
   return list->has_rows;
 }
 
@@ -537,7 +503,6 @@ static bool read_page(lh_field_list *list, const lh_field_query *query, bool as_
   size_t n = query->limit == 0 || query->limit > most ? most : query->limit;
   out->list = lh_alloc(n, sizeof *out->list);
   if (!out->list) return false;
-  if (!as_it_is) sort_rows(list->saved->snapshot, &list->rows, from, from + n);
   field_scan scan;
   for (; out->n < n; out->n++) {
     if (!as_it_is || out->n == 0)

@@ -6,9 +6,7 @@
 ** of that: panning and zooming do not move the drawn cells.
 **
 ** The first map sorts the objects by address (4 bytes an object), with sums before each 32nd one (2
-** bytes): any range takes two searches. The radix sort, digits of 11 bits, skips digits that are
-** equal in all addresses: three or four passes. Ten million objects need 80 MB, half of it freed at
-** once.
+** bytes): any range takes two searches.
 */
 #include "view/answers.h"
 
@@ -39,7 +37,7 @@ struct lh_map_order {
   lh_id_range in_interval[2];
 };
 
-enum { STRIDE = 32, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, AHEAD = 16 };
+enum { STRIDE = 32, AHEAD = 16 };
 
 /* Smaller gaps are an allocator's overhead or a C library's blocks. */
 enum { LEAST_HOLE_BITS = 12, LEAST_HOLE_PART = 64 };
@@ -72,49 +70,27 @@ static bool is_mapped(const lh_snapshot *s, lh_id id) {
   return !s->is_outside || !lh_is_own(s, id);
 }
 
-static void sort_by_digit(const lh_snapshot *s, unsigned shift, const lh_id *from, lh_id *to,
-                          uint32_t n_sorted, uint32_t next[DIGITS]) {
-  memset(next, 0, DIGITS * sizeof *next);
-  for (uint32_t id = 1; id <= s->n; id++)
-    if (is_mapped(s, id)) next[s->address[id] >> shift & (DIGITS - 1)]++;
-  for (uint32_t digit = 0, sum = 0; digit < DIGITS; digit++) {
-    uint32_t n = next[digit];
-    next[digit] = sum;
-    sum += n;
-  }
-  for (uint32_t i = 0; i < n_sorted; i++) {
-    if (i + AHEAD < n_sorted) __builtin_prefetch(&s->address[from[i + AHEAD]]);
-    to[next[s->address[from[i]] >> shift & (DIGITS - 1)]++] = from[i];
-  }
+static int compare_stretches(const void *a, const void *b) {
+  const lh_stretch *x = *(const lh_stretch *const *)a, *y = *(const lh_stretch *const *)b;
+  return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Uses both arrays; returns the one with the result. */
-static lh_id *sort(const lh_snapshot *s, lh_id *order, lh_id *other, uint32_t *n,
-                   uint32_t next[DIGITS]) {
-  uint64_t differ = 0;
-  for (lh_id id = 1; id <= s->n; id++) {
-    if (!is_mapped(s, id)) continue;
-    order[(*n)++] = id;
-    differ |= s->address[id] ^ s->address[order[0]];
-  }
-  for (unsigned shift = 3; shift < 64; shift += DIGIT_BITS) {
-    if ((differ >> shift & (DIGITS - 1)) == 0) continue;
-    sort_by_digit(s, shift, order, other, *n, next);
-    lh_id *sorted = other;
-    other = order;
-    order = sorted;
-  }
-  return order;
-}
-
+/* The index of addresses has the objects of each 2 KB in order. */
 static bool make_order(lh_snapshot *s, lh_map_order *map_order) {
-  lh_id *orders[2] = {lh_alloc(s->n, sizeof(lh_id)), lh_alloc(s->n, sizeof(lh_id))};
-  uint32_t *next = lh_alloc(DIGITS, sizeof *next);
-  bool fine = orders[0] && orders[1] && next;
-  if (fine) map_order->order = sort(s, orders[0], orders[1], &map_order->n, next);
-  for (size_t i = 0; i < 2; i++)
-    if (orders[i] != map_order->order) lh_free(orders[i]);
-  lh_free(next);
+  const lh_stretch **stretches = lh_alloc((size_t)s->n_stretch_slots, sizeof *stretches);
+  map_order->order = lh_alloc(s->n, sizeof *map_order->order);
+  size_t n = 0;
+  bool fine = stretches && map_order->order;
+  for (uint64_t i = 0; fine && i < s->n_stretch_slots; i++)
+    if (s->stretches[i].number != 0) stretches[n++] = &s->stretches[i];
+  if (n > 1) qsort(stretches, n, sizeof *stretches, compare_stretches);
+  for (size_t i = 0; fine && i < n; i++) {
+    uint32_t at = stretches[i]->rank[0];
+    uint32_t end = stretches[i]->rank[3] + (uint32_t)__builtin_popcountll(stretches[i]->bits[3]);
+    for (; at < end; at++)
+      if (is_mapped(s, s->by_rank[at])) map_order->order[map_order->n++] = s->by_rank[at];
+  }
+  lh_free(stretches);
   return fine;
 }
 

@@ -1,6 +1,6 @@
 -- carried_spec.lua - the report of heapview -o: one file with a page and the answers that it may
 -- ask for, the same for the same snapshots, of bounded size, whole or not there. Each answer in it
--- is the one that is given when it is asked for, and is found by its key.
+-- is that part of the served one that the page reads, and is found by its key.
 
 local cjson = require "cjson"
 local ask_view = require "tests.common.ask_view"
@@ -136,11 +136,21 @@ describe("A report of a small heap", function()
       if answer.answer then answer.answer.elsewhere = nil end
       return answer
     end
+    -- Of the text it may have the lines alone.
+    local function assert_part(key, part, whole)
+      local lines = {}
+      for _, item in ipairs(whole.told or {}) do
+        if item.line then lines[#lines + 1] = item end
+      end
+      if key:find "^fields" then whole.told = lines end
+      assert.is_not_nil(next(part), key)
+      for name, value in pairs(part) do assert.same(whole[name], value, key) end
+    end
     for key, answer in pairs(carried.questions) do
       local name = key:match("^[^?]*")
       names[name] = (names[name] or 0) + 1
       if key ~= "overview" and names[name] <= 4 then -- each takes a process
-        assert.same(without_others(asked(dir, key, "a", "b", "c")), without_others(answer), key)
+        assert_part(key, without_others(answer), without_others(asked(dir, key, "a", "b", "c")))
       end
     end
     for _ in pairs(names) do n_names = n_names + 1 end
@@ -222,13 +232,13 @@ describe("A report of more than fits", function()
 
   it("takes as many passes over the heap as its files are big", function()
     local a, b = lfs.attributes(dir .. "/a", "size"), lfs.attributes(dir .. "/b", "size")
-    local n, work = {under = 0, class = 0}, 40000000 + 20 * (a + b)
+    local n, work = {under = 0, class = 0}, 16000000 + 20 * (a + b)
     for key in pairs(carried.questions) do
       local name = key:match("^(%l+)%?.*limit=20$")
       if n[name] and not key:find("in=0", 1, true) then n[name] = n[name] + 1 end
     end
-    assert.is_true(n.under > 1 and n.under * (b // 3 + 45000) <= work // 4, n.under)
-    assert.is_true(n.class > 1 and n.class * (b * 2 // 5) <= work // 8, n.class)
+    assert.is_true(n.under > 1 and n.under * (b // 3 + 45000) <= work // 8, n.under)
+    assert.is_true(n.class > 1 and n.class * (b * 2 // 5) <= work // 16, n.class)
   end)
 
   it("has the biggest objects", function()
@@ -250,7 +260,7 @@ describe("A report of a long list", function()
     heap.snapshot "a"
   ]])
   local carried = carried_in(write(dir, "a"))
-  local work = 40000000 + 20 * lfs.attributes(dir .. "/a", "size")
+  local work = 16000000 + 20 * lfs.attributes(dir .. "/a", "size")
   local most, sum_of_far, n_near, n_far = 0, 0, 0, 0
   for key, answer in pairs(carried.questions) do
     local path = key:match "^paths%?at=0x" and answer.answer.paths[1]
@@ -263,7 +273,7 @@ describe("A report of a long list", function()
   it("has those objects that are not far from the root", function()
     assert.is_true(most <= FAR, most)
     assert.is_true(10 * sum_of_far <= work // 4, sum_of_far)
-    assert.is_true(n_far > 1000, n_far)
+    assert.is_true(n_far > 400, n_far)
   end)
 
   it("has all that are near it, as the list does not take their room", function()

@@ -28,7 +28,11 @@ static char *report(const char *carried, size_t *n) {
   char *text;
   FILE *out = open_memstream(&text, n);
   assert_non_null(out);
-  view_page_write(out, carried, strlen(carried));
+  size_t n_behind = view_page_begin(out);
+  view_page_json(out, carried);
+  size_t until = (size_t)ftello(out);
+  view_page_end(out);
+  assert_int_equal((size_t)ftello(out), until + n_behind);
   assert_int_equal(fclose(out), 0);
   return text;
 }

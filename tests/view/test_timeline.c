@@ -104,16 +104,13 @@ static void check_layers(lh_snapshot *s, const lh_age_chart_query *q, const lh_a
 }
 
 static void check_whole(lh_snapshot *s, const lh_age_chart_query *q, const lh_age_chart *ages) {
-  lh_count all = {0, 0}, ageless = {0, 0}, counted;
+  lh_count all = {0, 0}, ageless = {0, 0};
   for (lh_id id = 1; id <= lh_object_count(s); id++) {
     if (!is_counted(s, id, q->garbage)) continue;
     if (lh_position_of(s, id) == LH_NO_POSITION) add(&ageless, s, id);
     if (lh_in_interval(s, ages->interval, id)) add(&all, s, id);
   }
   check(same(all, ages->all) && same(ageless, ages->ageless));
-  if (q->garbage) return;
-  assert_int_equal(lh_count_interval(s, ages->interval, &counted, NULL), LH_OK);
-  check(same(counted, all));
 }
 
 static void check_ages(lh_snapshot *s, const lh_age_chart_query *q) {
@@ -168,16 +165,28 @@ static void an_interval_may_be_as_small_as_one_likes(void **state) {
   program_end(&p);
 }
 
+/* Live objects of an interval, without luaheap's own. */
+static lh_count live_in(lh_snapshot *s, lh_interval interval) {
+  lh_age_chart_query query = {.interval = interval, .bins = 1, .layers = 1};
+  lh_age_chart ages;
+  assert_int_equal(lh_find_age_chart(s, &query, &ages, NULL), LH_OK);
+  lh_count all = ages.all;
+  if (lh_is_ever(interval)) {
+    all.objects += ages.ageless.objects;
+    all.bytes += ages.ageless.bytes;
+  }
+  lh_age_chart_free(&ages);
+  return all;
+}
+
 static void ever_has_what_has_no_age(void **state) {
   program p;
   lh_interval ever = LH_EVER;
-  lh_count all;
   lh_reach reach;
   (void)state;
   lh_snapshot *s = program_of(&p, 8);
   lh_reach_totals(s, &reach);
-  assert_int_equal(lh_count_interval(s, ever, &all, NULL), LH_OK);
-  assert_int_equal(all.bytes, reach.reachable_bytes - reach.own_bytes);
+  assert_int_equal(live_in(s, ever).bytes, reach.reachable_bytes - reach.own_bytes);
   program_end(&p);
 }
 
@@ -185,15 +194,13 @@ static void ever_has_what_has_no_age(void **state) {
 static void another_analysis_makes_them_anew(void **state) {
   program p;
   lh_interval ever = LH_EVER;
-  lh_count before, after;
   lh_without cut;
   (void)state;
   lh_snapshot *s = program_of(&p, 9);
-  assert_int_equal(lh_count_interval(s, ever, &before, NULL), LH_OK);
+  lh_count before = live_in(s, ever);
   assert_int_equal(lh_find_cut(s, "_G.keep", &cut, NULL), LH_OK);
   assert_int_equal(lh_analyse_without(s, &cut, 1, NULL), LH_OK);
-  assert_int_equal(lh_count_interval(s, ever, &after, NULL), LH_OK);
-  assert_true(after.bytes < before.bytes);
+  assert_true(live_in(s, ever).bytes < before.bytes);
   lh_without_free(&cut);
   program_end(&p);
 }

@@ -219,16 +219,17 @@ const ENDS = [
 
 /* Rows in preorder, as a tree to draw: below a stack what it called. */
 function treeOf(answer) {
-  const root = {key: "all", label: "all stacks", bytes: answer.whole_bytes, children: []};
+  const root = {key: "all", label: "all stacks", bytes: answer.whole_bytes, parent: null,
+    children: []};
   const way = [root];
   for (const row of answer.rows) {
     const node = {
       key: row.rest ? null : String(row.stack), label: row.rest ? `${row.site} stacks` : row.site,
       bytes: row.total_bytes, own: row.self_bytes, isRest: row.rest, maker: row.maker,
-      children: []
+      parent: way[row.depth], children: []
     };
     way.length = row.depth + 1;
-    way[row.depth].children.push(node);
+    node.parent.children.push(node);
     way.push(node);
   }
   return root;
@@ -241,7 +242,7 @@ function addTo(parent, like, isLeaf, more) {
   let child = parent.named.get(name);
   if (!child) {
     child = {key: `${parent.key}/${parent.named.size}`, label: like.label, bytes: 0,
-      isRest: like.isRest, maker: like.maker, children: []};
+      isRest: like.isRest, maker: like.maker, parent, children: []};
     parent.named.set(name, child);
     parent.children.push(child);
   }
@@ -252,7 +253,7 @@ function addTo(parent, like, isLeaf, more) {
 /* Leaf first: each node's own bytes go to a frame for its site, and on to its callers. What a
 ** rest stands for has sites that are not told. */
 function inverted(tree) {
-  const root = {key: tree.key, label: tree.label, bytes: tree.bytes, children: []};
+  const root = {key: tree.key, label: tree.label, bytes: tree.bytes, parent: null, children: []};
   const waiting = tree.children.map((node) => ({node, caller: null}));
   const all = [root];
   while (waiting.length > 0) {

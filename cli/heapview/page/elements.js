@@ -66,6 +66,16 @@ function problem(error, retry) {
   return box;
 }
 
+/* What cannot be shown is said in `root`, unless the page was left. */
+async function attempt(root, show) {
+  try {
+    await show(root);
+  } catch (error) {
+    if (error.aborted) throw error;
+    root.append(problem(error));
+  }
+}
+
 /* A box over `picture`, that tells of a point of it: {show(lines, x, y), hide()}. It stands beside
 ** the point, where there is room. */
 function tooltip(picture) {
@@ -96,5 +106,5 @@ function onWidth(element, draw) {
   return () => observer.disconnect();
 }
 
-Object.assign(heapview, {make, head, tail, breakable, announce, toolbar, choice, problem, tooltip,
-  onWidth});
+Object.assign(heapview, {make, head, tail, breakable, announce, toolbar, choice, problem, attempt,
+  tooltip, onWidth});

@@ -102,7 +102,6 @@ function draw(view) {
     choose: (node) => tiles.choose(view, node),
     open: (node) => {
       if (node.key && node !== view.tree) tiles.zoomTo(view, node);
-      return true;
     },
     leave: () => tiles.zoomOut(view)
   });
@@ -141,34 +140,20 @@ tiles.definePage({
 **     flame.svg()                 the picture
 **     flame.leave()               ends it
 **
-** A tree is {key, label, bytes, before, children}, the biggest child first. Of the options all may
-** be missing: `label` of the whole picture for those who hear it; name(node) is what stands in a
-** frame; describe(node) what the pointer and those who hear are told; look(svg, node) gives {fill,
-** letter}; choose(node) is called when a frame is chosen; open(node) when it is clicked, and where
-** it returns true the frame does not become wide; leave() when Escape leads above the root. */
+** A tree is {key, label, bytes, parent, children}, the biggest child first. Of the options `label`
+** is of the whole picture for those who hear it, and look(svg, node) gives {fill, letter};
+** describe, and in place of what a flame graph does by itself choose, open and leave are those of
+** tiles.listen. */
 const ROW = 20; /* pixels, of a frame */
 const LEAST = 1.5; /* a narrower one is not drawn, nor what is below it */
 
 /* ==== Frames ======================================================================== */
 
-function parents(tree) {
-  const above = new Map([[tree, null]]);
-  const waiting = [tree];
-  while (waiting.length > 0) {
-    const node = waiting.pop();
-    for (const child of node.children) {
-      above.set(child, node);
-      waiting.push(child);
-    }
-  }
-  return above;
-}
-
 /* Those that are drawn where `top` is as wide as the picture: {node, x, width, depth}. */
 function layOut(flame, width) {
   const frames = [];
   const way = [];
-  for (let at = flame.above.get(flame.top); at; at = flame.above.get(at)) way.unshift(at);
+  for (let at = flame.top.parent; at; at = at.parent) way.unshift(at);
   way.forEach((node, depth) => frames.push({node, x: 0, width, depth, isAbove: true}));
   const waiting = [{node: flame.top, x: 0, width, depth: way.length}];
   while (waiting.length > 0) {
@@ -188,42 +173,21 @@ function layOut(flame, width) {
   return frames;
 }
 
-function defaultLook(svg, node) {
-  return {fill: heapview.typePattern(svg, node.type || "other"), letter: ""};
-}
-
 function drawFrame(svg, frame, flame) {
   const {node} = frame;
-  const {options} = flame;
-  const look = (options.look || defaultLook)(svg.node(), node);
-  const name = options.name ? options.name(node) : node.label;
+  const look = flame.look(svg.node(), node);
   const what = {datum: frame, node, label: flame.describe(node),
     kind: `frame${frame.isAbove ? " above" : ""}${node.isRest ? " rest" : ""}`};
   const cell = tiles.drawTile(svg, what, frame.depth + 1, {x: frame.x, y: frame.depth * ROW,
     width: Math.max(frame.width - 0.5, 0.5), height: ROW - 1}, look.fill);
   const prefix = look.letter ? `${look.letter} ` : "";
   const text = frame.width > 24
-    ? tiles.fitted(`${prefix}${name}  ${bytes(node.bytes)}`, frame.width - 8) : "";
+    ? tiles.fitted(`${prefix}${node.label}  ${bytes(node.bytes)}`, frame.width - 8) : "";
   if (text === "") return;
   cell.append("text").attr("x", frame.x + 4).attr("y", frame.depth * ROW + 14).text(text);
 }
 
 /* ==== Moving ======================================================================== */
-
-function frameOf(event) {
-  const cell = event.target.closest("g.frame");
-  return cell ? d3.select(cell).datum() : null;
-}
-
-function focusOn(flame, node) {
-  const cells = d3.select(flame.svg).selectAll("g.frame");
-  const found = cells.filter((frame) => frame.node === node);
-  if (found.empty()) return;
-  cells.attr("tabindex", -1);
-  found.attr("tabindex", 0);
-  found.node().focus({preventScroll: true});
-  found.node().scrollIntoView({block: "nearest", inline: "nearest"});
-}
 
 /* The frame before or behind it in its row. */
 function beside(flame, frame, step) {
@@ -234,13 +198,13 @@ function beside(flame, frame, step) {
 }
 
 function below(flame, frame) {
-  const next = flame.frames.find((other) => flame.above.get(other.node) === frame.node);
+  const next = flame.frames.find((other) => other.node.parent === frame.node);
   return next ? next.node : null;
 }
 
 function target(flame, frame, key) {
   switch (key) {
-    case "ArrowUp": return flame.above.get(frame.node);
+    case "ArrowUp": return frame.node.parent;
     case "ArrowDown": return below(flame, frame);
     case "ArrowLeft": return beside(flame, frame, -1);
     case "ArrowRight": return beside(flame, frame, 1);
@@ -248,28 +212,10 @@ function target(flame, frame, key) {
   }
 }
 
-function zoom(flame, node) {
-  if (flame.options.open && flame.options.open(node)) return;
+function widen(flame, node) {
   flame.top = node;
   fill(flame);
-  focusOn(flame, node);
-}
-
-function leaveFrame(flame) {
-  const node = flame.above.get(flame.top);
-  if (node) zoom(flame, node);
-  else if (flame.options.leave) flame.options.leave();
-}
-
-function press(flame, event) {
-  const frame = frameOf(event);
-  if (!frame) return;
-  const to = target(flame, frame, event.key);
-  if (to) focusOn(flame, to);
-  else if (event.key === "Enter" || event.key === " ") zoom(flame, frame.node);
-  else if (event.key === "Escape" || event.key === "Backspace") leaveFrame(flame);
-  else if (to === undefined) return;
-  event.preventDefault();
+  flame.focusOn(node);
 }
 
 /* ==================================================================================== */
@@ -278,8 +224,7 @@ function fill(flame) {
   const width = Math.max(flame.box.clientWidth, 280);
   flame.frames = layOut(flame, width);
   const height = ROW * (1 + d3.max(flame.frames, (frame) => frame.depth));
-  const svg = heapview.drawing("flame", width, height, "tree",
-    flame.options.label || "Flame graph");
+  const svg = heapview.drawing("flame", width, height, "tree", flame.label);
   for (const frame of flame.frames) drawFrame(svg, frame, flame);
   svg.select("g.frame").attr("tabindex", 0);
   if (flame.svg) flame.svg.replaceWith(svg.node());
@@ -317,38 +262,20 @@ function mark(flame) {
 
 /* ==================================================================================== */
 
-function chooseFrame(flame, frame) {
-  d3.select(flame.svg).selectAll("g.frame").classed("chosen", (other) => other === frame);
-  if (flame.options.choose) flame.options.choose(frame.node);
-}
-
-function listen(flame) {
-  const {box} = flame;
-  const act = (event, what) => {
-    const frame = frameOf(event);
-    if (frame) what(frame);
-  };
-  box.addEventListener("keydown", (event) => press(flame, event));
-  box.addEventListener("focusin", (event) => act(event, (frame) => chooseFrame(flame, frame)));
-  box.addEventListener("click", (event) => act(event, (frame) => zoom(flame, frame.node)));
-  tiles.tellAtPointer(box, (event) => {
-    const frame = frameOf(event);
-    return frame ? flame.describe(frame.node) : null;
-  });
-}
-
 /* Draws into `element`, and again when its width is another one. */
 function drawFlame(element, tree, options) {
   const box = make("div", {class: "picture framed"});
   element.append(box);
   const flame = {
-    box, tree, top: tree, options: options || {}, above: parents(tree), found: new Set(),
-    isSearched: false, svg: null,
-    describe: (node) => (flame.options.describe ? flame.options.describe(node)
-      : `${node.label}, ${bytes(node.bytes)}, ${heapview.share(node.bytes, tree.bytes)}`)
+    box, tree, top: tree, found: new Set(), isSearched: false, svg: null,
+    node: (frame) => frame.node, to: (frame, key) => target(flame, frame, key),
+    open: (node) => widen(flame, node),
+    leave: () => flame.top.parent && widen(flame, flame.top.parent),
+    choose: () => null
   };
+  Object.assign(flame, options);
   fill(flame);
-  listen(flame);
+  flame.focusOn = tiles.listen(box, flame);
   return {
     search: (text) => search(flame, text),
     svg: () => flame.svg,

@@ -166,12 +166,7 @@ async function showTab(root, state) {
   const panel = make("div", {class: `tab tab-${chosen.name}`, role: "tabpanel", id: "tab-panel",
     "aria-labelledby": `tab-${chosen.name}`});
   root.append(tabList(state, own, chosen), panel);
-  try {
-    await chosen.show(panel, state);
-  } catch (error) {
-    if (error.aborted) throw error;
-    panel.append(heapview.problem(error));
-  }
+  await heapview.attempt(panel, () => chosen.show(panel, state));
 }
 
 /* ==================================================================================== */

@@ -27,12 +27,13 @@ function treeOf(rows) {
   return way[0];
 }
 
-function eachNode(tree, visit) {
+/* In preorder; `below`: where a node has those below it. */
+function eachNode(tree, visit, below = "children") {
   const waiting = [tree];
   while (waiting.length > 0) {
     const node = waiting.pop();
     visit(node);
-    for (let i = node.children.length - 1; i >= 0; i--) waiting.push(node.children[i]);
+    waiting.push(...node[below].slice().reverse());
   }
 }
 
@@ -215,16 +216,53 @@ function fitted(text, width, font) {
   return low < 3 ? "" : `${heapview.head(text, low)}\u2026`;
 }
 
-/* Follows the pointer over `picture`; find(event) is what it tells, or null. */
-function tellAtPointer(picture, find) {
-  const tooltip = heapview.tooltip(picture);
-  picture.addEventListener("pointermove", (event) => {
-    const text = find(event);
-    const around = picture.getBoundingClientRect();
-    if (text === null) tooltip.hide();
-    else tooltip.show([text], event.clientX - around.left, event.clientY - around.top);
+/* Makes `box` a picture whose tiles are reached, told, chosen and opened. Of a tile, as it was
+** drawn, picture.node(datum) is its node, and picture.to(datum, key) the node to which a key leads;
+** null: to none; undefined: the key is no other's. picture.open(node) is called for Enter or a
+** click, picture.leave() for Escape, picture.choose(node) for what has the focus, and
+** picture.describe(node) says what it is. picture.svg is the drawing. Returns focusOn(node). */
+function listen(box, picture) {
+  const cells = () => d3.select(picture.svg).selectAll("g.tile");
+  const datumAt = (event) => {
+    const cell = event.target.closest("g.tile");
+    return cell ? d3.select(cell).datum() : null;
+  };
+  const on = (name, act) => box.addEventListener(name, (event) => {
+    const datum = datumAt(event);
+    if (datum) act(datum, event);
   });
-  picture.addEventListener("pointerleave", tooltip.hide);
+  const focusOn = (node) => {
+    const found = cells().filter((datum) => picture.node(datum) === node);
+    if (found.empty()) return;
+    cells().attr("tabindex", -1);
+    found.attr("tabindex", 0).node().focus({preventScroll: true});
+    found.node().scrollIntoView({block: "nearest", inline: "nearest"});
+  };
+  on("keydown", (datum, event) => {
+    const to = picture.to(datum, event.key);
+    if (to) focusOn(to);
+    else if (event.key === "Enter" || event.key === " ") picture.open(picture.node(datum));
+    else if (event.key === "Escape" || event.key === "Backspace") picture.leave();
+    else if (to === undefined) return;
+    event.preventDefault();
+  });
+  on("focusin", (datum) => {
+    cells().classed("chosen", (other) => other === datum);
+    picture.choose(picture.node(datum));
+  });
+  on("click", (datum) => picture.open(picture.node(datum)));
+  const tooltip = heapview.tooltip(box);
+  box.addEventListener("pointermove", (event) => {
+    const datum = datumAt(event);
+    const around = box.getBoundingClientRect();
+    if (!datum) tooltip.hide();
+    else {
+      tooltip.show([picture.describe(picture.node(datum))], event.clientX - around.left,
+        event.clientY - around.top);
+    }
+  });
+  box.addEventListener("pointerleave", tooltip.hide);
+  return focusOn;
 }
 
 /* A rectangle of a tree, at {x, y, width, height}; `what` is drawn there of a node. */
@@ -343,5 +381,5 @@ function definePage(page) {
 
 heapview.tiles = {
   definePage, goTo, zoomTo, zoomOut, choose, legendOf, treeOf, eachNode, typeOf, describe, objectOf,
-  fitted, tellAtPointer, drawTile
+  fitted, listen, drawTile
 };

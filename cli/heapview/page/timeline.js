@@ -180,15 +180,10 @@ function tableOf(view) {
 /* ==================================================================================== */
 
 /* An answer in a part of the page of its own: where it cannot be had, the others can. */
-async function addAnswer(root, id, title, ask) {
+function addAnswer(root, id, title, fill) {
   const section = make("section", {class: "answer", id}, make("h3", {}, title));
   root.append(section);
-  try {
-    section.append(heapview.told((await ask()).told));
-  } catch (error) {
-    if (error.aborted) throw error;
-    section.append(heapview.problem(error));
-  }
+  return heapview.attempt(section, fill);
 }
 
 async function show(root, state) {
@@ -199,12 +194,14 @@ async function show(root, state) {
   const leave = addChart(view, root);
   try {
     if (!isWhole(view.ends, answer)) {
-      await addAnswer(root, "interval", "Allocated there, and still alive",
-        () => heapview.ask("interval", {limit: 20}));
+      await addAnswer(root, "interval", "Allocated there, and still alive", async (section) =>
+        section.append(heapview.told((await heapview.ask("interval", {limit: 20})).told)));
     }
     root.append(make("section", {class: "answer", id: "layers"}, heapview.told(told)));
     root.append(heapview.asTable(() => tableOf(view)));
-    if (heapview.overview.snapshots.length > 1) await addSeries(root);
+    if (heapview.overview.snapshots.length > 1) {
+      await addAnswer(root, "series", "Over the snapshots", addSeries);
+    }
   } catch (error) {
     leave();
     throw error;
@@ -333,19 +330,9 @@ function legend(layers) {
   return list;
 }
 
-/* Adds the chart of all snapshots to `root`. */
-async function addSeries(root) {
-  const section = make("section", {class: "answer", id: "series"},
-    make("h3", {}, "Over the snapshots"));
-  root.append(section);
-  let answer, told;
-  try {
-    ({answer, told} = await heapview.ask("series", {in: null, since: null, until: null}));
-  } catch (error) {
-    if (error.aborted) throw error;
-    section.append(heapview.problem(error));
-    return;
-  }
+/* Adds the chart of all snapshots. */
+async function addSeries(section) {
+  const {answer, told} = await heapview.ask("series", {in: null, since: null, until: null});
   const layers = layersOf(answer);
   const box = make("div", {class: "picture series"});
   section.append(heapview.told(told.slice(0, 2)), box, legend(layers),
@@ -353,4 +340,3 @@ async function addSeries(root) {
   drawSeries(box, answer, layers);
   heapview.onWidth(box, () => drawSeries(box, answer, layers));
 }
-

@@ -79,17 +79,6 @@ function layOut(tree, width, height) {
   return root;
 }
 
-function drawn(root) {
-  const list = [];
-  const waiting = [root];
-  while (waiting.length > 0) {
-    const node = waiting.pop();
-    list.push(node);
-    for (let i = node.inside.length - 1; i >= 0; i--) waiting.push(node.inside[i]);
-  }
-  return list;
-}
-
 /* ==== The picture =================================================================== */
 
 /* The names of a tile: its own, and its bytes below, as far as they fit. */
@@ -124,9 +113,10 @@ function cellOf(svg, node, view) {
 function draw(view, width, height) {
   const svg = heapview.drawing("treemap", width, height, "tree",
     "Treemap: arrows move, Enter zooms in, Escape zooms out");
-  view.nodes = drawn(layOut(view.tree, width, height));
+  view.nodes = [];
+  tiles.eachNode(layOut(view.tree, width, height), (node) => view.nodes.push(node), "inside");
   for (const node of view.nodes) cellOf(svg, node, view);
-  svg.select("g.tile").attr("tabindex", 0);
+  svg.select("g.tile").attr("tabindex", 0).classed("chosen", true);
   return svg.node();
 }
 
@@ -156,42 +146,15 @@ function nearest(view, from, dx, dy) {
 
 const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
 
-function focusOn(view, node) {
-  const cells = d3.select(view.svg).selectAll("g.tile");
-  cells.attr("tabindex", (other) => (other === node ? 0 : -1));
-  cells.filter((other) => other === node).node().focus({preventScroll: true});
-}
-
-function press(view, event) {
-  const cell = event.target.closest("g.tile");
-  if (!cell) return;
-  const node = d3.select(cell).datum();
-  const arrow = ARROWS[event.key];
-  if (arrow) {
-    const next = nearest(view, node, ...arrow);
-    if (next) focusOn(view, next);
-  } else if (event.key === "Enter" || event.key === " ") {
-    tiles.zoomTo(view, node.data);
-  } else if (event.key === "Escape" || event.key === "Backspace") {
-    tiles.zoomOut(view);
-  } else if (event.key === "o" && tiles.objectOf(node.data.row)) {
-    heapview.go("object", {at: tiles.objectOf(node.data.row)});
-  } else if (event.key === "u" && node.parent) {
-    focusOn(view, node.parent);
-  } else {
-    return;
-  }
-  event.preventDefault();
-}
-
-function choose(view, node) {
-  tiles.choose(view, node.data);
-  d3.select(view.svg).selectAll("g.tile").classed("chosen", (other) => other === node);
-}
-
-function nodeAt(event) {
-  const cell = event.target.closest("g.tile");
-  return cell ? d3.select(cell).datum() : null;
+/* The node to which a key leads. */
+function target(view, node, key) {
+  const at = tiles.objectOf(node.data.row);
+  let next;
+  if (ARROWS[key]) next = nearest(view, node, ...ARROWS[key]);
+  else if (key === "u") next = node.parent;
+  else if (key === "o" && at) heapview.go("object", {at});
+  else return undefined;
+  return next ? next.data : null;
 }
 
 /* ==== The page ====================================================================== */
@@ -225,21 +188,6 @@ function fill(view) {
   view.svg = svg;
 }
 
-function listen(view) {
-  const act = (event, what) => {
-    const node = nodeAt(event);
-    if (node) what(node);
-  };
-  view.picture.addEventListener("keydown", (event) => press(view, event));
-  view.picture.addEventListener("focusin", (event) => act(event, (node) => choose(view, node)));
-  view.picture.addEventListener("click", (event) =>
-    act(event, (node) => tiles.zoomTo(view, node.data)));
-  tiles.tellAtPointer(view.picture, (event) => {
-    const node = nodeAt(event);
-    return node ? tiles.describe(node.data, view.answer.whole_bytes) : null;
-  });
-}
-
 tiles.definePage({
   name: "treemap", title: "Treemap",
   lead: "Who keeps what alive: each area is as large as what it retains.",
@@ -259,9 +207,14 @@ tiles.definePage({
   draw: (view) => {
     view.picture = make("div", {class: "picture"});
     view.box.append(view.picture);
+    Object.assign(view, {
+      node: ({data}) => data, to: (node, key) => target(view, node, key),
+      open: (node) => tiles.zoomTo(view, node), leave: () => tiles.zoomOut(view),
+      choose: (node) => tiles.choose(view, node),
+      describe: (node) => tiles.describe(node, view.answer.whole_bytes)
+    });
     fill(view);
-    listen(view);
-    choose(view, view.nodes[0]);
+    tiles.listen(view.picture, view);
     return heapview.onWidth(view.picture, () => fill(view));
   }
 });

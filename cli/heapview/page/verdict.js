@@ -323,7 +323,7 @@ const MORE_ROWS = 10; /* times as many */
 ** stands behind the first answer: who comes from other tools looks for it at once. */
 const QUESTIONS = [
   {name: "ladder", title: "All classes and places that changed, and how many in each snapshot",
-    least: 2, most: 3, isEarly: true},
+    least: 2, most: 3, isEarly: true, isOfAll: true},
   {name: "objects", title: "The biggest objects", least: 1},
   {name: "classes", title: "Classes: how many objects, and what they retain", least: 1},
   {name: "modules", title: "Modules and globals: what each keeps alive", least: 1},
@@ -332,7 +332,7 @@ const QUESTIONS = [
   {name: "waste", title: "All that could be given back", least: 1},
   {name: "epochs", title: "When what lives was allocated", least: 1, isWhole: true},
   {name: "sites", title: "Where objects were allocated, if that was tracked", least: 1},
-  {name: "owners", title: "Who owns the growth", least: 2},
+  {name: "owners", title: "Who owns the growth", least: 2, isOfAll: true},
   {name: "strings", title: "Strings that are new", least: 2}
 ];
 
@@ -340,6 +340,7 @@ const QUESTIONS = [
 async function fill(body, question, limit) {
   try {
     const all = {since: null, until: null};
+    if (question.isOfAll) all.in = null;
     const parameters = question.isWhole ? all : Object.assign(all, {limit});
     const answer = await heapview.ask(question.name, parameters);
     const more = heapview.isWritten() ? null : () => fill(body, question, limit * MORE_ROWS);
