@@ -13,8 +13,9 @@ local own_suite = release and lfs.attributes(release .. "/testes") and release .
 local function sources()
   if release then return lfs.attributes(release .. "/lvm.c") and release or release .. "/src" end
   local dir = support.root .. "/build/lua-source"
-  local code = select(3, support.run {"tests/track/sources.sh", dir})
-  return code == 0 and dir .. "/src" or nil
+  local is_asked = lfs.attributes(dir) ~= nil -- in vain, if they are not there
+  if not (support.sanitized and is_asked) then support.run {"tests/track/sources.sh", dir} end
+  return lfs.attributes(dir .. "/src/lvm.c") and dir .. "/src"
 end
 
 local source_dir = sources()
