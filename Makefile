@@ -62,8 +62,8 @@ objects = $(patsubst %.c,$(1)/%.o,$(if $(filter build/test,$(1)), \
   $(patsubst %.c,build/%.o,$(filter-out $(ALLOC_SOURCES) tests/%,$(2))))
 # tool_objects <tree> <tool>: all that it is made of, but the library.
 tool_objects = $(call objects,$(1),$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
-  $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c \
-  cli/heapsql/value.c) $(if $(filter $(2),heapview),cli/heapprof/boxes.c)))
+  $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/query.c) \
+  $(if $(filter $(2),heapview),cli/heapprof/boxes.c)))
 TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
@@ -114,7 +114,7 @@ Q = $(if $(V),,@echo "  $@" && )
 .PHONY: all help needs packages browser demo test bench fuzz fuzz-corpus check-asan check-seams \
   lint test-release install uninstall clean test-built asan-built tsan-built release-built \
   soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang documents rock \
-  install-rock deb
+  install-rock deb dist
 
 all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
 documents: $(TOOLS:%=build/man/%.1) $(TOOLS:%=build/completions/%.bash)
@@ -269,7 +269,7 @@ $(1)/tests/test_states: TEST_LIBS += -Wl,--wrap=process_vm_readv,--wrap=pread,--
 $(1)/tests/test_memory_room: TEST_LIBS += -Wl,--wrap=lh_find_room
 $(1)/tests/test_page: $(call objects,$(1),cli/heapview/page.c)
 $(1)/tests/test_requests: $(call objects,$(1),cli/heapview/requests.c)
-$(1)/tests/test_requests: TEST_LIBS += $$(CLI_LIBS)
+$(1)/tests/test_requests $(1)/tests/test_answer_json: TEST_LIBS += $$(CLI_LIBS)
 $(1)/tests/test_guests: $(call objects,$(1),cli/heapview/guests.c)
 $(1)/tests/test_recent: $(call objects,$(1),cli/heapview/recent.c)
 # Where files are exchanged between two calls.
@@ -525,6 +525,11 @@ deb:
 	cd $(DEB) && MAKEFLAGS= WERROR= dpkg-buildpackage -b -us -uc
 	lintian --fail-on error,warning build/deb/*.changes
 
+# The sources of this commit, as a release has them.
+dist:
+	@mkdir -p build
+	git archive --prefix=luaheap-$(VERSION)/ -o build/luaheap-$(VERSION).tar.gz HEAD
+
 help:
 	@echo "make [all]         build the library, the module and the commands into build/"
 	@echo "make demo          find a leak: a, b, c, heapdiff, heappath and a picture"
@@ -541,6 +546,7 @@ help:
 	@echo "make soak          a server looked at for MINUTES=10, and soaks N=10 times as long"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make deb           Debian packages in build/deb, seen by lintian"
+	@echo "make dist          the sources of this commit as build/luaheap-$(VERSION).tar.gz"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"
 	@echo "make clean         remove build/"
 	@echo "Variables: CC CFLAGS CPPFLAGS LDFLAGS PREFIX DESTDIR LUA BUSTED WERROR=1 V=1"

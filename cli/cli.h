@@ -174,11 +174,13 @@ void cli_check_writable(cli *c, const char *path);
 /* Returns `result`, or ends the process if it is NULL: out of memory. */
 void *cli_must(void *result);
 
+/* The text that printf would print. Freed by free. */
+char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+uint64_t cli_now_ns(void);
+
 /* cli_close_text completes *text: *n bytes and a NUL; freed by free. Out of memory: both exit. */
 FILE *cli_open_text(char **text, size_t *n);
 void cli_close_text(FILE *out);
-
-/* Escape sequences for stdout; empty without colours. */
 const char *cli_style_on(const cli *c, lh_style style);
 const char *cli_style_off(const cli *c);
 
@@ -187,7 +189,9 @@ void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf,
 
 /* Output has at most 200 times the bytes of the files read, plus 4 MB, so a small file cannot fill
 ** a disk; without files there is no limit. cli_limit_output counts a file. cli_has_room says before
-** each row whether to print it. cli_finish reports the number of rows left out. */
+** each row whether to print it. cli_finish reports the number of rows left out. cli_count_output
+** makes stdout a FILE that counts; cli_begin calls it. */
+void cli_count_output(void);
 void cli_limit_output(const char *file);
 bool cli_has_room(void);
 
@@ -198,9 +202,6 @@ void cli_flush(const cli *c);
 int cli_finish(cli *c, int status);
 
 /* ==== Snapshots ===================================================================== */
-
-/* Threads for opening a snapshot: one per processor, at most four. */
-unsigned cli_threads(void);
 
 /* As lh_open; as lh_analyse and lh_classify. For a command that goes on after a failure. */
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);
@@ -243,15 +244,8 @@ void cli_table_free(cli_table *table); /* without printing */
 
 /* ==== JSON ========================================================================== */
 
-/* One document. `key` is NULL inside an array. */
-typedef struct cli_json {
-  FILE *out;       /* NULL: stdout */
-  bool is_compact; /* for programs: no blanks and lines */
-  bool follows;    /* an item stands before: a comma is due */
-  unsigned depth;
-  off_t most_bytes; /* sets is_full beyond this size; 0: no limit */
-  bool is_full;     /* rows are missing: discard the document */
-} cli_json;
+/* One document; `out` NULL: on stdout. */
+typedef lh_json cli_json;
 
 void cli_json_open(cli_json *w, const char *key, char bracket);
 void cli_json_close(cli_json *w, char bracket);

@@ -65,8 +65,7 @@ static const cli_tool tool = {
     "Example: heapattach -o a 4711; heapattach --after a -o b 4711; heapdiff a b\n"
     "Exit status: 0 done, 1 there is no Lua 5.4, 2 wrong usage or failure.\n"};
 
-/* Only a target was given: prints the commands that apply to it. */
-static _Noreturn void ask_what(const cli *c, const request *r) {
+static _Noreturn void suggest_modes(const cli *c, const request *r) {
   request take = *r, list = {.mode = MODE_LIST, .target = r->target};
   request watch = {.mode = MODE_WATCH, .target = r->target};
   if (!subject_is_process(r->target) && access(r->target, F_OK) != 0)
@@ -83,7 +82,6 @@ static _Noreturn void ask_what(const cli *c, const request *r) {
   exit(CLI_FAILURE);
 }
 
-/* Checks for options that cannot be combined. */
 static void check(const cli *c, const request *r) {
   bool writes = r->mode == MODE_TAKE || r->mode == MODE_SERIES;
   if (!writes && (r->file != NULL || r->directory != NULL || r->after != NULL))
@@ -95,7 +93,7 @@ static void check(const cli *c, const request *r) {
     cli_usage_error(c, "a series has a file for each snapshot: -d DIR in place of -o");
   if (r->mode == MODE_TAKE && r->directory != NULL)
     cli_usage_error(c, "-d goes with --every TIME; for one snapshot there is -o FILE");
-  if (r->mode == MODE_TAKE && r->file == NULL) ask_what(c, r);
+  if (r->mode == MODE_TAKE && r->file == NULL) suggest_modes(c, r);
   if (r->max > 0 && r->mode != MODE_SERIES && r->mode != MODE_WATCH)
     cli_usage_error(c, "--max goes with --every or --watch only");
   if (r->every_ns > 0 && r->mode == MODE_LIST) cli_usage_error(c, "--list goes with no --every");
@@ -125,8 +123,6 @@ static void check_target(const cli *c, request *r, int n, char **names) {
                     command_for_number(r->target));
 }
 
-/* ==================================================================================== */
-
 int run_request(cli *c, const request *r) {
   switch (r->mode) {
     case MODE_LIST: return list_states(c, r);
@@ -146,6 +142,6 @@ int main(int argc, char **argv) {
   if (r.mode == MODE_TAKE && r.every_ns > 0) r.mode = MODE_SERIES;
   check_target(&c, &r, argc - optind, argv + optind);
   check(&c, &r);
-  r.awaited = stand_apart(&c, &r);
-  return cli_finish(&c, r.workers ? ask_workers(&c, &r) : run_request(&c, &r));
+  r.awaited = run_in_child(&c, &r);
+  return cli_finish(&c, r.workers ? run_for_workers(&c, &r) : run_request(&c, &r));
 }

@@ -93,7 +93,6 @@ static void known_read(cli *c, lh_known *k, const char *file) {
 
 /* ==== Options ======================================================================== */
 
-/* Takes the argument of --before or --after, and a second one unless that is an option. */
 static void take_files(cli *c, request *r, const cli_option *option) {
   bool is_after = strcmp(option->name, "after") == 0;
   const char **files = r->halves[is_after];
@@ -279,7 +278,6 @@ static int answer(cli *c, request *r, const char *question, lh_snapshot *snapsho
   return status;
 }
 
-/* True: the snapshots are of different Lua states, which have no objects in common. */
 static bool are_apart(lh_snapshot *const *snapshots, size_t n) {
   uint64_t state = lh_snapshot_info(snapshots[0])->state_id;
   bool apart = false;
@@ -299,7 +297,6 @@ static int compare(cli *c, request *r) {
   return status;
 }
 
-/* Reads one file after another and keeps figures only. */
 static int climb(cli *c, request *r, const char *question) {
   lh_request asked = request_of(c, r);
   lh_ladder *ladder;
@@ -328,8 +325,6 @@ static int report(cli *c, request *r) {
   }
   return is_ladder(r) ? climb(c, r, "ladder") : compare(c, r);
 }
-
-/* ==================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;

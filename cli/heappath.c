@@ -58,14 +58,10 @@ static const cli_tool tool = {
 /* OBJECT is one argument, or two if the user pasted an address without quotes: table: 0x55d0... */
 static char *join_expression(const cli *c, int n, char **words) {
   size_t length = n > 0 ? strlen(words[0]) : 0;
-  char *text;
   if (n == 0) cli_usage_error(c, "which object? An address, a path, @file:line or a class");
   if (n > 2 || (n == 2 && (length == 0 || words[0][length - 1] != ':')))
     cli_usage_error(c, "one object at a time: '%s' is too many (quotes missing?)", words[1]);
-  length += n == 2 ? strlen(words[1]) + 2 : 1;
-  text = cli_must(malloc(length));
-  snprintf(text, length, "%s%s%s", words[0], n == 2 ? " " : "", n == 2 ? words[1] : "");
-  return text;
+  return cli_format("%s%s%s", words[0], n == 2 ? " " : "", n == 2 ? words[1] : "");
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
@@ -100,11 +96,8 @@ static void parse(cli *c, request *r, int argc, char **argv) {
 /* ==== The object ===================================================================== */
 
 char *describe(const lh_snapshot *snapshot, lh_id id) {
-  char *what = cli_must(lh_what_text(snapshot, id)), *text;
-  lh_number address = lh_address_text(snapshot, id);
-  size_t size = strlen(what) + sizeof address.text + 2;
-  text = cli_must(malloc(size));
-  snprintf(text, size, "%s %s", what, address.text);
+  char *what = cli_must(lh_what_text(snapshot, id));
+  char *text = cli_format("%s %s", what, lh_address_text(snapshot, id).text);
   lh_free(what);
   return text;
 }
@@ -137,8 +130,6 @@ static void open_subject(cli *c, const request *r, subject *s) {
   s->text = describe(s->snapshot, s->id);
 }
 
-/* ==================================================================================== */
-
 lh_request request_about(const request *r, const subject *s) {
   lh_request asked = r->asked;
   asked.limit = 0;
@@ -148,7 +139,7 @@ lh_request request_about(const request *r, const subject *s) {
   return asked;
 }
 
-void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
+void print_asked(cli *c, cli_json *w, const request *r, const subject *s) {
   lh_request asked = request_about(r, s);
   (void)cli_answer(c, w, "ignored", s->snapshot, r->file, &asked);
   if (s->id != LH_NO_OBJECT) (void)cli_answer(c, w, "stack", s->snapshot, r->file, &asked);
@@ -172,7 +163,7 @@ static void answer_garbage(cli *c, const request *r, const subject *s) {
            cli_style_on(c, LH_BOLD), cli_style_off(c), s->text);
   subject single = *s;
   single.found.matches = 1;
-  tell_asked(c, NULL, r, &single);
+  print_asked(c, NULL, r, &single);
 }
 
 static void json_no_paths(cli_json *w) {
@@ -184,7 +175,7 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   bool reachable = lh_is_reachable(s->snapshot, s->id), json = r->format == FORMAT_JSON;
   if (json) {
     json_subject(w, s);
-    tell_asked(c, w, r, s);
+    print_asked(c, w, r, s);
     cli_json_value(w, "only_ignored", json_boolean(s->only_ignored));
   }
   if (!reachable && !r->referrers) answer_garbage(c, r, s);
@@ -197,7 +188,6 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   if (r->dominators) (void)cli_answer(c, w, "dominators", s->snapshot, r->file, &asked);
 }
 
-/* Answers about one object, or about cuts. False: nothing keeps the object alive. */
 static bool answer_one(cli *c, const request *r, subject *s) {
   cli_json w = {0};
   bool alive = s->id == LH_NO_OBJECT || lh_is_reachable(s->snapshot, s->id);
@@ -212,8 +202,6 @@ static bool answer_one(cli *c, const request *r, subject *s) {
   return alive;
 }
 
-/* ==================================================================================== */
-
 int main(int argc, char **argv) {
   cli c;
   request r;
@@ -226,7 +214,7 @@ int main(int argc, char **argv) {
   lh_close(s.snapshot);
   free(s.text);
   free(r.expression);
-  free_gone(r.ignored, r.asked.n_ignored);
-  free_gone(r.cuts, r.asked.n_cuts);
+  free_patterns(r.ignored, r.asked.n_ignored);
+  free_patterns(r.cuts, r.asked.n_cuts);
   return cli_finish(&c, alive ? CLI_DONE : CLI_NO);
 }

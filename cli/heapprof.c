@@ -127,8 +127,6 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   check(c, r, r->mode);
 }
 
-/* ==================================================================================== */
-
 int main(int argc, char **argv) {
   cli c;
   request r;

@@ -4,12 +4,9 @@
 ** compiled. Retained sizes, classes and indices are computed by the first query that needs them;
 ** grouping two million objects by class takes as long as three collections of their heap.
 */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "heapsql/heapsql.h"
 
@@ -97,7 +94,6 @@ static void open_all(cli *c, sqlite3 *db, request *r) {
   }
 }
 
-/* Keeps r->schemas. */
 static void close_all(sqlite3 *db, request *r) {
   sqlite3_close(db);
   for (size_t i = 0; i < r->n_files; i++) lh_close(r->snapshots[i]);
@@ -136,8 +132,6 @@ static void run_queries(cli *c, request *r, sqlite3 *db) {
     cli_json_close(&document, '}');
   }
 }
-
-/* ==================================================================================== */
 
 static void say_saved(const request *r) {
   char *name = cli_escape(r->save);

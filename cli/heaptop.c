@@ -149,8 +149,6 @@ static void print(cli *c, lh_snapshot *snapshot, const request *r) {
   if (c->json) cli_json_close(&w, '}');
 }
 
-/* ==================================================================================== */
-
 int main(int argc, char **argv) {
   cli c;
   request r;

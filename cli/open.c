@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -18,7 +17,8 @@ static bool is_slow(const char *file, uint64_t *bytes) {
   return *bytes > SLOW_FILE_BYTES;
 }
 
-unsigned cli_threads(void) {
+/* One per processor, at most four. */
+static unsigned n_threads(void) {
   enum { MOST = 4 };
   cpu_set_t processors;
   if (sched_getaffinity(0, sizeof processors, &processors) < 0) return 1;
@@ -43,7 +43,7 @@ static void make_room(uint64_t file_bytes) {
 }
 
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error) {
-  const lh_open_options options = {sizeof options, c->opens_alone ? 1 : cli_threads()};
+  const lh_open_options options = {sizeof options, c->opens_alone ? 1 : n_threads()};
   uint64_t bytes;
   if (is_slow(file, &bytes))
     cli_progress(c, "reading %s, %s", file, lh_size_text(bytes, c->exact_bytes).text);

@@ -34,6 +34,7 @@ void cli_add_questions(cli *c, const cli_option *row) {
 void cli_begin(cli *c, const cli_tool *tool) {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
   *c = (cli){.tool = tool};
+  cli_count_output();
   setlocale(LC_CTYPE, "");
   c->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   if (!c->unicode) setlocale(LC_CTYPE, "C.UTF-8");
@@ -177,8 +178,6 @@ static void take(cli *c, struct request *r, const cli_option *option) {
   }
 }
 
-/* ==================================================================================== */
-
 static void refuse_removed(const cli *c, const char *word) {
   for (const char *const *option = c->removed; option != NULL && *option != NULL; option += 2) {
     size_t n = strlen(*option);
@@ -187,7 +186,6 @@ static void refuse_removed(const cli *c, const char *word) {
   }
 }
 
-/* Larger than any letter. */
 enum { FIRST_KEY = 256 };
 
 static _Noreturn void refuse(const cli *c, int key, char **argv) {

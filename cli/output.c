@@ -11,6 +11,7 @@
 #include <stdio_ext.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -19,10 +20,21 @@ static void clear_progress(const cli *c) {
   if (c->progress_shown) fputs("\r\033[K", stderr);
 }
 
+static char *format_list(const char *format, va_list arguments) {
+  char *text;
+  return cli_must(vasprintf(&text, format, arguments) >= 0 ? text : NULL);
+}
+
+char *cli_format(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  char *text = format_list(format, arguments);
+  va_end(arguments);
+  return text;
+}
+
 static void say(const cli *c, const char *format, va_list arguments) {
-  char *line, *escaped;
-  cli_must(vasprintf(&line, format, arguments) >= 0 ? line : NULL);
-  escaped = cli_escape(line);
+  char *line = format_list(format, arguments), *escaped = cli_escape(line);
   clear_progress(c);
   fprintf(stderr, "%s%s%s\n", c->is_nameless ? "" : c->tool->name, c->is_nameless ? "" : ": ",
           escaped);
@@ -71,6 +83,12 @@ void *cli_must(void *result) {
     exit(CLI_FAILURE);
   }
   return result;
+}
+
+uint64_t cli_now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 FILE *cli_open_text(char **text, size_t *n) {
@@ -168,9 +186,8 @@ static int close_counted(void *cookie) {
   return close(STDOUT_FILENO);
 }
 
-static void count_output(void) {
+void cli_count_output(void) {
   cookie_io_functions_t functions = {.write = write_counted, .close = close_counted};
-  fflush(stdout);
   FILE *counted = cli_must(fopencookie(NULL, "w", functions));
   if (isatty(STDOUT_FILENO)) setvbuf(counted, NULL, _IOLBF, BUFSIZ);
   stdout = counted;
@@ -178,7 +195,6 @@ static void count_output(void) {
 
 void cli_limit_output(const char *file) {
   struct stat status;
-  if (input_bytes == 0) count_output();
   if (stat(file, &status) == 0) input_bytes += (uint64_t)status.st_size;
 }
 
@@ -194,8 +210,6 @@ static void tell_left_out(const cli *c) {
     cli_say(c, "%s left out: what is printed has at most %u times the bytes of what was read",
             lh_count_of(rows_left_out, "row was", "rows were").text, MOST_TIMES);
 }
-
-/* ==================================================================================== */
 
 void cli_flush(const cli *c) {
   if (fflush(stdout) != 0) cli_die(c, NULL, "cannot write the results: %s", strerror(errno));

@@ -17,22 +17,18 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
       [LH_NEXT_PATHS] = "heappath",           [LH_NEXT_UNDER] = "heaptop --under",
       [LH_NEXT_SET] = "heappath --set",       [LH_NEXT_SINCE] = "heapdiff --since",
       [LH_NEXT_OWNERS] = "heapdiff --owners", [LH_NEXT_WASTE] = "heaptop --waste"};
-  const char *dashes = dashes_for(of);
-  char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made = NULL;
+  const char *command = commands[next], *dashes = dashes_for(of);
+  char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made;
   char *until = cli_shell_word(other != NULL ? other : "");
-  size_t size;
-  FILE *out = cli_open_text(&made, &size);
-  fputs(commands[next], out);
   if (next == LH_NEXT_PATHS)
-    fprintf(out, " %s%s %s", dashes, file, word);
+    made = cli_format("%s %s%s %s", command, dashes, file, word);
   else if (next == LH_NEXT_OWNERS)
-    fprintf(out, " %s%s %s", dashes_for(subject), word, until);
+    made = cli_format("%s %s%s %s", command, dashes_for(subject), word, until);
   else if (next == LH_NEXT_WASTE)
-    fprintf(out, " %s%s", dashes, file);
+    made = cli_format("%s %s%s", command, dashes, file);
   else
-    fprintf(out, " %s%s%s %s%s", word, other != NULL ? " --until " : "", other != NULL ? until : "",
-            dashes, file);
-  cli_close_text(out);
+    made = cli_format("%s %s%s%s %s%s", command, word, other != NULL ? " --until " : "",
+                      other != NULL ? until : "", dashes, file);
   free(file);
   free(word);
   free(until);
@@ -194,147 +190,11 @@ void cli_report_text(cli *c, lh_report *report, const char *file) {
   if (t.teller.failed || report->failed) cli_must(NULL);
 }
 
-/* ==== JSON =========================================================================== */
-
-static json_t *row_json(lh_report *report, const lh_table *table, const void *row);
-
-/* The library's texts are valid UTF-8. */
-static json_t *text_json(const char *text) {
-  return cli_must(text != NULL ? json_string_nocheck(text) : json_null());
-}
-
-static json_t *freed_text_json(char *text) {
-  json_t *json = json_string(cli_must(text));
-  lh_free(text);
-  return json;
-}
-
-static json_t *rows_json(lh_report *report, const lh_column *column, const lh_cell *cell) {
-  const lh_table *table = cell->as.rows.table;
-  const char *row = cell->as.rows.list;
-  if (column->is_one) return row_json(report, table, row);
-  json_t *rows = cli_must(column->is_by_name ? json_object() : json_array());
-  for (size_t i = 0; i < cell->as.rows.n; i++, row += table->row_bytes) {
-    json_t *json = row_json(report, table, row);
-    lh_cell name;
-    if (column->is_by_name) lh_cell_of(report, table->columns, row, &name);
-    if (column->is_by_name)
-      json_object_set_new(rows, name.as.text, json);
-    else
-      json_array_append_new(rows, json);
-  }
-  return rows;
-}
-
-static json_t *texts_json(const lh_cell *cell) {
-  json_t *list = cli_must(json_array());
-  for (size_t i = 0; i < cell->as.texts.n; i++)
-    json_array_append_new(list, cell->kind == LH_COLUMN_NAMES
-                                    ? cli_json_text(cell->as.texts.list[i])
-                                    : text_json(cell->as.texts.list[i]));
-  return list;
-}
-
-static json_t *series_json(const lh_cell *cell) {
-  json_t *list = cli_must(json_array());
-  for (size_t i = 0; i < cell->as.series.n; i++)
-    json_array_append_new(list, cli_json_size(lh_series_at(cell, i)));
-  return list;
-}
-
-static json_t *value_json(lh_report *report, const lh_column *column, const lh_cell *cell) {
-  if (cell->is_null) return json_null();
-  switch (cell->kind) {
-    case LH_COLUMN_BYTES_SERIES:
-    case LH_COLUMN_COUNT_SERIES: return series_json(cell);
-    case LH_COLUMN_MORE_BYTES:
-    case LH_COLUMN_NUMBER: return json_real(cell->as.number);
-    case LH_COLUMN_FLAG: return json_boolean(cell->as.flag);
-    case LH_COLUMN_TEXT: return json_string(cell->as.text);
-    case LH_COLUMN_NAME: return cli_json_text(cell->as.name.bytes);
-    case LH_COLUMN_OBJECT:
-    case LH_COLUMN_EXAMPLE:
-      return json_string(lh_address_text(report->snapshot, cell->as.object).text);
-    case LH_COLUMN_STRING:
-      return freed_text_json(lh_string_text(report->snapshot, cell->as.object, 64));
-    case LH_COLUMN_EDGE: return freed_text_json(lh_edge_text(report->snapshot, cell->as.edge));
-    case LH_COLUMN_NAMES:
-    case LH_COLUMN_TEXTS: return texts_json(cell);
-    case LH_COLUMN_ROWS: return rows_json(report, column, cell);
-    case LH_COLUMN_CLASS:
-      return json_string(lh_class_at(report->snapshot, cell->as.class_index)->name);
-    default: return cli_json_size(cell->as.n);
-  }
-}
-
-/* An object is written as address, class and type; a class as name and type. */
-static void add_cell(json_t *json, lh_report *report, const lh_column *column, const void *row) {
-  const lh_snapshot *s = report->snapshot;
-  const char *key = lh_json_key(column);
-  lh_cell cell;
-  lh_cell_of(report, column, row, &cell);
-  if (cell.is_absent) return;
-  if (column->kind == LH_COLUMN_OBJECT) {
-    lh_id id = cell.as.object;
-    json_object_set_new(json, "class", text_json(cell.is_null ? NULL : lh_class_name_of(s, id)));
-    json_object_set_new(json, "type",
-                        text_json(cell.is_null ? NULL : lh_type_name(lh_type_of(s, id))));
-  } else if (column->kind == LH_COLUMN_CLASS && column->json_key == NULL) {
-    const lh_class *class = cell.is_null ? NULL : lh_class_at(s, cell.as.class_index);
-    json_object_set_new(json, "type", text_json(class ? lh_type_name(class->type) : NULL));
-  }
-  json_object_set_new(json, key, cli_must(value_json(report, column, &cell)));
-}
-
-static json_t *row_json(lh_report *report, const lh_table *table, const void *row) {
-  json_t *json = cli_must(json_object());
-  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++)
-    if (lh_json_key(column) != NULL) add_cell(json, report, column, row);
-  return json;
-}
-
-/* Writes the answer's own rows one by one: a million rows need no memory. */
-static void print_list(cli_json *w, lh_report *report, const lh_column *column) {
-  lh_cell cell;
-  lh_cell_of(report, column, report->answer, &cell);
-  const lh_table *table = column->kind == LH_COLUMN_ROWS ? cell.as.rows.table : NULL;
-  const char *rows = table != NULL ? cell.as.rows.list : NULL;
-  size_t n = table != NULL ? cell.as.rows.n : cell.as.texts.n;
-  cli_json_open(w, lh_json_key(column), '[');
-  for (size_t i = 0; i < n && !w->is_full; i++)
-    if (w->out != NULL || cli_has_room())
-      cli_json_value(w, NULL,
-                     table != NULL ? row_json(report, table, rows + i * table->row_bytes)
-                                   : cli_json_text(cell.as.texts.list[i]));
-  cli_json_close(w, ']');
-}
-
-static void print_values(cli_json *w, lh_report *report, const lh_column *column) {
-  json_t *json = cli_must(json_object());
-  add_cell(json, report, column, report->answer);
-  for (void *at = json_object_iter(json); at != NULL; at = json_object_iter_next(json, at))
-    cli_json_value(w, json_object_iter_key(at), json_incref(json_object_iter_value(at)));
-  json_decref(json);
-}
-
-static bool is_list(const lh_column *column) {
-  return column->kind == LH_COLUMN_NAMES ||
-         (column->kind == LH_COLUMN_ROWS && !column->is_by_name && !column->is_one);
-}
+/* ==================================================================================== */
 
 void cli_report_values(cli_json *w, lh_report *report) {
-  const lh_column *column = report->question->answer->columns;
-  for (; column->kind != LH_COLUMN_END; column++) {
-    if (lh_json_key(column) == NULL) continue;
-    if (is_list(column))
-      print_list(w, report, column);
-    else
-      print_values(w, report, column);
-  }
-  if (report->failed) cli_must(NULL);
+  if (!lh_json_report(w, report)) cli_must(NULL);
 }
-
-/* ==================================================================================== */
 
 bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request) {

@@ -250,7 +250,6 @@ static void fit(cli_table *table, size_t terminal_width) {
 
 /* ==== Printing ====================================================================== */
 
-/* One line of a cell, padded except at the end of the line. */
 static void print_part(const cli_table *table, size_t column, const char *text, size_t n) {
   bool last = column + 1 == table->n_columns, right = table->columns[column].kind == CLI_RIGHT;
   size_t width = last && !right ? 0 : text_width(text, n), wanted = table->widths[column];
@@ -299,7 +298,6 @@ static void print_below(const cli_table *table, char *line) {
   free(line);
 }
 
-/* Frees the cells. */
 static void print_row(const cli_table *table, char **cells, lh_style style) {
   const char **rest = cli_must(calloc(table->n_columns, sizeof *rest));
   for (size_t i = 0; i < table->n_columns; i++) rest[i] = cells[i];
@@ -322,7 +320,6 @@ static void settle_widths(cli_table *table) {
     if (table->limits[i] > 0) table->widths[i] = smaller(column_width(table, i), table->limits[i]);
 }
 
-/* Fixes the widths and prints the kept rows; later rows are not kept. */
 static void begin(cli_table *table) {
   table->begun = true;
   cli_progress(table->c, NULL);
@@ -334,8 +331,6 @@ static void begin(cli_table *table) {
   }
   table->n_rows = 0;
 }
-
-/* ==================================================================================== */
 
 static void make_room(cli_table *table) {
   if (table->n_rows < table->capacity) return;

@@ -6,15 +6,12 @@
 **
 ** The two halves share only the file.
 **
-**     luaheap_read.h      errors; opening a snapshot; its objects and edges
-**     luaheap_sites.h     where a tracked program allocated its objects
-**     luaheap_take.h      in the program that runs Lua: snapshots, marks, watchers, its own objects
-**     luaheap_track.h     in the same program: records where each object is allocated
+**     luaheap_read.h      errors; opening a snapshot; its objects, edges and allocation sites
+**     luaheap_take.h      in the program that runs Lua: snapshots, marks, watchers, tracking
 **     luaheap_graph.h     retained sizes, classes and names, paths, finding
 **     luaheap_analyses.h  analyses of one snapshot: leaks, owners, waste; pictures
 **     luaheap_compare.h   two or more snapshots: what is new, and what grows
-**     luaheap_profile.h   what a tracked program allocated and freed, in order
-**     luaheap_tracked.h   the same for a program that is running
+**     luaheap_profile.h   what a tracked program allocated and freed, in order, also while it runs
 **     luaheap_usage.h     sums of a profile: by site, line and type, over time; calls
 **     luaheap_report.h    answers as data, and as text
 **
@@ -39,10 +36,7 @@
 #include "luaheap_profile.h"
 #include "luaheap_read.h"
 #include "luaheap_report.h"
-#include "luaheap_sites.h"
 #include "luaheap_take.h"
-#include "luaheap_track.h"
-#include "luaheap_tracked.h"
 #include "luaheap_usage.h"
 
 #define LH_VERSION "0.1.0"

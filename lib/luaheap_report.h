@@ -16,6 +16,8 @@
 #ifndef LUAHEAP_REPORT_H
 #define LUAHEAP_REPORT_H
 
+#include <stdio.h>
+
 #include "luaheap_compare.h"
 #include "luaheap_usage.h"
 
@@ -135,7 +137,7 @@ typedef struct lh_column {
   bool is_of_site;              /* `of` takes the id of a site or stack, not of an object */
   void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* describes the object in the field,
                                                              an lh_id */
-  /* Of facts (section 5): */
+  /* Of facts (section 6): */
   lh_needs needs;
   unsigned of_types; /* bits of the types of objects that have it; 0: all */
   bool is_of_code;   /* a Lua function's prototype has it */
@@ -391,7 +393,54 @@ char *lh_report_text(lh_report *report, const char *subject);
 /* The same for rows only. */
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n);
 
-/* ==== 5. Facts ======================================================================
+/* ==== 5. JSON =======================================================================
+**
+** A writer of one document. Strings are valid UTF-8. `key` is NULL outside an object. A failed
+** write shows in the FILE's error flag. */
+typedef struct lh_json {
+  FILE *out;
+  bool is_compact;        /* for programs: no blanks and lines */
+  bool is_ascii;          /* strings have \uXXXX for all beyond ASCII */
+  int64_t most_bytes;     /* beyond this size is_full is set; 0: no limit. `out` can seek */
+  bool (*has_room)(void); /* asked before each row of an answer; false: the row is left out */
+  bool is_full;           /* rows are missing: discard the document */
+  bool follows;           /* private, as are the next: an item stands before */
+  unsigned depth, lines;  /* open brackets; those with a line for each item */
+} lh_json;
+
+/* An object or array with a line for each item, or all in one line. Brackets are { or [. */
+void lh_json_open(lh_json *w, const char *key, char bracket);
+void lh_json_open_in_line(lh_json *w, const char *key, char bracket);
+void lh_json_close(lh_json *w, char bracket);
+
+void lh_json_text(lh_json *w, const char *key, const char *text, size_t n);
+void lh_json_integer(lh_json *w, const char *key, int64_t n);
+void lh_json_number(lh_json *w, const char *key, double number);
+void lh_json_flag(lh_json *w, const char *key, bool flag);
+void lh_json_null(lh_json *w, const char *key);
+
+/* Writes an answer's values into the open object. False: out of memory. */
+bool lh_json_report(lh_json *w, lh_report *report);
+
+/* Sets a field of a request from text, as key "limit" and value "20", "sort" and "shallow". The
+** keys, and their values, are in lib/report/request.c; some are for certain questions only.
+** LH_EARGUMENT: no such key, or no such value. An object (key "at") is looked for in `snapshot`,
+** which must be classified, and fails as lh_find does. The request keeps `value`. */
+int lh_set_argument(lh_request *request, const char *question, const char *key, const char *value,
+                    lh_snapshot *snapshot, lh_error *error);
+
+/* The values that a request has before lh_set_argument. */
+lh_request lh_usual_request(const char *question);
+
+/* Asks the last of n snapshots a question by name, compared with the others if the question
+** compares, and returns the answer as a JSON object: the keys of the table in the man page of the
+** question's command. `arguments` are pairs of key and value, then NULL. Analyses and classifies
+** what it needs. *json is for lh_free. LH_EARGUMENT: no such question or argument, or the question
+** is about a profile. */
+int lh_answer_json(lh_snapshot *const *snapshots, size_t n, const char *question,
+                   const char *const *arguments, char **json, lh_error *error);
+
+/* ==== 6. Facts ======================================================================
 **
 ** Facts are columns of the objects, references and other parts of a snapshot; the caller fills the
 ** rows. The tables of heapsql, the fields of heap.reader's objects and edges, annotations and the

@@ -1,5 +1,5 @@
 /*
-** track.c - heap.track and heap.untrack: reads the options for lib/luaheap_track.h, without
+** track.c - heap.track and heap.untrack: reads the options for lib/luaheap_take.h, without
 ** metamethods, as in heap.c. heap/meta.lua documents them.
 */
 #include <stdlib.h>

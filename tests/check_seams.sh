@@ -124,11 +124,11 @@ check_sources() {
   # marks, questions, sites, filters, tiles), what a C function is called, and words in which two
   # numbers read the same. Names are made of text in lib/name, but places are not.
   looks='(strn(case)?cmp|strcasecmp|str(str|r?chr|c?spn|pbrk|casestr)|memmem) *\('
-  deciding='name/(fold[a-z_]*|held_by|place[a-z_]*|own|steps|merged[a-z_]*|path_text)'
+  deciding='name/(fold[a-z_]*|held_by|place[a-z_]*|luaheap_objects|steps|merged[a-z_]*|path_text)'
   deciding="lib/($deciding|(compare|analyses|usage|view|report)/[a-z_]+)\.[ch]"
   requests='compare/diff|analyses/describe|view/(fields|tree)'
-  requests="$requests|report/(epochs|fields|report|site_objects|tell)"
-  words='compare/known_classes|usage/(advice|tally)|report/(growing|things)'
+  requests="$requests|report/(epochs|fields|report|request|site_objects|tell)"
+  words='compare/known_classes|usage/(advice|tally)|report/(growing|json|things)'
   rule "places decide what belongs together" \
     "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "$deciding" \
     "lib/($requests|$words)\.c"

@@ -162,8 +162,6 @@ static void put_zsh(const cli *c) {
   puts("  '*:snapshot:_files'");
 }
 
-/* ==================================================================================== */
-
 _Noreturn void __wrap_cli_parse(cli *c, struct request *r, int argc, char **argv) {
   (void)r;
   if (argc == 2 && strstr(argv[1], ".bash") != NULL)

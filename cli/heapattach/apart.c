@@ -20,7 +20,7 @@
 
 #include "heapattach/heapattach.h"
 
-static volatile sig_atomic_t child_id, told_to_end;
+static volatile sig_atomic_t child_id, ending_signal;
 
 static _Noreturn void end_by(int number) {
   sigset_t all;
@@ -36,7 +36,7 @@ static _Noreturn void end_by(int number) {
 static void hand_on(int number, siginfo_t *info, void *context) {
   (void)context;
   if (child_id == 0) end_by(number);
-  told_to_end = number;
+  ending_signal = number;
   if (info->si_code <= 0) (void)kill((pid_t)child_id, number);
 }
 
@@ -57,8 +57,8 @@ enum { LOOK_MS = 500, SECOND = 1000 / LOOK_MS };
 
 /* False: give the child up. */
 static bool goes_on(cli *c, const lh_awaited *awaited, unsigned looks) {
-  enum { IF_TOLD_TO_END = SECOND, MOST = 5 * SECOND, MOST_OF_OUTPUT = 600 * SECOND };
-  if (told_to_end && looks >= IF_TOLD_TO_END) return false;
+  enum { IF_ENDING = SECOND, MOST = 5 * SECOND, MOST_OF_OUTPUT = 600 * SECOND };
+  if (ending_signal && looks >= IF_ENDING) return false;
   if (awaited->is_output && looks == MOST) {
     c->progress_shown = c->progress_terminal;
     cli_say(c, "waiting for the file system of '%s', which does not answer", awaited->path);
@@ -82,13 +82,13 @@ bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited) {
 /* The processes that it has started may be listed although it cannot be inspected itself. */
 static _Noreturn void leave(cli *c, const request *r, const lh_awaited *awaited) {
   uint64_t process_id;
-  if (told_to_end) end_by(told_to_end);
+  if (ending_signal) end_by(ending_signal);
   child_id = 0;
   c->progress_shown = c->progress_terminal;
   cli_say(c, "the file system of '%s' does not answer", awaited->path);
   if (r->mode == MODE_LIST && leaves_workers_out(r) && subject_is_process(r->target) &&
       cli_read_number(r->target, &process_id))
-    tell_started(c, r, process_id);
+    print_started(c, r, process_id);
   exit(CLI_FAILURE);
 }
 
@@ -104,12 +104,15 @@ static _Noreturn void see_through(cli *c, const request *r, const lh_awaited *aw
   _exit(WEXITSTATUS(status));
 }
 
-lh_awaited *stand_apart(cli *c, const request *r) {
-  enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
+void *share_memory(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return cli_must(memory != MAP_FAILED ? memory : NULL);
+}
+
+lh_awaited *run_in_child(cli *c, const request *r) {
   sigset_t before, held;
   pid_t parent = getpid();
-  lh_awaited *awaited = mmap(NULL, sizeof *awaited, ACCESS, KIND, -1, 0);
-  if (awaited == MAP_FAILED) cli_must(NULL);
+  lh_awaited *awaited = share_memory(sizeof *awaited);
   cli_flush(c); /* else parent and child both print it */
   (void)sigemptyset(&held);
   for (size_t i = 0; i < N_ENDINGS; i++) (void)sigaddset(&held, endings[i]);

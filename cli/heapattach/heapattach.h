@@ -5,7 +5,7 @@
 **     target.c    the named process or core, its states, the choice of one; --list
 **     workers.c   the processes that a process has started, and --workers
 **     take.c      snapshots: files, older snapshots
-**     tell.c      messages about a snapshot, and the commands to type next
+**     messages.c  messages about a snapshot, and the commands to type next
 **     series.c    --every
 **     watch.c     --watch
 **     wait.c      waits until a time, the end of the process, or Control-C
@@ -64,8 +64,6 @@ char *command_for_number(const char *name);
 /* Without Lua in the target, searches the processes that it has started, and exits with CLI_NO. */
 void subject_open(subject *s, cli *c, const request *r);
 void subject_close(subject *s);
-
-/* Searches for states again. Returns the library's error. */
 int subject_look(subject *s, lh_error *error);
 
 /* Index of the state that --state names or that `after` (may be NULL) was taken of. */
@@ -93,10 +91,8 @@ void find_workers(cli *c, uint64_t process_id, workers *w);
 void free_workers(workers *w);
 
 /* Prints on stderr the commands for the processes that it has started and that run Lua 5.4. */
-void tell_started(cli *c, const request *r, uint64_t process_id);
-
-/* Prints on stderr the processes left out, if any, and the command that includes them. */
-void tell_left_out(cli *c, const request *r, const workers *w);
+void print_started(cli *c, const request *r, uint64_t process_id);
+void print_left_out(cli *c, const request *r, const workers *w);
 
 static inline bool leaves_workers_out(const request *r) {
   return r->arguments != NULL;
@@ -120,7 +116,7 @@ typedef struct shot {
 
 /* Call if nothing was printed or written yet. If this program's memory overlaps the target's, runs
 ** the program again with other addresses. Returns otherwise. */
-void make_way(const request *r, const lh_error *error);
+void relocate_self(const request *r, const lh_error *error);
 
 /* Takes all states at one instant. If one of several fails, prints why and takes the others, which
 ** come first. Returns the library's error about the process, or about the only state. */
@@ -131,17 +127,13 @@ int take_once(cli *c, const request *r);
 
 lh_snapshot *open_older(cli *c, const request *r, const char *path);
 
-/* tell_shots prints a line for each snapshot, the first time also its process. tell_once prints
+/* print_shots: a line for each snapshot, the first time also its process. print_common_facts:
 ** what holds for all snapshots of the subject. */
-void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
-                const lh_outside_told *told, bool is_first);
-void tell_once(const subject *s, const request *r, const lh_outside_told *told);
-
-/* Prints the commands that analyse a snapshot, and that take the next one. */
-void tell_next_steps(const subject *s, const request *r, const shot *first);
-void tell_next_snapshot(const request *r);
-
-/* Prints a JSON object; on one line if compact. */
+void print_shots(const subject *s, const request *r, const shot *shots, size_t n,
+                 const lh_outside_told *told, bool is_first);
+void print_common_facts(const subject *s, const request *r, const lh_outside_told *told);
+void print_next_steps(const subject *s, const request *r, const shot *first);
+void print_next_snapshot(const request *r);
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
                 const workers *left_out, bool is_compact);
 
@@ -150,7 +142,7 @@ void json_workers(cli_json *w, const workers *left_out);
 void json_state(cli_json *w, const lh_found_state *state);
 
 /* Prints "What appeared and what went: heapdiff a b", for files of one state in order of time. */
-void tell_questions(const char *const *files, size_t n);
+void print_analyses(const char *const *files, size_t n);
 
 /* ==== Waiting ===================================================================== */
 
@@ -164,23 +156,25 @@ typedef struct waiter {
 void wait_begin(waiter *w, uint64_t process_id);
 void wait_close(waiter *w);
 
-uint64_t clock_ns(void);
 uint64_t real_time_ns(void); /* since 1970 */
 
-/* Waits until clock_ns() is `ns`, the process ends, or a signal ends the wait. */
+/* Waits until cli_now_ns() is `ns`, the process ends, or a signal ends the wait. */
 wait_end wait_until(const waiter *w, uint64_t ns);
 
 /* The next tick in the future: `start` plus a multiple of `every_ns`. */
 uint64_t next_tick(uint64_t start, uint64_t every_ns);
 
 /* Returns in a child of this process, whose exit status becomes ours. NULL: cannot fork. */
-lh_awaited *stand_apart(cli *c, const request *r);
+lh_awaited *run_in_child(cli *c, const request *r);
+
+/* Memory of zeros that child processes share. Freed by munmap. */
+void *share_memory(size_t bytes);
 
 /* False: the child waited for a file system that does not answer, and was killed. */
 bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited);
 
 int run_request(cli *c, const request *r);
-int ask_workers(cli *c, const request *r);
+int run_for_workers(cli *c, const request *r);
 int list_states(cli *c, const request *r);
 int take_series(cli *c, const request *r);
 int watch_state(cli *c, const request *r);

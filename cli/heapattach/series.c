@@ -79,9 +79,8 @@ static char *next_file(const series *s, const lh_found_state *state, member *m) 
   do {
     free(path);
     m->number++;
-    int n = asprintf(&path, "%s%s%s-%s%s-%" PRIu64 ".heap", directory, slash, name, s->r->target,
-                     id, m->number);
-    cli_must(n >= 0 ? path : NULL);
+    path = cli_format("%s%s%s-%s%s-%" PRIu64 ".heap", directory, slash, name, s->r->target, id,
+                      m->number);
     lh_await_output(s->r->awaited, path);
   } while (lstat(path, &info) == 0);
   lh_await_end(s->r->awaited);
@@ -106,14 +105,14 @@ static void tell(const series *s, const shot *shots, size_t n, const lh_outside_
   if (s->c->json) {
     json_shots(&s->subject, shots, n, told, NULL, true);
   } else {
-    tell_shots(&s->subject, s->r, shots, n, told, is_first);
-    if (is_first) tell_once(&s->subject, s->r, told);
+    print_shots(&s->subject, s->r, shots, n, told, is_first);
+    if (is_first) print_common_facts(&s->subject, s->r, told);
   }
   cli_flush(s->c);
   if (!is_first || !leaves_workers_out(s->r)) return;
   workers left_out = {0};
   find_workers(s->c, s->subject.process_id, &left_out);
-  tell_left_out(s->c, s->r, &left_out);
+  print_left_out(s->c, s->r, &left_out);
   free_workers(&left_out);
 }
 
@@ -156,11 +155,11 @@ static bool try_round(series *s, size_t chosen) {
 
 static void show_next(const series *s, uint64_t ns) {
   cli_progress(s->c, "the next one at %s; Control-C ends the series",
-               lh_time_text(real_time_ns() + ns - clock_ns()).text);
+               lh_time_text(real_time_ns() + ns - cli_now_ns()).text);
 }
 
 static void take_rounds(series *s, size_t chosen) {
-  uint64_t start = clock_ns(), most = s->r->max > 0 ? s->r->max : LH_DEFAULT_MAX_FILES;
+  uint64_t start = cli_now_ns(), most = s->r->max > 0 ? s->r->max : LH_DEFAULT_MAX_FILES;
   waiter w;
   wait_begin(&w, s->subject.process_id);
   for (uint64_t round = 0; try_round(s, chosen) && ++round < most;) {
@@ -174,15 +173,12 @@ static void take_rounds(series *s, size_t chosen) {
   wait_close(&w);
 }
 
-/* ==================================================================================== */
-
 /* Before the process is touched. The message names no file that the user did not type. */
 static void check_directory(cli *c, const request *r) {
   const char *slash, *directory = directory_of(r, &slash);
-  char *path;
+  char *path = cli_format("%s%s.heapattach", directory, slash);
   lh_file *file;
   lh_error error;
-  cli_must(asprintf(&path, "%s%s.heapattach", directory, slash) >= 0 ? path : NULL);
   lh_await_output(r->awaited, path);
   if (lh_create_file(&file, path, &error) != LH_OK)
     cli_die(c, NULL, "cannot write into '%s': %s", r->directory != NULL ? directory : ".",
@@ -206,7 +202,7 @@ int take_series(cli *c, const request *r) {
   }
   take_rounds(&s, chosen);
   for (size_t i = 0; i < s.n_members; i++) {
-    if (!c->json) tell_questions((const char *const *)s.members[i].files, s.members[i].n_files);
+    if (!c->json) print_analyses((const char *const *)s.members[i].files, s.members[i].n_files);
     free_member(&s.members[i]);
   }
   free(s.members);

@@ -10,18 +10,12 @@
 
 #include "heapattach/heapattach.h"
 
-static char *numbered(const char *path, size_t number) {
-  char *text;
-  return cli_must(asprintf(&text, "%s-%zu", path, number) >= 0 ? text : NULL);
-}
-
 static void check_output(cli *c, const request *r) {
-  char *first = is_all(r) ? numbered(r->file, 1) : NULL;
-  const char *path = first != NULL ? first : r->file;
+  char *path = is_all(r) ? cli_format("%s-1", r->file) : cli_format("%s", r->file);
   lh_await_output(r->awaited, path);
   cli_check_writable(c, path);
   lh_await_end(r->awaited);
-  free(first);
+  free(path);
 }
 
 static bool is_same_file(const char *a, const char *b) {
@@ -48,7 +42,7 @@ lh_snapshot *open_older(cli *c, const request *r, const char *path) {
 
 /* ==== Taking ======================================================================== */
 
-void make_way(const request *r, const lh_error *error) {
+void relocate_self(const request *r, const lh_error *error) {
   bool is_in_the_way = error->code == LH_EBUSY && error->os_errno == EEXIST;
   if (is_in_the_way && r->arguments != NULL) lh_make_way_again(r->arguments);
 }
@@ -76,7 +70,7 @@ static int take_shots(const subject *s, const request *r, shot *shots, size_t n,
   cli_progress(s->c, "taking %s", n == 1 ? shots[0].path : "snapshots");
   int code = lh_take_outside(s->target, requests, n, &options, told, error);
   cli_progress(s->c, NULL);
-  if (code != LH_OK && (r->mode == MODE_TAKE || shots[0].after == NULL)) make_way(r, error);
+  if (code != LH_OK && (r->mode == MODE_TAKE || shots[0].after == NULL)) relocate_self(r, error);
   for (size_t i = 0; i < n; i++) shots[i].done = requests[i];
   if (told->silent_file != NULL)
     cli_say(s->c, "C functions have no names: the file system of '%s' does not answer",
@@ -96,7 +90,7 @@ static size_t put_taken_first(shot *shots, size_t n) {
   return n_taken;
 }
 
-static void tell_lacking(const subject *s, const shot *shots, size_t n) {
+static void print_failures(const subject *s, const shot *shots, size_t n) {
   for (size_t i = 0; i < n; i++) {
     const lh_error *failure = &shots[i].done.failure;
     if (failure->code != LH_OK)
@@ -118,7 +112,7 @@ int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *
     code = take_shots(s, r, &shots[i], at_once, told, error);
     if (is_several && is_of_one(code)) code = LH_OK;
   }
-  if (code == LH_OK) tell_lacking(s, shots, n);
+  if (code == LH_OK) print_failures(s, shots, n);
   *n_taken = put_taken_first(shots, n);
   return code;
 }
@@ -127,7 +121,7 @@ int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *
 static void take_older_files(const subject *s, const request *r, shot *shots) {
   bool any = false;
   for (size_t number = 1;; number++) {
-    char *path = numbered(r->after, number);
+    char *path = cli_format("%s-%zu", r->after, number);
     bool is_taken = false;
     lh_await(r->awaited, path);
     if (access(path, F_OK) != 0 && number > 1) {
@@ -151,7 +145,7 @@ static void take_older_files(const subject *s, const request *r, shot *shots) {
 static shot *plan_all(const subject *s, const request *r) {
   shot *shots = cli_must(calloc(s->n_states, sizeof *shots));
   for (size_t i = 0; i < s->n_states; i++)
-    shots[i] = (shot){.state = i, .path = numbered(r->file, i + 1)};
+    shots[i] = (shot){.state = i, .path = cli_format("%s-%zu", r->file, i + 1)};
   if (r->after != NULL) take_older_files(s, r, shots);
   return shots;
 }
@@ -164,21 +158,21 @@ static shot *plan_one(const subject *s, const request *r, lh_snapshot *after) {
   return shots;
 }
 
-static void tell_all(const subject *s, const request *r, const shot *shots, size_t n,
-                     const lh_outside_told *told) {
+static void print_all_shots(const subject *s, const request *r, const shot *shots, size_t n,
+                            const lh_outside_told *told) {
   workers left_out = {0};
   bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
   if (leaves_out) find_workers(s->c, s->process_id, &left_out);
   if (s->c->json) {
     json_shots(s, shots, n, told, leaves_out ? &left_out : NULL, r->workers);
   } else {
-    tell_shots(s, r, shots, n, told, true);
-    tell_once(s, r, told);
+    print_shots(s, r, shots, n, told, true);
+    print_common_facts(s, r, told);
     cli_flush(s->c); /* the search for older files may block */
-    tell_next_steps(s, r, &shots[0]);
+    print_next_steps(s, r, &shots[0]);
   }
   cli_flush(s->c); /* the next messages are on stderr */
-  tell_left_out(s->c, r, &left_out);
+  print_left_out(s->c, r, &left_out);
   free_workers(&left_out);
 }
 
@@ -199,7 +193,7 @@ int take_once(cli *c, const request *r) {
   size_t n_taken;
   if (take_all(&s, r, shots, n, &n_taken, &told, &error) != LH_OK)
     cli_die(c, NULL, "%s", error.message);
-  if (n_taken > 0) tell_all(&s, r, shots, n_taken, &told);
+  if (n_taken > 0) print_all_shots(&s, r, shots, n_taken, &told);
   for (size_t i = 0; i < n; i++) {
     lh_close(shots[i].after);
     free(shots[i].path);

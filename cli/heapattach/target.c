@@ -34,16 +34,14 @@ static void open_process(subject *s, const request *r) {
     if (has_file) cli_say(s->c, "%s is the process; the file is ./%s", s->name, s->name);
     return;
   }
-  char *hint = NULL;
-  if (has_file && asprintf(&hint, "For the file of this name type ./%s.", s->name) < 0)
-    cli_must(NULL);
-  cli_die(s->c, hint, "%s", error.message);
+  cli_die(s->c, has_file ? cli_format("For the file of this name type ./%s.", s->name) : NULL, "%s",
+          error.message);
 }
 
 char *command_for_number(const char *name) {
   bool may_be_called_so = *name != '\0' && *name != '-' && strchr(name, '/') == NULL;
-  char *command, *word = cli_shell_word(may_be_called_so ? name : "NAME");
-  cli_must(asprintf(&command, "pgrep -af %s", word) >= 0 ? command : NULL);
+  char *word = cli_shell_word(may_be_called_so ? name : "NAME");
+  char *command = cli_format("pgrep -af %s", word);
   free(word);
   return command;
 }
@@ -52,13 +50,9 @@ static void open_core(subject *s) {
   lh_error error;
   if (lh_open_core(s->name, &s->target, &error) == LH_OK) return;
   bool is_there = error.code != LH_EIO || error.os_errno != ENOENT;
-  char *hint = NULL, *command = command_for_number(s->name);
-  if (!is_there &&
-      asprintf(&hint, "Give it a core file, or the number of a process, which %s tells.", command) <
-          0)
-    cli_must(NULL);
-  free(command);
-  cli_die(s->c, hint, "%s", error.message);
+  char *hint = cli_format("Give it a core file, or the number of a process, which %s tells.",
+                          command_for_number(s->name));
+  cli_die(s->c, is_there ? NULL : hint, "%s", error.message);
 }
 
 static void show_search(void *payload, uint64_t searched_bytes) {
@@ -91,7 +85,7 @@ void subject_open(subject *s, cli *c, const request *r) {
   cli_say(c, "%s", error.message);
   lh_target_free(s->target);
   if (code == LH_EHOST && s->process_id > 0 && leaves_workers_out(r))
-    tell_started(c, r, s->process_id);
+    print_started(c, r, s->process_id);
   exit(cli_finish(c, code == LH_EHOST ? CLI_NO : CLI_FAILURE));
 }
 
@@ -103,12 +97,10 @@ void subject_close(subject *s) {
 
 /* ==== Which state =================================================================== */
 
-/* "server.lua, Lua 5.4.4, 1.2 MB". Freed by free. */
 static char *state_text(const lh_found_state *state, bool exact) {
-  char *text, *script = cli_escape(state->script);
-  int n = asprintf(&text, "%s%sLua %s, %s", script, *script != '\0' ? ", " : "", state->release,
-                   lh_size_text(state->gc_bytes, exact).text);
-  cli_must(n >= 0 ? text : NULL);
+  char *script = cli_escape(state->script);
+  char *text = cli_format("%s%sLua %s, %s", script, *script != '\0' ? ", " : "", state->release,
+                          lh_size_text(state->gc_bytes, exact).text);
   lh_free(script);
   return text;
 }
@@ -119,7 +111,7 @@ static void print_state(const request *r, const char *state, const char *what) {
   print_choice(&chosen, what);
 }
 
-static _Noreturn void ask_which(const subject *s, const request *r) {
+static _Noreturn void suggest_states(const subject *s, const request *r) {
   enum { MOST_SHOWN = 10 };
   size_t shown = s->n_states > MOST_SHOWN ? MOST_SHOWN : s->n_states;
   cli_say(s->c, "%s has %s Lua states: which one?", s->name, lh_count_text(s->n_states).text);
@@ -144,8 +136,7 @@ static const char *base_name(const char *path) {
 
 /* Freed by free. */
 static char *list_command(const subject *s) {
-  char *command, *target = cli_shell_word(s->name);
-  cli_must(asprintf(&command, "heapattach --list %s", target) >= 0 ? command : NULL);
+  char *target = cli_shell_word(s->name), *command = cli_format("heapattach --list %s", target);
   free(target);
   return command;
 }
@@ -188,7 +179,7 @@ size_t subject_choose(const subject *s, const request *r, const lh_snapshot *aft
   if (r->state != NULL)
     chosen = choose_named(s, r->state);
   else if (s->n_states > 1 && after == NULL)
-    ask_which(s, r);
+    suggest_states(s, r);
   if (after == NULL) return chosen;
   size_t aged = choose_by_age(s, r, after);
   if (r->state != NULL && aged != chosen)
@@ -271,6 +262,6 @@ int list_states(cli *c, const request *r) {
   uint64_t process_id = is_told ? 0 : s.process_id;
   subject_close(&s); /* one target at a time */
   cli_flush(c);      /* the next messages are on stderr */
-  if (process_id > 0) tell_started(c, r, process_id);
+  if (process_id > 0) print_started(c, r, process_id);
   return CLI_DONE;
 }

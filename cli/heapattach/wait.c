@@ -4,7 +4,6 @@
 ** The wait ends at once when the process ends (pidfd), or at Control-C, SIGTERM or SIGHUP; a round
 ** in progress is completed. A second signal ends this program.
 */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -37,18 +36,10 @@ void wait_close(waiter *w) {
   if (w->process >= 0) close(w->process);
 }
 
-static uint64_t ns_of(clockid_t clock) {
-  struct timespec now;
-  clock_gettime(clock, &now);
-  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-uint64_t clock_ns(void) {
-  return ns_of(CLOCK_MONOTONIC);
-}
-
 uint64_t real_time_ns(void) {
-  return ns_of(CLOCK_REALTIME);
+  struct timespec now;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* Signals are unblocked only inside ppoll, so none is missed between the check and the wait. */
@@ -67,12 +58,12 @@ static wait_end wait_some(const waiter *w, uint64_t ns) {
 
 wait_end wait_until(const waiter *w, uint64_t ns) {
   for (;;) {
-    uint64_t now = clock_ns();
+    uint64_t now = cli_now_ns();
     wait_end end = wait_some(w, ns > now ? ns - now : 0);
-    if (end != WAIT_DUE || clock_ns() >= ns) return end;
+    if (end != WAIT_DUE || cli_now_ns() >= ns) return end;
   }
 }
 
 uint64_t next_tick(uint64_t start, uint64_t every_ns) {
-  return start + ((clock_ns() - start) / every_ns + 1) * every_ns;
+  return start + ((cli_now_ns() - start) / every_ns + 1) * every_ns;
 }

@@ -29,7 +29,7 @@ typedef struct watch {
   subject subject;
   uint64_t state;
   uint64_t every_ns, start;
-  uint64_t next_count; /* clock_ns() of the next count */
+  uint64_t next_count; /* cli_now_ns() of the next count */
   uint64_t lines_to_a_count;
   look first, last;
   uint64_t n_lines;
@@ -68,11 +68,11 @@ static void plan_next_count(watch *w, uint64_t now, uint64_t cost_ns, uint64_t s
 static int count(watch *w, look *l, lh_error *error) {
   lh_outside_request counted = {.state = w->state};
   lh_outside_told told = {0};
-  uint64_t now = clock_ns(), before_ns = spent_ns();
+  uint64_t now = cli_now_ns(), before_ns = spent_ns();
   int code = lh_take_outside(w->subject.target, &counted, 1, &w->r->options, &told, error);
   plan_next_count(w, now, spent_ns() - before_ns, told.stopped_ns);
   if (code != LH_OK && is_over(error)) return code;
-  if (code != LH_OK && w->n_lines == 0) make_way(w->r, error);
+  if (code != LH_OK && w->n_lines == 0) relocate_self(w->r, error);
   if (code != LH_OK && code != LH_EBUSY && code != w->failure) {
     w->failure = code;
     cli_say(w->c, "its objects cannot be counted: %s", error->message);
@@ -86,7 +86,7 @@ static int count(watch *w, look *l, lh_error *error) {
 static int take_look(watch *w, look *l, lh_error *error) {
   *l = (look){.time_ns = real_time_ns()};
   int code = lh_outside_bytes(w->subject.target, w->state, &l->bytes, error);
-  if (code == LH_OK && clock_ns() >= w->next_count) code = count(w, l, error);
+  if (code == LH_OK && cli_now_ns() >= w->next_count) code = count(w, l, error);
   return code;
 }
 
@@ -147,8 +147,6 @@ static void print_look(const watch *w, const look *l) {
   putchar('\n');
 }
 
-/* ==================================================================================== */
-
 static void print_json(const watch *w, const look *l) {
   cli_json j = {.is_compact = true};
   cli_json_open(&j, NULL, '{');
@@ -197,7 +195,7 @@ static bool look_once(watch *w) {
 }
 
 /* If the heap grew and the process still runs, suggests a series of three snapshots. */
-static void tell_end(const watch *w, bool goes_on) {
+static void print_end(const watch *w, bool goes_on) {
   if (w->c->json || w->n_lines < 2) return;
   request next = {.mode = MODE_SERIES,
                   .target = w->r->target,
@@ -219,14 +217,14 @@ int watch_state(cli *c, const request *r) {
   wait_end end = WAIT_DUE;
   subject_open(&w.subject, c, r);
   w.state = w.subject.states[subject_choose(&w.subject, r, NULL)].address;
-  w.start = clock_ns();
+  w.start = cli_now_ns();
   w.lines_to_a_count = 1;
   wait_begin(&ending, w.subject.process_id);
   bool goes_on = true;
   while (end == WAIT_DUE && (goes_on = look_once(&w)) && (r->max == 0 || w.n_lines < r->max))
     end = wait_until(&ending, next_tick(w.start, w.every_ns));
   if (end == WAIT_ENDED) cli_say(c, "%s has ended", w.subject.name);
-  tell_end(&w, goes_on && end != WAIT_ENDED);
+  print_end(&w, goes_on && end != WAIT_ENDED);
   wait_close(&ending);
   subject_close(&w.subject);
   return CLI_DONE;

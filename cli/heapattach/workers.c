@@ -22,7 +22,6 @@
 enum { MOST_LOOKED_AT = 100, MOST_SHOWN = 10 };
 static const uint64_t MOST_TO_LOOK_NS = 120000000000; /* then no other is inspected */
 
-/* Result of inspecting a process, in memory shared with the child. */
 typedef struct finding {
   lh_awaited awaited;
   size_t n_states;
@@ -52,7 +51,6 @@ static void add_worker(workers *w, int64_t id, const finding *f) {
   w->of[w->n++] = (worker){id, cli_must(strdup(f->program)), f->n_states};
 }
 
-/* Waits for a child and returns its exit code; CLI_FAILURE if a signal ended it. */
 static int end_of(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
@@ -67,9 +65,7 @@ static pid_t start_child(cli *c) {
 }
 
 static void look_for_worker(cli *c, int64_t id, workers *w) {
-  enum { ACCESS = PROT_READ | PROT_WRITE, KIND = MAP_SHARED | MAP_ANONYMOUS };
-  finding *f = mmap(NULL, sizeof *f, ACCESS, KIND, -1, 0);
-  if (f == MAP_FAILED) cli_must(NULL);
+  finding *f = share_memory(sizeof *f);
   cli_progress(c, "looking for Lua in %" PRId64, id);
   pid_t parent = getpid(), child = start_child(c);
   if (child == 0) look_at(id, f, parent);
@@ -91,8 +87,8 @@ void find_workers(cli *c, uint64_t process_id, workers *w) {
   cli_check(c, lh_find_started((int64_t)process_id, &ids, &n, &error), NULL, &error);
   w->n_started = n;
   w->n_looked_at = 0;
-  for (uint64_t start = clock_ns(); w->n_looked_at < n && w->n_looked_at < MOST_LOOKED_AT &&
-                                    clock_ns() - start < MOST_TO_LOOK_NS;)
+  for (uint64_t start = cli_now_ns(); w->n_looked_at < n && w->n_looked_at < MOST_LOOKED_AT &&
+                                      cli_now_ns() - start < MOST_TO_LOOK_NS;)
     look_for_worker(c, ids[w->n_looked_at++], w);
   cli_progress(c, NULL);
   lh_free(ids);
@@ -103,7 +99,7 @@ void free_workers(workers *w) {
   free(w->of);
 }
 
-static void tell_not_looked_at(const cli *c, const workers *w) {
+static void print_not_inspected(const cli *c, const workers *w) {
   if (w->refused.code != LH_OK)
     cli_say(c, "not all that it has started may be looked at: %s", w->refused.message);
   if (w->n_started > w->n_looked_at)
@@ -117,7 +113,7 @@ static void print_all(const request *r) {
   print_choice(&all, r->mode == MODE_LIST ? "all of them" : "all of them, their numbers in names");
 }
 
-void tell_started(cli *c, const request *r, uint64_t process_id) {
+void print_started(cli *c, const request *r, uint64_t process_id) {
   workers w = {0};
   find_workers(c, process_id, &w);
   if (w.n > 0) cli_say(c, "Lua 5.4 runs in what it has started:");
@@ -132,11 +128,11 @@ void tell_started(cli *c, const request *r, uint64_t process_id) {
   if (w.n > MOST_SHOWN) fprintf(stderr, "and %s more\n", lh_count_text(w.n - MOST_SHOWN).text);
   if (w.n > 1 && r->mode != MODE_WATCH) print_all(r);
   if (w.n > 0) w.refused.code = LH_OK;
-  tell_not_looked_at(c, &w);
+  print_not_inspected(c, &w);
   free_workers(&w);
 }
 
-void tell_left_out(cli *c, const request *r, const workers *w) {
+void print_left_out(cli *c, const request *r, const workers *w) {
   char list[MOST_SHOWN * 24] = "";
   size_t at = 0;
   if (w->n == 0) return;
@@ -153,13 +149,10 @@ void tell_left_out(cli *c, const request *r, const workers *w) {
 
 /* FILE-PID. Freed by free. NULL: no file. */
 static char *name_of(const char *file, int64_t id) {
-  char *name = NULL;
-  if (file != NULL) cli_must(asprintf(&name, "%s-%" PRId64, file, id) >= 0 ? name : NULL);
-  return name;
+  return file != NULL ? cli_format("%s-%" PRId64, file, id) : NULL;
 }
 
-/* Runs in a child. The child ends with this program, and its exit status is reported. */
-static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t parent) {
+static _Noreturn void run_for_worker(cli *c, const request *r, int64_t id, pid_t parent) {
   char number[24], *file = name_of(r->file, id), *after = name_of(r->after, id);
   request own = *r;
   (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -168,7 +161,7 @@ static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t par
   own.target = number;
   own.file = file;
   own.arguments = NULL; /* a rerun with them would handle all workers again */
-  own.awaited = stand_apart(c, &own);
+  own.awaited = run_in_child(c, &own);
   lh_await(own.awaited, after != NULL ? after : "");
   own.after = after != NULL && access(after, F_OK) == 0 ? after : NULL;
   lh_await_end(own.awaited);
@@ -178,36 +171,36 @@ static _Noreturn void ask_worker(cli *c, const request *r, int64_t id, pid_t par
   exit(status);
 }
 
-static pid_t start_asking(cli *c, const request *r, int64_t id) {
+static pid_t start_worker(cli *c, const request *r, int64_t id) {
   pid_t parent = getpid(), child = start_child(c);
-  if (child == 0) ask_worker(c, r, id, parent);
+  if (child == 0) run_for_worker(c, r, id, parent);
   return child;
 }
 
-static const uint64_t MOST_TO_ASK_NS = 600000000000; /* then no other is started */
+static const uint64_t MOST_TO_RUN_NS = 600000000000; /* then no other is started */
 
-static int ask_in_turn(cli *c, const request *r, const workers *w) {
+static int run_in_turn(cli *c, const request *r, const workers *w) {
   int worst = CLI_DONE;
-  uint64_t start = clock_ns();
+  uint64_t start = cli_now_ns();
   for (size_t i = 0; i < w->n; i++) {
-    if (clock_ns() - start > MOST_TO_ASK_NS) {
+    if (cli_now_ns() - start > MOST_TO_RUN_NS) {
       cli_say(c, "process %" PRId64 " was not asked: the others took %s", w->of[i].id,
-              lh_duration_text(MOST_TO_ASK_NS).text);
+              lh_duration_text(MOST_TO_RUN_NS).text);
       worst = CLI_FAILURE;
       continue;
     }
     if (i > 0 && r->mode == MODE_LIST && !c->json) putchar('\n');
-    int end = end_of(start_asking(c, r, w->of[i].id));
+    int end = end_of(start_worker(c, r, w->of[i].id));
     if (end > worst) worst = end;
   }
   return worst;
 }
 
 /* Control-C is left to the children, which end their series themselves. */
-static int ask_side_by_side(cli *c, const request *r, const workers *w) {
+static int run_in_parallel(cli *c, const request *r, const workers *w) {
   pid_t *children = cli_must(calloc(w->n, sizeof *children));
   int worst = CLI_DONE;
-  for (size_t i = 0; i < w->n; i++) children[i] = start_asking(c, r, w->of[i].id);
+  for (size_t i = 0; i < w->n; i++) children[i] = start_worker(c, r, w->of[i].id);
   (void)signal(SIGINT, SIG_IGN);
   for (size_t i = 0; i < w->n; i++) {
     int end = end_of(children[i]);
@@ -217,13 +210,13 @@ static int ask_side_by_side(cli *c, const request *r, const workers *w) {
   return worst;
 }
 
-static int ask_all(cli *c, const request *r, const workers *w) {
-  int worst = r->mode == MODE_SERIES ? ask_side_by_side(c, r, w) : ask_in_turn(c, r, w);
-  if (r->mode == MODE_TAKE && !c->json && worst == CLI_DONE) tell_next_snapshot(r);
+static int run_for_all(cli *c, const request *r, const workers *w) {
+  int worst = r->mode == MODE_SERIES ? run_in_parallel(c, r, w) : run_in_turn(c, r, w);
+  if (r->mode == MODE_TAKE && !c->json && worst == CLI_DONE) print_next_snapshot(r);
   return worst;
 }
 
-int ask_workers(cli *c, const request *r) {
+int run_for_workers(cli *c, const request *r) {
   workers w = {0};
   uint64_t id;
   int status = CLI_NO;
@@ -231,9 +224,9 @@ int ask_workers(cli *c, const request *r) {
     cli_usage_error(c, "no process has the number %s", r->target);
   look_for_worker(c, (int64_t)id, &w);
   find_workers(c, id, &w);
-  tell_not_looked_at(c, &w);
+  print_not_inspected(c, &w);
   if (w.n > 0)
-    status = ask_all(c, r, &w);
+    status = run_for_all(c, r, &w);
   else if (w.refused.code != LH_OK)
     status = CLI_FAILURE;
   else

@@ -30,18 +30,16 @@ typedef struct subject {
 /* "Listener 0x55d0c0a3f2e0"; freed by free. */
 char *describe(const lh_snapshot *snapshot, lh_id id);
 
-/* request_about: the library's request about the object. tell_asked prints how the object was
+/* request_about: the library's request about the object. print_asked prints how the object was
 ** chosen and which references are ignored, if any; JSON has keys for both. */
 lh_request request_about(const request *r, const subject *s);
-void tell_asked(cli *c, cli_json *w, const request *r, const subject *s);
-
-/* Adds the keys of an object to the open JSON object. */
+void print_asked(cli *c, cli_json *w, const request *r, const subject *s);
 void json_subject(cli_json *w, const subject *s);
 
 /* ignore: analyses without the --ignore patterns. find_cuts: each --cut must match. */
 void ignore(cli *c, const request *r, lh_snapshot *snapshot);
 void find_cuts(cli *c, const request *r, lh_snapshot *snapshot);
-void free_gone(lh_gone *list, size_t n);
+void free_patterns(lh_gone *list, size_t n);
 
 /* In JSON an answer adds keys to the open object of `w`. */
 void answer_paths(cli *c, const request *r, const subject *s, cli_json *w);

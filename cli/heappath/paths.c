@@ -12,8 +12,8 @@ enum { LONG_PICTURE = 10 };
 /* ==== Ignored references and cuts =================================================== */
 
 /* A pattern without a match is not an error for --ignore: users keep one list for all snapshots. */
-static bool find_gone(cli *c, const request *r, lh_snapshot *snapshot, const char *option,
-                      lh_gone *g) {
+static bool find_pattern(cli *c, const request *r, lh_snapshot *snapshot, const char *option,
+                         lh_gone *g) {
   lh_error error;
   int code = lh_find_cut(snapshot, g->text, &g->what, &error);
   if (code == LH_EARGUMENT) cli_usage_error(c, "%s '%s': %s", option, g->text, error.message);
@@ -24,10 +24,10 @@ static bool find_gone(cli *c, const request *r, lh_snapshot *snapshot, const cha
 
 void find_cuts(cli *c, const request *r, lh_snapshot *snapshot) {
   for (size_t i = 0; i < r->asked.n_cuts; i++)
-    if (!find_gone(c, r, snapshot, "--cut", &r->cuts[i])) exit(cli_finish(c, CLI_NO));
+    if (!find_pattern(c, r, snapshot, "--cut", &r->cuts[i])) exit(cli_finish(c, CLI_NO));
 }
 
-static void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts) {
+static void analyse_without(cli *c, const request *r, lh_snapshot *snapshot, bool cuts) {
   size_t n = 0;
   lh_without *without = cli_must(calloc(r->asked.n_ignored + r->asked.n_cuts, sizeof *without));
   lh_error error;
@@ -41,11 +41,11 @@ static void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts
 
 void ignore(cli *c, const request *r, lh_snapshot *snapshot) {
   for (size_t i = 0; i < r->asked.n_ignored; i++)
-    (void)find_gone(c, r, snapshot, "--ignore", &r->ignored[i]);
-  leave_out(c, r, snapshot, false);
+    (void)find_pattern(c, r, snapshot, "--ignore", &r->ignored[i]);
+  analyse_without(c, r, snapshot, false);
 }
 
-void free_gone(lh_gone *list, size_t n) {
+void free_patterns(lh_gone *list, size_t n) {
   for (size_t i = 0; i < n; i++) lh_without_free(&list[i].what);
   free(list);
 }
@@ -102,14 +102,12 @@ static lh_independent find_independent(cli *c, const subject *s) {
   return found;
 }
 
-/* "2 independent paths below _G.app" */
 static char *independent_text(cli *c, const subject *s, const lh_independent *found) {
-  char *from = found->from == LH_ROOT ? NULL : cli_held_by(c, s->snapshot, found->from);
-  size_t size = (from != NULL ? strlen(from) : 0) + 96;
-  char *text = cli_must(malloc(size));
-  snprintf(text, size, "%s%s independent path%s%s%s", lh_count_text(found->n).text,
-           found->is_limited ? " or more" : "", found->n == 1 ? "" : "s",
-           from != NULL && found->n > 1 ? " below " : "", from != NULL && found->n > 1 ? from : "");
+  bool is_below = found->from != LH_ROOT && found->n > 1;
+  char *from = is_below ? cli_held_by(c, s->snapshot, found->from) : NULL;
+  char *text = cli_format("%s%s independent path%s%s%s", lh_count_text(found->n).text,
+                          found->is_limited ? " or more" : "", found->n == 1 ? "" : "s",
+                          is_below ? " below " : "", is_below ? from : "");
   lh_free(from);
   return text;
 }
@@ -131,13 +129,13 @@ static void print_independent(cli *c, const subject *s, const lh_independent *fo
     texts[i] = cli_must(lh_whole_path_text(s->snapshot, &found->paths[i], false));
   putchar('\n');
   for (size_t i = first; i < found->n; i++) {
-    size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
-    char *text = cli_must(malloc(size));
+    size_t n_alike = count_alike(texts, first, found->n, i);
+    if (n_alike == 0) continue;
     lh_number n_steps = lh_count_text(found->paths[i].n_steps);
-    const char *cells[] = {n_steps.text, text};
-    snprintf(text, size, n_alike > 1 ? "%s (%s that read the same)" : "%s", texts[i],
-             lh_count_text(n_alike).text);
-    if (n_alike > 0) cli_table_row(table, cells, LH_PLAIN);
+    char *text = n_alike > 1 ? cli_format("%s (%s that read the same)", texts[i],
+                                          lh_count_text(n_alike).text)
+                             : cli_format("%s", texts[i]);
+    cli_table_row(table, (const char *[]){n_steps.text, text}, LH_PLAIN);
     free(text);
   }
   for (size_t i = first; i < found->n; i++) lh_free(texts[i]);
@@ -216,7 +214,6 @@ static void json_independent(cli *c, cli_json *w, const subject *s, const lh_ind
 
 /* ==== Paths ========================================================================== */
 
-/* The advice follows the chain that it is about. */
 static void print_others(cli *c, const subject *s, const lh_independent *found) {
   if (found->n < 2) {
     print_junction(c, s, !cli_is_given(c, "paths"));
@@ -237,7 +234,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
     printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, LH_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
-    if (i == 0) tell_asked(c, NULL, r, s);
+    if (i == 0) print_asked(c, NULL, r, s);
     putchar('\n');
     lh_request asked = {.path = &paths[i], .id = s->id};
     (void)cli_answer(c, NULL, "steps", s->snapshot, r->file, &asked);
@@ -269,8 +266,8 @@ static void draw_paths(cli *c, const subject *s, const lh_path *paths, size_t n)
   cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
 }
 
-static void tell_paths(cli *c, const request *r, const subject *s, const lh_path *paths, size_t n,
-                       const lh_independent *found, cli_json *w) {
+static void print_answer(cli *c, const request *r, const subject *s, const lh_path *paths, size_t n,
+                         const lh_independent *found, cli_json *w) {
   bool all = !cli_is_given(c, "paths") && r->format == FORMAT_DOT;
   if (r->format == FORMAT_TEXT) print_paths(c, r, s, paths, n, found);
   if (r->format == FORMAT_DOT) draw_paths(c, s, all ? found->paths : paths, all ? found->n : n);
@@ -288,13 +285,13 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
   lh_error error;
   lh_independent found = find_independent(c, s);
   if (!cli_is_given(c, "paths") && found.n > 1) {
-    tell_paths(c, r, s, found.paths, 1, &found, w);
+    print_answer(c, r, s, found.paths, 1, &found, w);
   } else {
     if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for paths");
     cli_check(c, lh_shortest_paths(s->snapshot, s->id, r->n_paths, &paths, &n, &error), NULL,
               &error);
     cli_progress(c, NULL);
-    tell_paths(c, r, s, paths, n, &found, w);
+    print_answer(c, r, s, paths, n, &found, w);
     lh_paths_free(paths, n);
     lh_free(paths);
   }
@@ -303,7 +300,6 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
 
 /* ==== Cuts =========================================================================== */
 
-/* If one cut leads to one object, that object is the subject. */
 static void choose_subject(const request *r, subject *s) {
   const lh_without *what = &r->cuts[0].what;
   lh_id id = LH_NO_OBJECT;
@@ -335,10 +331,10 @@ void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
   if (s->id == LH_NO_OBJECT && !r->asked.each) choose_subject(r, s);
   lh_request asked = request_about(r, s);
   if (c->json && s->id != LH_NO_OBJECT) json_subject(w, s);
-  if (c->json) tell_asked(c, w, r, s);
+  if (c->json) print_asked(c, w, r, s);
   if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "cutting");
   if (cli_answer(c, w, "cut", s->snapshot, r->file, &asked)) return;
-  leave_out(c, r, s->snapshot, true);
+  analyse_without(c, r, s->snapshot, true);
   if (c->json) {
     lh_independent found = find_independent(c, s);
     json_independent(c, w, s, &found);
@@ -350,7 +346,6 @@ void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
 
 /* ==== References ===================================================================== */
 
-/* A graph takes edges as paths of one step. */
 static void draw_edges(cli *c, const subject *s, lh_edge *edges, size_t n) {
   lh_path *paths = cli_must(malloc((n + 1) * sizeof *paths));
   lh_error error;

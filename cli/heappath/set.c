@@ -1,7 +1,6 @@
 /*
 ** set.c - heappath --set: finds the objects, asks the library (lib/report/set.c), or draws a graph.
 */
-#include <string.h>
 
 #include "heappath.h"
 
@@ -31,8 +30,6 @@ static object_set find_objects(cli *c, const request *r, lh_snapshot *snapshot, 
   if (set.n == 0) say_no(c, r, "the query names no object");
   return set;
 }
-
-/* ==================================================================================== */
 
 /* An empty graph is not printed; a message on stderr replaces it. */
 static bool draw(cli *c, const request *r, const lh_request *set, lh_snapshot *snapshot) {

@@ -30,19 +30,16 @@ char *function_text(const lh_sites *sites, const lh_function_usage *f) {
   char *result, *name = cli_must(lh_site_text(&named)); /* shortened */
   lh_line first = {.source = site->source, .line = site->first_line};
   char *at = line_text(&first);
-  int n;
   if (site->source == NULL && site->maker == LH_MADE_UNKNOWN && !f->is_c)
-    n = asprintf(&result, "(unattributed)");
+    result = cli_format("(unattributed)");
   else if (f->is_c || site->source == NULL)
-    n = asprintf(&result, "%s [C]", name);
+    result = cli_format("%s [C]", name);
   else
-    n = asprintf(&result, "%s (%s)", name, at + (at[0] == '@'));
+    result = cli_format("%s (%s)", name, at + (at[0] == '@'));
   lh_free(name);
   lh_free(at);
-  return cli_must(n >= 0 ? result : NULL);
+  return result;
 }
-
-/* ==================================================================================== */
 
 enum { NAME_BYTES = 64 };
 
@@ -150,8 +147,6 @@ static void print_graph(const drawing *d) {
   }
   fputs("}\n", d->out);
 }
-
-/* ==================================================================================== */
 
 size_t print_boxes(FILE *out, const lh_usage *usage, const lh_usage_calls *graph, size_t limit) {
   const lh_profile *profile = lh_usage_profile(usage);

@@ -54,7 +54,6 @@ struct request {
 /* In the order of --help; the last has no name. */
 extern const mode modes[], overview_mode;
 
-/* Returns the exit status. */
 int run_mode(cli *c, const request *r);
 
 void print_lmprof(cli *c, const request *r, const lh_usage *usage);

@@ -21,10 +21,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "luaheap_tracked.h"
+#include "luaheap_profile.h"
 
 typedef struct counts {
   uint64_t allocated, allocated_bytes, freed, freed_bytes; /* a resize counts as both */
@@ -88,7 +87,6 @@ static int by_live_bytes(const void *a, const void *b) {
   return mine != its ? (mine < its ? 1 : -1) : by_name(a, b);
 }
 
-/* Merges rows with equal names and copies their counts of the last page. */
 static void finish_rows(rows *r, rows *before) {
   size_t n = 0;
   qsort(r->list, r->n, sizeof *r->list, by_name);
@@ -162,7 +160,6 @@ static void count(page *p, lh_profile *profile) {
 
 /* ==== Text =========================================================================== */
 
-/* Per second. */
 static uint64_t rate(const page *p, uint64_t now, uint64_t before) {
   double n = (double)more(now, before);
   return p->interval_ns > 0 ? (uint64_t)(n * 1e9 / (double)p->interval_ns + 0.5) : 0;
@@ -249,8 +246,6 @@ static void print_json(const page *p, size_t most) {
   cli_json_close(&w, '}');
 }
 
-/* ==================================================================================== */
-
 enum { LOOK_MS = 20, LONGEST_WAIT_MS = 2000, LINES_BESIDES = 8 };
 
 static volatile sig_atomic_t is_ending;
@@ -287,7 +282,6 @@ static void leave(void) {
   lh_tracked_close(v->program);
 }
 
-/* Reads keys at once, without echo. */
 static void begin_terminal(view *v) {
   static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   struct sigaction action = {.sa_handler = end_by_signal};
@@ -315,12 +309,6 @@ static size_t rows_that_fit(const view *v) {
 
 /* ==== Asking ======================================================================== */
 
-static uint64_t now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Leaves the screen before it prints a failure. */
 static void check(const view *v, int code, const lh_error *error) {
   if (code == LH_OK) return;
@@ -330,19 +318,19 @@ static void check(const view *v, int code, const lh_error *error) {
 
 /* Waits up to `ms` for an answer. True: the page is new. */
 static bool look(view *v, uint64_t ms) {
-  uint64_t end = now_ms() + ms;
+  uint64_t end = cli_now_ns() + ms * 1000000;
   lh_profile *profile;
   lh_error error;
   for (;;) {
     check(v, lh_tracked_look(v->program, &profile, &error), &error);
     if (profile != NULL) count(&v->page, profile);
     lh_profile_close(profile);
-    if (profile != NULL || now_ms() >= end || is_ending) return profile != NULL;
+    if (profile != NULL || cli_now_ns() >= end || is_ending) return profile != NULL;
     poll(NULL, 0, LOOK_MS);
   }
 }
 
-static void ask(view *v) {
+static void request_page(view *v) {
   lh_error error;
   check(v, lh_tracked_ask(v->program, &error), &error);
 }
@@ -365,11 +353,11 @@ static void show(view *v) {
 }
 
 static void next_page(view *v) {
-  ask(v);
+  request_page(v);
   v->is_silent = !look(v, v->every_ms / 2);
 }
 
-static void let_wait(view *v, bool wait) {
+static void pause_program(view *v, bool wait) {
   lh_error error;
   check(v, lh_tracked_pause(v->program, wait, &error), &error);
   v->program_waits = wait;
@@ -378,10 +366,10 @@ static void let_wait(view *v, bool wait) {
 /* A stopped program runs for one page's time at most. */
 static void step(view *v) {
   bool waits = v->program_waits;
-  if (waits) let_wait(v, false);
+  if (waits) pause_program(v, false);
   if (waits) poll(NULL, 0, (int)(v->every_ms / 2));
   next_page(v);
-  if (waits) let_wait(v, true);
+  if (waits) pause_program(v, true);
 }
 
 /* False: quit. */
@@ -389,7 +377,7 @@ static bool take_key(view *v, char key) {
   switch (key) {
     case ' ': v->stands = !v->stands; break;
     case 'n': step(v); break;
-    case 'p': let_wait(v, !v->program_waits); break;
+    case 'p': pause_program(v, !v->program_waits); break;
     case 'q': return false;
     default: break;
   }
@@ -415,7 +403,7 @@ static void watch(view *v) {
 }
 
 static int print_once(view *v) {
-  ask(v);
+  request_page(v);
   if (!look(v, LONGEST_WAIT_MS)) {
     cli_say(v->c, "process %s did not answer: a program does when it allocates", v->process_id);
     return CLI_NO;
@@ -426,8 +414,6 @@ static int print_once(view *v) {
     print_page(v->c, &v->page, v->limit > 0 ? v->limit : 20, NULL);
   return CLI_DONE;
 }
-
-/* ==================================================================================== */
 
 int watch_live(cli *c, const request *r) {
   uint64_t every_ms = r->every_ns > 0 ? r->every_ns / 1000000 : 1000;

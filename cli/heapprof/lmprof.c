@@ -118,7 +118,6 @@ static int by_self_bytes(const void *a, const void *b, void *data) {
   return order != 0 ? order : (one > other) - (one < other);
 }
 
-/* Takes only functions that allocated. */
 static void begin(layout *l, const lh_usage_calls *graph, const lh_sites *sites, size_t limit) {
   size_t n = graph->n_functions;
   l->graph = graph;
@@ -164,7 +163,6 @@ typedef struct row {
   const lh_call_usage *recursive; /* the function's call of itself; NULL: none */
 } row;
 
-/* "   [7]" */
 static void put_index(FILE *out, const layout *l, uint32_t i) {
   uint64_t position = (uint64_t)l->positions[i] + 1;
   fprintf(out, "%*s[%" PRIu64 "]", INDEX_DIGITS - (int)digits_of(position), "", position);
@@ -206,8 +204,6 @@ static row row_of(const layout *l, uint32_t i) {
   return (row){i, f->self_bytes, f->total_bytes, f->calls, 0, NULL};
 }
 
-/* ==================================================================================== */
-
 static void print_flat(const layout *l) {
   int gap = l->calls_width - 3;
   printf("   %%      self    cumulative %*s         self    cumulative\n", gap, "");
@@ -222,7 +218,6 @@ static void print_flat(const layout *l) {
 
 /* ==== Call graph ==================================================================== */
 
-/* Blanks between words become dashes. */
 static void print_dashed(const char *line) {
   size_t indent = strspn(line, " ");
   printf("%*s", (int)indent, "");
@@ -297,8 +292,6 @@ static void print_graph(const layout *l) {
     print_rule(rule);
   }
 }
-
-/* ==================================================================================== */
 
 static void print_title(const layout *l) {
   char title[128];

@@ -79,7 +79,6 @@ void print_memprof(cli *c, const request *r, lh_profile *profile) {
 /* The final report of luamemprofiler in its layout: numbers of allocations, objects by type, peak.
 ** Its last sentence, about its window, is left out. */
 
-/* Types without a name in luamemprofiler. */
 static uint64_t others(const lh_type_tally *tally) {
   return tally->made_parts + tally->made_of[LH_TYPE_ROOT] + tally->made_of[LH_TYPE_UPVALUE] +
          tally->made_of[LH_TYPE_PROTO];

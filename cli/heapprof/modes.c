@@ -184,8 +184,6 @@ static void print_stacks(cli *c, const request *r, const lh_usage *usage) {
   lh_free(groups);
 }
 
-/* ==================================================================================== */
-
 enum { COUNTS = TAKES_MOMENTS | TAKES_JSON };
 
 const mode overview_mode = {

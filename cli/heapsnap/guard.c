@@ -4,7 +4,6 @@
 ** query is compiled: ATTACH, VACUUM INTO, CREATE, INSERT, PRAGMAs that set, the file functions and
 ** tables of the sqlite3 shell. A name that is not listed here is refused.
 */
-#include <string.h>
 
 #include "heapsnap.h"
 
@@ -14,7 +13,6 @@ static bool is_one_of(const char *name, const char *const *list) {
   return false;
 }
 
-/* Tables of SQLite and its shell that make rows from arguments or describe the connection. */
 static const char *const harmless_tables[] = {
     "completion",        "generate_series",      "json_each",
     "json_tree",         "pragma_database_list", "pragma_module_list",
@@ -80,9 +78,7 @@ static bool may_ask(const char *pragma, const char *argument) {
 static int authorize(void *unused, int action, const char *first, const char *second,
                      const char *schema, const char *trigger) {
   bool allowed = false;
-  (void)unused;
-  (void)schema;
-  (void)trigger;
+  (void)unused, (void)schema, (void)trigger;
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_RECURSIVE: allowed = true; break;

@@ -129,27 +129,24 @@ static void heap_open(sqlite3_context *context, int argc, sqlite3_value **argv) 
 }
 
 static void heap_read_only(sqlite3_context *context, int argc, sqlite3_value **argv) {
-  (void)argc;
-  (void)argv;
+  (void)argc, (void)argv;
   if (hs_guard(sqlite3_context_db_handle(context)) != SQLITE_OK)
     sqlite3_result_error(context, "this SQLite cannot be made to read only", -1);
 }
 
 static void heap_for_terminal(sqlite3_context *context, int argc, sqlite3_value **argv) {
-  (void)argc;
-  (void)argv;
+  (void)argc, (void)argv;
   hs_shelf_for_terminal(sqlite3_user_data(context));
 }
 
 /* ==== Questions about one object ===================================================== */
 
-/* The object of the argument. False: none; the result is NULL or an error. */
 static bool object_argument(sqlite3_context *context, sqlite3_value *value, hs_file **file,
                             lh_id *id) {
   const hs_shelf *shelf = sqlite3_user_data(context);
   if (sqlite3_value_type(value) == SQLITE_NULL) return false;
   *file = sqlite3_value_numeric_type(value) == SQLITE_INTEGER
-              ? hs_shelf_resolve(shelf, sqlite3_value_int64(value), id)
+              ? hs_shelf_resolve(shelf, sqlite3_value_int64(value), lh_object_count, id)
               : NULL;
   if (*file == NULL)
     sqlite3_result_error(context, "no object has this id: take it from a table, or from id_of", -1);
@@ -201,8 +198,6 @@ static void answer_id(sqlite3_context *context, int argc, sqlite3_value **argv) 
   else if (code != LH_ENOTFOUND)
     hs_result_error(context, &error);
 }
-
-/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int sqlite3_heapsnap_init(sqlite3 *db, char **message,
                                                                  const sqlite3_api_routines *api);

@@ -5,8 +5,7 @@
 ** and SQLite through the pointers that the host hands to an extension.
 **
 **     heapsnap.c    the entry; SQL functions such as heap_open and path_of
-**     shelf.c       the snapshots of one connection: opens, analyses, closes them
-**     index.c       indices of objects by class and by dominator
+**     shelf.c       the snapshots of one connection: opens, analyses, indexes, closes them
 **     table.c       one SQLite module for all tables: plans and cursors
 **     kinds.c       the tables and their rows; columns are facts (luaheap_report.h)
 **     result.c      hands values to SQLite
@@ -76,23 +75,16 @@ void hs_shelf_for_terminal(hs_shelf *shelf);
 /* NULL: no snapshot has that name. Case does not matter. */
 hs_file *hs_shelf_find(const hs_shelf *shelf, const char *schema);
 
-/* The snapshot and object, or number from 0 to last(snapshot), of an id. NULL: none. */
-hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object);
-hs_file *hs_shelf_resolve_to(const hs_shelf *shelf, int64_t id,
-                             uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number);
+/* The snapshot and the number, from 0 to last(snapshot), of an id. NULL: none. */
+hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id,
+                          uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number);
 
-/* Analyses the snapshot as far as `needs`. */
 int hs_need(hs_file *file, lh_needs needs, lh_error *error);
-
 int hs_no_memory(lh_error *error, const char *doing);
-
-/* ==== index.c ======================================================================== */
 
 /* Build by_class and class_at, or by_dominator, unless they exist. */
 int hs_index_classes(hs_file *file, lh_error *error);
 int hs_index_dominators(hs_file *file, lh_error *error);
-
-/* The range of by_class items whose class has that name. */
 void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint32_t *end);
 
 /* ==== table.c ======================================================================== */
@@ -125,11 +117,9 @@ typedef struct hs_kind {
   /* Moves before the first row of cursor->file that fits cursor->lookup. Returns LH_OK or an error.
   ** NULL: rows are numbers from 1 to `count`. */
   int (*begin)(hs_cursor *cursor, lh_error *error);
-  /* 1: at the next row; 0: no more; negative: an error. */
-  int (*next)(hs_cursor *cursor, lh_error *error);
+  bool (*next)(hs_cursor *cursor); /* false: no more */
 } hs_kind;
 
-/* Ends with NULL. */
 extern const hs_kind *const hs_kinds[];
 
 /* All edges to an object; `order` lists their indices sorted by source. */
@@ -164,7 +154,6 @@ struct hs_cursor {
   lh_mark_fact mark;
 };
 
-/* Moves before the first row of cursor->file. */
 int hs_begin(hs_cursor *cursor, lh_error *error);
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the connection frees the shelf */
@@ -175,12 +164,8 @@ void hs_result_id(sqlite3_context *context, const hs_file *file, lh_id id);
 void hs_result_static(sqlite3_context *context, const char *text);
 void hs_result_class(sqlite3_context *context, hs_file *file, lh_id id);
 void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id);
-
-/* The value of a column, from file->report. */
 void hs_result_cell(sqlite3_context *context, hs_file *file, const lh_cell *cell);
 void hs_result_error(sqlite3_context *context, const lh_error *error);
-
-/* ==================================================================================== */
 
 /* guard.c: from now on the connection only reads our tables. */
 int hs_guard(sqlite3 *db);

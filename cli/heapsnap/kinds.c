@@ -8,7 +8,6 @@
 
 /* ==== objects and strings ============================================================ */
 
-/* All objects, or the one of an HS_ONE_ID or HS_FEW_IDS lookup. */
 static int begin_any(hs_cursor *cursor, lh_error *error) {
   (void)error;
   bool one = cursor->lookup == HS_ONE_ID || cursor->lookup == HS_FEW_IDS;
@@ -29,7 +28,6 @@ static lh_id next_id(hs_cursor *cursor) {
   return LH_NO_OBJECT;
 }
 
-/* Moves to the next object of `type` that is not dead. False: end. */
 static bool next_of_type(hs_cursor *cursor, lh_type type) {
   const lh_snapshot *snapshot = cursor->file->snapshot;
   lh_id id;
@@ -41,17 +39,16 @@ static bool next_of_type(hs_cursor *cursor, lh_type type) {
   return true;
 }
 
-/* Steps through the parts of all objects of a type. */
-static int next_inside(hs_cursor *cursor, lh_type type,
-                       void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
-                       bool (*next)(hs_cursor *cursor)) {
+static bool next_inside(hs_cursor *cursor, lh_type type,
+                        void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
+                        bool (*next)(hs_cursor *cursor)) {
   for (;;) {
     if (cursor->thing.position == 0) {
-      if (!next_of_type(cursor, type)) return 0;
+      if (!next_of_type(cursor, type)) return false;
       begin(cursor->file->snapshot, cursor->thing.id, &cursor->iterator);
     }
     cursor->thing.position++;
-    if (next(cursor)) return 1;
+    if (next(cursor)) return true;
     cursor->thing.position = 0;
   }
 }
@@ -97,23 +94,21 @@ static int begin_objects(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-static int next_object(hs_cursor *cursor, lh_error *error) {
+static bool next_object(hs_cursor *cursor) {
   const lh_snapshot *snapshot = cursor->file->snapshot;
   lh_id id;
-  (void)error;
   while ((id = next_id(cursor)) != LH_NO_OBJECT) {
     if (id == LH_ROOT) continue;
     if (cursor->lookup == HS_BY_TYPE &&
         strcmp(lh_type_name(lh_type_of(snapshot, id)), cursor->text) != 0)
       continue;
     cursor->row = cursor->thing.id = id;
-    return 1;
+    return true;
   }
-  return 0;
+  return false;
 }
 
-static int next_string(hs_cursor *cursor, lh_error *error) {
-  (void)error;
+static bool next_string(hs_cursor *cursor) {
   return next_of_type(cursor, LH_TYPE_STRING);
 }
 
@@ -185,26 +180,25 @@ static const void *edge_row(hs_cursor *cursor, const lh_column *column) {
   return &cursor->thing;
 }
 
-static int next_to_target(hs_cursor *cursor) {
-  if (cursor->at == cursor->end) return 0;
+static bool next_to_target(hs_cursor *cursor) {
+  if (cursor->at == cursor->end) return false;
   cursor->thing.edge = cursor->referrers.edges[cursor->referrers.order[cursor->at++]];
   cursor->thing.position = 0;
-  return 1;
+  return true;
 }
 
-static int next_edge(hs_cursor *cursor, lh_error *error) {
+static bool next_edge(hs_cursor *cursor) {
   const lh_snapshot *snapshot = cursor->file->snapshot;
-  (void)error;
   if (cursor->lookup == HS_FEW_IDS) return next_to_target(cursor);
   for (;;) {
     if (cursor->thing.position == 0) {
       lh_id source = next_id(cursor);
-      if (source == LH_NO_OBJECT) return 0;
+      if (source == LH_NO_OBJECT) return false;
       lh_edges_begin(snapshot, source, &cursor->iterator);
     }
     if (lh_edges_next(&cursor->iterator, &cursor->thing.edge)) {
       cursor->thing.position++;
-      if (!lh_is_own(snapshot, cursor->thing.edge.target)) return 1;
+      if (!lh_is_own(snapshot, cursor->thing.edge.target)) return true;
     } else {
       cursor->thing.position = 0;
     }
@@ -215,31 +209,28 @@ static bool read_entry(hs_cursor *cursor) {
   return lh_entries_next(&cursor->iterator, &cursor->thing.key, &cursor->thing.value);
 }
 
-static int next_entry(hs_cursor *cursor, lh_error *error) {
-  (void)error;
+static bool next_entry(hs_cursor *cursor) {
   return next_inside(cursor, LH_TYPE_TABLE, lh_entries_begin, read_entry);
 }
 
 /* ==== threads and frames ============================================================= */
 
 /* Takes the innermost frame with a line, if any: nearly all threads are in coroutine.yield. */
-static int next_thread(hs_cursor *cursor, lh_error *error) {
+static bool next_thread(hs_cursor *cursor) {
   lh_frame frame, *shown = &cursor->thing.frame;
-  (void)error;
-  if (!next_of_type(cursor, LH_TYPE_THREAD)) return 0;
+  if (!next_of_type(cursor, LH_TYPE_THREAD)) return false;
   *shown = (lh_frame){.function = {.kind = LH_VALUE_NIL}};
   lh_frames_begin(cursor->file->snapshot, cursor->thing.id, &cursor->iterator);
   while (lh_frames_next(&cursor->iterator, &frame))
     if (frame.line != 0 || shown->line == 0) *shown = frame;
-  return 1;
+  return true;
 }
 
 static bool read_frame(hs_cursor *cursor) {
   return lh_frames_next(&cursor->iterator, &cursor->thing.frame);
 }
 
-static int next_frame(hs_cursor *cursor, lh_error *error) {
-  (void)error;
+static bool next_frame(hs_cursor *cursor) {
   return next_inside(cursor, LH_TYPE_THREAD, lh_frames_begin, read_frame);
 }
 
@@ -251,11 +242,10 @@ static void begin_numbers(hs_cursor *cursor, size_t n) {
   cursor->end = (one && cursor->object < n ? cursor->object : (uint32_t)n) + 1;
 }
 
-static int next_number(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  if (cursor->at == 0 || cursor->at >= cursor->end) return 0;
+static bool next_number(hs_cursor *cursor) {
+  if (cursor->at == 0 || cursor->at >= cursor->end) return false;
   cursor->row = cursor->thing.id = cursor->at++;
-  return 1;
+  return true;
 }
 
 static const lh_sites *sites_of(const hs_cursor *cursor) {
@@ -297,27 +287,27 @@ static int begin_sites(hs_cursor *cursor, lh_error *error) {
   return need_counts(cursor->file, error);
 }
 
-static int next_site(hs_cursor *cursor, lh_error *error) {
-  if (!next_number(cursor, error)) return 0;
+static bool next_site(hs_cursor *cursor) {
+  if (!next_number(cursor)) return false;
   cursor->thing.site = *lh_site_of(sites_of(cursor), cursor->row);
   cursor->thing.counts = cursor->file->site_counts[cursor->row];
-  return 1;
+  return true;
 }
 
-static int next_stack(hs_cursor *cursor, lh_error *error) {
-  if (!next_number(cursor, error)) return 0;
+static bool next_stack(hs_cursor *cursor) {
+  if (!next_number(cursor)) return false;
   cursor->thing.stack = *lh_stack_of(sites_of(cursor), cursor->row);
   cursor->thing.counts = lh_stack_counts_of(cursor->file->snapshot, cursor->row);
-  return 1;
+  return true;
 }
 
 /* Skips classes without objects, which were joined into others. */
-static int next_class(hs_cursor *cursor, lh_error *error) {
-  while (next_number(cursor, error)) {
+static bool next_class(hs_cursor *cursor) {
+  while (next_number(cursor)) {
     cursor->class.of_class = *lh_class_at(cursor->file->snapshot, cursor->row - 1);
-    if (cursor->class.of_class.objects + cursor->class.of_class.garbage_objects > 0) return 1;
+    if (cursor->class.of_class.objects + cursor->class.of_class.garbage_objects > 0) return true;
   }
-  return 0;
+  return false;
 }
 
 static const void *class_row(hs_cursor *cursor, const lh_column *column) {
@@ -365,8 +355,6 @@ static const void *info_row(hs_cursor *cursor, const lh_column *column) {
   (void)column;
   return &cursor->file->fact;
 }
-
-/* ==================================================================================== */
 
 int hs_begin(hs_cursor *cursor, lh_error *error) {
   const hs_kind *kind = cursor->kind;

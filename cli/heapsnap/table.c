@@ -8,7 +8,6 @@
 ** too few. Objects also come sorted by class, so `group by class` over two million objects needs no
 ** sort: half a second, not two.
 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "heapsnap.h"
@@ -35,7 +34,6 @@ static const hs_kind *find_kind(const char *name) {
   return NULL;
 }
 
-/* Tables without a rowid have a key of two columns. */
 static bool has_rowid(const hs_kind *kind) {
   return kind->key == NULL || strchr(kind->key, ',') == NULL;
 }
@@ -216,14 +214,11 @@ static int fail_query(hs_cursor *cursor, const lh_error *error) {
   return error->code == LH_EMEMORY ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
-/* Moves to the next row, in this snapshot or a later one. */
 static int advance(sqlite3_vtab_cursor *base) {
   hs_cursor *cursor = (hs_cursor *)base;
   lh_error error;
   for (;;) {
-    int found = cursor->file != NULL ? cursor->kind->next(cursor, &error) : 0;
-    if (found < 0) return fail_query(cursor, &error);
-    if (found > 0) return SQLITE_OK;
+    if (cursor->file != NULL && cursor->kind->next(cursor)) return SQLITE_OK;
     cursor->done = cursor->next_file >= cursor->end_file;
     if (cursor->done) return SQLITE_OK;
     cursor->file = cursor->shelf->files[cursor->next_file++];
@@ -263,9 +258,9 @@ static int set_lookup(hs_cursor *cursor, hs_lookup lookup, sqlite3_value *value)
   cursor->lookup = lookup;
   if (lookup == HS_ONE_ID || lookup == HS_FEW_IDS) {
     bool is_id = value_id(value, &id);
-    only_file(cursor,
-              is_id ? hs_shelf_resolve_to(cursor->shelf, id, cursor->kind->count, &cursor->object)
-                    : NULL);
+    only_file(
+        cursor,
+        is_id ? hs_shelf_resolve(cursor->shelf, id, cursor->kind->count, &cursor->object) : NULL);
     return SQLITE_OK;
   }
   if (sqlite3_value_type(value) == SQLITE_NULL) {
@@ -330,8 +325,6 @@ static int get_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = cursor->file->base + cursor->row;
   return SQLITE_OK;
 }
-
-/* ==================================================================================== */
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf) {
   static const sqlite3_module module = {

@@ -2,9 +2,7 @@
 ** heapsql.h - shared parts of heapsql.
 **
 **     ../heapsql.c   options, the queries of the command line
-**     connect.c      the connection and its errors (also in heappath and heapview)
-**     limits.c       limits of a query (also in heappath and heapview)
-**     value.c        a value of an answer (also in heappath and heapview)
+**     query.c        connection, limits, values, errors (also in heappath and heapview)
 **     print.c        answers as tables, CSV and JSON
 **     save.c         snapshots as an SQLite database
 **     shell.c        the sqlite3 shell with the snapshots loaded
@@ -18,12 +16,14 @@
 
 #include "cli.h"
 
+#define HEAPSQL_TABLES                                                                          \
+  "objects, edges, entries, strings, classes, threads, frames, sites, stacks, modules, marks, " \
+  "info"
+
 sqlite3 *heapsql_connect(void);
 
 /* Passes an open snapshot to heap_open. Returns its name in SQL, freed by free. */
 char *heapsql_show(cli *c, sqlite3 *db, const char *file, lh_snapshot *snapshot);
-
-/* From now on queries only read the snapshots. */
 void heapsql_lock(cli *c, sqlite3 *db);
 
 /* Limits of a query; 0: none. */

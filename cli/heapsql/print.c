@@ -148,8 +148,6 @@ static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, i
   return code;
 }
 
-/* ==================================================================================== */
-
 int heapsql_print(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, heapsql_format format,
                   bool first, cli_json *document) {
   int n = sqlite3_column_count(statement);

@@ -166,8 +166,6 @@ static void save_table(save *s, const char *table) {
   sqlite3_finalize(statements);
 }
 
-/* ==================================================================================== */
-
 static uint64_t text_budget(save *s) {
   sqlite3_stmt *sum = prepare(s, s->from, "SELECT sum(file_bytes) FROM info");
   if (sqlite3_step(sum) != SQLITE_ROW) fail(s, sqlite3_errmsg(s->from));

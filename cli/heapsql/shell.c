@@ -29,7 +29,6 @@ static char *find_extension(cli *c) {
           "again, or give a query here");
 }
 
-/* An argument of a shell command, in double quotes. */
 static char *dot_word(const char *word) {
   char *result = cli_must(malloc(2 * strlen(word) + 3)), *q = result;
   *q++ = '"';

@@ -235,7 +235,7 @@ static uint8_t *match_classes(const lh_snapshot *snapshot, const char *name, lh_
   *found = false;
   for (uint32_t i = 0; matches && i < n; i++) {
     const lh_class *class = lh_class_at(snapshot, i);
-    if (!lh_is_class(snapshot, i, (lh_range){name, name + strlen(name)})) continue;
+    if (!lh_is_class(snapshot, i, (lh_range){name, name + strlen(name)}, false)) continue;
     matches[i] = 1;
     out->objects += class->objects;
     out->shallow_bytes += class->shallow_bytes;
@@ -394,7 +394,7 @@ static int fail_unknown(const lh_snapshot *snapshot, const char *name, lh_error 
   lh_text_string(&text, "there is no class '");
   lh_text_escaped(&text, name, strlen(name), false);
   lh_text_string(&text, "'");
-  lh_add_suggestions(&text, snapshot, asked, LH_NO_OBJECT, true);
+  lh_add_suggestions(&text, snapshot, asked, LH_NO_OBJECT);
   char *message = lh_text_finish(&text);
   if (!message) return lh_fail_memory(error, "looking for a class");
   int code = lh_fail(error, LH_ENOTFOUND, "%s", message);

@@ -41,7 +41,6 @@ static int compare_shares(const void *left, const void *right) {
   return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-/* The end of the shares like the first one, and the sum of their objects. */
 static size_t end_of_run(const share *list, size_t n, bool with_caller, uint64_t *objects) {
   size_t end = 0;
   *objects = 0;

@@ -19,7 +19,6 @@ typedef struct lh_allocations {
   lh_map counts; /* set, stack -> objects */
 } lh_allocations;
 
-/* Counts an object of a set. O(1). */
 bool lh_allocations_add(lh_allocations *a, uint32_t set, lh_id id);
 
 /* Fills the lh_allocated of the sets 0 to n - 1, `stride` bytes apart. O(n log n) for n pairs of

@@ -73,25 +73,18 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
 
 /* ==== How good a name is ============================================================ */
 
-static const char *const generic_names[] = {
-    "base",      "class",  "cls",     "index",     "instance", "instance_mt", "meta",
-    "metatable", "method", "methods", "module",    "mt",       "obj",         "object",
-    "parent",    "proto",  "proxy",   "prototype", "self",     "static",      "super",
-    "this",      "val",    "value",   "_M",        "_mt",      "metamethods"};
-
-static bool is_generic(const char *name) {
+static bool is_generic(const char *name, bool of_function) {
+  static const char *const names[] = {
+      "callback",  "cb",     "fn",      "fun",       "func",     "handler", /* of functions */
+      "base",      "class",  "cls",     "index",     "instance", "instance_mt", "meta",
+      "metatable", "method", "methods", "module",    "mt",       "obj",         "object",
+      "parent",    "proto",  "proxy",   "prototype", "self",     "static",      "super",
+      "this",      "val",    "value",   "_M",        "_mt",      "metamethods"};
+  enum { OF_FUNCTIONS = 6 };
   if (strlen(name) <= 1) return true;
-  for (size_t i = 0; i < sizeof generic_names / sizeof *generic_names; i++) {
-    if (strcmp(name, generic_names[i]) == 0) return true;
-  }
-  return false;
-}
-
-static bool is_generic_function(const char *name) {
-  static const char *const names[] = {"callback", "cb", "fn", "fun", "func", "handler"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+  for (size_t i = of_function ? 0 : OF_FUNCTIONS; i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i]) == 0) return true;
-  return is_generic(name);
+  return false;
 }
 
 /* Removes suffixes: session_mt names its instances session. Returns the length that remains. */
@@ -124,13 +117,13 @@ static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t 
   if (is_dunder && rank != LH_NAME_GLOBAL) {
     c.rank = LH_NAME_DUNDER;
   } else if (of_function) {
-    if (is_generic_function(small)) c.rank = LH_NAME_GENERIC;
+    if (is_generic(small, true)) c.rank = LH_NAME_GENERIC;
   } else {
     if (rank == LH_NAME_KEY && is_capital(small)) c.rank = LH_NAME_CAPITAL_KEY;
     if (rank == LH_NAME_VARIABLE && is_capital(small)) c.rank = LH_NAME_CAPITAL;
-    if (!is_generic(small)) n = strip_suffix(small, n);
+    if (!is_generic(small, false)) n = strip_suffix(small, n);
     small[n] = '\0';
-    if (is_generic(small)) c.rank = LH_NAME_GENERIC;
+    if (is_generic(small, false)) c.rank = LH_NAME_GENERIC;
   }
   c.text = lh_namer_string(namer, small, n);
   return c;

@@ -5,7 +5,6 @@
 ** some thousand classes and the keys of one table, a few milliseconds, at most 50.
 */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "find.h"
@@ -220,8 +219,6 @@ static bool put_address(completing *c, lh_range asked) {
   put_object(c, BEGINS, lh_object_text(c->snapshot, id), id);
   return true;
 }
-
-/* ==================================================================================== */
 
 int lh_complete(lh_snapshot *snapshot, const char *begun, lh_completions *out, lh_error *error) {
   lh_range asked = {begun, begun + strlen(begun)};

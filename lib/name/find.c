@@ -87,19 +87,20 @@ bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id) {
   return true;
 }
 
-void lh_set_end(lh_finder *finder, const lh_set *set) {
+int lh_set_end(lh_finder *finder, const lh_set *set, bool has_room) {
   for (size_t i = 0; i < set->n; i++) finder->seen[set->ids[i]] &= (uint8_t)~LH_SEEN;
+  return has_room ? 0 : lh_find_fail_memory(finder);
 }
 
-void lh_set_ask(lh_finder *finder, const lh_set *set, bool on) {
+void lh_set_mark(lh_finder *finder, const lh_set *set, bool on) {
   for (size_t i = 0; i < set->n; i++) {
     uint8_t *seen = &finder->seen[set->ids[i]];
-    *seen = (uint8_t)(on ? *seen | LH_ASKED : *seen & ~LH_ASKED);
+    *seen = (uint8_t)(on ? *seen | LH_MARKED : *seen & ~LH_MARKED);
   }
 }
 
-bool lh_is_asked(const lh_finder *finder, lh_id id) {
-  return id <= finder->snapshot->n && finder->seen[id] & LH_ASKED;
+bool lh_is_marked(const lh_finder *finder, lh_id id) {
+  return id <= finder->snapshot->n && finder->seen[id] & LH_MARKED;
 }
 
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range) {
@@ -151,14 +152,11 @@ static int find_address(lh_finder *finder, lh_range range, uint64_t address, lh_
                         range);
   if (id == LH_NO_OBJECT || id == LH_ROOT)
     return lh_find_fail(finder, LH_ENOTFOUND, "no object of the snapshot is at '%s'", range);
-  bool ok = lh_set_add(finder, out, id);
-  lh_set_end(finder, out);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, lh_set_add(finder, out, id));
 }
 
 /* ==== Functions by place ============================================================ */
 
-/* Is `asked` the path of the source, or its last components? */
 static bool is_source(const lh_snapshot *snapshot, lh_id source, lh_range asked) {
   const char *bytes;
   size_t n, n_asked = lh_range_length(asked);
@@ -195,13 +193,13 @@ static int find_protos(lh_finder *finder, lh_range file, uint32_t line, lh_set *
 static int closures_of(lh_finder *finder, lh_set *protos, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   bool ok = true;
-  lh_set_ask(finder, protos, true);
+  lh_set_mark(finder, protos, true);
   for (lh_id id = 1; ok && id <= snapshot->n; id++) {
     if (lh_type_of(snapshot, id) == LH_TYPE_CLOSURE &&
-        lh_is_asked(finder, lh_proto_of(snapshot, id)))
+        lh_is_marked(finder, lh_proto_of(snapshot, id)))
       ok = lh_set_add(finder, out, id);
   }
-  lh_set_ask(finder, protos, false);
+  lh_set_mark(finder, protos, false);
   bool has_none = out->n == 0;
   for (size_t i = 0; ok && has_none && i < protos->n; i++)
     ok = lh_set_add(finder, out, protos->ids[i]);
@@ -243,12 +241,12 @@ static int find_by_place(lh_finder *finder, lh_range range, lh_set *out) {
   file.at++;
   int code = find_protos(finder, file, line > UINT32_MAX ? UINT32_MAX : (uint32_t)line, &protos,
                          &inside, &has_file);
-  lh_set_end(finder, &protos);
+  (void)lh_set_end(finder, &protos, true);
   if (!code && protos.n == 0) {
     code = fail_place(finder, range, inside, has_file);
   } else if (!code) {
     code = closures_of(finder, &protos, out);
-    lh_set_end(finder, out);
+    (void)lh_set_end(finder, out, true);
   }
   lh_free(protos.ids);
   return code == LH_EMEMORY ? lh_find_fail_memory(finder) : code;
@@ -260,52 +258,37 @@ static bool is_name(lh_range asked, bool pattern, const char *name) {
   return pattern ? lh_range_fits(asked, name, strlen(name)) : lh_range_is(asked, name);
 }
 
-/* "array" also means arrays of anything. */
-static bool is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name,
-                     bool pattern) {
+bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name, bool pattern) {
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
   if (is_name(name, pattern, entry->visible.name)) return true;
   return entry->plain != LH_NO_NUMBER &&
          is_name(name, pattern, snapshot->classes->list[entry->plain].visible.name);
 }
 
-bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name) {
-  return is_class(snapshot, class_index, name, false);
-}
-
-/* A pattern may be long, so it is compared with each class and not with each object. */
+/* The reachable objects of the class; if there are none, or for `garbage`, the others. An empty
+** result is no error. A pattern may be long, so it is compared with each class, not each object. */
 static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool garbage,
                          lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   uint32_t n_classes = lh_class_count(snapshot);
+  uint64_t n_reachable = 0, n_garbage = 0;
   bool *matches = lh_alloc(n_classes + (size_t)1, sizeof *matches), has_room = matches != NULL;
-  for (uint32_t i = 0; has_room && i < n_classes; i++)
-    matches[i] = is_class(snapshot, i, name, pattern);
-  for (lh_id id = 1; has_room && id <= snapshot->n; id++) {
+  for (uint32_t i = 0; has_room && i < n_classes; i++) {
+    const lh_class *class = lh_class_at(snapshot, i);
+    matches[i] = lh_is_class(snapshot, i, name, pattern);
+    n_reachable += matches[i] ? class->objects : 0;
+    n_garbage += matches[i] ? class->garbage_objects : 0;
+  }
+  garbage = garbage || n_reachable == 0;
+  uint32_t n = n_reachable + n_garbage > 0 ? snapshot->n : 0;
+  for (lh_id id = 1; has_room && id <= n; id++) {
     uint32_t class_index = lh_class_of(snapshot, id);
     if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;
     if (matches[class_index]) has_room = lh_set_add(finder, out, id);
   }
   lh_free(matches);
-  return has_room ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, has_room);
 }
-
-/* The reachable objects, or if there are none the garbage. An empty result is no error. */
-static int find_class(lh_finder *finder, lh_range name, bool pattern, lh_set *out) {
-  uint64_t n_reachable = 0, n_garbage = 0;
-  for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
-    const lh_class *class = lh_class_at(finder->snapshot, i);
-    if (!is_class(finder->snapshot, i, name, pattern)) continue;
-    n_reachable += class->objects;
-    n_garbage += class->garbage_objects;
-  }
-  if (n_reachable == 0 && n_garbage == 0) return 0;
-  int code = add_instances(finder, name, pattern, n_reachable == 0, out);
-  lh_set_end(finder, out);
-  return code;
-}
-
-/* ==================================================================================== */
 
 static lh_range trim(lh_range range) {
   while (range.at < range.end && (*range.at == ' ' || *range.at == '\t')) range.at++;
@@ -316,8 +299,8 @@ static lh_range trim(lh_range range) {
 /* The name of a class may begin or end with blanks, or begin with @. */
 static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_set *out) {
   bool found = false;
-  int code = find_class(finder, whole, false, out);
-  if (!code && out->n == 0) code = find_class(finder, range, false, out);
+  int code = add_instances(finder, whole, false, false, out);
+  if (!code && out->n == 0) code = add_instances(finder, range, false, false, out);
   if (code || out->n) {
     if (out->n && finder->depth == 1)
       finder->class_index = lh_class_of(finder->snapshot, out->ids[0]);
@@ -328,7 +311,8 @@ static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_s
                         (lh_range){finder->start, finder->start + strlen(finder->start)});
   if (*range.at == '@') return find_by_place(finder, range, out);
   code = lh_find_phrase(finder, range, out, &found);
-  if (!code && !found && lh_range_has_star(range)) code = find_class(finder, range, true, out);
+  if (!code && !found && lh_range_has_star(range))
+    code = add_instances(finder, range, true, false, out);
   return code || out->n || found ? code : lh_find_path(finder, range, out);
 }
 
@@ -352,7 +336,8 @@ static uint32_t class_found(const lh_finder *finder, lh_id id) {
   return lh_range_is(asked, name) || lh_range_is(trim(asked), name) ? own : entry->plain;
 }
 
-int lh_find_matches(lh_finder *finder, lh_set *set) {
+/* All objects of the whole expression. The caller frees the set and finder->seen. */
+static int find_matches(lh_finder *finder, lh_set *set) {
   const char *end = finder->start + strlen(finder->start);
   if (!finder->snapshot->classes)
     return lh_fail(finder->error, LH_EARGUMENT,
@@ -366,7 +351,7 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
   lh_set set = {0};
-  int code = lh_find_matches(&finder, &set);
+  int code = find_matches(&finder, &set);
   if (!code) {
     *found = (lh_found){set.ids[0], set.n, finder.class_index};
     for (size_t i = 1; i < set.n; i++) {
@@ -385,10 +370,10 @@ int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
   lh_set set = {0};
-  int code = lh_find_matches(&finder, &set);
+  int code = find_matches(&finder, &set);
   if (!code && finder.class_index != UINT32_MAX && lh_is_reachable(snapshot, set.ids[0])) {
     lh_range name = {expression, expression + strlen(expression)};
-    if (!lh_is_class(snapshot, finder.class_index, name)) name = trim(name);
+    if (!lh_is_class(snapshot, finder.class_index, name, false)) name = trim(name);
     code = add_instances(&finder, name, false, true, &set);
   }
   if (!code) {
@@ -448,7 +433,7 @@ int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, 
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .followed = &followed};
   lh_set set = {0};
-  int code = lh_find_matches(&finder, &set);
+  int code = find_matches(&finder, &set);
   *out = (lh_without){0};
   if (!code && followed.n) {
     out->edges = followed.edges;

@@ -14,7 +14,7 @@
 
 enum { LH_FIND_DEPTH = 50 }; /* of nested phrases */
 
-enum { LH_SEEN = 1, LH_REPEATED = 2, LH_ASKED = 4 };
+enum { LH_SEEN = 1, LH_REPEATED = 2, LH_MARKED = 4 };
 
 typedef struct lh_set {
   lh_id *ids;
@@ -31,7 +31,7 @@ typedef struct lh_edge_list {
 typedef struct lh_finder {
   lh_snapshot *snapshot;
   lh_error *error;
-  uint8_t *seen; /* LH_SEEN: in the set being made; LH_REPEATED: find_path.c; LH_ASKED */
+  uint8_t *seen; /* LH_SEEN: in the set being made; LH_REPEATED: find_path.c; LH_MARKED */
   const char *start;
   uint32_t class_index; /* set if the whole expression is a class's name */
   int depth;
@@ -55,22 +55,19 @@ bool lh_range_address(lh_range *range, uint64_t *address);
 /* Splits at the last or the first occurrence of `text`. */
 bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left, lh_range *right);
 
-/* Does the text match, with * for any text? */
 bool lh_range_fits(lh_range range, const char *bytes, size_t n);
 bool lh_range_has_star(lh_range range);
 
 /* Adds an object unless it is in the set. Call lh_set_end after the last. */
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
-void lh_set_end(lh_finder *finder, const lh_set *set);
+int lh_set_end(lh_finder *finder, const lh_set *set, bool has_room); /* LH_EMEMORY: no room */
 
-void lh_set_ask(lh_finder *finder, const lh_set *set, bool on);
-bool lh_is_asked(const lh_finder *finder, lh_id id);
+void lh_set_mark(lh_finder *finder, const lh_set *set, bool on);
+bool lh_is_marked(const lh_finder *finder, lh_id id);
 
-/* Is this the name of the class? "array" also means arrays of anything. */
-bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name);
-
-/* All objects of the whole expression. The caller frees the set and finder->seen. */
-int lh_find_matches(lh_finder *finder, lh_set *set);
+/* Is this the name of the class, or a pattern that fits it? "array" also means arrays of
+** anything. */
+bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name, bool pattern);
 
 /* Adds the objects of a part of an expression. LH_ENOTFOUND, LH_EARGUMENT, LH_EMEMORY. */
 int lh_find_set(lh_finder *finder, lh_range range, lh_set *out);
@@ -102,10 +99,8 @@ int lh_find_fail_text(lh_finder *finder, lh_text *message);
 /* ==== suggest.c ===================================================================== */
 
 /* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if none is similar. */
-void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
-                        bool classes);
+void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table);
 
-/* Explains that the snapshot keeps no strings, if so. */
 void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 
 /* " (it has: x, y, 12 more)", most similar first; for a number, or if no key is a name: " (it has

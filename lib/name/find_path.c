@@ -295,8 +295,7 @@ static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range be
   if (ok && next.n == 0 && o.scalar == LH_VALUE_NIL &&
       (take_dots(&beginning) || take_stars(&beginning)))
     ok = look_into_all(finder, set, &beginning, &next, &o);
-  lh_set_end(finder, &next);
-  int code = ok ? 0 : lh_find_fail_memory(finder);
+  int code = lh_set_end(finder, &next, ok);
   bool followed = finder->is_last && finder->followed->n > 0; /* perhaps only to a key */
   if (!code && next.n == 0 && !lenient && !followed)
     code = fail_step(finder, before, step, set->n, k, &o);
@@ -404,7 +403,7 @@ static bool has_field(lh_finder *finder, const lh_set *set, const key *k) {
   outcome o = {LH_VALUE_NIL, LH_NO_OBJECT};
   bool ok = look_into_all(finder, set, k, &found, &o);
   bool has = found.n > 0 || o.scalar != LH_VALUE_NIL;
-  lh_set_end(finder, &found);
+  (void)lh_set_end(finder, &found, true);
   lh_free(found.ids);
   return !ok || has;
 }
@@ -458,9 +457,7 @@ static int start_at(lh_finder *finder, lh_range range, lh_id id, lh_set *set) {
   if (id == LH_NO_OBJECT)
     return lh_find_fail(finder, LH_ENOTFOUND, "the snapshot has nothing for '%s' to start at",
                         range);
-  bool ok = lh_set_add(finder, set, id);
-  lh_set_end(finder, set);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, set, lh_set_add(finder, set, id));
 }
 
 static int fail_name(lh_finder *finder, lh_range range) {
@@ -468,7 +465,7 @@ static int fail_name(lh_finder *finder, lh_range range) {
   lh_text_string(&text, "no class or path '");
   lh_text_escaped(&text, range.at, lh_range_length(range), false);
   lh_text_string(&text, "'");
-  lh_add_suggestions(&text, finder->snapshot, range, LH_NO_OBJECT, true);
+  lh_add_suggestions(&text, finder->snapshot, range, LH_NO_OBJECT);
   return lh_find_fail_text(finder, &text);
 }
 
@@ -484,8 +481,7 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
   finder->is_last = lh_find_is_outermost(finder) && rest.at == rest.end;
   bool ok = look_into(finder, classes->globals, &k, set, &o);
   finder->is_last = false;
-  lh_set_end(finder, set);
-  int code = ok && !k.text.failed ? 0 : lh_find_fail_memory(finder);
+  int code = lh_set_end(finder, set, ok && !k.text.failed);
   if (!code && set->n == 0 && o.scalar != LH_VALUE_NIL)
     code = fail_step(finder, (lh_range){word.at, word.at}, word, 1, &k, &o);
   else if (!code && set->n == 0) {
@@ -493,7 +489,7 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
     lh_text_string(&text, "no class or global is named '");
     lh_text_escaped(&text, word.at, lh_range_length(word), false);
     lh_text_string(&text, "'");
-    lh_add_suggestions(&text, finder->snapshot, word, classes->globals, true);
+    lh_add_suggestions(&text, finder->snapshot, word, classes->globals);
     lh_add_no_names(&text, finder->snapshot);
     code = lh_find_fail_text(finder, &text);
   }

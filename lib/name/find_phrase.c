@@ -41,16 +41,9 @@ static bool describe_part(lh_text *text, const lh_snapshot *snapshot, const lh_e
     case LH_EDGE_C_UPVALUE:
     case LH_EDGE_USER_VALUE:
     case LH_EDGE_METATABLE:
-    case LH_EDGE_PROTO: break;
+    case LH_EDGE_PROTO: lh_add_edge(text, snapshot, edge); return true;
     default: return false;
   }
-  char *told = lh_edge_text(snapshot, edge);
-  if (told)
-    lh_text_string(text, told);
-  else
-    text->failed = true;
-  lh_free(told);
-  return true;
 }
 
 static bool describe_key(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
@@ -89,9 +82,8 @@ static int add_described(lh_finder *finder, const lh_set *sources, lh_range like
              lh_set_add(finder, out, content(finder->snapshot, edge.target));
     }
   }
-  lh_set_end(finder, out);
   lh_text_free(&text);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, ok);
 }
 
 static int add_all_keys(lh_finder *finder, const lh_set *sources, lh_set *out) {
@@ -106,8 +98,7 @@ static int add_all_keys(lh_finder *finder, const lh_set *sources, lh_set *out) {
       else if (edge.kind == LH_EDGE_VALUE && edge.key.kind == LH_VALUE_OBJECT)
         ok = lh_follow_edge(finder, &edge);
   }
-  lh_set_end(finder, out);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, ok);
 }
 
 /* An exact path has: key "x" of ...; a folded path: key of ... */
@@ -135,39 +126,34 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   if (!code) code = lh_find_set(finder, right, &tables);
   bool ok = true;
   finder->is_last = lh_find_is_outermost(finder);
-  lh_set_ask(finder, &tables, true);
+  lh_set_mark(finder, &tables, true);
   for (size_t i = 0; ok && !code && i < keys.n; i++) {
     lh_edges it;
     lh_edge edge;
     lh_edges_begin(finder->snapshot, keys.ids[i], &it);
     while (ok && lh_edges_next(&it, &edge))
-      if (edge.kind == LH_EDGE_EPHEMERON && lh_is_asked(finder, edge.holder))
+      if (edge.kind == LH_EDGE_EPHEMERON && lh_is_marked(finder, edge.holder))
         ok = lh_follow_edge(finder, &edge) && lh_set_add(finder, out, edge.target);
   }
-  lh_set_ask(finder, &tables, false);
-  lh_set_end(finder, out);
+  lh_set_mark(finder, &tables, false);
   LH_FREE_ALL(keys.ids, tables.ids);
-  return ok ? code : lh_find_fail_memory(finder);
+  int end = lh_set_end(finder, out, ok);
+  return ok ? code : end;
 }
 
 static int add_roots(lh_finder *finder, lh_range range, lh_set *out) {
   lh_text text = {0};
   bool ok = true;
   for (size_t i = 0; ok && i < finder->snapshot->n_roots; i++) {
-    const lh_root *root = &finder->snapshot->roots[i];
-    lh_edge edge = {.kind = LH_EDGE_ROOT,
-                    .index = (uint32_t)root->kind,
-                    .ordinal = root->index,
-                    .target = root->target};
+    lh_edge edge = lh_edge_of_root(&finder->snapshot->roots[i]);
     lh_text_clear(&text);
     lh_add_root(&text, finder->snapshot, &edge);
     ok = !text.failed;
     if (ok && text.n == lh_range_length(range) && memcmp(text.bytes, range.at, text.n) == 0)
-      ok = lh_set_add(finder, out, root->target);
+      ok = lh_set_add(finder, out, edge.target);
   }
-  lh_set_end(finder, out);
   lh_text_free(&text);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, ok);
 }
 
 static bool starts_with(lh_range range, const char *prefix) {
@@ -183,7 +169,6 @@ static bool is_slot(lh_range left) {
           lh_range_length(after) == 0);
 }
 
-/* Slots in any thread, for a phrase without a thread. */
 static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   lh_set threads = {0};
@@ -191,9 +176,8 @@ static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (lh_type_of(snapshot, id) == LH_TYPE_THREAD && lh_is_reachable(snapshot, id))
       ok = lh_set_add(finder, &threads, id);
-  lh_set_end(finder, &threads);
-  int code =
-      ok ? add_described(finder, &threads, range, describe_slot, out) : lh_find_fail_memory(finder);
+  int code = lh_set_end(finder, &threads, ok);
+  if (!code) code = add_described(finder, &threads, range, describe_slot, out);
   lh_free(threads.ids);
   return code;
 }
@@ -251,7 +235,7 @@ static bool split_in(const lh_finder *finder, lh_range range, lh_range *left, lh
   while (lh_range_split(rest, word, false, &skipped, right)) {
     *left = (lh_range){range.at, skipped.end};
     for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++)
-      if (lh_is_class(finder->snapshot, i, *left)) return true;
+      if (lh_is_class(finder->snapshot, i, *left, false)) return true;
     rest = *right;
   }
   return false;
@@ -261,11 +245,10 @@ static int add_of_class(lh_finder *finder, const lh_set *objects, lh_range class
   bool ok = true;
   for (size_t i = 0; ok && i < objects->n; i++) {
     uint32_t class_index = lh_class_of(finder->snapshot, objects->ids[i]);
-    if (class_index != UINT32_MAX && lh_is_class(finder->snapshot, class_index, class))
+    if (class_index != UINT32_MAX && lh_is_class(finder->snapshot, class_index, class, false))
       ok = lh_set_add(finder, out, objects->ids[i]);
   }
-  lh_set_end(finder, out);
-  return ok ? 0 : lh_find_fail_memory(finder);
+  return lh_set_end(finder, out, ok);
 }
 
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) {

@@ -70,10 +70,9 @@ static void collect_from(lh_namer *namer, lh_id table, const char *module) {
 
 void lh_collect_c_functions(lh_namer *namer) {
   lh_classes *classes = namer->classes;
-  for (size_t i = 0; i < classes->modules.n; i++) {
+  for (size_t i = 0; i < classes->modules.n; i++)
     collect_from(namer, (lh_id)classes->modules.keys[i],
                  lh_namer_chars(namer, classes->modules.values[i]));
-  }
   /* A function in _G has its bare name: print, not _G.print. */
   if (classes->globals != LH_NO_OBJECT) collect_from(namer, classes->globals, NULL);
 }
@@ -93,7 +92,6 @@ static lh_text_id name_in_lua(lh_namer *namer, lh_text *text, const lh_object *p
   return name_with_place(namer, text, n_own);
 }
 
-/* Adds "on_tick ". False: the function has no name. */
 static bool add_own_name(lh_namer *namer, lh_text *text, lh_id proto) {
   lh_id name = lh_map_get(&namer->nested, proto);
   const lh_candidate *candidate = lh_candidate_of(namer, proto);

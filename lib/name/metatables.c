@@ -50,9 +50,8 @@ static void read_field(lh_namer *namer, lh_meta *meta, const lh_edge *edge) {
   if (!lh_string_whole(snapshot, edge->target, &value, &n_value) || n_value == 0) return;
   lh_text_id *field = NULL;
   if (is_key(edge, key, n, "__name")) field = &meta->name;
-  for (size_t i = 0; i < sizeof strong / sizeof *strong; i++) {
+  for (size_t i = 0; i < sizeof strong / sizeof *strong; i++)
     if (is_key(edge, key, n, strong[i])) field = &meta->strong;
-  }
   /* A field `name` is the name of a class only if it looks like one. */
   if (is_key(edge, key, n, "name") && value[0] >= 'A' && value[0] <= 'Z' && n_value <= 80)
     field = &meta->weak;
@@ -87,7 +86,6 @@ static lh_text_id generic_name(lh_namer *namer, lh_id id) {
   return lh_namer_text(namer, &text);
 }
 
-/* Each table is read once. */
 static lh_text_id name_of_container(lh_namer *namer, lh_id container) {
   uint32_t *known = lh_map_at(&namer->given, container);
   if (lh_namer_fails(namer, !known)) return LH_NO_NUMBER;
@@ -115,10 +113,7 @@ static void name_basic_types(lh_namer *namer) {
   for (size_t i = 0; i < snapshot->n_roots && !namer->failed; i++) {
     const lh_root *root = &snapshot->roots[i];
     if (root->kind != LH_ROOT_TYPE_METATABLE || root->target == LH_NO_OBJECT) continue;
-    lh_edge edge = {.kind = LH_EDGE_ROOT,
-                    .index = (uint32_t)root->kind,
-                    .ordinal = root->index,
-                    .target = root->target};
+    lh_edge edge = lh_edge_of_root(root);
     lh_text text = {0};
     lh_add_root(&text, snapshot, &edge);
     lh_text_id name = lh_namer_text(namer, &text);

@@ -194,7 +194,6 @@ void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge
   lh_text_string(text, "root");
 }
 
-/* "upvalue bus", "upvalue 2" */
 static void add_numbered(lh_text *text, const lh_snapshot *snapshot, const char *what,
                          const lh_edge *edge) {
   lh_text_string(text, what);
@@ -244,7 +243,6 @@ static void add_light_function(lh_text *text, const lh_snapshot *snapshot, uint6
     lh_text_string(text, "a function");
 }
 
-/* A function without its place, if it has a name. */
 static void add_function(lh_text *text, const lh_snapshot *snapshot, lh_id function) {
   const lh_class_entry *class = snapshot->classes ? lh_class_entry_of(snapshot, function) : NULL;
   size_t n_own = class ? lh_own_bytes(snapshot, class) : 0;
@@ -304,7 +302,7 @@ void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge
   add_frame_function(text, snapshot, edge);
 }
 
-static void add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+void lh_add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   switch (edge->kind) {
     case LH_EDGE_ROOT: lh_add_root(text, snapshot, edge); break;
     case LH_EDGE_VALUE:
@@ -341,7 +339,7 @@ static void add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
 
 char *lh_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text text = {0};
-  add_edge(&text, snapshot, edge);
+  lh_add_edge(&text, snapshot, edge);
   return lh_text_finish(&text);
 }
 

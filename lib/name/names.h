@@ -2,8 +2,8 @@
 ** names.h - shared by the files that name things. Private to the library.
 **
 ** classes.c has the class of every object; candidates.c, metatables.c, functions.c, shapes.c,
-** contents.c, own.c and naming.c find names. All texts are in one set of strings (`texts`) and are
-** passed by number.
+** contents.c, luaheap_objects.c and code_references.c find names. All texts are in one set of
+** strings (`texts`) and are passed by number.
 */
 #ifndef LUAHEAP_NAMES_H
 #define LUAHEAP_NAMES_H
@@ -98,8 +98,6 @@ static inline const lh_class_entry *lh_class_entry_of(const lh_snapshot *snapsho
   uint32_t i = id && id <= snapshot->n ? snapshot->classes->of[id] : UINT32_MAX;
   return i == UINT32_MAX ? NULL : &snapshot->classes->list[i];
 }
-
-/* ==================================================================================== */
 
 /* The length of "function on_tick " in the name of a class, before the place. 0: no place. */
 static inline uint32_t lh_own_bytes(const lh_snapshot *snapshot, const lh_class_entry *class) {
@@ -238,8 +236,6 @@ const char *lh_function_label(const lh_namer *namer, lh_id proto, lh_text_id nam
 /* *specific: the name says what it is for. *proto: the thread's function, or LH_NO_OBJECT. */
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure, bool *specific);
 lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto, bool *specific);
-
-/* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
 
 /* Turns records with one field whose key varies into maps. */
@@ -247,10 +243,9 @@ void lh_join_one_key_maps(lh_namer *namer);
 
 /* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */
 void lh_name_contents(lh_namer *namer);
-/* classes.c: adds an object to the counts of its class. */
 void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
 
-/* ==== own.c ========================================================================= */
+/* ==== luaheap_objects.c ============================================================== */
 
 /* Sets `mark` of luaheap's modules and of objects whose shortest path leads through them. Needs
 ** classes. O(luaheap's objects). */
@@ -313,8 +308,17 @@ void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);
 ** libgame.so+0x1a2b". False: not known, nothing added. */
 bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function);
 
-/* lh_add_slot: a value in a stack frame, "local x in function f @app.lua:1". */
+/* lh_add_edge: lh_edge_text. lh_add_slot: a value in a stack frame, "local x in function f
+** @app.lua:1". lh_add_root: a root, whose edge is lh_edge_of_root. */
+void lh_add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
+
+static inline lh_edge lh_edge_of_root(const lh_root *root) {
+  return (lh_edge){.kind = LH_EDGE_ROOT,
+                   .index = (uint32_t)root->kind,
+                   .ordinal = root->index,
+                   .target = root->target};
+}
 
 #endif

@@ -74,38 +74,28 @@ static void add_thread(lh_text *text, const lh_snapshot *snapshot, lh_id thread,
     lh_text_format(text, " (0x%llx)", (unsigned long long)object.address);
 }
 
-static void add_of(lh_text *text, const char *what, const lh_snapshot *snapshot, lh_id id) {
-  lh_text_format(text, "%s of ", what);
-  lh_add_class(text, snapshot, id);
-}
-
-/* "upvalue bus of function on_tick @app.lua:31". Returns the length of "upvalue bus". */
-static size_t add_upvalue(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
-  lh_text_string(text, "upvalue ");
-  if (edge->name == LH_NO_OBJECT || !lh_add_name(text, snapshot, edge->name))
-    lh_text_format(text, "%u", edge->ordinal);
-  size_t n_own = text->n;
-  lh_text_string(text, " of ");
-  lh_add_class(text, snapshot, edge->source);
-  return n_own;
-}
-
 static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge, bool folded) {
-  const char *name = edge->kind == LH_EDGE_SOURCE ? "name of the source" : "name of a variable";
   switch (edge->kind) {
     case LH_EDGE_ROOT: lh_add_root(text, snapshot, edge); return;
     case LH_EDGE_VALUE: lh_text_string(text, "_G"); return;
-    case LH_EDGE_PROTO: add_of(text, "proto", snapshot, edge->source); return;
-    case LH_EDGE_CONSTANT: add_of(text, "constant", snapshot, edge->source); return;
+    case LH_EDGE_PROTO:
+    case LH_EDGE_CONSTANT:
     case LH_EDGE_SOURCE:
-    case LH_EDGE_DEBUG_NAME: add_of(text, name, snapshot, edge->source); return;
+    case LH_EDGE_DEBUG_NAME:
+    case LH_EDGE_UPVALUE:
+    case LH_EDGE_C_UPVALUE:
+      if (edge->kind == LH_EDGE_SOURCE)
+        lh_text_string(text, "name of the source");
+      else
+        lh_add_edge(text, snapshot, edge);
+      lh_text_string(text, " of ");
+      lh_add_class(text, snapshot, edge->source);
+      return;
     case LH_EDGE_NESTED:
       lh_add_class(text, snapshot, edge->target);
       lh_text_string(text, " in ");
       lh_add_class(text, snapshot, edge->source);
       return;
-    case LH_EDGE_UPVALUE:
-    case LH_EDGE_C_UPVALUE: (void)add_upvalue(text, snapshot, edge); return;
     case LH_EDGE_OPEN_UPVALUE:
       lh_text_string(text, "open ");
       lh_add_class(text, snapshot, edge->target);
@@ -136,21 +126,16 @@ static size_t add_key_in_front(lh_text *text, const lh_snapshot *snapshot, const
   return start - 1;
 }
 
+/* "metatable of ", "upvalue bus of function on_tick @app.lua:31 in ". */
 static size_t add_front(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge,
                         bool folded) {
-  size_t n_own;
-  switch (edge->kind) {
-    case LH_EDGE_KEY: return add_key_in_front(text, snapshot, edge, folded);
-    case LH_EDGE_UPVALUE:
-      n_own = add_upvalue(text, snapshot, edge);
-      lh_text_string(text, " in ");
-      return n_own;
-    case LH_EDGE_METATABLE: lh_text_string(text, "metatable"); break;
-    case LH_EDGE_USER_VALUE: lh_text_format(text, "user value %u", edge->ordinal); break;
-    default: lh_text_format(text, "upvalue %u", edge->ordinal); break;
-  }
-  n_own = text->n;
+  if (edge->kind == LH_EDGE_KEY) return add_key_in_front(text, snapshot, edge, folded);
+  lh_add_edge(text, snapshot, edge);
+  size_t n_own = text->n;
   lh_text_string(text, " of ");
+  if (edge->kind != LH_EDGE_UPVALUE) return n_own;
+  lh_add_class(text, snapshot, edge->source);
+  lh_text_string(text, " in ");
   return n_own;
 }
 
@@ -159,10 +144,7 @@ static size_t add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edg
                         lh_form form, bool folded) {
   switch (form) {
     case LH_FORM_BASE: add_base(text, snapshot, edge, folded); break;
-    case LH_FORM_BEHIND:
-      lh_add_key(text, snapshot, edge->key,
-                 snapshot->classes && edge->source == snapshot->classes->loaded);
-      break;
+    case LH_FORM_BEHIND: lh_add_edge(text, snapshot, edge); break;
     case LH_FORM_AROUND: lh_add_holder(text, snapshot, edge->holder); break;
     case LH_FORM_NOTHING: break;
     case LH_FORM_FRONT: return add_front(text, snapshot, edge, folded);
@@ -184,7 +166,6 @@ static uint8_t kind_of_step(const lh_edge *edge, lh_form form) {
   return (uint8_t)edge->kind;
 }
 
-/* LH_NO_NUMBER: out of memory. */
 static uint32_t place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot,
                               const lh_path *path);
 
@@ -230,7 +211,6 @@ static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh
   lh_text_free(&piece);
 }
 
-/* Are both the same key of a table, such as .next? */
 static bool are_same_piece(const lh_edge *a, const lh_edge *b) {
   return a->kind == b->kind && a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT &&
          b->key.kind == LH_VALUE_OBJECT && a->key.as.object == b->key.as.object;
@@ -246,8 +226,7 @@ static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const 
   lh_text_count(&piece, last - first + 1);
   if (alike) {
     lh_text_string(&piece, " more of ");
-    lh_add_key(&piece, snapshot, steps[first].key,
-               snapshot->classes && steps[first].source == snapshot->classes->loaded);
+    lh_add_edge(&piece, snapshot, &steps[first]);
     lh_text_string(&piece, " ... ");
   } else {
     lh_text_string(&piece, " more steps ... ");
@@ -283,8 +262,6 @@ static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
   while (!tell_ends(&telling, snapshot, path->steps + first, n, shown)) shown = lh_fewer(shown);
   return lh_text_finish(&telling.text);
 }
-
-/* ==================================================================================== */
 
 /* One pass for all classes of a table's values: there may be as many classes as values. */
 static bool note_varying(const lh_snapshot *s, lh_id table) {

@@ -1,5 +1,5 @@
 /*
-** site_text.c - the text of allocation sites and stacks (see luaheap_sites.h).
+** site_text.c - the text of allocation sites and stacks (see luaheap_read.h).
 **
 ** It leaves out what is allocated there (a table, a closure); reports have a column for it.
 */
@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-/* The limit for a name, so that a line stays readable. */
 enum { NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
 static void put_name(lh_text *text, const char *name) {

@@ -1,10 +1,10 @@
 /*
-** site_text.h - adds sites and stacks to sentences. luaheap_sites.h has whole texts.
+** site_text.h - adds sites and stacks to sentences. luaheap_read.h has whole texts.
 */
 #ifndef LUAHEAP_SITE_TEXT_H
 #define LUAHEAP_SITE_TEXT_H
 
-#include "luaheap_sites.h"
+#include "luaheap_read.h"
 #include "text.h"
 
 void lh_text_site(lh_text *text, const lh_site *site);

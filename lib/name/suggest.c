@@ -36,7 +36,6 @@ static uint32_t unlikeness(const char *asked, size_t n_asked, const char *name, 
   return distance <= (n_asked + 2) / 4 + 1 && distance < n_asked ? distance : UINT32_MAX;
 }
 
-/* The best few of many names, sorted. The names are borrowed. */
 typedef struct best {
   lh_range names[SHOWN_KEYS];
   uint32_t ranks[SHOWN_KEYS];
@@ -81,11 +80,10 @@ static size_t offer_keys(best *b, const lh_snapshot *snapshot, lh_range asked, l
   return n_entries;
 }
 
-void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
-                        bool classes) {
+void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table) {
   best b = {.limit = SHOWN_SUGGESTIONS};
   if (table != LH_NO_OBJECT) (void)offer_keys(&b, snapshot, asked, table, false);
-  for (uint32_t i = 0; classes && i < lh_class_count(snapshot); i++) {
+  for (uint32_t i = 0; i < lh_class_count(snapshot); i++) {
     const lh_class *class = lh_class_at(snapshot, i);
     const char *name = class->name;
     if (class->objects == 0 && class->garbage_objects == 0) continue;
@@ -104,7 +102,6 @@ void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot) {
     lh_text_string(text, ": the snapshot keeps no strings, so no names (strings = 0)");
 }
 
-/* False: no integer keys. */
 static bool add_integer_keys(lh_text *text, const lh_snapshot *snapshot, lh_id table) {
   int64_t least = INT64_MAX, greatest = INT64_MIN;
   size_t n = 0;

@@ -52,8 +52,6 @@ bool lh_text_contains(const char *text, size_t n, const char *part, size_t n_par
 
 /* Where to cut a text to at most n bytes without splitting a character. */
 size_t lh_text_cut(const char *bytes, size_t n);
-
-/* Empties the text and keeps its memory. */
 void lh_text_clear(lh_text *text);
 
 /* The text with a NUL, which the caller owns. Empties *text. */

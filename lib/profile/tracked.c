@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "luaheap_tracked.h"
+#include "luaheap_profile.h"
 #include "open.h"
 #include "profile/live_files.h"
 

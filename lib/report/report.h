@@ -7,6 +7,8 @@
 **     report.c      asking a question; the cells of its answer
 **     tell.c        lines, numbers, names, tables and hints as text
 **     text.c        a report as plain text
+**     request.c     arguments as text, and a question asked with them
+**     json.c        an answer as JSON
 **     facts.c       facts about each kind of thing in a snapshot
 **     allocated.c   allocation sites of a row's objects
 **     growth.c      rows of ladder.c, halves.c and apart.c

@@ -26,7 +26,6 @@
 
 #include "take.h"
 
-/* The child's result, in a page that host and child share. */
 typedef struct report {
   int finished; /* set last, atomically */
   bool told;    /* the child has called `tell` */
@@ -47,7 +46,7 @@ struct lh_job {
 
 /* snprintf of strings and whole numbers takes no lock and no memory, so the error message can be
 ** made here. With a long path the library would allocate: then the host reports the failure. */
-static void tell_end(const char *path, const lh_child *child, report *shared) {
+static void report_end(const char *path, const lh_child *child, report *shared) {
   lh_error error;
   enum { LONG_PATH = 256 };
   if (!child->tell || (!shared->written && strlen(path) > LONG_PATH)) return;
@@ -77,9 +76,8 @@ static void close_from(int first, int end) {
 static void close_those_of_host(const lh_file *file, bool tells) {
   bool in_order = file->fd < file->folder_fd;
   int one = in_order ? file->fd : file->folder_fd, other = in_order ? file->folder_fd : file->fd;
-  for (int fd = 0; fd <= (tells ? STDOUT_FILENO : STDERR_FILENO); fd++) {
+  for (int fd = 0; fd <= (tells ? STDOUT_FILENO : STDERR_FILENO); fd++)
     (void)dup2(file->folder_fd, fd);
-  }
   close_from(STDERR_FILENO + 1, one);
   close_from(one + 1, other);
   close_from(other + 1, INT_MAX);
@@ -102,7 +100,7 @@ static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_chil
   lh_file_close(file);
   shared->failure = file->failure;
   shared->taken = taken;
-  tell_end(shot->facts.name, child, shared);
+  report_end(shot->facts.name, child, shared);
   __atomic_store_n(&shared->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
 }
@@ -152,12 +150,9 @@ int lh_start_child(lua_State *L, const char *path, const lh_take_options *option
   int rc = new_job(out, error);
   lh_job *job = *out;
   if (rc == LH_OK) rc = lh_file_open(&job->file, path, error);
-  if (rc == LH_OK) {
-    rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, &shot, error);
-  }
-  if (rc == LH_OK && !lh_shot_may_fit(&shot, &job->file)) {
+  if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, &shot, error);
+  if (rc == LH_OK && !lh_shot_may_fit(&shot, &job->file))
     rc = lh_file_fail(&job->file.failure, path, error);
-  }
   if (rc == LH_OK) {
     job->pid = fork_child(&shot, &job->file, child, job->shared);
     child->cannot_fork = job->pid < 0;
@@ -179,7 +174,7 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
   return lh_start_child(L, path, options, &(lh_child){0}, out, error);
 }
 
-bool lh_job_was_told(const lh_job *job) {
+bool lh_job_was_reported(const lh_job *job) {
   return is_finished(job) && job->shared->told;
 }
 
@@ -207,7 +202,7 @@ int64_t lh_job_process(const lh_job *job) {
   return job->pid;
 }
 
-static int tell_result(const lh_job *job, lh_taken *taken, lh_error *error) {
+static int result_of_job(const lh_job *job, lh_taken *taken, lh_error *error) {
   if (!is_finished(job)) {
     int signal_number = WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0;
     return lh_fail(error, LH_EIO, "cannot write '%s': the process that wrote it was killed%s%s",
@@ -223,10 +218,9 @@ int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
   static const struct timespec nap = {.tv_nsec = 2000000};
   uint64_t start = lh_now_ns();
   while (!lh_job_done(job)) {
-    if (seconds >= 0 && (double)(lh_now_ns() - start) >= seconds * 1e9) {
+    if (seconds >= 0 && (double)(lh_now_ns() - start) >= seconds * 1e9)
       return lh_fail(error, LH_EBUSY, "'%s' is still being written", job->file.path);
-    }
     (void)nanosleep(&nap, NULL);
   }
-  return tell_result(job, taken, error);
+  return result_of_job(job, taken, error);
 }

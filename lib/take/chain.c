@@ -1,6 +1,5 @@
 /*
-** chain.c - iterates over the marks of a state, youngest first. The marks are a chain of user
-** values (state.h) in the order of both lists.
+** chain.c - iterates over the marks of a state, without Lua: heapattach does, too.
 */
 #include "state.h"
 

@@ -6,7 +6,6 @@
 ** stacks are followed for a fixed number of steps. Memory may be freed or moved at any moment, so a
 ** block counts only if its type byte is right.
 */
-#include <stdalign.h>
 
 #include "structure.h"
 #include "walk.h"
@@ -15,7 +14,6 @@ static uint64_t address_of(const void *pointer) {
   return (uintptr_t)pointer;
 }
 
-/* A field of the main thread or of the global state; 0 if it cannot be read. */
 static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
   uint64_t value;
   return lh_peek_at(p, block + offset, &value, sizeof value) ? value : 0;
@@ -54,9 +52,8 @@ static bool read_source(const lh_peek *p, const raw_value *value, char *out, siz
 static bool read_first_source(const lh_peek *p, const raw_value *values, size_t n, char *out,
                               size_t size) {
   for (int any = 0; any < 2; any++) {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
       if (read_source(p, &values[i], out, size) && (any || *out == '@')) return true;
-    }
   }
   return false;
 }
@@ -198,9 +195,8 @@ static size_t read_global_functions(const lh_peek *p, const lh_seen_state *seen,
   size_t n = 0;
   if (!read_globals(p, seen, &globals)) return 0;
   slots_begin(&it, p, &globals);
-  for (const raw_slot *s; n < MOST_VALUES && (s = slots_next(&it));) {
+  for (const raw_slot *s; n < MOST_VALUES && (s = slots_next(&it));)
     if (s->value_type == (RAW_LUA_CLOSURE | RAW_COLLECTABLE)) values[n++] = value_of(s);
-  }
   return n;
 }
 

@@ -6,7 +6,6 @@
 ** that of the main thread, and follows no pointer. Both are in one block of about 1,620 bytes. All
 ** further reads stay inside this block until its pointers have been compared too.
 */
-#include <stdlib.h>
 
 #include "raw.h"
 
@@ -49,9 +48,8 @@ static bool fits_stack(const lh_layout *layout, const void *thread, const lh_hos
   const raw_value *last = RAW_FIELD(thread, layout->stack_last, const raw_value *);
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
   const raw_call *base = raw_base_call(layout, thread);
-  if (!stack || stack >= top || top > last + RAW_STACK_EXTRA || base->function != stack) {
+  if (!stack || stack >= top || top > last + RAW_STACK_EXTRA || base->function != stack)
     return false;
-  }
   return top[-1].type == RAW_LIGHT_USERDATA && top[-1].as.pointer == host->top_pointer;
 }
 

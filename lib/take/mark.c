@@ -58,7 +58,6 @@ static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) 
   return true;
 }
 
-/* Moves `by` bytes from the debt to the total; their sum stays. */
 static void shift_debt(lua_State *L, int64_t by) {
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_DEBT) -= by;
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) += by;
@@ -108,10 +107,9 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
     name = time_name;
     name_length = name_by_time(&now, time_name);
   }
-  if (name_length > LH_MARK_NAME_BYTES) {
+  if (name_length > LH_MARK_NAME_BYTES)
     return lh_fail(error, LH_EARGUMENT, "the name of a mark is longer than %d bytes",
                    LH_MARK_NAME_BYTES);
-  }
   if (!lua_checkstack(L, 6)) return lh_fail_memory(error, "planting a mark");
   lh_state *state = lh_push_state(L);
   if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
@@ -179,9 +177,8 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
   const lh_state *state = lh_push_state(L); /* first, because it may move the stack */
   if (state) lua_pop(L, 1);
   const raw_value *slot = lh_stack_slot(L, index);
-  if (!state || !slot) {
+  if (!state || !slot)
     return lh_fail(error, LH_EARGUMENT, "no value at this index, or lh_attach was not called");
-  }
   *bytes = 0;
   if (slot->type & RAW_COLLECTABLE) {
     const void *main_thread =

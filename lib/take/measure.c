@@ -33,9 +33,8 @@ static uint64_t sum_of_objects(const lh_layout *layout, const void *main_thread)
   const char *global = RAW_FIELD(main_thread, RAW_THREAD_GLOBAL, const char *);
   uint64_t sum = sizeof(void *) * (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    for (const raw_object *o = raw_list(global, list); o; o = o->next) {
+    for (const raw_object *o = raw_list(global, list); o; o = o->next)
       sum += lh_walk_shallow_bytes(layout, main_thread, o);
-    }
   }
   return sum;
 }

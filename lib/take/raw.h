@@ -72,7 +72,6 @@ typedef struct raw_string {
   char contents[];
 } raw_string;
 
-/* A slot of a table's hash part. */
 typedef struct raw_slot {
   raw_payload value;
   uint8_t value_type;
@@ -221,7 +220,6 @@ typedef struct lh_layout {
   bool may_dangle;        /* an object may outlive its targets: generational mode, finalizers */
 } lh_layout;
 
-/* Offsets that are the same in all releases. */
 enum {
   RAW_THREAD_STATUS = 10,
   RAW_THREAD_TOP = 16,
@@ -301,7 +299,6 @@ static inline const raw_object *raw_list(const char *global, lh_list list) {
   return RAW_FIELD(global, heads[list], const raw_object *);
 }
 
-/* collectgarbage("count") * 1024. */
 static inline uint64_t lh_gc_bytes(const char *global) {
   return (uint64_t)(RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t) +
                     RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t));
@@ -345,7 +342,6 @@ static inline bool raw_is_open(const raw_upvalue *u) {
   return u->value != &u->u.own_value;
 }
 
-/* The C function in a value; NULL for other values. */
 static inline const void *raw_c_function(raw_payload payload, uint8_t type) {
   if (type == RAW_LIGHT_C_FUNCTION) return payload.pointer;
   if (type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;

@@ -26,9 +26,8 @@ size_t lh_read_program(char *out, size_t size) {
   if (fd >= 0) (void)close(fd);
   if (n < 0) n = 0;
   while (n > 0 && out[n - 1] == '\0') n--;
-  for (ssize_t i = 0; i < n; i++) {
+  for (ssize_t i = 0; i < n; i++)
     if (out[i] == '\0') out[i] = ' ';
-  }
   return (size_t)n;
 }
 
@@ -87,9 +86,7 @@ static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
   p = lh_put_uvarint(p, walk->object_bytes);
   p = put_roots(p, shot);
   p = lh_put_uvarint(p, walk->n_keys);
-  for (unsigned i = 0; i < walk->n_keys; i++) {
-    p = lh_put_uvarint(p, (uintptr_t)walk->keys[i] >> 3);
-  }
+  for (unsigned i = 0; i < walk->n_keys; i++) p = lh_put_uvarint(p, (uintptr_t)walk->keys[i] >> 3);
   p = append_directory(p, shot, records_end);
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
@@ -146,9 +143,8 @@ bool lh_shot_may_fit(const lh_shot *shot, lh_file *file) {
 }
 
 bool lh_shot_put(lh_shot *shot, lh_file *file, lh_taken *taken) {
-  if (file->room < shot->longest_bytes && !lh_file_has_room(file, measure_file(shot), false)) {
+  if (file->room < shot->longest_bytes && !lh_file_has_room(file, measure_file(shot), false))
     return false;
-  }
   return lh_shot_write(shot, taken, NULL) == LH_OK;
 }
 

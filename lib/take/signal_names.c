@@ -20,15 +20,13 @@ static const struct {
 enum { N_NAMES = sizeof names / sizeof names[0] };
 
 const char *lh_signal_name(int number) {
-  for (size_t i = 0; i < N_NAMES; i++) {
+  for (size_t i = 0; i < N_NAMES; i++)
     if (names[i].number == number) return names[i].name;
-  }
   return NULL;
 }
 
 int lh_signal_number(const char *name) {
-  for (size_t i = 0; i < N_NAMES; i++) {
+  for (size_t i = 0; i < N_NAMES; i++)
     if (strcmp(names[i].name, name) == 0) return names[i].number;
-  }
   return 0;
 }

@@ -58,6 +58,15 @@ lh_state *lh_find_state(lua_State *L, lh_error *error) {
   return state;
 }
 
+int lh_call_protected(lua_State *L, lua_CFunction function, void *argument, const char *doing,
+                      lh_error *error) {
+  lua_pushcfunction(L, function);
+  lua_pushlightuserdata(L, argument);
+  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return LH_OK;
+  lua_pop(L, 1);
+  return lh_fail_memory(error, doing);
+}
+
 const raw_value *lh_stack_slot(lua_State *L, int index) {
   const raw_call *call = RAW_FIELD(L, RAW_THREAD_CALL, const raw_call *);
   const raw_value *top = RAW_FIELD(L, RAW_THREAD_TOP, const raw_value *);
@@ -104,7 +113,6 @@ static int check_numbers(lua_State *L, lh_error *error) {
                   : "long double");
 }
 
-/* The release check; uses only the API. */
 static int check_version(lua_State *L, lh_error *error) {
   char release[16];
   if (lua_newuserdatauv) {
@@ -126,7 +134,7 @@ static int check_version(lua_State *L, lh_error *error) {
 }
 
 /* Asks the API about the host. Leaves host->top_pointer on the stack. */
-static void ask_host(lua_State *L, lh_host *host) {
+static void read_host(lua_State *L, lh_host *host) {
   *host = (lh_host){.thread = L, .ident = lua_ident};
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   host->main_thread = lua_tothread(L, -1);
@@ -170,9 +178,8 @@ static void make_known_objects(lua_State *L, lua_CFunction function) {
 
 static bool known_table_reads_back(const raw_table *t) {
   if (t->type != RAW_TABLE || t->array_limit != 2 || t->log2_slots != 1 || !t->last_free ||
-      t->metatable != t) {
+      t->metatable != t)
     return false;
-  }
   const raw_slot *s = raw_is_empty(t->slots[0].value_type) ? &t->slots[1] : &t->slots[0];
   return t->array[0].type == RAW_INTEGER && t->array[0].as.integer == known_integer &&
          t->array[1].type == RAW_FLOAT && t->array[1].as.number == known_float &&
@@ -210,7 +217,7 @@ typedef struct attachment {
 
 static int check_host(lua_State *L, attachment *a) {
   lh_host host;
-  ask_host(L, &host);
+  read_host(L, &host);
   const lh_layout *layout;
   int code = lh_layout_probe(&host, &layout, a->error);
   if (code < 0) return code;
@@ -250,11 +257,6 @@ int lh_attach(lua_State *L, lh_error *error) {
     lua_pop(L, 1);
     return LH_OK;
   }
-  lua_pushcfunction(L, attach_protected);
-  lua_pushlightuserdata(L, &a);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
-    lua_pop(L, 1);
-    return lh_fail_memory(error, "attaching to the Lua state");
-  }
-  return a.code;
+  rc = lh_call_protected(L, attach_protected, &a, "attaching to the Lua state", error);
+  return rc < 0 ? rc : a.code;
 }

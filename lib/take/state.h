@@ -54,7 +54,6 @@ lh_state *lh_push_state(lua_State *L);
 /* The same without pushing. NULL, and LH_EARGUMENT in `error`: L is not attached. */
 lh_state *lh_find_state(lua_State *L, lh_error *error);
 
-/* The state's object on the collector's list. */
 static inline const raw_userdata *lh_state_object(const lh_state *state) {
   return (const void *)((const char *)state - offsetof(raw_userdata, user_values) -
                         LH_STATE_USER_VALUES * sizeof(raw_value));
@@ -63,6 +62,11 @@ static inline const raw_userdata *lh_state_object(const lh_state *state) {
 /* measure.c: sets a layout's two sizes to this build's. LH_EHOST: the sizes of objects do not add
 ** up to the collector's count. LH_EMEMORY. */
 int lh_measure_layout(lh_layout *layout, lh_error *error);
+
+/* Calls `function` with a light userdata, in protected mode. LH_EMEMORY: "out of memory while
+** `doing`". */
+int lh_call_protected(lua_State *L, lua_CFunction function, void *argument, const char *doing,
+                      lh_error *error);
 
 /* The stack slot of the running function's value at a positive index; NULL if there is none. */
 const raw_value *lh_stack_slot(lua_State *L, int index);
@@ -84,7 +88,8 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
 ** written. Does nothing for a mark that was never planted (all fields 0). */
 void lh_void_mark(lua_State *L, const lh_planted *planted);
 
-/* chain.c: the marks of a state, youngest first. */
+/* chain.c: the marks of a state, youngest first: a chain of user values, in the order of both
+** lists. */
 typedef struct lh_chain {
   const raw_userdata *last;      /* older userdata of the current mark; the state at first */
   const raw_userdata *halves[2]; /* the mark's: on allgc and, if all is well, on finobj */
@@ -102,7 +107,7 @@ typedef struct lh_watched {
   bool closes;          /* the state is closing: see watch_close.c */
   uint64_t n_finalized; /* objects that were finalized before */
 } lh_watched;
-lh_watched lh_watch_tell(lua_State *L);
+lh_watched lh_watch_facts(lua_State *L);
 
 /* watch.c: called for each userdata of ours (at index 1) that is finalized. The watcher's and the
 ** sentry's tell that the state closes. */

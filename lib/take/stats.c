@@ -90,15 +90,12 @@ static void name_epochs(const pass *p, const lh_state *state, uint32_t n_marks) 
     lh_epoch_count *epoch = &p->epochs[i - p->merged];
     epoch->name = (const char *)(c.content + 1);
     epoch->name_length = c.content->name_length;
-    if (c.content->periodic && epoch->name_length <= sizeof epoch->periodic_name) {
+    if (c.content->periodic && epoch->name_length <= sizeof epoch->periodic_name)
       epoch->name = memcpy(epoch->periodic_name, epoch->name, epoch->name_length);
-    }
     epoch->time_ns = c.content->time_ns;
     epoch->is_snapshot = c.content->kind == LH_MARK_BY_SNAPSHOT;
   }
 }
-
-/* ==================================================================================== */
 
 int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
                      lh_error *error) {

@@ -26,7 +26,6 @@ _Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global st
 
 /* ==== The block ===================================================================== */
 
-/* A copy of the memory from the main thread to the metatables of basic types. */
 typedef struct block {
   const lh_layout *layout;
   uint64_t main_thread, global;
@@ -68,7 +67,6 @@ static bool is_main_thread(const block *b) {
          RAW_FIELD(global_of(b), b->layout->main_thread, uint64_t) == b->main_thread;
 }
 
-/* Is the global state built, and can all its fields be a global state's? */
 static bool is_global_state(const block *b) {
   const char *global = global_of(b);
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
@@ -129,9 +127,8 @@ static size_t cached_strings(const lh_peek *p, const block *b) {
   enum { MOST = 1 << 16 };
   uint64_t at = b->global + b->layout->type_metatables + RAW_BASIC_TYPES * sizeof(void *);
   size_t n = 0;
-  for (uint64_t string; n < MOST; n++, at += sizeof string) {
+  for (uint64_t string; n < MOST; n++, at += sizeof string)
     if (!lh_peek_at(p, at, &string, sizeof string) || !is_string(p, string)) break;
-  }
   return n;
 }
 
@@ -148,9 +145,8 @@ static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, ui
 /* The extra space by malloc's note, if the thread has nothing else in front; else the usual one. */
 static uint64_t noted_extra_bytes(const lh_peek *p, const block *b, uint64_t other_bytes) {
   if (is_malloc_block(p, b, EXTRA_BYTES, other_bytes + EXTRA_BYTES)) return EXTRA_BYTES;
-  for (uint64_t extra = 0; extra <= LH_MOST_EXTRA_BYTES; extra += sizeof(void *)) {
+  for (uint64_t extra = 0; extra <= LH_MOST_EXTRA_BYTES; extra += sizeof(void *))
     if (is_malloc_block(p, b, extra, other_bytes + extra)) return extra;
-  }
   return EXTRA_BYTES;
 }
 
@@ -162,8 +158,6 @@ static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
   seen->thread_bytes = b->layout->thread_bytes + appended;
   seen->noted_extra_bytes = noted_extra_bytes(p, b, seen->main_thread_bytes - EXTRA_BYTES);
 }
-
-/* ==================================================================================== */
 
 static uint64_t counted_bytes(const block *b) {
   return RAW_FIELD(global_of(b), RAW_GLOBAL_TOTAL_BYTES, uint64_t) +

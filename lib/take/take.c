@@ -30,7 +30,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   lua_getiuservalue(L, -1, LH_STATE_METATABLE);
   if (lua_istable(L, -1)) facts->ours[1] = lua_topointer(L, -1); /* else tampered with */
   lua_pop(L, 2);
-  lh_watched watched = lh_watch_tell(L);
+  lh_watched watched = lh_watch_facts(L);
   facts->ours[2] = watched.own_thread;
   facts->n_finalized = watched.n_finalized;
   const char *global = lh_global_state(L);
@@ -38,9 +38,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   uint64_t sites_bytes = recorder ? lh_sites_longest(recorder) + OWN_SITES_BYTES : 0;
   uint64_t longest = lh_out_longest(lh_gc_bytes(global), sites_bytes);
   int rc = lh_out_open(&shot->out, longest, writer, payload, error);
-  if (rc == LH_OK) {
-    rc = lh_plant(L, LH_MARK_BY_SNAPSHOT, name, strlen(name), &shot->planted, error);
-  }
+  if (rc == LH_OK) rc = lh_plant(L, LH_MARK_BY_SNAPSHOT, name, strlen(name), &shot->planted, error);
   if (rc < 0) return rc;
   facts->serial = shot->planted.serial;
   facts->time_ns = shot->planted.time_ns;
@@ -75,9 +73,8 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
   int rc = lh_file_open(&file, path, error);
   if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &file, options, &shot, error);
   if (rc == LH_OK &&
-      !(lh_shot_may_fit(&shot, &file) && lh_shot_save(&shot, &file, taken ? taken : &ignored))) {
+      !(lh_shot_may_fit(&shot, &file) && lh_shot_save(&shot, &file, taken ? taken : &ignored)))
     rc = lh_file_fail(&file.failure, path, error);
-  }
   if (rc < 0) lh_void_mark(L, &shot.planted);
   lh_shot_free(&shot);
   lh_file_close(&file);

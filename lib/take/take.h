@@ -55,18 +55,15 @@ int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error);
 bool lh_shot_may_fit(const lh_shot *shot, lh_file *file);
 
 /* Writes the file that is the shot's payload; false: see file->failure. If there may not be room
-** for the longest possible file, a first walk measures the size. Async-signal-safe. */
+** for the longest possible file, a first walk measures the size. Async-signal-safe. lh_shot_save
+** also gives the file its name. */
 bool lh_shot_put(lh_shot *shot, lh_file *file, lh_taken *taken);
-
-/* The same, and gives the file its name. */
 bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken);
 
 /* A writer that drops its bytes. */
 size_t lh_shot_discard(const void *data, size_t n, void *payload);
 
 void lh_shot_free(lh_shot *shot);
-
-/* ==================================================================================== */
 
 /* background.c: lh_start_snapshot for a caller that wants a report from the child. */
 typedef struct lh_child {
@@ -78,10 +75,7 @@ typedef struct lh_child {
 int lh_start_child(lua_State *L, const char *path, const lh_take_options *options, lh_child *child,
                    lh_job **job, lh_error *error);
 
-/* The file's path, borrowed from the job. */
 const char *lh_job_path(const lh_job *job);
-
-/* After lh_job_wait: did the child call its `tell`? */
-bool lh_job_was_told(const lh_job *job);
+bool lh_job_was_reported(const lh_job *job);
 
 #endif

@@ -3,6 +3,8 @@
 */
 #include "thread_set.h"
 
+#include "state.h"
+
 struct lh_thread_slots {
   size_t mask;   /* slots - 1, a power of two less one */
   size_t n_used; /* slots that are not NULL */
@@ -30,12 +32,10 @@ static lh_thread_slots *current_slots(const lh_thread_set *set) {
   return atomic_load_explicit(&set->slots, memory_order_acquire);
 }
 
-/* The thread's slot, or the free slot where the search for it ends. */
 static size_t slot_of(const lh_thread_slots *slots, const void *thread) {
   size_t slot = first_slot(slots, thread);
-  while (thread_at(slots, slot) && thread_at(slots, slot) != thread) {
+  while (thread_at(slots, slot) && thread_at(slots, slot) != thread)
     slot = (slot + 1) & slots->mask;
-  }
   return slot;
 }
 
@@ -52,7 +52,6 @@ static void insert(lh_thread_slots *slots, lua_State *thread) {
   slots->n_living++;
 }
 
-/* Replaces the table by one with more room and without graves. */
 static bool enlarge(lh_thread_set *set) {
   lh_thread_slots *old = current_slots(set);
   size_t n = 64;
@@ -89,6 +88,14 @@ bool lh_thread_set_add(lh_thread_set *set, lua_State *thread) {
   if ((uintptr_t)thread < set->lowest) set->lowest = (uintptr_t)thread;
   if ((uintptr_t)thread > set->highest) set->highest = (uintptr_t)thread;
   return true;
+}
+
+bool lh_thread_set_add_all(lh_thread_set *set, const char *global) {
+  const raw_object *o = raw_list(global, LH_LIST_ALLGC);
+  bool has_room = true;
+  for (; o && has_room; o = o->next)
+    if (o->type == RAW_THREAD) has_room = lh_thread_set_add(set, (lua_State *)(uintptr_t)o);
+  return has_room;
 }
 
 bool lh_thread_set_remove(lh_thread_set *set, const void *thread) {

@@ -32,14 +32,15 @@ void lh_thread_set_free(lh_thread_set *set);
 
 /* Adds a thread that is not in the set. False: no memory, not added. */
 bool lh_thread_set_add(lh_thread_set *set, lua_State *thread);
+/* Adds all threads of a state. False: no memory for some. */
+bool lh_thread_set_add_all(lh_thread_set *set, const char *global);
+
 bool lh_thread_set_remove(lh_thread_set *set, const void *thread); /* was it in? */
 
 bool lh_thread_set_has(const lh_thread_set *set, const void *thread);
 
 /* The next thread; *slot starts at 0. NULL at the end. Async-signal-safe. */
 lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *slot);
-
-/* The number of slots. */
 size_t lh_thread_set_room(const lh_thread_set *set);
 
 #endif

@@ -25,9 +25,8 @@ typedef struct pass {
 /* A function that `load` is still building must not be called: it lacks a prototype or upvalues. */
 static bool is_half_built(const raw_lua_closure *c) {
   if (!c->proto || !c->proto->code) return true;
-  for (unsigned i = 0; i < c->n_upvalues; i++) {
+  for (unsigned i = 0; i < c->n_upvalues; i++)
     if (!c->upvalues[i]) return true;
-  }
   return false;
 }
 
@@ -55,7 +54,6 @@ static void hand_out_value(pass *p, const raw_object *o) {
   lua_rawseti(p->L, p->table, (lua_Integer)p->at + 1);
 }
 
-/* Pairs the live objects from `o` on, which are on `list`, with the snapshot's. */
 static void pair(pass *p, lh_list list, const raw_object *o) {
   uint32_t n_objects = lh_object_count(p->snapshot);
   lh_id id = o ? lh_find_address(p->snapshot, (uintptr_t)o) : LH_NO_OBJECT;
@@ -80,9 +78,8 @@ static const raw_object *start_of(const pass *p, lh_list list, const lh_chain *m
   if (list >= LH_LIST_TOBEFNZ) return raw_list(lh_global_state(p->L), list);
   if (p->at == 0 && (first->type & RAW_COLLECTABLE) &&
       (uintptr_t)first->as.object == lh_address_of(p->snapshot, p->ids[0]) &&
-      is_on(first->as.object, list)) {
+      is_on(first->as.object, list))
     return first->as.object;
-  }
   const raw_object *half = (const raw_object *)marks->halves[list];
   return is_on(half, list) ? half : NULL;
 }
@@ -91,9 +88,8 @@ static bool find_own_mark(const lh_state *state, const lh_snapshot *snapshot, lh
   const lh_info *info = lh_snapshot_info(snapshot);
   if (info->state_id != state->own.state_id) return false;
   *chain = lh_chain_begin(state);
-  while (lh_chain_next(chain)) {
+  while (lh_chain_next(chain))
     if (chain->content->serial == info->serial) return true;
-  }
   return false;
 }
 
@@ -115,20 +111,18 @@ int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, 
   if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "handing out values");
   const lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
-  if (!find_own_mark(state, snapshot, &marks)) {
+  if (!find_own_mark(state, snapshot, &marks))
     return lh_fail(error, LH_ENOTFOUND,
                    "the snapshot is not of this Lua state, or its mark was taken away");
-  }
   pass p = {.L = L,
             .table = table,
             .snapshot = snapshot,
             .ids = ids,
             .n = n,
             .dead_white = raw_dead_white(lh_global_state(L))};
-  if (!may_pass(&p, &state->layout)) {
+  if (!may_pass(&p, &state->layout))
     return lh_fail(error, LH_EARGUMENT,
                    "ids must rise, and the table at the index have an array part for all of them");
-  }
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     while (p.at < n && lh_list_of(snapshot, ids[p.at]) < list) p.at++;
     if (p.at == n) break;

@@ -14,9 +14,8 @@ static uint64_t thread_bytes(const lh_layout *layout, const void *main_thread,
   /* Lua's own count of calls has 16 bits and wraps in deep recursion, so the list is counted. Each
   ** call had a slot of a stack of 1,000,000: a list of more than twice as many is broken. */
   uint64_t most = bytes + (sizeof(raw_call) << 21);
-  for (const raw_call *c = raw_base_call(layout, thread)->next; c && bytes < most; c = c->next) {
+  for (const raw_call *c = raw_base_call(layout, thread)->next; c && bytes < most; c = c->next)
     bytes += sizeof(raw_call);
-  }
   return bytes;
 }
 
@@ -54,7 +53,6 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
   }
 }
 
-/* The number of the object that is being written, from 1 on. */
 static uint64_t current_id(const lh_walk *walk) {
   uint64_t id = 0;
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) id += walk->n_objects[list];
@@ -71,9 +69,8 @@ bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_fl
     return false;
   }
   uint8_t *p = lh_out_room(walk->out);
-  if (__builtin_expect(walk->out->awaits_record, 0)) {
-    lh_out_tell_record(walk->out, current_id(walk), walk->previous);
-  }
+  if (__builtin_expect(walk->out->awaits_record, 0))
+    lh_out_note_record(walk->out, current_id(walk), walk->previous);
   *p++ = (uint8_t)(dead ? (type_and_flags & 0x0F) | LH_FLAG_DEAD : type_and_flags);
   p = lh_put_uvarint(p, lh_zigzag((int64_t)(address >> 3) - (int64_t)(walk->previous >> 3)));
   p = lh_put_uvarint(p, bytes);
@@ -96,9 +93,8 @@ static void walk_string(lh_walk *walk, const raw_string *s) {
   bool whole = length <= walk->string_bytes;
   uint64_t kept = whole ? length : walk->string_bytes;
   if (!lh_walk_begin(walk, (const raw_object *)s,
-                     whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED)) {
+                     whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED))
     return;
-  }
   if (!whole) {
     uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), kept);
     lh_store64(p, lh_hash(s->contents, length, walk->hash_seed));
@@ -113,9 +109,8 @@ const raw_slot *lh_find_string_key(const raw_table *t, const raw_string *key) {
   for (uint64_t steps = 0; steps < slots; steps++) {
     const raw_slot *slot = &t->slots[i];
     if (slot->key_type == (RAW_SHORT_STRING | RAW_COLLECTABLE) &&
-        slot->key.object == (const raw_object *)key) {
+        slot->key.object == (const raw_object *)key)
       return raw_is_empty(slot->value_type) ? NULL : slot;
-    }
     if (slot->next == 0) return NULL;
     i = (i + (uint64_t)(int64_t)slot->next) & (slots - 1);
   }
@@ -124,9 +119,8 @@ const raw_slot *lh_find_string_key(const raw_table *t, const raw_string *key) {
 
 static bool is_on_a_list(const char *global, const raw_object *object) {
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    for (const raw_object *o = raw_list(global, list); o; o = o->next) {
+    for (const raw_object *o = raw_list(global, list); o; o = o->next)
       if (o == object) return true;
-    }
   }
   return false;
 }
@@ -140,7 +134,6 @@ static bool may_look_at(lh_walk *walk, const raw_string *mode) {
   return *known == mode;
 }
 
-/* LH_FLAG_WEAK_* of the tables that have `t` as their metatable. */
 static unsigned mode_of(lh_walk *walk, const raw_table *t) {
   const raw_slot *slot = lh_find_string_key(t, walk->mode_name);
   unsigned flags = 0;
@@ -247,16 +240,12 @@ static void walk_c_closure(lh_walk *walk, const raw_c_closure *c) {
   if (!lh_walk_begin(walk, (const raw_object *)c, LH_REC_C_CLOSURE)) return;
   lh_out_uvarint(walk->out, (uintptr_t)c->function);
   lh_out_uvarint(walk->out, c->n_upvalues);
-  for (unsigned i = 0; i < c->n_upvalues; i++) {
-    lh_walk_value(walk, (uintptr_t)c, &c->upvalues[i]);
-  }
+  for (unsigned i = 0; i < c->n_upvalues; i++) lh_walk_value(walk, (uintptr_t)c, &c->upvalues[i]);
 }
 
 static void walk_upvalue(lh_walk *walk, const raw_upvalue *u) {
   unsigned head = raw_is_open(u) ? LH_REC_UPVALUE | LH_FLAG_OPEN : LH_REC_UPVALUE;
-  if (lh_walk_begin(walk, (const raw_object *)u, head)) {
-    lh_walk_value(walk, (uintptr_t)u, u->value);
-  }
+  if (lh_walk_begin(walk, (const raw_object *)u, head)) lh_walk_value(walk, (uintptr_t)u, u->value);
 }
 
 const lh_own_content *lh_walk_own_content(const raw_userdata *u) {
@@ -308,7 +297,6 @@ static void walk_object(lh_walk *walk, const raw_object *object) {
   }
 }
 
-/* Writes the objects of the list `from` as those of `list`. */
 static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
   for (const raw_object *o = raw_list(walk->global, from); o; o = o->next) {
     if ((uintptr_t)o % _Alignof(raw_object) != 0) walk->ended = true;
@@ -337,16 +325,13 @@ void lh_walk_lists(lh_walk *walk) {
   }
 }
 
-/* package.loaded: registry._LOADED. NULL when the host has none. */
-static const void *loaded_modules(const raw_table *registry) {
-  uint64_t slots = raw_hash_slots(registry);
-  for (uint64_t i = 0; i < slots; i++) {
-    const raw_slot *s = &registry->slots[i];
-    if (s->value_type != (RAW_TABLE | RAW_COLLECTABLE) ||
-        s->key_type != (RAW_SHORT_STRING | RAW_COLLECTABLE)) {
-      continue;
-    }
-    if (lh_is_text((const raw_string *)s->key.object, "_LOADED")) return s->value.object;
+const raw_table *lh_find_table(const raw_table *table, const char *key) {
+  for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
+    const raw_slot *s = &table->slots[i];
+    if (s->value_type == (RAW_TABLE | RAW_COLLECTABLE) &&
+        s->key_type == (RAW_SHORT_STRING | RAW_COLLECTABLE) &&
+        lh_is_text((const raw_string *)s->key.object, key))
+      return (const raw_table *)s->value.object;
   }
   return NULL;
 }
@@ -367,7 +352,7 @@ size_t lh_walk_roots(const lh_walk *walk, lh_walk_root *roots) {
   (roots[n++] = (lh_walk_root){.kind = (k), .index = (uint8_t)(i), .address = (a)})
   ROOT(LH_ROOT_REGISTRY, 0, registry_table);
   ROOT(LH_ROOT_GLOBALS, 0, globals(layout, registry_table));
-  ROOT(LH_ROOT_LOADED, 0, loaded_modules(registry_table));
+  ROOT(LH_ROOT_LOADED, 0, lh_find_table(registry_table, "_LOADED"));
   ROOT(LH_ROOT_MAIN_THREAD, 0, walk->main_thread);
   ROOT(LH_ROOT_RUNNING_THREAD, 0, walk->thread);
   for (unsigned i = 0; i < RAW_BASIC_TYPES; i++) {
@@ -381,8 +366,7 @@ size_t lh_walk_roots(const lh_walk *walk, lh_walk_root *roots) {
   ROOT(LH_ROOT_MEMORY_MESSAGE, 0, RAW_FIELD(walk->global, layout->memory_message, const void *));
 #undef ROOT
   size_t kept = 0;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; i++)
     if (roots[i].address) roots[kept++] = roots[i];
-  }
   return kept;
 }

@@ -17,7 +17,7 @@
 #ifndef LUAHEAP_WALK_H
 #define LUAHEAP_WALK_H
 
-#include "luaheap_sites.h"
+#include "luaheap_read.h"
 #include "raw.h"
 #include "writer.h"
 
@@ -105,12 +105,13 @@ struct lh_walk {
 /* Writes the records of all lists; fills n_objects and object_bytes. Errors are latched in
 ** walk->out, and in walk->ended. */
 void lh_walk_lists(lh_walk *walk);
-
-/* The content of a userdata of ours; NULL for any other. */
 const lh_own_content *lh_walk_own_content(const raw_userdata *u);
 
 /* The slot of a short string key, by Lua's own chains; NULL if there is no value. */
 const raw_slot *lh_find_string_key(const raw_table *table, const raw_string *key);
+
+/* The table under a short string; NULL: none. O(slots): the hash of the string is not known. */
+const raw_table *lh_find_table(const raw_table *table, const char *key);
 
 uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
                                const raw_object *object);
@@ -146,7 +147,6 @@ static inline unsigned lh_put_value(uint8_t **p, uint64_t own, raw_payload paylo
   }
 }
 
-/* Writes a value's tag and payload. */
 void lh_walk_value(lh_walk *walk, uint64_t own, const raw_value *value);
 
 void lh_walk_proto(lh_walk *walk, const raw_proto *proto);

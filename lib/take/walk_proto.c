@@ -31,7 +31,6 @@ static const raw_string *local_name(const lh_scope *s, unsigned reg) {
   return reg < s->n ? s->alive[reg]->name : NULL;
 }
 
-/* The local variable in register `reg` that begins at `pc`. */
 static const raw_string *local_born_at(const lh_scope *s, int32_t pc, unsigned reg) {
   return reg < s->n && s->alive[reg]->start_pc == pc ? s->alive[reg]->name : NULL;
 }
@@ -52,9 +51,6 @@ bool lh_is_text(const raw_string *s, const char *text) {
   return s && raw_string_length(s) == n && memcmp(s->contents, text, n) == 0;
 }
 
-/* ==================================================================================== */
-
-/* The name of the value that instruction `i` loads into register `reg`; NULL: none. */
 static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint32_t i,
                                      unsigned reg) {
   if (raw_operand_a(i) != reg) return NULL;
@@ -94,10 +90,9 @@ static void find_name(lh_nested *it, int32_t pc) {
 
 /* The OP_CLOSURE of nested prototype `i` at or behind `pc`; n_code if there is none. */
 static int32_t find_closure(const raw_proto *p, int32_t pc, int32_t i) {
-  while (pc < p->n_code && (raw_opcode(p->code[pc]) != RAW_OP_CLOSURE ||
-                            raw_operand_bx(p->code[pc]) != (uint32_t)i)) {
+  while (pc < p->n_code &&
+         (raw_opcode(p->code[pc]) != RAW_OP_CLOSURE || raw_operand_bx(p->code[pc]) != (uint32_t)i))
     pc++;
-  }
   return pc;
 }
 
@@ -135,9 +130,7 @@ static void walk_nested(lh_walk *walk, const raw_proto *p) {
 
 static void walk_constants(lh_walk *walk, const raw_proto *p) {
   uint64_t n = 0;
-  for (int32_t i = 0; i < p->n_constants; i++) {
-    n += (p->constants[i].type & RAW_COLLECTABLE) != 0;
-  }
+  for (int32_t i = 0; i < p->n_constants; i++) n += (p->constants[i].type & RAW_COLLECTABLE) != 0;
   lh_out_uvarint(walk->out, n);
   for (int32_t i = 0; i < p->n_constants; i++) {
     const raw_value *k = &p->constants[i];
@@ -176,8 +169,7 @@ uint32_t lh_walk_line(const raw_proto *p, int64_t pc) {
     from = p->lines[i].pc;
     line = p->lines[i].line;
   }
-  for (int64_t i = from + 1; i <= pc; i++) {
+  for (int64_t i = from + 1; i <= pc; i++)
     if (p->line_deltas[i] != RAW_LINE_ABSOLUTE) line += p->line_deltas[i];
-  }
   return line > 0 ? (uint32_t)line : 0;
 }

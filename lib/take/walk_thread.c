@@ -38,9 +38,8 @@ static bool is_copied_up(const raw_call *call, const raw_value *caller, const ra
   if (call->n_varargs < 0 || in_front >= call->function - caller) return false;
   const raw_value *first = call->function - in_front;
   if (first->as.object != call->function->as.object) return false;
-  for (int i = 1; i <= proto->n_parameters; i++) {
+  for (int i = 1; i <= proto->n_parameters; i++)
     if (!raw_is_empty(first[i].type)) return false;
-  }
   return true;
 }
 
@@ -72,7 +71,6 @@ static void find_position(const raw_proto *p, int64_t pc, lh_code_position *posi
   }
 }
 
-/* The frame's position in its code; NULL for a C function. */
 static const lh_code_position *position_of(lh_walk *walk, const frame *f) {
   if (!f->proto || f->pc < 0) return NULL;
   lh_code_position *position = &walk->positions[f->pc % LH_POSITIONS_CACHED];
@@ -107,19 +105,17 @@ static void walk_frame(lh_walk *walk, uint64_t own, const frame *f) {
   lh_walk_value(walk, own, f->function);
   lh_out_uvarint(walk->out, position ? position->line : 0);
   lh_out_uvarint(walk->out, count_held(varargs, f->function) + count_held(registers, f->end));
-  for (const raw_value *v = varargs; v < f->function; v++) {
+  for (const raw_value *v = varargs; v < f->function; v++)
     if (is_held(v)) walk_slot(walk, own, LH_SLOT_VARARG, (uint64_t)(v - varargs) + 1, NULL, v);
-  }
   for (const raw_value *v = registers; v < f->end; v++) {
     uint64_t i = (uint64_t)(v - registers);
     if (!is_held(v)) continue;
-    if (position && i < position->n_names) {
+    if (position && i < position->n_names)
       walk_slot(walk, own, LH_SLOT_LOCAL, i, position->names[i], v);
-    } else if (f->proto) {
+    else if (f->proto)
       walk_slot(walk, own, LH_SLOT_TEMPORARY, i, NULL, v);
-    } else {
+    else
       walk_slot(walk, own, LH_SLOT_ARGUMENT, i + 1, NULL, v);
-    }
   }
 }
 
@@ -187,9 +183,8 @@ static void walk_open_upvalues(lh_walk *walk, const raw_object *thread) {
   uint64_t n = 0;
   for (const raw_upvalue *u = first; u; u = u->u.next_open) n++;
   lh_out_uvarint(walk->out, n);
-  for (const raw_upvalue *u = first; u; u = u->u.next_open) {
+  for (const raw_upvalue *u = first; u; u = u->u.next_open)
     lh_out_reference(walk->out, (uintptr_t)thread, u);
-  }
 }
 
 void lh_walk_thread(lh_walk *walk, const raw_object *thread) {

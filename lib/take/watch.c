@@ -28,13 +28,12 @@ bool lh_watch_push(lua_State *L) {
   return lh_push_own(L, &registry_key) != NULL;
 }
 
-/* The watcher of L's state, watching or stopped; NULL: there never was one. */
 static lh_watcher *find_watcher(lua_State *L) {
   const lh_handle *h = lh_find_handle(L, &registry_key);
   return h ? h->of : NULL;
 }
 
-lh_watched lh_watch_tell(lua_State *L) {
+lh_watched lh_watch_facts(lua_State *L) {
   const lh_watcher *w = find_watcher(L);
   if (!w) return (lh_watched){0};
   return (lh_watched){.own_thread = w->own_thread,
@@ -52,16 +51,13 @@ static bool is_period(double seconds) {
 static int check_options(const lh_watch_options *options, lh_error *error) {
   bool triggers = options->signal_number || options->at_bytes || options->every_seconds > 0 ||
                   options->mark_seconds > 0 || options->at_exit || options->out_of_memory;
-  if (!triggers) {
+  if (!triggers)
     return lh_fail(error, LH_EARGUMENT,
                    "nothing to watch for: give a signal, a size, a period, exit or out of memory");
-  }
-  if (options->again != 0 && !(options->again > 1 && options->again < 1e9)) {
+  if (options->again != 0 && !(options->again > 1 && options->again < 1e9))
     return lh_fail(error, LH_EARGUMENT, "the factor between two sizes must be above 1");
-  }
-  if (!is_period(options->every_seconds) || !is_period(options->mark_seconds)) {
+  if (!is_period(options->every_seconds) || !is_period(options->mark_seconds))
     return lh_fail(error, LH_EARGUMENT, "a period must be a number of seconds above 0");
-  }
   return LH_OK;
 }
 
@@ -122,12 +118,8 @@ static int make_objects(lua_State *L) {
 /* Makes our objects at the first lh_watch, with our allocation function in place. Checks that we
 ** hear of the new thread, and that the hook is where we expect it. */
 static int make_own(lua_State *L, lh_watcher *w, lh_error *error) {
-  lua_pushcfunction(L, make_objects);
-  lua_pushlightuserdata(L, w);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
-    lua_pop(L, 1);
-    return lh_fail_memory(error, "starting to watch a Lua state");
-  }
+  int rc = lh_call_protected(L, make_objects, w, "starting to watch a Lua state", error);
+  if (rc < 0) return rc;
   if (lh_thread_set_has(&w->threads, w->own_thread) && lh_hook_fits(w)) return LH_OK;
   return lh_fail(error, LH_EHOST,
                  "this Lua makes threads in another way than PUC Lua 5.4: it cannot be watched");
@@ -153,11 +145,11 @@ static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
   if (w->options.out_of_memory) {
     w->reserve = lh_alloc_pages(LH_RESERVE_BYTES);
     w->state_reserve = w->alloc(w->alloc_data, NULL, 0, LH_STATE_RESERVE);
-    if (!w->reserve || !w->state_reserve) {
+    if (!w->reserve || !w->state_reserve)
       return lh_fail_memory(error, "taking a reserve of memory");
-    }
   }
-  if (!lh_threads_init(w)) return lh_fail_memory(error, "starting to watch a Lua state");
+  if (!lh_thread_set_init(&w->threads) || !lh_thread_set_add_all(&w->threads, w->global))
+    return lh_fail_memory(error, "starting to watch a Lua state");
   w->on = true;
   return w->own_thread ? LH_OK : make_own(L, w, error);
 }
@@ -222,17 +214,13 @@ void lh_watch_end(lh_watcher *w) {
   lh_free(w);
 }
 
-/* ==================================================================================== */
-
 int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   int rc = check_options(options, error);
   if (rc < 0) return rc;
   if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "starting to watch a Lua state");
   lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
-  if (lh_watchers_find(L)) {
-    return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
-  }
+  if (lh_watchers_find(L)) return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
   lh_watcher *w = find_watcher(L);
   if (!w) w = new_watcher(L, state);
   if (!w) return lh_fail_memory(error, "starting to watch a Lua state");

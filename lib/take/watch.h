@@ -2,12 +2,10 @@
 ** watch.h - a watcher takes snapshots of its Lua state on its own (lh_watch). Private to watch*.c.
 **
 **     watch.c          options, start, stop, the end of the state, exit()
-**     watch_alloc.c    our allocation function in front of the host's: sizes, times, out of memory
-**     watch_threads.c  the set of the state's threads, which a signal handler may read
+**     watch_alloc.c    our allocation function in front of the host's: threads, sizes, times, memory
 **     watch_signal.c   the list of all watchers, and the handler
 **     watch_close.c    learns early that the state is closing
-**     watch_hook.c     arming: a debug hook that fires at the next safe point
-**     watch_ticks.c    timers: arm again, and report a long wait
+**     watch_hook.c     arming: a debug hook that fires at the next safe point; timers
 **     watch_take.c     taking: names of files, background jobs, reports
 **
 ** A request sets a bit in `wanted`, and all threads are armed. In the first thread that runs, the
@@ -136,9 +134,10 @@ bool lh_watch_is_installed(const lh_watcher *watcher); /* and its function is ca
 ** requests. lib/track has its function there. */
 lua_Alloc lh_get_host_alloc(lua_State *L, void **data);
 void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data);
-
-/* Notes the OS thread that runs the state, and starts to check sizes and times. */
 void lh_watch_begin(lh_watcher *watcher);
+
+/* The running thread, as far as this is visible from outside; NULL: unknown. */
+const void *lh_threads_running(const lh_watcher *watcher);
 
 /* A coarse clock: exact to some milliseconds, almost free. Async-signal-safe. */
 uint64_t lh_watch_now_ns(void);
@@ -147,28 +146,10 @@ uint64_t lh_watch_now_ns(void);
 
 /* Makes a new sentry if another object got its finalizer since; called before Lua gets memory. */
 void lh_renew_sentry(lh_watcher *watcher);
-
-/* Is the value at index 1 the sentry? */
 bool lh_is_sentry(lh_watcher *watcher, lua_State *L);
 
 /* The state is closing: the next snapshot says so. */
 void lh_begin_closing(lh_watcher *watcher);
-
-/* ==== watch_threads.c ============================================================= */
-
-/* Adds all existing threads; later ones are added one by one. */
-bool lh_threads_init(lh_watcher *watcher);
-
-/* Lua has filled in `newborn`. */
-void lh_threads_born(lh_watcher *watcher);
-
-/* A block of a thread's size is freed. */
-void lh_threads_died(lh_watcher *watcher, const void *block);
-
-/* The running thread, as far as this is visible from outside; NULL: unknown. */
-const void *lh_threads_running(const lh_watcher *watcher);
-
-bool lh_threads_has_stack(const lh_watcher *watcher, const void *block);
 
 /* ==== watch_signal.c ============================================================== */
 
@@ -177,11 +158,7 @@ int lh_watchers_add(lh_watcher *watcher, lh_error *error);
 
 /* On return no handler in any thread uses the watcher any more. */
 void lh_watchers_remove(lh_watcher *watcher);
-
-/* The watcher of L's state; NULL if none. */
 lh_watcher *lh_watchers_find(lua_State *L);
-
-/* Does the watcher's signal call our handler? */
 bool lh_watchers_hear(const lh_watcher *watcher);
 
 /* The next number for a file (1, 2, 3 ... in each process), and the last one given. */
@@ -214,11 +191,7 @@ unsigned lh_end_wait(lh_watcher *watcher);
 
 bool lh_hook_fits(lh_watcher *watcher);
 
-/* ==== watch_ticks.c =============================================================== */
-
-/* Both run in the thread that runs the state, and are async-signal-safe. lh_ticks_begin does
-** nothing if timers exist or no signal is watched. */
-void lh_ticks_begin(lh_watcher *watcher);
+/* Deletes the timers. Only in the thread that runs the state; async-signal-safe. */
 void lh_ticks_end(lh_watcher *watcher);
 
 /* Is the signal a tick, perhaps from timers that are deleted already? *late: the wait is long. */
@@ -228,19 +201,17 @@ bool lh_is_tick(const siginfo_t *info, bool *late);
 
 /* Serves the requests in `wanted` with L: the running thread, or our own in its place. */
 void lh_watch_serve(lh_watcher *watcher, lua_State *L, unsigned wanted, bool background);
-
-/* Reports the background snapshots that have ended. */
 void lh_watch_reap(lh_watcher *watcher);
 
 /* Reports all background snapshots, ended or not, and forgets the jobs. */
 void lh_watch_leave_jobs(lh_watcher *watcher);
 
 /* Reports that the signal does not arrive: the host blocks it, or has its own handler. */
-void lh_watch_tell_unheard(lh_watcher *watcher, bool is_blocked);
+void lh_watch_report_unheard(lh_watcher *watcher, bool is_blocked);
 
 /* Reports, once, that a request waits for a safe point. In a signal handler it does so only if the
 ** host's report function may be called there. */
-void lh_watch_tell_late(lh_watcher *watcher, bool in_handler);
+void lh_watch_report_late(lh_watcher *watcher, bool in_handler);
 
 void lh_watch_free_reserve(lh_watcher *watcher);
 

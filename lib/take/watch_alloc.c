@@ -3,7 +3,7 @@
 **
 ** It passes on every call and answer unchanged, and watches for four events:
 **
-** - A thread is made or freed (watch_threads.c). While Lua makes a thread no hook of ours is set,
+** - A thread is made or freed. While Lua makes a thread no hook of ours is set,
 **   since the new thread would inherit it.
 ** - The heap reaches a size, at its exact byte, or a time has come, checked after each 4 KiB of
 **   growth.
@@ -62,7 +62,7 @@ static void look_at_signal(lh_watcher *w, uint64_t now) {
   bool is_heard = lh_watchers_hear(w);
   w->next_check_ns = UINT64_MAX;
   if (!is_heard || is_blocked(w))
-    lh_watch_tell_unheard(w, is_heard);
+    lh_watch_report_unheard(w, is_heard);
   else
     w->next_check_ns = now + to_ns(CHECK_SECONDS);
 }
@@ -104,10 +104,9 @@ static void note_owner(lh_watcher *w) {
 
 static void look_at_wait(lh_watcher *w) {
   if (w->asked_ns == 0) w->asked_ns = w->looked_ns;
-  if (w->looked_ns - w->asked_ns >= to_ns(LH_LATE_SECONDS)) lh_watch_tell_late(w, false);
+  if (w->looked_ns - w->asked_ns >= to_ns(LH_LATE_SECONDS)) lh_watch_report_late(w, false);
 }
 
-/* Called after an allocation by which the heap grows to `bytes`. */
 static void look_whether_due(lh_watcher *w, uint64_t bytes) {
   int os_errno = errno;
   w->room_bytes = w->on ? LOOK_BYTES : INT64_MAX;
@@ -135,6 +134,55 @@ void lh_watch_begin(lh_watcher *w) {
   note_owner(w);
 }
 
+/* ==== The threads of the state ====================================================== */
+
+/* Without memory the thread is not in the set and will not be armed; no other harm is done. */
+static void threads_born(lh_watcher *w) {
+  const char *block = w->newborn;
+  w->newborn = NULL;
+  if (!w->on) return;
+  lua_State *thread = (lua_State *)(void *)(block + w->extra_bytes);
+  bool is_thread = RAW_FIELD(thread, offsetof(raw_object, type), uint8_t) == RAW_THREAD &&
+                   lh_global_state(thread) == w->global;
+  if (is_thread && lh_thread_set_add(&w->threads, thread))
+    w->newest = thread; /* else a block of C code */
+  lh_arm(w);
+}
+
+static void threads_died(lh_watcher *w, const void *block) {
+  const void *thread = (const char *)block + w->extra_bytes;
+  if (block == w->newborn) w->newborn = NULL;
+  if (thread == w->own_thread) w->own_thread = NULL; /* the program removed it */
+  if (thread == w->newest) w->newest = NULL;
+  (void)lh_thread_set_remove(&w->threads, thread);
+  for (size_t i = 0; i < w->n_armed; i++)
+    if (w->armed[i].thread == thread) w->armed[i].thread = NULL;
+}
+
+/* Each resumed thread has a protected call; the last lies deepest on the C stack, which grows down.
+** Only the main thread may run without one. */
+const void *lh_threads_running(const lh_watcher *w) {
+  const lh_layout *layout = &w->layout;
+  const void *running = NULL;
+  uintptr_t deepest = UINTPTR_MAX;
+  size_t slot = 0;
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
+    uintptr_t depth = raw_protected_call(layout, t);
+    if (depth == 0 && t == w->main_thread) depth = UINTPTR_MAX - 1;
+    if (!raw_stands_in_call(layout, t) || depth == 0 || depth >= deepest) continue;
+    deepest = depth;
+    running = t;
+  }
+  return running;
+}
+
+static bool threads_has_stack(const lh_watcher *w, const void *block) {
+  size_t slot = 0;
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;)
+    if (raw_stack(&w->layout, t) == block) return true;
+  return false;
+}
+
 /* ==== No memory left ================================================================ */
 
 /* Uses our own thread: the running one's stack, of which Lua holds addresses, must not move. */
@@ -149,7 +197,6 @@ static void take_without_memory(lh_watcher *w) {
   errno = os_errno;
 }
 
-/* A growth failed (`made` is NULL), or follows one that failed. */
 static void note_failure(lh_watcher *w, const void *made, const void *block, size_t old_bytes,
                          size_t bytes) {
   if (!w->on || !w->options.out_of_memory || w->memory_taken || w->busy) {
@@ -169,20 +216,18 @@ static void note_failure(lh_watcher *w, const void *made, const void *block, siz
     w->failed.block = (void *)(uintptr_t)block;
     w->failed.old_bytes = old_bytes;
     lh_arm(w);
-  } else if (block && lh_threads_has_stack(w, block)) {
+  } else if (block && threads_has_stack(w, block)) {
     want(w, LH_WANT_MEMORY);
   } else {
     take_without_memory(w);
   }
 }
 
-/* ==================================================================================== */
-
 /* Frees a thread's block, the main thread's the last of all, or another block of that size. */
 static __attribute__((noinline)) void *free_thread(lh_watcher *w, void *block, size_t old_bytes) {
   lua_Alloc alloc = w->alloc;
   void *alloc_data = w->alloc_data;
-  if (block) lh_threads_died(w, block);
+  if (block) threads_died(w, block);
   if (block == w->main_block) lh_watch_end(w);
   return alloc(alloc_data, block, old_bytes, 0);
 }
@@ -196,7 +241,7 @@ static void begin_thread(lh_watcher *w, void *block) {
 }
 
 static void end_thread(lh_watcher *w, size_t bytes) {
-  lh_threads_born(w);
+  threads_born(w);
   w->room_bytes = atomic_load(&w->wanted) ? 0 : w->later_room_bytes - (int64_t)bytes;
 }
 
@@ -219,14 +264,12 @@ static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t 
   lh_watcher *w = data;
   size_t held_bytes = block ? old_bytes : 0; /* else old_bytes is the kind of object */
   if (bytes == 0) {
-    if (RARE(old_bytes == w->thread_bytes || block == w->main_block)) {
+    if (RARE(old_bytes == w->thread_bytes || block == w->main_block))
       return free_thread(w, block, old_bytes);
-    }
   } else if (bytes > held_bytes) {
     w->room_bytes -= (int64_t)(bytes - held_bytes);
-    if (RARE(w->room_bytes <= 0 || bytes == w->thread_bytes)) {
+    if (RARE(w->room_bytes <= 0 || bytes == w->thread_bytes))
       return grow_block(w, block, old_bytes, bytes);
-    }
     if (w->options.out_of_memory) {
       void *made = w->alloc(w->alloc_data, block, old_bytes, bytes);
       if (RARE(!made)) note_failure(w, made, block, old_bytes, bytes);
@@ -248,7 +291,6 @@ void lh_watch_install(lh_watcher *w) {
   lua_setallocf(w->main_thread, allocate_watched, w);
 }
 
-/* The watcher whose function is called first; NULL: another function is. */
 static lh_watcher *watcher_in_front(lua_State *L) {
   void *data;
   return lua_getallocf(L, &data) == allocate_watched ? data : NULL;

@@ -20,7 +20,6 @@
 
 static const char sentry_key = 0;
 
-/* The object of a userdata of ours, from its content. */
 static const raw_userdata *object_of(const void *content) {
   return (const void *)((const char *)content - sizeof(lh_own_content) -
                         offsetof(raw_userdata, user_values) - sizeof(raw_value));
@@ -69,11 +68,10 @@ void lh_renew_sentry(lh_watcher *w) {
 /* Is the object on allgc, although its metatable has a __gc, which puts new objects on finobj? */
 static bool was_finalized(const raw_object *o, const void *name_of_gc) {
   const raw_table *metatable = NULL;
-  if (o->type == RAW_TABLE) {
+  if (o->type == RAW_TABLE)
     metatable = ((const raw_table *)o)->metatable;
-  } else if (o->type == RAW_USERDATA && !lh_walk_own_content((const raw_userdata *)o)) {
+  else if (o->type == RAW_USERDATA && !lh_walk_own_content((const raw_userdata *)o))
     metatable = ((const raw_userdata *)o)->metatable;
-  }
   return metatable && lh_find_string_key(metatable, name_of_gc);
 }
 
@@ -83,9 +81,8 @@ static uint64_t count_finalized(const lh_watcher *w) {
   uint8_t dead_white = raw_dead_white(w->global);
   uint64_t n = 0;
   const raw_object *o = raw_list(w->global, LH_LIST_ALLGC);
-  for (; o && (const void *)o != w->sentry_older; o = o->next) {
+  for (; o && (const void *)o != w->sentry_older; o = o->next)
     n += !(o->marked & dead_white) && was_finalized(o, name);
-  }
   return n;
 }
 

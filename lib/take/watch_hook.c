@@ -10,7 +10,7 @@
 **
 ** It stops at lines only if the program has a hook for lines: else Lua would call the program's
 ** hook for the line of the instruction at which ours fired. Threads made since, or whose hook the
-** host just set over ours, are armed when the heap grows, and by a timer (watch_ticks.c). A thread
+** host just set over ours, are armed when the heap grows, and by a timer. A thread
 ** whose hook has yielded is skipped: when it is resumed, Lua forgets one event.
 **
 ** The program's hook is put back before the snapshot is taken, and then called for its event too.
@@ -29,6 +29,9 @@
 ** early or late, by less than the count.
 */
 #include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "watch.h"
 
@@ -44,12 +47,67 @@ static bool has_our_hook(lua_State *thread) {
   return lua_gethook(thread) == on_hook && lua_gethookmask(thread) & OUR_BIT;
 }
 
+/* ==== Timers ======================================================================== */
+
+/* While a signal's request waits, timers arm again, and report a long wait. The first is for a host
+** that sets its own debug hook over ours each time before it calls Lua code, and whose code takes
+** no memory. A tick during this code arms the thread. The clock is the thread's processor time, so
+** no sleeping system call is disturbed; the kernel checks it each 1 to 10 ms. The second timer fires
+** once, in real time, for a host that sleeps.
+**
+** The signal is SIGURG, whatever the watched one is: it is ignored by default, and a host's handler
+** for it must expect any number of them. The timers are the kernel's, not libc's, because signal
+** handlers make them. A forked child has none. */
+
+enum { TICK, LATE, TIMERS };
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* Sent with the signal: addresses that nothing else has. */
+static const char marks[TIMERS];
+
+static int make_timer(int which, clockid_t clock, const struct itimerspec *times) {
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+  int id;
+  event.sigev_value.sival_ptr = (void *)(uintptr_t)&marks[which];
+  event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+  if (syscall(SYS_timer_create, clock, &event, &id) < 0) return -1;
+  if (syscall(SYS_timer_settime, id, 0, times, NULL) == 0) return id;
+  (void)syscall(SYS_timer_delete, id);
+  return -1;
+}
+
+static void begin_ticks(lh_watcher *w) {
+  if (w->ticking || w->options.signal_number == 0) return;
+  long step_ns =
+      1000000 + 1000 * (long)lh_thread_set_room(&w->threads); /* each tick arms all threads */
+  struct timespec step = {step_ns / 1000000000, step_ns % 1000000000};
+  struct timespec late = {LH_LATE_SECONDS, 0}, never = {0, 0};
+  w->timers[TICK] = make_timer(TICK, CLOCK_THREAD_CPUTIME_ID, &(struct itimerspec){step, step});
+  w->timers[LATE] = make_timer(LATE, CLOCK_MONOTONIC, &(struct itimerspec){never, late});
+  w->ticking = true;
+}
+
+void lh_ticks_end(lh_watcher *w) {
+  if (!w->ticking) return;
+  w->ticking = false;
+  for (int i = 0; i < TIMERS; i++)
+    if (w->timers[i] >= 0) (void)syscall(SYS_timer_delete, w->timers[i]);
+}
+
+bool lh_is_tick(const siginfo_t *info, bool *late) {
+  const char *mark = info->si_value.sival_ptr;
+  *late = mark == &marks[LATE];
+  return info->si_code == SI_TIMER && (*late || mark == &marks[TICK]);
+}
+
 /* ==== Arming ======================================================================== */
 
 static lh_armed *find_armed(lh_watcher *w, const lua_State *thread) {
-  for (size_t i = 0; i < w->n_armed; i++) {
+  for (size_t i = 0; i < w->n_armed; i++)
     if (w->armed[i].thread == thread) return &w->armed[i];
-  }
   return NULL;
 }
 
@@ -63,7 +121,6 @@ static lh_armed *find_or_add(lh_watcher *w, lua_State *thread) {
   return armed;
 }
 
-/* Notes those fields of the thread's hook that are the program's. */
 static void note_hook(const lh_watcher *w, lh_armed *armed) {
   lua_Hook hook = lua_gethook(armed->thread);
   int mask = lua_gethookmask(armed->thread);
@@ -112,7 +169,7 @@ void lh_arm(lh_watcher *w) {
   for (; t; t = lh_thread_set_next(&w->threads, &slot)) arm_thread(w, t);
   if (atomic_load(&w->wanted)) {
     w->room_bytes = 0; /* if it is just being counted down, the check comes after 4 KiB */
-    lh_ticks_begin(w);
+    begin_ticks(w);
   }
   w->busy = busy;
 }
@@ -147,12 +204,10 @@ static void restore(lh_watcher *w, lh_armed *armed) {
   if (is_counted) *left_of(w, armed->thread) = armed->left;
 }
 
-/* Removes our hook from threads that had none. */
 static void restore_plain(const lh_watcher *w) {
   size_t slot = 0;
-  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) {
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;)
     if (lua_gethook(t) == on_hook) lua_sethook(t, NULL, 0, lua_gethookcount(t));
-  }
 }
 
 void lh_disarm(lh_watcher *w) {
@@ -177,8 +232,6 @@ unsigned lh_end_wait(lh_watcher *w) {
   return wanted;
 }
 
-/* ==================================================================================== */
-
 /* Counts an instruction for the program, too. True: its hook waits for this one. Lua may have been
 ** at the end of the count when the signal came: then our 1 is still there, or 0 was left. */
 static bool count_down(const lh_watcher *w, lh_armed *armed) {
@@ -189,7 +242,6 @@ static bool count_down(const lh_watcher *w, lh_armed *armed) {
   return is_end;
 }
 
-/* The program's hook, if it waits for the event; else NULL. */
 static lua_Hook due_hook(const lh_watcher *w, lh_armed *armed, int event) {
   static const int masks[] = {[LUA_HOOKCALL] = LUA_MASKCALL,
                               [LUA_HOOKRET] = LUA_MASKRET,

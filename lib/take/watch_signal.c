@@ -9,7 +9,7 @@
 ** arm it, between two of its instructions. So a handler in another thread sends the signal on. If
 ** that thread does not exist (after a fork), our allocation function sees the request. A signal
 ** that was sent on makes no new request. The host's earlier handler has seen it and does not get it
-** again; nor does it get ticks (watch_ticks.c), for which SIGURG is caught too.
+** again; nor does it get ticks (watch_hook.c), for which SIGURG is caught too.
 **
 ** When a signal's last watcher stops, the earlier action is put back. If that is a default action
 ** that ends or stops the process, the signal is ignored instead: its sender does not know that
@@ -53,11 +53,10 @@ static node *first_node(void) {
 lh_signal_text lh_text_of_signal(int number) {
   lh_signal_text text;
   const char *name = lh_signal_name(number);
-  if (name) {
+  if (name)
     (void)snprintf(text.text, sizeof text.text, "%s", name);
-  } else {
+  else
     (void)snprintf(text.text, sizeof text.text, "%d", number);
-  }
   return text;
 }
 
@@ -99,7 +98,7 @@ static bool take_tick(const siginfo_t *info, pthread_t self) {
     lh_watcher *w = atomic_load(&n->watcher);
     if (!w || atomic_load(&w->owner) != self || w->busy || !w->ticking) continue;
     lh_arm(w);
-    if (late) lh_watch_tell_late(w, true);
+    if (late) lh_watch_report_late(w, true);
   }
   return true;
 }
@@ -126,19 +125,17 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 static bool may_be_caught(int number) {
   static const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
                               SIGTRAP, SIGABRT, SIGSYS,  32,     33};
-  for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+  for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
     if (never[i] == number) return false;
-  }
   return number > 0 && number < SIGNALS;
 }
 
 /* The signal is still caught if a handler in front of ours kept us from releasing it. */
 static int catch_one(int number, lh_error *error) {
   struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-  if (!may_be_caught(number)) {
+  if (!may_be_caught(number))
     return lh_fail(error, LH_EARGUMENT, "signal %s cannot be used to ask for snapshots",
                    lh_text_of_signal(number).text);
-  }
   watchers.signals[number].users++;
   if (watchers.signals[number].caught) return LH_OK;
   struct sigaction *earlier = &watchers.signals[number].earlier;
@@ -161,12 +158,11 @@ static bool is_our_handler(int number) {
          current.sa_sigaction == on_signal;
 }
 
-/* Does the default action let the process continue? */
 static bool is_harmless(int number) {
   return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
 }
 
-static void let_go_one(int number) {
+static void release_signal(int number) {
   if (--watchers.signals[number].users > 0 || !is_our_handler(number)) return;
   struct sigaction *earlier = &watchers.signals[number].earlier;
   if (earlier->sa_handler == SIG_DFL && !is_harmless(number)) earlier->sa_handler = SIG_IGN;
@@ -174,25 +170,23 @@ static void let_go_one(int number) {
   watchers.signals[number].caught = false;
 }
 
-/* Catches the watched signal (0: none) and that of the ticks. */
 static int catch_signals(int number, lh_error *error) {
   if (number == 0) return LH_OK;
   int rc = catch_one(number, error);
   if (rc < 0) return rc;
   rc = catch_one(SIGURG, error);
-  if (rc < 0) let_go_one(number);
+  if (rc < 0) release_signal(number);
   return rc;
 }
 
-static void let_go(int number) {
+static void release_signals(int number) {
   if (number == 0) return;
-  let_go_one(number);
-  let_go_one(SIGURG);
+  release_signal(number);
+  release_signal(SIGURG);
 }
 
 /* ==== The list ====================================================================== */
 
-/* The first watcher, from *at on, that this thread owns. */
 static lh_watcher *next_own(node **at, pthread_t self) {
   lh_watcher *found = NULL;
   (void)atomic_fetch_add(&watchers.readers, 1);
@@ -235,10 +229,9 @@ static node *free_node(void) {
 
 int lh_watchers_add(lh_watcher *w, lh_error *error) {
   (void)pthread_mutex_lock(&watchers.lock);
-  if (!watchers.process_is_watched) {
+  if (!watchers.process_is_watched)
     watchers.process_is_watched =
         pthread_atfork(NULL, NULL, on_fork_of_process) == 0 && atexit(on_exit_of_process) == 0;
-  }
   node *n = watchers.process_is_watched ? free_node() : NULL;
   int rc = n ? catch_signals(w->options.signal_number, error)
              : lh_fail_memory(error, "starting to watch a Lua state");
@@ -256,7 +249,7 @@ void lh_watchers_remove(lh_watcher *w) {
     if (atomic_load(&n->watcher) != w) continue;
     atomic_store(&n->watcher, NULL);
     (void)atomic_fetch_sub(&watchers.n_watching, 1);
-    let_go(w->options.signal_number);
+    release_signals(w->options.signal_number);
   }
   (void)pthread_mutex_unlock(&watchers.lock);
   while (atomic_load(&watchers.readers) > 0) (void)sched_yield();

@@ -4,7 +4,6 @@
 ** Requests at the same time get one file. While four children are still writing, a fifth file is
 ** refused and reported.
 */
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,8 +41,8 @@ const char *lh_watch_next_file(lua_State *L) {
   return w->path;
 }
 
-static void tell_in_child(const char *path, const lh_taken *taken, const lh_error *error,
-                          void *watcher) {
+static void report_in_child(const char *path, const lh_taken *taken, const lh_error *error,
+                            void *watcher) {
   report_file(watcher, path, taken, error);
 }
 
@@ -67,10 +66,9 @@ void lh_watch_reap(lh_watcher *w) {
     if (!w->jobs[i]) continue;
     int rc = lh_job_wait(w->jobs[i], 0, &taken, &error);
     if (rc == LH_EBUSY) continue;
-    if (!lh_job_was_told(w->jobs[i])) {
+    if (!lh_job_was_reported(w->jobs[i]))
       report_file(w, lh_job_path(w->jobs[i]), rc == LH_OK ? &taken : NULL,
                   rc == LH_OK ? NULL : &error);
-    }
     forget_job(w, i);
   }
 }
@@ -88,19 +86,17 @@ void lh_watch_leave_jobs(lh_watcher *w) {
 }
 
 static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, lh_error *error) {
-  lh_child child = {.tell = w->options.report_is_signal_safe ? tell_in_child : NULL, .payload = w};
+  lh_child child = {.tell = w->options.report_is_signal_safe ? report_in_child : NULL,
+                    .payload = w};
   size_t i = 0;
   while (i < LH_MOST_JOBS && w->jobs[i]) i++;
-  if (i == LH_MOST_JOBS) {
+  if (i == LH_MOST_JOBS)
     return lh_fail(error, LH_EBUSY, "cannot write '%s': %d others are still being written", w->path,
                    LH_MOST_JOBS);
-  }
   int rc = lh_start_child(L, w->path, &w->take, &child, &w->jobs[i], error);
   *cannot_fork = child.cannot_fork;
   return rc;
 }
-
-/* ==================================================================================== */
 
 void lh_watch_free_reserve(lh_watcher *w) {
   lh_free_pages(w->reserve, LH_RESERVE_BYTES);
@@ -111,7 +107,7 @@ void lh_watch_free_reserve(lh_watcher *w) {
   }
 }
 
-void lh_watch_tell_unheard(lh_watcher *w, bool is_blocked) {
+void lh_watch_report_unheard(lh_watcher *w, bool is_blocked) {
   lh_error error;
   (void)lh_fail(&error, LH_EARGUMENT,
                 is_blocked
@@ -122,7 +118,7 @@ void lh_watch_tell_unheard(lh_watcher *w, bool is_blocked) {
   report_file(w, "", NULL, &error);
 }
 
-void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
+void lh_watch_report_late(lh_watcher *w, bool in_handler) {
   static const lh_error late = {
       .code = LH_EBUSY,
       .message =
@@ -135,7 +131,7 @@ void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
 }
 
 /* Reports a failed fork, once until a fork succeeds. */
-static void tell_cannot_fork(lh_watcher *w, const lh_error *why) {
+static void report_cannot_fork(lh_watcher *w, const lh_error *why) {
   lh_error error;
   if (w->told_cannot_fork) return;
   w->told_cannot_fork = true;
@@ -155,11 +151,10 @@ static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
     w->told_cannot_fork &= cannot_fork;
     if (rc == LH_OK) return;
     if (!or_direct && !(cannot_fork && w->options.falls_back)) {
-      if (cannot_fork) {
-        tell_cannot_fork(w, &error);
-      } else {
+      if (cannot_fork)
+        report_cannot_fork(w, &error);
+      else
         report_file(w, w->path, NULL, &error);
-      }
       return;
     }
   }

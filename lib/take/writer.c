@@ -17,7 +17,6 @@ int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, 
   return LH_OK;
 }
 
-/* The table entry of the current block. */
 static uint8_t *table_entry(const lh_out *out) {
   return out->footer + LH_OUT_FOOTER + 4 + LH_BLOCK_ENTRY * out->n_blocks;
 }
@@ -38,7 +37,7 @@ void lh_out_begin(lh_out *out) {
   begin_block(out);
 }
 
-void lh_out_tell_record(lh_out *out, uint64_t id, uint64_t previous) {
+void lh_out_note_record(lh_out *out, uint64_t id, uint64_t previous) {
   uint8_t *entry = table_entry(out);
   lh_store64(entry + 8, previous >> 3);
   lh_store32(entry + 16, (uint32_t)id);

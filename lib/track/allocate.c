@@ -20,7 +20,6 @@ static void count_weighted(lh_tally *tally, unsigned type, size_t bytes, double 
   tally->bytes += (uint64_t)(weight * (double)bytes + 0.5);
 }
 
-/* Draws the distance from the end of this block to the next sample. */
 static void begin_distance(lh_recorder *r) {
   int64_t now = (int64_t)lh_clock_bytes(r);
   r->left_bytes = lh_sample_distance(&r->random, r->sample_bytes);
@@ -30,7 +29,7 @@ static void begin_distance(lh_recorder *r) {
 /* With the option `exact`, each exact_bytes: moves the collector's debt above zero. Lua then makes
 ** a step, which is a whole young collection, at the next place where it looks at the debt. The sum
 ** of the two fields stays the same (lib/take/mark.c). */
-static void ask_for_step(lh_recorder *r) {
+static void request_step(lh_recorder *r) {
   uint64_t now = lh_clock_bytes(r);
   if (now < r->exact_next) return;
   r->exact_next = now + r->exact_bytes;
@@ -41,18 +40,17 @@ static void ask_for_step(lh_recorder *r) {
   *(int64_t *)(void *)(global + RAW_GLOBAL_TOTAL_BYTES) -= 1 - debt;
 }
 
-void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
+void lh_record_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
   double weight = weight_of(r, bytes);
   count_weighted(&r->made[stack], type, bytes, weight);
   if (r->sample_bytes) begin_distance(r);
-  if (r->exact_bytes) ask_for_step(r);
-  if (r->profile) {
+  if (r->exact_bytes) request_step(r);
+  if (r->profile)
     lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_NEW,
                                           .type = (uint8_t)type,
                                           .stack = stack,
                                           .bytes = bytes,
                                           .weight = weight});
-  }
 }
 
 void *lh_note_failure(lh_recorder *r, size_t bytes, bool is_recorded) {
@@ -81,17 +79,16 @@ static void note_end(lh_recorder *r, lh_life life, size_t old_bytes) {
   bool was_no_sample = r->sample_bytes && stack == 0;
   if (was_no_sample) return;
   count_weighted(&r->freed[stack], type, old_bytes, weight);
-  if (r->profile) {
+  if (r->profile)
     lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_FREE,
                                           .type = (uint8_t)type,
                                           .old_stack = stack,
                                           .old_bytes = old_bytes,
                                           .age_bytes = lh_age_bytes(r, life),
                                           .weight = weight});
-  }
 }
 
-void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes) {
+void lh_record_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes) {
   note_death(r, block, old_bytes);
   note_end(r, life, old_bytes);
 }
@@ -109,12 +106,12 @@ static lh_life renew_sample(lh_recorder *r, lh_life life, lh_stack_id stack, siz
   return lh_note_new(r, type, stack, bytes);
 }
 
-lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
-                       size_t bytes) {
+lh_life lh_record_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
+                         size_t bytes) {
   if (r->sample_bytes) return renew_sample(r, life, stack, old_bytes, bytes);
   lh_count_resize(r, life, stack, old_bytes, bytes);
-  if (r->exact_bytes) ask_for_step(r);
-  if (r->profile) {
+  if (r->exact_bytes) request_step(r);
+  if (r->profile)
     lh_profile_put(r->profile, (lh_event){.kind = LH_EVENT_RESIZE,
                                           .type = (uint8_t)lh_life_type(life),
                                           .stack = stack,
@@ -123,7 +120,6 @@ lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t o
                                           .old_bytes = old_bytes,
                                           .age_bytes = lh_age_bytes(r, life),
                                           .weight = 1});
-  }
   return lh_life_moved(life, stack);
 }
 
@@ -153,7 +149,7 @@ bool lh_is_of_another_state(lh_recorder *r, size_t tag, size_t bytes) {
 }
 
 static void *begin_state(lh_recorder *r, size_t tag, size_t bytes) {
-  void *block = lh_ask_host(r, NULL, tag, bytes), *none = NULL;
+  void *block = lh_host_allocate(r, NULL, tag, bytes), *none = NULL;
   if (!block) return NULL;
   while (!atomic_compare_exchange_weak(&r->newborn, &none, BEING_NOTED)) {
     none = NULL;
@@ -169,9 +165,8 @@ void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes) {
   char *block = atomic_load_explicit(&r->newborn, memory_order_acquire);
   lua_State *L = (lua_State *)(void *)(block + lh_extra_bytes(&r->layout));
   void *data;
-  if (lua_getallocf(L, &data) == r->function && data == r) {
+  if (lua_getallocf(L, &data) == r->function && data == r)
     lua_setallocf(L, r->alloc, r->alloc_data);
-  }
   atomic_store_explicit(&r->newborn, NULL, memory_order_release);
-  return lh_ask_host(r, NULL, tag, bytes);
+  return lh_host_allocate(r, NULL, tag, bytes);
 }

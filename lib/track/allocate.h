@@ -26,7 +26,7 @@
 #include "stacks.h"
 
 #define RARE(condition) __builtin_expect((condition), 0)
-#define LH_OWN_WAY static __attribute__((noinline)) void *
+#define LH_NOINLINE static __attribute__((noinline)) void *
 
 void *lh_allocate_in_pool(void *data, void *block, size_t old_bytes, size_t bytes);
 void *lh_allocate_with_trailer(void *data, void *block, size_t old_bytes, size_t bytes);
@@ -35,7 +35,8 @@ void *lh_allocate_by_host(void *data, void *block, size_t old_bytes, size_t byte
 /* LH_UNKNOWN_LIFE for a block from before tracking, which has no trailer. */
 lh_life lh_trailer_life(const lh_recorder *r, const void *block, size_t bytes);
 
-static inline void *lh_ask_host(const lh_recorder *r, void *block, size_t old_bytes, size_t bytes) {
+static inline void *lh_host_allocate(const lh_recorder *r, void *block, size_t old_bytes,
+                                     size_t bytes) {
   return r->alloc(r->alloc_data, block, old_bytes, bytes);
 }
 
@@ -61,7 +62,6 @@ static inline uint64_t lh_age_bytes(const lh_recorder *r, lh_life life) {
   return (lh_clock_bytes(r) - ((uint64_t)life.birth << LH_BIRTH_SHIFT)) & mask;
 }
 
-/* The stack that requests a block now: an object, a table, a part of an object. */
 static inline lh_stack_id lh_here_of_object(lh_recorder *r) {
   const void *thread = lh_running_thread(r->running);
   const raw_call *call = thread ? lh_running_call(thread) : NULL;
@@ -86,10 +86,10 @@ static inline lh_stack_id lh_here_of_part(lh_recorder *r, const void *block, siz
 /* ==== Events ====================================================================== */
 
 /* The long paths: samples, a profile, threads and prototypes need more than a tally. */
-void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes);
-lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
-                       size_t bytes);
-void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes);
+void lh_record_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes);
+lh_life lh_record_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
+                         size_t bytes);
+void lh_record_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes);
 
 /* While sampling: the resized block is no sample. Ends the old block's sample, if it was one. */
 lh_life lh_end_sample(lh_recorder *r, lh_life life, size_t old_bytes);
@@ -99,7 +99,7 @@ static inline lh_life lh_life_now(const lh_recorder *r, unsigned type, lh_stack_
                    (uint32_t)(lh_clock_bytes(r) >> LH_BIRTH_SHIFT)};
 }
 
-static inline bool lh_is_told(const lh_recorder *r, unsigned type) {
+static inline bool lh_needs_record(const lh_recorder *r, unsigned type) {
   return RARE(r->told >> type & 1);
 }
 
@@ -113,8 +113,8 @@ void *lh_note_failure(lh_recorder *r, size_t bytes, bool is_recorded);
 
 static inline lh_life lh_note_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
   lh_life life = lh_life_now(r, type, stack);
-  if (lh_is_told(r, type))
-    lh_tell_new(r, type, stack, bytes);
+  if (lh_needs_record(r, type))
+    lh_record_new(r, type, stack, bytes);
   else
     lh_add_to_tally(&r->made[stack], type, bytes);
   return life;
@@ -123,8 +123,8 @@ static inline lh_life lh_note_new(lh_recorder *r, unsigned type, lh_stack_id sta
 /* For each freed block that has a life, recorded or not. */
 static inline void lh_note_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes) {
   unsigned type = lh_life_type(life);
-  if (lh_is_told(r, type))
-    lh_tell_free(r, life, block, old_bytes);
+  if (lh_needs_record(r, type))
+    lh_record_free(r, life, block, old_bytes);
   else
     lh_add_to_tally(&r->freed[lh_life_stack(life)], type, old_bytes);
 }
@@ -146,14 +146,14 @@ static inline lh_life lh_note_resize(lh_recorder *r, lh_life life, lh_stack_id s
     bool was_sample = r->records && r->sample_bytes;
     return RARE(was_sample) ? lh_end_sample(r, life, old_bytes) : life;
   }
-  if (lh_is_told(r, lh_life_type(life))) return lh_tell_resize(r, life, stack, old_bytes, bytes);
+  if (lh_needs_record(r, lh_life_type(life)))
+    return lh_record_resize(r, life, stack, old_bytes, bytes);
   lh_count_resize(r, life, stack, old_bytes, bytes);
   return lh_life_moved(life, stack);
 }
 
 /* ==== Special requests ============================================================ */
 
-/* Threads, prototypes, and requests of a new state that was made with our function. */
 static inline bool lh_is_special(lh_recorder *r, size_t tag) {
   return (tag & ~(size_t)2) == RAW_THREAD ||
          atomic_load_explicit(&r->newborn, memory_order_relaxed);
@@ -163,8 +163,6 @@ static inline bool lh_is_special(lh_recorder *r, size_t tag) {
 ** gets the host's function as its own, and its blocks from the host. */
 bool lh_is_of_another_state(lh_recorder *r, size_t tag, size_t bytes);
 void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes);
-
-/* Notes a new thread or prototype, which Lua has not filled in yet. */
 void lh_note_special(lh_recorder *r, void *block, size_t tag);
 
 /* The host's blocks unchanged. A new block is added to the hash if it is recorded. */
@@ -174,7 +172,7 @@ void *lh_host_free(lh_recorder *r, void *block, size_t old_bytes);
 
 /* A block without a life is freed: from before tracking, or not sampled. */
 static inline void lh_note_unknown_free(lh_recorder *r, const void *block, size_t old_bytes) {
-  if (r->records && block) lh_tell_free(r, LH_UNKNOWN_LIFE, block, old_bytes);
+  if (r->records && block) lh_record_free(r, LH_UNKNOWN_LIFE, block, old_bytes);
 }
 
 /* Moves the clock. Is this request recorded? */

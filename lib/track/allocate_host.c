@@ -5,13 +5,12 @@
 #include "allocate.h"
 
 void *lh_host_new(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, bool is_recorded) {
-  void *block = lh_ask_host(r, NULL, tag, bytes);
+  void *block = lh_host_allocate(r, NULL, tag, bytes);
   if (!block) return lh_note_failure(r, bytes, is_recorded);
   if (!is_recorded) return block;
   unsigned type = lh_type_of_tag(tag);
-  if (lh_blocks_add(r->blocks, block, lh_life_now(r, type, stack))) {
+  if (lh_blocks_add(r->blocks, block, lh_life_now(r, type, stack)))
     (void)lh_note_new(r, type, stack, bytes);
-  }
   return block;
 }
 
@@ -19,7 +18,7 @@ void *lh_host_resize(lh_recorder *r, void *block, size_t old_bytes, size_t bytes
   lh_life life = LH_UNKNOWN_LIFE;
   bool is_recorded = lh_is_recorded_here(r, bytes);
   lh_stack_id stack = is_recorded ? lh_here_of_part(r, block, bytes) : 0;
-  void *moved = lh_ask_host(r, block, old_bytes, bytes);
+  void *moved = lh_host_allocate(r, block, old_bytes, bytes);
   if (!moved) return lh_note_failure(r, bytes, is_recorded);
   bool was_known = lh_blocks_remove(r->blocks, block, &life);
   if (!was_known && !is_recorded) return moved;
@@ -35,7 +34,7 @@ void *lh_host_free(lh_recorder *r, void *block, size_t old_bytes) {
     lh_note_free(r, life, block, old_bytes);
   else
     lh_note_unknown_free(r, block, old_bytes);
-  return lh_ask_host(r, block, old_bytes, 0);
+  return lh_host_allocate(r, block, old_bytes, 0);
 }
 
 /* After a jump to the host's function nobody sees a failure, so the clock is not moved back. Big
@@ -44,39 +43,38 @@ static inline bool is_big(size_t bytes) {
   return bytes >= (size_t)1 << 32;
 }
 
-LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_special(void *data, void *block, size_t tag, size_t bytes) {
   (void)block;
   return lh_new_special(data, tag, bytes, lh_host_new);
 }
 
-LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_block(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
   if (RARE(is_big(bytes) || lh_is_special(r, tag))) return new_special(data, block, tag, bytes);
-  if (!lh_is_recorded_here(r, bytes)) return lh_ask_host(r, block, tag, bytes);
+  if (!lh_is_recorded_here(r, bytes)) return lh_host_allocate(r, block, tag, bytes);
   return lh_host_new(r, tag, bytes, lh_here(r, lh_type_of_tag(tag), bytes), true);
 }
 
-LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_table(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
   const void *frame = LH_FRAME();
   if (!lh_is_recorded_here(r, bytes)) {
     if (r->learns) (void)lh_position_learns(r->position, frame);
-    return lh_ask_host(r, block, tag, bytes);
+    return lh_host_allocate(r, block, tag, bytes);
   }
   return lh_host_new(r, tag, bytes, lh_here_of_table(r, frame), true);
 }
 
-LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
   bool is_sampled = r->left_bytes < 0 || (uint64_t)r->left_bytes < bytes;
-  if (is_sampled || is_big(bytes) || lh_blocks_may_have(r->blocks, block)) {
+  if (is_sampled || is_big(bytes) || lh_blocks_may_have(r->blocks, block))
     return lh_host_resize(r, block, old_bytes, bytes);
-  }
   lh_move_clock(r, bytes);
-  return lh_ask_host(r, block, old_bytes, bytes);
+  return lh_host_allocate(r, block, old_bytes, bytes);
 }
 
-LH_OWN_WAY free_known(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE free_known(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)bytes;
   return lh_host_free(data, block, old_bytes);
 }
@@ -89,10 +87,10 @@ static inline bool is_plain_free(const lh_recorder *r, const void *block, size_t
          block != r->main_block;
 }
 
-LH_OWN_WAY free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
   if (RARE(!is_plain_free(r, block, old_bytes))) return free_known(data, block, old_bytes, bytes);
-  return lh_ask_host(r, block, old_bytes, bytes);
+  return lh_host_allocate(r, block, old_bytes, bytes);
 }
 
 void *lh_allocate_by_host(void *data, void *block, size_t old_bytes, size_t bytes) {

@@ -8,7 +8,6 @@
 
 /* ==== New blocks ==================================================================== */
 
-/* NULL: no memory. */
 static inline void *take(lh_recorder *r, size_t bytes) {
   return lh_pool_take(r->pool, lh_pool_slot_bytes(bytes));
 }
@@ -18,7 +17,7 @@ static inline void *begin_life(void *slot, size_t bytes, lh_life life) {
   return slot;
 }
 
-LH_OWN_WAY new_unrecorded(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_unrecorded(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
   void *slot = take(r, bytes);
   (void)block;
@@ -36,16 +35,15 @@ static void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, 
 }
 
 /* Threads, prototypes, blocks that are too big for the pool, and requests of another state. */
-LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_special(void *data, void *block, size_t tag, size_t bytes) {
   (void)block;
   return lh_new_special(data, tag, bytes, begin);
 }
 
-LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_block(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
-  if (RARE(bytes > LH_POOL_MOST_BYTES || lh_is_special(r, tag))) {
+  if (RARE(bytes > LH_POOL_MOST_BYTES || lh_is_special(r, tag)))
     return new_special(data, block, tag, bytes);
-  }
   if (!lh_is_recorded_here(r, bytes)) return new_unrecorded(data, block, tag, bytes);
   unsigned type = lh_type_of_tag(tag);
   lh_stack_id stack = lh_here(r, type, bytes);
@@ -54,7 +52,7 @@ LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
   return begin_life(slot, bytes, lh_note_new(r, type, stack, bytes));
 }
 
-LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_table(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
   const void *frame = LH_FRAME();
   if (!lh_is_recorded_here(r, bytes)) {
@@ -67,14 +65,12 @@ LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
   return begin_life(slot, bytes, lh_note_new(r, RAW_TABLE, stack, bytes));
 }
 
-/* ==================================================================================== */
-
-LH_OWN_WAY free_of_host(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE free_of_host(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)bytes;
   return lh_host_free(data, block, old_bytes);
 }
 
-LH_OWN_WAY free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
   if (!lh_pool_has(r->pool, block)) return free_of_host(data, block, old_bytes, bytes);
   lh_slab *slab = lh_pool_slab(r->pool, block);
@@ -87,7 +83,7 @@ LH_OWN_WAY free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
 static void *move(lh_recorder *r, void *block, lh_slab *slab, size_t bytes) {
   size_t room = slab->slot_bytes - sizeof(lh_life);
   void *moved = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
-  if (!moved) moved = lh_ask_host(r, NULL, 0, bytes);
+  if (!moved) moved = lh_host_allocate(r, NULL, 0, bytes);
   if (!moved) return NULL;
   memcpy(moved, block, bytes < room ? bytes : room);
   lh_pool_give(r->pool, slab, block);
@@ -95,7 +91,7 @@ static void *move(lh_recorder *r, void *block, lh_slab *slab, size_t bytes) {
 }
 
 /* Fails only if the block grows: a block that shrinks can stay in its slot. */
-LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
   if (!lh_pool_has(r->pool, block)) return lh_host_resize(r, block, old_bytes, bytes);
   lh_slab *slab = lh_pool_slab(r->pool, block);
@@ -108,11 +104,10 @@ LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes)
   if (!moved && fits) moved = block;
   if (!moved) return lh_note_failure(r, bytes, is_recorded);
   life = lh_note_resize(r, life, stack, is_recorded, old_bytes, bytes);
-  if (lh_pool_has(r->pool, moved)) {
+  if (lh_pool_has(r->pool, moved))
     *lh_pool_life(moved, lh_pool_slab(r->pool, moved)->slot_bytes) = life;
-  } else {
+  else
     (void)lh_blocks_add(r->blocks, moved, life);
-  }
   return moved;
 }
 

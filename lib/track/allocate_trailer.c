@@ -34,7 +34,7 @@ static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id 
   lh_life life;
   unsigned type = lh_type_of_tag(tag);
   bool is_too_big = bytes > SIZE_MAX - sizeof life;
-  void *block = is_too_big ? NULL : lh_ask_host(r, NULL, tag, bytes + sizeof life);
+  void *block = is_too_big ? NULL : lh_host_allocate(r, NULL, tag, bytes + sizeof life);
   if (RARE(!block)) return lh_note_failure(r, bytes, is_recorded);
   begin_address(r, block);
   life = is_recorded ? lh_note_new(r, type, stack, bytes) : lh_life_now(r, type, 0);
@@ -43,12 +43,12 @@ static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id 
   return block;
 }
 
-LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_special(void *data, void *block, size_t tag, size_t bytes) {
   (void)block;
   return lh_new_special(data, tag, bytes, begin);
 }
 
-LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_block(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
   if (RARE(lh_is_special(r, tag))) return new_special(data, block, tag, bytes);
   bool is_recorded = lh_is_recorded_here(r, bytes);
@@ -56,7 +56,7 @@ LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
   return begin(r, tag, bytes, stack, is_recorded);
 }
 
-LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
+LH_NOINLINE new_table(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
   const void *frame = LH_FRAME();
   (void)block;
@@ -67,10 +67,10 @@ LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
   return begin(r, tag, bytes, lh_here_of_table(r, frame), true);
 }
 
-LH_OWN_WAY resize_before(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE resize_before(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
   lh_life life;
-  void *moved = lh_ask_host(r, block, old_bytes, bytes);
+  void *moved = lh_host_allocate(r, block, old_bytes, bytes);
   if (!moved || moved == block) return moved;
   (void)lh_blocks_remove(r->blocks, block, &life);
   begin_address(r, moved);
@@ -78,16 +78,15 @@ LH_OWN_WAY resize_before(void *data, void *block, size_t old_bytes, size_t bytes
   return moved;
 }
 
-LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
-  if (RARE(lh_blocks_may_have(r->blocks, block)) && lh_blocks_find(r->blocks, block)) {
+  if (RARE(lh_blocks_may_have(r->blocks, block)) && lh_blocks_find(r->blocks, block))
     return resize_before(data, block, old_bytes, bytes);
-  }
   if (bytes > SIZE_MAX - sizeof(lh_life)) return NULL;
   lh_life life = life_of(r, block, old_bytes);
   bool is_recorded = lh_is_recorded_here(r, bytes);
   lh_stack_id stack = is_recorded ? lh_here_of_part(r, block, bytes) : 0;
-  void *moved = lh_ask_host(r, block, old_bytes + sizeof life, bytes + sizeof life);
+  void *moved = lh_host_allocate(r, block, old_bytes + sizeof life, bytes + sizeof life);
   if (!moved) return lh_note_failure(r, bytes, is_recorded);
   if (moved != block) begin_address(r, moved);
   life = lh_note_resize(r, life, stack, is_recorded, old_bytes, bytes);
@@ -95,23 +94,22 @@ LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes)
   return moved;
 }
 
-LH_OWN_WAY free_before(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE free_before(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
   lh_life life;
   if (block == r->main_block) return lh_recorder_end(r, block, old_bytes);
   (void)lh_blocks_remove(r->blocks, block, &life);
   lh_note_unknown_free(r, block, old_bytes);
-  return lh_ask_host(r, block, old_bytes, bytes);
+  return lh_host_allocate(r, block, old_bytes, bytes);
 }
 
-LH_OWN_WAY free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+LH_NOINLINE free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
-  if (!block || (RARE(lh_blocks_may_have(r->blocks, block)) && lh_blocks_find(r->blocks, block))) {
+  if (!block || (RARE(lh_blocks_may_have(r->blocks, block)) && lh_blocks_find(r->blocks, block)))
     return free_before(data, block, old_bytes, bytes);
-  }
   lh_note_free(r, life_of(r, block, old_bytes), block, old_bytes);
   r->n_live--;
-  return lh_ask_host(r, block, old_bytes + sizeof(lh_life), bytes);
+  return lh_host_allocate(r, block, old_bytes + sizeof(lh_life), bytes);
 }
 
 void *lh_allocate_with_trailer(void *data, void *block, size_t old_bytes, size_t bytes) {

@@ -1,19 +1,18 @@
 /*
-** blocks.c - a hash table from blocks to their lives (blocks.h).
-** A removal leaves no gap: entries behind the hole move up towards their home.
+** blocks.c - finds the lives of blocks (blocks.h).
 */
 #include "blocks.h"
 
-#include "base.h"
-
-enum { FEWEST_SLOTS = 256, FULL = UINT8_MAX };
+enum { FULL = UINT8_MAX };
 
 lh_blocks *lh_blocks_new(void) {
   return lh_alloc_zeroed(1, sizeof(lh_blocks));
 }
 
 void lh_blocks_free(lh_blocks *b) {
-  if (b) lh_free(b->slots);
+  if (!b) return;
+  lh_free(b->list);
+  lh_index_free(&b->index);
   lh_free(b);
 }
 
@@ -21,64 +20,37 @@ static uint8_t *filter_of(lh_blocks *b, const void *block) {
   return &b->filter[lh_block_hash(block) >> (64 - LH_FILTER_SHIFT)];
 }
 
-static size_t home_of(const lh_blocks *b, const void *block) {
-  return (size_t)(lh_block_hash(block) >> 20) & (b->capacity - 1);
+static uint32_t index_hash(const void *block) {
+  return (uint32_t)(lh_block_hash(block) >> 20);
 }
 
-/* The block's slot, or the free slot where it belongs. The table is never full. */
-static size_t slot_of(const lh_blocks *b, const void *block) {
-  size_t i = home_of(b, block);
-  while (b->slots[i].address && b->slots[i].address != block) i = (i + 1) & (b->capacity - 1);
-  return i;
-}
-
-static bool grow(lh_blocks *b) {
-  lh_blocks bigger = {.capacity = b->capacity ? b->capacity * 2 : FEWEST_SLOTS};
-  bigger.slots = lh_alloc_zeroed(bigger.capacity, sizeof *bigger.slots);
-  if (!bigger.slots) return false;
-  for (size_t i = 0; i < b->capacity; i++) {
-    const lh_block *block = &b->slots[i];
-    if (block->address) bigger.slots[slot_of(&bigger, block->address)] = *block;
-  }
-  lh_free(b->slots);
-  b->slots = bigger.slots;
-  b->capacity = bigger.capacity;
-  return true;
+static uint32_t number_of(const lh_blocks *b, const void *block) {
+  uint32_t number = 0;
+  if (lh_blocks_may_have(b, block))
+    LH_INDEX_FIND(number, &b->index, index_hash(block), b->list[number].address == block);
+  return number;
 }
 
 bool lh_blocks_add(lh_blocks *b, const void *block, lh_life life) {
-  if (b->n >= b->capacity / 4 * 3 && !grow(b)) return false;
-  b->slots[slot_of(b, block)] = (lh_block){.address = block, .life = life};
-  b->n++;
+  uint32_t number =
+      lh_index_new(&b->index, index_hash(block), &b->list, &b->capacity, sizeof *b->list);
+  if (!number) return false;
+  b->list[number] = (lh_block){.address = block, .life = life};
   uint8_t *count = filter_of(b, block);
   if (*count < FULL) (*count)++;
   return true;
 }
 
 lh_life *lh_blocks_find(const lh_blocks *b, const void *block) {
-  if (!lh_blocks_may_have(b, block)) return NULL;
-  lh_block *found = &b->slots[slot_of(b, block)];
-  return found->address ? &found->life : NULL;
-}
-
-/* Is the hole between the home of the block in slot `i` and slot `i`? */
-static bool may_move(const lh_blocks *b, size_t i, size_t hole) {
-  size_t mask = b->capacity - 1, home = home_of(b, b->slots[i].address);
-  return ((i - home) & mask) >= ((i - hole) & mask);
+  uint32_t number = number_of(b, block);
+  return number ? &b->list[number].life : NULL;
 }
 
 bool lh_blocks_remove(lh_blocks *b, const void *block, lh_life *life) {
-  const lh_life *found = lh_blocks_find(b, block);
-  if (!found) return false;
-  *life = *found;
-  size_t mask = b->capacity - 1, hole = slot_of(b, block);
-  for (size_t i = (hole + 1) & mask; b->slots[i].address; i = (i + 1) & mask) {
-    if (!may_move(b, i, hole)) continue;
-    b->slots[hole] = b->slots[i];
-    hole = i;
-  }
-  b->slots[hole].address = NULL;
-  b->n--;
+  uint32_t number = number_of(b, block);
+  if (!number) return false;
+  *life = b->list[number].life;
+  lh_index_remove(&b->index, index_hash(block), number);
   uint8_t *count = filter_of(b, block);
   if (*count < FULL) (*count)--;
   return true;
@@ -156,9 +128,8 @@ bool lh_blocks_add_all(lh_recorder *r) {
   c.bytes = sizeof(void *) * (uint64_t)RAW_FIELD(r->global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   add(&c, RAW_FIELD(r->global, RAW_GLOBAL_STRINGS, const void *));
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    for (const raw_object *o = raw_list(r->global, list); o && !c.failed; o = o->next) {
+    for (const raw_object *o = raw_list(r->global, list); o && !c.failed; o = o->next)
       add_object(&c, o);
-    }
   }
   return !c.failed && c.bytes == lh_gc_bytes(r->global);
 }

@@ -1,25 +1,28 @@
 /*
 ** blocks.h - the lives of the host's blocks, by address.
-** A hash table with linear probing, 16 bytes a slot, at most three quarters full. Most freed blocks
-** are not in it, since few are sampled or most are small and in the pool. So a filter of 16 KB
-** stands in front: it counts the blocks of each of 16,384 hashes. A count of 0 means that the block
-** is unknown, after one load that hits the cache. A count that reaches 255 stays there.
+** 16 bytes a block, and its number in a hash index (index.h). Most freed blocks are not there,
+** since few are sampled or most are small and in the pool. So a filter of 16 KB stands in front: it
+** counts the blocks of each of 16,384 hashes. A count of 0 means that the block is unknown, after
+** one load that hits the cache. A count that reaches 255 stays there.
 */
 #ifndef LUAHEAP_BLOCKS_H
 #define LUAHEAP_BLOCKS_H
 
+#include "index.h"
 #include "recorder.h"
 
 enum { LH_FILTER_SHIFT = 14 };
 
 typedef struct lh_block {
-  const void *address; /* NULL: a free slot */
+  const void *address;
   lh_life life;
 } lh_block;
 
+/* Number i is list[i]; list[0] is not used. */
 struct lh_blocks {
-  lh_block *slots;
-  size_t n, capacity; /* a power of two, or 0 */
+  lh_block *list;
+  size_t capacity;
+  lh_index index;
   uint8_t filter[1 << LH_FILTER_SHIFT];
 };
 
@@ -43,7 +46,6 @@ static inline uint64_t lh_block_hash(const void *block) {
   return ((uintptr_t)block >> 4) * 0x9E3779B97F4A7C15u;
 }
 
-/* False: the block is unknown. */
 static inline bool lh_blocks_may_have(const lh_blocks *blocks, const void *block) {
   return blocks->filter[lh_block_hash(block) >> (64 - LH_FILTER_SHIFT)] != 0;
 }

@@ -33,7 +33,6 @@ typedef struct timed_thread {
   uint64_t suspended_ns, left_ns; /* in all; when it left the chain */
 } timed_thread;
 
-/* Of one function definition. */
 typedef struct timed_function {
   uint32_t active; /* calls in threads of the chain */
   uint32_t n_returns;
@@ -61,9 +60,8 @@ struct lh_calls {
 static bool reach(void *array_pointer, size_t n, size_t *capacity, size_t size) {
   size_t before = *capacity;
   if (n < before) return true;
-  while (n >= *capacity) {
+  while (n >= *capacity)
     if (!lh_grow(array_pointer, *capacity, capacity, size)) break;
-  }
   char *array; /* whatever its type */
   memcpy(&array, array_pointer, sizeof array);
   if (array) memset(array + before * size, 0, (*capacity - before) * size);
@@ -84,7 +82,6 @@ static uint64_t thread_clock(const lh_calls *c, const timed_thread *t) {
   return (t->runs ? c->clock_ns : t->left_ns) - t->suspended_ns;
 }
 
-/* The innermost frame has returned, or was left by an error. */
 static void close_frame(lh_calls *c, timed_thread *t) {
   const frame *f = &t->frames[--t->n];
   if (t->runs) c->functions[f->function].active--;
@@ -146,9 +143,8 @@ static bool read_results(lua_State *L, lua_Debug *event, const raw_call *call, u
   *n = 0;
   if (!lua_getinfo(L, "r", event) || event->ntransfer == 0) return false;
   const raw_value *first = call->function + event->ftransfer;
-  for (unsigned i = 0; i < event->ntransfer; i++) {
+  for (unsigned i = 0; i < event->ntransfer; i++)
     if (!add_value(out, n, first + i)) return false;
-  }
   return true;
 }
 
@@ -182,7 +178,6 @@ static uint32_t add_thread(lh_calls *c, const void *thread) {
   return number;
 }
 
-/* The current thread is suspended or has ended. */
 static void leave_thread(lh_calls *c) {
   timed_thread *t = &c->threads[c->current];
   for (size_t i = 0; i < t->n; i++) c->functions[t->frames[i].function].active--;
@@ -203,9 +198,8 @@ static void enter_thread(lh_calls *c, uint32_t number) {
 /* Makes the event's thread current. Threads that are not in a call any more leave the chain. */
 static timed_thread *switch_thread(lh_calls *c, const void *thread) {
   while (c->current && c->threads[c->current].thread != thread &&
-         !raw_stands_in_call(&c->r->layout, c->threads[c->current].thread)) {
+         !raw_stands_in_call(&c->r->layout, c->threads[c->current].thread))
     leave_thread(c);
-  }
   if (c->current && c->threads[c->current].thread == thread) return &c->threads[c->current];
   uint32_t number = find_thread(c, thread);
   if (!number) number = add_thread(c, thread);
@@ -281,8 +275,6 @@ static void on_call(lua_State *L, lua_Debug *event) {
   errno = os_errno;
 }
 
-/* ==================================================================================== */
-
 int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
   size_t place = 0;
   lua_State *t;
@@ -295,9 +287,8 @@ int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
   if (!c) return lh_fail_memory(error, "counting calls");
   c->r = r;
   c->last_ns = lh_now_ns();
-  for (place = 0; (t = lh_thread_set_next(&r->running->threads, &place)) != NULL;) {
+  for (place = 0; (t = lh_thread_set_next(&r->running->threads, &place)) != NULL;)
     lua_sethook(t, on_call, LUA_MASKCALL | LUA_MASKRET, 0);
-  }
   *out = c;
   return LH_OK;
 }
@@ -305,9 +296,8 @@ int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
 void lh_calls_stop(lh_calls *c) {
   size_t place = 0;
   lua_State *t;
-  while ((t = lh_thread_set_next(&c->r->running->threads, &place)) != NULL) {
+  while ((t = lh_thread_set_next(&c->r->running->threads, &place)) != NULL)
     if (lua_gethook(t) == on_call) lua_sethook(t, NULL, 0, 0);
-  }
 }
 
 void lh_calls_complete(lh_calls *c) {

@@ -19,7 +19,6 @@
 
 #include "stacks.h"
 
-/* Of a stack's innermost function. */
 typedef struct lh_call_counts {
   uint64_t calls, tail_calls; /* calls include tail_calls */
   uint64_t self_ns, total_ns;
@@ -28,8 +27,6 @@ typedef struct lh_call_counts {
 
 /* LH_EARGUMENT: the program has a hook. LH_EMEMORY. */
 int lh_calls_start(lh_recorder *r, lh_calls **calls, lh_error *error);
-
-/* Removes our hooks; a hook of the program stays. */
 void lh_calls_stop(lh_calls *calls);
 
 /* Counts the calls that have not returned, up to now. */

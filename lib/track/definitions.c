@@ -53,9 +53,8 @@ static uint32_t name_length(const lh_definitions *d, uint32_t name) {
 static bool make_name_room(lh_definitions *d, size_t n) {
   size_t used = name_start(d, d->n_names + 1);
   if (used + n > LH_MOST_NAME_BYTES) return false;
-  while (used + n >= d->name_bytes_capacity) {
+  while (used + n >= d->name_bytes_capacity)
     if (!lh_grow(&d->name_bytes, d->name_bytes_capacity, &d->name_bytes_capacity, 1)) return false;
-  }
   return true;
 }
 
@@ -73,9 +72,8 @@ uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
   uint32_t known = lh_find_name(d, bytes, n), hash = (uint32_t)lh_hash(bytes, n, 0);
   if (known) return known;
   if (!make_name_room(d, n) || !make_room(&d->name_ends, d->n_names, &d->name_capacity,
-                                          sizeof *d->name_ends, &d->name_index, hash)) {
+                                          sizeof *d->name_ends, &d->name_index, hash))
     return 0;
-  }
   uint32_t start = name_start(d, d->n_names + 1);
   memcpy(d->name_bytes + start, bytes, n);
   d->name_ends[d->n_names] = start + (uint32_t)n;
@@ -98,7 +96,6 @@ lh_site_id lh_define_site(lh_definitions *d, lh_site_definition s) {
 /* In the index a fold has its number plus FOLD; there can be more folds than stacks. */
 enum { FOLD = 1u << 25, MOST_FOLDS = 1u << 25 };
 
-/* The stack of a known step or fold; 0: unknown. */
 static lh_stack_id find_step(const lh_definitions *d, lh_stack_id parent, lh_site_id site,
                              uint32_t hash) {
   uint32_t at = hash, found;
@@ -114,18 +111,15 @@ static lh_stack_id find_step(const lh_definitions *d, lh_stack_id parent, lh_sit
   return 0;
 }
 
-/* The stack among `stack` and its callers that ends at the site; 0: none. */
 static lh_stack_id find_ancestor(const lh_definitions *d, lh_stack_id stack, lh_site_id site) {
   while (stack && d->stacks[stack - 1].site != site) stack = d->stacks[stack - 1].parent;
   return stack;
 }
 
-/* Remembers the fold if there is room. */
 static lh_stack_id fold_back(lh_definitions *d, lh_fold fold, uint32_t hash) {
   if (d->n_folds < MOST_FOLDS && lh_grow(&d->folds, d->n_folds, &d->fold_capacity, sizeof fold) &&
-      lh_index_add(&d->stack_index, hash, FOLD + d->n_folds)) {
+      lh_index_add(&d->stack_index, hash, FOLD + d->n_folds))
     d->folds[d->n_folds++] = fold;
-  }
   return fold.stack;
 }
 
@@ -136,9 +130,8 @@ lh_stack_id lh_define_stack(lh_definitions *d, lh_stack_id parent, lh_site_id si
   found = find_ancestor(d, parent, site);
   if (found) return fold_back(d, (lh_fold){parent, found, site}, hash);
   if (!make_room(&d->stacks, d->n_stacks, &d->stack_capacity, sizeof *d->stacks, &d->stack_index,
-                 hash)) {
+                 hash))
     return 0;
-  }
   d->stacks[d->n_stacks] = (lh_stack){parent, site};
   return ++d->n_stacks;
 }

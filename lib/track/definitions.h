@@ -64,7 +64,6 @@ typedef struct lh_defined {
   uint32_t names, functions, sites, stacks;
 } lh_defined;
 
-/* The function of a stack's site; 0: none. */
 static inline uint32_t lh_definition_of_stack(const lh_definitions *d, lh_stack_id stack) {
   return stack && stack <= d->n_stacks ? d->sites[d->stacks[stack - 1].site - 1].function : 0;
 }
@@ -75,7 +74,6 @@ typedef void lh_put_bytes(const void *data, uint64_t n, void *payload);
 void lh_definitions_write(const lh_definitions *d, lh_defined *defined, lh_put_bytes *put,
                           void *payload);
 
-/* The most bytes that all definitions take. */
 uint64_t lh_definitions_longest(const lh_definitions *d);
 
 #endif

@@ -14,9 +14,8 @@ static bool grow(lh_index *index) {
   lh_index bigger = {.mask = index->slots ? index->mask * 2 + 1 : FIRST - 1};
   bigger.slots = lh_alloc_zeroed((size_t)bigger.mask + 1, sizeof *bigger.slots);
   if (!bigger.slots) return false;
-  for (uint32_t i = 0; index->slots && i <= index->mask; i++) {
+  for (uint32_t i = 0; index->slots && i <= index->mask; i++)
     if (index->slots[i].number) put(&bigger, index->slots[i]);
-  }
   lh_free(index->slots);
   index->slots = bigger.slots;
   index->mask = bigger.mask;
@@ -37,9 +36,8 @@ uint32_t lh_index_new(lh_index *index, uint32_t hash, void *array_pointer, size_
   uint32_t number = is_again ? index->removed[index->n_removed - 1] : index->n_handed_out + 1;
   if (!lh_grow(array_pointer, number, capacity, size) ||
       !lh_grow(&index->removed, number, &index->removed_capacity, sizeof *index->removed) ||
-      !lh_index_add(index, hash, number)) {
+      !lh_index_add(index, hash, number))
     return 0;
-  }
   if (is_again)
     index->n_removed--;
   else

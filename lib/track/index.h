@@ -45,7 +45,6 @@ bool lh_index_add(lh_index *index, uint32_t hash, uint32_t number);
 uint32_t lh_index_new(lh_index *index, uint32_t hash, void *array_pointer, size_t *capacity,
                       size_t size);
 
-/* The number must be in the index. */
 void lh_index_remove(lh_index *index, uint32_t hash, uint32_t number);
 
 void lh_index_free(lh_index *index); /* leaves it empty */

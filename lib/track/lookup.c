@@ -88,7 +88,6 @@ static uint32_t define_c_function(lh_lookup *lookup, const raw_proto *proto, con
   return lh_define_name(lookup->definitions, name, n);
 }
 
-/* The name by which the frame's function was called; 0: not known. */
 static size_t name_by_caller(const lh_lookup *lookup, lh_call_frame frame, char *name) {
   lh_call_frame caller = {frame.thread, frame.call->previous};
   const lh_layout *layout = lookup->layout;

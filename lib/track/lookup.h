@@ -78,7 +78,6 @@ static inline lh_key *lh_lookup_key(lh_lookup *lookup, lh_call_frame frame, cons
   return number ? &lookup->keys[number] : lh_lookup_resolve(lookup, frame, pc, c_function);
 }
 
-/* Forget one prototype with its keys, or all of them. */
 void lh_lookup_forget(lh_lookup *lookup, uint32_t known_proto);
 void lh_lookup_forget_all(lh_lookup *lookup);
 

@@ -33,8 +33,6 @@ static lh_slab *take_first(lh_slab_queue *q) {
   return slab;
 }
 
-/* ==================================================================================== */
-
 /* The first slabs hold the records: their own records are not used. */
 static size_t first_slab(const lh_pool *p) {
   return (p->n_most * sizeof(lh_slab) + LH_POOL_SLAB_BYTES - 1) / LH_POOL_SLAB_BYTES;
@@ -76,7 +74,6 @@ static void *slab_start(const lh_pool *p, const lh_slab *slab) {
   return (void *)(p->base + (uintptr_t)(slab - p->slabs) * LH_POOL_SLAB_BYTES);
 }
 
-/* Gives memory to the next slabs and to their records. False: no more. */
 static bool open_more(lh_pool *p) {
   size_t n = p->n_most - p->n_opened < OPENED_AT_ONCE ? p->n_most - p->n_opened : OPENED_AT_ONCE;
   uintptr_t mask = LH_POOL_SLAB_BYTES - 1; /* whole slabs are whole pages of any page size */
@@ -131,11 +128,10 @@ static bool make_slots(lh_pool *p, lh_slab *slab) {
 static lh_slab *change_current(lh_pool *p, size_t slot_bytes) {
   size_t class = slot_bytes / 16;
   lh_slab *slab = take_first(&p->queues[class]);
-  if (slab) {
+  if (slab)
     slab->is_queued = false;
-  } else if ((slab = find_empty(p, slot_bytes))) {
+  else if ((slab = find_empty(p, slot_bytes)))
     p->n_in_use++;
-  }
   if (slab) p->current[class] = slab;
   return slab;
 }

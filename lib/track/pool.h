@@ -63,8 +63,6 @@ void lh_pool_free(lh_pool *pool);
 
 /* Slots in use. O(slabs). */
 uint64_t lh_pool_count(const lh_pool *pool);
-
-/* The long paths of lh_pool_take and lh_pool_give. */
 void *lh_pool_refill(lh_pool *pool, size_t slot_bytes);
 void lh_pool_note(lh_pool *pool, lh_slab *slab);
 

@@ -208,7 +208,6 @@ const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const r
   return pc;
 }
 
-/* Is the frame still at the last new table? */
 static bool is_at_table(const lh_position *p, const raw_call *call) {
   return p->table.call == call && p->table.saved == call->saved_pc;
 }
@@ -272,9 +271,8 @@ const uint32_t *lh_position_of_part(lh_position *p, const void *thread, const ra
   if (!is_on_top(p, thread, call)) return lh_position_of_object(p, thread, call);
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
   const uint32_t *pc;
-  if (p->saw_last && !block && is_at_table(p, call) && p->table.top == top && take_part(p, bytes)) {
+  if (p->saw_last && !block && is_at_table(p, call) && p->table.top == top && take_part(p, bytes))
     return p->table.is_one_of ? NULL : p->table.pc;
-  }
   code c = code_of(p, thread, call);
   if (is_in_list(p, c, thread, call, block, bytes)) return call->saved_pc;
   if (!p->saw_last && !block && search_part(c, thread, call, bytes, &pc)) return pc;
@@ -315,9 +313,8 @@ static const char chunk[] =
     "local function f() return a end t = {f()}\n";
 
 static const uint32_t *nth_table(const raw_proto *proto, unsigned n) {
-  for (int32_t i = 0; i < proto->n_code; i++) {
+  for (int32_t i = 0; i < proto->n_code; i++)
     if (raw_opcode(proto->code[i]) == RAW_OP_NEWTABLE && n-- == 0) return &proto->code[i];
-  }
   return NULL;
 }
 
@@ -355,12 +352,10 @@ static bool take_word(lh_position *p, int32_t i) {
 ** our own functions leave copies, too. */
 static void conclude(lh_position *p) {
   if (p->lesson->n_tables != N_LESSONS) return;
-  for (int32_t i = BELOW; i < MOST_WORDS; i++) {
+  for (int32_t i = BELOW; i < MOST_WORDS; i++)
     if (take_word(p, i)) return;
-  }
-  for (int32_t i = BELOW - 1; i >= 0; i--) {
+  for (int32_t i = BELOW - 1; i >= 0; i--)
     if (take_word(p, i)) return;
-  }
 }
 
 void lh_position_calibrate(lh_recorder *r, lua_State *L) {

@@ -5,9 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -232,8 +230,6 @@ void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer) 
   (void)close(fd);
 }
 
-/* ==================================================================================== */
-
 /* After TICK_BYTES of events the time is read and put. */
 enum { TICK_BYTES = 1024, TIME_BYTES = 1 + LH_MAX_VARINT };
 
@@ -299,7 +295,6 @@ static void write_calls(lh_profile_out *out, bool is_due) {
 
 /* ==== Work between events =========================================================== */
 
-/* Writes a block that is full or has waited for long. */
 static void tick(lh_profile_out *out) {
   uint64_t now_ns = lh_now_ns();
   put_time(out, now_ns);
@@ -414,7 +409,7 @@ int lh_profile_begin(lh_profile_out **result, const lh_profile_options *options,
   return LH_OK;
 }
 
-static int tell_trouble(const lh_profile_out *out, lh_error *error) {
+static int result_of_profile(const lh_profile_out *out, lh_error *error) {
   if (out->trouble.code == LH_OK || !error) return out->trouble.code;
   *error = out->trouble;
   if (out->lost_events > 0) {
@@ -437,7 +432,7 @@ static int end_events(lh_profile_out *out, lh_error *error) {
     out->is_open = true;
     lh_profile_blocks_end(&out->to, out, out->n_events, true);
   }
-  return tell_trouble(out, error);
+  return result_of_profile(out, error);
 }
 
 int lh_profile_end(lh_profile_out *out, lh_error *error) {

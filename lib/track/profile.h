@@ -141,8 +141,6 @@ void lh_profile_blocks_next(lh_profile_blocks *to, unsigned kind);
 uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n);
 
 void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate);
-
-/* Puts all definitions that are not in *defined. */
 void lh_profile_blocks_define(lh_profile_blocks *to, const lh_profile_out *out,
                               lh_defined *defined);
 void lh_profile_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t n_stacks);
@@ -151,14 +149,11 @@ void lh_profile_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, u
 void lh_table_begin(lh_profile_blocks *to, unsigned kind);
 uint8_t *lh_table_room(lh_profile_blocks *to, size_t n);
 void lh_table_end(lh_profile_blocks *to);
-
-/* Writes the end, which is the last block. */
 void lh_profile_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
                            bool is_final);
 
 /* ==== profile_counts.c ============================================================ */
 
-/* NULL: no memory. */
 lh_counting *lh_counting_new(bool has_weights);
 void lh_counting_free(lh_counting *counting);
 

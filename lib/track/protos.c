@@ -74,9 +74,8 @@ static bool sets_a(unsigned opcode) {
   static const struct {
     uint8_t first, last;
   } others[] = {{10, 10}, {15, 18}, {46, 48}, {54, 66}, {70, 72}, {75, 76}, {78, 78}, {82, 127}};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (opcode >= others[i].first && opcode <= others[i].last) return false;
-  }
   return true;
 }
 
@@ -140,9 +139,8 @@ size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out) {
   if (pc < caller->code || pc >= caller->code + caller->n_code) return 0;
   uint32_t i = *pc;
   bool is_call = raw_opcode(i) == RAW_OP_CALL || raw_opcode(i) == RAW_OP_TAILCALL;
-  if (is_call) {
+  if (is_call)
     add_field(&t, "", register_name(caller, (int32_t)(pc - caller->code), raw_operand_a(i)));
-  }
   return t.n;
 }
 
@@ -154,13 +152,6 @@ static const raw_string *string_key(const raw_slot *slot) {
 static const raw_table *table_value(const raw_slot *slot) {
   bool is_table = slot->value_type == (RAW_TABLE | RAW_COLLECTABLE);
   return is_table ? (const void *)slot->value.object : NULL;
-}
-
-static const raw_table *find_table(const raw_table *table, const char *key) {
-  for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
-    if (lh_is_text(string_key(&table->slots[i]), key)) return table_value(&table->slots[i]);
-  }
-  return NULL;
 }
 
 /* Of several names the first in the order of bytes stays. */
@@ -193,7 +184,7 @@ static void search_table(search *s, const raw_table *table, const raw_string *ho
 }
 
 static void search_modules(search *s, const raw_table *registry) {
-  const raw_table *loaded = find_table(registry, "_LOADED");
+  const raw_table *loaded = lh_find_table(registry, "_LOADED");
   for (uint64_t i = 0; loaded && i < raw_hash_slots(loaded); i++) {
     const raw_string *name = string_key(&loaded->slots[i]);
     const raw_table *module = table_value(&loaded->slots[i]);
@@ -207,7 +198,7 @@ static void search_metatables(search *s, const raw_table *registry) {
     const raw_string *name = string_key(&registry->slots[i]);
     const raw_table *metatable = table_value(&registry->slots[i]);
     if (!name || !metatable || lh_is_text(name, "_LOADED")) continue;
-    const raw_table *methods = find_table(metatable, "__index");
+    const raw_table *methods = lh_find_table(metatable, "__index");
     if (methods) search_table(s, methods, name, ":");
     search_table(s, metatable, name, ".");
   }
@@ -221,8 +212,6 @@ size_t lh_name_c_function(const char *global, const void *function, char *out) {
   if (s.best.n == 0) search_metatables(&s, (const void *)registry->as.object);
   return s.best.n;
 }
-
-/* ==================================================================================== */
 
 void lh_protos_free(lh_protos *protos) {
   for (uint32_t i = 1; i <= protos->index.n_handed_out; i++) lh_free(protos->known[i].name);

@@ -41,8 +41,6 @@ static inline uint32_t lh_protos_find(const lh_protos *protos, const void *proto
 uint32_t lh_protos_add(lh_protos *protos, const raw_proto *proto);
 
 void lh_protos_remove(lh_protos *protos, uint32_t number);
-
-/* Searches the list's complete prototypes for the names of the functions inside them. */
 void lh_protos_search(lh_protos *protos, const char *global);
 
 /* ==== Names ======================================================================= */

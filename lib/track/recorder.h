@@ -55,7 +55,6 @@ static inline lh_stack_id lh_life_stack(lh_life life) {
   return life.stack_and_type & ((1u << LH_LIFE_TYPE_SHIFT) - 1);
 }
 
-/* RAW_TABLE ..., or LH_LIFE_PART. */
 static inline unsigned lh_life_type(lh_life life) {
   return life.stack_and_type >> LH_LIFE_TYPE_SHIFT;
 }
@@ -118,8 +117,6 @@ static inline size_t lh_extra_bytes(const lh_layout *layout) {
 ** of blocks of this size that one sample stands for. */
 int64_t lh_sample_distance(uint64_t *random, uint64_t mean_bytes);
 double lh_sample_weight(uint64_t bytes, uint64_t mean_bytes);
-
-/* track.c: frees the main thread's block, the last of all, and then the recorder. */
 void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes);
 
 /* Threads and prototypes are known only while tracking, since a stopped recorder sees no frees. The

@@ -138,8 +138,6 @@ static void learn_functions(lh_running *r) {
   lua_close(L);
 }
 
-/* ==================================================================================== */
-
 /* Nested resumes: 200, or a host's LUAI_MAXCCALLS. */
 enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256 };
 enum { FIRST_FIELDS = RAW_THREAD_CALL + sizeof(void *) }; /* bytes of a thread */
@@ -174,12 +172,7 @@ lh_running *lh_running_new(lh_recorder *recorder, lua_State *L) {
                     .global = recorder->global,
                     .main_thread = (const char *)recorder->main_thread,
                     .extra_bytes = layout->thread_bytes - layout->global_from_main};
-  bool has_room = lh_thread_set_init(&r->threads);
-  const raw_object *o = raw_list(r->global, LH_LIST_ALLGC);
-  for (; o && has_room; o = o->next) {
-    if (o->type == RAW_THREAD) has_room = lh_thread_set_add(&r->threads, (lua_State *)(uintptr_t)o);
-  }
-  if (!has_room) {
+  if (!lh_thread_set_init(&r->threads) || !lh_thread_set_add_all(&r->threads, r->global)) {
     lh_running_free(r);
     return NULL;
   }
@@ -238,23 +231,21 @@ static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
 /* Of a thread in a call. */
 typedef enum { RUNS, RESUMES, IN_C /* it may do either */ } standing;
 
-/* Does the function never run another thread? */
 static bool is_plain(const lh_running *r, const void *function) {
   bool may_run = function == r->resume || function == r->close || function == r->wrapped ||
                  function == r->exit || function == r->warn;
   return !may_run && lh_thread_set_has(&r->plain, function);
 }
 
-static standing ask_thread(const lh_running *r, const void *thread, const void **resumed) {
+static standing standing_of(const lh_running *r, const void *thread, const void **resumed) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   if (raw_call_is(r->layout, call, RAW_CALL_HOOKED)) return IN_C;
   if (!(call->status & RAW_CALL_IS_C)) return RUNS;
   const raw_value *slot = raw_call_slot(r->layout, thread, call);
   const void *function = raw_c_function(slot->as, slot->type);
   bool resumes = function == r->resume || function == r->close;
-  if (!function || (!resumes && function != r->wrapped)) {
+  if (!function || (!resumes && function != r->wrapped))
     return function && is_plain(r, function) ? RUNS : IN_C;
-  }
   const raw_value *v = resumes ? slot + 1 : ((const raw_c_closure *)slot->as.object)->upvalues;
   if (v->type != (RAW_THREAD | RAW_COLLECTABLE)) return IN_C;
   *resumed = v->as.object; /* without an argument an old value is there */
@@ -267,7 +258,7 @@ static standing ask_thread(const lh_running *r, const void *thread, const void *
 static const void *follow(const lh_running *r, const void *thread, uintptr_t sp) {
   for (int n = 0; n < MOST_RESUMED && is_in_call(r, thread, sp); n++) {
     const void *resumed = NULL;
-    standing s = ask_thread(r, thread, &resumed);
+    standing s = standing_of(r, thread, &resumed);
     if (s == RUNS) return thread;
     if (s == IN_C) return NULL;
     uintptr_t depth = depth_of(r, resumed), its_depth = depth_of(r, thread);
@@ -294,9 +285,8 @@ typedef struct found {
 } found;
 
 static void note_open(found *f, const void *thread) {
-  for (int i = 0; i < f->n_open; i++) {
+  for (int i = 0; i < f->n_open; i++)
     if (f->open[i] == thread) return;
-  }
   if (f->n_open < MOST_OPEN) f->open[f->n_open++] = thread;
 }
 
@@ -352,7 +342,7 @@ static NO_SANITIZE bool is_alive(const lh_running *r, const void *thread) {
 
 /* An open call and the deepest protected call: either may have called the other. But a thread that
 ** waits for the deepest has its address above that protected call. */
-static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
+static const void *find_on_stack(const lh_running *r, uintptr_t sp) {
   found f = search_stack(r);
   for (int i = 0; i < f.n_open; i++) {
     const void *running = follow(r, f.open[i], sp);
@@ -364,7 +354,7 @@ static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
   const void *resumed, *running = follow(r, f.deepest, sp);
   if (running) return running;
   if (open) return is_on_stack(r, open, depth_of(r, f.deepest)) ? NULL : open;
-  bool is_at_work = ask_thread(r, f.deepest, &resumed) == IN_C;
+  bool is_at_work = standing_of(r, f.deepest, &resumed) == IN_C;
   return is_at_work && is_alive(r, f.deepest) ? f.deepest : NULL;
 }
 
@@ -394,15 +384,13 @@ NO_SANITIZE bool lh_running_moved(lh_running *r) {
   return false;
 }
 
-/* ==================================================================================== */
-
 /* NULL, unless only one thread is in a call, or a thread's frame shows that it runs. */
-static const void *tell_from_all(const lh_running *r) {
+static const void *find_among_all(const lh_running *r) {
   const void *one = NULL, *resumed;
   size_t place = 0, n = 0;
   for (lua_State *t; (t = lh_thread_set_next(&r->threads, &place)) != NULL;) {
     if (!is_in_call(r, t, 0)) continue;
-    if (ask_thread(r, t, &resumed) == RUNS) return t;
+    if (standing_of(r, t, &resumed) == RUNS) return t;
     one = t;
     n++;
   }
@@ -421,15 +409,14 @@ static const void *function_on_top(const lh_running *r, const void *thread) {
 const void *lh_running_find(lh_running *r) {
   if (r->own) return r->own;
   bool is_suspended = RAW_FIELD(r->thread, RAW_THREAD_STATUS, uint8_t) != 0;
-  if (!is_suspended && r->last_plain && function_on_top(r, r->thread) == r->last_plain) {
+  if (!is_suspended && r->last_plain && function_on_top(r, r->thread) == r->last_plain)
     return r->thread; /* the same function is called in a row */
-  }
   uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
   bool is_known = is_on_known_stack(r, sp);
   if (!is_known) sp = 0;
   const void *thread = follow(r, r->thread, sp);
   if (!thread) thread = follow(r, r->main_thread, sp);
-  if (!thread) thread = is_known ? tell_from_stack(r, sp) : tell_from_all(r);
+  if (!thread) thread = is_known ? find_on_stack(r, sp) : find_among_all(r);
   if (!thread) return NULL;
   const void *function = function_on_top(r, thread);
   r->last_plain = function && is_plain(r, function) ? function : NULL;

@@ -67,10 +67,8 @@ enum { LH_SAVED_WORDS = 20 };
 enum { LH_SAVED_WORDS = 8 };
 #endif
 
-/* The long path of lh_running_thread. */
 const void *lh_running_find(lh_running *running);
 
-/* Identifies the OS thread, cheaply. */
 static inline uintptr_t lh_os_thread(void) {
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_thread_pointer)

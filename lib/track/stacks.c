@@ -60,9 +60,8 @@ static void grow_marked(lh_stacks *s) {
   if (bigger.marked_mask >= LH_MOST_MARKED) return;
   bigger.marked = lh_alloc_zeroed((size_t)bigger.marked_mask + 1, sizeof *bigger.marked);
   if (!bigger.marked) return;
-  for (uint32_t i = 0; i <= s->marked_mask; i++) {
+  for (uint32_t i = 0; i <= s->marked_mask; i++)
     if (s->marked[i].call) *marked_entry(&bigger, s->marked[i].call) = s->marked[i];
-  }
   lh_free(s->marked);
   s->marked = bigger.marked;
   s->marked_mask = bigger.marked_mask;
@@ -108,7 +107,6 @@ static lh_stack_id find_and_keep(lh_stacks *s, lh_call_frame frame, lh_recent wa
   return wanted.stack;
 }
 
-/* The frame's stack, for which `wanted` has all but the stack. */
 static inline lh_stack_id find_stack(lh_stacks *s, lh_call_frame frame, lh_recent wanted) {
   const lh_recent *recent = recent_entry(s, &wanted);
   bool is_same = recent->pc == wanted.pc && recent->c_function == wanted.c_function &&
@@ -119,11 +117,10 @@ static inline lh_stack_id find_stack(lh_stacks *s, lh_call_frame frame, lh_recen
 static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame frame) {
   lh_call_frame called = {frame.thread, frame.call->next};
   lh_recent wanted = {.pc = frame.call->saved_pc - 1, .callers = callers};
-  if (called.call->status & RAW_CALL_IS_C) {
+  if (called.call->status & RAW_CALL_IS_C)
     wanted.c_function = lh_frame_c_function(&s->lookup, called);
-  } else if (raw_call_is(s->lookup.layout, frame.call, RAW_CALL_HOOKED)) {
+  else if (raw_call_is(s->lookup.layout, frame.call, RAW_CALL_HOOKED))
     wanted.c_function = &lh_hook_function;
-  }
   return find_stack(s, frame, wanted);
 }
 
@@ -152,9 +149,6 @@ static inline lh_stack_id find_callers(lh_stacks *s, lh_call_frame frame) {
   return is_known(s, frame.call, &callers) ? callers : find_unknown_callers(s, frame);
 }
 
-/* ==================================================================================== */
-
-/* The C function that runs on top of the thread's innermost Lua function. */
 static const void *function_on_top(const lh_stacks *s, lh_call_frame frame) {
   const raw_call *top = RAW_FIELD(frame.thread, RAW_THREAD_CALL, const raw_call *);
   if (raw_call_is(s->lookup.layout, top, RAW_CALL_HOOKED)) return &lh_hook_function;
@@ -214,8 +208,6 @@ void lh_stacks_begin(lh_stacks *s) {
   }
   lh_protos_search(&lookup->protos, lookup->global);
 }
-
-/* ==================================================================================== */
 
 lh_stacks *lh_stacks_new(lh_recorder *r) {
   lh_stacks *s = lh_alloc_zeroed(1, sizeof *s);

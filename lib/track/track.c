@@ -19,7 +19,7 @@
 
 #include "allocate.h"
 #include "calls.h"
-#include "luaheap_track.h"
+#include "luaheap_take.h"
 #include "pool.h"
 #include "profile.h"
 #include "running.h"
@@ -42,7 +42,6 @@ static struct {
   bool is_heard; /* the function of atexit is registered */
 } open_profiles = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Completes the profile without a request, and reports a failure to write it. */
 static void complete_profile(lh_recorder *r) {
   lh_error error;
   int rc = lh_profile_end(r->profile, &error);
@@ -70,16 +69,14 @@ static void on_fork_of_process(void) {
 ** touch the profile. Without memory for this the last second of the profile is lost. */
 static void complete_at_exit(lh_recorder *r) {
   (void)pthread_mutex_lock(&open_profiles.lock);
-  if (!open_profiles.is_heard) {
+  if (!open_profiles.is_heard)
     open_profiles.is_heard =
         pthread_atfork(NULL, NULL, on_fork_of_process) == 0 && atexit(on_exit_of_process) == 0;
-  }
   r->next_open = open_profiles.first;
   __atomic_store_n(&open_profiles.first, r, __ATOMIC_RELEASE);
   (void)pthread_mutex_unlock(&open_profiles.lock);
 }
 
-/* Undoes complete_at_exit; harmless for a recorder that is not in the list. */
 static void forget_at_exit(lh_recorder *r) {
   (void)pthread_mutex_lock(&open_profiles.lock);
   lh_recorder **at = &open_profiles.first;
@@ -105,7 +102,6 @@ lh_recorder *lh_recorder_of(lua_State *L) {
   return h ? h->of : NULL;
 }
 
-/* Does Lua, or a watcher of ours, call our function? */
 static bool is_in_front(const lh_recorder *r) {
   void *data;
   return is_ours(lh_get_host_alloc(r->main_thread, &data)) && data == r;
@@ -161,7 +157,7 @@ static bool may_have_trailers(lua_State *L, const lh_track_options *options) {
 }
 
 /* Chooses where the lives of blocks are kept (allocate.h). False: no memory. */
-static bool choose_way(lua_State *L, lh_recorder *r, const lh_track_options *options) {
+static bool choose_allocation(lua_State *L, lh_recorder *r, const lh_track_options *options) {
   r->blocks = lh_blocks_new();
   if (!r->blocks) return false;
   r->function = lh_allocate_by_host;
@@ -210,11 +206,7 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
     h->of = r;
     return LH_OK;
   }
-  lua_pushcfunction(L, make_handle);
-  lua_pushlightuserdata(L, r);
-  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return LH_OK;
-  lua_pop(L, 1);
-  return lh_fail_memory(error, "starting to track a Lua state");
+  return lh_call_protected(L, make_handle, r, "starting to track a Lua state", error);
 }
 
 /* ==== Starting and stopping ========================================================= */
@@ -222,7 +214,7 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
 /* Removes our function and the recorder, if our function is in front and no block of ours lives. */
 static void leave(lua_State *L, lh_recorder *r) {
   bool has_trailers = r->function == lh_allocate_with_trailer;
-  bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->n == 0;
+  bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->index.n == 0;
   if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
   if (!is_in_front(r) || !is_empty) return;
   lh_handle *h = lh_find_handle(L, &registry_key);
@@ -245,7 +237,7 @@ static void stop(lua_State *L, lh_recorder *r) {
 }
 
 /* LH_EIO: the profile could not be written. */
-static int stop_as_asked(lua_State *L, lh_recorder *r, lh_error *error) {
+static int stop_now(lua_State *L, lh_recorder *r, lh_error *error) {
   stop(L, r);
   int rc = lh_profile_end(r->profile, error);
   r->profile = NULL;
@@ -304,16 +296,14 @@ static bool keep_report(lh_recorder *r, const lh_track_options *options) {
   return r->log || !options->log;
 }
 
-/* Our function must be in place. */
 static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, lh_error *error) {
   r->has_stacks = options->stacks;
   r->sample_bytes = options->sample_bytes;
   r->running = lh_running_new(r, L);
   r->position = lh_position_new(r);
   if (!r->stacks) r->stacks = lh_stacks_new(r);
-  if (!keep_report(r, options) || !r->running || !r->position || !r->stacks) {
+  if (!keep_report(r, options) || !r->running || !r->position || !r->stacks)
     return lh_fail_memory(error, "starting to track a Lua state");
-  }
   r->learns = true;
   lh_position_calibrate(r, L);
   r->learns = false;
@@ -330,7 +320,7 @@ static int install(lua_State *L, const lh_state *state, const lh_track_options *
   lh_recorder *r = new_recorder(L, state);
   if (!r) return lh_fail_memory(error, "starting to track a Lua state");
   int rc = set_handle(L, r, error);
-  if (rc == LH_OK && !choose_way(L, r, options)) {
+  if (rc == LH_OK && !choose_allocation(L, r, options)) {
     lh_handle *h = lh_find_handle(L, &registry_key);
     if (h) h->of = NULL;
     rc = lh_fail_memory(error, "starting to track a Lua state");
@@ -356,7 +346,7 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
   if (rc < 0) return rc;
   rc = start(L, r, options, error);
   if (rc == LH_OK) return rc;
-  (void)stop_as_asked(L, r, NULL);
+  (void)stop_now(L, r, NULL);
   leave(L, r);
   return rc;
 }
@@ -364,7 +354,7 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
 int lh_untrack(lua_State *L, lh_error *error) {
   lh_recorder *r = lh_recorder_of(L);
   if (!r) return LH_OK;
-  int rc = stop_as_asked(L, r, error);
+  int rc = stop_now(L, r, error);
   leave(L, r);
   return rc;
 }

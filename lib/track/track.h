@@ -7,7 +7,7 @@
 #ifndef LUAHEAP_TRACK_H
 #define LUAHEAP_TRACK_H
 
-#include "luaheap_sites.h"
+#include "luaheap_read.h"
 #include "take/state.h"
 
 typedef struct lh_recorder lh_recorder;
@@ -19,8 +19,6 @@ lh_recorder *lh_recorder_of(lua_State *L);
 ** `block` and `bytes` are those of the allocation function: without the arrays of a table, and with
 ** the extra space in front of a thread. A cache miss at most. */
 lh_stack_id lh_recorder_stack(const lh_recorder *recorder, const void *block, uint64_t bytes);
-
-/* The counts of a stack; ids are from 1 on. */
 lh_stack_counts lh_recorder_counts(const lh_recorder *recorder, lh_stack_id stack);
 
 /* Between the two calls L, a thread of luaheap's own, allocates for the host, and not for the

@@ -545,12 +545,13 @@ end)
 
 -- ====================================================================================
 
--- Of a series they wait less long, and they watch for one line.
+-- Of a series they wait less long, and they watch for one line. The process is this one: it lasts.
 describe("the examples of heapattach's manual page", function()
   it("can be typed", function()
     local folder = support.tmpdir()
+    local process = io.open("/proc/self/stat"):read("n")
     support.run({"cp", "b", folder}, {cwd = dir})
-    support.write_file(folder .. "/core.4711", "")
+    support.write_file(folder .. "/core." .. process, "")
     support.write_file(folder .. "/there", table.concat(one, "\n") .. "\n")
     local page = support.read_file(support.build .. "/man/heapattach.1")
     local n = 0
@@ -559,7 +560,7 @@ describe("the examples of heapattach's manual page", function()
       if command then
         n = n + 1
         command = command:gsub("^heapattach", support.quote(tool)):gsub("10[ms]", "0.1")
-          :gsub("/var/tmp", "."):gsub("%-%-watch", "%0 --max 1")
+          :gsub("4711", process):gsub("/var/tmp", "."):gsub("%-%-watch", "%0 --max 1")
         local out, err, code = support.run(command, {cwd = folder, env = {STAND_IN = "there"}})
         assert.same({"", 0}, {err, code}, command)
         assert.not_equal("", out)

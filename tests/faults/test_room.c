@@ -22,7 +22,7 @@
 #include "faults.h"
 #include "file.h"
 #include "luaheap.h"
-#include "luaheap_track.h"
+#include "luaheap_take.h"
 #include "scene.h"
 #include "take/walk.h"
 #include "take/writer.h"

@@ -26,7 +26,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "luaheap_tracked.h"
+#include "luaheap_profile.h"
 #include "outside/outside.h"
 #include "profile/live_files.h"
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "luaheap_tracked.h"
+#include "luaheap_profile.h"
 #include "profile/live_files.h"
 
 /* ==== The process =================================================================== */

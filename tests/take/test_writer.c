@@ -23,7 +23,7 @@ static void put_zeros(lh_out *out, uint64_t n) {
 /* A record, as the walk begins one. */
 static void begin_record(lh_out *out, uint64_t id, uint64_t previous) {
   uint8_t *p = lh_out_room(out);
-  if (out->awaits_record) lh_out_tell_record(out, id, previous);
+  if (out->awaits_record) lh_out_note_record(out, id, previous);
   lh_out_took(out, p + 1);
 }
 

@@ -13,7 +13,7 @@
 #include <lualib.h>
 
 #include "luaheap.h"
-#include "luaheap_track.h"
+#include "luaheap_take.h"
 #include "track/calls.h"
 
 /* ==== A program whose calls are counted ============================================= */

@@ -184,7 +184,7 @@ static void blocks_are_found(void **state) {
       births[i] = step;
       n++;
     }
-    assert_int_equal(blocks->n, n);
+    assert_int_equal(blocks->index.n, n);
   }
   for (size_t i = 0; i < ADDRESSES; i++) {
     lh_life life;
@@ -204,9 +204,9 @@ static void blocks_without_memory(void **state) {
   size_t n = 0;
   while (n < 192) assert_true(lh_blocks_add(blocks, address(n++), (lh_life){0}));
   (void)lh_test_fail_allocation(1);
-  assert_false(lh_blocks_add(blocks, address(n), (lh_life){0}));
+  while (lh_blocks_add(blocks, address(n), (lh_life){0})) n++; /* until it must grow */
   (void)lh_test_fail_allocation(0);
-  assert_int_equal(blocks->n, n);
+  assert_int_equal(blocks->index.n, n);
   for (size_t i = 0; i < n; i++) assert_non_null(lh_blocks_find(blocks, address(i)));
   assert_null(lh_blocks_find(blocks, address(n)));
   lh_blocks_free(blocks);

@@ -1,5 +1,5 @@
 /*
-** naming.c - finds the code that names a string: functions with it as a constant or variable.
+** code_references.c - finds the functions that have a string as a constant or a variable.
 **
 ** Variables count because modules often begin with `local sessions = server.sessions`. The answer
 ** helps to find the line that stores or removes an object. Made on first use, as sorted pairs of

@@ -1,5 +1,5 @@
 /*
-** own.c - finds luaheap's own objects in the heap, besides its marks.
+** luaheap_objects.c - finds luaheap's own objects in the heap, besides its marks.
 **
 ** They are modules in package.loaded, metatables in the registry and all below. The file does not
 ** mark them (lh_is_own means marks alone), so they are found by name.
@@ -60,7 +60,6 @@ static bool add(marking *m, lh_id id) {
   return true;
 }
 
-/* Adds our modules and metatables, with their names. */
 static bool add_ours(marking *m, lh_id table) {
   lh_edges it;
   lh_value key, value;

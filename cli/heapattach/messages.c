@@ -1,5 +1,5 @@
 /*
-** tell.c - prints the results: size, pause, uncertainties of each snapshot, and the commands to
+** messages.c - prints the results: size, pause, uncertainties of each snapshot, and the commands to
 ** type next. Only unusual facts are printed.
 */
 #include <ctype.h>
@@ -33,7 +33,6 @@ static lh_number pause_text(uint64_t ns) {
   return number;
 }
 
-/* Ends the line: how long the process was stopped, or the signal that ended it. */
 static void print_stillness(const subject *s, const lh_outside_told *told) {
   const char *signal = s->info.is_core ? lh_signal_name(s->info.signal) : NULL;
   if (signal != NULL)
@@ -54,7 +53,6 @@ static void print_size(const subject *s, const shot *taken) {
   lh_free(path);
 }
 
-/* Counts of a snapshot without luaheap's own objects. */
 static lh_taken the_program_has(const lh_snapshot *snapshot) {
   const lh_info *info = lh_snapshot_info(snapshot);
   lh_taken has = {info->objects, info->object_bytes + info->string_table_bytes};
@@ -108,8 +106,8 @@ static void print_doubts(const subject *s, const shot *taken) {
   }
 }
 
-static void tell_one(const subject *s, const shot *taken, const lh_outside_told *told,
-                     bool is_first) {
+static void print_one_shot(const subject *s, const shot *taken, const lh_outside_told *told,
+                           bool is_first) {
   const lh_found_state *state = &s->states[taken->state];
   char *program = program_text(s->info.program);
   print_size(s, taken);
@@ -120,8 +118,8 @@ static void tell_one(const subject *s, const shot *taken, const lh_outside_told 
   lh_free(program);
 }
 
-static void tell_several(const subject *s, const shot *shots, size_t n,
-                         const lh_outside_told *told) {
+static void print_several_shots(const subject *s, const shot *shots, size_t n,
+                                const lh_outside_told *told) {
   char *program = program_text(s->info.program);
   printf("%s of %s (%s)", lh_count_of(n, "Lua state", "Lua states").text, s->shown, program);
   print_stillness(s, told);
@@ -138,20 +136,20 @@ static void tell_several(const subject *s, const shot *shots, size_t n,
   lh_free(program);
 }
 
-void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
-                const lh_outside_told *told, bool is_first) {
+void print_shots(const subject *s, const request *r, const shot *shots, size_t n,
+                 const lh_outside_told *told, bool is_first) {
   enum { FEW_ATTEMPTS = 3 };
   if (is_all(r))
-    tell_several(s, shots, n, told);
+    print_several_shots(s, shots, n, told);
   else
-    tell_one(s, &shots[0], told, is_first);
+    print_one_shot(s, &shots[0], told, is_first);
   bool is_in_doubt = false;
   for (size_t i = 0; i < n; i++) is_in_doubt |= shots[i].done.is_in_doubt;
   if (told->attempts > FEW_ATTEMPTS && !is_in_doubt) /* else no such moment was found */
     printf("It took %u attempts to find it between two changes of its heap\n", told->attempts);
 }
 
-void tell_once(const subject *s, const request *r, const lh_outside_told *told) {
+void print_common_facts(const subject *s, const request *r, const lh_outside_told *told) {
   struct stat info;
   if (told->no_fork != NULL && told->stillness == LH_STILL_STOPPED && !r->options.never_fork)
     printf("It was stopped for the time of a copy, since it could not be forked: %s\n",
@@ -210,7 +208,7 @@ static void print_command(const char *what, const char *command, const char *con
   putchar('\n');
 }
 
-void tell_questions(const char *const *files, size_t n) {
+void print_analyses(const char *const *files, size_t n) {
   switch (n) {
     case 0: break;
     case 1: print_command("What leaks or is big", "heaptop", files, n); break;
@@ -225,18 +223,17 @@ void tell_questions(const char *const *files, size_t n) {
 /* "b" after "a", "s10" after "s9", else NAME-2; a name that no file has. Freed by free. */
 static char *next_name(const char *path) {
   enum { MOST_TRIES = 100, MOST_DIGITS = 8 };
-  char *name = cli_must(strdup(path)), *next = NULL;
+  char *name = cli_must(strdup(path));
   for (int tries = 0; tries < MOST_TRIES && (tries == 0 || access(name, F_OK) == 0); tries++) {
     size_t n = strlen(name), digits = 0;
     bool is_letter = n > 0 && isalpha((unsigned char)name[n - 1]) &&
                      tolower((unsigned char)name[n - 1]) != 'z' && (n == 1 || name[n - 2] == '/');
     while (digits < n && digits < MOST_DIGITS && isdigit((unsigned char)name[n - digits - 1]))
       digits++;
-    int made = is_letter    ? asprintf(&next, "%.*s%c", (int)n - 1, name, name[n - 1] + 1)
-               : digits > 0 ? asprintf(&next, "%.*s%lu", (int)(n - digits), name,
-                                       strtoul(name + n - digits, NULL, 10) + 1)
-                            : asprintf(&next, "%s-2", name);
-    cli_must(made >= 0 ? next : NULL);
+    char *next = is_letter    ? cli_format("%.*s%c", (int)n - 1, name, name[n - 1] + 1)
+                 : digits > 0 ? cli_format("%.*s%lu", (int)(n - digits), name,
+                                           strtoul(name + n - digits, NULL, 10) + 1)
+                              : cli_format("%s-2", name);
     free(name);
     name = next;
   }
@@ -256,7 +253,7 @@ static const char *file_before(const lh_snapshot *after) {
   return is_file && access(mark->name, R_OK) == 0 ? mark->name : NULL;
 }
 
-static void tell_questions_after(const shot *taken) {
+static void print_analyses_of(const shot *taken) {
   const char *files[3];
   size_t n = 0;
   if (taken->after != NULL) {
@@ -265,10 +262,10 @@ static void tell_questions_after(const shot *taken) {
     files[n++] = taken->after_path;
   }
   files[n++] = taken->path;
-  tell_questions(files, n);
+  print_analyses(files, n);
 }
 
-void tell_next_snapshot(const request *r) {
+void print_next_snapshot(const request *r) {
   char *name = next_name(r->file);
   request next = *r;
   next.after = r->file;
@@ -324,8 +321,7 @@ static char *older_beside(lh_awaited *awaited, const char *path, uint64_t state_
   char *folder = cli_must(n > 0 ? strndup(path, n) : strdup("./"));
   DIR *directory = opendir(folder);
   for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
-    char *other;
-    cli_must(asprintf(&other, "%.*s%s", (int)n, path, entry->d_name) >= 0 ? other : NULL);
+    char *other = cli_format("%.*s%s", (int)n, path, entry->d_name);
     lh_await(awaited, other);
     compare_beside(&s, other);
     lh_await_end(awaited);
@@ -336,7 +332,7 @@ static char *older_beside(lh_awaited *awaited, const char *path, uint64_t state_
 }
 
 /* heapdiff can also compare snapshots taken without --after. */
-static void tell_older(const subject *s, const request *r, const shot *taken) {
+static void print_older(const subject *s, const request *r, const shot *taken) {
   if (taken->after != NULL) return;
   uint64_t id = s->states[taken->state].id;
   uint64_t before_ns = s->info.is_core ? s->info.written_ns : UINT64_MAX;
@@ -347,10 +343,10 @@ static void tell_older(const subject *s, const request *r, const shot *taken) {
   free(older);
 }
 
-void tell_next_steps(const subject *s, const request *r, const shot *first) {
-  tell_questions_after(first);
-  if (!is_all(r)) tell_older(s, r, first);
-  if (!s->info.is_core && !r->workers) tell_next_snapshot(r);
+void print_next_steps(const subject *s, const request *r, const shot *first) {
+  print_analyses_of(first);
+  if (!is_all(r)) print_older(s, r, first);
+  if (!s->info.is_core && !r->workers) print_next_snapshot(r);
 }
 
 /* ==== JSON =========================================================================== */
@@ -398,15 +394,11 @@ void json_workers(cli_json *w, const workers *left_out) {
 
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
                 const workers *left_out, bool is_compact) {
-  static const char *const words[] = {[LH_STILL_IDLE] = "idle",
-                                      [LH_STILL_FORK] = "fork",
-                                      [LH_STILL_STOPPED] = "stopped",
-                                      [LH_STILL_CORE] = "core"};
   cli_json w = {.is_compact = is_compact};
   cli_json_open(&w, NULL, '{');
   cli_json_value(&w, "process", cli_json_size(s->info.process_id));
   cli_json_value(&w, "program", cli_json_text(s->info.program));
-  cli_json_value(&w, "stillness", json_string(words[told->stillness]));
+  cli_json_value(&w, "stillness", json_string(lh_stillness_name(told->stillness)));
   cli_json_value(&w, "stopped_ns", cli_json_size(told->stopped_ns));
   cli_json_value(&w, "copied_bytes", cli_json_size(told->copied_bytes));
   cli_json_value(&w, "in_system_call", json_boolean(told->was_in_system_call));
