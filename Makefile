@@ -293,7 +293,7 @@ $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 RELEASE = build/release
 $(eval $(call variant,$(RELEASE),-DLH_TEST_ALLOC))
-$(eval $(call variant,build/work,-fsanitize-coverage=trace-pc -O1 -g0 -w))
+$(eval $(call variant,build/work,-fsanitize-coverage=trace-pc -g0 -w))
 $(eval $(call variant,build/tsan,-fsanitize=thread $(SANITIZED)))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS)))
