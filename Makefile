@@ -192,7 +192,7 @@ $(1)/completions/%.bash $(1)/completions/_%: $(1)/generate/%
 	$$(Q)for file in $$*.bash _$$*; do $$< $$$$file >$$(@D)/$$$$file || exit; done
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
-$(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
+$(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/caller.o $(1)/libluaheap.a
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^ $$(LIB_LIBS)
 

@@ -135,7 +135,7 @@ int run_request(cli *c, const request *r) {
 int main(int argc, char **argv) {
   cli c;
   request r = {.options.string_bytes = LH_DEFAULT_STRING_BYTES, .arguments = argv};
-  lh_make_way(argv);
+  lh_reexec_elsewhere(argv);
   cli_begin(&c, &tool);
   c.opens_alone = true; /* a thread's memory could overlap the process's */
   cli_parse(&c, &r, argc, argv);

@@ -29,7 +29,7 @@ static unsigned n_threads(void) {
 /* One malloc arena for all threads, which reuses freed memory. Memory for a snapshot comes in huge
 ** pages: faults of small pages took a fifth of the time. */
 static void make_room(uint64_t file_bytes) {
-  enum { TIMES = 8, HUGE_PAGE = 2 << 20 };
+  enum { TIMES = 12, HUGE_PAGE = 2 << 20 };
 #ifdef M_ARENA_MAX
   (void)mallopt(M_ARENA_MAX, 1);
   (void)mallopt(M_MMAP_MAX, 0);

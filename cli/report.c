@@ -186,7 +186,7 @@ void cli_report_text(cli *c, lh_report *report, const char *file) {
                            .next = command_of},
                 .c = c,
                 .file = file};
-  lh_tell_report(&t.teller, report);
+  lh_print_report(&t.teller, report);
   if (t.teller.failed || report->failed) cli_must(NULL);
 }
 

@@ -6,7 +6,7 @@
 ** briefly as possible, and runs on unchanged. Linux, 64 bit. The files are those of
 ** lh_take_snapshot, with a section that says how they were taken.
 **
-**     lh_open_process(4711, &target, &error)
+**     lh_open_process(4711, NULL, &target, &error)
 **     lh_find_states(target, &states, &n, &error)
 **     lh_take_outside(target, requests, n, NULL, &error)
 **     lh_target_free(target)
@@ -27,11 +27,11 @@ typedef struct lh_target lh_target;
 
 /* Call this first in main. If this program's memory may overlap a target's, executes the program
 ** again with another memory layout. Returns if that is not needed or impossible. */
-void lh_make_way(char **arguments);
+void lh_reexec_elsewhere(char **arguments);
 
 /* Call this after LH_EBUSY with os_errno EEXIST: memory of this program overlaps the target's.
 ** Executes the program again with other addresses, at most eight times; then returns. */
-void lh_make_way_again(char **arguments);
+void lh_reexec_again(char **arguments);
 
 /* The file that a process is waiting for: a file of the target or an output file, whose server may
 ** never answer. The struct is in memory shared with the parent (MAP_SHARED, zero at first). Signals
@@ -44,7 +44,7 @@ typedef struct lh_awaited {
 } lh_awaited;
 
 /* Record a wait, from lh_await to lh_await_end; `awaited` may be NULL. The library calls these for
-** the files that it reads and writes for a target of lh_open_process_awaited. */
+** the files that it reads and writes for a target of lh_open_process. */
 void lh_await(lh_awaited *awaited, const char *path);
 void lh_await_output(lh_awaited *awaited, const char *path);
 void lh_await_end(lh_awaited *awaited);
@@ -57,13 +57,10 @@ typedef struct lh_await_watch {
 } lh_await_watch;
 unsigned lh_await_look(lh_await_watch *watch, const lh_awaited *awaited);
 
-/* Opens a running process, without any effect on it. LH_EIO: no such process, or no permission; the
-** message says what to do. LH_EHOST: not a 64-bit process of this machine's kind. */
-int lh_open_process(int64_t process_id, lh_target **target, lh_error *error);
-
-/* The same, and records waits in `awaited`, which is borrowed until lh_target_free. */
-int lh_open_process_awaited(int64_t process_id, lh_awaited *awaited, lh_target **target,
-                            lh_error *error);
+/* Opens a running process, without any effect on it. Records waits in `awaited`, which is borrowed
+** until lh_target_free and may be NULL. LH_EIO: no such process, or no permission; the message says
+** what to do. LH_EHOST: not a 64-bit process of this machine's kind. */
+int lh_open_process(int64_t process_id, lh_awaited *awaited, lh_target **target, lh_error *error);
 
 /* Finds the descendants of a process and its threads, without this process: the nearest first, then
 ** by number. LH_OK with none if there are none or no such process. *ids is freed by lh_free. */
@@ -104,14 +101,13 @@ typedef struct lh_found_state {
 
 /* Finds all Lua 5.4 states of a target, by ascending address, without stopping it. LH_EHOST: none;
 ** the message names another Lua that is there, or says that there is no Lua. LH_EIO also after a
-** minute plus ten seconds for each GB, since a target may forge states. *states is freed by
-** lh_free_states. Cost: 0.2 to 0.4 s for each GB of writable memory. */
-int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_error *error);
+** minute plus ten seconds for each GB, since a target may forge states. *states is the target's,
+** until the next search. Cost: 0.2 to 0.4 s for each GB of writable memory. */
+int lh_find_states(lh_target *target, const lh_found_state **states, size_t *n, lh_error *error);
 
 /* Makes lh_find_states call `show` after each 64 MiB. */
 void lh_show_search(lh_target *target, void (*show)(void *payload, uint64_t searched_bytes),
                     void *payload);
-void lh_free_states(lh_found_state *states);
 
 /* Reads the collector's byte count of a state from the running process, which is not stopped.
 ** LH_EHOST: the state is closed, or was none. */

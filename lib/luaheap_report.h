@@ -38,10 +38,8 @@ lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);
 /* The class of an object; the type if it has no class (luaheap's own objects). Borrowed. */
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
 
-/* lh_what_text: the class; of a string its beginning. lh_things_text: a count, "48,112 Session
-** tables"; class UINT32_MAX: several classes. */
+/* The class of an object; of a string its beginning. Freed by lh_free. */
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id);
-char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
 
 /* The steps of a path for people: a function's upvalue and its value are one step, and the middle
 ** of a long path is one step. Returns their number. */
@@ -124,6 +122,7 @@ typedef struct lh_column {
   bool is_unbroken;              /* text that must stay on one line */
   bool is_by_name;               /* LH_COLUMN_ROWS: not a list; the first column is the key */
   bool is_limited;               /* LH_COLUMN_ROWS: the request's `limit` holds */
+  bool is_owned;                 /* LH_COLUMN_ROWS of an answer: lh_report_free frees the list */
   bool is_one;                   /* LH_COLUMN_ROWS: one row, without a list around it */
   size_t offset, bytes;          /* of the field in the struct */
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: the words of an enumeration */
@@ -135,6 +134,8 @@ typedef struct lh_column {
   bool (*has)(const void *row); /* false: null in this row. NULL: every row has it */
   bool is_only_there;           /* rows without it lack the key, rather than have null */
   bool is_of_site;              /* `of` takes the id of a site or stack, not of an object */
+  bool has_whole;      /* LH_COLUMN_SHARE, LH_COLUMN_BAR: the whole is not that of the report, */
+  size_t whole_offset; /* but this uint64_t of the answer */
   void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* describes the object in the field,
                                                              an lh_id */
   /* Of facts (section 6): */
@@ -156,7 +157,7 @@ struct lh_table {
   const char *(*below)(lh_report *report, const void *row);
   uint32_t (*depth)(const void *row); /* of a tree in preorder, drawn in the last column */
   /* Prints a list of rows; NULL: as a text table. */
-  void (*tell)(lh_teller *teller, lh_report *report, const void *rows, size_t n);
+  void (*print)(lh_teller *teller, lh_report *report, const void *rows, size_t n);
 };
 
 struct lh_cell {
@@ -320,12 +321,14 @@ typedef struct lh_question {
   const lh_table *answer;
   lh_subject of;
   const char *main; /* the key of the rows that are the list in Lua; NULL: the answer is no list */
-  int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
-  uint64_t (*whole)(const void *answer); /* the whole of shares; NULL: all reachable bytes */
-  void (*free)(void *answer);            /* NULL: nothing to free */
-  bool (*is_no)(const void *answer);     /* an honest no: nothing is alive, nothing is freed;
+  int (*find)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
+  bool has_whole;             /* the whole of shares is not all reachable bytes, */
+  size_t whole_offset;        /* but this uint64_t of the answer */
+  void (*free)(void *answer); /* frees what LH_OWNED columns do not, also after `find` failed;
+                                            NULL: nothing */
+  bool (*is_no)(const void *answer); /* an honest no: nothing is alive, nothing is freed;
                                             NULL: never */
-  void (*tell)(lh_teller *teller, lh_report *report);
+  void (*print)(lh_teller *teller, lh_report *report);
   void (*excess)(const lh_report *report, lh_excess *out); /* NULL: none */
 } lh_question;
 
@@ -378,13 +381,14 @@ struct lh_teller {
   ** is in a sentence. */
   char *(*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
                 const char *other);
-  bool failed; /* out of memory: prints nothing more */
+  bool failed;       /* out of memory: prints nothing more */
+  lh_report *report; /* private: the report that is printed */
 };
 
 /* The name of a mark, or its time if it has no name; then *is_time. */
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time);
 
-void lh_tell_report(lh_teller *teller, lh_report *report);
+void lh_print_report(lh_teller *teller, lh_report *report);
 
 /* The report as text without colours, tables with their first 20 rows. `subject`: stands for the
 ** snapshot in hints for Lua. */

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,22 +30,28 @@ static void close_quietly(int fd) {
   errno = os_errno;
 }
 
-static int check_regular(int found) {
+static int check_regular(int found, bool may_be_empty) {
+  const unsigned wanted = STATX_TYPE | STATX_SIZE;
   struct statx status;
-  if (statx(found, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) return -1;
-  if (S_ISREG(status.stx_mode)) return 0;
+  if (statx(found, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &status) != 0) return -1;
+  if (S_ISREG(status.stx_mode) && (may_be_empty || status.stx_size > 0)) return 0;
   errno = S_ISDIR(status.stx_mode) ? EISDIR : ESPIPE;
   return -1;
 }
 
-int lh_open_found(int found) {
+static int open_found(int found, bool may_be_empty) {
   char path[32];
   if (found < 0) return -1;
   (void)snprintf(path, sizeof path, "/proc/self/fd/%d", found);
-  int fd =
-      check_regular(found) == 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+  int fd = check_regular(found, may_be_empty) == 0
+               ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+               : -1;
   close_quietly(found);
   return fd;
+}
+
+int lh_open_found(int found) {
+  return open_found(found, true);
 }
 
 int lh_open_regular(const char *path) {
@@ -79,10 +86,11 @@ static int find_below(int root, const char *path) {
   return walk_below(root, path);
 }
 
+/* A regular file without bytes may be the kernel's, as /proc/kmsg, which each reader changes. */
 int lh_open_below(const char *root, const char *path) {
   int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return -1;
   int found = find_below(folder, path);
   close_quietly(folder);
-  return lh_open_found(found);
+  return open_found(found, false);
 }

@@ -11,7 +11,8 @@
 int lh_open_regular(const char *path);
 
 /* Opens `path`, absolute or not, below the directory `root`. No link and no ".." leads out of
-** `root`, and no link of /proc is followed. The caller trusts `root`, but not `path`. */
+** `root`, and no link of /proc is followed. ESPIPE also for an empty file. The caller trusts only
+** `root`. */
 int lh_open_below(const char *root, const char *path);
 
 /* Opens the file of `found`, an O_PATH descriptor or -1, and closes `found`. */

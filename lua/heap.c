@@ -8,42 +8,7 @@
 
 #include "host.h"
 #include "live/live.h"
-
-static const char *check_string(lua_State *L, int index, size_t *length) {
-  if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
-  return lua_tolstring(L, index, length);
-}
-
-static const char *check_path(lua_State *L, int index) {
-  size_t length;
-  const char *path = check_string(L, index, &length);
-  luaL_argcheck(L, length > 0, index, "the path is empty");
-  luaL_argcheck(L, strlen(path) == length, index, "the path contains a zero byte");
-  return path;
-}
-
-static uint64_t check_string_limit(lua_State *L) {
-  int is_integer;
-  lua_Integer limit = lua_tointegerx(L, -1, &is_integer);
-  bool good = lua_type(L, -1) == LUA_TNUMBER && is_integer && limit >= 0;
-  luaL_argcheck(L, good, 2, "'strings' must be a number of bytes, 0 or more");
-  return (uint64_t)limit;
-}
-
-typedef struct snapshot_options {
-  lh_take_options take;
-  bool background;
-} snapshot_options;
-
-static void read_option(lua_State *L, const char *name, void *out) {
-  snapshot_options *options = out;
-  if (strcmp(name, "strings") == 0)
-    options->take.string_bytes = check_string_limit(L);
-  else if (strcmp(name, "background") == 0)
-    options->background = lua_toboolean(L, -1);
-  else
-    luaL_argerror(L, 2, "the options are 'strings' and 'background'");
-}
+#include "options.h"
 
 /* ==== Background snapshots ========================================================== */
 
@@ -75,7 +40,8 @@ static int start_job(lua_State *L, const char *path, const lh_take_options *opti
   lh_job **handle = lh_push_userdata(L, &job_key, sizeof *handle, &error);
   if (!handle) return hl_fail(L, &error);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &job_key);
-  if (!hr_is_kind(L, job_kind)) return luaL_error(L, "'%s' is not in the registry", job_kind);
+  if (!hr_is_kind(L, job_kind))
+    return luaL_error(L, "the program has removed '%s' from the registry", job_kind);
   lua_setmetatable(L, -2);
   if (lh_start_snapshot(L, path, options, handle, &error) < 0) return hl_fail(L, &error);
   return 1;
@@ -128,17 +94,23 @@ static void register_jobs(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &job_key);
 }
 
-/* ==================================================================================== */
-
 /* snapshot(path [, options]) --> objects, bytes | job | nil, message, errno */
 static int heap_snapshot(lua_State *L) {
-  snapshot_options options = {.take.string_bytes = LH_DEFAULT_STRING_BYTES};
+  struct wanted {
+    lh_take_options take;
+    bool background;
+  } wanted = {.take.string_bytes = LH_DEFAULT_STRING_BYTES};
+  static const hl_option options[] = {
+      {"strings", HL_COUNT, .field = offsetof(struct wanted, take.string_bytes),
+       .need = "must be a number of bytes, 0 or more"},
+      {"background", HL_FLAG, .field = offsetof(struct wanted, background)},
+      {0}};
   lh_taken taken;
   lh_error error;
-  const char *path = check_path(L, 1);
-  hl_read_options(L, 2, read_option, &options);
-  if (options.background) return start_job(L, path, &options.take);
-  if (lh_take_snapshot(L, path, &options.take, &taken, &error) < 0) return hl_fail(L, &error);
+  const char *path = hl_check_path(L, 1);
+  hl_read_options(L, 2, options, &wanted);
+  if (wanted.background) return start_job(L, path, &wanted.take);
+  if (lh_take_snapshot(L, path, &wanted.take, &taken, &error) < 0) return hl_fail(L, &error);
   return push_taken(L, &taken);
 }
 
@@ -147,7 +119,7 @@ static int heap_mark(lua_State *L) {
   size_t length;
   bool thinned = false;
   lh_error error;
-  const char *name = lua_isnone(L, 1) ? NULL : check_string(L, 1, &length);
+  const char *name = lua_isnone(L, 1) ? NULL : hl_check_string(L, 1, &length);
   int rc = name ? lh_mark(L, name, length, &error) : lh_mark_period(L, &thinned, &error);
   if (rc < 0) return hl_fail(L, &error);
   lua_pushboolean(L, 1);
@@ -215,30 +187,22 @@ static void set_epochs(lua_State *L, const lh_epoch_count *epochs, size_t n) {
   lua_setfield(L, -2, "epochs");
 }
 
-typedef struct stats_options {
-  bool objects, entries;
-} stats_options;
-
-static void read_stats_option(lua_State *L, const char *name, void *out) {
-  stats_options *options = out;
-  if (strcmp(name, "objects") == 0)
-    options->objects = lua_toboolean(L, -1);
-  else if (strcmp(name, "entries") == 0)
-    options->entries = lua_toboolean(L, -1);
-  else
-    luaL_argerror(L, 1, "the options are 'objects' and 'entries'");
-}
-
 /* stats([options]) --> table. All is counted before anything is allocated. */
 static int heap_stats(lua_State *L) {
   enum { MOST_EPOCHS = 256 };
+  struct wanted {
+    bool objects, entries;
+  } wants = {.objects = true};
+  static const hl_option options[] = {
+      {"objects", HL_FLAG, .field = offsetof(struct wanted, objects)},
+      {"entries", HL_FLAG, .field = offsetof(struct wanted, entries)},
+      {0}};
   lh_epoch_count epochs[MOST_EPOCHS];
   lh_gc_stats gc;
   lh_counts counts;
   uint64_t entries;
   lh_error error;
-  stats_options wants = {.objects = true};
-  hl_read_options(L, 1, read_stats_option, &wants);
+  hl_read_options(L, 1, options, &wants);
   int rc = lh_stats(L, &gc, &error);
   if (rc == LH_OK && wants.objects) rc = lh_count_objects(L, &counts, epochs, MOST_EPOCHS, &error);
   if (rc == LH_OK && wants.entries) rc = lh_count_entries(L, &entries, &error);
@@ -276,8 +240,6 @@ static void register_parts(lua_State *L) {
   lua_setfield(L, -2, "__index");
   lua_setmetatable(L, -2);
 }
-
-/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int luaopen_heap(lua_State *L);
 

@@ -72,6 +72,19 @@ void hr_stay_loaded(void) {
   }
 }
 
+const char *hl_check_string(lua_State *L, int index, size_t *length) {
+  if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
+  return lua_tolstring(L, index, length);
+}
+
+const char *hl_check_path(lua_State *L, int index) {
+  size_t length;
+  const char *path = hl_check_string(L, index, &length);
+  luaL_argcheck(L, length > 0, index, "the path is empty");
+  luaL_argcheck(L, strlen(path) == length, index, "the path contains a zero byte");
+  return path;
+}
+
 int hl_fail(lua_State *L, const lh_error *error) {
   lua_pushnil(L);
   lua_pushstring(L, error->message);
@@ -84,15 +97,4 @@ void hl_attach(lua_State *L) {
   if (lh_attach(L, &error) == LH_OK) return;
   lua_pushstring(L, error.message);
   (void)lua_error(L);
-}
-
-void hl_read_options(lua_State *L, int index,
-                     void (*read)(lua_State *L, const char *name, void *options), void *options) {
-  if (lua_isnoneornil(L, index)) return;
-  luaL_checktype(L, index, LUA_TTABLE);
-  lua_pushnil(L);
-  while (lua_next(L, index)) {
-    read(L, lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "", options);
-    lua_pop(L, 1);
-  }
 }

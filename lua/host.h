@@ -27,19 +27,28 @@ void hr_stay_loaded(void);
 /* For the start of a module that looks at this heap: raises an error if lh_attach fails. */
 void hl_attach(lua_State *L);
 
-/* Calls `read` for each option of the table at `index`, if there is one, with the value on top.
-** Calls no metamethod and allocates nothing. The name is "" if the key is no string. */
-void hl_read_options(lua_State *L, int index,
-                     void (*read)(lua_State *L, const char *name, void *options), void *options);
+/* Strings and names of files as arguments, without conversion. */
+const char *hl_check_string(lua_State *L, int index, size_t *length);
+const char *hl_check_path(lua_State *L, int index);
 
 /* Pushes nil, message and errno: returns 3. */
 int hl_fail(lua_State *L, const lh_error *error);
 
-/* track.c: heap.track, heap.untrack, and heap.track with a function that gets a failure at the end
-** (lh_track_options). */
-int hl_track(lua_State *L);   /* track([options]) --> true | nil, message, errno */
-int hl_untrack(lua_State *L); /* untrack() --> true | nil, message, errno */
-int hl_track_and_report(lua_State *L, void (*report)(const char *trouble, const char *log),
-                        const char *log);
+/* track.c: track([options]) and untrack() --> true | nil, message, errno. hl_start_tracking returns
+** the same for options that were read. */
+int hl_track(lua_State *L);
+int hl_untrack(lua_State *L);
+int hl_start_tracking(lua_State *L, const lh_track_options *options);
+
+/* clang-format off */
+/* Their rows (options.h); FIELD(its) is the offset of a field of the lh_track_options. */
+#define HL_TRACK_OPTIONS(FIELD) \
+  {"stacks", HL_SWITCH, .field = FIELD(stacks), .example = "stacks"}, \
+  {"sample", HL_SIZE, .field = FIELD(sample_bytes), .least = 1, .example = "sample=512K"}, \
+  {"aggregate", HL_SWITCH, .field = FIELD(aggregate), .example = "aggregate"}, \
+  {"live", HL_SWITCH, .field = FIELD(live), .example = "live"}, \
+  {"time", HL_SWITCH, .field = FIELD(time), .example = "time"}, \
+  {"exact", HL_SIZE, .field = FIELD(exact_bytes), .least = 1, .example = "exact=256K"}
+/* clang-format on */
 
 #endif

@@ -19,7 +19,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,61 +28,63 @@
 
 #include "luaheap.h"
 
-enum { MOST_PARTS = 24, DIGITS = 24 };
-
 typedef struct line {
-  struct iovec parts[MOST_PARTS];
-  int n;
+  char text[PIPE_BUF];
+  size_t n;
 } line;
 
+/* Leaves room for the end of the line. */
 static void add(line *l, const char *text) {
-  if (l->n < MOST_PARTS) l->parts[l->n++] = (struct iovec){(char *)(uintptr_t)text, strlen(text)};
+  while (*text && l->n < sizeof l->text - 1) l->text[l->n++] = *text++;
 }
 
-/* Cuts all but the last part, the end of the line. */
-static void shorten(line *l, size_t most_bytes) {
-  size_t room = most_bytes - l->parts[l->n - 1].iov_len;
-  for (int i = 0; i < l->n - 1; i++) {
-    if (l->parts[i].iov_len > room) l->parts[i].iov_len = room;
-    room -= l->parts[i].iov_len;
-  }
-}
-
-static char *number_text(char digits[DIGITS], unsigned long n) {
-  char *at = digits + DIGITS - 1;
+static void add_number(line *l, unsigned long n) {
+  char digits[24], *at = digits + sizeof digits - 1;
   *at = '\0';
   do *--at = (char)('0' + n % 10);
   while ((n /= 10) > 0);
-  return at;
+  add(l, at);
 }
 
-/* With `digits` (room for the process id) begins with "heap.auto[1234]", for shared logs. */
-static line make_line(const char *before, char *digits, const char *const parts[], int n,
-                      const char *after) {
-  line l = {.n = 0};
-  add(&l, before);
-  add(&l, digits ? "heap.auto[" : "heap.auto");
-  if (digits) add(&l, number_text(digits, (unsigned long)getpid()));
-  if (digits) add(&l, "]");
-  for (int i = 0; i < n && l.n < MOST_PARTS - 1; i++) add(&l, parts[i]);
-  add(&l, after);
-  shorten(&l, PIPE_BUF);
-  return l;
+typedef struct message {
+  const char *const *parts;
+  int n;
+  unsigned long lost; /* lines before it */
+} message;
+
+/* With the process begins with "heap.auto[1234]", for shared logs. */
+static void begin_line(line *l, const char *before, bool has_process, const message *m) {
+  l->n = 0;
+  add(l, before);
+  add(l, "heap.auto");
+  if (has_process) {
+    add(l, "[");
+    add_number(l, (unsigned long)getpid());
+    add(l, "]");
+  }
+  for (int i = 0; i < m->n; i++) add(l, m->parts[i]);
+  if (m->lost == 0) return;
+  add(l, " (lines before this one that could not be written: ");
+  add_number(l, m->lost);
+  add(l, ")");
+}
+
+static void end_line(line *l) {
+  l->text[l->n++] = '\n';
 }
 
 /* ==== Safe writes ===================================================================== */
 
-static bool write_line(int fd, const line *l) {
-  return lh_write_unharmed(fd, l->parts, l->n) >= 0;
+static bool write_line(int fd, line *l) {
+  return lh_write_unharmed(fd, &(struct iovec){l->text, l->n}, 1) >= 0;
 }
 
-static bool send_at_once(int fd, line *l) {
-  struct msghdr message = {.msg_iov = l->parts, .msg_iovlen = (size_t)l->n};
-  return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+static bool send_at_once(int fd, const line *l) {
+  return send(fd, l->text, l->n, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 /* ENXIO: the pipe has no reader. */
-static bool write_without_waiting(const line *l) {
+static bool write_without_waiting(line *l) {
   int own = lh_move_up(open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   bool written = false;
   if (own >= 0) {
@@ -130,9 +131,7 @@ static bool write_to_stderr(line *l) {
   return write_line(STDERR_FILENO, l);
 }
 
-/* ==================================================================================== */
-
-static bool write_to_file(const char *path, const line *l) {
+static bool write_to_file(const char *path, line *l) {
   int fd = lh_move_up(open(
       path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600));
   bool written = fd >= 0 && write_line(fd, l);
@@ -149,16 +148,18 @@ static bool write_to_system(line *l) {
   return written;
 }
 
-static bool write_parts(const char *log, const char *const parts[], int n) {
-  char digits[DIGITS];
+static bool write_message(const char *log, const message *m) {
+  line l;
   if (strcmp(log, "syslog") == 0) {
-    line l = make_line("<13>", digits, parts, n, ""); /* user.notice */
+    begin_line(&l, "<13>", true, m); /* user.notice */
     if (write_to_system(&l)) return true;
   } else if (*log) {
-    line l = make_line("", digits, parts, n, "\n");
+    begin_line(&l, "", true, m);
+    end_line(&l);
     if (write_to_file(log, &l)) return true;
   }
-  line l = make_line("", NULL, parts, n, "\n");
+  begin_line(&l, "", false, m);
+  end_line(&l);
   return write_to_stderr(&l);
 }
 
@@ -166,25 +167,16 @@ static bool write_parts(const char *log, const char *const parts[], int n) {
 static atomic_ulong n_lost;
 
 void hl_log(const char *log, const char *const parts[], int n) {
-  char digits[DIGITS];
-  const char *all[MOST_PARTS];
-  int n_all = 0, os_errno = errno;
+  int os_errno = errno;
   if (strcmp(log, "quiet") == 0) return;
-  unsigned long lost = atomic_exchange(&n_lost, 0);
-  while (n_all < n && n_all < MOST_PARTS - 3) all[n_all] = parts[n_all], n_all++;
-  if (lost > 0) {
-    all[n_all++] = " (lines before this one that could not be written: ";
-    all[n_all++] = number_text(digits, lost);
-    all[n_all++] = ")";
-  }
-  if (!write_parts(log, all, n_all)) (void)atomic_fetch_add(&n_lost, lost + 1);
+  const message m = {parts, n, atomic_exchange(&n_lost, 0)};
+  if (!write_message(log, &m)) (void)atomic_fetch_add(&n_lost, m.lost + 1);
   errno = os_errno;
 }
 
 void hl_write_to_stderr(const char *text) {
   line l = {.n = 0};
   add(&l, text);
-  add(&l, "\n");
-  shorten(&l, PIPE_BUF);
+  end_line(&l);
   (void)write_to_stderr(&l);
 }

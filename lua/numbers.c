@@ -6,7 +6,7 @@
 
 static uint64_t check_number(lua_State *L, int index) {
   lua_Integer n = luaL_checkinteger(L, index);
-  luaL_argcheck(L, n >= 0, index, "a number, 0 or more");
+  luaL_argcheck(L, n >= 0, index, "the number must be 0 or more");
   return (uint64_t)n;
 }
 

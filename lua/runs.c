@@ -69,16 +69,10 @@ static int end_trial(lua_State *L) {
 
 /* trial() --> trial */
 static int new_trial(lua_State *L) {
+  static const luaL_Reg events[] = {{"__close", end_trial}, {"__gc", end_trial}, {NULL, NULL}};
   lh_error error;
   trial *t = hr_new(L, trial_kind, sizeof *t, 0);
-  if (!hr_has_kind(L, trial_kind)) {
-    hr_new_kind(L, trial_kind);
-    lua_pushcfunction(L, end_trial);
-    lua_setfield(L, -2, "__close");
-    lua_pushcfunction(L, end_trial);
-    lua_setfield(L, -2, "__gc");
-    hr_keep_kind(L, trial_kind);
-  }
+  hr_push_kind(L, trial_kind, events);
   lua_setmetatable(L, -2);
   hr_check(L, lh_trial_new(&t->trial, &error), &error);
   return 1;
@@ -221,7 +215,7 @@ static void add_leaks(lua_State *L, trial *t, hr_snapshot *of, bool again, bool 
     lua_remove(L, -2);
     lua_rawset(L, classes);
   }
-  hr_let_go(L, -1);
+  hr_release(L, -1);
   lua_pop(L, 1);
 }
 
@@ -245,8 +239,6 @@ static int leaks(lua_State *L) {
   if (t->again) hr_check(L, hl_analyse(of->snapshot, HL_WHOLE, &error), &error);
   return 2;
 }
-
-/* ==================================================================================== */
 
 __attribute__((visibility("default"))) int luaopen_heap_runs(lua_State *L);
 

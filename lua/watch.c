@@ -1,8 +1,9 @@
 /*
 ** watch.c - `require "heap.watch"`, in heap.so: the C part of heap/auto.lua.
-** The options are already checked, and in plain units. Each file is reported by one line, from C,
-** since no Lua code may run at that moment.
+** Each file is reported by one line, from C, since no Lua code may run at that moment.
 */
+#include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "host.h"
 #include "log.h"
+#include "options.h"
 
 /* ==== Reports ======================================================================= */
 
@@ -24,7 +26,7 @@ static void print_armed(lua_State *L, const lh_watch_options *o) {
   } else if (o->signal_number) {
     (void)snprintf(by_signal, sizeof by_signal, ", on kill -%d %lld", o->signal_number, process);
   }
-  hl_log(o->log ? o->log : "",
+  hl_log(o->log,
          (const char *[]){
              *tag ? " (state " : "", tag, *tag ? "): armed: " : ": armed: ", lh_watch_next_file(L),
              by_signal, o->at_bytes ? ", by size" : "", o->every_seconds > 0 ? ", by time" : "",
@@ -61,82 +63,181 @@ static void print_report(const lh_watch_report *report, void *payload) {
 
 /* ==== Options ======================================================================= */
 
-/* Pushes the option, or nil. */
-static bool get(lua_State *L, const char *name) {
-  return lua_getfield(L, 1, name) != LUA_TNIL;
+typedef struct wanted {
+  lh_watch_options watch;
+  lh_take_options take;
+  lh_track_options track;
+  uint64_t max_files;
+  unsigned no_word; /* 0: background=try */
+  bool has_strings, is_tracked, pool, has_pool;
+} wanted;
+
+/* 23, "23", "URG" or "SIGURG". */
+static bool read_signal(lua_State *L, const hl_option *option, void *out) {
+  char name[16] = "";
+  (void)option;
+  int is_number, type = lua_type(L, -1);
+  lua_Integer n = lua_tointegerx(L, -1, &is_number);
+  if (type != LUA_TSTRING && type != LUA_TNUMBER) return false;
+  if (!is_number && type == LUA_TSTRING) {
+    const char *text = lua_tostring(L, -1);
+    for (size_t i = 0; i + 1 < sizeof name && text[i]; i++)
+      name[i] = (char)toupper((unsigned char)text[i]);
+    n = lh_signal_number(strncmp(name, "SIG", 3) == 0 ? name + 3 : name);
+  }
+  ((wanted *)out)->watch.signal_number = n >= 1 && n <= 64 ? (int)n : 0;
+  return n >= 1 && n <= 64;
 }
 
-static double number(lua_State *L, const char *name) {
-  double n = get(L, name) ? luaL_checknumber(L, -1) : 0;
-  lua_pop(L, 1);
-  return n;
+#define FIELD(field) offsetof(wanted, field)
+#define OF_TRACK(field) FIELD(track.field)
+static const char *const try_word[] = {"try", NULL};
+static const hl_option options[] = {
+    {"signal", HL_OTHER, .read = read_signal, .example = "signal=URG",
+     .need = "it needs the name or the number of a signal"},
+    {"at", HL_SIZE, .field = FIELD(watch.at_bytes), .least = 1, .example = "at=512M"},
+    {"again", HL_NUMBER, .field = FIELD(watch.again), .least = 1 + 1e-9, .example = "again=1.5",
+     .need = "it needs a number above 1"},
+    {"every", HL_SECONDS, .field = FIELD(watch.every_seconds), .least = 0.001,
+     .example = "every=10m"},
+    {"max", HL_SIZE, .field = FIELD(max_files), .least = 1, .example = "max=10",
+     .need = "it needs a whole number, 1 or more"},
+    {"marks", HL_SECONDS, .field = FIELD(watch.mark_seconds), .least = 0.001,
+     .example = "marks=1m"},
+    {"exit", HL_SWITCH, .field = FIELD(watch.at_exit), .example = "exit"},
+    {"oom", HL_SWITCH, .field = FIELD(watch.out_of_memory), .example = "oom"},
+    {"background", HL_WORD, .field = FIELD(no_word), .given = FIELD(watch.background),
+     .or_true = true, .words = try_word, .example = "background", .need = "its only value is try"},
+    {"strings", HL_SIZE, .field = FIELD(take.string_bytes), .given = FIELD(has_strings),
+     .example = "strings=256"},
+    {"dir", HL_TEXT, .field = FIELD(watch.directory), .example = "dir=/var/tmp",
+     .need = "it needs a directory"},
+    {"tag", HL_TEXT, .field = FIELD(watch.tag), .example = "tag=web", .need = "it needs a word"},
+    {"log", HL_TEXT, .field = FIELD(watch.log), .example = "log=FILE|syslog|quiet",
+     .need = "it needs a file, syslog or quiet"},
+    {"track", HL_TEXT, .field = FIELD(track.file), .given = FIELD(is_tracked), .or_true = true,
+     .example = "track=FILE", .need = "it needs a file, or no value"},
+    HL_TRACK_OPTIONS(OF_TRACK),
+    {"pool", HL_SWITCH, .field = FIELD(pool), .given = FIELD(has_pool), .example = "pool=no",
+     .need = "its values are yes and no"},
+    {0}};
+
+static const char *need_of(const hl_option *option) {
+  if (option->need) return option->need;
+  if (option->kind == HL_SIZE)
+    return "it needs a size: a number of bytes, or with k, m or g behind it";
+  if (option->kind == HL_SECONDS)
+    return "it needs a time: a number of seconds, or with s, m or h behind it";
+  return "it takes no value";
 }
 
-static bool flag(lua_State *L, const char *name) {
-  bool is_set = get(L, name) && lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return is_set;
+/* Pushes the message that the format makes of the text, with a list of all options. */
+static void push_refusal(lua_State *L, const char *format, const char *text) {
+  lua_pushfstring(L, format, text);
+  lua_pushliteral(L, "; the options are, for example, ");
+  for (const hl_option *o = options; o->name; o++) {
+    lua_pushfstring(L, "%s%s", o == options ? "" : ", ", o->example);
+    lua_concat(L, 2);
+  }
+  lua_concat(L, 2);
+}
+
+/* Raises an error without a position; the name and the value are on top. */
+static int refuse(lua_State *L, const hl_option *wrong) {
+  int value = lua_gettop(L);
+  bool is_true = lua_isboolean(L, value) && lua_toboolean(L, value);
+  const char *name = luaL_tolstring(L, value - 1, NULL);
+  if (!wrong->name) {
+    push_refusal(L, "there is no option '%s'", name);
+    return lua_error(L);
+  }
+  if (!is_true) name = lua_pushfstring(L, "%s=%s", name, luaL_tolstring(L, value, NULL));
+  push_refusal(L, "%s", lua_pushfstring(L, "'%s' makes no sense: %s", name, need_of(wrong)));
+  return lua_error(L);
 }
 
 /* Makes the path absolute: the program may change its directory. The text stays on the stack. */
 static const char *absolute_log(lua_State *L, const char *log) {
   char directory[PATH_MAX];
   bool is_word = strcmp(log, "quiet") == 0 || strcmp(log, "syslog") == 0;
-  if (is_word || *log == '/' || !getcwd(directory, sizeof directory)) return log;
+  if (is_word || !*log || *log == '/' || !getcwd(directory, sizeof directory)) return log;
   return lua_pushfstring(L, "%s/%s", directory, log);
 }
 
-/* Strings stay on the stack. */
-static void read_options(lua_State *L, lh_watch_options *options, lh_take_options *take) {
-  options->signal_number = (int)number(L, "signal");
-  if (get(L, "dir")) options->directory = luaL_checkstring(L, -1);
-  if (get(L, "program")) options->program = luaL_checkstring(L, -1);
-  if (get(L, "tag")) options->tag = luaL_checkstring(L, -1);
-  if (get(L, "log")) options->log = absolute_log(L, luaL_checkstring(L, -1));
-  options->at_bytes = (uint64_t)number(L, "at");
-  options->again = number(L, "again");
-  options->every_seconds = number(L, "every");
-  options->mark_seconds = number(L, "marks");
-  options->max_files = (uint32_t)number(L, "max");
-  options->at_exit = flag(L, "exit");
-  options->out_of_memory = flag(L, "oom");
-  options->background = flag(L, "background");
-  options->falls_back = get(L, "background") && lua_type(L, -1) == LUA_TSTRING; /* "try" */
-  lua_pop(L, 1);
-  if (get(L, "strings")) {
-    take->string_bytes = (uint64_t)luaL_checknumber(L, -1);
-    options->take = take;
+/* An option of the table at index 1 that needs `track`; NULL: none is given. */
+static const char *option_of_track(lua_State *L) {
+  size_t track = FIELD(track), end = track + sizeof(lh_track_options);
+  for (const hl_option *o = options; o->name; o++) {
+    if ((o->field < track || o->field >= end) && o->field != FIELD(pool)) continue;
+    lua_pushstring(L, o->name);
+    (void)lua_rawget(L, 1);
+    bool is_given = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (is_given) return o->name;
   }
-  options->report = print_report;
-  options->report_is_signal_safe = true;
+  return NULL;
 }
 
-/* ==================================================================================== */
+static void report_trouble(const char *trouble, const char *log) {
+  hl_log(log, (const char *[]){": ", trouble}, 2);
+}
 
-__attribute__((visibility("default"))) int luaopen_heap_watch(lua_State *L);
+/* If another state or process writes the file already: FILE-PID, then FILE-PID-2 ... Pushes true,
+** or nil, message, errno. */
+static int start_tracking(lua_State *L, wanted *w) {
+  enum { MOST_FILES = 100 };
+  char other[PATH_MAX], number[16] = "";
+  const char *file = w->track.file, *log = w->watch.log;
+  int top = lua_gettop(L);
+  int n = hl_start_tracking(L, &w->track);
+  for (int i = 1; n > 1 && lua_tointegerx(L, -1, NULL) == EBUSY && i <= MOST_FILES; i++) {
+    lua_settop(L, top);
+    if (i > 1) (void)snprintf(number, sizeof number, "-%d", i);
+    (void)snprintf(other, sizeof other, "%s-%d%s", file, (int)getpid(), number);
+    w->track.file = other;
+    n = hl_start_tracking(L, &w->track);
+    if (n == 1) hl_log(log, (const char *[]){": ", file, " is being written: ", other}, 4);
+  }
+  if (n > 1) return n;
+  hl_log(log, (const char *[]){": tracked", file ? ", into " : "", file ? w->track.file : ""}, 3);
+  return n;
+}
 
-/* start(options) --> true | nil, message, errno */
-static int start(lua_State *L) {
-  lh_watch_options options = {0};
-  lh_take_options take;
+static int start_watch(lua_State *L, wanted *w) {
   lh_error error;
-  luaL_checktype(L, 1, LUA_TTABLE);
-  read_options(L, &options, &take);
-  if (lh_watch(L, &options, &error) < 0) return hl_fail(L, &error);
+  w->watch.max_files = w->max_files < UINT32_MAX ? (uint32_t)w->max_files : UINT32_MAX;
+  w->watch.falls_back = w->no_word == 0;
+  w->watch.take = w->has_strings ? &w->take : NULL;
+  w->watch.report = print_report;
+  w->watch.report_is_signal_safe = true;
+  if (lh_watch(L, &w->watch, &error) < 0) return hl_fail(L, &error);
   hr_stay_loaded();
-  print_armed(L, &options);
+  print_armed(L, &w->watch);
   lua_pushboolean(L, 1);
   return 1;
 }
 
-static void say_trouble(const char *trouble, const char *log) {
-  hl_log(log, (const char *[]){": ", trouble}, 2);
-}
-
-/* track(options, log): as heap.track; a failure at the end is written to the log. */
-static int track(lua_State *L) {
-  const char *log = absolute_log(L, luaL_optstring(L, 2, ""));
-  return hl_track_and_report(L, say_trouble, log);
+/* start(options, program) --> true | nil, message, errno. Raises an error for a wrong option. */
+static int start(lua_State *L) {
+  wanted w = {.no_word = 1, .watch.log = "", .track.report = report_trouble};
+  const lh_watch_options *o = &w.watch;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  w.watch.program = luaL_optstring(L, 2, NULL);
+  const hl_option *wrong = hl_find_wrong_option(L, 1, options, &w);
+  if (wrong) return refuse(L, wrong);
+  const char *of_track = w.is_tracked ? NULL : option_of_track(L);
+  if (of_track) {
+    lua_pushnil(L);
+    push_refusal(L, "'%s' is an option of track, which is not there", of_track);
+    lua_pushinteger(L, 0);
+    return 3;
+  }
+  w.watch.log = w.track.log = absolute_log(L, w.watch.log);
+  if (w.has_pool) w.track.pool = w.pool ? LH_POOL_ALWAYS : LH_POOL_NEVER;
+  int n = w.is_tracked ? start_tracking(L, &w) : 0;
+  bool watches = o->signal_number || o->at_bytes || o->every_seconds > 0 || o->mark_seconds > 0 ||
+                 o->at_exit || o->out_of_memory;
+  return n > 1 || (n == 1 && !watches) ? n : start_watch(L, &w);
 }
 
 static int stop(lua_State *L) {
@@ -153,14 +254,6 @@ static int environment(lua_State *L) {
   return 1;
 }
 
-/* signal("URG") --> its number, or nil */
-static int signal_number(lua_State *L) {
-  int number = lh_signal_number(luaL_checkstring(L, 1));
-  if (number == 0) return 0;
-  lua_pushinteger(L, number);
-  return 1;
-}
-
 /* say(message, log) */
 static int say(lua_State *L) {
   const char *message = luaL_checkstring(L, 1);
@@ -174,15 +267,17 @@ static int process(lua_State *L) {
   return 1;
 }
 
+__attribute__((visibility("default"))) int luaopen_heap_watch(lua_State *L);
+
 int luaopen_heap_watch(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"start", start},          {"stop", stop},       {"environment", environment},
-      {"signal", signal_number}, {"say", say},         {"track", track},
-      {"untrack", hl_untrack},   {"process", process}, {NULL, NULL}};
+      {"start", start}, {"stop", stop},          {"environment", environment},
+      {"say", say},     {"untrack", hl_untrack}, {"process", process},
+      {NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
   hl_attach(L);
   hl_know_stderr();
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 6);
   luaL_setfuncs(L, functions, 0);
   return 1;
 }

@@ -127,8 +127,8 @@ check_sources() {
   deciding='name/(fold[a-z_]*|held_by|place[a-z_]*|luaheap_objects|steps|merged[a-z_]*|path_text)'
   deciding="lib/($deciding|(compare|analyses|usage|view|report)/[a-z_]+)\.[ch]"
   requests='compare/diff|analyses/describe|view/(fields|tree)'
-  requests="$requests|report/(epochs|fields|report|request|site_objects|tell)"
-  words='compare/known_classes|usage/(advice|tally)|report/(growing|json|things)'
+  requests="$requests|report/(diff_rows|timeline|object|report|request|sites|sentences)"
+  words='compare/known_classes|usage/(advice|tally)|report/(growing|json)'
   rule "places decide what belongs together" \
     "(^|[^a-z_])($looks|!strcmp|strcmp *\\([^;]*\\) *[!=]= *0)" "$deciding" \
     "lib/($requests|$words)\.c"
@@ -269,7 +269,7 @@ lib/report/diff.c|bool b = strcmp(a.text, b.text) == 0;|places decide what belon
 lib/dot.c|bool b = strstr(a, "b");|a picture looks into no text
 lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's folders
 lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
-lib/outside/shot.c|#include "luaheap_report.h"|a snapshot from outside asks for no analysis
+lib/outside/write_child.c|#include "luaheap_report.h"|a snapshot from outside asks for no analysis
 cli/heaptop.c|#include "luaheap_outside.h"|only heapattach looks from outside
 lib/take/walk.c|#include <sys/ptrace.h>|only what looks from outside sees ptrace and ELF
 lib/name/names.c|#include <lua.h>|only files that write see Lua's headers

@@ -52,7 +52,7 @@ typedef struct subject {
   uint64_t process_id; /* as given; 0: a core */
   lh_target *target;
   lh_target_info info;
-  lh_found_state *states;
+  const lh_found_state *states;
   size_t n_states;
 } subject;
 

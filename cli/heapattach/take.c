@@ -44,7 +44,7 @@ lh_snapshot *open_older(cli *c, const request *r, const char *path) {
 
 void relocate_self(const request *r, const lh_error *error) {
   bool is_in_the_way = error->code == LH_EBUSY && error->os_errno == EEXIST;
-  if (is_in_the_way && r->arguments != NULL) lh_make_way_again(r->arguments);
+  if (is_in_the_way && r->arguments != NULL) lh_reexec_again(r->arguments);
 }
 
 typedef struct showing {

@@ -30,7 +30,7 @@ static void open_process(subject *s, const request *r) {
   bool has_file = access(s->name, F_OK) == 0;
   if (!cli_read_number(s->name, &s->process_id) || s->process_id == 0 || s->process_id > INT32_MAX)
     cli_usage_error(s->c, "no process has the number %s", s->name);
-  if (lh_open_process_awaited((int64_t)s->process_id, r->awaited, &s->target, &error) == LH_OK) {
+  if (lh_open_process((int64_t)s->process_id, r->awaited, &s->target, &error) == LH_OK) {
     if (has_file) cli_say(s->c, "%s is the process; the file is ./%s", s->name, s->name);
     return;
   }
@@ -46,9 +46,12 @@ char *command_for_number(const char *name) {
   return command;
 }
 
-static void open_core(subject *s) {
+static void open_core(subject *s, const request *r) {
   lh_error error;
-  if (lh_open_core(s->name, &s->target, &error) == LH_OK) return;
+  lh_await(r->awaited, s->name); /* also for the files that it names */
+  int code = lh_open_core(s->name, &s->target, &error);
+  lh_await_end(r->awaited);
+  if (code == LH_OK) return;
   bool is_there = error.code != LH_EIO || error.os_errno != ENOENT;
   char *hint = cli_format("Give it a core file, or the number of a process, which %s tells.",
                           command_for_number(s->name));
@@ -62,9 +65,6 @@ static void show_search(void *payload, uint64_t searched_bytes) {
 }
 
 int subject_look(subject *s, lh_error *error) {
-  lh_free_states(s->states);
-  s->states = NULL;
-  s->n_states = 0;
   lh_show_search(s->target, show_search, s);
   int code = lh_find_states(s->target, &s->states, &s->n_states, error);
   cli_progress(s->c, NULL);
@@ -77,7 +77,7 @@ void subject_open(subject *s, cli *c, const request *r) {
   if (subject_is_process(s->name))
     open_process(s, r);
   else
-    open_core(s);
+    open_core(s, r);
   s->info = lh_describe_target(s->target);
   if (s->info.doubt != NULL) cli_say(c, "%s: %s", s->name, s->info.doubt);
   int code = subject_look(s, &error);
@@ -90,7 +90,6 @@ void subject_open(subject *s, cli *c, const request *r) {
 }
 
 void subject_close(subject *s) {
-  lh_free_states(s->states);
   lh_target_free(s->target);
   lh_free(s->shown);
 }

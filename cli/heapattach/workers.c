@@ -31,12 +31,12 @@ typedef struct finding {
 
 static _Noreturn void look_at(int64_t id, finding *f, pid_t parent) {
   lh_target *target;
-  lh_found_state *states;
+  const lh_found_state *states;
   size_t n;
   lh_error error;
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(CLI_FAILURE);
-  if (lh_open_process_awaited(id, &f->awaited, &target, &error) != LH_OK) {
+  if (lh_open_process(id, &f->awaited, &target, &error) != LH_OK) {
     if (!is_over(&error)) f->refused = error;
     _exit(CLI_DONE);
   }

@@ -168,10 +168,9 @@ static void put_index(FILE *out, const layout *l, uint32_t i) {
   fprintf(out, "%*s[%" PRIu64 "]", INDEX_DIGITS - (int)digits_of(position), "", position);
 }
 
-static void put_cell(FILE *out, const layout *l, char cell, const row *r) {
+static void put_cell(FILE *out, const layout *l, char cell, const row *r, const char *name) {
   int behind_calls = l->calls_width + 2;
-  char *name = function_text(l->sites, &l->graph->functions[r->function]),
-       again[LH_NUMBER_BYTES + 3] = "";
+  char again[LH_NUMBER_BYTES + 3] = "";
   if (r->recursive != NULL)
     (void)snprintf(again, sizeof again, "(%s)", calls_text(l, r->recursive->calls).text);
   switch (cell) {
@@ -192,11 +191,12 @@ static void put_cell(FILE *out, const layout *l, char cell, const row *r) {
       break;
     default: putc(cell, out); break;
   }
-  free(name);
 }
 
 static void put_row(FILE *out, const layout *l, const char *form, const row *r) {
-  for (; *form != '\0'; form++) put_cell(out, l, *form, r);
+  char *name = function_text(l->sites, &l->graph->functions[r->function]);
+  for (; *form != '\0'; form++) put_cell(out, l, *form, r, name);
+  free(name);
 }
 
 static row row_of(const layout *l, uint32_t i) {

@@ -334,7 +334,7 @@ bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const ch
             .asked = asked,
             .w = w};
   cli_json_open(w, key, '[');
-  lh_tell_report(&t.teller, report);
+  lh_print_report(&t.teller, report);
   end_table(&t);
   cli_json_close(w, ']');
   forget_hints(&t);

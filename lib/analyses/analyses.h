@@ -33,6 +33,12 @@ static inline bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->kind[id] & (LH_KIND_PLUMBING | LH_KIND_OWN);
 }
 
+/* Does a query count the object: alive or garbage, of its types, and not luaheap's own? */
+static inline bool lh_is_queried(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
+  return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != query->garbage &&
+         (query->type_mask == 0 || query->type_mask >> lh_type_of(snapshot, id) & 1);
+}
+
 /* Orders two classes by name. Returns 0 if either is UINT32_MAX (no class). */
 static inline int lh_compare_class_names(const lh_snapshot *snapshot, uint32_t a, uint32_t b) {
   if (a == UINT32_MAX || b == UINT32_MAX) return 0;

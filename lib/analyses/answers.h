@@ -48,7 +48,6 @@ typedef struct lh_suspects {
 ** lh_suspects_free. O(n + m). */
 int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error);
 void lh_suspects_free(lh_suspects *suspects);
-const char *lh_suspect_kind_name(lh_suspect_kind kind); /* "holder", "list", ... */
 
 /* An allocation site of a tracked program. */
 typedef struct lh_site_row {
@@ -99,7 +98,6 @@ typedef struct lh_under_query {
 ** for k dominated objects. */
 int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
              size_t *n_rows, lh_error *error);
-const char *lh_branch_kind_name(lh_branch_kind kind); /* "object", "group", ... */
 
 /* Finds the retained and reached bytes of each value of package.loaded and _G. Reached are all
 ** objects on strong paths that avoid _G, package.loaded, the registry and the main thread, through
@@ -211,7 +209,6 @@ typedef struct lh_description {
 int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *out,
                       lh_error *error);
 void lh_description_free(lh_description *description);
-const char *lh_measure_name(lh_measure measure); /* "shallow", "entries", ... */
 
 /* Kinds of memory that a program could give back. No byte is in two kinds. */
 typedef enum lh_waste_kind {
@@ -259,7 +256,6 @@ typedef struct lh_waste {
 ** sources counts once. Needs lh_classify. Free *out with lh_waste_free. O(n + m). */
 int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
 void lh_waste_free(lh_waste *waste);
-const char *lh_waste_kind_name(lh_waste_kind kind); /* "emptied_tables", "empty_slots", ... */
 
 /* Finds a limit for the `count` elements that `holder` holds (lh_bound). LH_EMEMORY; LH_ENOTFOUND:
 ** `holder` is garbage. O(entries read). */

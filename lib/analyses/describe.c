@@ -386,8 +386,6 @@ static void find_biggest(const lh_instances *of, const char *name, lh_descriptio
   out->class_index = class_asked_for(of->snapshot, lh_class_of(of->snapshot, out->biggest), name);
 }
 
-/* ==================================================================================== */
-
 static int fail_unknown(const lh_snapshot *snapshot, const char *name, lh_error *error) {
   lh_text text = {0};
   lh_range asked = {name, name + strlen(name)};

@@ -209,8 +209,6 @@ static bool add_field_edges(collecting *c, uint32_t instance) {
   return true;
 }
 
-/* ==================================================================================== */
-
 static void keep_kinds(const collecting *c, field_entry *field) {
   lh_field *f = &field->visible;
   for (uint32_t k = field->first_kind; k != LH_NO_NUMBER; k = c->kinds[k].next) {

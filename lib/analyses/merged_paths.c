@@ -203,8 +203,6 @@ out:
   return ok;
 }
 
-/* ==================================================================================== */
-
 /* A longer row shows some steps at both ends, and leaves out the middle. */
 enum { LONG_ROW = 24, SHOWN_AT_ENDS = 5 };
 
@@ -439,8 +437,6 @@ static bool add_rows(writing *w) {
   }
   return ok;
 }
-
-/* ==================================================================================== */
 
 /* Keeps the reachable objects, each once, and counts garbage. */
 static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_id *reachable,

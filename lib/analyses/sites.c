@@ -22,16 +22,9 @@ typedef struct counting {
   uint32_t *set_of; /* by object: its row, if it counts */
 } counting;
 
-static bool is_counted(const counting *c, lh_id id) {
-  const lh_snapshot *s = c->snapshot;
-  uint32_t mask = c->query->type_mask;
-  return !lh_is_own(s, id) && lh_is_reachable(s, id) != c->query->garbage &&
-         (mask == 0 || mask >> lh_type_of(s, id) & 1);
-}
-
 static void number_rows(counting *c) {
   for (lh_id id = 1; id <= c->snapshot->n; id++) {
-    if (!is_counted(c, id)) continue;
+    if (!lh_is_queried(c->snapshot, c->query, id)) continue;
     lh_site_id site = lh_site_at(c->sites, lh_object_stack(c->snapshot, id));
     if (c->row_of[site] == LH_NO_NUMBER) c->row_of[site] = c->n_rows++;
     c->set_of[id] = c->row_of[site];

@@ -92,8 +92,6 @@ static bool gather(search *s, lh_suspect *suspect) {
   return true;
 }
 
-/* ==================================================================================== */
-
 static bool add_suspect(search *s, const lh_suspect *suspect) {
   lh_suspects *all = s->suspects;
   if (!lh_grow(&all->list, all->n, &s->capacity, sizeof *all->list)) return false;

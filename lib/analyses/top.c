@@ -10,21 +10,8 @@
 
 /* ==== objects ======================================================================= */
 
-static bool is_by_shallow(const lh_top_query *query) {
-  return query->garbage || query->sort == LH_SORT_SHALLOW;
-}
-
-static uint64_t object_key(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
-  return is_by_shallow(query) ? lh_shallow_bytes(snapshot, id) : snapshot->retained[id];
-}
-
 static bool is_asked_for(const lh_top_query *query, lh_type type) {
   return query->type_mask == 0 || query->type_mask >> type & 1;
-}
-
-static bool is_ranked(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
-  return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != query->garbage &&
-         is_asked_for(query, lh_type_of(snapshot, id));
 }
 
 static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
@@ -37,13 +24,17 @@ static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
 /* Returns the best in order. folds: of a linked list only the first element counts. */
 static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, bool folds,
                          lh_ranking *best) {
+  bool is_by_shallow = query->garbage || query->sort == LH_SORT_SHALLOW;
   lh_id_range ranges[2];
   find_ranges(snapshot, query, ranges);
   for (int i = 0; i < 2; i++) {
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
-      lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
+      lh_ranked candidate = {
+          is_by_shallow ? lh_shallow_bytes(snapshot, id) : snapshot->retained[id],
+          snapshot->address[id], id};
       if (!lh_is_better_ranked(best, &candidate)) continue; /* fast exit: most objects are not */
-      if (!is_ranked(snapshot, query, id) || (folds && lh_continues_list(snapshot, id))) continue;
+      if (!lh_is_queried(snapshot, query, id) || (folds && lh_continues_list(snapshot, id)))
+        continue;
       if (!lh_rank(best, candidate)) return false;
     }
   }
@@ -85,7 +76,7 @@ static size_t count_folded(const lh_snapshot *snapshot, const lh_top_query *quer
       if (key < least) continue;
       bool is_before =
           last == LH_ROOT || key > least || snapshot->address[id] < snapshot->address[last];
-      n += is_before && is_ranked(snapshot, query, id) && lh_continues_list(snapshot, id);
+      n += is_before && lh_is_queried(snapshot, query, id) && lh_continues_list(snapshot, id);
     }
   return n;
 }
@@ -101,7 +92,8 @@ static uint64_t count_ranked(const lh_snapshot *snapshot, const lh_top_query *qu
       n += query->garbage ? class->garbage_objects : class->objects;
   }
   for (int i = 0; (query->interval || !snapshot->classes) && i < 2; i++)
-    for (lh_id id = ranges[i].first; id < ranges[i].end; id++) n += is_ranked(snapshot, query, id);
+    for (lh_id id = ranges[i].first; id < ranges[i].end; id++)
+      n += lh_is_queried(snapshot, query, id);
   return n;
 }
 
@@ -171,7 +163,7 @@ static bool count_instances(class_ranking *c) {
   find_ranges(snapshot, c->query, ranges);
   for (int i = 0; c->counts && i < 2; i++) {
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
-      if (!is_ranked(snapshot, c->query, id)) continue;
+      if (!lh_is_queried(snapshot, c->query, id)) continue;
       lh_count *count = &c->counts[lh_class_of(snapshot, id)];
       count->objects++;
       count->bytes += lh_shallow_bytes(snapshot, id);

@@ -163,8 +163,6 @@ static bool find_edges(descent *d, lh_id id) {
   return ok;
 }
 
-/* ==================================================================================== */
-
 static bool push_level(descent *d) {
   for (size_t i = d->n_level; i-- > 0;) {
     const pending *p = &d->level[i];

@@ -365,8 +365,6 @@ static bool find_debug_waste(const wasted *w, waste_rows *rows) {
   return ok;
 }
 
-/* ==================================================================================== */
-
 /* The result, with the texts that it refers to. */
 typedef struct whole {
   lh_waste visible;
@@ -467,8 +465,6 @@ static bool add_up_kind(finder *f, lh_waste_kind kind) {
   if (kind != LH_WASTE_SMALL_TABLES) out->bytes += out->kinds[kind].bytes;
   return ok;
 }
-
-/* ==================================================================================== */
 
 static bool find_all_waste(finder *f) {
   wasted *w = &f->w;

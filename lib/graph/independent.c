@@ -19,8 +19,9 @@ typedef struct work {
   lh_id from, to;
   lh_search search;
   lh_flow *flow;
-  lh_id *vertices; /* of one path; room for all */
-  lh_id *back;     /* met by the backward search, the object first; NULL: no index of referrers */
+  lh_id *vertices; /* of one path */
+  size_t capacity;
+  lh_id *back; /* met by the backward search, the object first; NULL: no index of referrers */
   size_t n_back;
 } work;
 
@@ -69,6 +70,8 @@ static bool find_one(work *w, bool *found) {
   *found = search->n_found > 0;
   if (!*found) return true;
   uint32_t length = search->distance[last] + 1;
+  if (length >= w->capacity && !lh_fit(&w->vertices, (size_t)length + 1, &w->capacity, sizeof last))
+    return false;
   w->vertices[length] = w->to;
   for (uint32_t i = length; i-- > 0; last = search->parent[last]) w->vertices[i] = last;
   uint32_t first = w->from == LH_ROOT && length > 1; /* the edges of the root stay free */
@@ -135,10 +138,9 @@ static bool allocate(work *w) {
   uint32_t *distance = w->search.distance = lh_alloc(n, sizeof *distance);
   lh_id *parent = w->search.parent = lh_alloc(n, sizeof *parent);
   bool has_sources = lh_has_edges_to(w->snapshot);
-  w->vertices = lh_alloc(n, sizeof *w->vertices);
   w->flow = lh_flow_new(w->snapshot, w->to);
   if (has_sources) w->back = lh_alloc(n, sizeof *w->back);
-  if (!distance || !parent || !w->vertices || !w->flow || (has_sources && !w->back)) return false;
+  if (!distance || !parent || !w->flow || (has_sources && !w->back)) return false;
   lh_search_begin(w->snapshot, &w->search, distance, parent);
   w->search.from = w->from;
   w->search.flow = w->flow;

@@ -433,19 +433,25 @@ static int open_core(lh_core *core, lh_target *target, lh_error *error) {
   return code == LH_OK ? describe(core, target, error) : code;
 }
 
-int lh_core_open(const char *path, lh_target *target, lh_error *error) {
+int lh_open_core(const char *path, lh_target **out, lh_error *error) {
+  lh_target *target = *out = lh_alloc_zeroed(1, sizeof *target);
   lh_core *core = lh_alloc_zeroed(1, sizeof *core);
-  if (!core) return lh_fail_memory(error, "opening a core");
-  *core = (lh_core){.name = path, .fd = -1};
-  target->is_core = true;
-  target->core = core;
-  target->memory.fd = -1;
-  int code = open_core(core, target, error);
-  lh_free(core->segments);
-  lh_free(core->mappings);
-  core->segments = NULL;
-  core->mappings = NULL;
-  core->name = NULL;
+  int code = target && core ? LH_OK : lh_fail_memory(error, "opening a core");
+  if (target) *target = (lh_target){.is_core = true, .core = core, .memory.fd = -1};
+  if (core) *core = (lh_core){.name = path, .fd = -1};
+  if (code == LH_OK) {
+    code = open_core(core, target, error);
+    lh_free(core->segments);
+    lh_free(core->mappings);
+    core->segments = NULL;
+    core->mappings = NULL;
+    core->name = NULL;
+  } else if (!target) {
+    lh_free(core);
+  }
+  if (code == LH_OK) return code;
+  lh_target_free(target);
+  *out = NULL;
   return code;
 }
 

@@ -92,10 +92,11 @@ static void search_piece(const char *from, const char *end, const char *path, fo
 
 /* Pieces overlap by the bytes around a name. Unreadable pieces are skipped. A core has nothing more
 ** behind one, whatever length it claims. */
-static void search_region(const lh_memory *memory, const lh_memory_region *r, found_luas *luas) {
+static void search_region(const lh_memory *memory, const lh_memory_region *r, found_luas *luas,
+                          uint64_t *room) {
   enum { MOST = 1 << 16 };
   char piece[BEFORE + MOST + BEHIND] = {0};
-  for (uint64_t at = r->start; at < r->end;) {
+  for (uint64_t at = r->start; at<r->end && * room> MOST; *room -= MOST) {
     bool is_first = at == r->start, is_last = r->end - at <= MOST;
     size_t n = is_last ? (size_t)(r->end - at) : MOST;
     char *from = piece + (is_first ? BEFORE : 2 * BEFORE);
@@ -123,7 +124,8 @@ static bool is_program(const lh_memory *memory, const lh_memory_region *first) {
 }
 
 /* `only` NULL: all files. The mappings of a file adjoin; a process can have 65,530 of one. */
-static void search_target(const lh_memory *memory, const lh_memory_region *only, found_luas *luas) {
+static void search_target(const lh_memory *memory, const lh_memory_region *only, uint64_t *room,
+                          found_luas *luas) {
   bool is_wanted = false;
   luas->n = 0;
   for (size_t i = 0; i < memory->n; i++) {
@@ -132,7 +134,7 @@ static void search_target(const lh_memory *memory, const lh_memory_region *only,
       is_wanted = r == only || (*r->path && strcmp(r->path, only->path) == 0);
     else if (i == 0 || strcmp(r[-1].path, r->path) != 0)
       is_wanted = is_program(memory, r);
-    if (is_wanted && may_hold_texts(r)) search_region(memory, r, luas);
+    if (is_wanted && may_hold_texts(r)) search_region(memory, r, luas, room);
   }
 }
 
@@ -140,12 +142,13 @@ static bool is_ours(const found_lua *lua) {
   return strncmp(lua->name, "Lua ", LUA) == 0 && strncmp(lua->name + LUA, "5.4", 3) == 0;
 }
 
-void lh_identify_release(const lh_memory *memory, uint64_t library, char *release, size_t size) {
+void lh_identify_release(const lh_memory *memory, uint64_t library, uint64_t *room, char *release,
+                         size_t size) {
   const lh_memory_region *only = library ? lh_region_at(memory, library) : NULL;
   found_luas luas;
   const char *found = NULL;
   bool several = false;
-  search_target(memory, only, &luas);
+  search_target(memory, only, room, &luas);
   for (size_t i = 0; i < luas.n; i++) {
     if (!is_ours(&luas.of[i])) continue;
     several = found && strcmp(found, luas.of[i].name) != 0;
@@ -176,7 +179,8 @@ int lh_refuse_other_luas(const lh_target *target, lh_error *error) {
   found_luas luas;
   char list[256], who[48] = "the process of this core", left_out[128] = "";
   bool has_ours = false;
-  search_target(&target->memory, NULL, &luas);
+  uint64_t room = LH_TEXTS_ROOM;
+  search_target(&target->memory, NULL, &room, &luas);
   for (size_t i = 0; i < luas.n; i++) has_ours = has_ours || is_ours(&luas.of[i]);
   list_luas(&luas, list, sizeof list);
   if (!target->is_core) (void)snprintf(who, sizeof who, "process %" PRId64, target->process_id);

@@ -83,8 +83,11 @@ static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_val
                                    const lh_own_content *content, const char *name) {
   uint64_t content_bytes = sizeof *content + content->name_length;
   uint64_t bytes = bytes_of(n_user_values, content_bytes);
+  if (!lh_grow(&state->made, state->n_made, &state->made_capacity, sizeof(raw_userdata *)))
+    return NULL;
   raw_userdata *u = lh_alloc_zeroed(1, bytes);
   if (!u) return NULL;
+  state->made[state->n_made++] = u;
   u->type = RAW_USERDATA;
   u->marked = RAW_FIELD(state->global, RAW_GLOBAL_WHITE, uint8_t) & RAW_WHITES;
   u->n_user_values = (uint16_t)n_user_values;

@@ -302,6 +302,29 @@ static void map_segment(const lh_memory *memory, const lh_memory_region *r, uint
   *tail = end;
 }
 
+/* Copies the data of a part of a segment. Terabytes of it may be a hole, which stays zero here. */
+static bool copy_data(const lh_memory *memory, const lh_memory_region *r, uint64_t start,
+                      uint64_t end, uint64_t *copied_bytes) {
+  lh_memory_region part = *r;
+  lh_memory memory_of_part = *memory;
+  lh_pages pages;
+  lh_span span;
+  bool is_copied = true;
+  part.core_offset += start - r->start;
+  part.start = start;
+  part.present_bytes = end - start;
+  memory_of_part.regions = &part;
+  memory_of_part.n = 1;
+  lh_pages_begin(&pages, &memory_of_part);
+  while (is_copied && lh_pages_next(&pages, &span)) {
+    uint64_t copied = lh_copy(memory, span.start, span.end);
+    is_copied = copied == span.end - span.start;
+    *copied_bytes += copied;
+  }
+  lh_pages_end(&pages);
+  return is_copied;
+}
+
 static int fill_from_core(const lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                           lh_error *error) {
   for (size_t i = 0; i < memory->n; i++) {
@@ -309,11 +332,10 @@ static int fill_from_core(const lh_mirror *mirror, const lh_memory *memory, uint
     uint64_t head, tail, end = r->start + r->present_bytes;
     if (!lh_region_is_mirrored(r) || !lh_mirror_has(mirror, r->start, r->present_bytes)) continue;
     map_segment(memory, r, &head, &tail);
-    uint64_t copied = lh_copy(memory, r->start, head) + lh_copy(memory, tail, end);
-    if (copied != head - r->start + (end - tail))
+    if (!copy_data(memory, r, r->start, head, copied_bytes) ||
+        !copy_data(memory, r, tail, end, copied_bytes))
       return lh_fail(error, LH_EIO, "cannot read the memory of the core at 0x%llx",
                      (unsigned long long)r->start);
-    *copied_bytes += copied;
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 /*
-** mirrored.h - a Lua state in a mirror, shared by the parts that write it (shot.c).
+** mirrored.h - a Lua state in a mirror, shared by the parts that write it (write_child.c).
 **
 ** Pointers into the mirror are followed, and some of its memory is changed, in a child with its own
 ** copy. If the heap is inconsistent, the child faults or detects it.
@@ -18,6 +18,8 @@ typedef struct lh_mirrored_state {
   /* luaheap's own userdata, if luaheap was loaded; else NULL. */
   raw_userdata *ours;
   const void *metatable, *own_thread; /* of its marks; of its watcher */
+  raw_userdata **made;                /* linked here, in memory of this process (marks.c) */
+  size_t n_made, made_capacity;
 } lh_mirrored_state;
 
 static inline const lh_own_content *lh_mirrored_content(const lh_mirrored_state *state) {
@@ -96,11 +98,11 @@ void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state);
 /* Can the object be consistent? O(its size). */
 bool lh_is_sound(lh_doubt *doubt, const raw_object *object);
 
-/* ==== shooting.c ================================================================== */
+/* ==== write_state.c ================================================================== */
 
-/* The part of lh_shoot_mirrored in the child; its allocations end with the child. *more_extra_bytes
+/* The part of lh_write_mirrored in the child; its allocations end with the child. *more_extra_bytes
 ** after a failure: the extra bytes per thread with which the sum would be right (lh_mirrored). */
-int lh_shoot_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
+int lh_write_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
                   int64_t *more_extra_bytes, lh_error *error);
 
 /* LH_EBUSY: the copied heap is in the middle of a change. */

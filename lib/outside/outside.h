@@ -1,12 +1,12 @@
 /*
 ** outside.h - the parts that take snapshots of a process or a core file, and their interfaces.
 **
-**     target.c, process.c, core.c    a process or a core file, behind the public functions
+**     target.c, process.c, core.c    a target: a process or a core file
 **     states.c, ident.c              finds Lua states by structure, the Lua release, other Luas
 **     still.c, stop.c                keeps a process from changing: idle, frozen copy, or stopped
 **     mirror.c, memory.c             maps the target's memory at its own addresses in this process
 **     run_on.c, sandbox.c            continues a child until Lua is between two changes of its heap
-**     shot.c, shooting.c             the child that walks the mirror, and the file
+**     write_child.c, write_state.c   the child that walks the mirror, and the file
 **     sound.c, running.c, marks.c    consistency, the running thread and the marks of a heap
 **     symbols.c, take.c              names of C functions; the order of the parts (lh_take_outside)
 **
@@ -80,24 +80,24 @@ struct lh_target {
   struct lh_guard *guard; /* stop.h; NULL: none */
   lh_found_state *found;  /* result of the last lh_find_states */
   size_t n_found;
-  char silent_file[256]; /* file that did not answer and is not read again (shot.c); "": none */
+  char silent_file
+      [256]; /* file that did not answer and is not read again (write_child.c); "": none */
   void (*show_search)(void *payload, uint64_t searched_bytes);
   void *show_payload;
 };
 
-/* process.c, core.c: open a target. They clear *target first. */
-int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error);
-int lh_core_open(const char *path, lh_target *target, lh_error *error);
-
-/* The core's part of lh_target_free. Also needed after lh_core_open fails. */
+/* core.c: the core's part of lh_target_free. */
 void lh_core_close(lh_target *target);
 
 /* states.c: the Lua release of a state that lh_find_states found; "5.4" for any other state. */
 const char *lh_release_of(const lh_target *target, uint64_t state);
 
 /* ident.c: the release of the Lua with read-only data at `library` (lh_glance_library; 0: unknown):
-** "5.4.4", or "5.4" if it cannot be found out. */
-void lh_identify_release(const lh_memory *memory, uint64_t library, char *release, size_t size);
+** "5.4.4", or "5.4" if it cannot be found out. A file may have terabytes of holes, and a process
+** gets memory for those that are read: so searches take at most *room bytes together. */
+#define LH_TEXTS_ROOM ((uint64_t)512 << 20)
+void lh_identify_release(const lh_memory *memory, uint64_t library, uint64_t *room, char *release,
+                         size_t size);
 
 /* ident.c: says why the target has no state: another Lua, or no Lua. Returns LH_EHOST. */
 int lh_refuse_other_luas(const lh_target *target, lh_error *error);
@@ -142,7 +142,7 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status);
 
 bool lh_process_read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n);
 
-/* The process's part of lh_target_free. Also needed after lh_process_open fails. */
+/* The process's part of lh_target_free. */
 void lh_process_close(lh_target *target);
 
 /* Opens /proc/PID/`name`. -1: failed, see errno. */
@@ -231,7 +231,7 @@ typedef struct lh_carried_mark {
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
 
-/* shot.c: one state of a mirror, written by a child: only the child can crash. */
+/* write_child.c: one state of a mirror, written by a child: only the child can crash. */
 typedef struct lh_mirrored {
   const lh_target *target;
   const lh_memory *memory;
@@ -239,7 +239,7 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
-  uint64_t written_bytes;   /* private memory that the program wrote; core: all */
+  uint64_t written_bytes;   /* private memory that the program wrote; core: without holes */
   uint64_t most_seconds;    /* limit of the child's processor time */
   bool is_quiet;            /* Lua is between two changes of its heap, perhaps after running on */
   struct lh_moment *moment; /* if not: the data to run on to such a moment; NULL: cannot run on */
@@ -261,7 +261,7 @@ bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
 
 /* LH_OK: consistent, and the file has its name. LH_EBUSY: in a change. LH_EHOST: no state any more.
 ** Other codes: the file could not be written. */
-int lh_shoot_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
+int lh_write_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
 
 /* ==== Names ======================================================================= */
 

@@ -334,19 +334,29 @@ static int check_kind(lh_target *target, lh_error *error) {
   return 0;
 }
 
-int lh_process_open(int64_t process_id, lh_awaited *awaited, lh_target *target, lh_error *error) {
-  target->process_id = process_id;
-  target->memory = (lh_memory){
-      .read = lh_process_read_memory, .process_id = process_id, .fd = -1, .awaited = awaited};
+static int open_process(lh_target *target, lh_error *error) {
   int code = check_kind(target, error);
   if (code < 0) return code;
-  target->guard = lh_guard_begin((pid_t)process_id);
-  target->memory.fd = lh_process_file(process_id, "mem", O_RDONLY);
-  if (target->memory.fd < 0) return lh_refuse_process(process_id, errno, error);
+  target->guard = lh_guard_begin((pid_t)target->process_id);
+  target->memory.fd = lh_process_file(target->process_id, "mem", O_RDONLY);
+  if (target->memory.fd < 0) return lh_refuse_process(target->process_id, errno, error);
   if (!read_names(target)) return lh_fail_memory(error, "looking at a process");
   code = read_regions(target, error);
   if (code == 0) code = read_random(target, target->random, error);
   if (code == 0) target->memory.is_shared = lh_pages_are_shared(&target->memory);
+  return code;
+}
+
+int lh_open_process(int64_t process_id, lh_awaited *awaited, lh_target **out, lh_error *error) {
+  lh_target *target = *out = lh_alloc_zeroed(1, sizeof *target);
+  if (!target) return lh_fail_memory(error, "opening a process");
+  target->process_id = process_id;
+  target->memory = (lh_memory){
+      .read = lh_process_read_memory, .process_id = process_id, .fd = -1, .awaited = awaited};
+  int code = open_process(target, error);
+  if (code == 0) return 0;
+  lh_target_free(target);
+  *out = NULL;
   return code;
 }
 

@@ -1,8 +1,8 @@
 /*
 ** sound.c - checks that an object belongs to a consistent heap.
 **
-** A process may be stopped in the middle of a change. Most changes show in the sum of all bytes,
-** which shooting.c compares with the collector's count, because Lua allocates before it links. One
+** A process may be stopped in the middle of a change. Most changes show in the sum of all bytes:
+** write_state.c compares it with the collector's count, and Lua allocates before it links. One
 ** change shows nowhere else: to insert a key, Lua moves a colliding key away in four stores, and
 ** between them the chain does not reach the moved key. So each key must be reached from its main
 ** position along Lua's chain: strings by their hash, pointers and numbers by a remainder. Integers

@@ -67,6 +67,7 @@ typedef struct search {
   lh_cached *cached;
   named_library libraries[MOST_LIBRARIES];
   size_t n_libraries;
+  uint64_t texts_room;
   bool other_numbers; /* a state was skipped because of its number types */
   uint64_t start_ns, n_looks;
   uint64_t searched_bytes, shown_bytes;
@@ -80,7 +81,8 @@ static const char *release_of_library(search *s, uint64_t library) {
   if (s->n_libraries == MOST_LIBRARIES) return "5.4";
   named_library *new = &s->libraries[s->n_libraries++];
   new->address = library;
-  lh_identify_release(&s->target->memory, library, new->release, sizeof new->release);
+  lh_identify_release(&s->target->memory, library, &s->texts_room, new->release,
+                      sizeof new->release);
   return new->release;
 }
 
@@ -224,14 +226,6 @@ static int search_target(search *s, lh_error *error) {
 
 /* ==================================================================================== */
 
-static int hand_out(const lh_target *target, lh_found_state **states, size_t *n, lh_error *error) {
-  *states = lh_alloc(target->n_found, sizeof **states);
-  if (!*states) return lh_fail_memory(error, "looking for Lua states");
-  *n = target->n_found;
-  memcpy(*states, target->found, *n * sizeof **states);
-  return LH_OK;
-}
-
 static int refuse(const search *s, lh_error *error) {
   if (!s->other_numbers) return lh_refuse_other_luas(s->target, error);
   return lh_fail(error, LH_EHOST,
@@ -239,8 +233,8 @@ static int refuse(const search *s, lh_error *error) {
                  "one in this program was built with others");
 }
 
-int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_error *error) {
-  search s = {.target = target, .start_ns = lh_now_ns()};
+int lh_find_states(lh_target *target, const lh_found_state **states, size_t *n, lh_error *error) {
+  search s = {.target = target, .texts_room = LH_TEXTS_ROOM, .start_ns = lh_now_ns()};
   *states = NULL;
   *n = 0;
   int rc = target->is_core ? LH_OK : lh_process_refresh(target, error);
@@ -254,16 +248,15 @@ int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_err
                            : lh_fail_memory(error, "looking for Lua states");
   lh_free(s.piece);
   lh_free(s.cached);
-  if (rc < 0) return rc;
-  return target->n_found > 0 ? hand_out(target, states, n, error) : refuse(&s, error);
+  if (rc == LH_OK && target->n_found == 0) rc = refuse(&s, error);
+  if (rc != LH_OK) return rc;
+  *states = target->found;
+  *n = target->n_found;
+  return LH_OK;
 }
 
 void lh_show_search(lh_target *target, void (*show)(void *payload, uint64_t searched_bytes),
                     void *payload) {
   target->show_search = show;
   target->show_payload = payload;
-}
-
-void lh_free_states(lh_found_state *states) {
-  lh_free(states);
 }

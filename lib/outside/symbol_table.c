@@ -65,15 +65,22 @@ static Elf_Data *section_data(lh_symbol_table *table, Elf_Scn *section) {
   return data;
 }
 
+/* elf_strptr would search the rest of the section for a NUL at each call. */
+static bool is_text_at(const Elf_Data *texts, uint32_t at, const char *text) {
+  size_t n = strlen(text) + 1;
+  return at < texts->d_size && n <= texts->d_size - at &&
+         memcmp((const char *)texts->d_buf + at, text, n) == 0;
+}
+
 static Elf_Scn *find_section(lh_symbol_table *table, Elf *elf, uint32_t type, const char *name) {
-  size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0 || (name && !section_data(table, elf_getscn(elf, names))))
-    return NULL;
+  size_t at = 0;
+  bool is_named = name && elf_getshdrstrndx(elf, &at) == 0;
+  const Elf_Data *names = is_named ? section_data(table, elf_getscn(elf, at)) : NULL;
+  if (name && !names) return NULL;
   for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
     GElf_Shdr header;
     if (!gelf_getshdr(section, &header) || header.sh_type != type) continue;
-    const char *own = name ? elf_strptr(elf, names, header.sh_name) : NULL;
-    if (!name || (own && strcmp(own, name) == 0)) return section;
+    if (!name || is_text_at(names, header.sh_name, name)) return section;
   }
   return NULL;
 }
@@ -138,7 +145,7 @@ static bool add_symbol(lh_symbol_table *table, const Elf64_Sym *s, const Elf_Dat
   return true;
 }
 
-/* False: the file has no such symbols. */
+/* False: the file has no such symbols. Out of memory, the table has none rather than some. */
 static bool add_symbols(lh_symbol_table *table, Elf *elf, uint32_t type, uint64_t shift) {
   GElf_Shdr header;
   Elf_Scn *section = elf ? find_section(table, elf, type, NULL) : NULL;
@@ -149,7 +156,9 @@ static bool add_symbols(lh_symbol_table *table, Elf *elf, uint32_t type, uint64_
   for (size_t at = 0; at + sizeof(Elf64_Sym) <= data->d_size; at += sizeof(Elf64_Sym)) {
     Elf64_Sym s;
     memcpy(&s, (const char *)data->d_buf + at, sizeof s);
-    if (!add_symbol(table, &s, names, shift)) break;
+    if (add_symbol(table, &s, names, shift)) continue;
+    table->n = 0;
+    break;
   }
   return true;
 }

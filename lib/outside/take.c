@@ -4,7 +4,7 @@
 **     reserve the mirror
 **     20 times at most:  keep the process from changing, fill the mirror, let it go on
 **                        all remaining states run on in one child (run_on.c)
-**                        for each remaining request: walk and write in a child (shot.c)
+**                        for each remaining request: walk and write in a child (write_child.c)
 **
 ** The pauses between attempts grow, and are random, to follow no rhythm of the program. A stop at
 ** which Lua may have been in a change is used only in the last attempts, and reported as uncertain:
@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "memory.h"
 #include "run_on.h"
 
 enum {
@@ -57,11 +58,11 @@ static bool is_of_one(int code) {
 }
 
 /* LH_OK also if this state cannot be read: the others are taken. */
-static int shoot_one(taking *t, size_t i, lh_mirrored m) {
+static int write_one(taking *t, size_t i, lh_mirrored m) {
   lh_error *failure = &t->requests[i].failure;
   lh_pending *state = &t->states[i];
   m.is_quiet = state->is_quiet || lh_has_stood(&m, state->state, &state->stance);
-  int rc = lh_shoot_mirrored(&m, &t->requests[i], failure);
+  int rc = lh_write_mirrored(&m, &t->requests[i], failure);
   if (rc == LH_OK) *failure = (lh_error){0}; /* of earlier attempts */
   state->is_done = rc != LH_EBUSY;
   t->n_done += state->is_done;
@@ -72,7 +73,7 @@ static int shoot_one(taking *t, size_t i, lh_mirrored m) {
 
 /* All states share ten seconds and a minute per GB that the program has written, more than they
 ** need: forged states could take long. */
-static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
+static int write_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   int rc = run_on(t, mirrored, error);
   uint64_t before = children_seconds(), most = 10 + (mirrored->written_bytes >> 24);
   for (size_t i = 0; i < t->n && rc == LH_OK; i++) {
@@ -82,10 +83,20 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
     if (spent >= most)
       return lh_fail(error, LH_EBUSY, "its states take longer than a heap of that size can");
     m.most_seconds = most - spent;
-    rc = shoot_one(t, i, m);
+    rc = write_one(t, i, m);
     if (rc < 0) *error = t->requests[i].failure;
   }
   return rc;
+}
+
+static uint64_t count_written(const lh_memory *memory) {
+  uint64_t bytes = 0;
+  lh_pages pages;
+  lh_span span;
+  lh_pages_begin(&pages, memory);
+  while (lh_pages_next(&pages, &span)) bytes += span.end - span.start;
+  lh_pages_end(&pages);
+  return bytes;
 }
 
 /* *is_sound: nothing has changed meanwhile (no core can), and the mirror is worth a walk. */
@@ -97,8 +108,8 @@ static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool 
   bool never_fork = t->options && t->options->never_fork;
   *is_sound = true;
   t->told->stillness = LH_STILL_CORE;
-  mirrored->written_bytes = lh_mirrored_bytes(&t->target->memory);
   if (t->target->is_core) {
+    mirrored->written_bytes = count_written(&t->target->memory);
     mirrored->moment = t->moment = lh_moment_of_core(t->target, &mirrored->is_quiet);
     return lh_mirror_fill(t->mirror, &t->target->memory, copied_bytes, error);
   }
@@ -124,7 +135,7 @@ static int try_once(taking *t, unsigned attempt, bool is_last, lh_error *error) 
   int rc = fill_mirror(t, attempt, &mirrored, &is_sound, error);
   mirrored.stillness = t->told->stillness;
   mirrored.was_in_system_call = t->told->was_in_system_call;
-  if (rc == LH_OK && is_sound) rc = shoot_all(t, &mirrored, error);
+  if (rc == LH_OK && is_sound) rc = write_all(t, &mirrored, error);
   if (rc == LH_OK && !is_sound)
     (void)lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
   lh_moment_free(t->moment);

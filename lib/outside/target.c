@@ -1,45 +1,9 @@
 /*
-** target.c - the public functions for a target: a process or a core file.
+** target.c - functions for any target, a process or a core file.
 */
 #include <string.h>
 
 #include "outside.h"
-
-static int open_target(lh_target **out, lh_target **made, lh_error *error) {
-  *out = NULL;
-  *made = lh_alloc_zeroed(1, sizeof **made);
-  if (!*made) return lh_fail_memory(error, "opening a target");
-  (*made)->memory.fd = -1;
-  return 0;
-}
-
-static int hand_out(int code, lh_target *made, lh_target **out) {
-  if (code == 0)
-    *out = made;
-  else
-    lh_target_free(made);
-  return code;
-}
-
-int lh_open_process_awaited(int64_t process_id, lh_awaited *awaited, lh_target **target,
-                            lh_error *error) {
-  lh_target *made;
-  int code = open_target(target, &made, error);
-  return code < 0 ? code
-                  : hand_out(lh_process_open(process_id, awaited, made, error), made, target);
-}
-
-int lh_open_process(int64_t process_id, lh_target **target, lh_error *error) {
-  return lh_open_process_awaited(process_id, NULL, target, error);
-}
-
-int lh_open_core(const char *path, lh_target **target, lh_error *error) {
-  lh_target *made;
-  int code = open_target(target, &made, error);
-  if (code < 0) return code;
-  made->is_core = true;
-  return hand_out(lh_core_open(path, made, error), made, target);
-}
 
 void lh_target_free(lh_target *target) {
   if (!target) return;

@@ -1,40 +1,23 @@
 /*
 ** addresses.c - finds the object at an address.
 **
-** Memory is divided into stretches of 256 words (2 KB). A stretch with objects has a bit for each
-** word at which an object begins, and the number of objects before the stretch. So the rank of an
-** object is a sum of bits, and by_rank has its id. Memory: 4 bytes an object and 90 a stretch,
-** which are 4 to 9 an object. The stretches are in a hash table with open addressing, whose seed is
-** random, so that nobody can prepare a file whose addresses collide.
+** Memory is divided into units of 64 words (512 bytes). A unit has a bit for each word at which an
+** object begins, and the number of objects before the unit. So the rank of an object is a sum of
+** bits, and by_rank has its id. The units of a stretch of memory are neighbours, and a hash table
+** has the stretches with objects. Its seed is random, so that nobody can prepare a file whose
+** stretches collide.
+**
+** A stretch has 2 MB, so a heap has few of them. In a file whose objects are far apart most units
+** would be empty. Then stretches are smaller, at last one unit. Memory: 4 bytes an object and 16 a
+** unit, of which there are at most as many as objects; 32 more an object if they are far apart.
 */
 #include "decode.h"
 #include "reader.h"
 #include "record.h"
 #include "team.h"
 
-/* Before the number of stretches is known: a slot for 16 objects, and half of the slots used. */
-enum { FIRST_SLOTS = 8, OBJECTS_OF_SLOT = 16 };
-
-/* The slot of the stretch; an empty slot if the table does not have the stretch. */
-static lh_stretch *slot_of(lh_snapshot *s, uint64_t number) {
-  lh_stretch *stretch = &s->stretches[lh_stretch_slot(s, number) - s->stretches];
-  while (stretch->number != 0 && stretch->number != number)
-    if (++stretch == s->stretches + s->n_stretch_slots) stretch = s->stretches;
-  return stretch;
-}
-
-static bool make_slots(lh_snapshot *s, uint64_t n) {
-  lh_stretch *old = s->stretches;
-  uint64_t n_old = s->n_stretch_slots;
-  lh_stretch *stretches = lh_alloc_zeroed(n, sizeof *stretches);
-  if (!stretches) return false;
-  s->stretches = stretches;
-  s->n_stretch_slots = n;
-  for (uint64_t i = 0; i < n_old; i++)
-    if (old[i].number) *slot_of(s, old[i].number) = old[i];
-  lh_free(old);
-  return true;
-}
+/* Words of a stretch, as powers of two: 2 MB, 128 KB, 8 KB, 512 bytes. */
+static const uint8_t sizes[] = {18, 14, 10, LH_LOG2_UNIT};
 
 static int fail_twins(const lh_snapshot *s, lh_id id, lh_error *error) {
   lh_id twin = 1;
@@ -44,52 +27,61 @@ static int fail_twins(const lh_snapshot *s, lh_id id, lh_error *error) {
                     id, (unsigned long long)s->address[id]);
 }
 
-/* The table is at most half full while it is filled, and five eighths full afterwards. */
-static bool fit_slots(lh_snapshot *s, uint64_t n_stretches) {
-  uint64_t n_slots = n_stretches + n_stretches / 2 + n_stretches / 10 + 1;
-  return n_slots >= s->n_stretch_slots || make_slots(s, n_slots);
+/* Makes the table of stretches of this size. *fits: there are few enough of them. */
+static bool list_stretches(lh_snapshot *s, unsigned log2_stretch, bool *fits) {
+  unsigned log2_units = log2_stretch - LH_LOG2_UNIT;
+  uint64_t most = s->n >> log2_units, n = 0, last = 0;
+  lh_free(s->stretches);
+  s->log2_stretch = log2_stretch;
+  s->n_stretch_slots = 2 * most + 1;
+  s->stretches = lh_alloc_zeroed(s->n_stretch_slots, sizeof *s->stretches);
+  if (!s->stretches) return false;
+  for (lh_id id = 1; id <= s->n && n <= most; id++) {
+    uint64_t number = lh_stretch_number(s, s->address[id] >> 3);
+    if (number == last) continue;
+    lh_stretch *stretch = &s->stretches[lh_slot_of_stretch(s, number)];
+    if (stretch->number == 0) *stretch = (lh_stretch){number, 1 + (n++ << log2_units)};
+    last = number;
+  }
+  s->n_units = 1 + (n << log2_units);
+  *fits = n <= most;
+  return true;
 }
 
-static int fill_stretches(lh_snapshot *s, lh_error *error) {
-  uint64_t n_stretches = 0;
-  lh_stretch *stretch = NULL;
+static int fill_units(lh_snapshot *s, lh_error *error) {
+  bool fits = false;
+  for (size_t i = 0; i < sizeof sizes && !fits; i++)
+    if (!list_stretches(s, sizes[i], &fits)) return lh_fail_memory(error, "indexing addresses");
+  s->units = lh_alloc_zeroed(s->n_units, sizeof *s->units);
+  if (!s->units) return lh_fail_memory(error, "indexing addresses");
+  lh_stretch last = {0};
   for (lh_id id = 1; id <= s->n; id++) {
-    uint64_t word = s->address[id] >> 3, number = lh_stretch_number(word);
-    if (!stretch || stretch->number != number) {
-      if (2 * n_stretches >= s->n_stretch_slots &&
-          !make_slots(s, s->n_stretch_slots + s->n_stretch_slots / 2))
-        return lh_fail_memory(error, "indexing addresses");
-      stretch = slot_of(s, number);
-      n_stretches += stretch->number == 0;
-      stretch->number = number;
-    }
-    uint64_t *bits = &stretch->bits[word >> 6 & 3], bit = UINT64_C(1) << (word & 63);
-    if (*bits & bit) return fail_twins(s, id, error);
-    *bits |= bit;
+    uint64_t word = s->address[id] >> 3, bit = UINT64_C(1) << (word & 63);
+    lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+    if (unit->bits & bit) return fail_twins(s, id, error);
+    unit->bits |= bit;
   }
-  if (!fit_slots(s, n_stretches)) return lh_fail_memory(error, "indexing addresses");
   return LH_OK;
 }
 
 static bool fill_ids(void *data, uint32_t i) {
   lh_snapshot *s = data;
   lh_id next = i + 1 < s->n_blocks ? s->blocks[i + 1].id : s->n + 1;
-  const lh_stretch *stretch = s->stretches;
+  lh_stretch last = {0};
   for (lh_id id = s->blocks[i].id; id < next; id++) {
-    uint64_t word = s->address[id] >> 3, number = lh_stretch_number(word);
-    if (stretch->number != number) stretch = slot_of(s, number);
-    s->by_rank[stretch->rank[word >> 6 & 3] + lh_bits_in(lh_bits_before(stretch, word))] = id;
+    uint64_t word = s->address[id] >> 3;
+    const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+    s->by_rank[unit->rank + lh_bits_in(lh_bits_before(unit, word))] = id;
   }
   return true;
 }
 
 static bool fill_ranks(lh_snapshot *s) {
   uint32_t rank = 0;
-  for (uint64_t i = 0; i < s->n_stretch_slots; i++)
-    for (unsigned part = 0; part < 4; part++) {
-      s->stretches[i].rank[part] = rank;
-      rank += lh_bits_in(s->stretches[i].bits[part]);
-    }
+  for (uint64_t i = 0; i < s->n_units; i++) {
+    s->units[i].rank = rank;
+    rank += lh_bits_in(s->units[i].bits);
+  }
   s->by_rank = lh_alloc(s->n, sizeof *s->by_rank);
   if (!s->by_rank) return false;
   (void)lh_for_each(s->threads, s->n_blocks, fill_ids, s);
@@ -98,9 +90,7 @@ static bool fill_ranks(lh_snapshot *s) {
 
 int lh_index_addresses(lh_snapshot *s, lh_error *error) {
   s->stretch_seed = lh_random_seed();
-  if (!make_slots(s, FIRST_SLOTS + s->n / OBJECTS_OF_SLOT))
-    return lh_fail_memory(error, "indexing addresses");
-  int code = fill_stretches(s, error);
+  int code = fill_units(s, error);
   if (code == LH_OK && !fill_ranks(s)) code = lh_fail_memory(error, "indexing addresses");
   return code;
 }

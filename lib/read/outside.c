@@ -83,18 +83,22 @@ int lh_read_outside(lh_snapshot *s, lh_error *error) {
   return c.fault ? lh_fail_damaged(s, c.fault_at, "outside", c.fault, error) : LH_OK;
 }
 
-/* Both lists are sorted by age. If the heap lacks a matched mark, no later one is placed
-** (lh_verify). */
+/* Both lists are sorted by age, and serials rise with it. A matched mark that the heap lacks is a
+** fault only for lh_verify. */
 int lh_collect_passed(lh_snapshot *s, lh_error *error) {
   if (s->n_matched == 0) return LH_OK;
   s->placed = lh_alloc_zeroed(s->n_marks, sizeof *s->placed);
   if (!s->placed) return lh_fail_memory(error, "reading marks");
-  for (uint32_t i = 0, k = 0; i < s->n_marks && k < s->n_matched; i++) {
+  for (uint32_t i = 0, k = 0; i < s->n_marks && k < s->n_matched;) {
     const lh_matched_mark *matched = &s->matched[k];
-    if (!lh_is_mark(&s->marks[i], matched->serial, matched->time_ns)) continue;
-    s->placed[i].is_placed = true;
-    memcpy(s->placed[i].passed, matched->passed, sizeof matched->passed);
-    k++;
+    bool is_it = lh_is_mark(&s->marks[i], matched->serial, matched->time_ns);
+    if (is_it) {
+      s->placed[i].is_placed = true;
+      memcpy(s->placed[i].passed, matched->passed, sizeof matched->passed);
+    }
+    bool is_lacking = !is_it && matched->serial < s->marks[i].serial;
+    k += is_it || is_lacking;
+    i += !is_lacking;
   }
   return LH_OK;
 }

@@ -13,13 +13,16 @@
 
 /* check.c meets references before it knows the addresses of later objects. So it stores each as a
 ** distance from one address, with its label, in a block of rows for each block of the file; rows.c
-** turns distances into objects. 5 bytes a reference. */
+** turns distances into objects. The blocks are parts of the snapshot's rows, with gaps between
+** them. A block with unusually many references outgrows its place and has memory of its own. */
 
 /* The results of check.c for one block of the file. */
 typedef struct lh_row_block {
-  uint64_t base;  /* the word of the block's first object; all distances are from here */
-  int32_t *delta; /* words from `base` to the target, or LH_DELTA_* */
-  uint8_t *label; /* LH_LABEL_*, in snapshot.h */
+  uint64_t base;      /* the word of the block's first object; all distances are from here */
+  int32_t *delta;     /* words from `base` to the target, or LH_DELTA_* */
+  uint8_t *label;     /* LH_LABEL_*, in snapshot.h */
+  int32_t *own_delta; /* NULL: delta is in the snapshot's rows */
+  uint8_t *own_label;
   size_t n, capacity;
   uint32_t first; /* number of the first edge in the snapshot */
   bool loses;     /* some references end at no object */
@@ -48,7 +51,7 @@ typedef struct lh_raw_rows {
   uint32_t n;
 } lh_raw_rows;
 
-bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s);
+bool lh_make_row_blocks(lh_raw_rows *rows, lh_snapshot *s);
 void lh_free_raw_rows(lh_raw_rows *rows);
 
 /* Turns `raw` into rows; before, first_edge has places inside blocks. LH_ELIMIT: too many

@@ -77,38 +77,46 @@ static inline uint32_t lh_bits_in(uint64_t x) {
   return (uint32_t)(x * 0x0101010101010101u >> 56);
 }
 
-static inline uint64_t lh_stretch_number(uint64_t word) {
-  return (word >> 8) + 1;
+enum { LH_LOG2_UNIT = 6 };
+
+static inline uint64_t lh_stretch_number(const lh_snapshot *s, uint64_t word) {
+  return (word >> s->log2_stretch) + 1;
 }
 
-/* The slot at which the search for a stretch begins. */
-static inline const lh_stretch *lh_stretch_slot(const lh_snapshot *s, uint64_t number) {
+/* The slot of a stretch, or the empty slot that it can have. */
+static inline uint64_t lh_slot_of_stretch(const lh_snapshot *s, uint64_t number) {
   uint64_t h = (number ^ s->stretch_seed) * 0x9FB21C651E98DF25u;
   h = (h ^ (h >> 35)) * 0xD6E8FEB86659FD93u;
-  return &s->stretches[(uint64_t)(((unsigned __int128)h * s->n_stretch_slots) >> 64)];
+  uint64_t at = (uint64_t)(((unsigned __int128)h * s->n_stretch_slots) >> 64);
+  while (s->stretches[at].number != number && s->stretches[at].number != 0)
+    if (++at == s->n_stretch_slots) at = 0;
+  return at;
 }
 
-/* The stretch of a word, searched from its slot on. NULL: no object begins at the word. */
-static inline const lh_stretch *lh_find_stretch(const lh_snapshot *s, const lh_stretch *stretch,
-                                                uint64_t word) {
-  uint64_t number = lh_stretch_number(word);
-  while (stretch->number != number) {
-    if (stretch->number == 0) return NULL;
-    if (++stretch == s->stretches + s->n_stretch_slots) stretch = s->stretches;
-  }
-  return stretch->bits[word >> 6 & 3] >> (word & 63) & 1 ? stretch : NULL;
+/* The number of the unit with the word; 0, the empty unit, if no object is near. *last is the
+** stretch found last, at first zeroed. */
+static inline uint64_t lh_number_of_unit(const lh_snapshot *s, uint64_t word, lh_stretch *last) {
+  uint64_t number = lh_stretch_number(s, word);
+  if (last->number != number) *last = s->stretches[lh_slot_of_stretch(s, number)];
+  uint64_t in_stretch = (word & ((UINT64_C(1) << s->log2_stretch) - 1)) >> LH_LOG2_UNIT;
+  return last->number == 0 ? 0 : last->first_unit + in_stretch;
 }
 
-/* A bit for each object that begins before the word, in its quarter of the stretch. */
-static inline uint64_t lh_bits_before(const lh_stretch *stretch, uint64_t word) {
-  return stretch->bits[word >> 6 & 3] & ((UINT64_C(1) << (word & 63)) - 1);
+/* Does an object begin at the word? */
+static inline bool lh_has_object(const lh_unit *unit, uint64_t word) {
+  return unit->bits >> (word & 63) & 1;
+}
+
+/* A bit for each object that begins before the word in its unit. */
+static inline uint64_t lh_bits_before(const lh_unit *unit, uint64_t word) {
+  return unit->bits & ((UINT64_C(1) << (word & 63)) - 1);
 }
 
 static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
-  const lh_stretch *slot = lh_stretch_slot(s, lh_stretch_number(word));
-  const lh_stretch *stretch = lh_find_stretch(s, slot, word);
-  if (!stretch) return LH_NO_OBJECT;
-  return s->by_rank[stretch->rank[word >> 6 & 3] + lh_bits_in(lh_bits_before(stretch, word))];
+  lh_stretch last = {0};
+  const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+  if (!lh_has_object(unit, word)) return LH_NO_OBJECT;
+  return s->by_rank[unit->rank + lh_bits_in(lh_bits_before(unit, word))];
 }
 
 /* Word 0 means no object. */

@@ -24,33 +24,41 @@ static int fail_count(lh_error *error) {
 
 /* ==== Blocks ========================================================================= */
 
-enum { BYTES_OF_REFERENCE = 4 }; /* a guess; most take more */
+enum { BYTES_OF_REFERENCE = 4, SPARE = 16 }; /* a guess; most take more */
 
-static bool make_block(lh_row_block *block, uint64_t file_bytes) {
-  block->capacity = file_bytes / BYTES_OF_REFERENCE + 16;
-  block->delta = lh_alloc(block->capacity, sizeof *block->delta);
-  block->label = lh_alloc(block->capacity, 1);
-  return block->delta && block->label;
+static size_t references_in(uint64_t file_bytes) {
+  return file_bytes / BYTES_OF_REFERENCE + SPARE;
 }
 
-bool lh_make_row_blocks(lh_raw_rows *rows, const lh_snapshot *s) {
+/* Roots that are named or on a list; some may have no object. */
+static size_t most_roots(const lh_snapshot *s) {
+  return (size_t)s->n_named_roots + (s->list_first[4] - s->list_first[LH_LIST_TOBEFNZ]);
+}
+
+bool lh_make_row_blocks(lh_raw_rows *rows, lh_snapshot *s) {
+  size_t at = most_roots(s);
+  uint64_t end = s->records_end;
+  size_t capacity = at + references_in(end) + s->n_blocks * (size_t)SPARE;
   rows->blocks = lh_alloc_zeroed(s->n_blocks, sizeof *rows->blocks);
-  if (!rows->blocks) return false;
-  for (rows->n = 0; rows->n < s->n_blocks; rows->n++) {
+  s->edge = lh_alloc(capacity, sizeof *s->edge);
+  s->label = lh_alloc(capacity, 1);
+  if (!rows->blocks || !s->edge || !s->label) return false;
+  for (; rows->n < s->n_blocks; rows->n++) {
+    lh_row_block *block = &rows->blocks[rows->n];
     bool is_last = rows->n + 1 == s->n_blocks;
-    uint64_t end = is_last ? s->records_end : s->blocks[rows->n + 1].offset;
-    if (!make_block(&rows->blocks[rows->n], end - s->blocks[rows->n].offset)) {
-      rows->n++;
-      return false;
-    }
+    end = is_last ? s->records_end : s->blocks[rows->n + 1].offset;
+    block->delta = (int32_t *)s->edge + at;
+    block->label = s->label + at;
+    block->capacity = references_in(end - s->blocks[rows->n].offset);
+    at += block->capacity;
   }
   return true;
 }
 
 static void drop_references(lh_row_block *block) {
-  LH_FREE_ALL(block->delta, block->label, block->wide);
-  block->delta = NULL;
-  block->label = NULL;
+  LH_FREE_ALL(block->own_delta, block->own_label, block->wide);
+  block->own_delta = NULL;
+  block->own_label = NULL;
   block->wide = NULL;
 }
 
@@ -64,11 +72,15 @@ void lh_free_raw_rows(lh_raw_rows *rows) {
 }
 
 bool lh_grow_row_block(lh_row_block *block) {
-  size_t capacity = block->capacity;
-  if (!lh_grow(&block->delta, block->n, &capacity, sizeof *block->delta)) return false;
-  uint8_t *label = lh_realloc(block->label, capacity, 1);
+  size_t capacity = block->capacity + block->capacity / 2;
+  int32_t *delta = lh_realloc(block->own_delta, capacity, sizeof *delta);
+  if (!delta) return false;
+  if (!block->own_delta) memcpy(delta, block->delta, block->n * sizeof *delta);
+  block->delta = block->own_delta = delta;
+  uint8_t *label = lh_realloc(block->own_label, capacity, 1);
   if (!label) return false;
-  block->label = label;
+  if (!block->own_label) memcpy(label, block->label, block->n);
+  block->label = block->own_label = label;
   block->capacity = capacity;
   return true;
 }
@@ -86,47 +98,45 @@ enum { BATCH = 64 };
 
 typedef struct lookup {
   uint64_t word;
-  const lh_stretch *slot; /* where the search for the stretch begins */
-  const lh_id *id;        /* the place that has the target's id */
-  uint32_t edge;
+  const lh_unit *unit;
+  const lh_id *id; /* the place that has the target's id */
+  lh_id *edge;
 } lookup;
 
 static const lh_id no_object = LH_NO_OBJECT;
 
 /* Compiled twice: the oldest processors cannot count bits by one instruction. Returns whether each
 ** reference has an object. */
-static inline __attribute__((always_inline)) bool look_up(lh_snapshot *s, lookup *batch, size_t n,
-                                                          bool counts_bits) {
+static inline __attribute__((always_inline)) bool look_up(const lh_snapshot *s, lookup *batch,
+                                                          size_t n, bool counts_bits) {
   bool finds_all = true;
   for (size_t i = 0; i < n; i++) {
     lookup *l = &batch[i];
-    const lh_stretch *stretch = lh_find_stretch(s, l->slot, l->word);
-    l->id = &no_object;
-    if (__builtin_expect(!stretch, 0)) continue;
-    uint64_t before = lh_bits_before(stretch, l->word);
+    uint64_t before = lh_bits_before(l->unit, l->word);
     uint32_t bits = counts_bits ? (uint32_t)__builtin_popcountll(before) : lh_bits_in(before);
-    l->id = &s->by_rank[stretch->rank[l->word >> 6 & 3] + bits];
+    bool is_found = lh_has_object(l->unit, l->word);
+    l->id = is_found ? &s->by_rank[l->unit->rank + bits] : &no_object;
     __builtin_prefetch(l->id);
   }
   for (size_t i = 0; i < n; i++) {
-    s->edge[batch[i].edge] = *batch[i].id;
+    *batch[i].edge = *batch[i].id;
     finds_all &= *batch[i].id != LH_NO_OBJECT;
   }
   return finds_all;
 }
 
-static bool look_up_anywhere(lh_snapshot *s, lookup *batch, size_t n) {
+static bool look_up_anywhere(const lh_snapshot *s, lookup *batch, size_t n) {
   return look_up(s, batch, n, false);
 }
 
 #ifdef __x86_64__
-__attribute__((target("popcnt"))) static bool look_up_by_popcnt(lh_snapshot *s, lookup *batch,
+__attribute__((target("popcnt"))) static bool look_up_by_popcnt(const lh_snapshot *s, lookup *batch,
                                                                 size_t n) {
   return look_up(s, batch, n, true);
 }
 #endif
 
-typedef bool (*look_up_function)(lh_snapshot *s, lookup *batch, size_t n);
+typedef bool (*look_up_function)(const lh_snapshot *s, lookup *batch, size_t n);
 
 static look_up_function fastest_look_up(void) {
 #ifdef __x86_64__
@@ -142,26 +152,27 @@ typedef struct resolver {
   lh_id keys[LH_MOST_KEYS]; /* the frequent keys */
 } resolver;
 
-/* The first reference is edge `to`. Returns whether each one has an object. */
-static bool resolve_edges(const resolver *r, const lh_row_block *block, uint32_t to) {
-  lh_snapshot *s = r->s;
+/* Turns distances into ids in place. Returns whether each reference has an object. */
+static bool resolve_edges(const resolver *r, lh_row_block *block) {
+  const lh_snapshot *s = r->s;
   lookup batch[BATCH];
   const uint64_t *wide = block->wide;
+  lh_id *edge = (lh_id *)block->delta;
+  lh_stretch last = {0};
   bool finds_all = true;
   size_t n = 0;
   for (size_t e = 0; e < block->n; e++) {
     int32_t delta = block->delta[e];
     if (delta < LH_LEAST_DELTA && delta != LH_DELTA_WIDE) {
-      lh_id key = r->keys[delta - LH_DELTA_KEY];
-      s->edge[to + e] = key;
-      finds_all &= key != LH_NO_OBJECT;
+      edge[e] = r->keys[delta - LH_DELTA_KEY];
+      finds_all &= edge[e] != LH_NO_OBJECT;
       continue;
     }
     uint64_t word = block->base + (uint64_t)(int64_t)delta;
     if (__builtin_expect(delta == LH_DELTA_WIDE, 0)) word = *wide++;
-    const lh_stretch *slot = lh_stretch_slot(s, lh_stretch_number(word));
-    __builtin_prefetch(slot);
-    batch[n++] = (lookup){.word = word, .slot = slot, .edge = to + (uint32_t)e};
+    const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+    __builtin_prefetch(unit);
+    batch[n++] = (lookup){.word = word, .unit = unit, .edge = &edge[e]};
     if (n < BATCH) continue;
     finds_all &= r->look_up(s, batch, n);
     n = 0;
@@ -175,11 +186,32 @@ static bool resolve_block(void *data, uint32_t i) {
   lh_snapshot *s = r->s;
   lh_row_block *block = &r->raw->blocks[i];
   lh_id next = i + 1 < r->raw->n ? s->blocks[i + 1].id : s->n + 1;
-  block->loses = !resolve_edges(r, block, block->first);
-  if (block->n > 0) memcpy(s->label + block->first, block->label, block->n);
+  block->loses = !resolve_edges(r, block);
   for (lh_id id = s->blocks[i].id; id < next; id++) s->first_edge[id] += block->first;
-  drop_references(block);
   return true;
+}
+
+/* Closes the gaps between the blocks, unless one of them has outgrown its place. */
+static bool join_blocks(lh_snapshot *s, lh_raw_rows *raw, uint64_t n_edges) {
+  lh_id *edge = s->edge;
+  uint8_t *label = s->label;
+  bool is_outgrown = false, ok = true;
+  for (uint32_t i = 0; i < raw->n; i++) is_outgrown |= raw->blocks[i].own_delta != NULL;
+  if (is_outgrown) {
+    edge = lh_alloc(n_edges, sizeof *edge);
+    label = lh_alloc(n_edges, 1);
+    ok = edge && label;
+  }
+  for (uint32_t i = 0; ok && i < raw->n; i++) {
+    lh_row_block *block = &raw->blocks[i];
+    memmove(edge + block->first, block->delta, block->n * sizeof *edge);
+    memmove(label + block->first, block->label, block->n);
+    drop_references(block);
+  }
+  if (is_outgrown) LH_FREE_ALL(ok ? s->edge : edge, ok ? s->label : label);
+  if (ok) s->edge = edge;
+  if (ok) s->label = label;
+  return ok;
 }
 
 static void note_lost(uint8_t *key_kinds, bool is_key) {
@@ -207,14 +239,12 @@ static void drop_lost(lh_snapshot *s) {
   s->first_edge[s->n + 1] = at;
 }
 
-static uint32_t put_roots(lh_snapshot *s) {
-  uint32_t at = 0;
+static void put_roots(lh_snapshot *s) {
   s->first_edge[LH_ROOT] = 0;
-  for (; at < s->n_roots; at++) {
+  for (size_t at = 0; at < s->n_roots; at++) {
     s->edge[at] = s->roots[at].target;
     s->label[at] = LH_EDGE_ROOT;
   }
-  return at;
 }
 
 static bool fit(lh_snapshot *s, uint64_t n_edges) {
@@ -225,10 +255,9 @@ static bool fit(lh_snapshot *s, uint64_t n_edges) {
   return edge && label;
 }
 
-static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
+static bool resolve_all(lh_snapshot *s, lh_raw_rows *raw, uint64_t n_edges) {
   resolver r = {.s = s, .raw = raw, .look_up = fastest_look_up()};
-  uint32_t first = put_roots(s);
-  bool loses = false;
+  uint32_t first = (uint32_t)s->n_roots;
   for (uint32_t i = 0; i < s->n_keys; i++) r.keys[i] = lh_find_word(s, s->keys[i]);
   for (uint32_t i = 0; i < raw->n; i++) {
     raw->blocks[i].first = first;
@@ -236,9 +265,11 @@ static void resolve_all(lh_snapshot *s, lh_raw_rows *raw) {
   }
   s->first_edge[s->n + 1] = first;
   (void)lh_for_each(s->threads, raw->n, resolve_block, &r);
-  for (uint32_t i = 0; i < raw->n; i++) loses |= raw->blocks[i].loses;
-  s->has_lost = loses;
-  if (loses) drop_lost(s);
+  for (uint32_t i = 0; i < raw->n; i++) s->has_lost |= raw->blocks[i].loses;
+  if (!join_blocks(s, raw, n_edges)) return false;
+  put_roots(s);
+  if (s->has_lost) drop_lost(s);
+  return true;
 }
 
 /* ==== References that keep nothing alive ============================================= */
@@ -337,9 +368,9 @@ static void insert_edges(lh_snapshot *s) {
 
 static int add_ephemerons(lh_snapshot *s, lh_error *error) {
   uint64_t n_edges = (uint64_t)s->first_edge[s->n + 1] + s->n_ephemerons;
-  if (s->n_ephemerons == 0) return LH_OK;
   if (n_edges > MOST_EDGES) return fail_count(error);
   if (!fit(s, n_edges)) return lh_fail_memory(error, "reading edges");
+  if (s->n_ephemerons == 0) return LH_OK;
   qsort(s->ephemerons, s->n_ephemerons, sizeof *s->ephemerons, compare_ephemerons);
   shift_aside(s);
   insert_edges(s);
@@ -401,9 +432,8 @@ int lh_make_rows(lh_snapshot *s, lh_raw_rows *raw, lh_error *error) {
   uint64_t n_edges = s->n_roots;
   for (uint32_t i = 0; i < raw->n; i++) n_edges += raw->blocks[i].n;
   if (n_edges > MOST_EDGES) return fail_count(error);
-  if (!fit(s, n_edges)) return lh_fail_memory(error, "reading edges");
-  resolve_all(s, raw);
-  if (!resolve_names(s, raw)) return lh_fail_memory(error, "reading edges");
+  if (!resolve_all(s, raw, n_edges) || !resolve_names(s, raw))
+    return lh_fail_memory(error, "reading edges");
   if (s->has_modes) weaken_tables(&w);
   return w.failed ? lh_fail_memory(error, "reading edges") : add_ephemerons(s, error);
 }
@@ -439,8 +469,7 @@ static void add_list(lh_snapshot *s, lh_list list, lh_root_kind kind) {
 }
 
 int lh_collect_roots(lh_snapshot *s, lh_error *error) {
-  size_t listed = s->list_first[4] - s->list_first[LH_LIST_TOBEFNZ];
-  s->roots = lh_alloc(s->n_named_roots + listed, sizeof *s->roots);
+  s->roots = lh_alloc(most_roots(s), sizeof *s->roots);
   if (!s->roots) return lh_fail_memory(error, "collecting roots");
   for (size_t i = 0; i < sizeof order; i++) {
     add_named(s, order[i]);

@@ -8,7 +8,7 @@
 ** fills it; lh_close frees it. Bytes an object (1 byte is 10 MB for ten million objects):
 **
 **     reader     address 8, record 5, kind 1, shallow 4, key kinds 1, modes 0.1
-**     addresses  rank 4, 90 for each 2 KB of memory with objects (4 to 9)
+**     addresses  rank 4, 16 for each 512 bytes of memory with objects (3 to 6)
 **     rows       first_edge 4; edge 4 and label 1 for each reference
 **     reach      distance 4, parent 4, the edge from the parent 4
 **     dominator  idom 4, retained 8; up to 80 more until lh_analyse returns
@@ -70,11 +70,16 @@ typedef struct lh_aside {
   lh_id target;
 } lh_aside;
 
-/* 256 words (2 KB) of memory, see addresses.c. */
+/* addresses.c: 64 words of memory. */
+typedef struct lh_unit {
+  uint64_t bits; /* a bit for each word at which an object begins */
+  uint32_t
+      rank; /* the number of objects in the units before; the order of stretches is arbitrary */
+} lh_unit;
+
 typedef struct lh_stretch {
-  uint64_t number;  /* from 1 on; 0: empty slot */
-  uint64_t bits[4]; /* a bit for each word at which an object begins */
-  uint32_t rank[4]; /* of the first object in each quarter; the order of stretches is arbitrary */
+  uint64_t number; /* from 1 on; 0: empty slot */
+  uint64_t first_unit;
 } lh_stretch;
 
 typedef struct lh_root {
@@ -163,6 +168,9 @@ struct lh_snapshot {
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
   lh_stretch *stretches;  /* hash table, see addresses.c */
   uint64_t n_stretch_slots, stretch_seed;
+  unsigned log2_stretch; /* words of a stretch */
+  lh_unit *units;        /* the first is empty and in no stretch */
+  uint64_t n_units;
   lh_id *by_rank;         /* ids by rank */
   uint64_t records_end;   /* in the file */
   lh_block_start *blocks; /* with a record's start; before version 6 only the first block */

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff.h"
-#include "report/growth.h"
+#include "report/report.h"
 
-typedef struct found {
+typedef struct apart_result {
   lh_growth_found found; /* must be first: its columns read it */
   lh_ladder *ladder;
   lh_diff *diff; /* owns the classes */
@@ -17,19 +16,19 @@ typedef struct found {
   lh_string_changes strings;
   void *nothing; /* new objects and grown containers are unknown */
   size_t n_nothing;
-} found;
+} apart_result;
 
 /* ==== Strings ======================================================================== */
 
 static void long_beginning_of(lh_report *report, lh_id id, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 256));
+  cell->as.text = lh_kept(report, lh_string_text(report->snapshot, id, 256));
 }
 
-static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size_t n);
+static void print_string_rows(lh_teller *t, lh_report *report, const void *rows, size_t n);
 
 #define ROW lh_string_change
 static const lh_table string_table = LH_TABLE_WITH(
-    (.tell = tell_strings), "heap.string_change", "string", "strings",
+    (.print = print_string_rows), "heap.string_change", "string", "strings",
     LH_EXAMPLE("example", NULL, example, "one of them", LH_LUA_ONLY),
     LH_OF(NULL, NULL, LH_COLUMN_TEXT, example, long_beginning_of, "its beginning, in quotes",
           LH_JSON_ONLY("string")),
@@ -44,17 +43,18 @@ static const lh_table string_table = LH_TABLE_WITH(
 #undef ROW
 
 static const lh_string_changes *strings_of(const lh_report *report) {
-  return report->question == &lh_strings_question ? report->answer
-                                                  : &((const found *)report->answer)->strings;
+  return report->question == &lh_strings_question
+             ? report->answer
+             : &((const apart_result *)report->answer)->strings;
 }
 
-static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_string_rows(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   const lh_string_changes *s = strings_of(report);
   lh_say(t, LH_BOLD, "\nStrings of %s: %s new, %s more often than in %s, %s",
          report->names[report->request.n_names - 1], lh_count_text(s->new_contents).text,
          lh_count_text(s->more_contents).text, report->names[0],
          lh_size_change(0, s->more_bytes, t->exact_bytes).text);
-  lh_tell_table(t, report, &string_table, rows, n, n);
+  lh_print_table(t, report, &string_table, rows, n, n);
 }
 
 #define ROW lh_string_changes
@@ -63,30 +63,21 @@ static const lh_table strings_answer = LH_TABLE_OF(
     LH_COUNT("new_strings", NULL, new_contents, "how many contents the first has not at all"),
     LH_COUNT("more_strings", NULL, more_contents, "how many it has, but fewer of them"),
     LH_BYTES("more_bytes", NULL, more_bytes, "by which both are more"),
-    LH_ROWS("strings", rows, n_rows, &string_table, "those with most bytes more first", LH_LIMITED),
+    LH_ROWS("strings", rows, n_rows, &string_table, "those with most bytes more first", LH_LIMITED,
+            LH_OWNED),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called"));
 #undef ROW
 
-static void tell_answer(lh_teller *t, lh_report *report) {
+static void print_strings(lh_teller *t, lh_report *report) {
   const lh_string_changes *s = report->answer;
-  tell_strings(t, report, s->rows, s->n_rows);
+  print_string_rows(t, report, s->rows, s->n_rows);
 }
 
-static int ask_strings(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+static int find_strings(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
   return lh_compare_strings(r->snapshots[0], snapshot, out, error);
 }
 
-static void let_strings_go(void *out) {
-  lh_free(((lh_string_changes *)out)->rows);
-}
-
-const lh_question lh_strings_question = {.name = "strings",
-                                         .command = "heapdiff",
-                                         .answer = &strings_answer,
-                                         .main = "strings",
-                                         .ask = ask_strings,
-                                         .free = let_strings_go,
-                                         .tell = tell_answer};
+LH_QUESTION(strings, .command = "heapdiff", .main = "strings");
 
 /* ==== Paths ========================================================================== */
 
@@ -112,7 +103,7 @@ static int compare_rows(const void *left, const void *right) {
   return LH_MORE(x, y) ?: strcmp(a->held_by, b->held_by) ?: strcmp(a->fingerprint, b->fingerprint);
 }
 
-static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   const lh_growth_row *all = rows;
   size_t last = report->request.n_snapshots - 1, n_changed = 0;
   lh_growth_row *changed = lh_alloc_zeroed(n + 1, sizeof *changed);
@@ -122,17 +113,15 @@ static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t
   if (changed) qsort(changed, n_changed, sizeof *changed, compare_rows);
   lh_say(t, LH_BOLD, "\nChange of what is held, with what it retains, from %s to %s",
          report->names[0], report->names[last]);
-  lh_tell_table(t, report, &path_table, changed, n_changed, n_changed);
+  lh_print_table(t, report, &path_table, changed, n_changed, n_changed);
   lh_free(changed);
 }
 
 static const lh_table paths = LH_TABLE("heap.growth_row", "path", "paths", lh_growth_row,
-                                       lh_growth_columns, .tell = tell_paths);
+                                       lh_growth_columns, .print = print_paths);
 
-/* ==== The answer ===================================================================== */
-
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW apart_result
+static const lh_table apart_answer = LH_TABLE_OF(
     "heap.apart", NULL, NULL, LH_FLAG("same_state", found.growth.same_state, "it is false"),
     LH_ROWS("groups", nothing, n_nothing, &lh_group_table, "none, since new objects are not known"),
     LH_ROWS("grown", nothing, n_nothing, &lh_grown_table, "none"),
@@ -152,7 +141,7 @@ static const lh_table answer = LH_TABLE_OF(
                 LH_LUA_ONLY));
 #undef ROW
 
-static void tell_sentence(lh_teller *t, const lh_report *report) {
+static void print_sentence(lh_teller *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   const lh_request *r = &report->request;
   const lh_figures *first = &f->growth.whole[0], *last = &f->growth.whole[r->n_snapshots - 1];
@@ -161,7 +150,7 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
   lh_say(t, LH_BOLD, "From %s to %s: %s objects, %s", report->names[0],
          report->names[r->n_snapshots - 1], lh_count_change(first->objects, last->objects).text,
          lh_size_change(first->bytes, last->bytes, t->exact_bytes).text);
-  lh_tell_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
+  lh_print_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
   lh_say(t, LH_PLAIN,
          "The snapshots are of different %s, so no object of one is an object of another:\n"
          "compared by path, by class, and strings by content.",
@@ -170,37 +159,35 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
     lh_say(t, LH_PLAIN, "The figures of %s are in --json.", report->names[1]);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  tell_sentence(t, report);
-  tell_paths(t, report, f->found.growth.paths, f->found.growth.n_paths);
-  if (f->n_classes > 0) lh_class_change_table.tell(t, report, f->classes, f->n_classes);
-  tell_strings(t, report, f->strings.rows, f->strings.n_rows);
+static void print_apart(lh_teller *t, lh_report *report) {
+  const apart_result *f = report->answer;
+  print_sentence(t, report);
+  print_paths(t, report, f->found.growth.paths, f->found.growth.n_paths);
+  if (f->n_classes > 0) lh_class_change_table.print(t, report, f->classes, f->n_classes);
+  print_string_rows(t, report, f->strings.rows, f->strings.n_rows);
 }
 
-static void let_go(void *out) {
-  found *f = out;
+static void free_apart(void *out) {
+  apart_result *f = out;
   lh_free(f->strings.rows);
   lh_free_growth(&f->found);
   lh_ladder_free(f->ladder);
   lh_diff_free(f->diff);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
-  found *f = out;
+static int find_apart(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+  apart_result *f = out;
   int code = lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
                                snapshot, &f->diff, error);
-  if (code != LH_OK) return code;
-  code = lh_ladder_new(&f->ladder, error);
-  if (code != LH_OK) f->ladder = NULL;
+  if (code == LH_OK) code = lh_ladder_new(&f->ladder, error);
   for (size_t i = 0; code == LH_OK && i < r->n_snapshots; i++)
     code = lh_ladder_add(f->ladder, r->snapshots[i], error);
   if (code == LH_OK) code = lh_find_growth(&f->found, f->ladder, false, r, error);
   if (code == LH_OK) code = lh_compare_strings(r->snapshots[0], snapshot, &f->strings, error);
+  if (code != LH_OK) return code;
   f->classes = f->diff->classes;
   f->n_classes = f->diff->n_classes;
-  if (code != LH_OK) let_go(f);
-  return code;
+  return LH_OK;
 }
 
 static void excess_of(const lh_report *report, lh_excess *out) {
@@ -215,4 +202,5 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "more"};
 }
 
-LH_QUESTION(apart, .command = "heapdiff", .main = "groups", .free = let_go, .excess = excess_of);
+LH_QUESTION(apart, .command = "heapdiff", .main = "groups", .free = free_apart,
+            .excess = excess_of);

@@ -1,19 +1,20 @@
 /*
-** calls.c - the call graph of allocation: functions, callers, callees, and the main stacks.
+** calls.c - the call graph of allocation: functions, callers, callees, and the main stacks; and all
+** stacks as a tree, for a flame graph, outermost first.
 */
-#include "report/usage_rows.h"
+#include "report/report.h"
+
+/* ==== Functions ====================================================================== */
 
 /* Branches with at least 1/100 of all bytes are shown. */
 enum { LEAST_PART = 100 };
 
-typedef struct found {
+typedef struct calls_result {
   lh_usage_calls calls;
   lh_usage_stack *branches;
   size_t n_branches;
   bool has_calls;
-} found;
-
-/* ==== Columns ======================================================================== */
+} calls_result;
 
 LH_HEADING_OF(calls_heading,
               lh_profile_about(lh_usage_profile(lh_usage_of(report)))->has_calls ? "calls" : NULL)
@@ -63,11 +64,11 @@ static const lh_table function = LH_TABLE_OF(
                "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"));
 #undef ROW
 
-LH_ITS(uint32_t, depth_of, lh_usage_stack, it->depth)
+LH_ITS(uint32_t, branch_depth, lh_usage_stack, it->depth)
 
 #define ROW lh_usage_stack
 static const lh_table branch = LH_TABLE_WITH(
-    (.depth = depth_of), "heap.branch", "branch", "branches",
+    (.depth = branch_depth), "heap.branch", "branch", "branches",
     LH_BYTES("total_bytes", "total", total_bytes, "that were allocated there and below"),
     LH_SHARE("share", total_bytes),
     LH_BYTES("self_bytes", "self", self_bytes, "that were allocated there"),
@@ -75,36 +76,33 @@ static const lh_table branch = LH_TABLE_WITH(
     LH_OF_SITE("site", "site", LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where it stood"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW calls_result
+static const lh_table calls_answer = LH_TABLE_OF(
     "heap.calls", NULL, NULL, LH_BYTES("bytes", NULL, calls.bytes, "all that was allocated"),
     LH_FLAG("has_calls", has_calls, "calls and times are known"),
     LH_COUNT("total_functions", NULL, calls.n_functions, "how many there are, listed or not"),
     LH_ROWS("functions", calls.functions, calls.n_functions, &function,
             "those with most bytes in total first", LH_LIMITED),
     LH_ROWS("branches", branches, n_branches, &branch,
-            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"));
+            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes",
+            LH_OWNED));
 #undef ROW
 
-/* ==================================================================================== */
-
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_calls(lh_teller *t, lh_report *report) {
+  const calls_result *f = report->answer;
   const char *gap = t->all ? "" : "\n";
   lh_say(t, LH_BOLD, "Functions, with all that they called%s", gap);
-  lh_tell_table(t, report, &function, f->calls.functions, f->calls.n_functions,
-                f->calls.n_functions);
+  lh_print_table(t, report, &function, f->calls.functions, f->calls.n_functions,
+                 f->calls.n_functions);
   if (!lh_profile_about(lh_usage_profile(lh_usage_of(report)))->has_stacks) {
     lh_say(t, LH_PLAIN, "\nThe profile has no stacks: heap.track{stacks = true} records them");
     return;
   }
   lh_say(t, LH_BOLD, "\nStacks with at least 1%% of all bytes%s", gap);
-  lh_tell_table(t, report, &branch, f->branches, f->n_branches, f->n_branches);
+  lh_print_table(t, report, &branch, f->branches, f->n_branches, f->n_branches);
 }
 
-LH_ITS(uint64_t, whole_of, found, it->calls.bytes)
-
-static int find_branches(found *f, const lh_usage *usage, lh_error *error) {
+static int find_branches(calls_result *f, const lh_usage *usage, lh_error *error) {
   lh_usage_stack *all;
   size_t n;
   int code = lh_usage_stacks(usage, LH_MOST_ALLOCATED, 0, &all, &n, error);
@@ -115,20 +113,101 @@ static int find_branches(found *f, const lh_usage *usage, lh_error *error) {
   return code;
 }
 
-static void let_go(void *out) {
-  lh_usage_calls_free(&((found *)out)->calls);
-  lh_free(((found *)out)->branches);
-}
+LH_FREED_BY(calls, calls_result, lh_usage_calls_free(&it->calls))
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+static int find_calls(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
   const lh_usage *usage = request->usages[0];
-  found *f = out;
+  calls_result *f = out;
   (void)snapshot;
   f->has_calls = lh_profile_about(lh_usage_profile(usage))->has_calls;
   int code = lh_usage_calls_find(usage, &(lh_calls_query){0}, &f->calls, error);
-  if (code == LH_OK) code = find_branches(f, usage, error);
-  if (code != LH_OK) let_go(f);
+  return code == LH_OK ? find_branches(f, usage, error) : code;
+}
+
+LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, LH_WHOLE(calls_result, calls.bytes),
+            .free = free_calls);
+
+/* ==== Stacks ========================================================================= */
+
+/* More would be narrower than a pixel. */
+enum { USUAL_STACKS = 1000 };
+
+typedef struct stacks_result {
+  const char *order;
+  uint64_t whole_bytes;
+  lh_usage_stack *rows;
+  size_t n;
+} stacks_result;
+
+LH_ITS(bool, is_stack, lh_usage_stack, !it->is_rest)
+
+LH_CELL(stacks_text, lh_usage_stack,
+        if (it->is_rest)
+            cell->as.text = lh_words(report, "%s",
+                                     lh_count_of(it->stacks, "smaller", "smaller").text);
+        else lh_cell_stack_site(report, it->stack, cell))
+
+LH_ITS(uint32_t, stack_depth, lh_usage_stack, it->depth)
+
+#define ROW lh_usage_stack
+static const lh_table stack_table = LH_TABLE_WITH(
+    (.depth = stack_depth), "heap.stack_row", "stack", "stacks",
+    LH_BYTES("total_bytes", "total", total_bytes, "of this stack, and of all that it called"),
+    LH_SHARE("share", total_bytes),
+    LH_BYTES("self_bytes", "self", self_bytes, "of this stack alone"),
+    LH_COUNT("stacks", NULL, stacks, "1; of a row that stands for those without one: how many"),
+    LH_FLAG("rest", is_rest, "the row stands for such stacks"),
+    LH_COUNT("depth", NULL, depth, "how many callers it has"),
+    LH_COUNT("stack", NULL, stack, "its number; of a rest that of its caller; 0: none"),
+    LH_OF_SITE("maker", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_maker, "what allocates there",
+               LH_WHERE(is_stack)),
+    LH_OF_SITE("function", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_function,
+               "where it begins, and its name", LH_WHERE(is_stack)),
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, stacks_text, "where it stood"));
+#undef ROW
+
+#define ROW stacks_result
+static const lh_table stacks_answer = LH_TABLE_OF(
+    "heap.stacks", NULL, NULL,
+    LH_TEXT("order", NULL, order,
+            "what the bytes are: \"allocated\", \"live\", \"peak\", "
+            "\"soon_dead\""),
+    LH_BYTES("whole_bytes", NULL, whole_bytes, "of all stacks"),
+    LH_ROWS("rows", rows, n, &stack_table,
+            "each followed by what it called, most bytes first, and by a row for the rest",
+            LH_OWNED));
+#undef ROW
+
+static void print_stacks(lh_teller *t, lh_report *report) {
+  static const char *const what[] = {[LH_MOST_ALLOCATED] = "Allocated",
+                                     [LH_MOST_LIVE] = "Live at the end",
+                                     [LH_MOST_AT_PEAK] = "Live when the heap was biggest",
+                                     [LH_MOST_SOON_DEAD] = "Dead at the first collection"};
+  const stacks_result *f = report->answer;
+  const lh_usage *usage = report->request.usages[0];
+  lh_say(t, LH_BOLD, "%s, by stack: %s%s", what[report->request.order],
+         lh_told_size(t, f->whole_bytes).text, t->all ? "" : "\n");
+  if (!lh_profile_about(lh_usage_profile(usage))->has_stacks)
+    lh_say(t, LH_PLAIN, "The profile has no stacks: heap.track{stacks = true} records them");
+  lh_print_table(t, report, &stack_table, f->rows, f->n, f->n);
+}
+
+static int find_stacks(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
+  static const char *const orders[] = {[LH_MOST_ALLOCATED] = "allocated",
+                                       [LH_MOST_LIVE] = "live",
+                                       [LH_MOST_AT_PEAK] = "peak",
+                                       [LH_MOST_SOON_DEAD] = "soon_dead"};
+  stacks_result *f = out;
+  size_t limit = request->has_limit ? request->limit : USUAL_STACKS;
+  (void)snapshot;
+  f->order = orders[request->order];
+  int code = lh_usage_stacks(request->usages[0], request->order, limit, &f->rows, &f->n, error);
+  for (size_t i = 0; code == LH_OK && i < f->n; i++)
+    if (f->rows[i].depth == 0) f->whole_bytes += f->rows[i].total_bytes;
   return code;
 }
 
-LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, .whole = whole_of, .free = let_go);
+LH_QUESTION(stacks, .command = "heapprof", .of = LH_OF_PROFILE,
+            LH_WHOLE(stacks_result, whole_bytes));

@@ -3,8 +3,6 @@
 */
 #include "report/report.h"
 
-/* ==== Columns ======================================================================== */
-
 static const lh_spread *spread_of(const lh_description *d, lh_measure measure) {
   for (uint32_t i = 0; i < d->n_spreads; i++)
     if (d->spreads[i].measure == measure) return &d->spreads[i];
@@ -15,11 +13,14 @@ LH_CELL(in_its_unit, lh_spread,
         if (it->measure <= LH_MEASURE_ALONE || it->measure == LH_MEASURE_LENGTH ||
             it->measure == LH_MEASURE_CONTENT) cell->kind = LH_COLUMN_BYTES)
 
+LH_WORDS(measure_name, "shallow", "retained", "alone", "entries", "length", "content", "upvalues",
+         "frames", "instructions")
+
 #define ROW lh_spread
 #define FIGURE(key, heading, field, meaning) \
   LH_COUNT(key, heading, field, meaning, .compute = in_its_unit)
 static const lh_table spread = LH_TABLE_OF(
-    "heap.spread", "figure", "figures", LH_WORD(NULL, "each", measure, lh_measure_name, NULL),
+    "heap.spread", "figure", "figures", LH_WORD(NULL, "each", measure, measure_name, NULL),
     LH_COUNT("objects", NULL, objects, "how many have it"),
     FIGURE("least", "least", least, "of the smallest"),
     FIGURE("median", "median", median, "of the one in the middle"),
@@ -33,22 +34,18 @@ static const lh_table values = LH_TABLE_OF("heap.value_class", "more kind", "mor
                                            LH_COUNT("values", NULL, values, "how many"));
 #undef ROW
 
-LH_CELL(of_instances, void, cell->whole = ((const lh_description *)report->answer)->objects)
-
 /* "900 string, 120 number, 3 more kinds"; a single kind without its number. */
 static void kinds_text(lh_report *report, const void *row, lh_cell *cell) {
   const lh_field *field = row;
   lh_text text = {0};
-  for (uint32_t i = 0; i < field->n_kinds; i++) {
-    if (i > 0) lh_text_string(&text, ", ");
-    if (field->total_kinds > 1)
-      lh_text_format(&text, "%s ", lh_count_text(field->kinds[i].values).text);
-    lh_text_string(&text, field->kinds[i].name);
-  }
+  for (uint32_t i = 0; i < field->n_kinds; i++)
+    lh_text_format(&text, "%s%s%s%s", i > 0 ? ", " : "",
+                   field->total_kinds > 1 ? lh_count_text(field->kinds[i].values).text : "",
+                   field->total_kinds > 1 ? " " : "", field->kinds[i].name);
   if (field->total_kinds > field->n_kinds)
     lh_text_format(&text, ", %s",
                    lh_count_of(field->total_kinds - field->n_kinds, values.one, values.many).text);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
 #define ROW lh_field
@@ -56,7 +53,7 @@ static const lh_table field =
     LH_TABLE_OF("heap.field", "field", "fields",
                 LH_BYTES("retained_bytes", "bytes", bytes, "that instances keep alive alone there"),
                 LH_COUNT("instances", "instances", instances, "that have it"),
-                LH_SHARE("share", instances, .compute = of_instances),
+                LH_SHARE("share", instances, LH_WHOLE(lh_description, objects)),
                 LH_COUNT("values", "values", values, "of a type of keys these may be more"),
                 LH_TEXT("field", "field", name, "such as .id, [integer] or upvalue bus"),
                 LH_COMPUTED(NULL, "of class or type", LH_COLUMN_TEXT, kinds_text, NULL),
@@ -69,13 +66,8 @@ LH_CELL(source_name, lh_referring,
                             ? "root"
                             : lh_class_at(report->snapshot, it->class_index)->name)
 
-static char *label_of(const lh_referring *r) {
-  lh_text text = {0};
-  lh_text_format(&text, "%s%s", r->label, r->weak ? " (weak)" : "");
-  return lh_text_finish(&text);
-}
-
-LH_MADE_TEXT(label_text, lh_referring, label_of(it))
+LH_CELL(label_text, lh_referring,
+        cell->as.text = lh_words(report, "%s%s", it->label, it->weak ? " (weak)" : ""))
 LH_STYLE(style_of_referrer, lh_referring, it->weak ? LH_FAINT : LH_PLAIN)
 
 #define ROW lh_referring
@@ -93,7 +85,7 @@ static const lh_table referrer = LH_TABLE_WITH(
 #define ROW lh_class_site
 static const lh_table site = LH_TABLE_OF(
     "heap.class_site", "site", "sites", LH_COUNT("objects", "instances", objects, "how many"),
-    LH_SHARE("share", objects, .compute = of_instances),
+    LH_SHARE("share", objects, LH_WHOLE(lh_description, objects)),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of these"),
     LH_OF_SITE("maker", "by", LH_COLUMN_TEXT, site, lh_cell_maker,
                "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
@@ -128,7 +120,7 @@ LH_CELL(one_more_of, lh_description,
         if (it->objects > 0) cell->as.n = spread_of(it, LH_MEASURE_ALONE)->median)
 
 #define ROW lh_description
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table class_answer = LH_TABLE_OF(
     "heap.description", NULL, NULL, LH_CLASS(NULL, class_index, "its name and type"),
     LH_COUNT("objects", NULL, objects,
              "how many instances are reachable; all other figures are about these"),
@@ -164,18 +156,19 @@ static const lh_table answer = LH_TABLE_OF(
             LH_LIMITED));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
 /* "before a", "between a and b", "since b": interval i of n. */
-static void put_interval(lh_text *out, const lh_snapshot *snapshot, uint32_t i, uint32_t n) {
-  lh_text_string(out, i == 0 ? "before " : i + 1 < n ? "between " : "since ");
-  if (i > 0) lh_put_freed(out, lh_interval_text(snapshot, i));
-  if (i > 0 && i + 1 < n) lh_text_string(out, " and ");
-  if (i + 1 < n) lh_put_freed(out, lh_interval_text(snapshot, i + 1));
+static const char *interval_words(lh_report *report, uint32_t i, uint32_t n) {
+  bool ends = i + 1 < n;
+  return lh_words(report, "%s%s%s%s",
+                  i == 0 ? "before "
+                  : ends ? "between "
+                         : "since ",
+                  i > 0 ? lh_epoch_words(report, i) : "", i > 0 && ends ? " and " : "",
+                  ends ? lh_epoch_words(report, i + 1) : "");
 }
 
 /* "10 before a, 1,000 between a and b". Nothing if the only mark is the snapshot's own. */
-static void tell_ages(lh_teller *t, const lh_snapshot *snapshot, const lh_description *d) {
+static void print_ages(lh_teller *t, lh_report *report, const lh_description *d) {
   enum { MOST_TOLD = 4 };
   uint32_t n_some = 0, first = d->n_epochs, last = 0;
   lh_text text = {0};
@@ -192,51 +185,43 @@ static void tell_ages(lh_teller *t, const lh_snapshot *snapshot, const lh_descri
                    lh_count_text(n_some).text, lh_count_text(d->n_epochs).text);
   for (uint32_t i = first; i <= last; i++) {
     if (d->epochs[i] == 0 || (!all && i != first && i != last)) continue;
-    if (i != first) lh_text_string(&text, all ? ", " : ", the youngest ");
-    if (all) lh_text_format(&text, "%s ", lh_count_text(d->epochs[i]).text);
-    put_interval(&text, snapshot, i, d->n_epochs);
+    lh_text_format(&text, "%s%s%s%s",
+                   i == first ? ""
+                   : all      ? ", "
+                              : ", the youngest ",
+                   all ? lh_count_text(d->epochs[i]).text : "", all ? " " : "",
+                   interval_words(report, i, d->n_epochs));
   }
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-static void tell_figures(lh_teller *t, const lh_report *report) {
+static void print_figures(lh_teller *t, lh_report *report) {
   const lh_description *d = report->answer;
-  lh_text text = {0};
-  lh_put_freed(&text, lh_things_text(report->snapshot, d->class_index, d->objects));
-  lh_text_format(&text, " %s %s%s, %s of the heap", d->objects == 1 ? "retains" : "retain",
-                 lh_told_size(t, d->retained_bytes).text, d->objects == 1 ? "" : " together",
-                 lh_share_of_heap(report, d->retained_bytes).text);
-  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_BOLD, "%s %s %s%s, %s of the heap",
+         lh_things_words(report, d->class_index, d->objects),
+         d->objects == 1 ? "retains" : "retain", lh_told_size(t, d->retained_bytes).text,
+         d->objects == 1 ? "" : " together", lh_share_of_heap(report, d->retained_bytes).text);
   if (d->objects > 1)
     lh_say(t, LH_PLAIN,
            "One more costs %s: the median of what one retains; on average one costs %s",
            lh_told_size(t, spread_of(d, LH_MEASURE_ALONE)->median).text,
            lh_told_size(t, d->retained_bytes / d->objects).text);
-  tell_ages(t, report->snapshot, d);
+  print_ages(t, report, d);
   if (d->repeated_bytes > 0)
     lh_say(t, LH_PLAIN, "%s different contents: %s are in strings that are equal to another",
            lh_count_text(d->contents).text, lh_told_size(t, d->repeated_bytes).text);
   if (d->garbage_objects > 0)
     lh_say(t, LH_PLAIN, "Besides, %s are garbage: %s", lh_count_text(d->garbage_objects).text,
            lh_told_size(t, d->garbage_bytes).text);
-}
-
-static void tell_biggest(lh_teller *t, const lh_report *report) {
-  const lh_description *d = report->answer;
-  lh_text text = {0};
-  if (d->objects > 1) {
-    lh_text_string(&text, "The one that retains most: ");
-    lh_put_path(&text, report->snapshot, d->biggest);
-    lh_text_format(&text, ", %s",
-                   lh_told_size(t, lh_retained_bytes(report->snapshot, d->biggest)).text);
-    lh_say_text(t, LH_PLAIN, &text);
-  }
-  lh_tell_next(t, report, "Why it stays", LH_NEXT_PATHS, d->biggest);
+  if (d->objects > 1)
+    lh_say(t, LH_PLAIN, "The one that retains most: %s, %s", lh_path_words(report, d->biggest),
+           lh_told_size(t, lh_retained_bytes(report->snapshot, d->biggest)).text);
+  lh_print_next(t, report, "Why it stays", LH_NEXT_PATHS, d->biggest);
 }
 
 /* The class retains less than the sum of its instances if they retain each other: then "alone"
 ** differs, too. */
-static void tell_spreads(lh_teller *t, lh_report *report) {
+static void print_spreads(lh_teller *t, lh_report *report) {
   const lh_description *d = report->answer;
   lh_spread told[LH_MOST_SPREADS];
   size_t n = 0;
@@ -248,38 +233,33 @@ static void tell_spreads(lh_teller *t, lh_report *report) {
     if (s->measure == LH_MEASURE_RETAINED) told[n - 1].sum = d->retained_bytes;
   }
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &spread, told, n);
+  lh_print_rows(t, report, &spread, told, n);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_class(lh_teller *t, lh_report *report) {
   const lh_description *d = report->answer;
   if (d->objects == 0) {
-    lh_text text = {0};
-    lh_text_string(&text, "Nothing keeps ");
-    lh_put_freed(&text, lh_things_text(report->snapshot, d->class_index, d->garbage_objects));
-    lh_text_format(&text, " alive: garbage, %s", lh_told_size(t, d->garbage_bytes).text);
-    lh_say_text(t, LH_PLAIN, &text);
+    lh_say(t, LH_PLAIN, "Nothing keeps %s alive: garbage, %s",
+           lh_things_words(report, d->class_index, d->garbage_objects),
+           lh_told_size(t, d->garbage_bytes).text);
     return;
   }
-  tell_figures(t, report);
-  tell_biggest(t, report);
-  tell_spreads(t, report);
+  print_figures(t, report);
+  print_spreads(t, report);
   if (d->n_sites > 0) {
     lh_say(t, LH_BOLD, "\nWhere they were allocated");
-    lh_tell_table(t, report, &site, d->sites, d->n_sites, d->n_sites);
+    lh_print_table(t, report, &site, d->sites, d->n_sites, d->n_sites);
   }
   if (d->n_fields > 0) {
     lh_say(t, LH_BOLD, "\nFields, and the bytes that only they keep alive");
-    lh_tell_table(t, report, &field, d->fields, d->n_fields, d->n_fields);
+    lh_print_table(t, report, &field, d->fields, d->n_fields, d->n_fields);
   }
   lh_say(t, LH_BOLD, "\nWho refers to them");
-  lh_tell_table(t, report, &referrer, d->referrers, d->n_referrers, d->n_referrers);
+  lh_print_table(t, report, &referrer, d->referrers, d->n_referrers, d->n_referrers);
 }
 
-/* ==================================================================================== */
-
-LH_ANSWERED_BY(lh_description, lh_describe_class(snapshot, request->name, it, error))
-LH_FREED_BY(lh_description, lh_description_free(it))
+LH_FOUND_BY(class, lh_description, lh_describe_class(snapshot, request->name, it, error))
+LH_FREED_BY(class, lh_description, lh_description_free(it))
 
 LH_QUESTION(class, .help = "what the instances of a class are like", .argument = "NAME",
-            .free = let_go);
+            .free = free_class);

@@ -27,24 +27,19 @@ void lh_references_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = count_references(&((const lh_gone *)row)->what);
 }
 
-char *lh_gone_text(const lh_snapshot *snapshot, const lh_gone *gone) {
-  uint64_t n_references = count_references(&gone->what);
-  lh_text text = {0};
-  if (gone->text)
-    lh_text_escaped(&text, gone->text, strlen(gone->text), false);
-  else if (gone->what.n_edges > 0)
-    lh_put_freed(&text, lh_edge_text(snapshot, gone->what.edges));
-  else
-    lh_put_object(&text, snapshot, *gone->what.objects);
-  if (n_references > 1)
-    lh_text_format(&text, " (%s references)", lh_count_text(n_references).text);
-  else if (gone->what.n_objects > 1)
-    lh_text_format(&text, " (%s objects)", lh_count_text(gone->what.n_objects).text);
-  return lh_text_finish(&text);
+const char *lh_gone_words(lh_report *report, const lh_gone *gone) {
+  uint64_t n = count_references(&gone->what);
+  const char *what = gone->text ? lh_name_words(report, gone->text)
+                     : gone->what.n_edges > 0
+                         ? lh_kept(report, lh_edge_text(report->snapshot, gone->what.edges))
+                         : lh_object_words(report, *gone->what.objects);
+  if (n < 2 && gone->what.n_objects < 2) return what;
+  return lh_words(report, "%s (%s %s)", what, lh_count_text(n > 1 ? n : gone->what.n_objects).text,
+                  n > 1 ? "references" : "objects");
 }
 
 /* 30 Listener in the snapshot; this is the one that retains most */
-static void tell_matches(lh_teller *t, const lh_report *report) {
+static void print_matches(lh_teller *t, const lh_report *report) {
   const lh_request *request = &report->request;
   if (request->matches < 2) return;
   lh_say(t, LH_PLAIN, "%s %s in the snapshot; this is the one that retains most",
@@ -55,20 +50,19 @@ static void tell_matches(lh_teller *t, const lh_report *report) {
 }
 
 /* ignored: _G.debugger.* (12 references) */
-static void tell_ignored(lh_teller *t, const lh_report *report) {
+static void print_ignored_references(lh_teller *t, lh_report *report) {
   lh_text text = {0};
   for (size_t i = 0; i < report->request.n_ignored; i++) {
     const lh_gone *gone = &report->request.ignored[i];
     if (gone->what.n_edges + gone->what.n_objects == 0) continue;
-    lh_text_string(&text, text.n == 0 ? "ignored: " : ", ");
-    lh_put_freed(&text, lh_gone_text(report->snapshot, gone));
+    lh_text_format(&text, "%s%s", text.n == 0 ? "ignored: " : ", ", lh_gone_words(report, gone));
   }
   if (text.n > 0) lh_say_text(t, LH_PLAIN, &text);
 }
 
-void lh_tell_asked(lh_teller *t, lh_report *report) {
-  tell_matches(t, report);
-  tell_ignored(t, report);
+void lh_print_asked(lh_teller *t, lh_report *report) {
+  print_matches(t, report);
+  print_ignored_references(t, report);
 }
 
 #define ROW lh_gone
@@ -82,17 +76,15 @@ static const lh_table ignored_answer =
                 LH_ROWS("ignored", ignored, n_ignored, &gone_table, "one for each pattern"));
 #undef ROW
 
-static int ask_ignored(lh_snapshot *snapshot, const lh_request *request, void *out,
-                       lh_error *error) {
+static int find_ignored(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
   (void)snapshot, (void)error;
   *(lh_request *)out = *request;
   return LH_OK;
 }
 
-const lh_question lh_ignored_question = {
-    .name = "ignored", .answer = &ignored_answer, .ask = ask_ignored, .tell = lh_tell_asked};
-
-/* ==================================================================================== */
+#define print_ignored lh_print_asked
+LH_QUESTION(ignored);
 
 typedef struct trial {
   lh_gone gone; /* must be first: LH_GONE_COLUMNS reads it; empty if not a single cut */
@@ -102,20 +94,16 @@ typedef struct trial {
   bool asks; /* the request has an object */
 } trial;
 
-typedef struct found {
+typedef struct cut_result {
   trial *list;
   size_t n; /* cuts; the other two rows follow in the list */
   trial together, only_together;
-} found;
-
-/* ==== Columns ======================================================================== */
+} cut_result;
 
 LH_ITS(bool, asks, trial, it->asks)
 LH_CELL(goes_text, trial, cell->as.text = it->freed.frees_it ? "yes" : "no")
 LH_HEADING_OF(goes_heading, report->request.id == LH_NO_OBJECT ? NULL : "frees it")
-LH_CELL(title_of, trial,
-        cell->as.text = it->title ? it->title
-                                  : lh_keep_text(report, lh_gone_text(report->snapshot, &it->gone)))
+LH_CELL(title_of, trial, cell->as.text = it->title ? it->title : lh_gone_words(report, &it->gone))
 LH_STYLE(style_of, trial, it->style)
 
 #define ROW trial
@@ -132,55 +120,47 @@ static const lh_table cut =
                   LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
-    "heap.what_if", NULL, NULL, LH_ROWS("cuts", list, n, &cut, "what each of them frees alone"),
-    LH_INLINE_ROW("together", together, &freed, "what all cuts free together"),
-    LH_INLINE_ROW("only_together", only_together, &freed,
-                  "what of that no single one of them frees"));
+#define ROW cut_result
+static const lh_table cut_answer =
+    LH_TABLE_OF("heap.what_if", NULL, NULL,
+                LH_ROWS("cuts", list, n, &cut, "what each of them frees alone", LH_OWNED),
+                LH_INLINE_ROW("together", together, &freed, "what all cuts free together"),
+                LH_INLINE_ROW("only_together", only_together, &freed,
+                              "what of that no single one of them frees"));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
 /* cutting _G.cache frees 1.1 MB, 1,203 objects, but not Listener 0x55d0c0a3f2e0 */
-static void tell_sentence(lh_teller *t, const lh_report *report, const found *f) {
+static void print_sentence(lh_teller *t, lh_report *report, const cut_result *f) {
   const lh_freed *all = &f->together.freed;
-  lh_text text = {0};
-  if (f->n == 1) {
-    lh_text_string(&text, "cutting ");
-    lh_put_freed(&text, lh_gone_text(report->snapshot, &f->list[0].gone));
-  } else if (f->n == 2) {
-    lh_text_string(&text, "making both cuts");
-  } else {
-    lh_text_format(&text, "making all %s cuts", lh_count_text(f->n).text);
-  }
+  const char *cuts = f->n == 1
+                         ? lh_words(report, "cutting %s", lh_gone_words(report, &f->list[0].gone))
+                     : f->n == 2 ? "making both cuts"
+                                 : lh_words(report, "making all %s cuts", lh_count_text(f->n).text);
+  const char *what = f->together.asks ? lh_object_words(report, report->request.id) : "";
   if (all->objects == 0)
-    lh_text_string(&text, " frees nothing");
+    lh_say(t, LH_BOLD, "%s frees nothing%s%s%s", cuts, *what ? ": " : "", what,
+           *what ? " is still alive" : "");
   else
-    lh_text_format(&text, " frees %s, %s", lh_told_size(t, all->bytes).text,
-                   lh_count_of(all->objects, "object", "objects").text);
-  if (f->together.asks) {
-    lh_text_string(&text, all->objects == 0 ? ": " : all->frees_it ? ", with them " : ", but not ");
-    lh_put_object(&text, report->snapshot, report->request.id);
-    if (all->objects == 0) lh_text_string(&text, " is still alive");
-  }
-  lh_say_text(t, LH_BOLD, &text);
+    lh_say(t, LH_BOLD, "%s frees %s, %s%s%s", cuts, lh_told_size(t, all->bytes).text,
+           lh_count_of(all->objects, "object", "objects").text,
+           !*what          ? ""
+           : all->frees_it ? ", with them "
+                           : ", but not ",
+           what);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_cut(lh_teller *t, lh_report *report) {
+  const cut_result *f = report->answer;
   size_t n = f->n == 1 ? 1 : f->n + 1 + (f->only_together.freed.objects > 0);
-  tell_sentence(t, report, f);
-  lh_tell_asked(t, report);
+  print_sentence(t, report, f);
+  lh_print_asked(t, report);
   if (!report->request.each) return;
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &cut, f->list, n);
+  lh_print_rows(t, report, &cut, f->list, n);
 }
 
-/* ==================================================================================== */
-
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_cut(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  cut_result *f = out;
   size_t n = f->n = request->n_cuts;
   bool asks = request->id != LH_NO_OBJECT;
   lh_without *cuts = lh_alloc_zeroed(n, sizeof *cuts);
@@ -197,17 +177,14 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
     f->list[i] = (trial){.gone = request->cuts[i], .freed = alone[i], .asks = asks};
   if (code == LH_OK) f->list[n] = f->together;
   if (code == LH_OK) f->list[n + 1] = f->only_together;
-  if (code != LH_OK) lh_free(f->list);
   lh_free(alone);
   lh_free(cuts);
   return code;
 }
 
 static bool is_no(const void *out) {
-  const trial *all = &((const found *)out)->together;
+  const trial *all = &((const cut_result *)out)->together;
   return all->asks && !all->freed.frees_it;
 }
 
-LH_FREED_BY(found, lh_free(it->list))
-
-LH_QUESTION(cut, .main = "cuts", .is_no = is_no, .free = let_go);
+LH_QUESTION(cut, .main = "cuts", .is_no = is_no);

@@ -2,15 +2,13 @@
 ** diff.c - objects that were allocated between two moments and are still alive.
 **
 ** The moments are snapshots of one Lua state, marks, or the ends of an interval. Other tables of
-** the report: grown.c, class_changes.c.
+** the report: diff_rows.c.
 */
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff.h"
+#include "report/report.h"
 #include "thresholds.h"
-
-/* ==== Columns ======================================================================== */
 
 static bool is_flagged(const lh_request *request, const lh_diff_group *group) {
   return request->factor != 0 && group->objects > 0 && group->objects % request->factor == 0;
@@ -29,13 +27,10 @@ static bool is_of_three(const lh_report *report) {
 }
 
 /* "_G.data[*] and _G.close[*]" */
-static void all_holders(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_diff_group *group = row;
-  lh_text text = {0};
-  lh_text_string(&text, group->held_by);
-  if (group->also_held_by) lh_text_format(&text, " and %s", group->also_held_by);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
-}
+LH_CELL(all_holders, lh_diff_group,
+        cell->as.text = it->also_held_by
+                            ? lh_words(report, "%s and %s", it->held_by, it->also_held_by)
+                            : it->held_by)
 
 LH_CELL(absent_unless_three, void, cell->is_absent = !is_of_three(report))
 LH_HEADING_OF(each_heading, is_of_three(report) ? "in each snapshot" : NULL)
@@ -103,7 +98,7 @@ LH_CELL(until_of, void, lh_name_asked(cell, report->request.until))
 LH_ITS(bool, has_doubt, lh_diff_found, it->may_be_newer[0] + it->may_be_newer[1] > 0)
 
 #define ROW lh_diff_found
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table diff_answer = LH_TABLE_OF(
     "heap.diff", NULL, NULL,
     LH_FLAG("same_state", diff.same_state, "the snapshots are of one Lua state"),
     LH_COUNT("objects", NULL, new.objects, "how many are new and still reachable"),
@@ -139,91 +134,72 @@ static const lh_table answer = LH_TABLE_OF(
                 LH_OPTIONAL));
 #undef ROW
 
-/* ==== The sentence =================================================================== */
-
 static const char *last_name(const lh_report *report) {
   return report->names[report->request.n_names - 1];
 }
 
+/* The snapshot or mark i. */
+static const char *moment_words(lh_report *report, int i) {
+  if (((const lh_diff_found *)report->answer)->n_snapshots > 0) return report->names[i];
+  return lh_name_words(report, i == 0 ? report->request.since : report->request.until);
+}
+
 /* "between a and b", "since the mark x": when the objects were allocated. */
-static void put_when(lh_text *text, const lh_report *report) {
-  const lh_diff_found *f = report->answer;
+static const char *when_words(lh_report *report) {
   const lh_request *r = &report->request;
-  if (f->n_snapshots > 0) {
-    lh_text_format(text, "between %s and %s", report->names[0], report->names[1]);
-  } else if (r->since) {
-    lh_text_string(text, r->until ? "between the marks " : "since the mark ");
-    lh_text_escaped(text, r->since, strlen(r->since), false);
-    if (r->until) lh_text_string(text, " and ");
-    if (r->until) lh_text_escaped(text, r->until, strlen(r->until), false);
-  } else if (r->has_interval) {
-    lh_put_interval(text, report->snapshot, r->interval);
-  } else {
-    lh_text_string(text, "at any time");
-  }
+  bool has_snapshots = ((const lh_diff_found *)report->answer)->n_snapshots > 0;
+  if (has_snapshots || (r->since && r->until))
+    return lh_words(report, "between %s%s and %s", has_snapshots ? "" : "the marks ",
+                    moment_words(report, 0), moment_words(report, 1));
+  if (r->since) return lh_words(report, "since the mark %s", moment_words(report, 0));
+  return r->has_interval ? lh_interval_words(report, r->interval) : "at any time";
 }
 
-static void put_grown(lh_text *text, const lh_teller *t, const lh_diff_sums *new) {
+static const char *grown_words(const lh_teller *t, const lh_diff_sums *new) {
   uint64_t n = new->containers;
-  if (n > 0)
-    lh_text_format(text, "; %s ", lh_count_of(n, "older container", "older containers").text);
+  const char *what = n == 0 ? ""
+                            : lh_words(t->report, "; %s ",
+                                       lh_count_of(n, "older container", "older containers").text);
   if (new->grown_bytes > 0)
-    lh_text_format(text, "grew by %s", lh_told_size(t, new->grown_bytes).text);
-  else if (n > 0)
-    lh_text_format(text, "%s more entries, but no more bytes", n == 1 ? "has" : "have");
+    return lh_words(t->report, "%sgrew by %s", what, lh_told_size(t, new->grown_bytes).text);
+  return n == 0 ? ""
+                : lh_words(t->report, "%s%s more entries, but no more bytes", what,
+                           n == 1 ? "has" : "have");
 }
 
-static void tell_sentence(lh_teller *t, const lh_report *report) {
+static void print_sentence(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_diff_sums *new = &f->new, *known = &f->known;
-  lh_number shallow = lh_told_size(t, new->shallow_bytes),
-            retained = lh_told_size(t, new->retained_bytes);
-  lh_text text = {0};
-  if (new->objects == 0)
-    lh_text_string(&text, "Nothing that was allocated ");
-  else
-    lh_text_format(&text, "%s allocated ", lh_count_of(new->objects, "object", "objects").text);
-  put_when(&text, report);
-  lh_text_format(&text, " %s still alive in %s", new->objects < 2 ? "is" : "are",
-                 last_name(report));
-  if (new->objects > 0) lh_text_format(&text, ": %s", shallow.text);
-  if (!lh_sizes_read_alike(new->retained_bytes, new->shallow_bytes, t->exact_bytes))
-    lh_text_format(&text, ", retaining %s", retained.text);
-  put_grown(&text, t, new);
-  lh_say_text(t, LH_BOLD, &text);
-  lh_tell_known(t, report, known->groups + known->containers,
-                known->retained_bytes + known->grown_bytes, known->objects);
-}
-
-static void put_asked(lh_text *text, const lh_report *report, int i) {
-  const lh_diff_found *f = report->answer;
-  const char *mark = i == 0 ? report->request.since : report->request.until;
-  if (f->n_snapshots > 0)
-    lh_text_string(text, report->names[i]);
-  else
-    lh_text_escaped(text, mark, strlen(mark), false);
+  bool is_more = !lh_sizes_read_alike(new->retained_bytes, new->shallow_bytes, t->exact_bytes);
+  lh_say(
+      t, LH_BOLD, "%s allocated %s %s still alive in %s%s%s%s%s%s",
+      new->objects == 0 ? "Nothing that was" : lh_count_of(new->objects, "object", "objects").text,
+      when_words(report), new->objects < 2 ? "is" : "are", last_name(report),
+      new->objects > 0 ? ": " : "",
+      new->objects > 0 ? lh_told_size(t, new->shallow_bytes).text : "",
+      is_more ? ", retaining " : "", is_more ? lh_told_size(t, new->retained_bytes).text : "",
+      grown_words(t, new));
+  lh_print_known(t, report, known->groups + known->containers,
+                 known->retained_bytes + known->grown_bytes, known->objects);
 }
 
 /* Marks separate older objects exactly. Without a mark (a snapshot from outside, or a cleared
 ** registry) the objects in both snapshots count as older, and some may be newer. */
-static void tell_doubt(lh_teller *t, const lh_report *report) {
+static void print_doubt(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const uint64_t *n = f->may_be_newer, *bytes = f->may_be_newer_bytes;
   int more = n[1] > n[0];
   bool are_both = n[0] > 0 && n[1] > 0;
-  lh_text text = {0};
   if (n[more] == 0) return;
-  put_asked(&text, report, are_both ? 0 : more);
-  if (are_both) lh_text_string(&text, " and ");
-  if (are_both) put_asked(&text, report, 1);
   bool inside = f->n_snapshots > 0 && !lh_snapshot_outside(report->request.snapshots[more]);
-  lh_text_string(&text, inside     ? " left no mark in the heap"
-                        : are_both ? " were taken from outside"
-                                   : " was taken from outside");
-  lh_text_format(&text, ": of the objects called older than %s at most %s (%s) may be newer",
-                 are_both ? "either" : "it", lh_count_text(n[more]).text,
-                 lh_told_size(t, bytes[more]).text);
-  lh_say_text(t, LH_FAINT, &text);
+  lh_say(t, LH_FAINT, "%s%s%s%s: of the objects called older than %s at most %s (%s) may be newer",
+         moment_words(report, are_both ? 0 : more), are_both ? " and " : "",
+         are_both ? moment_words(report, 1) : "",
+         inside     ? " left no mark in the heap"
+         : are_both ? " were taken from outside"
+                    : " was taken from outside",
+         are_both ? "either" : "it", lh_count_text(n[more]).text,
+         lh_told_size(t, bytes[more]).text);
 }
 
 /* ==== Paths to the first group ======================================================= */
@@ -246,25 +222,23 @@ static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) 
 
 /* The row names one path; cutting it alone would not free the object. Costs three searches through
 ** the heap, so only the first group is searched. */
-static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
+static void print_how_held(lh_teller *t, lh_report *report, lh_id id) {
   lh_snapshot *snapshot = report->snapshot;
   lh_independent two;
-  lh_text text = {0};
   if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > LH_LONG_PATH) return;
   int code = find_two_paths(snapshot, id, &two);
   t->failed |= code != LH_OK && code != LH_ENOTFOUND;
   if (code != LH_OK) return;
-  lh_text_format(&text, "Of the first group, %s is held by ", lh_address_text(snapshot, id).text);
-  lh_put_freed(&text, lh_whole_path_text(snapshot, &two.paths[0], false));
-  lh_text_string(&text, ", and also by ");
-  lh_put_freed(&text, lh_whole_path_text(snapshot, &two.paths[1], false));
-  lh_say_text(t, LH_FAINT, &text);
+  lh_say(t, LH_FAINT, "Of the first group, %s is held by %s, and also by %s",
+         lh_address_text(snapshot, id).text,
+         lh_kept(report, lh_whole_path_text(snapshot, &two.paths[0], false)),
+         lh_kept(report, lh_whole_path_text(snapshot, &two.paths[1], false)));
   lh_independent_free(&two);
 }
 
 /* ==== Groups, and unexplained growth ================================================= */
 
-static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_flagged) {
+static void print_multiples(lh_teller *t, const lh_report *report, uint64_t n_flagged) {
   uint64_t n = ((const lh_diff_found *)report->answer)->new.groups;
   if (report->request.factor != 0)
     lh_say(t, LH_PLAIN, "%s of %s %s a multiple of %s objects%s",
@@ -275,7 +249,7 @@ static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_fla
 }
 
 /* If no path has more objects at the end, a full cache explains the new ones. */
-static void tell_if_full(lh_teller *t, const lh_report *report) {
+static void print_if_full(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   bool since_a = true, since_b = true;
   if (!is_of_three(report)) return;
@@ -290,7 +264,7 @@ static void tell_if_full(lh_teller *t, const lh_report *report) {
            report->names[2], report->names[since_a ? 0 : 1]);
 }
 
-static void tell_groups(lh_teller *t, lh_report *report) {
+static void print_groups(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   uint64_t n_flagged = 0, n_heads = 0;
   if (f->new.groups == 0) return;
@@ -301,11 +275,11 @@ static void tell_groups(lh_teller *t, lh_report *report) {
   if (n_heads < f->new.objects)
     lh_say(t, LH_PLAIN, "%s of them %s the others; by class and by what holds them:",
            lh_count_text(n_heads).text, n_heads == 1 ? "retains" : "retain");
-  tell_multiples(t, report, n_flagged);
+  print_multiples(t, report, n_flagged);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_table(t, report, &lh_group_table, f->diff.groups, f->new.groups, f->new.groups);
-  tell_if_full(t, report);
-  if (t->thorough) tell_how_held(t, report, f->diff.groups[0].example);
+  lh_print_table(t, report, &lh_group_table, f->diff.groups, f->new.groups, f->new.groups);
+  print_if_full(t, report);
+  if (t->thorough) print_how_held(t, report, f->diff.groups[0].example);
 }
 
 static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
@@ -318,7 +292,7 @@ static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
 
 /* Explains growth without new objects and grown containers: a table grew once, or was emptied,
 ** which does not shrink it. */
-static void tell_untold(lh_teller *t, const lh_report *report) {
+static void print_untold(lh_teller *t, lh_report *report) {
   enum { TENTH = 10 };
   const lh_diff_found *f = report->answer;
   const lh_request *r = &report->request;
@@ -329,16 +303,14 @@ static void tell_untold(lh_teller *t, const lh_report *report) {
   uint64_t from = live_bytes(t, r->snapshots[0]);
   if (to < from + LH_LEAST_UNTOLD || to < from + from / TENTH || told >= (to - from) / TENTH)
     return;
-  lh_text text = {0};
-  lh_text_format(&text, "\nThe heap grew by %s all the same: ", lh_told_size(t, to - from).text);
-  lh_put_freed(&text, t->next(t, NULL, LH_NEXT_OWNERS, r->names[0], r->names[2]));
-  lh_text_string(&text, " tells where,\n");
-  lh_put_freed(&text, t->next(t, NULL, LH_NEXT_WASTE, "", NULL));
-  lh_text_string(&text, " what could be given back");
-  lh_say_text(t, LH_PLAIN, &text);
+  lh_say(t, LH_PLAIN,
+         "\nThe heap grew by %s all the same: %s tells where,\n%s what could be given back",
+         lh_told_size(t, to - from).text,
+         lh_kept(report, t->next(t, NULL, LH_NEXT_OWNERS, r->names[0], r->names[2])),
+         lh_kept(report, t->next(t, NULL, LH_NEXT_WASTE, "", NULL)));
 }
 
-static void tell_gone(lh_teller *t, const lh_report *report) {
+static void print_gone(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   if (f->n_snapshots != 2) return;
   if (f->diff.gone_objects == 0)
@@ -349,23 +321,21 @@ static void tell_gone(lh_teller *t, const lh_report *report) {
            f->diff.gone_objects == 1 ? "is" : "are", lh_told_size(t, f->diff.gone_bytes).text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_diff(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
-  tell_sentence(t, report);
-  tell_doubt(t, report);
-  lh_tell_finalized(t, report->snapshot);
-  tell_groups(t, report);
-  lh_grown_table.tell(t, report, f->diff.grown, f->new.containers);
-  if (t->thorough) tell_untold(t, report);
-  tell_gone(t, report);
+  print_sentence(t, report);
+  print_doubt(t, report);
+  lh_print_finalized(t, report->snapshot);
+  print_groups(t, report);
+  lh_grown_table.print(t, report, f->diff.grown, f->new.containers);
+  if (t->thorough) print_untold(t, report);
+  print_gone(t, report);
   if (f->diff.n_classes > 0)
-    lh_class_change_table.tell(t, report, f->diff.classes, f->diff.n_classes);
+    lh_class_change_table.print(t, report, f->diff.classes, f->diff.n_classes);
   if (f->new.groups > 0)
-    lh_tell_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
-                    lh_address_text(report->snapshot, f->diff.groups[0].example).text, NULL);
+    lh_print_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
+                     lh_address_text(report->snapshot, f->diff.groups[0].example).text, NULL);
 }
-
-/* ==== Asking ========================================================================= */
 
 static uint64_t rank(const lh_request *request, const lh_diff_group *group) {
   if (request->sort == LH_SORT_SHALLOW) return group->shallow_bytes;
@@ -418,8 +388,8 @@ static void split_grown(lh_diff_found *f, const lh_request *request) {
 }
 
 /* Takes over `diff`. */
-static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_snapshots,
-                      const lh_request *r, lh_error *error) {
+static int print_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_snapshots,
+                       const lh_request *r, lh_error *error) {
   if (!lh_renew_known_of_diff(r, c, diff)) {
     lh_diff_free(diff);
     return lh_fail_memory(error, "looking for what is known");
@@ -438,9 +408,9 @@ static int tell_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n_
 }
 
 /* The timeline and the bar of each page count these objects. */
-static void tell_interval(lh_teller *t, lh_report *report) {
+static void print_interval(lh_teller *t, lh_report *report) {
   const lh_diff *diff = &((const lh_diff_found *)report->answer)->diff;
-  tell(t, report);
+  print_diff(t, report);
   if (diff->left_objects > 0)
     lh_say(t, LH_FAINT,
            "\nNot counted: %s, %s, of luaheap's module and of the call that took the snapshot",
@@ -448,25 +418,25 @@ static void tell_interval(lh_teller *t, lh_report *report) {
            lh_told_size(t, diff->left_bytes).text);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+static int find_diff(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
   lh_diff *diff;
   int code = r->since
                  ? lh_diff_marks(snapshot, r->since, r->until, &diff, error)
                  : lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
                                      snapshot, &diff, error);
-  return code == LH_OK ? tell_apart(out, snapshot, diff, r->since ? 0 : r->n_snapshots, r, error)
+  return code == LH_OK ? print_apart(out, snapshot, diff, r->since ? 0 : r->n_snapshots, r, error)
                        : code;
 }
 
-static int ask_interval(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+static int find_interval(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
   lh_diff *diff;
   lh_interval interval = LH_EVER;
   if (r->has_interval) interval = r->interval;
   int code = lh_diff_interval(snapshot, interval, &diff, error);
-  return code == LH_OK ? tell_apart(out, snapshot, diff, 0, r, error) : code;
+  return code == LH_OK ? print_apart(out, snapshot, diff, 0, r, error) : code;
 }
 
-LH_FREED_BY(lh_diff_found, lh_diff_free(it->whole))
+LH_FREED_BY(diff, lh_diff_found, lh_diff_free(it->whole))
 
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_diff_sums *new = &((const lh_diff_found *)report->answer)->new;
@@ -476,13 +446,7 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "retained"};
 }
 
-LH_QUESTION(diff, .command = "heapdiff", .main = "groups", .free = let_go, .excess = excess_of);
+LH_QUESTION(diff, .command = "heapdiff", .main = "groups", .free = free_diff, .excess = excess_of);
 
-const lh_question lh_interval_question = {.name = "interval",
-                                          .command = "heapview",
-                                          .answer = &answer,
-                                          .main = "groups",
-                                          .ask = ask_interval,
-                                          .free = let_go,
-                                          .tell = tell_interval,
-                                          .excess = excess_of};
+LH_QUESTION_WITH(interval, diff_answer, .command = "heapview", .main = "groups", .free = free_diff,
+                 .excess = excess_of);

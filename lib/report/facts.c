@@ -45,14 +45,13 @@ static void folded_path_of(lh_report *report, lh_id id, lh_cell *cell) {
   char *path = NULL;
   if (id == LH_ROOT || !lh_is_reachable(report->snapshot, id)) return;
   (void)lh_held_by(report->snapshot, id, &path, NULL);
-  cell->as.text = lh_keep_text(report, path);
+  cell->as.text = lh_kept(report, path);
 }
 
 static void site_of(lh_report *report, lh_id id, lh_cell *cell) {
   lh_stack_id stack = lh_object_stack(report->snapshot, id);
   if (stack != 0)
-    cell->as.text =
-        lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
+    cell->as.text = lh_kept(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
 }
 
 static void stack_of(lh_report *report, lh_id id, lh_cell *cell) {
@@ -182,7 +181,7 @@ static void function_of(lh_report *report, const void *row, lh_cell *cell) {
     cell->as.text = lh_class_name_of(report->snapshot, function.as.object);
   if (function.kind != LH_VALUE_CFUNCTION) return;
   lh_text_format(&text, "C function %s", lh_hex_text(function.as.pointer).text);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
 static lh_id object_of(lh_value value) {
@@ -401,8 +400,9 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
     LH_COUNT("objects", NULL, info.objects, "all there are"),
     LH_BYTES("object_bytes", NULL, info.object_bytes, "their own bytes"),
     LH_BYTES("string_table_bytes", NULL, info.string_table_bytes, "Lua's table of short strings"),
-    LH_COMPUTED("unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
-                "what belonged to no object"),
+    LH_COMPUTED(
+        "unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
+        "bytes that Lua counts but that belong neither to an object nor to the string table"),
     LH_BYTES("gc_bytes", NULL, info.gc_bytes,
              "collectgarbage(\"count\") * 1024, which is the sum of the three"),
     REACH(reachable_objects, "objects that the collector would keep"),
@@ -417,8 +417,6 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
     LH_COUNT("sample_bytes", NULL, tracking.sample_bytes,
              "and of how many bytes one was recorded; 0: every allocation was", TRACKED));
 #undef ROW
-
-/* ==================================================================================== */
 
 const lh_table *const lh_facts[] = {
     &lh_object_facts, &lh_edge_facts,     &lh_entry_facts,    &lh_string_facts, &lh_class_facts,

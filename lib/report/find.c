@@ -11,14 +11,12 @@ static const lh_table found_table =
                 LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained, "of the one"));
 #undef ROW
 
-static void tell_found(lh_teller *t, lh_report *report) {
+static void print_found(lh_teller *t, lh_report *report) {
   const lh_found *f = report->answer;
-  lh_text text = {0};
-  lh_put_object(&text, report->snapshot, f->id);
-  lh_say_text(t, LH_PLAIN, &text);
+  lh_say(t, LH_PLAIN, "%s", lh_object_words(report, f->id));
   report->request.matches = f->matches;
   report->request.class_index = f->class_index;
-  lh_tell_asked(t, report);
+  lh_print_asked(t, report);
 }
 
 static int find(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
@@ -26,8 +24,11 @@ static int find(lh_snapshot *snapshot, const lh_request *request, void *out, lh_
   return lh_find(snapshot, request->of, out, error);
 }
 
-const lh_question lh_located_question = {
-    .name = "find", .command = "heappath", .answer = &found_table, .ask = find, .tell = tell_found};
+const lh_question lh_located_question = {.name = "find",
+                                         .command = "heappath",
+                                         .answer = &found_table,
+                                         .find = find,
+                                         .print = print_found};
 
 /* ==== Beginnings of names ============================================================ */
 
@@ -46,17 +47,18 @@ static const lh_table completion_table =
 #undef ROW
 
 #define ROW lh_completions
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table search_answer = LH_TABLE_OF(
     "heap.completions", NULL, NULL,
     LH_INLINE_ROWS("names", list, n, &completion_table, "the likeliest first, at most 20"));
 #undef ROW
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_search(lh_teller *t, lh_report *report) {
   const lh_completions *c = report->answer;
-  lh_tell_rows(t, report, &completion_table, c->list, c->n);
+  lh_print_rows(t, report, &completion_table, c->list, c->n);
 }
 
-LH_ANSWERED_BY(lh_completions, lh_complete(snapshot, request->of ? request->of : "", it, error))
-LH_FREED_BY(lh_completions, lh_completions_free(it))
+LH_FOUND_BY(search, lh_completions,
+            lh_complete(snapshot, request->of ? request->of : "", it, error))
+LH_FREED_BY(search, lh_completions, lh_completions_free(it))
 
-LH_QUESTION(search, .main = "names", .free = let_go);
+LH_QUESTION(search, .main = "names", .free = free_search);

@@ -5,7 +5,17 @@
 
 #include "report/report.h"
 
-/* ==== Columns ======================================================================== */
+const char *lh_prospect_name(lh_prospect prospect) {
+  static const char *const words[] = {"filled once", "bounded", "may grow", "grows"};
+  return LH_WORD_OF(words, prospect);
+}
+
+const char *lh_keying_name(lh_keying keying) {
+  static const char *const words[] = {"linked",  "sequence", "integers", "times",    "milliseconds",
+                                      "numbers", "uuids",    "hex",      "numbered", "tokens",
+                                      "names",   "strings",  "objects",  "mixed"};
+  return LH_WORD_OF(words, keying);
+}
 
 LH_ITS(bool, has_numbers, lh_growing,
        it->keying >= LH_KEYED_SEQUENCE && it->keying <= LH_KEYED_NUMBERS)
@@ -57,33 +67,29 @@ static const lh_table growing = LH_TABLE_OF(
     LH_COUNT("youngest_epoch", NULL, youngest_epoch, "the last of these"),
     LH_FLAG("in_one_go", in_one_go, "with next to nothing else in between"),
     LH_NUMBER("younger_share", younger, "of all objects those that are younger"),
-    LH_NUMBER("limit", bound.limit, "in sight of them", LH_WHERE(has_bound)),
+    LH_NUMBER("limit", bound.limit,
+              "a number stored near the collection, such as max, that seems to cap it",
+              LH_WHERE(has_bound)),
     LH_COMPUTED("same_as", NULL, LH_COLUMN_TEXT, same_as,
                 "held_by of an earlier row with just the same elements", LH_OPTIONAL));
 #undef ROW
 
 #define ROW lh_growings
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table growing_answer = LH_TABLE_OF(
     "heap.growing", NULL, NULL, LH_COUNT("total_collections", NULL, n, "how many there are"),
     LH_COUNT("total_filled_once", NULL, n_filled_once, "how many of them were filled once"),
     LH_ROWS("collections", list, n, &growing, "with what was filled once at the end", LH_LIMITED));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
 /* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes". */
 static void put_elements(lh_text *out, const lh_growing *g) {
-  const char *type = lh_type_name(g->type);
-  bool by_type = strcmp(g->element, type) == 0;
-  lh_text_count(out, g->alike_entries);
-  lh_text_format(out, " %s%s", g->element, by_type || g->type == LH_TYPE_ROOT ? "s" : "");
-  if (!by_type && (g->type == LH_TYPE_TABLE || g->type == LH_TYPE_USERDATA))
-    lh_text_format(out, " %s%s", type, g->type == LH_TYPE_TABLE ? "s" : "");
+  bool by_type = strcmp(g->element, lh_type_name(g->type)) == 0;
+  lh_put_things(out, g->alike_entries, g->element, g->type);
   if (by_type && g->type == LH_TYPE_TABLE) lh_text_string(out, " of several classes");
   if (g->are_keys) lh_text_string(out, " as keys");
 }
 
-static void tell_sentence(lh_teller *t, lh_report *report, const lh_growing *g) {
+static void print_sentence(lh_teller *t, lh_report *report, const lh_growing *g) {
   lh_text text = {0};
   lh_text_format(&text, "%s ", g->held_by);
   lh_put_prospect(&text, g->prospect, &g->bound);
@@ -103,7 +109,7 @@ static lh_number time_of(double seconds) {
   return lh_time_text((uint64_t)(seconds * 1e9));
 }
 
-static void tell_names(lh_teller *t, lh_report *report, const lh_growing *g) {
+static void print_names(lh_teller *t, lh_report *report, const lh_growing *g) {
   static const char *const words[] = {
       [LH_KEYED_UUIDS] = "uuids",
       [LH_KEYED_HEX] = "hexadecimal ids",
@@ -111,13 +117,11 @@ static void tell_names(lh_teller *t, lh_report *report, const lh_growing *g) {
       [LH_KEYED_TOKENS] = "strings of one length, as of a random generator",
       [LH_KEYED_NAMES] = "names",
       [LH_KEYED_STRINGS] = "strings"};
-  char *example = lh_string_text(report->snapshot, g->example_key, 40);
-  t->failed |= !example;
-  if (example) lh_say(t, LH_PLAIN, "    keys are %s, such as %s", words[g->keying], example);
-  lh_free(example);
+  lh_say(t, LH_PLAIN, "    keys are %s, such as %s", words[g->keying],
+         lh_kept(report, lh_string_text(report->snapshot, g->example_key, 40)));
 }
 
-void lh_tell_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
+void lh_print_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
   switch (g->keying) {
     case LH_KEYED_NOT: lh_say(t, LH_PLAIN, "    linked with each other"); return;
     case LH_KEYED_SEQUENCE:
@@ -137,12 +141,12 @@ void lh_tell_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
       return;
     case LH_KEYED_OBJECTS: lh_say(t, LH_PLAIN, "    keys are objects"); return;
     case LH_KEYED_MIXED: lh_say(t, LH_PLAIN, "    keys are of all kinds"); return;
-    default: tell_names(t, report, g); return;
+    default: print_names(t, report, g); return;
   }
 }
 
 /* Why a weak table keeps its entries. */
-static void tell_weak(lh_teller *t, const lh_growing *g) {
+static void print_weak(lh_teller *t, const lh_growing *g) {
   if (g->weak_keys && g->weak_values)
     lh_say(t, LH_PLAIN, "    weak, but neither its keys nor its values are objects: nothing goes");
   else if (g->weak_keys)
@@ -153,24 +157,21 @@ static void tell_weak(lh_teller *t, const lh_growing *g) {
            g->type == LH_TYPE_STRING && !g->are_keys ? "strings" : "no objects");
 }
 
-static void tell_epochs(lh_teller *t, const lh_snapshot *snapshot, const lh_growing *g) {
-  uint32_t n = lh_mark_count(snapshot);
+static void print_epochs(lh_teller *t, lh_report *report, const lh_growing *g) {
+  uint32_t n = lh_mark_count(report->snapshot);
   if (n < 2 || g->aged == 0 || 2 * g->aged < g->elements) return; /* most share a few objects */
-  char *first = lh_interval_text(snapshot, 1);
-  char *oldest = lh_interval_text(snapshot, g->oldest_epoch);
-  char *youngest = lh_interval_text(snapshot, g->youngest_epoch);
-  t->failed |= !first || !oldest || !youngest;
+  const char *oldest = lh_epoch_words(report, g->oldest_epoch);
   if (g->since_first_mark == 0)
-    lh_say(t, LH_PLAIN, "    all of it from before %s, the first mark", first);
+    lh_say(t, LH_PLAIN, "    all of it from before %s, the first mark", lh_epoch_words(report, 1));
   else if (g->epochs == 1)
     lh_say(t, LH_PLAIN, "    all of it allocated in the interval that begins with %s", oldest);
   else
     lh_say(t, LH_PLAIN, "    allocated in %s of %s intervals between marks, from %s to %s",
-           lh_count_text(g->epochs).text, lh_count_text(n).text, oldest, youngest);
-  LH_FREE_ALL(first, oldest, youngest);
+           lh_count_text(g->epochs).text, lh_count_text(n).text, oldest,
+           lh_epoch_words(report, g->youngest_epoch));
 }
 
-static void tell_order(lh_teller *t, const lh_growing *g) {
+static void print_order(lh_teller *t, const lh_growing *g) {
   if (g->exact) lh_say(t, LH_PLAIN, "    made in one piece: nothing was ever put behind its end");
   if (2 * g->aged < g->elements || g->aged == 0) return;
   lh_number younger = lh_share_text((uint64_t)(g->younger * 1000), 1000);
@@ -197,25 +198,25 @@ static size_t *link_same(const lh_growings *found) {
   return next;
 }
 
-static void tell_row(lh_teller *t, lh_report *report, size_t i, const size_t *next) {
+static void print_row(lh_teller *t, lh_report *report, size_t i, const size_t *next) {
   const lh_growings *found = report->answer;
   const lh_growing *g = &found->list[i];
-  tell_sentence(t, report, g);
+  print_sentence(t, report, g);
   if (g->tables > 1)
     lh_say(t, LH_PLAIN,
            "    one of these, with %s:", lh_count_of(g->elements, "element", "elements").text);
-  lh_tell_keys(t, report, g);
-  if (g->bound.limit > 0) lh_tell_bound(t, report->snapshot, &g->bound);
-  tell_weak(t, g);
-  tell_epochs(t, report->snapshot, g);
-  tell_order(t, g);
+  lh_print_keys(t, report, g);
+  if (g->bound.limit > 0) lh_print_bound(t, report->snapshot, &g->bound);
+  print_weak(t, g);
+  print_epochs(t, report, g);
+  print_order(t, g);
   for (size_t k = next[i]; k < found->n; k = next[k])
     lh_say(t, LH_PLAIN, "    also in %s", found->list[k].held_by);
-  lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, g->id);
+  lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, g->id);
 }
 
 /* Of rows with the same elements only the first is printed. */
-static void tell_rows(lh_teller *t, lh_report *report, size_t n) {
+static void print_rows(lh_teller *t, lh_report *report, size_t n) {
   const lh_growings *found = report->answer;
   size_t *next = link_same(found), n_told = 0, n_hidden = 0;
   t->failed |= !next;
@@ -226,30 +227,28 @@ static void tell_rows(lh_teller *t, lh_report *report, size_t n) {
       continue;
     }
     if (n_told++ > 0) lh_say(t, LH_PLAIN, "%s", "");
-    tell_row(t, report, i, next);
+    print_row(t, report, i, next);
   }
-  lh_tell_hidden(t, &growing, n_hidden);
+  lh_print_hidden(t, &growing, n_hidden);
   lh_free(next);
 }
 
 /* Collections that were filled once are left out, unless all are wanted. */
-static void tell(lh_teller *t, lh_report *report) {
+static void print_growing(lh_teller *t, lh_report *report) {
   const lh_growings *found = report->answer;
   size_t n_left = found->n - found->n_filled_once, n = t->limit == 0 ? found->n : n_left;
-  lh_tell_finalized(t, report->snapshot);
+  lh_print_finalized(t, report->snapshot);
   if (n_left == 0)
     lh_say(t, LH_PLAIN, "Nothing looks like a collection without a limit%s", n > 0 ? "\n" : "");
-  tell_rows(t, report, n);
+  print_rows(t, report, n);
   if (n < found->n)
     lh_say(t, LH_FAINT, "\nLeft out: %s that %s filled once%s%s",
            lh_count_of(found->n_filled_once, growing.one, growing.many).text,
            found->n_filled_once == 1 ? "was" : "were", t->all ? "; " : "", t->all ? t->all : "");
 }
 
-/* ==================================================================================== */
-
-LH_ANSWERED_BY(lh_growings, lh_find_growing(snapshot, NULL, it, error))
-LH_FREED_BY(lh_growings, lh_growings_free(it))
+LH_FOUND_BY(growing, lh_growings, lh_find_growing(snapshot, NULL, it, error))
+LH_FREED_BY(growing, lh_growings, lh_growings_free(it))
 
 LH_QUESTION(growing, .help = "collections that look as if they had no limit", .main = "collections",
-            .free = let_go);
+            .free = free_growing);

@@ -11,18 +11,18 @@ typedef struct of_type {
   uint64_t objects, bytes;
 } of_type;
 
-typedef struct found {
+typedef struct info_result {
   lh_info info;
   lh_reach reach;
   of_type types[LH_TYPE_COUNT]; /* without the root and empty types */
   size_t n_types;
   bool is_outside;
   lh_outside_info outside;
-} found;
+} info_result;
 
-LH_CELL(unaccounted_of, found, cell->as.n = (uint64_t)it->info.unaccounted_bytes)
-LH_ITS(bool, is_outside, found, it->is_outside)
-LH_ITS(bool, has_finalized, found, it->info.finalized_objects > 0)
+LH_CELL(unaccounted_of, info_result, cell->as.n = (uint64_t)it->info.unaccounted_bytes)
+LH_ITS(bool, is_outside, info_result, it->is_outside)
+LH_ITS(bool, has_finalized, info_result, it->info.finalized_objects > 0)
 
 #define ROW of_type
 static const lh_table type_table = LH_TABLE_OF(
@@ -31,8 +31,8 @@ static const lh_table type_table = LH_TABLE_OF(
     LH_COUNT("objects", NULL, objects, "how many"), LH_BYTES("bytes", NULL, bytes, "of these"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW info_result
+static const lh_table info_answer = LH_TABLE_OF(
     "heap.info", NULL, NULL, LH_NAME("program", info.program, "its command line"),
     LH_NAME("name", info.name, "the path that the program gave"),
     LH_NAME("lua_release", info.lua_release, "such as 5.4.6"),
@@ -50,8 +50,9 @@ static const lh_table answer = LH_TABLE_OF(
     LH_BYTES("object_bytes", NULL, info.object_bytes, "their shallow sizes"),
     LH_BYTES("bytes", NULL, info.object_bytes, LH_OLDER_NAME),
     LH_BYTES("gc_bytes", NULL, info.gc_bytes, "collectgarbage(\"count\") * 1024"),
-    LH_COMPUTED("unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
-                "what of that is neither objects nor the string table"),
+    LH_COMPUTED(
+        "unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
+        "bytes that Lua counts but that belong neither to an object nor to the string table"),
     LH_BYTES("string_table_bytes", NULL, info.string_table_bytes, "Lua's table of short strings"),
     LH_COUNT("reachable_objects", NULL, reach.reachable_objects, "that the collector keeps"),
     LH_BYTES("reachable_bytes", NULL, reach.reachable_bytes, "of these"),
@@ -74,26 +75,20 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The ledger ===================================================================== */
 
-static void tell_line(lh_teller *t, const char *what, const char *objects, lh_number size,
-                      const char *note) {
+static void print_line(lh_teller *t, const char *what, const char *objects, lh_number size,
+                       const char *note) {
   lh_say(t, LH_PLAIN, "  %-23s %12s %14s%s%s", what, objects, size.text, *note ? "  " : "", note);
 }
 
-static void tell_program(lh_teller *t, const lh_info *info) {
-  lh_text text = {0};
-  lh_text_escaped(&text, info->program, strlen(info->program), false);
-  lh_say_text(t, LH_BOLD, &text);
-  lh_text_string(&text, "Lua ");
-  lh_text_escaped(&text, info->lua_release, strlen(info->lua_release), false);
-  lh_text_format(&text, ", process %llu, state %04x, snapshot ",
-                 (unsigned long long)info->process_id,
-                 (unsigned)(info->state_id >> 48)); /* as heap.auto names it */
-  lh_text_escaped(&text, info->name, strlen(info->name), false);
-  lh_text_format(&text, " at %s\n", lh_time_text(info->time_ns).text);
-  lh_say_text(t, LH_PLAIN, &text);
+static void print_program(lh_teller *t, lh_report *report, const lh_info *info) {
+  lh_say(t, LH_BOLD, "%s", lh_name_words(report, info->program));
+  lh_say(t, LH_PLAIN, "Lua %s, process %llu, state %04x, snapshot %s at %s\n",
+         lh_name_words(report, info->lua_release), (unsigned long long)info->process_id,
+         (unsigned)(info->state_id >> 48), /* as heap.auto names it */
+         lh_name_words(report, info->name), lh_time_text(info->time_ns).text);
 }
 
-static void tell_outside(lh_teller *t, const found *f) {
+static void print_outside(lh_teller *t, const info_result *f) {
   static const char *const words[] = {"while the process was idle",
                                       "of a frozen copy of the process",
                                       "while the process was stopped", "of a core file"};
@@ -110,30 +105,28 @@ static void tell_outside(lh_teller *t, const found *f) {
            "may show values of another one");
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const lh_info *info = &((const found *)report->answer)->info;
-  const lh_reach *reach = &((const found *)report->answer)->reach;
+static void print_info(lh_teller *t, lh_report *report) {
+  const lh_info *info = &((const info_result *)report->answer)->info;
+  const lh_reach *reach = &((const info_result *)report->answer)->reach;
   int64_t missing = info->unaccounted_bytes;
-  tell_program(t, info);
-  tell_outside(t, report->answer);
-  lh_tell_finalized(t, report->snapshot);
-  tell_line(t, "objects", lh_count_text(info->objects).text, lh_told_size(t, info->object_bytes),
-            "");
-  tell_line(t, "  reachable", lh_count_text(reach->reachable_objects).text,
-            lh_told_size(t, reach->reachable_bytes), "");
-  tell_line(t, "  garbage", lh_count_text(reach->garbage_objects).text,
-            lh_told_size(t, reach->garbage_bytes),
-            reach->garbage_objects > 0 ? "waits for the collector" : "");
-  tell_line(t, "string table", "", lh_told_size(t, info->string_table_bytes), "");
-  tell_line(t, "unaccounted", "",
-            missing < 0 ? lh_size_change((uint64_t)-missing, 0, t->exact_bytes)
-                        : lh_told_size(t, (uint64_t)missing),
-            missing != 0 ? "buffers in use by C code" : "");
-  tell_line(t, "collectgarbage(\"count\")", "", lh_told_size(t, info->gc_bytes),
-            missing == 0 ? "all of it, to the byte" : "");
+  print_program(t, report, info);
+  print_outside(t, report->answer);
+  lh_print_finalized(t, report->snapshot);
+  print_line(t, "objects", lh_count_text(info->objects).text, lh_told_size(t, info->object_bytes),
+             "");
+  print_line(t, "  reachable", lh_count_text(reach->reachable_objects).text,
+             lh_told_size(t, reach->reachable_bytes), "");
+  print_line(t, "  garbage", lh_count_text(reach->garbage_objects).text,
+             lh_told_size(t, reach->garbage_bytes),
+             reach->garbage_objects > 0 ? "waits for the collector" : "");
+  print_line(t, "string table", "", lh_told_size(t, info->string_table_bytes), "");
+  print_line(t, "unaccounted", "",
+             missing < 0 ? lh_size_change((uint64_t)-missing, 0, t->exact_bytes)
+                         : lh_told_size(t, (uint64_t)missing),
+             missing != 0 ? "buffers in use by C code" : "");
+  print_line(t, "collectgarbage(\"count\")", "", lh_told_size(t, info->gc_bytes),
+             missing == 0 ? "all of it, to the byte" : "");
 }
-
-/* ==================================================================================== */
 
 static int by_bytes(const void *a, const void *b) {
   const of_type *x = a, *y = b;
@@ -141,8 +134,8 @@ static int by_bytes(const void *a, const void *b) {
   return x->type < y->type ? -1 : 1;
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_info(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  info_result *f = out;
   (void)request;
   (void)error;
   f->info = *lh_snapshot_info(snapshot);

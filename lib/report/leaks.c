@@ -30,7 +30,9 @@ static const lh_table leak_table = LH_TABLE_OF(
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
                     "the order of allocation",
                     .compute = ages_of),
-    LH_NUMBER("limit", bound.limit, "in sight of them", LH_WHERE(has_limit)),
+    LH_NUMBER("limit", bound.limit,
+              "a number stored near them, such as max, that seems to cap them",
+              LH_WHERE(has_limit)),
     LH_STRING("limit_name", bound.name, "the key that it is under", LH_OPTIONAL),
     LH_COMPUTED("keys", NULL, LH_COLUMN_TEXT, keys_of,
                 "of the table that holds them, as of a collection (growing)", LH_OPTIONAL),
@@ -40,7 +42,7 @@ static const lh_table leak_table = LH_TABLE_OF(
 #undef ROW
 
 #define ROW lh_causes
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table leaks_answer = LH_TABLE_OF(
     "heap.causes", NULL, NULL, LH_COUNT("total_leaks", NULL, n_leaks, "how many there are"),
     LH_COUNT("total_certain", NULL, n_certain, "how many of them grow"),
     LH_COUNT("total_likely", NULL, n_likely, "how many may grow"),
@@ -51,7 +53,7 @@ static const lh_table answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-static void tell_sentence(lh_teller *t, const lh_report *report, const lh_cause *leak) {
+static void print_sentence(lh_teller *t, const lh_report *report, const lh_cause *leak) {
   lh_text text = {0};
   lh_text_string(&text, leak->held_by);
   if (leak->also_held_by) lh_text_format(&text, " and %s", leak->also_held_by);
@@ -64,20 +66,20 @@ static void tell_sentence(lh_teller *t, const lh_report *report, const lh_cause 
   lh_say_text(t, leak->prospect == LH_GROWS ? LH_BOLD : LH_PLAIN, &text);
 }
 
-static void tell_leak(lh_teller *t, lh_report *report, const lh_cause *leak) {
-  tell_sentence(t, report, leak);
+static void print_leak(lh_teller *t, lh_report *report, const lh_cause *leak) {
+  print_sentence(t, report, leak);
   const char *where = lh_allocated_line(report, &leak->allocated);
   if (where) lh_say(t, LH_PLAIN, "    %s", where);
   if (leak->bound.limit > 0)
-    lh_tell_bound(t, report->snapshot, &leak->bound);
+    lh_print_bound(t, report->snapshot, &leak->bound);
   else
-    lh_tell_ages(t, report->snapshot, &((const lh_causes *)report->answer)->history, leak->ages);
+    lh_print_ages(t, report->snapshot, &((const lh_causes *)report->answer)->history, leak->ages);
   if (leak->prospect == LH_BOUNDED) return;
-  if (leak->collection) lh_tell_keys(t, report, leak->collection);
-  lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, leak->example);
+  if (leak->collection) lh_print_keys(t, report, leak->collection);
+  lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, leak->example);
 }
 
-static void tell_leaks(lh_teller *t, lh_report *report, size_t n) {
+static void print_first(lh_teller *t, lh_report *report, size_t n) {
   const lh_causes *v = report->answer;
   bool any = v->n_certain + v->n_likely > 0;
   lh_say(t, any ? LH_BOLD : LH_PLAIN, "%s",
@@ -86,27 +88,27 @@ static void tell_leaks(lh_teller *t, lh_report *report, size_t n) {
                           : "Nothing looks as if it leaked");
   for (size_t i = 0; i < n; i++) {
     lh_say(t, LH_PLAIN, "%s", "");
-    tell_leak(t, report, &v->leaks[i]);
+    print_leak(t, report, &v->leaks[i]);
   }
-  lh_tell_hidden(t, &leak_table, v->n_leaks - n);
+  lh_print_hidden(t, &leak_table, v->n_leaks - n);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_leaks(lh_teller *t, lh_report *report) {
   const lh_causes *v = report->answer;
   size_t most = report->request.has_limit || t->limit == 0 ? t->limit : LH_MOST_LEAKS;
   size_t n = most != 0 && v->n_leaks > most ? most : v->n_leaks;
   size_t n_big = most != 0 && v->n_big > most ? most : v->n_big;
-  lh_tell_finalized(t, report->snapshot);
-  tell_leaks(t, report, n);
+  lh_print_finalized(t, report->snapshot);
+  print_first(t, report, n);
   if (n_big > 0) lh_say(t, LH_BOLD, "\nWhat is merely big\n");
-  for (size_t i = 0; i < n_big; i++) lh_tell_suspect_line(t, report, &v->big[i]);
-  lh_tell_hidden(t, &lh_suspect_table, v->n_big - n_big);
+  for (size_t i = 0; i < n_big; i++) lh_print_suspect_line(t, report, &v->big[i]);
+  lh_print_hidden(t, &lh_suspect_table, v->n_big - n_big);
 }
 
 /* ==================================================================================== */
 
-LH_ANSWERED_BY(lh_causes, lh_find_causes(snapshot, it, error))
-LH_FREED_BY(lh_causes, lh_causes_free(it))
+LH_FOUND_BY(leaks, lh_causes, lh_find_causes(snapshot, it, error))
+LH_FREED_BY(leaks, lh_causes, lh_causes_free(it))
 
 LH_QUESTION(leaks, .help = "what leaks, or is likely to, and how certain it is", .main = "leaks",
-            .free = let_go);
+            .free = free_leaks);

@@ -432,7 +432,7 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
   }
 }
 
-/* ==== Big objects ===================================================================== */
+/* ==== Big objects ==================================================================== */
 
 static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   for (; !told[id]; id = lh_immediate_dominator(snapshot, id)) {
@@ -470,7 +470,6 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
     keep_big_rows(out, lh_least_leak(reach.reachable_bytes));
     if (!find_big(out, snapshot)) code = lh_fail_memory(error, "looking for what is big");
   }
-  if (code) lh_causes_free(out);
   return code;
 }
 

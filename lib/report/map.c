@@ -24,7 +24,7 @@ typedef struct object {
   uint64_t bytes; /* on the map */
 } object;
 
-typedef struct found {
+typedef struct map_result {
   lh_memory_map map;
   uint64_t region_bytes, hole_bytes; /* of all regions; between them */
   uint64_t beside_bytes;             /* of objects, but not on the map */
@@ -32,7 +32,7 @@ typedef struct found {
   size_t n_types;
   object *objects;
   const lh_mark_info *since; /* mark of the snapshot before; new bytes are younger */
-} found;
+} map_result;
 
 /* ==== Squares ======================================================================== */
 
@@ -60,8 +60,8 @@ static char *plane_text(const lh_memory_map *map, size_t offset) {
 }
 
 static void put_plane(lh_report *report, size_t offset, lh_cell *cell) {
-  const found *f = report->answer;
-  cell->as.text = lh_keep_text(report, plane_text(&f->map, offset));
+  const map_result *f = report->answer;
+  cell->as.text = lh_kept(report, plane_text(&f->map, offset));
 }
 
 LH_CELL(plane_of, of_type,
@@ -69,41 +69,31 @@ LH_CELL(plane_of, of_type,
 LH_CELL(new_of, void, put_plane(report, offsetof(lh_map_cell, new_bytes), cell))
 LH_CELL(gone_of, void, put_plane(report, offsetof(lh_map_cell, gone_bytes), cell))
 
-/* ==== Columns ======================================================================== */
-
 static void put_address(lh_report *report, uint64_t address, lh_cell *cell) {
-  lh_text text = {0};
-  lh_text_format(&text, "0x%llx", (unsigned long long)address);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_words(report, "%s", lh_hex_text(address).text);
 }
 
-LH_CELL(from_of, found, put_address(report, it->map.from, cell))
-LH_CELL(to_of, found, put_address(report, it->map.to, cell))
+LH_CELL(from_of, map_result, put_address(report, it->map.from, cell))
+LH_CELL(to_of, map_result, put_address(report, it->map.to, cell))
 LH_CELL(region_from_of, lh_region, put_address(report, it->from, cell))
 LH_CELL(region_to_of, lh_region, put_address(report, it->to, cell))
 LH_CELL(region_bytes_of, lh_region, cell->as.n = it->to - it->from)
 LH_CELL(region_share_of, lh_region, cell->as.n = it->bytes, cell->whole = it->to - it->from)
-LH_CELL(type_share_of, of_type, cell->as.n = it->mapped.bytes,
-        cell->whole = ((const found *)report->answer)->map.all.bytes)
 
-static void beside_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_mapped *m = &((const of_type *)row)->mapped;
-  (void)report;
-  cell->as.n = m->shallow_bytes - m->bytes;
-}
+LH_CELL(beside_of, of_type, cell->as.n = it->mapped.shallow_bytes - it->mapped.bytes)
 
 LH_CELL(object_address_of, object,
         put_address(report, lh_address_of(report->snapshot, it->id), cell))
-LH_CELL(since_of, found, lh_name_of_mark(cell, it->since))
+LH_CELL(since_of, map_result, lh_name_of_mark(cell, it->since))
 
 /* Without squares these columns are null. */
-LH_ITS(bool, has_cells, found, it->map.n_cells > 0)
+LH_ITS(bool, has_cells, map_result, it->map.n_cells > 0)
 
 #define ROW of_type
 static const lh_table type_table = LH_TABLE_OF(
     "heap.map_type", "type", "types",
     LH_BYTES("mapped_bytes", "on the map", mapped.bytes, "of the blocks at their addresses"),
-    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, type_share_of, NULL),
+    LH_SHARE("share", mapped.bytes, LH_WHOLE(map_result, map.all.bytes)),
     LH_COMPUTED("beside_bytes", "not on it", LH_COLUMN_BYTES, beside_of,
                 "of what else they own, of which no address is known"),
     LH_COUNT("objects", "objects", mapped.objects, "how many"),
@@ -140,8 +130,8 @@ static const lh_table object_table = LH_TABLE_OF(
           "its class, and of a string its beginning"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW map_result
+static const lh_table map_answer = LH_TABLE_OF(
     "heap.map", NULL, NULL, LH_COUNT("objects", NULL, map.all.objects, "how many there are"),
     LH_BYTES("shallow_bytes", NULL, map.all.shallow_bytes, "of all of them"),
     LH_BYTES("mapped_bytes", NULL, map.all.bytes, "of these, on the map"),
@@ -168,13 +158,12 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("regions", map.regions, map.n_regions, &region_table, "in the order of addresses"),
     LH_COUNT("objects_here", NULL, map.in_cells, "so many have bytes in the squares"),
     LH_ROWS("list", objects, map.n_objects, &object_table,
-            "the first of these, in the order of addresses; without a limit all if they are few"));
+            "the first of these, in the order of addresses; without a limit all if they are few",
+            LH_OWNED));
 #undef ROW
 
-/* ==== Words ========================================================================== */
-
-static void tell_all(lh_teller *t, const lh_report *report) {
-  const found *f = report->answer;
+static void print_all(lh_teller *t, const lh_report *report) {
+  const map_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s lie in %s of addresses, in %s, and fill %s of it",
          lh_count_of(f->map.all.objects, "object", "objects").text,
          lh_told_size(t, f->region_bytes).text,
@@ -191,45 +180,39 @@ static void tell_all(lh_teller *t, const lh_report *report) {
            lh_told_size(t, f->beside_bytes).text);
 }
 
-static void tell_squares(lh_teller *t, const lh_report *report) {
-  const found *f = report->answer;
+static void print_squares(lh_teller *t, const lh_report *report) {
+  const map_result *f = report->answer;
   const lh_memory_map *map = &f->map;
   if (map->n_cells == 0) {
     lh_say(t, LH_PLAIN, "There is no object between these addresses, nor near them");
     return;
   }
-  lh_say(t, LH_PLAIN, "From 0x%llx to 0x%llx: %s, %s of %s each", (unsigned long long)map->from,
-         (unsigned long long)map->to, lh_told_size(t, map->sum.bytes[LH_TYPE_ROOT]).text,
+  lh_say(t, LH_PLAIN, "From %s to %s: %s, %s of %s each", lh_hex_text(map->from).text,
+         lh_hex_text(map->to).text, lh_told_size(t, map->sum.bytes[LH_TYPE_ROOT]).text,
          lh_count_of(map->n_cells, "square", "squares").text,
          lh_told_size(t, map->cell_bytes).text);
   if (report->request.has_interval)
     lh_say(t, LH_PLAIN, "Of that %s was allocated in the interval",
            lh_told_size(t, map->sum.new_bytes).text);
-  if (f->since) {
-    bool is_time;
-    char *name = lh_mark_name(f->since, &is_time);
-    t->failed |= !name;
-    if (name)
-      lh_say(t, LH_PLAIN, "Since %s: %s new, %s gone", name,
-             lh_told_size(t, map->sum.new_bytes).text, lh_told_size(t, map->sum.gone_bytes).text);
-    lh_free(name);
-  }
+  bool is_time;
+  if (f->since)
+    lh_say(t, LH_PLAIN, "Since %s: %s new, %s gone",
+           lh_kept(t->report, lh_mark_name(f->since, &is_time)),
+           lh_told_size(t, map->sum.new_bytes).text, lh_told_size(t, map->sum.gone_bytes).text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  tell_all(t, report);
-  tell_squares(t, report);
+static void print_map(lh_teller *t, lh_report *report) {
+  const map_result *f = report->answer;
+  print_all(t, report);
+  print_squares(t, report);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &type_table, f->types, f->n_types);
+  lh_print_rows(t, report, &type_table, f->types, f->n_types);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_table(t, report, &region_table, f->map.regions, f->map.n_regions, f->map.n_regions);
+  lh_print_table(t, report, &region_table, f->map.regions, f->map.n_regions, f->map.n_regions);
   if (f->map.n_objects == 0) return;
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_table(t, report, &object_table, f->objects, f->map.n_objects, f->map.in_cells);
+  lh_print_table(t, report, &object_table, f->objects, f->map.n_objects, f->map.in_cells);
 }
-
-/* ==================================================================================== */
 
 /* The latest opened snapshot of which this one has the mark (not its own). *mark: its index. */
 static lh_snapshot *find_before(const lh_snapshot *s, const lh_request *request, uint32_t *mark) {
@@ -268,7 +251,7 @@ static int by_mapped(const void *a, const void *b) {
   return x->type < y->type ? -1 : 1;
 }
 
-static bool make_rows(found *f, const lh_snapshot *snapshot) {
+static bool make_rows(map_result *f, const lh_snapshot *snapshot) {
   lh_memory_map *map = &f->map;
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
     if (map->types[t].objects > 0)
@@ -285,14 +268,10 @@ static bool make_rows(found *f, const lh_snapshot *snapshot) {
   return f->objects != NULL;
 }
 
-static void let_go(void *out) {
-  found *f = out;
-  lh_memory_map_free(&f->map);
-  lh_free(f->objects);
-}
+LH_FREED_BY(map, map_result, lh_memory_map_free(&it->map))
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_map(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  map_result *f = out;
   uint64_t cells = request->cells > 0 ? request->cells : USUAL_CELLS;
   uint32_t mark = 0;
   lh_map_query query = {.from = request->from_address,
@@ -314,9 +293,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   int code = lh_find_memory_map(snapshot, &query, &f->map, error);
   if (code < 0) return code;
   if (!request->has_limit && f->map.in_cells > FEW_OBJECTS) f->map.n_objects = 0;
-  if (make_rows(f, snapshot)) return LH_OK;
-  let_go(f);
-  return lh_fail_memory(error, "making a map");
+  return make_rows(f, snapshot) ? LH_OK : lh_fail_memory(error, "making a map");
 }
 
-LH_QUESTION(map, .free = let_go);
+LH_QUESTION(map, .free = free_map);

@@ -16,7 +16,7 @@ static const lh_table module = LH_TABLE_OF(
 #undef ROW
 
 #define ROW lh_modules
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table modules_answer = LH_TABLE_OF(
     "heap.modules", NULL, NULL,
     LH_COUNT("total_modules", NULL, total, "how many modules and globals there are"),
     LH_BYTES("retained_bytes", NULL, retained_bytes, "what is kept alive by one of them alone"),
@@ -24,10 +24,10 @@ static const lh_table answer = LH_TABLE_OF(
     LH_ROWS("modules", list, n, &module, "those that keep most alive alone first", LH_LIMITED));
 #undef ROW
 
-LH_ANSWERED_BY(lh_modules, lh_find_modules(snapshot, request->limit, it, error))
-LH_FREED_BY(lh_modules, lh_modules_free(it))
+LH_FOUND_BY(modules, lh_modules, lh_find_modules(snapshot, request->limit, it, error))
+LH_FREED_BY(modules, lh_modules, lh_modules_free(it))
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_modules(lh_teller *t, lh_report *report) {
   const lh_modules *m = report->answer;
   const lh_module *first = m->list;
   lh_reach reach;
@@ -42,8 +42,8 @@ static void tell(lh_teller *t, lh_report *report) {
            lh_told_size(t, m->retained_bytes).text, lh_told_size(t, m->reached_bytes).text,
            lh_told_size(t, reach.reachable_bytes - m->reached_bytes).text);
   }
-  lh_tell_table(t, report, &module, m->list, m->n, m->total);
+  lh_print_table(t, report, &module, m->list, m->n, m->total);
 }
 
 LH_QUESTION(modules, .help = "what modules and globals keep alive, alone or not", .main = "modules",
-            .free = let_go);
+            .free = free_modules);

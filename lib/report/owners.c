@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "thresholds.h"
 
-typedef struct found {
+typedef struct owners_result {
   const lh_ladder *ladder;
   bool same_state;
   lh_part *parts;
@@ -20,17 +20,15 @@ typedef struct found {
   lh_part *chosen; /* parts for the answer; `above` is an index into this list */
   size_t n_chosen;
   uint64_t total; /* bytes by which the whole changed */
-} found;
+} owners_result;
 
 static uint64_t change_of(const lh_part *part) {
   const uint64_t *bytes = part->bytes;
   return bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
 }
 
-/* ==== Columns ======================================================================== */
-
 static bool is_whole(const lh_report *report, const lh_part *part) {
-  return part == ((const found *)report->answer)->chosen;
+  return part == ((const owners_result *)report->answer)->chosen;
 }
 
 /* Index in JSON from 0, in Lua from 1. */
@@ -55,13 +53,13 @@ static const lh_table part_table = LH_TABLE_OF(
     LH_COUNT_SERIES("own_objects", NULL, own_objects, "the same"));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW owners_result
+static const lh_table owners_answer = LH_TABLE_OF(
     "heap.owners", NULL, NULL,
     LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
     LH_COUNT("total_parts", NULL, n, "how many there are, listed or not"),
-    LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole"));
+    LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole", LH_OWNED));
 #undef ROW
 
 typedef struct line {
@@ -73,19 +71,15 @@ typedef struct line {
 /* Negative for the opposite direction, so all shares add up to 100 %. "-" if growth and shrinkage
 ** nearly cancel out. */
 static void share_of(lh_report *report, const void *row, lh_cell *cell) {
-  const found *f = report->answer;
+  const owners_result *f = report->answer;
   const uint64_t *bytes = ((const line *)row)->bytes, *whole = f->parts[0].bytes;
   uint64_t change = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
   bool against = change > 0 && (bytes[1] > bytes[0]) != (whole[1] > whole[0]);
-  lh_number positive = lh_share_text(change, f->total);
-  lh_text text = {0};
-  if (change > 0 && change / LH_MOST_SHARES >= f->total)
-    lh_text_string(&text, "-");
-  else
-    lh_text_format(&text, "%s%s", against && !lh_is_least_share(change, f->total) ? "-" : "",
-                   positive.text);
+  bool is_wild = change > 0 && change / LH_MOST_SHARES >= f->total;
+  bool is_less = is_wild || (against && !lh_is_least_share(change, f->total));
   cell->kind = LH_COLUMN_TEXT;
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_words(report, "%s%s", is_less ? "-" : "",
+                           is_wild ? "" : lh_share_text(change, f->total).text);
 }
 
 #define ROW line
@@ -106,7 +100,7 @@ static int compare_parts(const void *left, const void *right, void *payload) {
          LH_MORE(a->bytes[1], b->bytes[1]) ?: strcmp(a->held_by, b->held_by) ?: LH_LESS(a, b);
 }
 
-static bool sort_parts(found *f) {
+static bool sort_parts(owners_result *f) {
   size_t at = 0;
   f->order = lh_alloc_zeroed(f->n, sizeof *f->order);
   f->first = lh_alloc_zeroed(f->n + 1, sizeof *f->first);
@@ -121,7 +115,7 @@ static bool sort_parts(found *f) {
 }
 
 /* Queues the part at index `place` of `order`, if it is directly below `part`. */
-static bool put_next(const found *f, lh_ranking *next, size_t part, size_t place) {
+static bool put_next(const owners_result *f, lh_ranking *next, size_t part, size_t place) {
   if (place >= f->first[part + 1]) return true;
   uint64_t change = change_of(&f->parts[f->order[place]]);
   return lh_rank_put(next, (lh_ranked){change, place, (uint32_t)place});
@@ -129,7 +123,7 @@ static bool put_next(const found *f, lh_ranking *next, size_t part, size_t place
 
 /* The parts with the biggest changes, at least `least`, whose parents are chosen: at most `limit`
 ** (0: all) and the whole. Returns a flag for each part; NULL: out of memory. */
-static bool *choose(const found *f, size_t limit, uint64_t least) {
+static bool *choose(const owners_result *f, size_t limit, uint64_t least) {
   lh_ranking next = {0}; /* of each chosen part: the next one below it */
   bool *is_chosen = lh_alloc_zeroed(f->n, sizeof *is_chosen);
   bool ok = is_chosen && put_next(f, &next, 0, f->first[0]);
@@ -149,7 +143,7 @@ static bool *choose(const found *f, size_t limit, uint64_t least) {
 }
 
 /* Copies the chosen parts and renumbers `above`. */
-static bool number_chosen(found *f, size_t limit) {
+static bool number_chosen(owners_result *f, size_t limit) {
   bool *is_chosen = choose(f, limit, 0);
   size_t *number = lh_alloc_zeroed(f->n, sizeof *number);
   f->chosen = lh_alloc_zeroed(f->n, sizeof *f->chosen);
@@ -165,29 +159,24 @@ static bool number_chosen(found *f, size_t limit) {
   return made;
 }
 
-/* ==== The words ====================================================================== */
-
 /* The part with the biggest change; if it is a shared part, the biggest inside it. */
-static const lh_part *greatest_part(const found *f) {
+static const lh_part *greatest_part(const owners_result *f) {
   size_t part = f->order[0];
   if (f->parts[part].shared && f->first[part] < f->first[part + 1]) part = f->order[f->first[part]];
   return &f->parts[part];
 }
 
-static void tell_sentence(lh_teller *t, const lh_report *report) {
-  const found *f = report->answer;
+static void print_sentence(lh_teller *t, const lh_report *report) {
+  const owners_result *f = report->answer;
   const lh_part *whole = &f->parts[0], *first = f->n > 1 ? greatest_part(f) : whole;
-  bool shared = f->parts[first->above].shared, exact = t->exact_bytes;
-  lh_text text = {0};
-  lh_text_format(&text, "From %s to %s: %s -> %s, %s", report->names[0],
-                 report->names[report->request.n_names - 1], lh_told_size(t, whole->bytes[0]).text,
-                 lh_told_size(t, whole->bytes[1]).text,
-                 lh_size_change(whole->bytes[0], whole->bytes[1], exact).text);
-  if (change_of(first) > 0)
-    lh_text_format(&text, "; most by %s%s: %s", first->held_by,
-                   shared ? ", which several hold" : "",
-                   lh_size_change(first->bytes[0], first->bytes[1], exact).text);
-  lh_say_text(t, LH_BOLD, &text);
+  bool exact = t->exact_bytes, is_changed = change_of(first) > 0;
+  const char *most = lh_words(t->report, "; most by %s%s: %s", first->held_by,
+                              f->parts[first->above].shared ? ", which several hold" : "",
+                              lh_size_change(first->bytes[0], first->bytes[1], exact).text);
+  lh_say(t, LH_BOLD, "From %s to %s: %s -> %s, %s%s", report->names[0],
+         report->names[report->request.n_names - 1], lh_told_size(t, whole->bytes[0]).text,
+         lh_told_size(t, whole->bytes[1]).text,
+         lh_size_change(whole->bytes[0], whole->bytes[1], exact).text, is_changed ? most : "");
 }
 
 typedef struct lines {
@@ -208,7 +197,7 @@ static void add_line(lines *to, const uint64_t bytes[2], const uint64_t objects[
     to->list[to->n++] = added;
 }
 
-static void add_part(lines *to, const found *f, const lh_part *part, uint32_t depth) {
+static void add_part(lines *to, const owners_result *f, const lh_part *part, uint32_t depth) {
   char *steps = lh_part_steps(f->ladder, part, &f->parts[part->above]);
   to->failed |= !steps;
   if (steps)
@@ -219,7 +208,8 @@ static void add_part(lines *to, const found *f, const lh_part *part, uint32_t de
 }
 
 /* The own bytes of a part, and the sum of its hidden parts. */
-static void add_rest(lines *to, const found *f, const bool *is_told, size_t part, uint32_t depth) {
+static void add_rest(lines *to, const owners_result *f, const bool *is_told, size_t part,
+                     uint32_t depth) {
   const lh_part *p = &f->parts[part];
   uint64_t bytes[2] = {0, 0}, objects[2] = {0, 0}, n_hidden = 0, n_told = 0;
   char name[2 * LH_NUMBER_BYTES];
@@ -243,7 +233,7 @@ static void add_rest(lines *to, const found *f, const bool *is_told, size_t part
 }
 
 /* A walk in preorder without recursion. next[] starts as `first` and is consumed. */
-static void add_tree(lines *to, const found *f, const bool *is_told, size_t *next) {
+static void add_tree(lines *to, const owners_result *f, const bool *is_told, size_t *next) {
   size_t part = 0;
   uint32_t depth = 0;
   for (;;) {
@@ -262,57 +252,52 @@ static void add_tree(lines *to, const found *f, const bool *is_told, size_t *nex
   }
 }
 
-static void tell_tree(lh_teller *t, lh_report *report, const bool *is_told) {
-  const found *f = report->answer;
+static void print_tree(lh_teller *t, lh_report *report, const bool *is_told) {
+  const owners_result *f = report->answer;
   size_t *next = lh_alloc_zeroed(f->n, sizeof *next);
   lines all = {.failed = !next};
   if (next) memcpy(next, f->first, f->n * sizeof *next);
   if (next) add_tree(&all, f, is_told, next);
   t->failed |= all.failed;
-  lh_tell_rows(t, report, &line_table, all.list, all.n);
+  lh_print_rows(t, report, &line_table, all.list, all.n);
   for (size_t i = 0; i < all.n; i++) lh_free(all.list[i].name);
   lh_free(all.list);
   lh_free(next);
 }
 
 /* With limit 0 all parts that changed. */
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_owners(lh_teller *t, lh_report *report) {
+  const owners_result *f = report->answer;
   uint64_t least = 0;
   for (size_t i = 0; i < f->n && t->limit != 0; i++)
     if (change_of(&f->parts[i]) / LH_LEAST_PART > least)
       least = change_of(&f->parts[i]) / LH_LEAST_PART;
   bool *is_told = choose(f, t->limit, least > 0 ? least : 1);
   t->failed |= !is_told;
-  tell_sentence(t, report);
-  lh_tell_compared(t, f->same_state);
+  print_sentence(t, report);
+  lh_print_compared(t, f->same_state);
   lh_say(t, LH_PLAIN, "%s", "");
-  if (is_told) tell_tree(t, report, is_told);
+  if (is_told) print_tree(t, report, is_told);
   lh_free(is_told);
 }
 
-/* ==================================================================================== */
+LH_FREED_BY(owners, owners_result, LH_FREE_ALL(it->order, it->first, it->parts))
 
-static void let_go(void *out) {
-  found *f = out;
-  LH_FREE_ALL(f->order, f->first, f->chosen, f->parts);
-}
-
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_owners(lh_snapshot *snapshot, const lh_request *request, void *out,
+                       lh_error *error) {
+  owners_result *f = out;
   (void)snapshot;
   int code = lh_ladder_owners(request->ladder, &f->parts, &f->n, error);
   if (code != LH_OK) return code;
   f->ladder = request->ladder;
   f->same_state = lh_ladder_same_state(request->ladder);
   f->total = change_of(&f->parts[0]);
-  if (sort_parts(f) && number_chosen(f, request->limit)) return LH_OK;
-  let_go(f);
-  return lh_fail_memory(error, "choosing parts");
+  bool ok = sort_parts(f) && number_chosen(f, request->limit);
+  return ok ? LH_OK : lh_fail_memory(error, "choosing parts");
 }
 
 static void excess_of(const lh_report *report, lh_excess *out) {
-  const found *f = report->answer;
+  const owners_result *f = report->answer;
   const uint64_t *bytes = f->parts[0].bytes, *objects = f->parts[0].objects;
   *out = (lh_excess){.bytes = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : 0,
                      .objects = objects[1] > objects[0] ? objects[1] - objects[0] : 0,
@@ -321,4 +306,4 @@ static void excess_of(const lh_report *report, lh_excess *out) {
 
 LH_QUESTION(owners, .command = "heapdiff",
             .help = "who owns the growth, from the first to the last snapshot", .of = LH_OF_LADDER,
-            .main = "parts", .free = let_go, .excess = excess_of);
+            .main = "parts", .free = free_owners, .excess = excess_of);

@@ -1,7 +1,278 @@
 /*
-** paths.c - why an object stays: the shortest paths by different referrers, with their steps.
+** paths.c - why an object stays: the shortest paths by different referrers, their steps, and where
+** to cut them.
+**
+** A function's upvalue and its value are one step. The middle of a long path is one row, named
+** after its most frequent reference.
+**
+** The reference to clear is in a collection the last step with a varying key:
+** _G.bus.listeners.tick[17] of _G.bus.listeners.tick[17].fn. Else it is the last reference. The
+** code that may clear it is the functions that name the field. If too many name it, as with "data",
+** the field around it is tried.
 */
+#include <string.h>
+
+#include "name/place_steps.h"
 #include "report/report.h"
+
+/* ==== Where to cut =================================================================== */
+
+enum { MOST_LOOKED_AT = 8, COMMON = 16, LONG_TEXT = 100 };
+
+/* ==== Where ========================================================================== */
+
+static bool is_clearable(lh_edge_kind kind) {
+  return kind == LH_EDGE_VALUE || kind == LH_EDGE_KEY || kind == LH_EDGE_UPVALUE ||
+         kind == LH_EDGE_CONTENT || kind == LH_EDGE_LOCAL;
+}
+
+/* For each of the last steps: does its key vary, or is it a key? */
+static int find_entries(const lh_snapshot *snapshot, const lh_path *path,
+                        bool is_entry[MOST_LOOKED_AT], lh_error *error) {
+  uint32_t steps[MOST_LOOKED_AT];
+  size_t n = path->n_steps < MOST_LOOKED_AT ? path->n_steps : MOST_LOOKED_AT;
+  const lh_place_tree *tree = lh_places_of(snapshot);
+  if (!tree || !lh_last_steps(snapshot, path->steps, path->n_steps, steps, n))
+    return lh_fail_memory(error, "telling a path");
+  for (size_t i = 0; i < n; i++) {
+    lh_edge_kind kind = path->steps[path->n_steps - 1 - i].kind;
+    bool varies = kind == LH_EDGE_VALUE && tree->steps[steps[i]].kind == LH_STEP_ANY_KEY;
+    is_entry[i] = varies || kind == LH_EDGE_KEY;
+  }
+  return LH_OK;
+}
+
+static int find_name(lh_snapshot *snapshot, const lh_edge *edge, lh_where_to_cut *out,
+                     lh_error *error) {
+  lh_id name = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;
+  if (name == LH_NO_OBJECT || lh_type_of(snapshot, name) != LH_TYPE_STRING) return LH_OK;
+  int code =
+      lh_find_naming(snapshot, name, out->functions, LH_MOST_NAMING, &out->n_functions, error);
+  if (code == LH_OK && out->n_functions > 0 && out->n_functions <= COMMON) out->name = name;
+  return code;
+}
+
+/* Towards the root; stops at modules, functions and stacks, whose names say enough. */
+static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, lh_where_to_cut *out,
+                     lh_error *error) {
+  int code = LH_OK;
+  for (; n > 0 && code == LH_OK && out->name == LH_NO_OBJECT; n--) {
+    const lh_edge *edge = &path->steps[n - 1];
+    if (edge->kind != LH_EDGE_VALUE || lh_is_for_good(snapshot, edge->target)) break;
+    code = find_name(snapshot, edge, out, error);
+  }
+  return code;
+}
+
+int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to_cut *out,
+                         lh_error *error) {
+  size_t n = path->n_steps;
+  bool is_entry = false;
+  int code = LH_OK;
+  *out = (lh_where_to_cut){.name = LH_NO_OBJECT};
+  if (n > LH_LONG_PATH || lh_is_for_good(snapshot, path->steps[n - 1].target)) return LH_OK;
+  bool entries[MOST_LOOKED_AT];
+  code = find_entries(snapshot, path, entries, error);
+  for (; n > 0 && path->n_steps - n < MOST_LOOKED_AT && !is_entry && code == LH_OK; n--)
+    is_entry = entries[path->n_steps - n];
+  if (!is_entry) n = path->n_steps - 1;
+  if (code != LH_OK || !is_clearable(path->steps[n].kind)) return code;
+  out->n_steps = n + 1;
+  return find_code(snapshot, path, is_entry ? n : n + 1, out, error);
+}
+
+/* Of a prototype, without its "proto " prefix. */
+const char *lh_naming_text(lh_report *report, lh_id function) {
+  static const char proto[] = "proto ";
+  const char *name = lh_class_name_of(report->snapshot, function);
+  bool is_proto = lh_type_of(report->snapshot, function) == LH_TYPE_PROTO;
+  return is_proto && strlen(name) >= sizeof proto - 1 ? name + sizeof proto - 1 : name;
+}
+
+/* The path up to the cut; of a long path only its last reference, shortened. */
+static const char *reference_words(lh_report *report, const lh_path *path, size_t n) {
+  const lh_path above = {n, path->steps};
+  const char *text = lh_kept(report, lh_path_text(report->snapshot, &above, false));
+  if (strlen(text) > LONG_TEXT)
+    text = lh_kept(report, lh_edge_text(report->snapshot, &path->steps[n - 1]));
+  if (strlen(text) <= LONG_TEXT) return text;
+  return lh_words(report, "%.*s...", (int)lh_text_cut(text, LONG_TEXT), text);
+}
+
+static void print_code(lh_teller *t, lh_report *report, const lh_where_to_cut *where) {
+  size_t told = where->n_functions < LH_MOST_NAMING ? where->n_functions : LH_MOST_NAMING;
+  lh_text text = {0};
+  lh_text_format(&text, "    Code that names %s",
+                 lh_kept(report, lh_string_text(report->snapshot, where->name, 40)));
+  for (size_t i = 0; i < told; i++)
+    lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ",
+                   lh_naming_text(report, where->functions[i]));
+  if (told < where->n_functions)
+    lh_text_format(&text, " and %s more", lh_count_text(where->n_functions - told).text);
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+void lh_print_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) {
+  lh_where_to_cut where;
+  if (lh_find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
+  if (t->failed || where.n_steps == 0) return;
+  lh_say(t, LH_PLAIN, "\nTo cut this path, clear %s", reference_words(report, path, where.n_steps));
+  if (where.name != LH_NO_OBJECT) print_code(t, report, &where);
+}
+
+/* ==== Steps ========================================================================== */
+
+static bool is_upvalue_with_content(const lh_path *path, size_t i) {
+  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
+         path->steps[i + 1].kind == LH_EDGE_CONTENT;
+}
+
+size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
+  size_t n = path->n_steps, half = LH_LONG_PATH / 2, end = 0, told = 0;
+  if (n > LH_LONG_PATH) end = n - half - is_upvalue_with_content(path, n - half - 1);
+  for (size_t i = 0; i < n; i++) {
+    if (i >= half && i < end) {
+      steps[told++] = (lh_step){&path->steps[i], LH_NO_OBJECT, end - i};
+      i = end;
+    }
+    const lh_edge *named = &path->steps[i];
+    if (is_upvalue_with_content(path, i)) i++;
+    steps[told++] = (lh_step){named, path->steps[i].target, 0};
+  }
+  return told;
+}
+
+/* ==== Names of steps ================================================================= */
+
+/* The most frequent edge, if it is a majority (Boyer and Moore's vote), and its count. */
+static const lh_edge *usual_edge(const lh_snapshot *snapshot, const lh_edge *edges, size_t n,
+                                 size_t *n_usual) {
+  const lh_edge *usual = NULL;
+  size_t votes = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (votes == 0) usual = &edges[i];
+    if (lh_edges_alike(snapshot, usual, &edges[i]))
+      votes++;
+    else
+      votes--;
+  }
+  *n_usual = 0;
+  for (size_t i = 0; i < n; i++) *n_usual += lh_edges_alike(snapshot, usual, &edges[i]);
+  return usual;
+}
+
+/* "... 999,990 more of .next ..." */
+static const char *skipped_words(lh_report *report, const lh_step *step) {
+  size_t n = step->skipped, n_usual;
+  const lh_edge *usual = usual_edge(report->snapshot, step->edge, n, &n_usual);
+  bool are_all = n_usual == n, are_most = 2 * n_usual > n;
+  return lh_words(report, "... %s more%s%s%s%s ...", lh_count_text(n).text,
+                  are_all    ? " of "
+                  : are_most ? ", "
+                             : "",
+                  are_all || !are_most ? "" : lh_count_text(n_usual).text,
+                  are_all || !are_most ? "" : " of them ",
+                  are_most ? lh_kept(report, lh_edge_text(report->snapshot, usual)) : "");
+}
+
+typedef struct steps_result {
+  lh_step steps[LH_MOST_STEPS];
+  size_t n;
+} steps_result;
+
+LH_CELL(reference_of, lh_step,
+        cell->as.text = it->skipped > 0 ? skipped_words(report, it)
+                                        : lh_kept(report, lh_edge_text(report->snapshot, it->edge)))
+
+static lh_style step_style(const lh_report *report, const void *row) {
+  const lh_step *step = row;
+  if (step->skipped > 0) return LH_FAINT;
+  return step->target == report->request.id ? LH_BOLD : LH_PLAIN;
+}
+
+LH_ITS(bool, is_skipped, lh_step, it->skipped > 0)
+
+#define ROW lh_step
+const lh_table lh_step_table = LH_TABLE_WITH(
+    (.style = step_style), "heap.step", "step", "steps",
+    LH_COMPUTED("label", "reference", LH_COLUMN_TEXT, reference_of, "how it is referred to"),
+    LH_OF(NULL, "class", LH_COLUMN_TEXT, target, lh_cell_what, NULL),
+    LH_OBJECT("object", target, "what that leads to; null where a row stands for several",
+              LH_ADDRESS, LH_OPTIONAL),
+    LH_EXAMPLE(NULL, "address", target, NULL),
+    LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, target, lh_cell_shallow, "its own",
+          LH_OPTIONAL),
+    LH_OF("retained_bytes", "retained", LH_COLUMN_BYTES, target, lh_cell_retained,
+          "what would go if it went", LH_OPTIONAL),
+    LH_COUNT("skipped", NULL, skipped, "for how many steps the row stands",
+             LH_ONLY_WHERE(is_skipped)));
+#undef ROW
+
+#define ROW steps_result
+static const lh_table steps_answer =
+    LH_TABLE_OF("heap.steps", NULL, NULL,
+                LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "from the root on"));
+#undef ROW
+
+static int find_steps(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  steps_result *f = out;
+  (void)snapshot, (void)error;
+  f->n = lh_told_steps(request->path, f->steps);
+  return LH_OK;
+}
+
+/* A weak table keeps strings and values that are not objects, and entries with such keys. */
+static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
+  if (edge->kind != LH_EDGE_VALUE && edge->kind != LH_EDGE_KEY) return NULL;
+  lh_weak_sides weak = lh_weak_sides_of(snapshot, edge->source);
+  if (!weak.keys)
+    return weak.values && edge->kind == LH_EDGE_VALUE ? "weak values, but a string is never weak"
+                                                      : NULL;
+  return edge->key.kind == LH_VALUE_OBJECT ? "weak keys, but a string is never weak"
+                                           : "weak keys, but what is no object is never weak";
+}
+
+static void print_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_path *path) {
+  for (size_t i = 0; i < path->n_steps; i++) {
+    const char *why = never_weak(snapshot, &path->steps[i]);
+    if (!why) continue;
+    lh_say(t, LH_PLAIN, "\n%s is in a table with %s: its entry stays",
+           lh_kept(t->report, lh_edge_text(snapshot, &path->steps[i])), why);
+    return;
+  }
+}
+
+/* Explains a row that retains more than the row above it. */
+static void print_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step *steps, size_t n) {
+  for (size_t i = 1; i < n; i++) {
+    if (steps[i - 1].skipped > 0 || steps[i].skipped > 0 ||
+        lh_retained_bytes(snapshot, steps[i].target) <=
+            lh_retained_bytes(snapshot, steps[i - 1].target))
+      continue;
+    lh_say(t, LH_PLAIN,
+           "\nWhere a row retains more than the one above it other paths lead to it, too: it would "
+           "stay\nwithout that one");
+    return;
+  }
+}
+
+void lh_print_steps(lh_teller *t, lh_report *report, const lh_path *path, const lh_step *steps,
+                    size_t n) {
+  lh_print_rows(t, report, &lh_step_table, steps, n);
+  print_more(t, report->snapshot, steps, n);
+  print_never_weak(t, report->snapshot, path);
+  lh_print_where_to_cut(t, report, path);
+}
+
+static void print_steps(lh_teller *t, lh_report *report) {
+  const steps_result *f = report->answer;
+  lh_print_steps(t, report, report->request.path, f->steps, f->n);
+}
+
+LH_QUESTION(steps);
+
+/* ==== Paths ========================================================================== */
 
 typedef struct told_path {
   const lh_path *path;
@@ -10,24 +281,22 @@ typedef struct told_path {
   lh_where_to_cut cut;
 } told_path;
 
-typedef struct found {
+typedef struct paths_result {
   lh_id id;
   size_t wanted;
   lh_path *paths;
   told_path *told;
   size_t n;
-} found;
+} paths_result;
 
-/* ==== Columns ======================================================================== */
-
-LH_MADE_TEXT(text_of, told_path, lh_path_text(report->snapshot, it->path, false))
+LH_MADE_TEXT(paths_text, told_path, lh_path_text(report->snapshot, it->path, false))
 
 static void through_of(lh_report *report, const void *row, lh_cell *cell) {
   char *through = NULL;
   const lh_path *path = ((const told_path *)row)->path;
   if (lh_path_through(report->snapshot, path, false, &through, NULL) != LH_OK)
     report->failed = true;
-  cell->as.text = through ? lh_keep_text(report, through) : NULL;
+  cell->as.text = through ? lh_kept(report, through) : NULL;
 }
 
 LH_CELL(count_steps, told_path, cell->as.n = it->path->n_steps)
@@ -37,20 +306,20 @@ LH_ITS(bool, has_name, told_path, it->cut.name != LH_NO_OBJECT)
 static void cut_of(lh_report *report, const void *row, lh_cell *cell) {
   const told_path *told = row;
   const lh_path path = {told->cut.n_steps, told->path->steps};
-  cell->as.text = lh_keep_text(report, lh_path_text(report->snapshot, &path, false));
+  cell->as.text = lh_kept(report, lh_path_text(report->snapshot, &path, false));
 }
 
 static void functions_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_where_to_cut *cut = &((const told_path *)row)->cut;
   (void)cell;
   for (size_t i = 0; i < cut->n_functions && i < LH_MOST_NAMING; i++)
-    (void)lh_keep_text(report, lh_copy_text(lh_naming_text(report, cut->functions[i])));
+    (void)lh_kept(report, lh_copy_text(lh_naming_text(report, cut->functions[i])));
 }
 
 #define ROW told_path
 static const lh_table path_table = LH_TABLE_OF(
     "heap.told_path", "path", "paths",
-    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of, "in Lua's language"),
+    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, paths_text, "in Lua's language"),
     LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
                 "who holds the function that the text begins at; null where it says so",
                 LH_OPTIONAL),
@@ -64,53 +333,41 @@ static const lh_table path_table = LH_TABLE_OF(
     LH_COUNT("total_functions", NULL, cut.n_functions, "how many do", LH_WHERE(has_name)));
 #undef ROW
 
-LH_CELL(alive_of, found, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
+LH_CELL(alive_of, paths_result, cell->as.flag = lh_is_reachable(report->snapshot, it->id))
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW paths_result
+static const lh_table paths_answer = LH_TABLE_OF(
     "heap.paths", NULL, NULL,
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
-    LH_ROWS("paths", told, n, &path_table, "the shortest first"));
+    LH_ROWS("paths", told, n, &path_table, "the shortest first", LH_OWNED));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
-static void tell_path(lh_teller *t, lh_report *report, const found *f, size_t i) {
+static void print_path(lh_teller *t, lh_report *report, const paths_result *f, size_t i) {
   const told_path *told = &f->told[i];
   bool folded = told->path->n_steps > LH_LONG_PATH;
-  lh_text text = {0};
-  if (i == 0) {
-    lh_put_object(&text, report->snapshot, f->id);
-    lh_text_string(&text, " is kept alive by: ");
-  } else {
-    lh_text_string(&text, "\nand by: ");
-  }
-  lh_put_freed(&text, lh_whole_path_text(report->snapshot, told->path, folded));
-  lh_say_text(t, LH_BOLD, &text);
-  if (i == 0) lh_tell_asked(t, report);
-  if (i == 0) lh_tell_stack(t, report->snapshot, f->id);
+  const char *path = lh_kept(report, lh_whole_path_text(report->snapshot, told->path, folded));
+  if (i == 0)
+    lh_say(t, LH_BOLD, "%s is kept alive by: %s", lh_object_words(report, f->id), path);
+  else
+    lh_say(t, LH_BOLD, "\nand by: %s", path);
+  if (i == 0) lh_print_asked(t, report);
+  if (i == 0) lh_print_stack(t, report->snapshot, f->id);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_steps(t, report, told->path, told->steps, told->n);
+  lh_print_steps(t, report, told->path, told->steps, told->n);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  if (f->n == 0) {
-    lh_text text = {0};
-    lh_text_string(&text, "nothing keeps it alive: ");
-    lh_put_object(&text, report->snapshot, f->id);
-    lh_text_string(&text, " is garbage that was not yet collected");
-    lh_say_text(t, LH_BOLD, &text);
-  }
-  for (size_t i = 0; i < f->n && !t->failed; i++) tell_path(t, report, f, i);
+static void print_paths(lh_teller *t, lh_report *report) {
+  const paths_result *f = report->answer;
+  if (f->n == 0)
+    lh_say(t, LH_BOLD, "nothing keeps it alive: %s is garbage that was not yet collected",
+           lh_object_words(report, f->id));
+  for (size_t i = 0; i < f->n && !t->failed; i++) print_path(t, report, f, i);
   if (f->n > 0 && f->n < f->wanted)
     lh_say(t, LH_PLAIN,
            "\nNothing else refers to it, but what does may itself be held in several ways.");
 }
 
-/* ==================================================================================== */
-
-static int find_paths(lh_snapshot *snapshot, found *f, lh_error *error) {
+static int search_paths(lh_snapshot *snapshot, paths_result *f, lh_error *error) {
   if (f->wanted > 1) return lh_shortest_paths(snapshot, f->id, f->wanted, &f->paths, &f->n, error);
   f->paths = lh_alloc(1, sizeof *f->paths);
   if (!f->paths) return lh_fail_memory(error, "following a path");
@@ -119,32 +376,30 @@ static int find_paths(lh_snapshot *snapshot, found *f, lh_error *error) {
   return code;
 }
 
-static void let_go(void *out) {
-  found *f = out;
+static void free_paths(void *out) {
+  paths_result *f = out;
   lh_paths_free(f->paths, f->n);
   lh_free(f->paths);
-  lh_free(f->told);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_paths(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  paths_result *f = out;
   f->id = request->id;
   f->wanted = request->limit == 0 ? 1 : request->limit;
   if (f->id == LH_ROOT) return lh_fail(error, LH_EARGUMENT, "no path leads to the root");
   if (!lh_is_reachable(snapshot, f->id)) return LH_OK;
-  int code = find_paths(snapshot, f, error);
+  int code = search_paths(snapshot, f, error);
   if (code == LH_OK) f->told = lh_alloc(f->n, sizeof *f->told);
   if (code == LH_OK && !f->told) code = lh_fail_memory(error, "following a path");
-  if (code != LH_OK) let_go(f);
   for (size_t i = 0; code == LH_OK && i < f->n; i++) {
     f->told[i].path = &f->paths[i];
     f->told[i].n = lh_told_steps(&f->paths[i], f->told[i].steps);
     code = lh_find_where_to_cut(snapshot, &f->paths[i], &f->told[i].cut, error);
-    if (code != LH_OK) let_go(f);
   }
   return code;
 }
 
-LH_ITS(bool, is_garbage, found, it->n == 0)
+LH_ITS(bool, is_garbage, paths_result, it->n == 0)
 
-LH_QUESTION(paths, .command = "heappath", .main = "paths", .free = let_go, .is_no = is_garbage);
+LH_QUESTION(paths, .command = "heappath", .main = "paths", .free = free_paths, .is_no = is_garbage);

@@ -1,6 +1,7 @@
 /*
 ** report.c - asks a question, and reads the cells of its answer.
 */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,39 +61,44 @@ void lh_names_asked(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.texts.n = report->request.n_names;
 }
 
-/* ==================================================================================== */
+void lh_drop_kept(lh_report *report) {
+  while (report->n_made > 0) lh_free(report->made[--report->n_made]);
+}
+
+static void free_answer(const lh_question *question, void *answer) {
+  if (!answer) return;
+  if (question->free) question->free(answer);
+  for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++)
+    if (c->is_owned) lh_free(*(void **)(void *)((char *)answer + c->offset));
+  lh_free(answer);
+}
+
+void lh_report_free(lh_report *report) {
+  lh_drop_kept(report);
+  lh_free(report->made);
+  free_answer(report->question, report->answer);
+  free_names(report);
+  *report = (lh_report){0};
+}
+
+static uint64_t whole_at(const lh_report *report, size_t offset) {
+  return *(const uint64_t *)(const void *)((const char *)report->answer + offset);
+}
 
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error) {
   lh_reach reach = {0};
   *report = (lh_report){.question = question, .request = *request, .snapshot = snapshot};
-  void *answer = lh_alloc_zeroed(1, question->answer->row_bytes);
-  bool made = answer && keep_names(report);
-  int code = made ? question->ask(snapshot, &report->request, answer, error)
+  report->answer = lh_alloc_zeroed(1, question->answer->row_bytes);
+  bool made = report->answer && keep_names(report);
+  int code = made ? question->find(snapshot, &report->request, report->answer, error)
                   : lh_fail_memory(error, "answering a question");
   if (code == LH_OK && snapshot) lh_reach_totals(snapshot, &reach);
   report->whole_bytes = reach.reachable_bytes;
-  if (code == LH_OK && question->whole) report->whole_bytes = question->whole(answer);
-  if (code == LH_OK) {
-    report->answer = answer;
-    return LH_OK;
-  }
-  lh_free(answer);
-  free_names(report);
+  if (code == LH_OK && question->has_whole)
+    report->whole_bytes = whole_at(report, question->whole_offset);
+  if (code != LH_OK) lh_report_free(report);
   return code;
-}
-
-static void free_made(lh_report *report) {
-  while (report->n_made > 0) lh_free(report->made[--report->n_made]);
-}
-
-void lh_report_free(lh_report *report) {
-  free_made(report);
-  lh_free(report->made);
-  if (report->answer && report->question->free) report->question->free(report->answer);
-  lh_free(report->answer);
-  free_names(report);
-  *report = (lh_report){0};
 }
 
 const char *lh_fingerprint_heading(const lh_report *report) {
@@ -170,7 +176,7 @@ void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark) {
   cell->as.name.n = mark ? mark->name_length : 0;
 }
 
-const char *lh_keep_text(lh_report *report, char *text) {
+const char *lh_kept(lh_report *report, char *text) {
   bool kept =
       text && lh_grow(&report->made, report->n_made, &report->capacity, sizeof *report->made);
   if (kept)
@@ -178,7 +184,16 @@ const char *lh_keep_text(lh_report *report, char *text) {
   else
     lh_free(text);
   report->failed |= !kept;
-  return kept ? text : NULL;
+  return kept ? text : "";
+}
+
+const char *lh_words(lh_report *report, const char *format, ...) {
+  va_list arguments;
+  lh_text text = {0};
+  va_start(arguments, format);
+  lh_text_vformat(&text, format, arguments);
+  va_end(arguments);
+  return lh_kept(report, lh_text_finish(&text));
 }
 
 static bool is_nothing(const lh_cell *cell) {
@@ -199,7 +214,8 @@ static bool is_nothing(const lh_cell *cell) {
 
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell) {
   *cell = (lh_cell){.kind = column->kind, .whole = report->whole_bytes};
-  free_made(report);
+  lh_drop_kept(report);
+  if (column->has_whole) cell->whole = whole_at(report, column->whole_offset);
   if (column->has && !column->has(row)) {
     cell->is_null = true;
     cell->is_absent = column->is_only_there;
@@ -240,7 +256,7 @@ const char *lh_heading_of(const lh_report *report, const lh_column *column) {
 bool lh_has_text(const lh_table *table) {
   const lh_column *column = table->columns;
   while (column->kind != LH_COLUMN_END && !column->heading && !column->heading_of) column++;
-  return table->tell || column->kind != LH_COLUMN_END;
+  return table->print || column->kind != LH_COLUMN_END;
 }
 
 bool lh_is_number(lh_column_kind kind) {

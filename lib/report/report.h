@@ -1,19 +1,16 @@
 /*
 ** report.h - columns that the compiler checks, and helpers that several questions share.
 **
-** Private to this folder. Each question is a file of its name; the others:
+** Private to this folder. A question NAME has NAME_answer (a table of columns), find_NAME (fills the
+** answer), and print_NAME (its sentences and tables); LH_QUESTION joins them. The other files:
 **
-**     things.c      names of objects
-**     report.c      asking a question; the cells of its answer
-**     tell.c        lines, numbers, names, tables and hints as text
+**     report.c      asks a question; the cells of its answer
+**     sentences.c   names of objects; lines, numbers, tables and hints as text
 **     text.c        a report as plain text
 **     request.c     arguments as text, and a question asked with them
 **     json.c        an answer as JSON
 **     facts.c       facts about each kind of thing in a snapshot
-**     allocated.c   allocation sites of a row's objects
-**     growth.c      rows of ladder.c, halves.c and apart.c
-**     grown.c       tables of diff.c, as is class_changes.c
-**     usage_rows.c  rows of the questions about profiles
+**     diff_rows.c   tables of diff.c and apart.c
 */
 #ifndef LUAHEAP_REPORT_PRIVATE_H
 #define LUAHEAP_REPORT_PRIVATE_H
@@ -22,6 +19,7 @@
 #include "base.h"
 #include "compare/answers.h"
 #include "luaheap_report.h"
+#include "name/site_text.h"
 #include "name/text.h"
 #include "usage/answers.h"
 #include "view/answers.h"
@@ -30,7 +28,8 @@
 
 /* A column of `ROW`, the struct of a file's rows. A field of the wrong type does not compile. Flags
 ** may follow the meaning: LH_OPTIONAL: may be null; LH_WIDE, LH_NARROW: only if there is, or is no,
-** room; LH_LIMITED: -n limits the rows; LH_HEADING: a function returns the heading. */
+** room; LH_LIMITED: -n limits the rows; LH_OWNED: the report frees the list; LH_HEADING: a function
+** returns the heading. */
 #define LH_FIELD(field, ...)                                                     \
   .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, __VA_ARGS__), \
   .bytes = sizeof(((ROW *)0)->field)
@@ -44,6 +43,8 @@
   LH_COLUMN(key, heading, LH_COLUMN_COUNT, __VA_ARGS__, LH_FIELD(field, uint64_t: 1, uint32_t: 1))
 #define LH_SHARE(heading, field, ...) \
   LH_COLUMN(NULL, heading, LH_COLUMN_SHARE, NULL, LH_FIELD(field, uint64_t: 1), __VA_ARGS__)
+#define LH_BAR(field, ...) \
+  LH_COLUMN(NULL, "", LH_COLUMN_BAR, NULL, LH_FIELD(field, uint64_t: 1), __VA_ARGS__)
 #define LH_NUMBER(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_NUMBER, __VA_ARGS__, LH_FIELD(field, double: 1))
 #define LH_MORE_BYTES(key, heading, field, ...) \
@@ -147,6 +148,10 @@
 #define LH_NARROW .is_narrow = true
 #define LH_BY_NAME .is_by_name = true
 #define LH_LIMITED .is_limited = true
+#define LH_OWNED .is_owned = true
+/* The whole of a column's shares, or of all shares of a question: a field of the answer. */
+#define LH_WHOLE(type, field) .has_whole = true, \
+  .whole_offset = offsetof(type, field) + 0 * _Generic(((type *)0)->field, uint64_t: 1)
 #define LH_END {.kind = LH_COLUMN_END}
 
 /* A table of structs of `type` with given columns; of ROW with these columns; and the same with
@@ -164,9 +169,13 @@
 /* Adds the site of a stack and of at most `callers` callers to a cell of LH_COLUMN_TEXTS. */
 void lh_keep_stack(lh_report *report, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 
-/* Takes over `text`, keeps it until the next cell, and returns it. NULL: out of memory, the report
-** has failed. A cell of LH_COLUMN_TEXTS has all kept texts. */
-const char *lh_keep_text(lh_report *report, char *text);
+/* Texts that the report keeps until the next cell is read or the next line is printed; "" when out
+** of memory: the report has failed. lh_kept takes over `text`, lh_words has printf's format. A cell
+** of LH_COLUMN_TEXTS has all kept texts. */
+const char *lh_kept(lh_report *report, char *text);
+const char *lh_words(lh_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void lh_drop_kept(lh_report *report);
 void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
 void lh_name_asked(lh_cell *cell, const char *name); /* NULL: none */
@@ -195,12 +204,17 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
     (void)report, (void)it, (void)cell;                                 \
     __VA_ARGS__;                                                        \
   }
-#define LH_MADE_TEXT(name, type, made) \
-  LH_CELL(name, type, cell->as.text = lh_keep_text(report, made))
+#define LH_MADE_TEXT(name, type, made) LH_CELL(name, type, cell->as.text = lh_kept(report, made))
 #define LH_ITS(result, name, type, expression) \
   static result name(const void *row) {        \
     const type *it = row;                      \
     return expression;                         \
+  }
+/* The names of an enumeration's values. */
+#define LH_WORDS(name, ...)                           \
+  static const char *name(unsigned value) {           \
+    static const char *const words[] = {__VA_ARGS__}; \
+    return LH_WORD_OF(words, value);                  \
   }
 #define LH_STYLE(name, type, its_style)                            \
   static lh_style name(const lh_report *report, const void *row) { \
@@ -213,23 +227,29 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
     return heading;                                  \
   }
 
-/* Functions of a question: `ask` fills the answer by one call, `let_go` frees it by one call. */
-#define LH_ANSWERED_BY(type, call)                                                               \
-  static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) { \
-    type *it = out;                                                                              \
-    (void)snapshot, (void)request;                                                               \
-    return call;                                                                                 \
+/* Functions of a question `name`: find_name fills the answer by one call, free_name frees it. */
+#define LH_FOUND_BY(name, type, call)                                                    \
+  static int find_##name(lh_snapshot *snapshot, const lh_request *request, void *answer, \
+                         lh_error *error) {                                              \
+    type *it = answer;                                                                   \
+    (void)snapshot, (void)request;                                                       \
+    return call;                                                                         \
   }
-#define LH_FREED_BY(type, call)   \
-  static void let_go(void *out) { \
-    type *it = out;               \
-    call;                         \
+#define LH_FREED_BY(name, type, ...)      \
+  static void free_##name(void *answer) { \
+    type *it = answer;                    \
+    __VA_ARGS__;                          \
   }
 
-/* The question of a file that defines `answer`, `ask` and `tell`; further fields may follow. */
-#define LH_QUESTION(its_name, ...)               \
-  const lh_question lh_##its_name##_question = { \
-      .name = #its_name, .answer = &answer, .ask = ask, .tell = tell, __VA_ARGS__}
+/* The question of a file that defines name_answer (the table), find_name and print_name; and one
+** with another table. */
+#define LH_QUESTION(its_name, ...) LH_QUESTION_WITH(its_name, its_name##_answer, __VA_ARGS__)
+#define LH_QUESTION_WITH(its_name, table, ...)                             \
+  const lh_question lh_##its_name##_question = {.name = #its_name,         \
+                                                .answer = &table,          \
+                                                .find = find_##its_name,   \
+                                                .print = print_##its_name, \
+                                                __VA_ARGS__}
 
 /* ==== Allocation sites ===============================================================
 **
@@ -265,21 +285,22 @@ void lh_say(lh_teller *teller, lh_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void lh_say_text(lh_teller *teller, lh_style style, lh_text *text);
 
-/* Appends a text and frees it; NULL: out of memory. And the path of a reachable object. */
+/* Appends a text and frees it; NULL: out of memory. */
 void lh_put_freed(lh_text *text, char *other);
-void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id);
 
 /* Appends " (through _G.handlers[*])" if the path begins at a function. */
 void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
-/* Listener 0x55d0c0a3f2e0 */
-void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id);
-
 /* 48,112 Session tables. The type follows unless the name says it, or it is LH_TYPE_ROOT. */
 void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type);
 
-/* _G.debugger.* (12 references). Freed by lh_free; NULL when out of memory. */
-char *lh_gone_text(const lh_snapshot *snapshot, const lh_gone *gone);
+/* Kept texts: _G.debugger.* (12 references); Listener 0x55d0c0a3f2e0; the path of a reachable
+** object, or "root"; 48,112 Session tables; a text of a program or user, escaped. */
+const char *lh_gone_words(lh_report *report, const lh_gone *gone);
+const char *lh_object_words(lh_report *report, lh_id id);
+const char *lh_path_words(lh_report *report, lh_id id);
+const char *lh_things_words(lh_report *report, uint32_t class_index, uint64_t objects);
+const char *lh_name_words(lh_report *report, const char *name);
 
 /* 0.25%, to a hundredth of a percent; never 0% for a part above 0. */
 void lh_put_little_share(lh_text *text, uint64_t part, uint64_t whole);
@@ -289,55 +310,54 @@ lh_number lh_more_bytes(const lh_teller *teller, double bytes); /* +1.2 KB or -1
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 
 /* A line about garbage, which no answer counts, if there is any. */
-void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before);
+void lh_print_garbage(lh_teller *teller, const lh_report *report, const char *before);
 
-/* "2026-11-21 17:40:05  served 20", or the time alone if it is the name. And the name of the mark
-** that begins an interval, cut if long; "the start" for epoch 0. Freed by lh_free. */
-char *lh_mark_text(const lh_mark_info *mark);
-char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
-
-/* "between the mark x and position 1,204", "since the mark x". */
-void lh_put_interval(lh_text *text, const lh_snapshot *snapshot, lh_interval interval);
+/* "2026-11-21 17:40:05  served 20", or the time alone if it is the name. The name of the mark that
+** begins an interval, cut if long; "the start" for epoch 0. "between the mark x and position
+** 1,204", "since the mark x". */
+const char *lh_mark_words(lh_report *report, const lh_mark_info *mark);
+const char *lh_epoch_words(lh_report *report, uint32_t epoch);
+const char *lh_interval_words(lh_report *report, lh_interval interval);
 
 /* A line if the answer is about an interval only. */
-void lh_tell_interval(lh_teller *teller, const lh_report *report);
+void lh_print_interval(lh_teller *teller, lh_report *report);
 
 /* "30 Listener in the snapshot; this is the one that retains most", and ignored references. */
-void lh_tell_asked(lh_teller *teller, lh_report *report);
+void lh_print_asked(lh_teller *teller, lh_report *report);
 
 /* "and 12 more classes: -n 0 shows all"; nothing if n is 0. */
-void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
+void lh_print_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
 
 /* A table of all these rows; of the first teller->limit rows and the number of hidden ones. */
-void lh_tell_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
-                  size_t n);
-void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
-                   size_t n, uint64_t total);
+void lh_print_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                   size_t n);
+void lh_print_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                    size_t n, uint64_t total);
 
 /* "Why it stays: heappath c 0x55d0c0a3f2e0", for a shell or for Lua; of an object, of any
 ** subject. */
-void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
-                  lh_id id);
-void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
-                     const char *subject, const char *other);
+void lh_print_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
+                   lh_id id);
+void lh_print_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
+                      const char *subject, const char *other);
 
 /* The sum of known groups. And how snapshots of several states were compared. */
-void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, uint64_t bytes,
-                   uint64_t objects);
-void lh_tell_compared(lh_teller *teller, bool same_state);
+void lh_print_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
+                    uint64_t objects);
+void lh_print_compared(lh_teller *teller, bool same_state);
 
 /* "grows:", "may grow:", "is bounded at 1,000?", "was filled once:". The evidence: ages, if there
 ** are two intervals between marks; a nearby limit; keys. A suspect in one line. */
 void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound);
-void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
-                  const uint64_t ages[LH_SPANS]);
-void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound);
-void lh_tell_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
-void lh_tell_suspect_line(lh_teller *teller, const lh_report *report, const lh_suspect *suspect);
+void lh_print_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
+                   const uint64_t ages[LH_SPANS]);
+void lh_print_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound);
+void lh_print_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
+void lh_print_suspect_line(lh_teller *teller, lh_report *report, const lh_suspect *suspect);
 
 /* Prints the steps, and a warning if a weak table on the path holds its entry anyway. */
-void lh_tell_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,
-                   size_t n);
+void lh_print_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,
+                    size_t n);
 
 /* Where to cut a path (where_to_cut.c): the entry or variable to clear, and code that names its
 ** field. Not found: the program can clear no reference of the path. */
@@ -353,17 +373,89 @@ typedef struct lh_where_to_cut {
 int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to_cut *out,
                          lh_error *error);
 const char *lh_naming_text(lh_report *report, lh_id function); /* "connect @app.lua:68" */
-void lh_tell_where_to_cut(lh_teller *teller, lh_report *report, const lh_path *path);
+void lh_print_where_to_cut(lh_teller *teller, lh_report *report, const lh_path *path);
 
 /* The allocation site of an object and its callers, if the program was tracked. */
-void lh_tell_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
+void lh_print_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
 
 /* A warning if the snapshot was taken while its state closed: ages are then wrong. */
-void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot);
+void lh_print_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 
 /* ==================================================================================== */
 
 extern const lh_table lh_suspect_table, lh_step_table;
+
+/* ==== Comparisons ==================================================================== */
+
+/* Sums of new objects and of grown containers. */
+typedef struct lh_diff_sums {
+  uint64_t groups, containers;
+  uint64_t objects, shallow_bytes, retained_bytes;
+  uint64_t grown_bytes;
+} lh_diff_sums;
+
+/* In the lists of the diff known rows follow the others. */
+typedef struct lh_diff_found {
+  lh_diff diff;
+  lh_diff *whole;     /* owns the data of `diff` */
+  size_t n_snapshots; /* compared; 0: an interval in one snapshot */
+  lh_diff_sums new, known;
+  uint64_t may_be_newer[2], may_be_newer_bytes[2]; /* lh_diff.passed_as_old */
+  char multiple[2 + LH_NUMBER_BYTES];              /* heading of the column of multiples */
+  bool is_folded;                                  /* a printed row has several containers */
+} lh_diff_found;
+
+extern const lh_table lh_group_table, lh_grown_table;
+extern const lh_table lh_class_change_table; /* also for different states */
+
+/* Matches rows with the known fingerprints of the release before. False: out of memory. */
+bool lh_renew_known_of_diff(const lh_request *request, lh_snapshot *c, const lh_diff *diff);
+bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder,
+                              const lh_growth *growth);
+
+/* The answers of growth.c and apart.c begin with it. */
+typedef struct lh_growth_found {
+  lh_growth growth; /* without known paths, which are counted here: */
+  uint64_t known_paths, known_bytes, known_objects;
+  lh_growth *all;                           /* with known paths; owns the data of `growth` */
+  const lh_table *path_table, *class_table; /* for text; apart has its own */
+} lh_growth_found;
+
+/* `by_halves`: compares the first half of the ladder with the second one. */
+int lh_find_growth(lh_growth_found *found, const lh_ladder *ladder, bool by_halves,
+                   const lh_request *request, lh_error *error);
+void lh_free_growth(void *found);
+
+/* Columns of an lh_growth_row in JSON and Lua; its figures in each snapshot, and in the last. */
+extern const lh_column lh_growth_columns[];
+void lh_bytes_in_each(lh_report *report, const void *row, lh_cell *cell);
+void lh_objects_in_each(lh_report *report, const void *row, lh_cell *cell);
+void lh_last_bytes(lh_report *report, const void *row, lh_cell *cell);
+void lh_last_objects(lh_report *report, const void *row, lh_cell *cell);
+
+/* ==== Profiles ======================================================================= */
+
+extern const lh_column lh_usage_columns[]; /* of an lh_usage_group */
+
+/* Plural for a sentence: "tables", "strings". */
+const char *lh_types_name(uint8_t type);
+
+/* The usage of the answer, and its sites; if two are compared, the later one. */
+const lh_usage *lh_usage_of(const lh_report *report);
+const lh_sites *lh_usage_sites(const lh_report *report);
+
+/* For LH_OF_SITE, of an lh_stack_id: its site, "@app/bus.lua:31 in Bus:on"; where that
+** function begins; the kind of allocation; all sites, innermost first (LH_COLUMN_TEXTS). */
+void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell);
+void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell);
+void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell);
+void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell);
+
+enum { LH_MOST_CALLERS = 64 };
+
+void lh_print_callers(lh_teller *teller, const lh_usage *usage, lh_stack_id stack);
+
+/* ==== Questions ====================================================================== */
 
 /* All questions, in the order of a command's options. */
 /* clang-format off */

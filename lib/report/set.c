@@ -8,8 +8,6 @@
 /* The sentence names three paths, or four if that is all; long sentences are split into lines. */
 enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
 
-/* ==== Columns ======================================================================== */
-
 LH_ITS(bool, has_through, lh_holder, it->through)
 
 #define ROW lh_holder
@@ -32,36 +30,27 @@ static bool is_below_the_root(const void *row) {
   return is_shown(row) && ((const lh_merged_row *)row)->id != LH_ROOT;
 }
 
-LH_CELL(of_the_set, void, cell->whole = ((const lh_merged_paths *)report->answer)->bytes)
-
-/* The objects of a row, unless obvious: the class of the set, or an object that the steps name. */
-static void put_what(lh_text *text, const lh_report *report, const lh_merged_row *way) {
+/* The objects of a row; NULL if obvious: the class of the set, or an object that the steps name. */
+static const char *what_words(lh_report *report, const lh_merged_row *way) {
   const lh_merged_paths *merged = report->answer;
-  if (way->id == LH_ROOT) return;
-  if (way->through == way->here && way->class_index == merged->class_index) return;
-  char *what = way->through > 1 ? lh_things_text(report->snapshot, way->class_index, way->through)
-                                : lh_what_text(report->snapshot, way->id);
-  bool is_told =
-      what && way->through == 1 && way->depth == 1 && lh_is_told_by_root(report->snapshot, way->id);
-  if (!is_told) lh_text_string(text, ": ");
-  if (!is_told) lh_put_freed(text, what);
-  if (is_told) lh_free(what);
+  bool is_named = way->through == 1 && way->depth == 1;
+  if (way->id == LH_ROOT) return NULL;
+  if (way->through == way->here && way->class_index == merged->class_index) return NULL;
+  if (way->through > 1) return lh_things_words(report, way->class_index, way->through);
+  if (is_named && lh_is_told_by_root(report->snapshot, way->id)) return NULL;
+  return lh_kept(report, lh_what_text(report->snapshot, way->id));
 }
 
 /* .listeners.tick[*]: 198 Listener tables (12 here) */
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_merged_row *way = row;
-  lh_text text = {0};
-  if (way->hidden > 0) {
-    lh_text_format(&text, "... %s more", lh_count_text(way->hidden).text);
-  } else {
-    lh_text_string(&text, way->steps);
-    put_what(&text, report, way);
-    if (way->here > 0 && way->here < way->objects)
-      lh_text_format(&text, " (%s here)", lh_count_text(way->here).text);
-  }
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+static const char *row_words(lh_report *report, const lh_merged_row *way) {
+  const char *what = way->hidden > 0 ? NULL : what_words(report, way);
+  bool here = way->here > 0 && way->here < way->objects;
+  if (way->hidden > 0) return lh_words(report, "... %s more", lh_count_text(way->hidden).text);
+  return lh_words(report, "%s%s%s%s%s%s", way->steps, what ? ": " : "", what ? what : "",
+                  here ? " (" : "", here ? lh_count_text(way->here).text : "",
+                  here ? " here)" : "");
 }
+LH_CELL(set_text, lh_merged_row, cell->as.text = row_words(report, it))
 
 LH_ITS(uint32_t, depth_of, lh_merged_row, it->depth)
 LH_STYLE(style_of, lh_merged_row, it->hidden > 0 ? LH_FAINT : LH_PLAIN)
@@ -73,7 +62,8 @@ static const lh_table way = LH_TABLE_WITH(
     LH_COUNT("objects", NULL, objects, "of the set, there and further on"),
     LH_BYTES("retained_bytes", "retained", bytes,
              "of what would go with the set, that which hangs here"),
-    LH_SHARE("share", bytes, .compute = of_the_set), LH_COUNT(NULL, "objects", objects, NULL),
+    LH_SHARE("share", bytes, LH_WHOLE(lh_merged_paths, bytes)),
+    LH_COUNT(NULL, "objects", objects, NULL),
     LH_COUNT("hidden", NULL, hidden,
              "only where it is about what is not shown: so many rows of that level",
              LH_ONLY_WHERE(is_hidden)),
@@ -93,13 +83,13 @@ static const lh_table way = LH_TABLE_WITH(
     LH_EXAMPLE("example", NULL, id, "one of them, of the set if any is",
                LH_ONLY_WHERE(is_below_the_root)),
     LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_below_the_root)),
-    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, text_of, NULL));
+    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, set_text, NULL));
 #undef ROW
 
 LH_ITS(bool, has_elsewhere, lh_merged_paths, it->objects_elsewhere > 0)
 
 #define ROW lh_merged_paths
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table set_answer = LH_TABLE_OF(
     "heap.ways", NULL, NULL, LH_COUNT("objects", NULL, objects, "those of the set that are alive"),
     LH_CLASS(NULL, class_index, "of all these; null: they are of several classes", LH_OPTIONAL,
              LH_WITHOUT_TYPE),
@@ -117,8 +107,6 @@ static const lh_table answer = LH_TABLE_OF(
                   LH_WHERE(has_elsewhere)),
     LH_ROWS("rows", rows, n_rows, &way, "the tree, in the order in which text has it"));
 #undef ROW
-
-/* ==== The words ====================================================================== */
 
 /* "upvalue s of function @app.lua:7 (through _G.bus[*])", or "(12 of them through ...)" */
 static void put_holder(lh_text *text, const lh_holder *holder) {
@@ -169,24 +157,21 @@ static void put_elsewhere(lh_text *text, const lh_merged_paths *merged) {
   lh_text_format(text, "%s)", merged->elsewhere.objects < n ? " and others" : "");
 }
 
-static void tell_sentence(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
+static void print_sentence(lh_teller *t, lh_report *report, const lh_merged_paths *merged) {
+  const char *what = lh_things_words(report, merged->class_index, merged->objects);
+  const char *holders = lh_kept(report, holders_text(merged, false));
+  if (merged->total_holders > 1 && strlen(what) + strlen(holders) > LONG_SENTENCE)
+    holders = lh_kept(report, holders_text(merged, true));
   lh_text text = {0};
-  lh_put_freed(&text, lh_things_text(report->snapshot, merged->class_index, merged->objects));
-  size_t n_what = text.n;
-  lh_text_format(&text, " %s %s%s:", merged->objects == 1 ? "retains" : "retain",
-                 lh_told_size(t, merged->bytes).text, merged->objects == 1 ? "" : " together");
-  char *holders = holders_text(merged, false);
-  if (holders && merged->total_holders > 1 && n_what + strlen(holders) > LONG_SENTENCE) {
-    lh_free(holders);
-    holders = holders_text(merged, true);
-  }
-  lh_put_freed(&text, holders);
+  lh_text_format(&text, "%s %s %s%s:%s", what, merged->objects == 1 ? "retains" : "retain",
+                 lh_told_size(t, merged->bytes).text, merged->objects == 1 ? "" : " together",
+                 holders);
   put_elsewhere(&text, merged);
   lh_say_text(t, LH_BOLD, &text);
 }
 
 /* Garbage of the set is in no row. */
-static void tell_garbage(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
+static void print_garbage(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
   const char *why = report->request.n_ignored > 0 ? "garbage or held by what is ignored only"
                                                   : "garbage that was not yet collected";
   if (merged->objects == 0)
@@ -199,26 +184,24 @@ static void tell_garbage(lh_teller *t, const lh_report *report, const lh_merged_
            lh_told_size(t, merged->garbage_bytes).text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_set(lh_teller *t, lh_report *report) {
   const lh_merged_paths *merged = report->answer;
   uint64_t hidden = 0;
-  if (merged->objects > 0) tell_sentence(t, report, merged);
-  if (merged->objects == 0) tell_garbage(t, report, merged);
-  lh_tell_asked(t, report);
+  if (merged->objects > 0) print_sentence(t, report, merged);
+  if (merged->objects == 0) print_garbage(t, report, merged);
+  lh_print_asked(t, report);
   if (merged->objects == 0) return;
-  tell_garbage(t, report, merged);
+  print_garbage(t, report, merged);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &way, merged->rows, merged->n_rows);
+  lh_print_rows(t, report, &way, merged->rows, merged->n_rows);
   for (size_t i = 0; i < merged->n_rows; i++) hidden += merged->rows[i].hidden;
   if (hidden > 0 && t->all) lh_say(t, LH_FAINT, "%s", t->all);
 }
 
-/* ==================================================================================== */
-
-LH_ANSWERED_BY(lh_merged_paths,
-               lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, it, error))
-LH_FREED_BY(lh_merged_paths, lh_merged_paths_free(it))
+LH_FOUND_BY(set, lh_merged_paths,
+            lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, it, error))
+LH_FREED_BY(set, lh_merged_paths, lh_merged_paths_free(it))
 
 LH_ITS(bool, is_no, lh_merged_paths, it->objects == 0)
 
-LH_QUESTION(set, .main = "rows", .is_no = is_no, .free = let_go);
+LH_QUESTION(set, .main = "rows", .is_no = is_no, .free = free_set);

@@ -3,8 +3,6 @@
 */
 #include "report/report.h"
 
-/* ==== Columns ======================================================================== */
-
 #define ROW lh_accumulated
 static const lh_table accumulated = LH_TABLE_OF(
     "heap.accumulated", "class", "classes", LH_CLASS(NULL, class_index, "what accumulated"),
@@ -13,11 +11,12 @@ static const lh_table accumulated = LH_TABLE_OF(
     LH_EXAMPLE("example", NULL, example, "the one that retains most"));
 #undef ROW
 
+LH_WORDS(suspect_name, "holder", "itself", "list", "tree")
+
 #define ROW lh_suspect
 const lh_table lh_suspect_table = LH_TABLE_OF(
     "heap.suspect", "suspect", "suspects",
-    LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
-            "\"holder\", \"itself\", \"list\" or \"tree\""),
+    LH_WORD("kind", NULL, kind, suspect_name, "\"holder\", \"itself\", \"list\" or \"tree\""),
     LH_OBJECT("object", id, "the place", LH_ADDRESS), LH_HELD_BY(NULL, id, "its path"),
     LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
     LH_COUNT("objects", NULL, objects, "how many have accumulated"),
@@ -28,66 +27,57 @@ const lh_table lh_suspect_table = LH_TABLE_OF(
 #undef ROW
 
 #define ROW lh_suspects
-static const lh_table answer = LH_TABLE_OF(
+static const lh_table suspects_answer = LH_TABLE_OF(
     "heap.suspects", NULL, NULL, LH_COUNT("total_suspects", NULL, n, "how many there are"),
     LH_BYTES("least_bytes", NULL, least_bytes, "what a suspect has at least"),
     LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED));
 #undef ROW
 
-/* ==== The words ====================================================================== */
-
-static void put_itself(lh_text *out, const lh_snapshot *snapshot, lh_id id) {
+static const char *itself_words(lh_report *report, lh_id id) {
+  const char *what = lh_kept(report, lh_what_text(report->snapshot, id));
   lh_object object;
-  lh_put_freed(out, lh_what_text(snapshot, id));
-  lh_object_at(snapshot, id, &object);
+  lh_object_at(report->snapshot, id, &object);
   if (object.type == LH_TYPE_TABLE)
-    lh_text_format(out, " with %s",
-                   lh_count_of(lh_lasting_entries(snapshot, id), "entry", "entries").text);
-  else if (object.type == LH_TYPE_THREAD)
-    lh_text_format(out, " with a stack of %s",
-                   lh_count_of(object.as.thread.frames, "frame", "frames").text);
+    return lh_words(report, "%s with %s", what,
+                    lh_count_of(lh_lasting_entries(report->snapshot, id), "entry", "entries").text);
+  if (object.type != LH_TYPE_THREAD) return what;
+  return lh_words(report, "%s with a stack of %s", what,
+                  lh_count_of(object.as.thread.frames, "frame", "frames").text);
 }
 
-static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_suspect *s) {
-  if (s->n_accumulated == 0)
-    put_itself(out, snapshot, s->id);
-  else if (2 * s->accumulated[0].bytes >= s->bytes || s->n_classes == 1)
-    lh_put_freed(
-        out, lh_things_text(snapshot, s->accumulated[0].class_index, s->accumulated[0].objects));
-  else
-    lh_text_format(out, "%s of %s", lh_count_of(s->objects, "object", "objects").text,
-                   lh_count_of(s->n_classes, accumulated.one, accumulated.many).text);
+static const char *contents_words(lh_report *report, const lh_suspect *s) {
+  const lh_accumulated *first = &s->accumulated[0];
+  if (s->n_accumulated == 0) return itself_words(report, s->id);
+  if (2 * first->bytes >= s->bytes || s->n_classes == 1)
+    return lh_things_words(report, first->class_index, first->objects);
+  return lh_words(report, "%s of %s", lh_count_of(s->objects, "object", "objects").text,
+                  lh_count_of(s->n_classes, accumulated.one, accumulated.many).text);
 }
 
-static void put_through(lh_text *out, lh_snapshot *snapshot, lh_id id) {
+static const char *through_words(lh_report *report, lh_id id) {
   lh_path path;
-  int code = lh_shortest_path(snapshot, id, &path, NULL);
-  out->failed |= code != LH_OK;
-  if (code != LH_OK) return;
-  lh_put_through(out, snapshot, &path, false);
-  lh_paths_free(&path, 1);
+  lh_text text = {0};
+  text.failed = lh_shortest_path(report->snapshot, id, &path, NULL) != LH_OK;
+  if (!text.failed) {
+    lh_text_string(&text, "");
+    lh_put_through(&text, report->snapshot, &path, false);
+    lh_paths_free(&path, 1);
+  }
+  return lh_kept(report, lh_text_finish(&text));
 }
 
-void lh_tell_suspect_line(lh_teller *t, const lh_report *report, const lh_suspect *s) {
+void lh_print_suspect_line(lh_teller *t, lh_report *report, const lh_suspect *s) {
   static const char *const words[] = {"holds", "is big by itself:", "begins a list of",
                                       "is the root of a tree of"};
-  lh_text text = {0};
-  lh_put_path(&text, report->snapshot, s->id);
-  put_through(&text, report->snapshot, s->id);
-  lh_text_format(&text, " %s ", words[s->kind]);
-  put_contents(&text, report->snapshot, s);
-  lh_text_format(&text, ", %s, %s of the heap", lh_told_size(t, s->bytes).text,
-                 lh_share_of_heap(report, s->bytes).text);
-  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_BOLD, "%s%s %s %s, %s, %s of the heap", lh_path_words(report, s->id),
+         through_words(report, s->id), words[s->kind], contents_words(report, s),
+         lh_told_size(t, s->bytes).text, lh_share_of_heap(report, s->bytes).text);
 }
 
-static void tell_class(lh_teller *t, const lh_snapshot *snapshot, const lh_accumulated *a) {
-  char *what = lh_things_text(snapshot, a->class_index, a->objects);
-  t->failed |= !what;
-  if (what)
-    lh_say(t, LH_PLAIN, "    %s, %s, %s each%s", what, lh_told_size(t, a->bytes).text,
-           lh_told_size(t, a->bytes / a->objects).text, a->objects > 1 ? " on average" : "");
-  lh_free(what);
+static void print_class(lh_teller *t, const lh_accumulated *a) {
+  lh_say(t, LH_PLAIN, "    %s, %s, %s each%s",
+         lh_things_words(t->report, a->class_index, a->objects), lh_told_size(t, a->bytes).text,
+         lh_told_size(t, a->bytes / a->objects).text, a->objects > 1 ? " on average" : "");
 }
 
 /* The rest is one line, unless it is a single class. */
@@ -95,7 +85,7 @@ static uint32_t told_classes(const lh_suspect *s) {
   return s->n_classes <= LH_MOST_ACCUMULATED ? s->n_accumulated : LH_MOST_ACCUMULATED - 1;
 }
 
-static void tell_accumulated(lh_teller *t, const lh_snapshot *snapshot, const lh_suspect *s) {
+static void print_accumulated(lh_teller *t, const lh_suspect *s) {
   uint64_t objects = s->objects, bytes = s->bytes - s->around_bytes;
   uint32_t n = told_classes(s);
   lh_number around = lh_told_size(t, s->around_bytes);
@@ -106,7 +96,7 @@ static void tell_accumulated(lh_teller *t, const lh_snapshot *snapshot, const lh
     return;
   }
   for (uint32_t i = 0; i < n; i++) {
-    tell_class(t, snapshot, &s->accumulated[i]);
+    print_class(t, &s->accumulated[i]);
     objects -= s->accumulated[i].objects;
     bytes -= s->accumulated[i].bytes;
   }
@@ -126,16 +116,16 @@ static bool is_held_below(const lh_snapshot *snapshot, const lh_suspect *s) {
   return lh_nearest_holder(snapshot, s->accumulated[0].example) != s->id;
 }
 
-static void tell_next(lh_teller *t, const lh_report *report, const lh_suspect *s) {
-  lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, s->id);
+static void print_next(lh_teller *t, const lh_report *report, const lh_suspect *s) {
+  lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, s->id);
   if (s->kind != LH_SUSPECT_ITSELF)
-    lh_tell_next(t, report, "    What is in it", LH_NEXT_UNDER, s->id);
+    lh_print_next(t, report, "    What is in it", LH_NEXT_UNDER, s->id);
   if (is_held_below(report->snapshot, s))
-    lh_tell_next_of(t, LH_PLAIN, "    What holds them", LH_NEXT_SET,
-                    lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
+    lh_print_next_of(t, LH_PLAIN, "    What holds them", LH_NEXT_SET,
+                     lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_suspects(lh_teller *t, lh_report *report) {
   const lh_suspects *suspects = report->answer;
   size_t n = t->limit == 0 || t->limit > suspects->n ? suspects->n : t->limit;
   if (suspects->n == 0)
@@ -145,17 +135,15 @@ static void tell(lh_teller *t, lh_report *report) {
   for (size_t i = 0; i < n && !t->failed; i++) {
     const lh_suspect *s = &suspects->list[i];
     if (i > 0) lh_say(t, LH_PLAIN, "%s", "");
-    lh_tell_suspect_line(t, report, s);
-    tell_accumulated(t, report->snapshot, s);
-    tell_next(t, report, s);
+    lh_print_suspect_line(t, report, s);
+    print_accumulated(t, s);
+    print_next(t, report, s);
   }
-  lh_tell_hidden(t, &lh_suspect_table, suspects->n - n);
+  lh_print_hidden(t, &lh_suspect_table, suspects->n - n);
 }
 
-/* ==================================================================================== */
-
-LH_ANSWERED_BY(lh_suspects, lh_find_suspects(snapshot, it, error))
-LH_FREED_BY(lh_suspects, lh_suspects_free(it))
+LH_FOUND_BY(suspects, lh_suspects, lh_find_suspects(snapshot, it, error))
+LH_FREED_BY(suspects, lh_suspects, lh_suspects_free(it))
 
 LH_QUESTION(suspects, .help = "what holds much, and where it accumulates", .main = "suspects",
-            .free = let_go);
+            .free = free_suspects);

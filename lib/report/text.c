@@ -62,8 +62,8 @@ static void put_indentation(lh_text *text, uint32_t depth) {
 }
 
 /* The last column of a tree is indented. */
-static char *text_of(const lh_teller *teller, lh_report *report, const lh_table *table,
-                     const lh_column *column, const void *row) {
+static char *text_text(const lh_teller *teller, lh_report *report, const lh_table *table,
+                       const lh_column *column, const void *row) {
   lh_cell cell;
   lh_text text = {0};
   lh_cell_of(report, column, row, &cell);
@@ -127,7 +127,7 @@ static void add_table(lh_teller *teller, lh_report *report, const lh_table *tabl
     const lh_column *column = shown[i % n_columns];
     const char *row = (const char *)rows + (i / n_columns - (i >= n_columns)) * table->row_bytes;
     cells[i] = i < n_columns ? lh_copy_text(lh_heading_of(report, column))
-                             : text_of(teller, report, table, column, row);
+                             : text_text(teller, report, table, column, row);
     teller->failed |= !cells[i];
   }
   if (!teller->failed)
@@ -136,8 +136,6 @@ static void add_table(lh_teller *teller, lh_report *report, const lh_table *tabl
   lh_free(cells);
 }
 
-/* ==================================================================================== */
-
 static char *finish(plain *p, const lh_report *report) {
   while (p->text.n > 0 && p->text.bytes[p->text.n - 1] == '\n') p->text.n--;
   if (!p->teller.failed && !report->failed) return lh_text_finish(&p->text);
@@ -145,24 +143,28 @@ static char *finish(plain *p, const lh_report *report) {
   return NULL;
 }
 
-static plain plain_for(const lh_report *report, const char *subject) {
+static plain plain_for(lh_report *report, const char *subject) {
   size_t limit = report->request.limit;
   if (limit == 0 || limit > MOST_ROWS) limit = MOST_ROWS;
-  return (plain){.teller = {.limit = limit, .line = add_line, .table = add_table, .next = call_of},
+  return (plain){.teller = {.limit = limit,
+                            .line = add_line,
+                            .table = add_table,
+                            .next = call_of,
+                            .report = report},
                  .subject = subject};
 }
 
 char *lh_report_text(lh_report *report, const char *subject) {
   plain p = plain_for(report, subject);
-  lh_tell_report(&p.teller, report);
+  lh_print_report(&p.teller, report);
   return finish(&p, report);
 }
 
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n) {
   plain p = plain_for(report, "");
-  if (table->tell)
-    table->tell(&p.teller, report, rows, n);
+  if (table->print)
+    table->print(&p.teller, report, rows, n);
   else
-    lh_tell_table(&p.teller, report, table, rows, n, n);
+    lh_print_table(&p.teller, report, table, rows, n, n);
   return finish(&p, report);
 }

@@ -33,11 +33,9 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
   (void)cell;
   report->failed |= s.failed;
   for (size_t i = s.n; i-- > 0 && !report->failed;)
-    (void)lh_keep_text(report, lh_frame_text(report->snapshot, &s.frames[i]));
+    (void)lh_kept(report, lh_frame_text(report->snapshot, &s.frames[i]));
   lh_free(s.frames);
 }
-
-/* ==================================================================================== */
 
 #define ROW lh_thread_group
 static const lh_table place = LH_TABLE_OF(
@@ -53,14 +51,12 @@ static const lh_table place = LH_TABLE_OF(
 #undef ROW
 
 #define ROW lh_thread_groups
-static const lh_table answer =
+static const lh_table threads_answer =
     LH_TABLE_OF("heap.threads", NULL, NULL,
                 LH_COUNT("total_threads", NULL, n_threads, "how many threads there are"),
                 LH_COUNT("total_places", NULL, n, "at how many places they stand"),
                 LH_ROWS("threads", list, n, &place, "one for each place", LH_LIMITED));
 #undef ROW
-
-/* ==== The words ====================================================================== */
 
 static bool is_in_lua(const lh_snapshot *snapshot, lh_value function) {
   lh_object closure;
@@ -69,76 +65,66 @@ static bool is_in_lua(const lh_snapshot *snapshot, lh_value function) {
   return closure.type == LH_TYPE_CLOSURE && !closure.dead && !closure.as.closure.is_c;
 }
 
-/* The innermost Lua frame, else the innermost frame; without frames, the class. */
-static char *place_of(const lh_snapshot *snapshot, const lh_thread_group *s) {
-  stack frames = stack_of(snapshot, s->example);
-  char *text = NULL;
-  for (size_t i = frames.n; i-- > 0;) {
-    lh_free(text);
-    text = lh_frame_text(snapshot, &frames.frames[i]);
-    if (!text || is_in_lua(snapshot, frames.frames[i].function)) break;
-  }
-  if (frames.n == 0 && !frames.failed) text = lh_copy_text(lh_class_name_of(snapshot, s->example));
-  lh_free(frames.frames);
-  return text;
+static const char *frame_words(lh_report *report, const stack *s, size_t i) {
+  return lh_kept(report, lh_frame_text(report->snapshot, &s->frames[i]));
 }
 
-static void tell_answer(lh_teller *t, const lh_report *report) {
+/* The innermost Lua frame, else the outermost frame; without frames, the class. */
+static const char *place_words(lh_report *report, const lh_thread_group *s) {
+  stack frames = stack_of(report->snapshot, s->example);
+  size_t i = frames.n;
+  report->failed |= frames.failed;
+  while (i > 1 && !is_in_lua(report->snapshot, frames.frames[i - 1].function)) i--;
+  const char *words =
+      i > 0 ? frame_words(report, &frames, i - 1) : lh_class_name_of(report->snapshot, s->example);
+  lh_free(frames.frames);
+  return words;
+}
+
+static void print_answer(lh_teller *t, lh_report *report) {
   const lh_thread_groups *s = report->answer;
   const lh_thread_group *most = s->n > 0 && !s->list[0].is_main ? &s->list[0] : NULL;
-  char *where = most ? place_of(report->snapshot, most) : NULL;
-  lh_text text = {0};
-  lh_text_format(&text, "%s at %s", lh_count_of(s->n_threads, "thread", "threads").text,
-                 lh_count_of(s->n, place.one, place.many).text);
-  if (where)
-    lh_text_format(&text, "; most is retained by %s at %s",
-                   lh_count_of(most->threads, "coroutine", "coroutines").text, where);
-  t->failed |= most && !where;
-  lh_say_text(t, LH_PLAIN, &text);
-  lh_free(where);
+  lh_say(t, LH_PLAIN, "%s at %s%s%s%s%s", lh_count_of(s->n_threads, "thread", "threads").text,
+         lh_count_of(s->n, place.one, place.many).text, most ? "; most is retained by " : "",
+         most ? lh_count_of(most->threads, "coroutine", "coroutines").text : "", most ? " at " : "",
+         most ? place_words(report, most) : "");
 }
 
-static void tell_frames(lh_teller *t, const lh_report *report, const lh_thread_group *s) {
+static void print_frames(lh_teller *t, lh_report *report, const lh_thread_group *s) {
   stack frames = stack_of(report->snapshot, s->example);
   uint64_t depth = report->request.has_depth ? report->request.depth : USUAL_FRAMES;
   t->failed |= frames.failed;
   if (frames.n == 0) lh_say(t, LH_PLAIN, "    %s", lh_class_name_of(report->snapshot, s->example));
-  for (size_t i = frames.n; i-- > 0 && frames.n - i <= depth && !t->failed;) {
-    char *text = lh_frame_text(report->snapshot, &frames.frames[i]);
-    t->failed |= !text;
-    if (text) lh_say(t, LH_PLAIN, "    %s", text);
-    lh_free(text);
-  }
+  for (size_t i = frames.n; i-- > 0 && frames.n - i <= depth && !t->failed;)
+    lh_say(t, LH_PLAIN, "    %s", frame_words(report, &frames, i));
   if (frames.n > depth)
     lh_say(t, LH_FAINT, "    ... %s",
            lh_count_of(frames.n - depth, "more frame", "more frames").text);
   lh_free(frames.frames);
 }
 
-static void tell_group(lh_teller *t, const lh_report *report, const lh_thread_group *s) {
+static void print_group(lh_teller *t, lh_report *report, const lh_thread_group *s) {
   lh_number who = lh_count_of(s->threads, "coroutine", "coroutines");
   lh_say(t, LH_BOLD, "\n%s, %s: %s, %s of the heap; of that %s %s",
          s->is_main ? "The main thread" : who.text, lh_thread_status_name(s->status),
          lh_told_size(t, s->retained_bytes).text, lh_share_of_heap(report, s->retained_bytes).text,
          s->threads == 1 ? "its stack" : "stacks", lh_told_size(t, s->shallow_bytes).text);
-  tell_frames(t, report, s);
+  print_frames(t, report, s);
   if (!s->is_main)
-    lh_tell_next(t, report, s->threads == 1 ? "    Why it stays" : "    Why one of them stays",
-                 LH_NEXT_PATHS, s->example);
+    lh_print_next(t, report, s->threads == 1 ? "    Why it stays" : "    Why one of them stays",
+                  LH_NEXT_PATHS, s->example);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
+static void print_threads(lh_teller *t, lh_report *report) {
   const lh_thread_groups *s = report->answer;
   size_t n = t->limit == 0 || t->limit > s->n ? s->n : t->limit;
-  tell_answer(t, report);
-  for (size_t i = 0; i < n && !t->failed; i++) tell_group(t, report, &s->list[i]);
-  lh_tell_hidden(t, &place, s->n - n);
+  print_answer(t, report);
+  for (size_t i = 0; i < n && !t->failed; i++) print_group(t, report, &s->list[i]);
+  lh_print_hidden(t, &place, s->n - n);
 }
 
-/* ==================================================================================== */
-
-LH_ANSWERED_BY(lh_thread_groups, lh_group_threads(snapshot, it, error))
-LH_FREED_BY(lh_thread_groups, lh_thread_groups_free(it))
+LH_FOUND_BY(threads, lh_thread_groups, lh_group_threads(snapshot, it, error))
+LH_FREED_BY(threads, lh_thread_groups, lh_thread_groups_free(it))
 
 LH_QUESTION(threads, .help = "where coroutines stand, and what they retain", .main = "threads",
-            .free = let_go);
+            .free = free_threads);

@@ -5,61 +5,49 @@
 
 #include <string.h>
 
-typedef struct lh_told_tiles {
+typedef struct tiles_result {
   lh_tree_by by;
   bool has_interval;
   lh_tiles tiles;
   lh_tile *parts; /* the first and its children: the rows of the text */
   size_t n_parts;
-} lh_told_tiles;
+} tiles_result;
 
-/* ==== Names of tiles ================================================================== */
+/* ==== Names of tiles ================================================================= */
 
 /* "12 Session tables"; of one object its class; of several classes the type. */
-static void put_what(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
-  if (tile->objects == 1)
-    lh_put_freed(text, lh_what_text(snapshot, tile->id));
-  else if (tile->class_index == UINT32_MAX)
-    lh_put_things(text, tile->objects, lh_type_name(lh_type_of(snapshot, tile->id)), LH_TYPE_ROOT);
-  else
-    lh_put_freed(text, lh_things_text(snapshot, tile->class_index, tile->objects));
+static const char *what_words(lh_report *report, const lh_tile *tile) {
+  if (tile->objects == 1) return lh_kept(report, lh_what_text(report->snapshot, tile->id));
+  if (tile->class_index != UINT32_MAX)
+    return lh_things_words(report, tile->class_index, tile->objects);
+  lh_text text = {0};
+  const char *type = lh_type_name(lh_type_of(report->snapshot, tile->id));
+  lh_put_things(&text, tile->objects, type, LH_TYPE_ROOT);
+  return lh_kept(report, lh_text_finish(&text));
 }
 
 /* .listeners: array of Listener */
-static void put_tile(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
-  if (tile->path)
-    lh_put_freed(text, lh_tile_steps(snapshot, tile));
-  else if (tile->has_edge)
-    lh_put_freed(text, lh_edge_text(snapshot, &tile->edge));
-  if (text->n > 0) lh_text_string(text, ": ");
-  if (tile->kind == LH_TILE_LIST || tile->kind == LH_TILE_TREE)
-    lh_text_format(text, "%s of ", lh_tile_kind_name(tile->kind));
-  put_what(text, snapshot, tile);
-}
-
-static char *text_of_tile(const lh_snapshot *snapshot, const lh_tile *tile) {
-  lh_text text = {0};
+static const char *tile_words(lh_report *report, const lh_tile *tile) {
+  const lh_snapshot *s = report->snapshot;
+  const char *steps = tile->path       ? lh_kept(report, lh_tile_steps(s, tile))
+                      : tile->has_edge ? lh_kept(report, lh_edge_text(s, &tile->edge))
+                                       : "";
+  bool is_cluster = tile->kind == LH_TILE_LIST || tile->kind == LH_TILE_TREE;
   switch (tile->kind) {
     case LH_TILE_OWN:
-      lh_text_string(&text, tile->objects == 1 ? "itself" : "themselves: ");
-      if (tile->objects != 1) put_what(&text, snapshot, tile);
-      break;
-    case LH_TILE_REST:
-      lh_text_format(&text, "%s smaller", lh_count_text(tile->objects).text);
-      break;
-    case LH_TILE_SHARED: lh_text_string(&text, "shared by several, or held by none"); break;
-    default:
-      if (tile->id == LH_ROOT)
-        lh_text_string(&text, "root");
-      else
-        put_tile(&text, snapshot, tile);
+      return tile->objects == 1 ? "itself"
+                                : lh_words(report, "themselves: %s", what_words(report, tile));
+    case LH_TILE_REST: return lh_words(report, "%s smaller", lh_count_text(tile->objects).text);
+    case LH_TILE_SHARED: return "shared by several, or held by none";
+    default: break;
   }
-  return lh_text_finish(&text);
+  if (tile->id == LH_ROOT) return "root";
+  return lh_words(report, "%s%s%s%s%s", steps, *steps ? ": " : "",
+                  is_cluster ? lh_tile_kind_name(tile->kind) : "", is_cluster ? " of " : "",
+                  what_words(report, tile));
 }
 
-/* ==== Columns ======================================================================== */
-
-LH_MADE_TEXT(text_of, void, text_of_tile(report->snapshot, row))
+LH_CELL(treemap_text, void, cell->as.text = tile_words(report, row))
 LH_MADE_TEXT(steps_of, void, lh_tile_steps(report->snapshot, row))
 
 static bool is_object(const void *row) {
@@ -76,16 +64,13 @@ LH_ITS(bool, has_new, lh_tile, it->has_new)
 
 /* Only groups, by class or place, are compared with another snapshot. */
 static void before_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_tree_by by = ((const lh_told_tiles *)report->answer)->by;
+  lh_tree_by by = ((const tiles_result *)report->answer)->by;
   bool in_groups = by == LH_TREE_OF_CLASSES || by == LH_TREE_OF_PLACES;
   (void)row;
   cell->is_null = cell->is_absent = !report->request.before || !in_groups;
 }
 
-static lh_style style_of(const lh_report *report, const void *row) {
-  (void)report;
-  return is_vertex(row) ? LH_PLAIN : LH_FAINT;
-}
+LH_STYLE(style_of, lh_tile, is_vertex(it) ? LH_PLAIN : LH_FAINT)
 
 LH_ITS(uint32_t, depth_of, lh_tile, it->depth)
 
@@ -96,7 +81,8 @@ static const lh_table tile_table = LH_TABLE_WITH(
             "\"object\", \"list\", \"tree\", \"group\", \"shared\", \"own\" or \"rest\""),
     LH_COUNT("depth", NULL, depth, "0 for the first"),
     LH_INLINE_TEXT("key", NULL, key, "by which it is asked for", LH_ONLY_WHERE(is_vertex)),
-    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of, "what it is called below the row above"),
+    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, treemap_text,
+                "what it is called below the row above"),
     LH_COMPUTED("steps", NULL, LH_COLUMN_TEXT, steps_of,
                 "of a place: how it goes on from the one above; of a module its name",
                 LH_ONLY_WHERE(has_path)),
@@ -122,11 +108,11 @@ static const lh_table tile_table = LH_TABLE_WITH(
               LH_ONLY_WHERE(has_position)),
     LH_FLAG("opens", opens, "there is something below", LH_ONLY_WHERE(is_vertex)),
     LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_object)),
-    LH_COMPUTED(NULL, "keeps alive", LH_COLUMN_TEXT, text_of, NULL));
+    LH_COMPUTED(NULL, "keeps alive", LH_COLUMN_TEXT, treemap_text, NULL));
 #undef ROW
 
-#define ROW lh_told_tiles
-static const lh_table told_tiles_table = LH_TABLE_OF(
+#define ROW tiles_result
+static const lh_table tiles_answer = LH_TABLE_OF(
     "heap.tiles", NULL, NULL,
     LH_WORD("by", NULL, by, lh_tree_by_name, "\"object\", \"class\", \"place\" or \"module\""),
     LH_BYTES("whole_bytes", NULL, tiles.whole_bytes, "of the root"),
@@ -138,11 +124,9 @@ static const lh_table told_tiles_table = LH_TABLE_OF(
             "in preorder, biggest first; those below a row add up to it"));
 #undef ROW
 
-/* ==================================================================================== */
-
 /* The tile of request->of, else of request->id. `limit` and `depth` are defaults. */
-static int ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
-                     uint32_t depth, lh_told_tiles *out, lh_error *error) {
+static int find_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
+                      uint32_t depth, tiles_result *out, lh_error *error) {
   enum { MOST_TILES = 20000, MOST_DEPTH = 1000 };
   lh_tiles_query query = {.by = by,
                           .of = request->of,
@@ -158,62 +142,50 @@ static int ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_b
   if (query.limit == 0 || query.limit > MOST_TILES) query.limit = MOST_TILES;
   if (request->has_depth)
     query.depth = request->depth < MOST_DEPTH ? (uint32_t)request->depth : MOST_DEPTH;
-  *out = (lh_told_tiles){.by = by, .has_interval = request->has_interval};
+  *out = (tiles_result){.by = by, .has_interval = request->has_interval};
   int code = lh_find_tiles(snapshot, &query, &out->tiles, error);
   if (code != LH_OK) return code;
   out->parts = lh_alloc(out->tiles.n, sizeof *out->parts);
-  if (!out->parts) {
-    lh_tiles_free(&out->tiles);
-    return lh_fail_memory(error, "telling a tree");
-  }
+  if (!out->parts) return lh_fail_memory(error, "telling a tree");
   for (size_t i = 0; i < out->tiles.n; i++)
     if (out->tiles.list[i].depth < 2) out->parts[out->n_parts++] = out->tiles.list[i];
   return LH_OK;
 }
 
-LH_ITS(uint64_t, whole_of_tiles, lh_told_tiles, it->tiles.whole_bytes)
-
 static void free_tiles(void *answer) {
-  lh_told_tiles *told = answer;
+  tiles_result *told = answer;
   lh_tiles_free(&told->tiles);
   lh_free(told->parts);
 }
 
 /* "root retains 329.6 KB: 12 parts, by class" */
-static void tell_tiles(lh_teller *t, lh_report *report) {
-  const lh_told_tiles *told = report->answer;
+static void print_treemap(lh_teller *t, lh_report *report) {
+  const tiles_result *told = report->answer;
   const lh_tile *top = told->tiles.list;
-  lh_text text = {0};
-  if (top->path && *top->path)
-    lh_text_string(&text, top->path);
-  else
-    lh_put_freed(&text, text_of_tile(report->snapshot, top));
-  lh_text_format(&text,
-                 told->has_interval ? ": %s of what it retains was allocated then" : " retains %s",
-                 lh_told_size(t, top->bytes).text);
-  lh_text_format(&text, ", %s of the heap; by %s", lh_share_of_heap(report, top->bytes).text,
-                 lh_tree_by_name(told->by));
-  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_BOLD, "%s%s%s%s, %s of the heap; by %s",
+         top->path && *top->path ? top->path : tile_words(report, top),
+         told->has_interval ? ": " : " retains ", lh_told_size(t, top->bytes).text,
+         told->has_interval ? " of what it retains was allocated then" : "",
+         lh_share_of_heap(report, top->bytes).text, lh_tree_by_name(told->by));
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_table(t, report, &tile_table, told->parts, told->n_parts, told->n_parts);
+  lh_print_table(t, report, &tile_table, told->parts, told->n_parts, told->n_parts);
 }
 
 /* As much as a picture can show. A frame is a line of text: there are fewer side by side, but
 ** deeper paths. */
 enum { USUAL_TILES = 400, USUAL_DEPTH = 8, USUAL_FRAMES = 600, USUAL_STACK = 60 };
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  return ask_tiles(snapshot, request, request->tree, USUAL_TILES, USUAL_DEPTH, out, error);
+static int find_treemap(lh_snapshot *snapshot, const lh_request *request, void *out,
+                        lh_error *error) {
+  return find_tiles(snapshot, request, request->tree, USUAL_TILES, USUAL_DEPTH, out, error);
 }
 
-static int ask_flame(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  return ask_tiles(snapshot, request, LH_TREE_OF_PLACES, USUAL_FRAMES, USUAL_STACK, out, error);
+static int find_flame(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  return find_tiles(snapshot, request, LH_TREE_OF_PLACES, USUAL_FRAMES, USUAL_STACK, out, error);
 }
 
-#define QUESTION(its_name, its_ask)                                                \
-  {                                                                                \
-    .name = its_name, .answer = &told_tiles_table, .main = "rows", .ask = its_ask, \
-    .whole = whole_of_tiles, .free = free_tiles, .tell = tell_tiles                \
-  }
-const lh_question lh_treemap_question = QUESTION("treemap", ask);
-const lh_question lh_flame_question = QUESTION("flame", ask_flame);
+#define print_flame print_treemap
+#define TILES .main = "rows", LH_WHOLE(tiles_result, tiles.whole_bytes), .free = free_tiles
+LH_QUESTION_WITH(treemap, tiles_answer, TILES);
+LH_QUESTION_WITH(flame, tiles_answer, TILES);

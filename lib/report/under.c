@@ -6,37 +6,34 @@
 /* Defaults: four levels, ten rows each, rows of at least 1/100 of all. */
 enum { USUAL_DEPTH = 4, USUAL_ROWS = 10, USUAL_PART = 100 };
 
-typedef struct found {
+typedef struct under_result {
   lh_id id;
   uint64_t matches;
   lh_branch *rows;
   size_t n;
-} found;
+} under_result;
 
-/* ==== Columns ======================================================================== */
-
-LH_CELL(of_the_top, void, cell->whole = ((const found *)report->answer)->rows->retained_bytes)
+LH_CELL(of_the_top, void,
+        cell->whole = ((const under_result *)report->answer)->rows->retained_bytes)
 
 /* .listeners: array of Listener 0x55d0c0a3f2e0 */
-static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_branch *b = row;
-  const lh_snapshot *snapshot = report->snapshot;
-  lh_text text = {0};
-  if (b->has_edge) {
-    lh_put_freed(&text, lh_edge_text(snapshot, &b->edge));
-    lh_text_string(&text, ": ");
-  }
-  if (b->kind == LH_BRANCH_LIST || b->kind == LH_BRANCH_TREE)
-    lh_text_format(&text, "%s of ", lh_branch_kind_name(b->kind));
+LH_WORDS(branch_name, "object", "list", "tree", "group", "rest")
+
+static const char *branch_words(lh_report *report, const lh_branch *b) {
+  const lh_snapshot *s = report->snapshot;
+  bool is_cluster = b->kind == LH_BRANCH_LIST || b->kind == LH_BRANCH_TREE;
+  bool is_one = is_cluster || b->kind == LH_BRANCH_OBJECT;
   if (b->kind == LH_BRANCH_REST)
-    lh_text_format(&text, "... %s more", lh_count_text(b->objects).text);
-  else
-    lh_put_freed(&text, b->objects > 1 ? lh_things_text(snapshot, b->class_index, b->objects)
-                                       : lh_what_text(snapshot, b->id));
-  if (b->kind != LH_BRANCH_GROUP && b->kind != LH_BRANCH_REST && b->id != LH_ROOT)
-    lh_text_format(&text, " %s", lh_address_text(snapshot, b->id).text);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+    return lh_words(report, "... %s more", lh_count_text(b->objects).text);
+  return lh_words(
+      report, "%s%s%s%s%s%s%s", b->has_edge ? lh_kept(report, lh_edge_text(s, &b->edge)) : "",
+      b->has_edge ? ": " : "", is_cluster ? branch_name(b->kind) : "", is_cluster ? " of " : "",
+      b->objects > 1 ? lh_things_words(report, b->class_index, b->objects)
+                     : lh_kept(report, lh_what_text(s, b->id)),
+      is_one && b->id != LH_ROOT ? " " : "",
+      is_one && b->id != LH_ROOT ? lh_address_text(s, b->id).text : "");
 }
+LH_CELL(under_text, lh_branch, cell->as.text = branch_words(report, it))
 
 LH_ITS(bool, is_no_rest, lh_branch, it->kind != LH_BRANCH_REST)
 LH_CELL(edge_of, lh_branch, cell->as.edge = it->has_edge ? &it->edge : NULL)
@@ -46,7 +43,7 @@ LH_STYLE(style_of, lh_branch, it->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN)
 #define ROW lh_branch
 static const lh_table branch = LH_TABLE_WITH(
     (.depth = depth_of, .style = style_of), "heap.branch", "row", "rows",
-    LH_WORD("kind", NULL, kind, lh_branch_kind_name,
+    LH_WORD("kind", NULL, kind, branch_name,
             "\"object\", \"list\", \"tree\", \"group\" or \"rest\""),
     LH_COUNT("depth", NULL, depth, "0 for the object itself"),
     LH_OBJECT("object", id, "null for the rest; of a group the one that retains most", LH_ADDRESS,
@@ -57,40 +54,33 @@ static const lh_table branch = LH_TABLE_WITH(
     LH_BYTES("retained_bytes", "retained", retained_bytes, "of all of them"),
     LH_SHARE("share", retained_bytes, .compute = of_the_top),
     LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of all of them"),
-    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, text_of, NULL));
+    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, under_text, NULL));
 #undef ROW
 
-#define ROW found
-static const lh_table answer =
+#define ROW under_result
+static const lh_table under_answer =
     LH_TABLE_OF("heap.under", NULL, NULL,
                 LH_COUNT("matches", NULL, matches,
                          "how many objects were meant; the one that retains most was taken"),
                 LH_HELD_BY(NULL, id, "its path, null for the root"),
-                LH_ROWS("rows", rows, n, &branch, "in the order of the tree"));
+                LH_ROWS("rows", rows, n, &branch, "in the order of the tree", LH_OWNED));
 #undef ROW
 
-/* ==================================================================================== */
-
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  lh_text text = {0};
-  if (f->id == LH_ROOT)
-    lh_text_string(&text, "root");
-  else
-    lh_put_path(&text, report->snapshot, f->id);
-  lh_text_format(&text, " keeps %s alive alone, %s of the heap",
-                 lh_told_size(t, f->rows->retained_bytes).text,
-                 lh_share_of_heap(report, f->rows->retained_bytes).text);
-  lh_say_text(t, LH_BOLD, &text);
+static void print_under(lh_teller *t, lh_report *report) {
+  const under_result *f = report->answer;
+  lh_say(t, LH_BOLD, "%s keeps %s alive alone, %s of the heap", lh_path_words(report, f->id),
+         lh_told_size(t, f->rows->retained_bytes).text,
+         lh_share_of_heap(report, f->rows->retained_bytes).text);
   if (f->matches > 1)
     lh_say(t, LH_PLAIN, "%s objects are called %s; this is the one that retains most",
            lh_count_text(f->matches).text, report->request.name);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &branch, f->rows, f->n);
+  lh_print_rows(t, report, &branch, f->rows, f->n);
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_under(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  under_result *f = out;
   lh_under_query query = {.depth = USUAL_DEPTH, .limit = USUAL_ROWS};
   f->id = request->id;
   f->matches = request->matches;
@@ -104,7 +94,5 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_under(snapshot, f->id, &query, &f->rows, &f->n, error);
 }
 
-LH_FREED_BY(found, lh_free(it->rows))
-
 LH_QUESTION(under, .help = "what OBJECT (or root) keeps alive alone, as a tree",
-            .argument = "OBJECT", .main = "rows", .free = let_go);
+            .argument = "OBJECT", .main = "rows");

@@ -11,12 +11,12 @@ typedef struct kind {
   lh_waste_sum sum;
 } kind;
 
-typedef struct found {
+typedef struct waste_result {
   lh_waste *waste;
   uint64_t bytes, string_table_bytes, block_bytes;
   kind kinds[LH_WASTE_KINDS]; /* most bytes first; small tables, not in the sum, last */
   uint32_t n_kinds;
-} found;
+} waste_result;
 
 /* ==== Places: each kind has its own columns ========================================== */
 
@@ -69,12 +69,13 @@ static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
 LH_CELL(places_of, kind, cell->as.rows.table = &places[it->kind], cell->as.rows.list = it->sum.rows,
         cell->as.rows.n = it->sum.n_rows)
 
-/* ==================================================================================== */
+LH_WORDS(waste_name, "emptied_tables", "empty_slots", "small_tables", "equal_strings",
+         "equal_functions", "user_values", "debug_information")
 
 #define ROW kind
 static const lh_table kind_table =
     LH_TABLE_OF("heap.waste_kind", "kind of less than 1%", "kinds of less than 1%",
-                LH_WORD("kind", NULL, kind, lh_waste_kind_name,
+                LH_WORD("kind", NULL, kind, waste_name,
                         "\"emptied_tables\", \"empty_slots\", \"small_tables\", \"equal_strings\", "
                         "\"equal_functions\", \"user_values\", \"debug_information\""),
                 LH_BYTES("bytes", NULL, sum.bytes, "that could be given back"),
@@ -88,8 +89,8 @@ static const lh_table kind_table =
                             "those with most bytes first", LH_LIMITED, .rows = &place));
 #undef ROW
 
-#define ROW found
-static const lh_table answer = LH_TABLE_OF(
+#define ROW waste_result
+static const lh_table waste_answer = LH_TABLE_OF(
     "heap.waste", NULL, NULL,
     LH_BYTES("waste_bytes", NULL, bytes,
              "what could be given back, all kinds together but small_tables, which a program may "
@@ -100,8 +101,6 @@ static const lh_table answer = LH_TABLE_OF(
     LH_INLINE_ROWS("waste", kinds, n_kinds, &kind_table,
                    "one for each kind, most bytes first, but small_tables last"));
 #undef ROW
-
-/* ==== The words ====================================================================== */
 
 typedef struct wording {
   const char *name;   /* in the first line */
@@ -136,8 +135,8 @@ static const wording wordings[LH_WASTE_KINDS] = {
          "Load what luac -s or string.dump(f, true) made: errors name no lines then"},
 };
 
-static void tell_sum(lh_teller *t, const lh_report *report) {
-  const found *f = report->answer;
+static void print_sum(lh_teller *t, const lh_report *report) {
+  const waste_result *f = report->answer;
   const lh_waste_sum *small = &f->waste->kinds[LH_WASTE_SMALL_TABLES];
   const char *before = ": ";
   lh_text text = {0};
@@ -156,7 +155,7 @@ static void tell_sum(lh_teller *t, const lh_report *report) {
            wordings[LH_WASTE_SMALL_TABLES].name);
 }
 
-static void tell_proof(lh_teller *t, const lh_snapshot *snapshot, const lh_waste_sum *sum) {
+static void print_proof(lh_teller *t, const lh_snapshot *snapshot, const lh_waste_sum *sum) {
   uint64_t limit = lh_snapshot_info(snapshot)->string_limit;
   if (sum->by_hash == 0)
     lh_say(t, LH_PLAIN, "    All of them are equal byte by byte");
@@ -165,7 +164,7 @@ static void tell_proof(lh_teller *t, const lh_snapshot *snapshot, const lh_waste
            lh_count_text(sum->by_hash).text, lh_count_of(limit, "byte", "bytes").text);
 }
 
-static void tell_kind(lh_teller *t, lh_report *report, const kind *k) {
+static void print_kind(lh_teller *t, lh_report *report, const kind *k) {
   const wording *w = &wordings[k->kind];
   const lh_waste_sum *sum = &k->sum;
   lh_text text = {0};
@@ -176,14 +175,14 @@ static void tell_kind(lh_teller *t, lh_report *report, const kind *k) {
     lh_text_format(&text, " of %s", lh_count_of(sum->originals, w->original, w->originals).text);
   lh_say_text(t, LH_BOLD, &text);
   lh_say(t, LH_PLAIN, "    %s", w->advice);
-  if (k->kind == LH_WASTE_STRINGS) tell_proof(t, report->snapshot, sum);
-  lh_tell_table(t, report, &places[k->kind], sum->rows, sum->n_rows, sum->n_rows);
+  if (k->kind == LH_WASTE_STRINGS) print_proof(t, report->snapshot, sum);
+  lh_print_table(t, report, &places[k->kind], sum->rows, sum->n_rows, sum->n_rows);
 }
 
-static void tell_not_counted(lh_teller *t, const lh_report *report) {
-  const found *f = report->answer;
+static void print_not_counted(lh_teller *t, const lh_report *report) {
+  const waste_result *f = report->answer;
   uint64_t least = report->whole_bytes / LEAST_PART;
-  lh_tell_garbage(t, report, "");
+  lh_print_garbage(t, report, "");
   if (f->string_table_bytes > least)
     lh_say(t, LH_PLAIN,
            "Not in it: %s of Lua's table of short strings, which the next collections give back",
@@ -195,29 +194,27 @@ static void tell_not_counted(lh_teller *t, const lh_report *report) {
            lh_told_size(t, f->block_bytes).text);
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+static void print_waste(lh_teller *t, lh_report *report) {
+  const waste_result *f = report->answer;
   uint64_t least = report->request.has_limit ? 0 : report->whole_bytes / LEAST_PART;
   const kind *first = NULL; /* of the printed kinds, else of all */
   uint64_t n_hidden = 0;
   if (!report->request.has_limit) t->limit = USUAL_ROWS;
-  tell_sum(t, report);
+  print_sum(t, report);
   for (const kind *k = f->kinds; k < f->kinds + f->n_kinds; k++) {
     if (k->sum.objects == 0) continue;
     if (!first || (first->sum.bytes < least && k->sum.bytes >= least)) first = k;
     if (k->sum.bytes >= least)
-      tell_kind(t, report, k);
+      print_kind(t, report, k);
     else
       n_hidden++;
   }
   if (first) lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_hidden(t, &kind_table, n_hidden);
+  lh_print_hidden(t, &kind_table, n_hidden);
   if (first)
-    lh_tell_next(t, report, "Why one of them stays", LH_NEXT_PATHS, first->sum.rows->example);
-  tell_not_counted(t, report);
+    lh_print_next(t, report, "Why one of them stays", LH_NEXT_PATHS, first->sum.rows->example);
+  print_not_counted(t, report);
 }
-
-/* ==================================================================================== */
 
 static bool is_before(const kind *a, const kind *b) {
   bool is_small = a->kind == LH_WASTE_SMALL_TABLES;
@@ -225,8 +222,9 @@ static bool is_before(const kind *a, const kind *b) {
   return a->sum.bytes > b->sum.bytes;
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
+static int find_waste(lh_snapshot *snapshot, const lh_request *request, void *out,
+                      lh_error *error) {
+  waste_result *f = out;
   (void)request;
   int code = lh_find_waste(snapshot, &f->waste, error);
   if (code != LH_OK) return code;
@@ -242,7 +240,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-LH_FREED_BY(found, lh_waste_free(it->waste))
+LH_FREED_BY(waste, waste_result, lh_waste_free(it->waste))
 
 LH_QUESTION(waste, .help = "what could be given back, and what to do for it", .main = "waste",
-            .free = let_go);
+            .free = free_waste);

@@ -10,7 +10,7 @@
 ** Two sizes that a build may choose are not in the block (measure.c asks Lua for them). The string
 ** cache ends where its pointers to strings end. The extra space in front of the thread is assumed
 ** to be the usual one. malloc's note of the block's size suggests another size, but a host's
-** allocator may put a header there. The sum of all objects decides (shooting.c).
+** allocator may put a header there. The sum of all objects decides (write_state.c).
 */
 #include "structure.h"
 

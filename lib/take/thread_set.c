@@ -123,7 +123,7 @@ lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *slot) {
   return NULL;
 }
 
-size_t lh_thread_set_room(const lh_thread_set *set) {
+size_t lh_thread_set_slots(const lh_thread_set *set) {
   const lh_thread_slots *slots = current_slots(set);
   return slots ? slots->mask + 1 : 0;
 }

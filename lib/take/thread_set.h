@@ -41,6 +41,6 @@ bool lh_thread_set_has(const lh_thread_set *set, const void *thread);
 
 /* The next thread; *slot starts at 0. NULL at the end. Async-signal-safe. */
 lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *slot);
-size_t lh_thread_set_room(const lh_thread_set *set);
+size_t lh_thread_set_slots(const lh_thread_set *set);
 
 #endif

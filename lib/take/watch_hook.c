@@ -82,7 +82,7 @@ static int make_timer(int which, clockid_t clock, const struct itimerspec *times
 static void begin_ticks(lh_watcher *w) {
   if (w->ticking || w->options.signal_number == 0) return;
   long step_ns =
-      1000000 + 1000 * (long)lh_thread_set_room(&w->threads); /* each tick arms all threads */
+      1000000 + 1000 * (long)lh_thread_set_slots(&w->threads); /* each tick arms all threads */
   struct timespec step = {step_ns / 1000000000, step_ns % 1000000000};
   struct timespec late = {LH_LATE_SECONDS, 0}, never = {0, 0};
   w->timers[TICK] = make_timer(TICK, CLOCK_THREAD_CPUTIME_ID, &(struct itimerspec){step, step});
@@ -179,7 +179,7 @@ void lh_arm_again(lh_watcher *w) {
   enum { SLOTS_FOR_A_GROWTH = 64 };
   if (w->patience == 0) {
     lh_arm(w);
-    w->patience = lh_thread_set_room(&w->threads) / SLOTS_FOR_A_GROWTH;
+    w->patience = lh_thread_set_slots(&w->threads) / SLOTS_FOR_A_GROWTH;
     return;
   }
   sig_atomic_t busy = w->busy;

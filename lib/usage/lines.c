@@ -6,6 +6,7 @@
 ** wrong for tables that grew.) The collector frees at no line.
 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "usage.h"
 
@@ -52,26 +53,41 @@ static int by_bytes(const void *a, const void *b, void *data) {
   return lh_compare_lines(&lines[one->line], &lines[other->line]);
 }
 
-/* Adds the `most` (0: all) lines that hold most bytes now. */
+/* Adds to a sorted list of n that has room for `most`; the last one may go for it. */
+static size_t insert(lh_line_held *list, size_t n, size_t most, const lh_line_held *held,
+                     lh_line *lines) {
+  size_t at;
+  LH_LOWER_BOUND(at, n, by_bytes(&list[at], held, lines) < 0);
+  if (at == most) return n;
+  if (n < most) n++;
+  memmove(&list[at + 1], &list[at], (n - at - 1) * sizeof *list);
+  list[at] = *held;
+  return n;
+}
+
+/* Adds the `most` lines that hold most bytes now. Between many moments there may be many lines, so
+** only the end sorts all. */
 static bool add_moment(counter *c, uint64_t time_ns, size_t most) {
   lh_line_tally *out = c->out;
+  size_t room = most < c->n_holding ? most : c->n_holding, n = 0, kept = 0;
   if (!lh_grow(&out->moments, out->n_moments, &c->moments_capacity, sizeof *out->moments))
     return false;
-  lh_line_held *held = lh_alloc(c->n_holding + 1, sizeof *held);
-  if (!held) return false;
-  size_t n = 0;
+  lh_line_held *list = lh_alloc(room + 1, sizeof *list);
+  if (!list) return false;
   for (size_t i = 0; i < c->n_holding; i++) {
     const holder *h = &c->holders[c->holding[i]];
-    uint64_t bytes = lh_sum_of(&h->bytes);
-    if (bytes == 0) continue;
-    held[n++] =
-        (lh_line_held){c->holding[i], bytes, lh_sum_of(&h->allocations), lh_sum_of(&h->frees)};
+    lh_line_held held = {.line = c->holding[i], .bytes = lh_sum_of(&h->bytes)};
+    if (held.bytes == 0) continue;
+    n++;
+    held.allocations = lh_sum_of(&h->allocations);
+    held.frees = lh_sum_of(&h->frees);
+    if (most == SIZE_MAX)
+      list[kept++] = held;
+    else
+      kept = insert(list, kept, room, &held, c->keys.lines);
   }
-  qsort_r(held, n, sizeof *held, by_bytes, c->keys.lines);
-  size_t kept = most > 0 && n > most ? most : n;
-  lh_line_held *fitting = lh_realloc(held, kept + 1, sizeof *held);
-  out->moments[out->n_moments++] =
-      (lh_line_moment){time_ns, fitting ? fitting : held, kept, n - kept};
+  if (most == SIZE_MAX) qsort_r(list, kept, sizeof *list, by_bytes, c->keys.lines);
+  out->moments[out->n_moments++] = (lh_line_moment){time_ns, list, kept, n - kept};
   return true;
 }
 
@@ -244,7 +260,7 @@ int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, l
   if (!begin(&c)) code = lh_fail_memory(error, "counting by line");
   if (code == 0) code = lh_tally_events(profile, "report by line", see, &c, &c.failed, error);
   if (code == 0) code = c.code;
-  if (code == 0 && (!put(&c) || !add_moment(&c, lh_profile_about(profile)->duration_ns, 0)))
+  if (code == 0 && (!put(&c) || !add_moment(&c, lh_profile_about(profile)->duration_ns, SIZE_MAX)))
     code = lh_fail_memory(error, "counting by line");
   end(&c);
   if (code < 0) lh_line_tally_free(out);

@@ -373,6 +373,7 @@ void lh_age_chart_free(lh_age_chart *ages) {
   lh_free(ages->bins);
   lh_free(ages->layers);
   lh_free(ages->layer_bins);
+  *ages = (lh_age_chart){0};
 }
 
 /* ==== Choosing layers ================================================================ */

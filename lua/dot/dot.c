@@ -22,47 +22,37 @@ static int fail(lh_error *error) {
   return LH_EMEMORY;
 }
 
-typedef struct text {
-  char *bytes;
-  size_t n;
-} text;
-
-static FILE *open_text(text *t, int *code, lh_error *error) {
-  FILE *out = open_memstream(&t->bytes, &t->n);
-  if (!out) *code = fail(error);
-  return out;
-}
-
-/* Writes the file only after drawing: a failure leaves an old file unchanged. */
-static int save_text(FILE *out, text *t, const picture *p, int code, lh_error *error) {
-  if (fclose(out) != 0 && code == LH_OK) code = fail(error);
-  if (code == LH_OK) code = lh_save(t->bytes, t->n, p->path, error);
-  free(t->bytes);
-  return code;
-}
-
-static int draw_up(lh_snapshot *s, const picture *p, lh_error *error) {
+static int draw_up(lh_snapshot *s, const picture *p, FILE *out, lh_error *error) {
   lh_path *paths;
   size_t n;
   int code = lh_shortest_paths(s, p->id, p->width, &paths, &n, error);
   if (code != LH_OK) return code;
-  text t = {0};
-  FILE *out = open_text(&t, &code, error);
-  if (out) code = save_text(out, &t, p, lh_dot_paths(s, paths, n, p->depth, out, error), error);
+  code = lh_dot_paths(s, paths, n, p->depth, out, error);
   lh_paths_free(paths, n);
   lh_free(paths);
   return code;
 }
 
-static int draw_down(lh_snapshot *s, const picture *p, lh_error *error) {
+static int draw_down(lh_snapshot *s, const picture *p, FILE *out, lh_error *error) {
   lh_below below;
   const lh_below_query query = {.depth = p->depth, .width = p->width};
   int code = lh_find_below(s, p->id, &query, &below, error);
   if (code != LH_OK) return code;
-  text t = {0};
-  FILE *out = open_text(&t, &code, error);
-  if (out) code = save_text(out, &t, p, lh_dot_below(s, &below, out, error), error);
+  code = lh_dot_below(s, &below, out, error);
   lh_below_free(&below);
+  return code;
+}
+
+/* Writes the file only after drawing: a failure leaves an old file unchanged. */
+static int draw_file(lh_snapshot *s, const picture *p, lh_error *error) {
+  char *bytes = NULL;
+  size_t n = 0;
+  FILE *out = open_memstream(&bytes, &n);
+  if (!out) return fail(error);
+  int code = (p->up ? draw_up : draw_down)(s, p, out, error);
+  if (fclose(out) != 0 && code == LH_OK) code = fail(error);
+  if (code == LH_OK) code = lh_save(bytes, n, p->path, error);
+  free(bytes);
   return code;
 }
 
@@ -86,7 +76,7 @@ static int draw(lua_State *L) {
   size_t size = (size_t)luaL_checkinteger(L, 2);
   int code = lh_open_memory(&s, lua_touserdata(L, 1), size, "heap.dot", &error);
   if (code == LH_OK) code = analyse(s, &p, &error);
-  if (code == LH_OK) code = p.up ? draw_up(s, &p, &error) : draw_down(s, &p, &error);
+  if (code == LH_OK) code = draw_file(s, &p, &error);
   lh_close(s);
   if (code == LH_OK) {
     lua_pushboolean(L, 1);

@@ -73,11 +73,6 @@ static const lh_column *next_json_key(const lh_column *column) {
   return column;
 }
 
-static const lh_column *next_key(const lh_column *column) {
-  while (column->kind != LH_COLUMN_END && column->key == NULL) column++;
-  return column;
-}
-
 static const char *rows_kind(const lh_column *column) {
   return column->is_one       ? "n object"
          : column->is_by_name ? "n object of objects"
@@ -122,25 +117,21 @@ static void put_sentence(FILE *out, const char *meaning) {
   fputs(".\n", out);
 }
 
-static void put_man(FILE *out, const lh_question *question) {
+/* The columns of an answer, or of an SQL table, where + marks hidden ones. */
+static void put_man(FILE *out, const lh_table *table, bool is_sql) {
   fputs(".Bl -tag -width Ds\n", out);
-  for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
-    if (lh_json_key(c) == NULL) continue;
-    fprintf(out, ".It Li %s\n", man_key(c));
-    if (c->kind == LH_COLUMN_ROWS)
+  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
+    const char *key = lh_json_key(c);
+    if (is_sql && key == NULL) break;
+    if (key == NULL) continue;
+    if (is_sql)
+      fprintf(out, ".It Va %s%s\n", key, c->is_wide ? " No +" : "");
+    else
+      fprintf(out, ".It Li %s\n", man_key(c));
+    if (!is_sql && c->kind == LH_COLUMN_ROWS)
       put_man_rows(out, "A", c, ".", ".");
     else
       put_sentence(out, c->meaning);
-  }
-  fputs(".El\n", out);
-}
-
-/* The columns of an SQL table; + marks hidden ones. */
-static void put_sql(FILE *out, const lh_table *facts) {
-  fputs(".Bl -tag -width Ds\n", out);
-  for (const lh_column *c = facts->columns; lh_json_key(c) != NULL; c++) {
-    fprintf(out, ".It Va %s%s\n", lh_json_key(c), c->is_wide ? " No +" : "");
-    put_sentence(out, c->meaning);
   }
   fputs(".El\n", out);
 }
@@ -182,10 +173,9 @@ static bool is_main(const lh_column *column, const char *main) {
 }
 
 static void put_lua_fields(FILE *out, const lh_table *table, const char *main, bool is_fact) {
-  for (const lh_column *c = next_key(table->columns); c->kind != LH_COLUMN_END;
-       c = next_key(c + 1)) {
+  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
     const char *maybe = c->optional ? "?" : "";
-    if (is_main(c, main)) continue;
+    if (c->key == NULL || is_main(c, main)) continue;
     fprintf(out, "---@field %s%s %s %s\n", c->key, maybe, lua_type(c, is_fact), c->meaning);
     if (c->kind == LH_COLUMN_OBJECT) fprintf(out, "---@field class%s string\n", maybe);
     if (c->kind == LH_COLUMN_OBJECT || c->kind == LH_COLUMN_CLASS)
@@ -193,19 +183,23 @@ static void put_lua_fields(FILE *out, const lh_table *table, const char *main, b
   }
 }
 
+static void put_lua_class(FILE *out, const lh_table *table, bool is_fact) {
+  fprintf(out, "---@class %s\n", table->name);
+  put_lua_fields(out, table, NULL, is_fact);
+}
+
 static void put_lua_rows(FILE *out, const lh_table *table) {
   if (written_under(table->columns, table->name) != NULL) return;
-  fprintf(out, "\n---@class %s\n", table->name);
-  put_lua_fields(out, table, NULL, false);
+  fputc('\n', out);
+  put_lua_class(out, table, false);
   for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++)
     if (c->kind == LH_COLUMN_ROWS) put_lua_rows(out, c->rows);
 }
 
 static bool has_key(const lh_table *table, const char *key) {
-  const lh_column *column = next_key(table->columns);
-  while (column->kind != LH_COLUMN_END && strcmp(column->key, key) != 0)
-    column = next_key(column + 1);
-  return column->kind != LH_COLUMN_END;
+  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++)
+    if (is_main(c, key)) return true;
+  return false;
 }
 
 static void put_lua(FILE *out, const lh_question *question) {
@@ -244,15 +238,6 @@ static const lh_table *find_facts(const char *name) {
   return *facts;
 }
 
-static void put_facts(FILE *out, const lh_table *facts, bool is_lua) {
-  if (!is_lua) {
-    put_sql(out, facts);
-    return;
-  }
-  fprintf(out, "---@class %s\n", facts->name);
-  put_lua_fields(out, facts, NULL, true);
-}
-
 /* The answers to the questions in a line such as `-- >>> modules threads`. */
 static void put_marked(const char *line, size_t n, bool is_lua) {
   const char *at = memmem(line, n, ">>> ", 4), *end = line + n - 1;
@@ -262,10 +247,13 @@ static void put_marked(const char *line, size_t n, bool is_lua) {
     if (sscanf(++at, "%31s", name) != 1) must(NULL);
     if (!first) putchar('\n');
     const lh_table *facts = find_facts(name);
-    if (facts != NULL)
-      put_facts(stdout, facts, is_lua);
+    const lh_question *question = facts != NULL ? NULL : must((void *)lh_find_question(name));
+    if (!is_lua)
+      put_man(stdout, facts != NULL ? facts : question->answer, facts != NULL);
+    else if (facts == NULL)
+      put_lua(stdout, question);
     else
-      (is_lua ? put_lua : put_man)(stdout, must((void *)lh_find_question(name)));
+      put_lua_class(stdout, facts, true);
   }
 }
 

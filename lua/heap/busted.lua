@@ -33,7 +33,7 @@ local MOST_SHOWN = 5
 -- ==== Files ===============================================================================
 
 local directory = watch.environment("LUA_HEAP_FAILURES")
-local n_files, told_how = 0, false
+local n_files, hint_was_given = 0, false
 
 -- The file for the heap if the assertion fails; nil: none is wanted.
 local function next_file(state)
@@ -43,9 +43,9 @@ local function next_file(state)
 end
 
 -- The hint how to see more than a message can hold; only once.
-local function tell_how()
-  if told_how then return "" end
-  told_how = true
+local function hint_once()
+  if hint_was_given then return "" end
+  hint_was_given = true
   return "\n\nSee it: LUA_HEAP_FAILURES=. busted --lua=lua5.4, then heapview failure-*.heap"
 end
 
@@ -83,10 +83,10 @@ local function readable(text)
                     "the spec's global "))
 end
 
-local function tell(report, fails)
+local function describe_report(report, fails)
   for _, leak in ipairs(report) do leak.held_by = readable(leak.held_by) end
   local is_saved = report.file or report.file_error
-  return tostring(report) .. (fails and not is_saved and tell_how() or "")
+  return tostring(report) .. (fails and not is_saved and hint_once() or "")
 end
 
 -- A wrong argument is an error at the test's line.
@@ -106,15 +106,13 @@ local function set_failure_message(state, arguments, from)
   end
 end
 
--- =========================================================================================
-
 -- assert.leaks_nothing(f [, options] [, message])
 local function leaks_nothing(state, arguments, level)
   local f, options = arguments[1], arguments[2]
   check_argument(is_callable(f), "leaks_nothing needs a function", level)
   set_failure_message(state, arguments, 2)
   local report = leaks(f, leaks_options(options, state))
-  set_message(arguments, report and tell(report, state.mod) or "")
+  set_message(arguments, report and describe_report(report, state.mod) or "")
   return not report
 end
 
@@ -169,7 +167,7 @@ local function leaks_at_most(state, arguments, level)
   end
   local fails = left > most == state.mod
   set_message(arguments, ("%g %s"):format(most, class),
-              ("%.3g%s"):format(left, report and "; " .. tell(report, fails) or ""))
+              ("%.3g%s"):format(left, report and "; " .. describe_report(report, fails) or ""))
   return left <= most
 end
 
@@ -208,7 +206,7 @@ local function left_in(weak, mode, most)
 end
 
 -- Why the object of an entry is alive, without the assertion and its callers; and the path.
-local function tell_path(snapshot, entry)
+local function describe_entry(snapshot, entry)
   local object = entry[1]
   if object == nil then
     return ("\nthe entry of %s: what is no object, such as a string, is never collected")
@@ -221,21 +219,21 @@ local function tell_path(snapshot, entry)
     path and readable(path.text) or "nothing but the call of this assertion"), path
 end
 
-local function tell_left(weak, mode, main, state)
+local function describe_left(weak, mode, main, state)
   local left, n = left_in(weak, mode, MOST_SHOWN)
   local lines, steps = {}, nil
   local capture = heap.capture()
   local snapshot = capture.reader
   runs.analyse(snapshot, main)
   for i, entry in ipairs(left) do
-    lines[i], steps = tell_path(snapshot, entry)
+    lines[i], steps = describe_entry(snapshot, entry)
   end
   table.sort(lines)
   if n > #left then lines[#lines + 1] = ("\nand %d more"):format(n - #left) end
   if n == 1 and steps then lines[2] = tostring(steps):match("\n\n.*") end
   if state.mod then
     local file = next_file(state)
-    lines[#lines + 1] = file and save(capture, file) or tell_how()
+    lines[#lines + 1] = file and save(capture, file) or hint_once()
   end
   capture:close()
   return n, table.concat(lines)
@@ -260,7 +258,7 @@ local function collected(state, arguments, level)
       return true
     end
   end
-  local n, text = tell_left(weak, mode, collected, state)
+  local n, text = describe_left(weak, mode, collected, state)
   set_message(arguments, n == 1 and "1 object is" or n .. " objects are", text)
   return false
 end

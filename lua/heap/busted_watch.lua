@@ -70,7 +70,7 @@ local function count_left(snapshot)
   return n, objects, bytes
 end
 
-local function tell_file(file)
+local function describe_file(file)
   local left, rows = file.left, {}
   for i = 1, math.min(#left, MOST_GROUPS) do
     local group = left[i]
@@ -98,7 +98,7 @@ local function report(snapshot)
     end
     return x.name < y.name
   end)
-  for i = 1, math.min(n, MOST_FILES) do parts[#parts + 1] = tell_file(files[i]) end
+  for i = 1, math.min(n, MOST_FILES) do parts[#parts + 1] = describe_file(files[i]) end
   if n > MOST_FILES then
     parts[#parts + 1] = ("\nand %s\n"):format(text.count_of(n - MOST_FILES, "more file"))
   end

@@ -164,15 +164,15 @@ local function watch(f, main, asked)
     run_quarters(f, trial, done, now, begin_tracking)
     done = now
     local is_last = halvings == 0 or is_too_much(kbytes)
-    local tells = is_last or now >= FIRST
-    if tells or halvings == 1 then
-      if tells and not counted and is_clean(trial, entries) then return nil end
+    local reports = is_last or now >= FIRST
+    if reports or halvings == 1 then
+      if reports and not counted and is_clean(trial, entries) then return nil end
       settle()
       local capture <close> = heap.capture()
       if not counted then runs.add(trial, first.reader, main, f, 0, 0) end
       runs.add(trial, capture.reader, main, f, counted or 0, now)
       counted = now
-      local verdict = tells and runs.verdict(trial)
+      local verdict = reports and runs.verdict(trial)
       if verdict == "nothing" then return nil end
       if verdict == "certain" or is_last then
         return report(trial, capture, f, main, now, is_last, asked)
@@ -187,28 +187,24 @@ local function count_of(n, one, many)
   return ("%.3g %s"):format(n, math.abs(n - 1) < 1e-9 and one or many)
 end
 
-local function tell(leaks)
+local function describe(leaks)
   local text = require "heap.text"
+  local function size(bytes) return text.size(math.floor(bytes + 0.5)) end
   local rows, objects, tops, entries, bytes, left = {}, 0, 0, 0, 0, {}
   for i, leak in ipairs(leaks) do
-    local retained = leak.bytes_per_run and text.size(math.floor(leak.bytes_per_run + 0.5)) or ""
-    local per_run
+    local words = leak.entries and {"entry", "entries"} or {"object", "objects"}
     if leak.entries then
       entries = entries + leak.per_run
-      per_run = count_of(leak.per_run, "entry", "entries")
-    else
-      per_run = count_of(leak.per_run, "object", "objects")
-      if not leak.inside then
-        tops, objects = tops + leak.per_run, objects + leak.objects_per_run
-        bytes = bytes + leak.bytes_per_run
-      end
+    elseif not leak.inside then
+      tops, objects = tops + leak.per_run, objects + leak.objects_per_run
+      bytes = bytes + leak.bytes_per_run
     end
-    rows[i] = {per_run, retained, leak.class, leak.held_by, leak.fingerprint or "",
-               below = leak.allocated}
+    rows[i] = {count_of(leak.per_run, words[1], words[2]),
+               leak.bytes_per_run and size(leak.bytes_per_run) or "", leak.class, leak.held_by,
+               leak.fingerprint or "", below = leak.allocated}
   end
   if objects > 0 then
-    left[1] = ("%s (%s in all)"):format(count_of(objects, "object", "objects"),
-                                        text.size(math.floor(bytes + 0.5)))
+    left[1] = ("%s (%s in all)"):format(count_of(objects, "object", "objects"), size(bytes))
   end
   if entries > 0 then left[#left + 1] = count_of(entries, "entry", "entries") end
   local others = objects - tops > 1e-9 and (";\n%.3g of the objects %s the others"):format(
@@ -220,9 +216,7 @@ local function tell(leaks)
     see and "\n\n" .. see or "")
 end
 
-local report_kind = {__name = "heap.leaks", __tostring = tell}
-
--- =========================================================================================
+local report_kind = {__name = "heap.leaks", __tostring = describe}
 
 ---@class heap.leaks.options
 ---@field runs? integer how often f is run at most. Default 8192
@@ -231,37 +225,36 @@ local report_kind = {__name = "heap.leaks", __tostring = tell}
 ---allocated
 ---@field file? string a snapshot of what is left goes there, where something is
 
-local function option(options, name, default, least)
-  local value = options[name]
-  if value == nil then return default end
-  if math.type(value) ~= "integer" or value < least then
-    error(("heap.leaks: '%s' must be an integer, %d or more"):format(name, least), 4)
-  end
-  return value
-end
+local LEAST = {runs = LEAST_RUNS, warm_up = 0}
 
-local KNOWN = {runs = true, warm_up = true, track = true, file = true}
+-- Raises an error at the line of the caller of heap.leaks.
+local function check_option(name, value)
+  local message
+  if LEAST[name] and (math.type(value) ~= "integer" or value < LEAST[name]) then
+    message = ("'%s' must be an integer, %d or more"):format(name, LEAST[name])
+  elseif name == "file" and type(value) ~= "string" then
+    message = "'file' must be the name of a file"
+  elseif not LEAST[name] and name ~= "file" and name ~= "track" then
+    message = ("there is no option '%s'; they are 'runs', 'warm_up', 'track' and 'file'")
+      :format(name)
+  end
+  if message then error("heap.leaks: " .. message, 4) end
+end
 
 local function read(f, options, class)
   local kind = debug.getmetatable(f)
   if type(f) ~= "function" and not (type(kind) == "table" and kind.__call) then
     error(("bad argument #1 to 'heap.leaks' (function expected, got %s)"):format(type(f)), 3)
   end
-  options = options == nil and {} or options
-  if type(options) ~= "table" then
+  if options ~= nil and type(options) ~= "table" then
     error(("bad argument #2 to 'heap.leaks' (table expected, got %s)"):format(type(options)), 3)
   end
-  for name in pairs(options) do
-    if not KNOWN[name] then
-      error(("heap.leaks: there is no option '%s'; they are 'runs', 'warm_up', 'track' and 'file'")
-              :format(name), 3)
-    end
+  local asked = {runs = RUNS, warm_up = WARM_UP, track = true, class = class}
+  for name, value in pairs(options or {}) do
+    check_option(name, value)
+    asked[name] = value
   end
-  if options.file ~= nil and type(options.file) ~= "string" then
-    error("heap.leaks: 'file' must be the name of a file", 3)
-  end
-  return {runs = option(options, "runs", RUNS, LEAST_RUNS), track = options.track ~= false,
-          warm_up = option(options, "warm_up", WARM_UP, 0), file = options.file, class = class}
+  return asked
 end
 
 ---Runs f and returns what it leaves behind; nil: nothing.

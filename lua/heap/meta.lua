@@ -7,10 +7,9 @@
 --
 --     $ heapdiff a b c         what was allocated between a and b and is still there in c
 --
--- `require "heap"` raises an error, which names what was expected and what was found, on every Lua
--- that it does not know: it knows PUC Lua 5.4.0 to 5.4.8 on 64-bit machines.
---
--- Snapshots with no change to the program are in a file of their own: heap/auto.lua.
+-- It knows PUC Lua 5.4.0 to 5.4.8 on 64-bit machines. On any other Lua `require "heap"` raises an
+-- error that names what was expected and what was found. heap/auto.lua takes snapshots without a
+-- change to the program.
 
 ---Looks at the heap of the running Lua program, without disturbing it.
 ---@class heaplib
@@ -21,38 +20,34 @@ local heap = {}
 ---@field background? boolean let a forked child write the file, and return a job at once
 
 ---Writes the whole heap, as it is at this moment, to the file `path`, and leaves a mark of that
----name in the heap, by which later snapshots know what is older and what is younger.
----
----It works wherever Lua code runs: in coroutines, finalizers, hooks and error handlers, and in
----every state of the collector. It runs no collector step and calls no metamethod and no
----finalizer; the two small userdata of the mark are all that it allocates in the heap.
----
----The file has mode 0600, since a heap holds secrets, and it gets its name when it is whole: after a
----failure an older file at `path` is as it was. A file for which there is no room, on the disk or
----under `ulimit -f`, is not begun. A link at the end of `path` is not followed and a device not
----written: that is a failure.
+---name in the heap, by which later snapshots know what is older and what is younger. It works
+---wherever Lua code runs, also in finalizers, hooks and error handlers. It runs no collector step,
+---no metamethod and no finalizer, and allocates in the heap only the two small userdata of the
+---mark.
 ---
 ---    local objects, bytes = assert(heap.snapshot("before.heap"))
 ---    heap.snapshot("secret.heap", {strings = 0})
 ---
+---The file has mode 0600, since a heap holds secrets, and gets its name when it is whole: a failure
+---leaves an older file at `path` unchanged. It is not begun if there is no room for it, on the disk
+---or under `ulimit -f`. A link at the end of `path`, or a device, is a failure.
+---
 ---Cost: about the time of one full collection of the same heap, and 1 MiB of memory outside of
 ---it. Raises an error only for wrong arguments. A failure to write is returned.
 ---
----With `background` the program pauses for a fork alone, and a child process writes the heap as it
----was at that instant. The program's `wait` does not see the child, and no SIGCHLD is raised. The
----child completes the file even if the program ends first. As soon as it runs it closes its copies
----of the files and connections that the program has open; before Linux 5.9 it does when it ends, and
----only then does a peer hear that the program has closed a connection. The fork takes 20 to 60 ms
----for each GB of the program; a tenth of that, with glibc, where it was started with
----`GLIBC_TUNABLES=glibc.malloc.hugetlb=1`, which makes `malloc` ask for huge pages.
+---With `background` the program pauses only for a fork: 20 to 60 ms for each GB of the program;
+---with glibc a tenth of that if it was started with `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` (huge
+---pages). A child process writes the heap as it was at that instant, also if the program ends
+---first. The program's `wait` does not see the child, and no SIGCHLD is raised. The child closes
+---its copies of the program's files and connections at once; before Linux 5.9 when it ends, and
+---only then does a peer hear that the program has closed a connection.
 ---
 ---    local job = assert(heap.snapshot("a", {background = true}))
 ---    ...
 ---    local objects, bytes = assert(job:wait())
 ---@param path string the file to write; also the mark's name
 ---@param options? heap.options
----@return integer|heap.job|nil objects how many objects the collector knows, or the job; nil:
----failure
+---@return integer|heap.job|nil objects the collector's objects, or the job; nil: failure
 ---@return integer|string|nil bytes `collectgarbage("count") * 1024`; on failure what went wrong
 ---@return integer? errno on failure: the system's error number, 0 where there is none
 function heap.snapshot(path, options) end
@@ -78,20 +73,19 @@ function job:done() end
 function job:pid() end
 
 ---Leaves a mark in the heap: a point in time with a name, but no file. Later snapshots of this
----program tell for every object whether it is older or younger than the mark (`heapdiff --since
+---program say of every object whether it is older or younger than the mark (`heapdiff --since
 ---"level 2" c`). Several marks may have one name; the latest counts.
 ---
----Without a name it is one of many, for a program that leaves one by period for months. It is
----named with the time in UTC, and there are at most 128 of these: with one more, every second of
----them is dropped, and `thinned` is true. Who then doubles the period has 64 to 128 even steps
----over the whole life of the program.
+---A mark without a name is for programs that leave one each period, for months. It is named with
+---the time in UTC. There are at most 128 of these: with one more, every second of them is dropped,
+---and `thinned` is true. A program that then doubles the period has 64 to 128 even steps over its
+---life.
 ---
 ---    local _, thinned = heap.mark()
 ---    if thinned then period = 2 * period end
 ---
----Cost: O(1), two userdata of 88 bytes and the name that stay as long as the program runs.
----Raises an error only for a wrong argument. That there is no memory, or that the name is longer
----than 4,096 bytes, is returned.
+---Cost: O(1), two userdata of 88 bytes and the name, as long as the program runs. Raises an error
+---only for a wrong argument. Lack of memory, or a name of more than 4,096 bytes, is returned.
 ---@param name? string
 ---@return true|nil planted nil on failure
 ---@return boolean|string|nil thinned only without a name; on failure what went wrong
@@ -128,15 +122,14 @@ function heap.mark(name) end
 ---first; of more than 255 marks the youngest count, and what is older is in the first
 
 ---The state of the collector, and how many objects of which type and age there are, exactly: the
----bytes of all types and 8 for each slot of the string table are `bytes`. Nothing of the program is
----disturbed; what it allocates is the table that it returns.
+---bytes of all types and 8 for each slot of the string table are `bytes`. It allocates only the
+---table that it returns, after all is counted.
 ---
 ---Cost: a pass over all objects, 0.15 to 0.45 times a full collection, 30 to 200 ns an object: some
----10 ms for 10 MB. Every second that is fine for a small heap; for a big one leave the objects out,
----which takes 1 microsecond: `heap.stats({objects = false})` has neither of `objects`, `types`,
----`dead` and `epochs`. With `entries = true` the entries of all tables are counted, too: numbers
----that pile up in a list are no objects. That is one more such pass. All is counted before the
----table is made, so it is not in it.
+---10 ms for 10 MB. For a big heap that is asked every second leave the objects out, which takes 1
+---microsecond: `heap.stats({objects = false})` lacks `objects`, `types`, `dead` and `epochs`.
+---`entries = true` also counts the entries of all tables, in one more pass: numbers that pile up in
+---a list are no objects.
 ---
 ---For a metrics endpoint, in the text format of Prometheus:
 ---
@@ -199,33 +192,31 @@ function heap.sizeof(value) end
 ---Raises an error only for wrong options.
 ---@param options? heap.track_options
 ---@return true|nil tracked nil on failure: tracked already, or the file cannot be written
----@return string? message
----@return integer? errno
+---@return string? message, integer? errno
 function heap.track(options) end
 
 ---Stops, and completes the profile. Objects keep what is known of them. Harmless where nothing is
 ---tracked.
 ---@return true|nil completed nil: tracking has stopped, but not all of the profile could be written
----@return string? message
----@return integer? errno
+---@return string? message, integer? errno
 function heap.untrack() end
 
 -- ==== Looking at the heap from inside ====================================================
 --
--- These calls ask about the heap as it is, in the words of the commands and with their figures.
--- They take a snapshot into memory outside the Lua heap, analyse it, and give the memory back
--- before they return. A question costs about as much as heaptop on that snapshot: five full
--- collections or so, half a second for a million objects, and meanwhile 100 bytes an object. Who
--- asks several questions about one moment takes a capture, and shares that cost.
+-- These calls answer about the heap as it is, in the words and figures of the commands. They take a
+-- snapshot into memory outside the Lua heap, analyse it, and give the memory back before they
+-- return. A question costs about as much as heaptop on that snapshot: some five full collections,
+-- half a second for a million objects, and meanwhile 100 bytes an object. Several questions about
+-- one moment share that cost in a capture.
 --
--- The asking itself is left out: what only the call holds is not there. What the *asker* holds, the
--- function that makes the call, by its local variables and upvalues, counts for paths only where
--- nothing else does, and is named last. Left out is also what luaheap loads to print answers. Results
--- are plain values, made when all is done; lists print as tables that can be read. Rows do not keep
--- `object` alive, so looking does not change the next answer: it is nil when the object is gone.
+-- What only the call holds is left out, and so is what luaheap loads to print answers. The *asker*
+-- is the function that makes the call: what it holds by local variables and upvalues counts for
+-- paths only where nothing else does, and is named last. Results are plain values; lists print as
+-- tables. Rows do not keep `object` alive, so looking does not change the next answer: it is nil
+-- when the object is freed.
 --
--- Numbers, booleans, nil, light userdata and C functions without upvalues are no objects: asked
--- about these, the calls return nil and say so.
+-- Numbers, booleans, nil, light userdata and C functions without upvalues are no objects: about
+-- these the calls return nil and a message.
 
 ---A reference, and the object that it leads to; of a list of referrers the one that it comes from.
 ---@class heap.step: heap.row
@@ -254,22 +245,19 @@ function heap.path(value) end
 ---The k shortest paths that end in different referrers, shortest first; those of the asker last.
 ---@param value any
 ---@param k integer
----@return heap.live_steps[]|nil
----@return string? message
+---@return heap.live_steps[]|nil, string? message
 function heap.paths(value, k) end
 
 ---All references to a value that come from something alive, those of the asker last. `object` is
 ---what refers to it.
 ---@param value any
----@return heap.step[]|nil
----@return string? message
+---@return heap.step[]|nil, string? message
 function heap.referrers(value) end
 
 ---The bytes that would be freed if the value went: its own, and those of all that only it keeps
 ---alive. What is no object retains 0 bytes.
 ---@param value any
----@return integer|nil bytes
----@return string? message
+---@return integer|nil bytes, string? message
 function heap.retained(value) end
 
 ---What is alive, by type ("table", "string", "closure", ...), by class, or by where it was
@@ -324,10 +312,10 @@ function heap.top(n, by) end
 ---@return string? code "absent"
 function heap.since(mark, until_mark) end
 
----Runs a function n times and tells what stayed of what was allocated meanwhile. Full collections
----come before and after, until finalizers have run too. What the asker holds has stayed as well.
----Errors of the function are passed on. Let it run once before, if its first run makes things that
----are meant to stay.
+---Runs a function n times and returns what stays of what was allocated meanwhile, also what the
+---asker holds. Full collections come before and after, until finalizers have run, too. Errors of
+---the function are passed on. Run it once before if its first run makes things that are meant to
+---stay.
 ---
 ---    for _, group in ipairs(heap.diff(function() Session.new():close() end, 10)) do
 ---      print(group.objects / 10, group.class, group.held_by)
@@ -337,10 +325,10 @@ function heap.since(mark, until_mark) end
 ---@return heap.new_groups
 function heap.diff(f, n) end
 
----Runs a function five times to warm up and 512 times more, and tells what each of these runs
----leaves behind; nil if that is nothing. Where something stayed it runs on, up to `runs` times in all
----(8,192; 8 at least): heap/leaks.lua says how long, and what a leak is. `tostring` tells it as a
----table. For luassert and busted there is heap/busted.lua.
+---Runs a function five times to warm up and 512 times more, and returns what each of these runs
+---leaves behind; nil: nothing. Where something stayed it runs on, up to `runs` times in all (8,192;
+---8 at least): heap/leaks.lua says how long, and what a leak is. `tostring` makes a table of it.
+---For luassert and busted there is heap/busted.lua.
 ---
 ---    local leaks = heap.leaks(function() Session.new():close() end)
 ---    assert(not leaks, tostring(leaks))
@@ -376,15 +364,14 @@ function heap.each(f, filter) end
 function heap.objects(filter) end
 
 ---@class heap.dot_options
----@field depth? integer levels below the value (3); with `up` steps of a path, of which the middle of
----a longer one is folded (24)
----@field width? integer of each object so many references, those to what retains most (8); with `up`
----so many paths (10)
+---@field depth? integer levels below the value (3); with `up` steps of a path, of which the middle
+---of a longer one is folded (24)
+---@field width? integer of each object so many references, those to what retains most (8); with
+---`up` so many paths (10)
 ---@field up? boolean what keeps the value alive, instead of what is below it
 
----Writes the graph below a value, or above it, for Graphviz: `dot -Tsvg why.dot > why.svg`. It is in
----a module of its own, heap/dot.so, that needs libcgraph and is loaded when it is first called. The
----file is made as that of a snapshot.
+---Writes the graph below a value, or above it, for Graphviz: `dot -Tsvg why.dot > why.svg`. It is
+---in heap/dot.so, which needs libcgraph. The file is made as that of a snapshot.
 ---@param value any
 ---@param file string
 ---@param options? heap.dot_options
@@ -393,9 +380,9 @@ function heap.objects(filter) end
 ---@return integer? errno
 function heap.dot(value, file, options) end
 
----A value as text, a few levels deep (default 3), with addresses and shallow sizes; at a prompt it is
----printed. It copes with cycles, long strings and big tables, of which it shows the first 20 entries
----(it looks at all, to count them), and calls no metamethod. No snapshot is taken.
+---A value as text, a few levels deep (default 3), with addresses and shallow sizes; at a prompt it
+---is printed. It copes with cycles, long strings and big tables, of which it shows the first 20
+---entries (it looks at all, to count them), and calls no metamethod. No snapshot is taken.
 ---
 ---    > heap.show({name = "bus", list = {{}, {}}, size = 2.5})
 ---    { -- 0x55cf576cf770, 152 B, 3 entries
@@ -411,13 +398,12 @@ function heap.dot(value, file, options) end
 ---@return string
 function heap.show(value, options) end
 
----A snapshot in memory outside the Lua heap, to be asked many questions about one moment: each
----function above is a method, too, but for heap.diff. All else that heap.reader's snapshots can be
----asked can be asked here (`s:suspects()`, `c:diff(a, b)`), also about a value (`s:under(v)`), and
----`value` of an object of theirs is the value; `s.reader` is that snapshot. Its memory,
----some 50 bytes an object and 50 more when it is analysed, goes back with s:close(), at the end of a
----variable that is <close>, or when it is collected: sooner is better, since the collector knows
----nothing of it.
+---A snapshot in memory outside the Lua heap, for many questions about one moment. Each function
+---above but heap.diff is a method, and so are those of heap.reader's snapshots (`s:suspects()`,
+---`c:diff(a, b)`), also about a value (`s:under(v)`); `value` of an object of theirs is the value.
+---`s.reader` is that snapshot. Its memory, some 50 bytes an object and 50 more when it is analysed,
+---goes back with s:close(), at the end of a <close> variable, or when it is collected: sooner is
+---better, since the collector does not know of it.
 ---
 ---    do
 ---      local s <close> = heap.capture()
@@ -426,7 +412,7 @@ function heap.show(value, options) end
 ---      s:save("a")
 ---    end
 ---
----What is asked about a value that is younger than the capture is answered with nil and a message.
+---About a value that is younger than the capture, methods return nil and a message.
 ---@class heap.capture: heap.snapshot
 ---@field reader heap.snapshot
 local capture = {} -- luacheck: no unused
@@ -441,10 +427,8 @@ capture.top, capture.since, capture.each = heap.top, heap.since, heap.each
 capture.objects, capture.dot = heap.objects, heap.dot
 
 ---The object with this number (`id` of heap.reader's objects), or that an expression finds, as a
----value: only if it still is the very same object, and never another one that has its memory now.
----
----And of a table, function, userdata or thread what heap.reader has for it, which can be asked all
----that it knows: `s:object(bus):path()`.
+---value: only if it still is the same object, never another one that has its memory now. For a
+---table, function, userdata or thread heap.reader's object: `s:object(bus):path()`.
 ---@param id integer|string
 ---@return any value nil: it is gone, is no value, or was given a finalizer since
 ---@return string? message
@@ -453,14 +437,10 @@ function capture:object(id) end
 
 ---Writes it to a file, as heap.snapshot would have done.
 ---@param path string
----@return integer|nil bytes
----@return string? message
----@return integer? errno
+---@return integer|nil bytes, string? message, integer? errno
 function capture:save(path) end
 
 ---Gives its memory back.
 function capture:close() end
-
--- ========================================================================================
 
 return heap

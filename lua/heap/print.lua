@@ -204,6 +204,4 @@ print["heap.live_referrers"] = function(list)
   return text.rows(list, step_headings(list, "from class"), step_row, "reference")
 end
 
--- ========================================================================================
-
 return print

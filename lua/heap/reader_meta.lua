@@ -7,22 +7,20 @@
 --     print(c:suspects())
 --     for o in c:objects{class = "Listener"} do print(o.address, o.retained_bytes, o:path()) end
 --
--- It reads snapshots, in any Lua 5.4, whether "heap" knows its heap or not. Nothing of a snapshot
--- is copied into Lua: objects, edges and lists of them are small userdata, and what they are asked
--- for is decoded, or computed the first time that somebody needs it. So the first question costs
--- what it costs the commands, some collections of the heap that the snapshot is of, and the next
--- ones mostly less.
+-- It reads snapshots in any Lua 5.4, whether "heap" knows its heap or not. Objects, edges and lists
+-- of them are small userdata; what they are asked for is decoded or computed when it is first
+-- needed. So the first question costs what it costs the commands, some collections of the heap of
+-- the snapshot, and the next ones mostly less.
 --
 -- Everything prints: an object with its class, bytes and path, a report as the command prints it,
 -- with its first 20 rows. `lua5.4 -i -l reader=heap.reader` is a prompt to look around in (before
 -- Lua 5.4.4: `lua5.4 -i -e 'reader = require "heap.reader"'`). cookbook.md has scripts.
 --
--- Rows of reports (reader_rows_meta.lua) are tables with the keys of the commands'
--- --json; where these have addresses there are objects. Sizes are in bytes, times in nanoseconds
--- since 1970. Wrong use raises an error; so does anything that is asked of a snapshot after it was
--- closed. Files and questions to which the honest answer is no give nil, a message and a word:
--- "io", "foreign" (not a snapshot), "version" (of a newer luaheap), "damaged", "memory", "too
--- much", "absent" (no such object).
+-- Rows of reports (reader_rows_meta.lua) are tables with the keys of the commands' --json, with
+-- objects in place of addresses. Sizes are in bytes, times in nanoseconds since 1970. Wrong use
+-- raises an error, and so does a question to a closed snapshot. Where the answer is no, calls give
+-- nil, a message and a code: "io", "foreign" (not a snapshot), "version" (of a newer luaheap),
+-- "damaged", "memory", "too much", "absent" (no such object).
 
 ---@class heap.reader
 local reader = {}
@@ -31,41 +29,34 @@ local reader = {}
 ---Close it, or say `local c <close>`, where many are opened: its memory (the file, and 24 bytes an
 ---object, 80 once it is analysed) is not Lua's, so Lua is in no hurry to collect it.
 ---@param path string
----@return heap.snapshot|nil snapshot
----@return string? message
----@return string? code
+---@return heap.snapshot|nil snapshot, string? message, string? code
 function reader.open(path) end
 
 ---What grows over three snapshots or more, by path; `classes` has the same by class. Files are
 ---opened one after another, and only figures are kept.
 ---@param snapshots (string|heap.snapshot)[] in the order of their time
----@return heap.growth|nil
----@return string? message
----@return string? code
+---@return heap.growth|nil, string? message, string? code
 function reader.growth(snapshots) end
 
 ---Is it fixed? Compares the growth of two runs of a program, from the first to the second snapshot
 ---of each; or, of one each, what there is.
 ---@param before (string|heap.snapshot)[]
 ---@param after (string|heap.snapshot)[]
----@return heap.comparison|nil
----@return string? message
----@return string? code
+---@return heap.comparison|nil, string? message, string? code
 function reader.compare(before, after) end
 
 ---Who owns the growth: the parts of the heap, the whole first, in the first and in the last
 ---snapshot. What is below a part and its own figures add up to it.
 ---@param snapshots (string|heap.snapshot)[]
----@return heap.owners|nil
----@return string? message
----@return string? code
+---@return heap.owners|nil, string? message, string? code
 function reader.owners(snapshots) end
 
 ---What a tracked program allocated, from the file that heap.track wrote, as heapprof tells it.
 ---@class heap.profile_options
 ---@field report? "allocations"|"findings"|"calls"|"advice"|"profile" allocations if not given
 ---@field by? "site"|"function"|"type"|"file"|"stack" rows of allocations: by site if not given
----@field order? "allocated"|"live"|"peak"|"soon" what comes first; soon: dead at the first collection
+---@field order? "allocated"|"live"|"peak"|"soon" what comes first; soon: dead at the first
+---collection
 ---@field since? number seconds: what was allocated from then on
 ---@field before? number seconds: and before then
 ---@field never_freed? boolean of that, what was not freed until the profile ends
@@ -73,17 +64,14 @@ function reader.owners(snapshots) end
 
 ---@param file string
 ---@param options? heap.profile_options
----@return heap.allocations|heap.findings|heap.calls|heap.advices|heap.profile|nil
----@return string? message
+---@return heap.allocations|heap.findings|heap.calls|heap.advices|heap.profile|nil, string? message
 ---@return string? code
 function reader.profile(file, options) end
 
 ---Two profiles, site by site: those first that allocate more in the second.
 ---@param old string
 ---@param new string
----@return heap.allocation_changes|nil
----@return string? message
----@return string? code
+---@return heap.allocation_changes|nil, string? message, string? code
 function reader.compare_profiles(old, new) end
 
 ---Any text on one line that a terminal can be shown: valid UTF-8, no control characters.
@@ -168,9 +156,7 @@ function snapshot:growing() end
 
 ---What the instances of a class are like.
 ---@param name string "array" means "array of Listener", too
----@return heap.description|nil
----@return string? message
----@return string? code
+---@return heap.description|nil, string? message, string? code
 function snapshot:class(name) end
 
 ---What memory holds without need, those kinds with most bytes first.
@@ -184,9 +170,7 @@ function snapshot:waste() end
 ---Why a whole set is alive: the paths of all of them as one tree.
 ---@param set heap.set
 ---@param n? integer about so many rows, the biggest (default 20); 0: all
----@return heap.ways|nil
----@return string? message
----@return string? code
+---@return heap.ways|nil, string? message, string? code
 function snapshot:ways(set, n) end
 
 ---What is taken as gone: a reference, by a path that ends in it ("_G.cache", as though it were set
@@ -206,9 +190,7 @@ function snapshot:ignore(cuts) end
 ---object among it? Nothing is changed.
 ---@param cuts heap.cut|heap.cut[]
 ---@param object? heap.subject
----@return heap.what_if|nil
----@return string? message
----@return string? code
+---@return heap.what_if|nil, string? message, string? code
 function snapshot:what_if(cuts, object) end
 
 ---What leaks, or is likely to, the most certain first; then what is merely big.
@@ -232,8 +214,7 @@ function snapshot:threads() end
 ---What would go if all of these objects went together; each byte counts once.
 ---@param set heap.set
 ---@return integer|nil bytes
----@return integer|string objects
----@return string? code
+---@return integer|string objects, string? code
 function snapshot:retained(set) end
 
 ---What changed. They are put into the order of their time: with two others, what was allocated
@@ -249,16 +230,12 @@ function snapshot:diff(other, another) end
 ---two.
 ---@param mark string of several with that name the latest
 ---@param until_mark? string
----@return heap.diff|nil
----@return string? message
----@return string? code
+---@return heap.diff|nil, string? message, string? code
 function snapshot:since(mark, until_mark) end
 
 ---All objects with a fingerprint.
 ---@param fingerprint string
----@return heap.objects|nil
----@return string? message
----@return string? code
+---@return heap.objects|nil, string? message, string? code
 function snapshot:objects_with(fingerprint) end
 
 ---Strings of which the younger of two snapshots has more, by content.
@@ -268,8 +245,7 @@ function snapshot:strings(other) end
 
 ---Checks what cannot break the reader, but no Lua would write: as heapcheck does.
 ---@return integer|nil edges how many references and roots there are
----@return string? message
----@return string? code
+---@return string? message, string? code
 function snapshot:verify() end
 
 ---From now on, all that is asked of it, or of its objects, raises an error.
@@ -332,9 +308,7 @@ function object:independent(limit) end
 ---of one class at one place are one row.
 ---@param options? {depth?: integer, n?: integer, least_bytes?: integer} default: 4 levels of 10
 ---rows, each of them at least a hundredth of the whole
----@return heap.under|nil
----@return string? message
----@return string? code
+---@return heap.under|nil, string? message, string? code
 function object:under(options) end
 
 ---Of a thread where each of its functions stands, the innermost first.
@@ -366,7 +340,5 @@ function object:text(most_bytes) end
 ---@field held_by string the same, folded
 
 ---@class heap.referrers: { [integer]: heap.edge }
-
--- ========================================================================================
 
 return reader

@@ -136,8 +136,6 @@ function show_table(to, indent, before, path, t)
   add(to, indent, "}")
 end
 
--- ========================================================================================
-
 ---@param value any
 ---@param depth integer
 ---@return string

@@ -7,12 +7,9 @@ local text = {}
 -- Rows of a table; steps of a path before it is folded.
 text.MOST_ROWS, text.MOST_STEPS = 20, 24
 
----Escapes a name from outside, such as a file's, for a terminal: one line.
-text.escape = reader.escape
+text.escape = reader.escape -- a name from outside, for a terminal: one line
 
----The command that shows a snapshot, quoted for a shell.
----@param file string
----@return string
+-- The command that shows a snapshot, quoted for a shell.
 function text.see(file)
   local plain = not file:find("[^%w_./+@%%,:-]")
   return "See it: heapview " .. (plain and file or "'" .. file:gsub("'", "'\\''") .. "'")
@@ -31,10 +28,8 @@ local function pad(line, places, right)
   return right and space .. line or line .. space
 end
 
----Aligned columns under headings; a heading that begins with ">" aligns its column to the right.
----@param headings string[]
----@param rows string[][] `below` of a row is a line under it
----@return string
+-- Aligned columns under headings; a heading that begins with ">" aligns its column to the right.
+-- Rows are lists of strings; `below` of a row is a line under it.
 function text.columns(headings, rows)
   if #rows == 0 then return "none" end
   local widths, lines = {}, {}
@@ -58,77 +53,48 @@ function text.columns(headings, rows)
   return table.concat(lines, "\n")
 end
 
----"and 12 more classes"; "" if no rows are hidden.
----@param n integer
----@param one string
----@param many? string
----@return string
-function text.hidden(n, one, many)
-  if n <= 0 then return "" end
-  return ("\nand %s more %s"):format(text.count(n), n == 1 and one or many or one .. "s")
+-- "and 12 more classes"; "" if no rows are hidden.
+function text.hidden(n, one)
+  return n > 0 and ("\nand %s more %s%s"):format(text.count(n), one, n > 1 and "s" or "") or ""
 end
 
----The first rows of a list as a table, and the number of hidden rows.
----@param list table what has a length and an index
----@param headings string[]
----@param make fun(row: any, i: integer): string[]
----@param one string what a row is
----@param many? string
----@param total? integer where the list does not have them all
----@param most? integer rows
----@return string
-function text.rows(list, headings, make, one, many, total, most)
+-- The first rows of a list, which make(row) makes, and the number of hidden rows, called `one`.
+function text.rows(list, headings, make, one)
   local rows = {}
-  for i = 1, math.min(#list, most or text.MOST_ROWS) do rows[i] = make(list[i], i) end
-  local more = (total or #list) - #rows
-  return text.columns(headings, rows) .. text.hidden(more, one, many)
+  for i = 1, math.min(#list, text.MOST_ROWS) do rows[i] = make(list[i]) end
+  return text.columns(headings, rows) .. text.hidden(#list - #rows, one)
 end
 
 -- ==== What things are called =============================================================
 
----The beginning of a long text, escaped.
----@param line string
----@param most integer
----@return string
+-- The beginning of a long text, escaped.
 function text.cut(line, most)
   return text.escape(#line > most and line:sub(1, most - 3) .. "..." or line)
 end
 
----The class, and the beginning of a string.
----@param o heap.object
----@return string
+-- The class, and the beginning of a string.
 function text.what(o)
   if o.type ~= "string" or o.dead then return o.class end
   return o.class .. " " .. o:text(32)
 end
 
----"Listener 0x55d0c0a3f2e0".
----@param o heap.object
----@return string
+-- "Listener 0x55d0c0a3f2e0".
 function text.object(o)
   return o.address and ("%s %s"):format(text.what(o), o.address) or "root"
 end
 
----The path that keeps it alive; long paths are folded.
----@param o heap.object
----@return string
+-- The path that keeps it alive; long paths are folded.
 function text.held_by(o)
   if not o.reachable then return "garbage" end
   if not o.address then return "" end
   return o.distance > text.MOST_STEPS and o.held_by or o:path()
 end
 
----A value of an entry, on one line.
----@param value any
----@return string
+-- A value of an entry, on one line.
 function text.value(value)
-  if type(value) == "string" then
-    return '"' .. text.cut(value, 64) .. '"'
-  end
+  if type(value) == "string" then return '"' .. text.cut(value, 64) .. '"' end
   if type(value) ~= "userdata" or not getmetatable(value) then return tostring(value) end
   return text.object(value)
 end
-
--- ========================================================================================
 
 return text

@@ -50,13 +50,14 @@ uint32_t hl_newest_mark(lua_State *L) {
 }
 
 /* Pushes a capture that is not opened yet. Lua allocates only the handle before the snapshot. For
-** asker.c, the function that Lua has called takes the snapshot. */
+** caller.c, the function that Lua has called takes the snapshot. */
 static hl_capture *push_capture(lua_State *L) {
   lh_error error;
   hl_capture *c = lh_push_userdata(L, &capture_key, sizeof *c, &error);
   if (!c) luaL_error(L, "%s", error.message);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
-  if (!hr_is_kind(L, capture_kind)) luaL_error(L, "'%s' is not in the registry", capture_kind);
+  if (!hr_is_kind(L, capture_kind))
+    luaL_error(L, "the program has removed '%s' from the registry", capture_kind);
   lua_setmetatable(L, -2);
   if (lh_stream_snapshot(L, "heap.capture", write_bytes, c, NULL, NULL, &error) == LH_OK) {
     c->serial = hl_newest_mark(L);
@@ -87,7 +88,7 @@ static void open_capture(lua_State *L, hl_capture *c) {
   lua_setiuservalue(L, -2, 2);
   lua_setiuservalue(L, 2, 1);
   hr_check(L, lh_open_memory(&reader->snapshot, c->bytes, c->size, "heap.capture", &error), &error);
-  hl_find_asker(reader->snapshot, &c->asker);
+  hl_find_caller(reader->snapshot, &c->caller);
 }
 
 /* debug.setuservalue may have removed the reader: then it is freed, or will be, with the bytes.
@@ -121,7 +122,7 @@ lh_snapshot *hl_analysed(lua_State *L, hl_task *t, hl_scope scope) {
   hl_capture *c = t->capture;
   lh_snapshot **snapshot = &c->reader->snapshot;
   lh_error error;
-  if (scope == HL_OTHERS && c->asker.function == LH_NO_OBJECT) scope = HL_WHOLE;
+  if (scope == HL_OTHERS && c->caller.function == LH_NO_OBJECT) scope = HL_WHOLE;
   if (!t->is_fresh && scope == HL_WHOLE) return hr_analysed(L, c->reader);
   if (!t->is_fresh) snapshot = &c->others;
   if (!*snapshot) {
@@ -140,14 +141,6 @@ lh_snapshot *hl_opened(const hl_task *t) {
 }
 
 /* ==== Questions ====================================================================== */
-
-static void free_task(hl_task *t) {
-  lh_paths_free(&t->path, 1);
-  lh_paths_free(t->paths, t->n_paths);
-  lh_free(t->paths);
-  free(t->edges);
-  free(t->ids);
-}
 
 static bool is_fresh(lua_State *L) {
   return lua_toboolean(L, lua_upvalueindex(1));
@@ -185,7 +178,6 @@ static int run(lua_State *L, hl_task *t) {
   c->holds++;
   int status = lua_pcall(L, n + 1, LUA_MULTRET, 0);
   c->holds--;
-  free_task(t);
   if (t->holds_reader) hr_unhold(c->reader);
   if (t->is_fresh && c->reader) hr_end(c->reader);
   c->closed = c->closed || t->is_fresh;
@@ -234,10 +226,8 @@ static int end_capture(lua_State *L) {
 /* save(path) --> bytes | nil, message, errno. The mark stays, for comparisons with this file. */
 static int save(lua_State *L) {
   hl_capture *c = check_capture(L, 1);
-  size_t length;
-  const char *path = luaL_checklstring(L, 2, &length);
+  const char *path = hl_check_path(L, 2);
   lh_error error;
-  luaL_argcheck(L, length > 0 && strlen(path) == length, 2, "no path");
   if (lh_save(c->bytes, c->size, path, &error) < 0) return hl_fail(L, &error);
   c->saved = true;
   lua_pushinteger(L, (lua_Integer)c->size);
@@ -278,12 +268,7 @@ static int index_capture(lua_State *L) {
 
 /* ==== The module ===================================================================== */
 
-/* Each is a function of the module, with its own capture, and a method of captures. */
-static const luaL_Reg questions[] = {
-    {"path", hl_path},         {"paths", hl_paths}, {"referrers", hl_referrers},
-    {"retained", hl_retained}, {"count", hl_count}, {"classes", hl_classes},
-    {"top", hl_top},           {"since", hl_since}, {"objects", hl_objects},
-    {"each", hl_each},         {"dot", hl_dot},     {NULL, NULL}};
+static const luaL_Reg questions[] = {HL_QUESTIONS(HL_REGISTER){NULL, NULL}};
 
 /* __tostring: as for the snapshot of heap.reader. */
 static int capture_text(lua_State *L) {

@@ -3,15 +3,11 @@
 ** A snapshot is a userdata with an lh_snapshot. Objects, edges and lists are small userdata that
 ** refer to it and decode their fields on demand.
 **
-**     reader.c      the module; snapshots and their lifetime
-**     kinds.c       metatables, rows, options, errors
-**     objects.c     one object: fields, allocation site; lists of objects
-**     edges.c       edges, paths, referrers
-**     streams.c     iterators: objects, edges, entries
-**     rankings.c    biggest classes and objects; timelines, marks, sets
-**     report.c      the library's answers by their columns: suspects, modules and the like
-**     cuts.c        why a set is alive, ignored references, independent paths
-**     compare.c     two or three snapshots, any number of them; profiles
+**     reader.c      the module; snapshots and their lifetime; metatables, rows, errors
+**     objects.c     one object: fields, allocation site, value
+**     edges.c       edges, paths, referrers; lists; iterators over objects, edges, entries
+**     sets.c        biggest classes and objects, marks; why a set is alive, what cuts would free
+**     answers.c     the library's answers by their columns, of snapshots and of profiles
 **
 ** Rows are tables with the keys of --json, but with objects instead of addresses. heap/print.lua
 ** prints them. Whenever the Lua API allocates, Lua may run a finalizer, and with it anything, even
@@ -22,6 +18,7 @@
 #define LUAHEAP_HANDLES_H
 
 #include "luaheap.h"
+#include "options.h"
 #include "weak_lua.h"
 
 /* ==== Snapshots: reader.c ============================================================ */
@@ -63,9 +60,6 @@ int hr_open_file(lua_State *L, int index, lh_error *error);
 /* Returns the open snapshot at `index`, or raises an error. */
 hr_snapshot *hr_check_snapshot(lua_State *L, int index);
 
-/* debug.setuservalue can take the snapshot, its first user value, from a value: then an error. */
-void hr_check_kept(lua_State *L, int index, const hr_snapshot *of);
-
 /* The library's snapshot (hr_analysed: analysed and classified); an error if it is closed. */
 lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of);
 lh_snapshot *hr_analysed(lua_State *L, hr_snapshot *of);
@@ -75,10 +69,10 @@ void hr_unhold(hr_snapshot *of); /* ends a use that began with holds++ */
 void hr_end(hr_snapshot *of);    /* at once: errors may have left holds */
 
 /* Pushes a cleared userdata of `size` bytes, which keeps the snapshot at `index` (0: none) open
-** until hr_let_go or until it is collected. Then it calls release(content), unless NULL; that must
+** until hr_release or until it is collected. Then it calls release(content), unless NULL; that must
 ** accept cleared content. */
 void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content));
-void hr_let_go(lua_State *L, int index);
+void hr_release(lua_State *L, int index);
 
 /* Returns `code` of a function that filled a hold; after a failure nothing will be released. */
 int hr_filled(lua_State *L, int index, int code);
@@ -92,7 +86,7 @@ void hr_free_pointer(void *content);
 /* Pushes a text of the library and frees it; NULL raises "not enough memory". */
 void hr_push_text(lua_State *L, hr_snapshot *of, char *text);
 
-/* ==== Metatables, rows, options, errors: kinds.c ===================================== */
+/* ==== Metatables, rows, errors: reader.c ============================================= */
 
 extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_edge_kind[],
     hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
@@ -104,19 +98,28 @@ void hr_name_kind(lua_State *L, const char *kind);
 bool hr_is_kind(lua_State *L, const char *kind);
 
 /* hr_has_kind pushes the metatable of a kind, if there is one. hr_new_kind pushes a new one,
-** printed by the function of that name in heap/print.lua; hr_keep_kind stores it when complete. */
+** printed by the function of that name in heap/print.lua; hr_keep_kind stores it when complete.
+** hr_push_kind pushes it, made with these events (may be NULL) if it is not there. */
 bool hr_has_kind(lua_State *L, const char *kind);
 void hr_new_kind(lua_State *L, const char *kind);
 void hr_keep_kind(lua_State *L, const char *kind);
+void hr_push_kind(lua_State *L, const char *kind, const luaL_Reg *events);
 
 /* The content of a userdata begins with its kind, which identifies it: anyone may change the
-** registry and metatables. hr_new clears the rest; hr_set_kind sets the metatable, at the end. */
+** registry and metatables. hr_new clears the rest. hr_new_of also sets the metatable, and the
+** snapshot at `index`, which is the first user value. */
+typedef struct hr_head {
+  const char *kind;
+  hr_snapshot *of; /* hr_new_of only */
+} hr_head;
 void *hr_new(lua_State *L, const char *kind, size_t size, int n_user_values);
-void hr_set_kind(lua_State *L, const char *kind);
+void *hr_new_of(lua_State *L, int index, const char *kind, size_t size, int n_user_values);
 
-/* Return the content if the value is of this kind; else NULL, or an error. */
+/* Return the content if the value is of this kind; else NULL, or an error. hr_check_of is for what
+** hr_new_of has made: debug.setuservalue can take the snapshot from a value, which is an error. */
 void *hr_test(lua_State *L, int index, const char *kind);
 void *hr_check_is(lua_State *L, int index, const char *kind);
+void *hr_check_of(lua_State *L, int index, const char *kind);
 
 /* Sets __index of the metatable on the top: methods, fields (functions that return the value),
 ** facts (NULL: none), which `push` returns, and `other`(L) for other keys (NULL: nil). Index 1 is
@@ -137,26 +140,18 @@ void hr_set_number(lua_State *L, const char *key, double n);
 void hr_set_boolean(lua_State *L, const char *key, bool value);
 void hr_set_string(lua_State *L, const char *key, const char *value); /* NULL: no field */
 
-/* Raises an error for fields not in `names`, which ends with NULL. A missing table becomes {}. */
-void hr_check_options(lua_State *L, int index, const char *const *names);
-
-/* Options of a checked table, without metamethods. hr_option pushes the value; true: not nil. */
-bool hr_option(lua_State *L, int index, const char *name);
-lua_Integer hr_integer_option(lua_State *L, int index, const char *name, lua_Integer otherwise);
-bool hr_boolean_option(lua_State *L, int index, const char *name);
-uint32_t hr_types_option(lua_State *L, int index); /* type = "table,string" as a mask; 0: all */
-
 /* ==== Objects and edges: objects.c, edges.c ========================================== */
 
 typedef struct hr_object {
   const char *kind;
-  hr_snapshot *of; /* its first user value */
+  hr_snapshot *of;
   lh_id id;
 } hr_object;
 
-/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. Or sets a field. */
+/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. Or sets a field to the
+** object of the snapshot at index 1. */
 void hr_push_object(lua_State *L, int index, lh_id id);
-void hr_set_object(lua_State *L, const char *key, int index, lh_id id);
+void hr_set_object(lua_State *L, const char *key, lh_id id);
 
 /* Pushes a value. A string is an object if the snapshot does not have all its bytes. A light C
 ** function is a light userdata; a value that the snapshot lacks is a NULL light userdata. */
@@ -170,35 +165,46 @@ int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error
 ** the snapshot, 2 the object, and 3 the next argument. */
 lh_id hr_subject(lua_State *L, hr_snapshot **of);
 
-/* Pushes a list of objects, each made on demand, with a copy of `ids`. `about`: a table with
-** further fields; 0: none. */
-void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about);
+/* Pushes a list of objects of the snapshot at index 1, each made on demand, with a copy of `ids`.
+** `about`: the index of a table with further fields; 0: none. */
+void hr_push_objects(lua_State *L, const lh_id *ids, size_t n, int about);
 
-/* rankings.c: the objects of a value in the order of their ids: an object, a list, a stream, a
-** fingerprint, or all matches of an expression. Pushes the owner of *ids. LH_ENOTFOUND: none. */
-int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
-                 lh_error *error);
+/* Which objects are asked for. edges.c */
+typedef struct hr_filter {
+  const char *class_name; /* NULL: of any class */
+  uint32_t type_mask;     /* 0: of all types */
+  bool garbage;           /* what is unreachable, instead of what is reachable */
+  uint32_t since, until;  /* epochs; `until` is excluded; 0: no limit */
+} hr_filter;
+bool hr_passes(const hr_filter *filter, const lh_snapshot *snapshot, lh_id id);
 
 void hr_push_edge(lua_State *L, int index, const lh_edge *edge);
 
 /* Returns the edge at `index` and its snapshot; NULL: not an edge. */
 const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of);
 
+/* Push a hold, as hr_hold: of steps that the caller fills in; of the k shortest paths to an object
+** (n 0: there is none). */
+typedef struct hr_found_paths {
+  lh_path one, *list;
+  size_t n;
+} hr_found_paths;
+lh_path *hr_hold_path(lua_State *L, int index);
+const hr_found_paths *hr_hold_paths(lua_State *L, int index, lh_snapshot *snapshot, lh_id id,
+                                    size_t k);
+
 /* Pushes a list of paths to the object; takes ownership of their steps and clears them. */
 void hr_push_paths(lua_State *L, const char *kind, lh_path *paths, size_t n, lh_id object);
 
 void hr_open_objects(lua_State *L); /* make the metatables */
 void hr_open_edges(lua_State *L);
-void hr_open_streams(lua_State *L);
 
-/* ==== Answers and facts: report.c ==================================================== */
+/* ==== Answers and facts: answers.c =================================================== */
 
-/* Push an answer; nil, message, code if there is nothing. hr_answer is about the snapshot at index
-** 1, which it analyses; hr_answer_of about an analysed one at `index`, or none (0). hr_answer_plain
-** has addresses instead of objects, so the list may outlive the snapshot. hr_report limits the rows
-** to argument 2. */
+/* Push an answer about the snapshot at index 1, which they analyse; nil, message, code if there is
+** nothing. hr_answer_plain has addresses instead of objects, so the list may outlive the snapshot.
+** hr_report limits the rows to argument 2. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
-int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
 
@@ -215,37 +221,27 @@ int hr_return_fact(lua_State *L, hr_snapshot *of, const lh_column *column, const
 void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh_table *facts,
                   const void *row);
 
-/* ==== Methods and functions of the module, by their names in Lua ===================== */
+/* ==== Methods and functions of the module ============================================ */
 
-int hr_path(lua_State *L);
-int hr_paths(lua_State *L);
-int hr_referrers(lua_State *L);
-int hr_each_edge(lua_State *L);
-int hr_each_entry(lua_State *L);
-int hr_frames(lua_State *L);
-int hr_dominators(lua_State *L);
-int hr_under(lua_State *L);
-int hr_independent(lua_State *L);
+int hr_tracking(lua_State *L); /* a field: snapshot.tracking */
 
-int hr_tracking(lua_State *L);
-int hr_each_object(lua_State *L);
-int hr_classes(lua_State *L);
-int hr_top(lua_State *L);
-int hr_marks(lua_State *L);
-int hr_epochs(lua_State *L);
-int hr_retained(lua_State *L);
-int hr_objects_with(lua_State *L);
-int hr_ways(lua_State *L);
-int hr_ignore(lua_State *L);
-int hr_what_if(lua_State *L);
-int hr_diff(lua_State *L);
-int hr_since(lua_State *L);
-int hr_strings(lua_State *L);
+/* clang-format off */
+/* Each is hr_method_NAME. HR_REPORTS: those that only ask the library's question of that name. */
+#define HR_OBJECT_METHODS(X) \
+  X(dominators) X(edges) X(entries) X(frames) X(independent) X(path) X(paths) X(referrers) X(under)
+#define HR_REPORTS(X) \
+  X(growing) X(leaks) X(modules) X(sites) X(suspects) X(threads) X(waste)
+#define HR_SNAPSHOT_METHODS(X) HR_OBJECT_METHODS(X) HR_REPORTS(X) \
+  X(class) X(classes) X(close) X(diff) X(epochs) X(ignore) X(marks) X(object) X(objects) \
+  X(objects_with) X(retained) X(since) X(strings) X(top) X(verify) X(ways) X(what_if)
+#define HR_FUNCTIONS(X) \
+  X(compare) X(compare_profiles) X(escape) X(growth) X(open) X(owners) X(profile)
 
-int hr_growth(lua_State *L);
-int hr_compare(lua_State *L);
-int hr_owners(lua_State *L);
-int hr_profile(lua_State *L);
-int hr_compare_profiles(lua_State *L);
+/* Declarations, and rows of luaL_Reg. */
+#define HR_DECLARE(name) int hr_method_##name(lua_State *L);
+#define HR_REGISTER(name) {#name, hr_method_##name},
+HR_SNAPSHOT_METHODS(HR_DECLARE)
+HR_FUNCTIONS(HR_DECLARE)
+/* clang-format on */
 
 #endif

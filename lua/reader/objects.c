@@ -1,15 +1,13 @@
 /*
-** objects.c - Objects and lists of objects.
-** An object takes 80 bytes in Lua; its fields are decoded on demand (luaheap_report.h, part 5).
+** objects.c - Objects: fields, allocation sites, values.
+** An object takes 80 bytes in Lua; its fields are decoded on demand (luaheap_report.h, part 6).
 */
 #include <string.h>
 
 #include "handles.h"
 
 static const hr_object *check_object(lua_State *L) {
-  const hr_object *o = hr_check_is(L, 1, hr_object_kind);
-  hr_check_kept(L, 1, o->of);
-  return o;
+  return hr_check_of(L, 1, hr_object_kind);
 }
 
 /* ==== Where objects were allocated ================================================= */
@@ -39,7 +37,7 @@ static int get_stack(lua_State *L) {
     lua_rawseti(L, -2, i);
     stack = call->parent;
   }
-  hr_let_go(L, 3);
+  hr_release(L, 3);
   return 1;
 }
 
@@ -62,16 +60,12 @@ void hr_push_object(lua_State *L, int index, lh_id id) {
     lua_pushnil(L);
     return;
   }
-  o = hr_new(L, hr_object_kind, sizeof *o, 1);
-  o->of = lua_touserdata(L, index);
+  o = hr_new_of(L, index, hr_object_kind, sizeof *o, 1);
   o->id = id;
-  lua_pushvalue(L, index);
-  lua_setiuservalue(L, -2, 1);
-  hr_set_kind(L, hr_object_kind);
 }
 
-void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
-  hr_push_object(L, index, id);
+void hr_set_object(lua_State *L, const char *key, lh_id id) {
+  hr_push_object(L, 1, id);
   lua_setfield(L, -2, key);
 }
 
@@ -79,7 +73,7 @@ static int find_expression(lua_State *L, int index, hr_snapshot *of, lh_id *id, 
   size_t length;
   const char *text = lua_tolstring(L, index, &length);
   lh_found found;
-  luaL_argcheck(L, strlen(text) == length, index, "a zero byte is in no name of an object");
+  luaL_argcheck(L, strlen(text) == length, index, "the name of an object has no zero byte");
   *id = LH_ROOT;
   if (strcmp(text, "root") == 0) return LH_OK;
   int code = lh_find(hr_analysed(L, of), text, &found, error);
@@ -98,7 +92,7 @@ int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error
   const hr_object *o = hr_test(L, index, hr_object_kind);
   const lh_snapshot *snapshot = hr_opened(L, of);
   if (o) {
-    hr_check_kept(L, index, o->of);
+    (void)hr_check_of(L, index, hr_object_kind);
     luaL_argcheck(L, o->of == of, index, "this object is of another snapshot");
     *id = o->id;
     return LH_OK;
@@ -163,12 +157,6 @@ static int get_snapshot(lua_State *L) {
   return 1;
 }
 
-static int return_object(lua_State *L, lh_id id) {
-  (void)lua_getiuservalue(L, 1, 1);
-  hr_push_object(L, lua_gettop(L), id);
-  return 1;
-}
-
 /* object.value: kept bytes of a string, content of an upvalue, value of the calling heap. */
 static int get_value(lua_State *L) {
   const hr_object *o = check_object(L);
@@ -212,7 +200,7 @@ static int text(lua_State *L) {
   const hr_object *o = check_object(L);
   lua_Integer most = luaL_optinteger(L, 2, 64);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
-  luaL_argcheck(L, most >= 0, 2, "a number of bytes, 0 or more");
+  luaL_argcheck(L, most >= 0, 2, "the number of bytes must be 0 or more");
   if (o->id == LH_ROOT)
     lua_pushliteral(L, "root");
   else if (lh_type_of(snapshot, o->id) == LH_TYPE_STRING && !lh_is_dead(snapshot, o->id))
@@ -265,106 +253,40 @@ static int get(lua_State *L) {
   return 1;
 }
 
-/* ==== Lists of objects =============================================================== */
-
-typedef struct list {
-  const char *kind;
-  hr_snapshot *of; /* its first user value */
-  size_t n;
-  lh_id ids[];
-} list;
-
-void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about) {
-  list *l = hr_new(L, hr_objects_kind, sizeof *l + n * sizeof *ids, 2);
-  l->of = lua_touserdata(L, index);
-  l->n = n;
-  if (n > 0) memcpy(l->ids, ids, n * sizeof *ids);
-  lua_pushvalue(L, index);
-  lua_setiuservalue(L, -2, 1);
-  if (about != 0) {
-    lua_pushvalue(L, about);
-    lua_setiuservalue(L, -2, 2);
-  }
-  hr_set_kind(L, hr_objects_kind);
-}
-
-static int count(lua_State *L) {
-  const list *l = hr_check_is(L, 1, hr_objects_kind);
-  lua_pushinteger(L, (lua_Integer)l->n);
-  return 1;
-}
-
-/* list[i], or a further field from the second user value */
-static int at(lua_State *L) {
-  const list *l = hr_check_is(L, 1, hr_objects_kind);
-  int is_integer;
-  lua_Integer i = lua_tointegerx(L, 2, &is_integer);
-  if (!is_integer) {
-    if (lua_getiuservalue(L, 1, 2) != LUA_TTABLE) return 0;
-    lua_pushvalue(L, 2);
-    lua_rawget(L, -2);
-    return 1;
-  }
-  if (i < 1 || (lua_Unsigned)i > l->n) return 0;
-  hr_check_kept(L, 1, l->of);
-  return return_object(L, l->ids[i - 1]);
-}
-
-/* ==================================================================================== */
-
 /* Innermost first, without the host's own frame, which has no function. */
-static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
-  const lh_snapshot *snapshot = of->snapshot;
-  lh_edges it;
-  lh_frame frame;
-  lua_Integer n = 0;
-  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);)
-    n += frame.function.kind != LH_VALUE_NIL;
-  hr_push_list(L, "heap.texts", (size_t)n);
-  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
-    if (frame.function.kind == LH_VALUE_NIL) continue;
-    hr_push_text(L, of, lh_frame_text(snapshot, &frame));
-    lua_rawseti(L, -2, n--);
-  }
-}
-
-int hr_frames(lua_State *L) {
+int hr_method_frames(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
   lh_snapshot *snapshot = hr_analysed(L, of);
+  lh_edges it;
+  lh_frame frame;
+  lua_Integer n = 0;
   if (lh_type_of(snapshot, id) != LH_TYPE_THREAD)
     return luaL_error(L, "only threads have frames, and this is a %s",
                       lh_type_name(lh_type_of(snapshot, id)));
   (void)hr_hold(L, 1, 0, NULL);
-  push_frames(L, of, id);
-  hr_let_go(L, -2);
+  for (lh_frames_begin(snapshot, id, &it); lh_frames_next(&it, &frame);)
+    n += frame.function.kind != LH_VALUE_NIL;
+  hr_push_list(L, "heap.texts", (size_t)n);
+  for (lh_frames_begin(snapshot, id, &it); lh_frames_next(&it, &frame);) {
+    if (frame.function.kind == LH_VALUE_NIL) continue;
+    hr_push_text(L, of, lh_frame_text(snapshot, &frame));
+    lua_rawseti(L, -2, n--);
+  }
+  hr_release(L, -2);
   return 1;
 }
 
 void hr_open_objects(lua_State *L) {
-  static const luaL_Reg methods[] = {{"dominators", hr_dominators},
-                                     {"edges", hr_each_edge},
-                                     {"entries", hr_each_entry},
-                                     {"frames", hr_frames},
-                                     {"get", get},
-                                     {"independent", hr_independent},
-                                     {"path", hr_path},
-                                     {"paths", hr_paths},
-                                     {"referrers", hr_referrers},
-                                     {"text", text},
-                                     {"under", hr_under},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      HR_OBJECT_METHODS(HR_REGISTER){"get", get}, {"text", text}, {NULL, NULL}};
   static const luaL_Reg fields[] = {
       {"snapshot", get_snapshot}, {"stack", get_stack}, {"value", get_value}, {NULL, NULL}};
   static const hr_facts facts = {&lh_object_facts, push_object_fact};
-  static const luaL_Reg list_events[] = {{"__len", count}, {"__index", at}, {NULL, NULL}};
   hr_new_kind(L, hr_object_kind);
   lua_pushcfunction(L, equal);
   lua_setfield(L, -2, "__eq");
   hr_set_index(L, methods, fields, &facts, NULL);
   hr_keep_kind(L, hr_object_kind);
-  hr_new_kind(L, hr_objects_kind);
-  luaL_setfuncs(L, list_events, 0);
-  hr_keep_kind(L, hr_objects_kind);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
 }

@@ -7,6 +7,192 @@
 #include "handles.h"
 #include "host.h"
 
+const char hr_snapshot_kind[] = "heap.snapshot", hr_object_kind[] = "heap.object",
+           hr_objects_kind[] = "heap.objects", hr_edge_kind[] = "heap.edge",
+           hr_path_kind[] = "heap.path", hr_referrers_kind[] = "heap.referrers",
+           hr_stream_kind[] = "heap.stream";
+
+/* ==== Metatables ===================================================================== */
+
+/* __tostring; upvalue 1 is the kind. Answers have a field `text`. */
+static int print_kind(lua_State *L) {
+  lua_settop(L, 1);
+  if (hr_test(L, 1, hr_objects_kind))
+    (void)lua_getiuservalue(L, 1, 2); /* the further fields of the list */
+  else
+    lua_pushvalue(L, 1);
+  if (lua_istable(L, 2)) {
+    lua_pushliteral(L, "text");
+    if (lua_rawget(L, 2) == LUA_TSTRING) return 1;
+  }
+  lua_settop(L, 1);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "heap.print");
+  if (lua_pcall(L, 1, 1, 0) != LUA_OK) { /* heap.so is installed alone */
+    lua_pushfstring(L, "%s: %p", lua_tostring(L, lua_upvalueindex(1)), lua_topointer(L, 1));
+    return 1;
+  }
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_gettable(L, -2);
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+bool hr_is_kind(lua_State *L, const char *kind) {
+  if (!lua_istable(L, -1)) return false;
+  bool is = lua_rawgetp(L, -1, kind) != LUA_TNIL;
+  lua_pop(L, 1);
+  return is;
+}
+
+void hr_name_kind(lua_State *L, const char *kind) {
+  lua_pushstring(L, kind);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__name");
+  lua_rawsetp(L, -2, kind);
+}
+
+bool hr_has_kind(lua_State *L, const char *kind) {
+  (void)lua_getfield(L, LUA_REGISTRYINDEX, kind);
+  bool has = hr_is_kind(L, kind);
+  if (!has) lua_pop(L, 1);
+  return has;
+}
+
+void hr_new_kind(lua_State *L, const char *kind) {
+  lua_createtable(L, 0, 6);
+  hr_name_kind(L, kind);
+  lua_pushstring(L, kind);
+  lua_pushcclosure(L, print_kind, 1);
+  lua_setfield(L, -2, "__tostring");
+}
+
+void hr_keep_kind(lua_State *L, const char *kind) {
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, kind);
+}
+
+void hr_push_kind(lua_State *L, const char *kind, const luaL_Reg *events) {
+  if (hr_has_kind(L, kind)) return;
+  hr_new_kind(L, kind);
+  if (events) luaL_setfuncs(L, events, 0);
+  hr_keep_kind(L, kind);
+}
+
+void *hr_new(lua_State *L, const char *kind, size_t size, int n_user_values) {
+  hr_head *h = lua_newuserdatauv(L, size, n_user_values);
+  memset(h, 0, size);
+  h->kind = kind;
+  return h;
+}
+
+void *hr_new_of(lua_State *L, int index, const char *kind, size_t size, int n_user_values) {
+  hr_head *h = hr_new(L, kind, size, n_user_values);
+  h->of = lua_touserdata(L, index);
+  lua_pushvalue(L, index);
+  lua_setiuservalue(L, -2, 1);
+  if (!hr_has_kind(L, kind)) luaL_error(L, "the program has replaced '%s' in the registry", kind);
+  lua_setmetatable(L, -2);
+  return h;
+}
+
+void *hr_test(lua_State *L, int index, const char *kind) {
+  bool may_be = lua_type(L, index) == LUA_TUSERDATA && lua_rawlen(L, index) >= sizeof(hr_head);
+  hr_head *h = may_be ? lua_touserdata(L, index) : NULL;
+  return h && h->kind == kind ? h : NULL;
+}
+
+void *hr_check_is(lua_State *L, int index, const char *kind) {
+  void *content = hr_test(L, index, kind);
+  if (!content) luaL_typeerror(L, index, kind);
+  return content;
+}
+
+void *hr_check_of(lua_State *L, int index, const char *kind) {
+  hr_head *h = hr_check_is(L, index, kind);
+  (void)lua_getiuservalue(L, index, 1);
+  if (lua_touserdata(L, -1) != h->of)
+    luaL_error(L, "debug.setuservalue has removed the snapshot of this value");
+  lua_pop(L, 1);
+  return h;
+}
+
+enum { METHODS = 1, FIELDS, OTHER, FACTS }; /* upvalues of __index; a fact is its column */
+
+static int index_kind(lua_State *L) {
+  lua_CFunction get;
+  lua_settop(L, 2);
+  lua_pushvalue(L, 2);
+  if (lua_gettable(L, lua_upvalueindex(METHODS)) != LUA_TNIL) return 1;
+  lua_pushvalue(L, 2);
+  if (lua_gettable(L, lua_upvalueindex(FIELDS)) == LUA_TLIGHTUSERDATA) {
+    const lh_column *column = lua_touserdata(L, -1);
+    const hr_facts *facts = lua_touserdata(L, lua_upvalueindex(FACTS));
+    return facts->push(L, column);
+  }
+  get = lua_tocfunction(L, -1);
+  if (!get) get = lua_tocfunction(L, lua_upvalueindex(OTHER));
+  lua_settop(L, 2);
+  return get ? get(L) : 0;
+}
+
+void hr_set_index(lua_State *L, const luaL_Reg *methods, const luaL_Reg *fields,
+                  const hr_facts *facts, lua_CFunction other) {
+  lua_newtable(L);
+  luaL_setfuncs(L, methods, 0);
+  lua_newtable(L);
+  for (const lh_column *c = facts ? facts->table->columns : NULL; c && c->kind != LH_COLUMN_END;
+       c++) {
+    if (!c->key) continue;
+    lua_pushlightuserdata(L, (void *)(uintptr_t)c);
+    lua_setfield(L, -2, c->key);
+  }
+  luaL_setfuncs(L, fields, 0);
+  if (other)
+    lua_pushcfunction(L, other);
+  else
+    lua_pushnil(L);
+  lua_pushlightuserdata(L, (void *)(uintptr_t)facts);
+  lua_pushcclosure(L, index_kind, FACTS);
+  lua_setfield(L, -2, "__index");
+}
+
+/* ==== Errors ========================================================================= */
+
+void hr_check(lua_State *L, int code, const lh_error *error) {
+  if (code != LH_OK) luaL_error(L, "%s", error->message);
+}
+
+/* ==== Rows =========================================================================== */
+
+void hr_push_list(lua_State *L, const char *kind, size_t n) {
+  lua_createtable(L, n < 1000000 ? (int)n : 1000000, 4);
+  hr_push_kind(L, kind, NULL);
+  lua_setmetatable(L, -2);
+}
+
+void hr_set_integer(lua_State *L, const char *key, uint64_t n) {
+  lua_pushinteger(L, (lua_Integer)n);
+  lua_setfield(L, -2, key);
+}
+
+void hr_set_number(lua_State *L, const char *key, double n) {
+  lua_pushnumber(L, n);
+  lua_setfield(L, -2, key);
+}
+
+void hr_set_boolean(lua_State *L, const char *key, bool value) {
+  lua_pushboolean(L, value);
+  lua_setfield(L, -2, key);
+}
+
+void hr_set_string(lua_State *L, const char *key, const char *value) {
+  if (!value) return;
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
 /* ==== Lifetime of a snapshot ========================================================= */
 
 static void close_if_unused(hr_snapshot *of) {
@@ -33,7 +219,7 @@ void hr_end(hr_snapshot *of) {
   hr_close(of);
 }
 
-static int close_snapshot(lua_State *L) {
+int hr_method_close(lua_State *L) {
   hr_close(hr_check_is(L, 1, hr_snapshot_kind));
   return 0;
 }
@@ -42,12 +228,6 @@ hr_snapshot *hr_check_snapshot(lua_State *L, int index) {
   hr_snapshot *of = hr_check_is(L, index, hr_snapshot_kind);
   luaL_argcheck(L, of->snapshot && !of->closed, index, "the snapshot is closed");
   return of;
-}
-
-void hr_check_kept(lua_State *L, int index, const hr_snapshot *of) {
-  (void)lua_getiuservalue(L, index, 1);
-  if (lua_touserdata(L, -1) != of) luaL_error(L, "the snapshot was taken away from this value");
-  lua_pop(L, 1);
 }
 
 lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of) {
@@ -73,7 +253,7 @@ typedef struct hold {
 
 static const char hold_kind[] = "heap.hold";
 
-static void let_go(hold *h) {
+static void release_hold(hold *h) {
   hr_snapshot *of = h->of;
   if (h->release) h->release(h->content);
   h->release = NULL;
@@ -82,18 +262,14 @@ static void let_go(hold *h) {
 }
 
 static int collect_hold(lua_State *L) {
-  let_go(hr_check_is(L, 1, hold_kind));
+  release_hold(hr_check_is(L, 1, hold_kind));
   return 0;
 }
 
 void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content)) {
+  static const luaL_Reg events[] = {{"__gc", collect_hold}, {NULL, NULL}};
   hold *h = hr_new(L, hold_kind, sizeof *h + size, 1);
-  if (!hr_has_kind(L, hold_kind)) {
-    hr_new_kind(L, hold_kind);
-    lua_pushcfunction(L, collect_hold);
-    lua_setfield(L, -2, "__gc");
-    hr_keep_kind(L, hold_kind);
-  }
+  hr_push_kind(L, hold_kind, events);
   lua_setmetatable(L, -2);
   h->release = release;
   if (index == 0) return h->content;
@@ -105,8 +281,8 @@ void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *conten
   return h->content;
 }
 
-void hr_let_go(lua_State *L, int index) {
-  let_go(lua_touserdata(L, index));
+void hr_release(lua_State *L, int index) {
+  release_hold(lua_touserdata(L, index));
 }
 
 int hr_fail(lua_State *L, const lh_error *error) {
@@ -115,7 +291,7 @@ int hr_fail(lua_State *L, const lh_error *error) {
                                       "absent",  "too much", "busy"};
   for (int i = 1; i <= lua_gettop(L); i++) {
     hold *h = hr_test(L, i, hold_kind);
-    if (h) let_go(h);
+    if (h) release_hold(h);
   }
   lua_pushnil(L);
   lua_pushstring(L, error->message);
@@ -166,7 +342,7 @@ static int closed(lua_State *L) {
   return 1;
 }
 
-static int find(lua_State *L) {
+int hr_method_object(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_error error;
   lh_id id;
@@ -175,7 +351,7 @@ static int find(lua_State *L) {
   return 1;
 }
 
-static int verify(lua_State *L) {
+int hr_method_verify(lua_State *L) {
   const hr_snapshot *of = hr_check_snapshot(L, 1);
   uint64_t edges;
   lh_error error;
@@ -189,67 +365,25 @@ static int count(lua_State *L) {
   return 1;
 }
 
-/* Questions of the library as methods: snapshot:modules(n). */
-#define METHOD(question)              \
-  static int question(lua_State *L) { \
-    return hr_report(L, #question);   \
+#define REPORT(name)                   \
+  int hr_method_##name(lua_State *L) { \
+    return hr_report(L, #name);        \
   }
-METHOD(growing)
-METHOD(leaks)
-METHOD(modules)
-METHOD(sites)
-METHOD(suspects)
-METHOD(threads)
-METHOD(waste)
-#undef METHOD
+HR_REPORTS(REPORT)
 
-static int class_named(lua_State *L) {
+int hr_method_class(lua_State *L) {
   return hr_answer(L, "class", &(lh_request){.name = luaL_checkstring(L, 2)});
 }
 
 static void make_kind(lua_State *L) {
-  static const luaL_Reg methods[] = {{"classes", hr_classes},
-                                     {"class", class_named},
-                                     {"close", close_snapshot},
-                                     {"growing", growing},
-                                     {"ignore", hr_ignore},
-                                     {"independent", hr_independent},
-                                     {"waste", waste},
-                                     {"ways", hr_ways},
-                                     {"what_if", hr_what_if},
-                                     {"diff", hr_diff},
-                                     {"dominators", hr_dominators},
-                                     {"edges", hr_each_edge},
-                                     {"entries", hr_each_entry},
-                                     {"epochs", hr_epochs},
-                                     {"frames", hr_frames},
-                                     {"leaks", leaks},
-                                     {"marks", hr_marks},
-                                     {"modules", modules},
-                                     {"object", find},
-                                     {"objects", hr_each_object},
-                                     {"objects_with", hr_objects_with},
-                                     {"path", hr_path},
-                                     {"paths", hr_paths},
-                                     {"referrers", hr_referrers},
-                                     {"retained", hr_retained},
-                                     {"since", hr_since},
-                                     {"sites", sites},
-                                     {"strings", hr_strings},
-                                     {"suspects", suspects},
-                                     {"threads", threads},
-                                     {"top", hr_top},
-                                     {"under", hr_under},
-                                     {"verify", verify},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {HR_SNAPSHOT_METHODS(HR_REGISTER){NULL, NULL}};
   static const luaL_Reg fields[] = {
       {"info", info}, {"file", file}, {"root", root}, {"closed", closed}, {"tracking", hr_tracking},
       {NULL, NULL}};
   static const luaL_Reg events[] = {
-      {"__gc", close_snapshot}, {"__close", close_snapshot}, {"__len", count}, {NULL, NULL}};
+      {"__gc", hr_method_close}, {"__close", hr_method_close}, {"__len", count}, {NULL, NULL}};
   hr_open_objects(L);
   hr_open_edges(L);
-  hr_open_streams(L);
   hr_new_kind(L, hr_snapshot_kind);
   luaL_setfuncs(L, events, 0);
   hr_set_index(L, methods, fields, NULL, NULL);
@@ -280,34 +414,27 @@ int hr_open_file(lua_State *L, int index, lh_error *error) {
   return lh_open(&of->snapshot, path, error);
 }
 
-static int open_file(lua_State *L) {
+int hr_method_open(lua_State *L) {
   lh_error error;
   return hr_open_file(L, 1, &error) == LH_OK ? 1 : hr_fail(L, &error);
 }
 
 /* escape(text) --> text that is safe for a terminal */
-static int escape(lua_State *L) {
+int hr_method_escape(lua_State *L) {
   size_t length;
   const char *text = luaL_checklstring(L, 1, &length);
   char **escaped = hr_hold(L, 0, sizeof *escaped, hr_free_pointer);
   *escaped = lh_escaped(text, length);
   if (!*escaped) return luaL_error(L, "not enough memory");
   lua_pushstring(L, *escaped);
-  hr_let_go(L, -2);
+  hr_release(L, -2);
   return 1;
 }
 
 __attribute__((visibility("default"))) int luaopen_heap_reader(lua_State *L);
 
 int luaopen_heap_reader(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", open_file},
-                                       {"escape", escape},
-                                       {"growth", hr_growth},
-                                       {"compare", hr_compare},
-                                       {"owners", hr_owners},
-                                       {"profile", hr_profile},
-                                       {"compare_profiles", hr_compare_profiles},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {HR_FUNCTIONS(HR_REGISTER){NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
   if (!lua_newuserdatauv) return luaL_error(L, "heap.reader needs Lua 5.4");
   lua_createtable(L, 0, 8);

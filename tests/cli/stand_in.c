@@ -137,11 +137,11 @@ static int open_target(lh_target **out, lh_error *error) {
 
 /* ==================================================================================== */
 
-void lh_make_way(char **arguments) {
+void lh_reexec_elsewhere(char **arguments) {
   (void)arguments;
 }
 
-void lh_make_way_again(char **arguments) {
+void lh_reexec_again(char **arguments) {
   fprintf(stderr, "%s again\n", arguments[1]);
 }
 
@@ -163,8 +163,7 @@ unsigned lh_await_look(lh_await_watch *watch, const lh_awaited *awaited) {
   return watch->times;
 }
 
-int lh_open_process_awaited(int64_t process_id, lh_awaited *awaited, lh_target **target,
-                            lh_error *error) {
+int lh_open_process(int64_t process_id, lh_awaited *awaited, lh_target **target, lh_error *error) {
   (void)awaited;
   int code = open_target(target, error);
   if (code == LH_OK) (*target)->process_id = (uint64_t)process_id;
@@ -205,13 +204,11 @@ lh_target_info lh_describe_target(const lh_target *t) {
                           .doubt = t->doubt};
 }
 
-int lh_find_states(lh_target *t, lh_found_state **states, size_t *n, lh_error *error) {
+int lh_find_states(lh_target *t, const lh_found_state **states, size_t *n, lh_error *error) {
   note(t, "find");
   if (t->n_states == 0)
     return fail(error, LH_EHOST, 0, "process 4711 runs Lua 5.1, and no Lua 5.4");
-  *states = malloc(sizeof t->states);
-  if (*states == NULL) abort();
-  memcpy(*states, t->states, sizeof t->states);
+  *states = t->states;
   *n = t->n_states;
   return LH_OK;
 }
@@ -219,10 +216,6 @@ int lh_find_states(lh_target *t, lh_found_state **states, size_t *n, lh_error *e
 void lh_show_search(lh_target *t, void (*show)(void *payload, uint64_t searched_bytes),
                     void *payload) {
   (void)t, (void)show, (void)payload;
-}
-
-void lh_free_states(lh_found_state *states) {
-  free(states);
 }
 
 static bool fails_now(lh_target *t, lh_error *error) {

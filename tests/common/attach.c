@@ -17,7 +17,7 @@ enum { WHEN_IDLENESS_IS_NOT_ASKED = 10 };
 void attach_open(attach *a, pid_t process) {
   lh_error error;
   *a = (attach){0};
-  if (lh_open_process(process, &a->target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(process, NULL, &a->target, &error) < 0) fail_msg("%s", error.message);
 }
 
 void attach_close(attach *a) {

@@ -191,6 +191,30 @@ static void make_times(forged_profile *f, unsigned n) {
   }
 }
 
+/* n lines that hold something, and then a moment after each event. */
+static void make_moments(forged_profile *f, unsigned n) {
+  uint32_t source = long_name(f, 1, 10, 'x');
+  uint32_t function = function_of(f, source, 1, source);
+  for (unsigned i = 0; i < n; i++) (void)stack_of(f, 0, site_of(f, function, i + 1, 0));
+  count_all(f, 1);
+  for (unsigned i = 0; i < n; i++) {
+    forge_time(f, (UINT64_C(1) << 50) / n * i);
+    forge_made(f, LH_TYPE_TABLE, 1 + i, 56 + i * 8);
+  }
+}
+
+/* Two functions with long names, and calls from one to the other by way of n short ones. */
+static void make_relatives(forged_profile *f, unsigned n) {
+  uint32_t site = long_site(f, 'x');
+  uint32_t source = long_name(f, 4, 10, 'x');
+  lh_stack_id deep = stack_of(f, 0, site);
+  for (unsigned i = 0; i < n; i++) {
+    lh_stack_id between = stack_of(f, deep, site_of(f, function_of(f, source, i, 0), i + 1, 0));
+    (void)stack_of(f, between, site);
+  }
+  count_all(f, 1);
+}
+
 /* ==================================================================================== */
 
 static const profile_family families[] = {{"a chain of stacks", make_chain, false, false},
@@ -207,7 +231,9 @@ static const profile_family families[] = {{"a chain of stacks", make_chain, fals
                                           {"short names", make_short_names, true, true},
                                           {"events", make_events, false, false},
                                           {"resizes", make_resizes, false, false},
-                                          {"times", make_times, false, false}};
+                                          {"times", make_times, false, false},
+                                          {"moments", make_moments, false, false},
+                                          {"relatives", make_relatives, false, true}};
 
 size_t profile_family_count(void) {
   return sizeof families / sizeof *families;

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 /* The program has the usual layout of memory. The layout of this process, which keeps free the
-** addresses of programs (lh_make_way), is not inherited. */
+** addresses of programs (lh_reexec_elsewhere), is not inherited. */
 static void run(const char *name, const char *argument, int out) {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);

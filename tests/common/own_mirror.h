@@ -112,7 +112,7 @@ static inline int shoot(lua_State *L, const lh_mirrored *m, lh_outside_request *
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   request->state = (uintptr_t)lua_tothread(L, -1);
   lua_pop(L, 1);
-  return lh_shoot_mirrored(m, request, error);
+  return lh_write_mirrored(m, request, error);
 }
 
 #endif

@@ -15,7 +15,7 @@
 
 search search_start(pid_t process) {
   search s = {0};
-  if (lh_open_process(process, &s.target, &s.error) < 0) fail_msg("%s", s.error.message);
+  if (lh_open_process(process, NULL, &s.target, &s.error) < 0) fail_msg("%s", s.error.message);
   s.rc = lh_find_states(s.target, &s.states, &s.n, &s.error);
   assert_int_equal(s.rc == LH_OK, s.n > 0);
   for (size_t i = 1; i < s.n; i++) assert_true(s.states[i - 1].address < s.states[i].address);
@@ -23,7 +23,6 @@ search search_start(pid_t process) {
 }
 
 void search_end(search *s) {
-  lh_free_states(s->states);
   lh_target_free(s->target);
 }
 

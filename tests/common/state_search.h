@@ -11,7 +11,7 @@
 
 typedef struct search {
   lh_target *target;
-  lh_found_state *states;
+  const lh_found_state *states;
   size_t n;
   lh_error error;
   int rc;

@@ -50,7 +50,7 @@ describe("heap.each and heap.objects", function()
         is(pcall(heap.objects, table.unpack(bad)), false)
       end
       is(#heap.objects{type = "function"}, #heap.objects{type = "closure"})
-      for _, none in ipairs {"tables", "upvalue", "table,string"} do
+      for _, none in ipairs {"tables", "upvalue", "table,proto"} do
         has(select(2, pcall(heap.each, print, {type = none})), "'type' is one of table, string")
       end
       is(pcall(heap.each), false)

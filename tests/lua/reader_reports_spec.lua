@@ -519,7 +519,7 @@ describe("what is ignored", function()
       local s = require "heap".capture()
       print(pcall(s.ignore, s, "_G.print"))
     ]]
-    assert.match("^false\t.*a capture cannot leave out anything", out)
+    assert.match("^false\t.*a capture cannot ignore references", out)
   end)
 
   it("can be asked for without doing it", function()

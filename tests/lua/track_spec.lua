@@ -37,7 +37,7 @@ describe("heap.track", function()
     end
     local wrong = {"1", "{depth = 1}", "{sample = 0}", "{sample = '1T'}", "{sample = 'K'}",
                    "{sample = '99999999999999G'}", "{sample = 1.5}", "{exact = true}",
-                   "{stacks = 1}", "{pool = 'no'}", "{file = ''}", "{file = 'a\\0b'}", "{1}"}
+                   "{stacks = 1}", "{pool = 'maybe'}", "{file = ''}", "{file = 'a\\0b'}", "{1}"}
     local code = {}
     for i, options in ipairs(wrong) do code[i] = refused:format(options) end
     assert.equal("fine\n", (run(table.concat(code, "\n") .. " print('fine')")))

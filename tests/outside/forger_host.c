@@ -5,6 +5,7 @@
 **
 ** compute: no forgery, but a C function that computes for ever.
 ** string: a string has 60 GB, as far as Lua's own fields tell, in memory that was never touched.
+** circle: the list of all objects ends in a circle of one userdata, and 60 GB are counted.
 */
 #include <stdint.h>
 #include <stdio.h>
@@ -37,13 +38,30 @@ static uint64_t *word_at(void *block, size_t offset) {
   return (uint64_t *)(void *)((char *)block + offset);
 }
 
-static void forge_string(void) {
-  enum { BYTES = 100, GLOBAL = 24, TOTAL_BYTES = 16, CONTENTS = 24, LENGTH = 16 };
-  const uint64_t more = (uint64_t)60 << 30;
-  char text[BYTES] = {0}, *next = map((size_t)64 << 30);
+enum { GLOBAL = 24, TOTAL_BYTES = 16 };
+static const uint64_t more = (uint64_t)60 << 30;
+
+static lua_State *new_state(void) {
+  static char *next;
+  next = map((size_t)64 << 30);
   lua_State *L = lua_newstate(allocate, &next);
   if (!L) exit(1);
   luaL_openlibs(L);
+  return L;
+}
+
+static void forge_circle(void) {
+  enum { BEFORE_CONTENT = 32 };
+  lua_State *L = new_state();
+  char *userdata = (char *)lua_newuserdatauv(L, 1, 0) - BEFORE_CONTENT;
+  *word_at(userdata, 0) = (uintptr_t)userdata;
+  *word_at((char *)(uintptr_t)*word_at(L, GLOBAL), TOTAL_BYTES) += more;
+}
+
+static void forge_string(void) {
+  enum { BYTES = 100, CONTENTS = 24, LENGTH = 16 };
+  char text[BYTES] = {0};
+  lua_State *L = new_state();
   char *string = (char *)(uintptr_t)lua_pushlstring(L, text, sizeof text) - CONTENTS;
   char *global = (char *)(uintptr_t)*word_at(L, GLOBAL);
   if (*word_at(string, LENGTH) != sizeof text) exit(1);
@@ -69,7 +87,7 @@ int main(int argc, char **arguments) {
   static const struct forgery {
     const char *name;
     void (*forge)(void);
-  } all[] = {{"compute", compute}, {"string", forge_string}};
+  } all[] = {{"compute", compute}, {"string", forge_string}, {"circle", forge_circle}};
   for (size_t i = 0; argc > 1 && i < sizeof all / sizeof *all; i++) {
     if (strcmp(arguments[1], all[i].name) != 0) continue;
     all[i].forge();

@@ -34,30 +34,39 @@ static const double MOST_SECONDS = 10;
 /* Of the first state that is found, if one is. */
 static int attach(const char *kind, lh_outside_request *request, lh_error *error) {
   lh_target *target;
-  lh_found_state *states = NULL;
+  const lh_found_state *states = NULL;
   size_t n = 0;
   double before = seconds_spent();
   pid_t host = host_start("forger_host", kind);
-  if (lh_open_process(host, &target, error) < 0) fail_msg("%s", error->message);
+  if (lh_open_process(host, NULL, &target, error) < 0) fail_msg("%s", error->message);
   int rc = lh_find_states(target, &states, &n, error);
   if (rc == LH_OK) {
     request->state = states[0].address;
     rc = lh_take_outside(target, request, 1, NULL, NULL, error);
   }
-  lh_free_states(states);
   lh_target_free(target);
   host_program_end(host);
   assert_true(seconds_spent() - before < MOST_SECONDS);
   return rc;
 }
 
-static void a_string_that_was_never_written(void **state) {
-  (void)state;
+static void is_refused(const char *kind) {
   lh_error error = {0};
   lh_outside_request request = {.path = "a"};
-  assert_int_equal(attach("string", &request, &error), LH_EBUSY);
+  assert_int_equal(attach(kind, &request, &error), LH_EBUSY);
   if (error.os_errno != 0) fail_msg("%s", error.message);
   assert_int_equal(access("a", F_OK), -1);
+}
+
+static void a_string_that_was_never_written(void **state) {
+  (void)state;
+  is_refused("string");
+}
+
+/* It would be written to the end of the limit for processor time, and of the disk. */
+static void a_list_without_an_end(void **state) {
+  (void)state;
+  is_refused("circle");
 }
 
 /* It comes to no place where Lua is known to be amid no change, but stays where it is. */
@@ -73,8 +82,9 @@ static void a_function_that_computes(void **state) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_string_that_was_never_written),
+                                     cmocka_unit_test(a_list_without_an_end),
                                      cmocka_unit_test(a_function_that_computes)};
   return folder_run(tests);
 }

@@ -409,7 +409,7 @@ static void test_a_process_that_ends(void **state) {
       (void)nanosleep(&moment, NULL);
       _exit(i % 2 ? 7 : kill(getpid(), SIGTERM));
     }
-    bool is_open = lh_open_process(process, &a.target, NULL) == LH_OK;
+    bool is_open = lh_open_process(process, NULL, &a.target, NULL) == LH_OK;
     while (is_open && attach_try(&a, i % 4 < 2)) n_held++;
     assert_int_equal(waitpid(process, &status, 0), process);
     assert_true(i % 2 ? WIFEXITED(status) && WEXITSTATUS(status) == 7
@@ -457,7 +457,7 @@ static void test_exec(void **state) {
   if (process == 0) start_again(150);
   while (waitpid(process, &status, WNOHANG) == 0) {
     lh_target *target;
-    if (lh_open_process(process, &target, NULL) < 0) continue;
+    if (lh_open_process(process, NULL, &target, NULL) < 0) continue;
     attach a = {.target = target};
     (void)attach_try(&a, n++ % 2);
     attach_close(&a);

@@ -138,7 +138,7 @@ static void test_a_copy_that_is_too_big(void **state) {
   lh_error error;
   char expected[256];
   subject s = subject_start(write_a_mib, NULL);
-  assert_int_equal(lh_open_process(s.id, &target, &error), 0);
+  assert_int_equal(lh_open_process(s.id, NULL, &target, &error), 0);
   assert_int_equal(reserve(target, (lh_room){.bytes = MIB}, &error), 0);
   assert_int_equal(reserve(target, (lh_room){.bytes = MIB - 1, .is_limited = true}, &error),
                    LH_EMEMORY);

@@ -44,7 +44,7 @@ static char *map_at(size_t offset, size_t bytes, int access, int kind, int fd) {
 static lh_target *open_subject(const subject *s) {
   lh_target *target;
   lh_error error;
-  if (lh_open_process(s->id, &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(s->id, NULL, &target, &error) < 0) fail_msg("%s", error.message);
   return target;
 }
 
@@ -537,6 +537,27 @@ static void test_core(void **state) {
   (void)close(memory.fd);
 }
 
+/* A segment that cannot be mapped, for the place of its bytes, and is a hole but for its end. */
+static void test_hole_in_a_core(void **state) {
+  (void)state;
+  enum { AT = 8 };
+  const size_t bytes = (size_t)1 << 30, around = 64 * 1024;
+  lh_memory_region region = segment(16 * MIB, bytes, bytes, AT);
+  lh_memory memory = {.regions = &region, .n = 1, .read = read_core};
+  lh_mirror *mirror;
+  lh_error error;
+  uint64_t copied;
+  memory.fd = memfd_create("core", MFD_CLOEXEC);
+  assert_int_equal(ftruncate(memory.fd, (off_t)(AT + bytes)), 0);
+  assert_int_equal(pwrite(memory.fd, "end", 3, (off_t)(AT + bytes - 3)), 3);
+  assert_int_equal(lh_mirror_reserve(&memory, &mirror, &error), 0);
+  assert_int_equal(lh_mirror_fill(mirror, &memory, &copied, &error), 0);
+  assert_in_range(copied, 3, around);
+  assert_memory_equal(PLACE + 16 * MIB + bytes - 4, "\0end", 4);
+  lh_mirror_free(mirror);
+  (void)close(memory.fd);
+}
+
 /* ==================================================================================== */
 
 /* Every pair of lists of spans of 0..7 is compared byte by byte. */
@@ -569,7 +590,7 @@ static void test_differences_of_spans(void **state) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bytes_are_at_their_addresses),
       cmocka_unit_test(test_several_threads_copy),
@@ -584,6 +605,7 @@ int main(int argc, char **arguments) {
       cmocka_unit_test(test_each_allocation_fails),
       cmocka_unit_test(test_this_process_is_killed_first),
       cmocka_unit_test(test_core),
+      cmocka_unit_test(test_hole_in_a_core),
       cmocka_unit_test(test_differences_of_spans),
   };
   return folder_run(tests);

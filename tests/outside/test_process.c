@@ -31,7 +31,7 @@
 static lh_target *open_subject(const subject *s) {
   lh_target *target;
   lh_error error;
-  if (lh_open_process(s->id, &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(s->id, NULL, &target, &error) < 0) fail_msg("%s", error.message);
   return target;
 }
 
@@ -427,7 +427,7 @@ static void test_without_memory(void **state) {
     lh_target *target = (lh_target *)&s;
     lh_error error;
     (void)lh_test_fail_allocation(n);
-    code = lh_open_process(s.id, &target, &error);
+    code = lh_open_process(s.id, NULL, &target, &error);
     (void)lh_test_fail_allocation(0);
     if (code < 0) {
       assert_null(target);

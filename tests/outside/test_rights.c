@@ -50,7 +50,7 @@ static answer ask_as(bool (*become)(void), int64_t id, bool only_why) {
     shared->could_become = !become || become();
     if (shared->could_become) {
       shared->code = only_why ? lh_refuse_process(id, EPERM, &shared->error)
-                              : lh_open_process(id, &target, &shared->error);
+                              : lh_open_process(id, NULL, &target, &shared->error);
     }
     lh_target_free(target);
     _exit(0);
@@ -191,7 +191,7 @@ static void test_this_process(void **state) {
   (void)state;
   lh_target *target;
   answer a = {0};
-  a.code = lh_open_process(getpid(), &target, &a.error);
+  a.code = lh_open_process(getpid(), NULL, &target, &a.error);
   assert_null(target);
   assert_refused(a, "process %d is this one, which cannot look at itself", getpid());
 }

@@ -275,10 +275,10 @@ static void test_spy(void **unused) {
   enum { TIMES = 4 };
   lh_error error = {0};
   lh_target *target;
-  lh_found_state *states;
+  const lh_found_state *states;
   size_t n;
   pid_t pid = start_spy();
-  if (lh_open_process(pid, &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(pid, NULL, &target, &error) < 0) fail_msg("%s", error.message);
   if (lh_find_states(target, &states, &n, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(n, 1);
   for (int i = 0; i < TIMES; i++) {
@@ -289,7 +289,6 @@ static void test_spy(void **unused) {
     if (rc == LH_OK) assert_false(has_secret("spied"));
     (void)unlink("spied");
   }
-  lh_free_states(states);
   lh_target_free(target);
   host_program_end(pid);
 }
@@ -298,7 +297,7 @@ static void test_spy(void **unused) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_has_nothing),
                                      cmocka_unit_test(test_no_system_call),
                                      cmocka_unit_test(test_no_memory_of_the_tool),

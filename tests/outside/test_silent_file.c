@@ -233,10 +233,10 @@ static bool is_traced(pid_t id) {
 
 static void take(pid_t process, lh_outside_request *request, lh_outside_told *told) {
   lh_target *target;
-  lh_found_state *states;
+  const lh_found_state *states;
   size_t n;
   lh_error error;
-  if (lh_open_process(process, &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(process, NULL, &target, &error) < 0) fail_msg("%s", error.message);
   if (lh_find_states(target, &states, &n, &error) < 0) fail_msg("%s", error.message);
   for (int i = 0; i < 2; i++) {
     request->state = states[0].address;
@@ -245,7 +245,6 @@ static void take(pid_t process, lh_outside_request *request, lh_outside_told *to
     if (i == 1) assert_null(told->silent_file); /* nothing is asked of it again */
     if (i == 0) assert_non_null(strstr(told->silent_file, "/silent/lua"));
   }
-  lh_free_states(states);
   lh_target_free(target);
 }
 
@@ -263,11 +262,11 @@ static void a_snapshot_without_names(void **state) {
 
 static _Noreturn void stop_and_count(const scene *s) {
   lh_target *target;
-  lh_found_state *states;
+  const lh_found_state *states;
   size_t n;
   const lh_outside_options options = {.never_fork = true};
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (lh_open_process_awaited(s->program, &s->server.shared->awaited, &target, NULL) < 0 ||
+  if (lh_open_process(s->program, &s->server.shared->awaited, &target, NULL) < 0 ||
       lh_find_states(target, &states, &n, NULL) < 0)
     _exit(1);
   lh_outside_request request = {.state = states[0].address};
@@ -494,7 +493,7 @@ static void an_older_snapshot_that_does_not_open(void **state) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_snapshot_without_names),
                                      cmocka_unit_test(the_program_does_not_stand_still_for_it),
                                      cmocka_unit_test(a_file_that_passes_for_a_request),

@@ -324,7 +324,7 @@ static void gives_up_in_time(void **state) {
   uint64_t shown = 0;
   subject child = subject_start(live_falsely, NULL);
   search s = {0};
-  assert_int_equal(lh_open_process(child.id, &s.target, &s.error), LH_OK);
+  assert_int_equal(lh_open_process(child.id, NULL, &s.target, &s.error), LH_OK);
   lh_show_search(s.target, count_searched, &shown);
   n_reads = 0;
   ns_each_read = 2000000;
@@ -351,15 +351,14 @@ static void shows_how_far_it_is(void **state) {
   uint64_t shown = 0;
   lh_error error;
   lh_target *target;
-  lh_found_state *states;
+  const lh_found_state *states;
   size_t n;
   subject child = subject_start(live_large, NULL);
-  assert_int_equal(lh_open_process(child.id, &target, &error), LH_OK);
+  assert_int_equal(lh_open_process(child.id, NULL, &target, &error), LH_OK);
   lh_show_search(target, count_searched, &shown);
   assert_int_equal(lh_find_states(target, &states, &n, &error), LH_OK);
   assert_int_equal(n, 1);
   assert_true(shown >= 2 * (uint64_t)SHOWN_AFTER);
-  lh_free_states(states);
   lh_target_free(target);
   subject_end(&child);
 }
@@ -395,11 +394,10 @@ static void forge(forged *f, const void *start, size_t bytes) {
 static size_t count_states(forged *f) {
   size_t n;
   lh_error error;
-  lh_found_state *states;
+  const lh_found_state *states;
   int rc = lh_find_states(&f->target, &states, &n, &error);
   assert_int_equal(rc, n ? LH_OK : LH_EHOST);
   for (size_t i = 0; i < n; i++) assert_string_equal(states[i].release, f->release);
-  lh_free_states(states);
   lh_free(f->target.found);
   f->target.found = NULL;
   return n;
@@ -463,11 +461,10 @@ static void survives_any_content(void **state) {
       random = random * 6364136223846793005u + 1442695040888963407u;
       a.memory[(random >> 33) % a.used] = (char)(random >> 24);
     }
-    lh_found_state *states;
+    const lh_found_state *states;
     size_t n;
     int rc = lh_find_states(&f.target, &states, &n, NULL);
     assert_true(rc == LH_OK ? n == 1 : rc == LH_EHOST && !states);
-    lh_free_states(states);
     memcpy(a.memory, sound, a.bytes);
   }
   assert_int_equal(count_states(&f), 1);
@@ -489,7 +486,7 @@ static void needs_memory(void **state) {
   for (uint64_t i = 1; i <= n; i++) {
     lh_error error;
     size_t n_states;
-    lh_found_state *states;
+    const lh_found_state *states;
     (void)lh_test_fail_allocation(i);
     assert_int_equal(lh_find_states(&f.target, &states, &n_states, &error), LH_EMEMORY);
     assert_null(states);

@@ -203,16 +203,15 @@ typedef struct sampled {
 
 static void open_storm(const storm *how, pid_t pid, sampled *s) {
   lh_error error = {0};
-  lh_found_state *states;
+  const lh_found_state *states;
   *s = (sampled){0};
-  if (lh_open_process(pid, &s->target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(pid, NULL, &s->target, &error) < 0) fail_msg("%s", error.message);
   if (lh_find_states(s->target, &states, &s->n, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(s->n, n_states(how));
   for (size_t i = 0; i < s->n; i++) {
     (void)snprintf(s->paths[i], sizeof s->paths[i], "sample-%zu", i);
     s->requests[i] = (lh_outside_request){.state = states[i].address, .path = s->paths[i]};
   }
-  lh_free_states(states);
 }
 
 static int take(sampled *s, bool never_fork, lh_error *error) {
@@ -361,7 +360,7 @@ static bool make_core(pid_t pid) {
 /* The program runs on with the registers of the core. */
 static void check_core(void) {
   lh_target *target;
-  lh_found_state *states;
+  const lh_found_state *states;
   lh_error error = {0};
   size_t n;
   if (lh_open_core("core", &target, &error) < 0) fail_msg("%s", error.message);
@@ -371,7 +370,6 @@ static void check_core(void) {
   if (lh_take_outside(target, &request, 1, NULL, NULL, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(request.is_in_doubt, !LH_CAN_INJECT);
   if (!request.is_in_doubt) check_sample("sample-0");
-  lh_free_states(states);
   lh_target_free(target);
   assert_int_equal(unlink("sample-0"), 0);
   assert_int_equal(unlink("core"), 0);
@@ -467,7 +465,7 @@ static void test_killed(void **unused) {
 
 int main(int argc, char **arguments) {
   (void)argc;
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls),
                                      cmocka_unit_test(test_no_calls),
                                      cmocka_unit_test(test_filter),

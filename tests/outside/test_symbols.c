@@ -40,7 +40,7 @@ static lh_target *open_copy(void) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) (void)pause();
   }
-  if (lh_open_process(child, &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(child, NULL, &target, &error) < 0) fail_msg("%s", error.message);
   return target;
 }
 
@@ -182,7 +182,7 @@ static lh_target *open_program(uint64_t at[OPEN + 1]) {
   assert_non_null(told);
   for (int i = 0; i <= OPEN; i++) assert_int_equal(fscanf(told, "%" SCNx64, &at[i]), 1);
   (void)fclose(told);
-  if (lh_open_process(child, &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open_process(child, NULL, &target, &error) < 0) fail_msg("%s", error.message);
   return target;
 }
 

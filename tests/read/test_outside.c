@@ -214,26 +214,30 @@ static void older_versions_have_no_such_flag(void **state) {
 
 /* ==== What opens, and is not sound ================================================== */
 
-/* Of a heap with two marks, a registry and a main thread: what lh_verify says of the marks that
-** were placed; NULL: nothing. */
+/* A heap with two marks, a registry and a main thread. */
+static void forge_two_marks(forge *f) {
+  forge_begin(f);
+  forge_outside(f, LH_STILL_IDLE, 0);
+  f->footer.serial = 2;
+  forge_mark(f, 0x1000, LH_MARK_BY_SNAPSHOT, 2, "a");
+  forge_mark(f, 0x1100, LH_MARK_BY_MARK, 1, "m");
+  forge_table(f, 0x2000, 0, 0, 0);
+  forge_record(f, LH_REC_THREAD | LH_FLAG_MAIN, 0x3000, 1000);
+  for (int i = 0; i < 4; i++) forge_u8(f, 0);
+  forge_next_list(f);
+  forge_mark(f, 0x1200, LH_MARK_BY_SNAPSHOT, 2, "a");
+  forge_mark(f, 0x1300, LH_MARK_BY_MARK, 1, "m");
+  forge_root(f, LH_ROOT_REGISTRY, 0, 0x2000);
+  forge_root(f, LH_ROOT_MAIN_THREAD, 0, 0x3000);
+}
+
+/* What lh_verify says of a mark that was placed; NULL: nothing. */
 static void expect_verified(uint64_t serial, uint64_t on_allgc, uint64_t on_finobj,
                             const char *what) {
   forge f;
   lh_error error;
   char message[256];
-  forge_begin(&f);
-  forge_outside(&f, LH_STILL_IDLE, 0);
-  f.footer.serial = 2;
-  forge_mark(&f, 0x1000, LH_MARK_BY_SNAPSHOT, 2, "a");
-  forge_mark(&f, 0x1100, LH_MARK_BY_MARK, 1, "m");
-  forge_table(&f, 0x2000, 0, 0, 0);
-  forge_record(&f, LH_REC_THREAD | LH_FLAG_MAIN, 0x3000, 1000);
-  for (int i = 0; i < 4; i++) forge_u8(&f, 0);
-  forge_next_list(&f);
-  forge_mark(&f, 0x1200, LH_MARK_BY_SNAPSHOT, 2, "a");
-  forge_mark(&f, 0x1300, LH_MARK_BY_MARK, 1, "m");
-  forge_root(&f, LH_ROOT_REGISTRY, 0, 0x2000);
-  forge_root(&f, LH_ROOT_MAIN_THREAD, 0, 0x3000);
+  forge_two_marks(&f);
   forge_matched(&f, serial, on_allgc, on_finobj);
   forge_finish(&f);
   lh_snapshot *s = open_forged(&f);
@@ -255,6 +259,19 @@ static void unsound_marks_are_found(void **state) {
   expect_verified(1, 0, 1, "more objects pass as older than mark 1 than are behind it");
 }
 
+static void a_mark_that_is_lacking_hides_no_other(void **state) {
+  forge f;
+  (void)state;
+  forge_two_marks(&f);
+  forge_matched(&f, 0, 0, 0);
+  forge_matched(&f, 1, 2, 0);
+  forge_finish(&f);
+  lh_snapshot *s = open_forged(&f);
+  assert_int_equal(lh_passed_as_old(s, 0).objects, 2);
+  lh_close(s);
+  forge_free(&f);
+}
+
 /* ==================================================================================== */
 
 int main(void) {
@@ -268,6 +285,7 @@ int main(void) {
       cmocka_unit_test(the_section_is_in_front_of_the_footer),
       cmocka_unit_test(older_versions_have_no_such_flag),
       cmocka_unit_test(unsound_marks_are_found),
+      cmocka_unit_test(a_mark_that_is_lacking_hides_no_other),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
-** test_way.c - a program that makes way runs again once, with what it was given, and not for ever
-** where it is refused. The runs are of this program: with a first argument it tells what it sees.
+** test_relocate_self.c - a program that relocates itself runs again once, with what it was given,
+** and not for ever where it is refused. The runs are of this program: with a first argument it tells what it sees.
 */
 #include <errno.h>
 #include <linux/filter.h>
@@ -57,9 +57,9 @@ static void forbid_layouts(void) {
 }
 
 static int run(char **arguments) {
-  lh_make_way(arguments);
+  lh_reexec_elsewhere(arguments);
   tell_all(arguments);
-  if (strcmp(arguments[1], "again") == 0) lh_make_way_again(arguments);
+  if (strcmp(arguments[1], "again") == 0) lh_reexec_again(arguments);
   return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
-** test_shot.c - a state in a mirror, walked and written: the mirror is this process's own memory,
-** of which the child of a shot has a copy. So a snapshot from outside can be held against the one
+** test_write_state.c - a state in a mirror, walked and written: the mirror is this process's own
+** memory, of which the writing child has a copy. So a snapshot from outside can be held against the one
 ** that the program takes itself of the same heap.
 */
 #include <lauxlib.h>
@@ -328,7 +328,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
                     *own = *top;
     w->armed = false;
     *top = RAW_FIELD(w->L, RAW_THREAD_CALL, const raw_call *)->function + 1;
-    assert_int_equal(lh_shoot_mirrored(&m, &request, NULL), LH_OK);
+    assert_int_equal(lh_write_mirrored(&m, &request, NULL), LH_OK);
     *top = own;
   }
   return own_allocate(&w->arena, block, old_bytes, bytes);
@@ -412,27 +412,68 @@ static void test_extra_space(void **unused) {
 
 /* ==== A forged pointer ============================================================== */
 
-/* What a string, an array or slots reach is the target's, or the heap is refused: else they would
-** show what is this process's own. */
+/* F has constants, upvalues, locals, lines and a function in it, and stands in a call. */
+static const char has_all[] =
+    "S = ('s'):rep(1000) A = {} for i = 1, 100 do A[i] = i A['k' .. i] = i end\n"
+    "local up, other = 1, {}\n"
+    "function F(a)\n"
+    "  local b = function() return up, other, a end\n"
+    "  other['a constant'] = 2.5\n"
+    "  coroutine.yield(b)\n"
+    "  return b\n"
+    "end\n"
+    "C = coroutine.create(F) coroutine.resume(C, 1)\n";
+
+static const void *global_named(lua_State *L, const char *name) {
+  lua_getglobal(L, name);
+  const void *object = lua_isstring(L, -1) ? lua_tostring(L, -1) : lua_topointer(L, -1);
+  lua_pop(L, 1);
+  return object;
+}
+
+/* What an object reaches is the target's, or the heap is refused: else a snapshot would show what
+** is this process's own, as a text, a value, a line or the address in a reference. */
 static void test_not_mirrored(void **unused) {
   (void)unused;
-  enum { INSIDE = 100 };
   lua_State *L = own_new_heap();
   lh_mirrored m = in_call();
   lh_outside_request request = {.path = "a"};
-  (void)luaL_dostring(L,
-                      "S = ('s'):rep(1000) A = {} for i = 1, 100 do A[i] = i A['k' .. i] = i end");
-  lua_getglobal(L, "A");
-  lua_getglobal(L, "S");
-  const raw_table *table = lua_topointer(L, -2);
-  const uintptr_t places[] = {(uintptr_t)lua_tostring(L, -1), (uintptr_t)table->array,
-                              (uintptr_t)table->slots};
+  if (luaL_dostring(L, has_all) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
+  const raw_table *table = global_named(L, "A");
+  const raw_table *registry = lua_topointer(L, LUA_REGISTRYINDEX);
+  const raw_lua_closure *f = global_named(L, "F");
+  const raw_proto *p = f->proto;
+  lua_pushinteger(L, 7);
+  lua_pushcclosure(L, luaopen_base, 1);
+  const raw_c_closure *c = lua_topointer(L, -1);
+  (void)lua_newuserdatauv(L, 10, 1);
+  const raw_userdata *u = lua_topointer(L, -1);
+  const void *thread = global_named(L, "C");
+  const void *const places[] = {global_named(L, "S"),
+                                table,
+                                table->array,
+                                table->slots,
+                                registry->slots,
+                                f,
+                                c,
+                                c->upvalues,
+                                f->upvalues[0],
+                                f->upvalues[0]->value,
+                                p,
+                                p->code,
+                                p->constants,
+                                p->nested,
+                                p->upvalues,
+                                p->line_deltas,
+                                p->locals,
+                                u,
+                                thread};
   assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
   remove_files();
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    own_lacks = places[i] + INSIDE;
+    own_lacks = (uintptr_t)places[i] + 1;
     own_region.end = own_region.present_bytes = own_lacks;
-    assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+    if (shoot(L, &m, &request, NULL) != LH_EBUSY) fail_msg("place %zu is read", i);
   }
   own_lacks = 0;
   own_region.end = own_region.present_bytes = INT64_MAX;

@@ -1,5 +1,5 @@
 /*
-** asker.c - finds the asker, and the references that exist only for the call (live.h), in a
+** caller.c - finds the caller, and the references that exist only for the call (live.h), in a
 ** snapshot: by the frames of the running thread, and by the names of our modules and metatables.
 */
 #include <stdlib.h>
@@ -23,35 +23,35 @@ static bool is_lua_function(const lh_snapshot *snapshot, lh_value function) {
   return object.type == LH_TYPE_CLOSURE && !object.dead && !object.as.closure.is_c;
 }
 
-void hl_find_asker(const lh_snapshot *snapshot, hl_asker *asker) {
+void hl_find_caller(const lh_snapshot *snapshot, hl_caller *caller) {
   lh_edges it;
   lh_frame frame;
   uint32_t n = 0;
-  *asker = (hl_asker){.thread = running_thread(snapshot), .function = LH_NO_OBJECT};
-  if (asker->thread == LH_NO_OBJECT) return;
-  for (lh_frames_begin(snapshot, asker->thread, &it); lh_frames_next(&it, &frame); n++) {
+  *caller = (hl_caller){.thread = running_thread(snapshot), .function = LH_NO_OBJECT};
+  if (caller->thread == LH_NO_OBJECT) return;
+  for (lh_frames_begin(snapshot, caller->thread, &it); lh_frames_next(&it, &frame); n++) {
     if (!is_lua_function(snapshot, frame.function)) continue;
-    asker->asker_frame = n;
-    asker->function = frame.function.as.object;
+    caller->caller_frame = n;
+    caller->function = frame.function.as.object;
   }
-  asker->call_frame = n > 0 ? n - 1 : 0;
-  if (asker->function == LH_NO_OBJECT) asker->asker_frame = asker->call_frame;
+  caller->call_frame = n > 0 ? n - 1 : 0;
+  if (caller->function == LH_NO_OBJECT) caller->caller_frame = caller->call_frame;
 }
 
-static bool is_of_frames(const hl_asker *asker, const lh_edge *edge, uint32_t from) {
-  return edge->source == asker->thread && edge->index >= from && edge->kind >= LH_EDGE_FUNCTION &&
+static bool is_of_frames(const hl_caller *caller, const lh_edge *edge, uint32_t from) {
+  return edge->source == caller->thread && edge->index >= from && edge->kind >= LH_EDGE_FUNCTION &&
          edge->kind <= LH_EDGE_ARGUMENT;
 }
 
-static bool is_of_call(const hl_asker *asker, const lh_edge *edge) {
-  return is_of_frames(asker, edge, asker->call_frame);
+static bool is_of_call(const hl_caller *caller, const lh_edge *edge) {
+  return is_of_frames(caller, edge, caller->call_frame);
 }
 
 /* An open upvalue's edge does not name the frame, but a local variable has the same target. */
-bool hl_is_of_asker(const hl_asker *asker, const lh_edge *edge) {
-  return is_of_frames(asker, edge, asker->asker_frame) ||
-         (edge->kind == LH_EDGE_OPEN_UPVALUE && edge->source == asker->thread) ||
-         (edge->kind == LH_EDGE_UPVALUE && edge->source == asker->function);
+bool hl_is_of_caller(const hl_caller *caller, const lh_edge *edge) {
+  return is_of_frames(caller, edge, caller->caller_frame) ||
+         (edge->kind == LH_EDGE_OPEN_UPVALUE && edge->source == caller->thread) ||
+         (edge->kind == LH_EDGE_UPVALUE && edge->source == caller->function);
 }
 
 typedef struct edge_list {
@@ -64,24 +64,21 @@ static void add_edge(edge_list *list, const lh_edge *edge) {
   if (list->n == list->capacity) {
     size_t capacity = 2 * list->capacity + 16;
     lh_edge *grown = realloc(list->edges, capacity * sizeof *grown);
-    if (!grown) {
-      list->failed = true;
-      return;
-    }
-    list->edges = grown;
-    list->capacity = capacity;
+    if (grown) list->edges = grown;
+    if (grown) list->capacity = capacity;
+    list->failed |= !grown;
   }
-  list->edges[list->n++] = *edge;
+  if (list->n < list->capacity) list->edges[list->n++] = *edge;
 }
 
 static void add_edges(edge_list *list, const lh_snapshot *snapshot, lh_id source,
-                      const hl_asker *asker,
-                      bool (*is_left_out)(const hl_asker *asker, const lh_edge *edge)) {
+                      const hl_caller *caller,
+                      bool (*is_left_out)(const hl_caller *caller, const lh_edge *edge)) {
   lh_edges it;
   lh_edge edge;
   if (source == LH_NO_OBJECT) return;
   for (lh_edges_begin(snapshot, source, &it); lh_edges_next(&it, &edge);) {
-    if (is_left_out(asker, &edge)) add_edge(list, &edge);
+    if (is_left_out(caller, &edge)) add_edge(list, &edge);
   }
 }
 
@@ -138,13 +135,13 @@ static int analyse_without(lh_snapshot *snapshot, edge_list *list, const lh_id *
 }
 
 int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error) {
-  hl_asker asker;
+  hl_caller caller;
   edge_list list = {0};
   bool others = scope == HL_OTHERS;
-  hl_find_asker(snapshot, &asker);
+  hl_find_caller(snapshot, &caller);
   add_our_parts(&list, snapshot);
-  add_edges(&list, snapshot, asker.thread, &asker, others ? hl_is_of_asker : is_of_call);
-  if (others) add_edges(&list, snapshot, asker.function, &asker, hl_is_of_asker);
+  add_edges(&list, snapshot, caller.thread, &caller, others ? hl_is_of_caller : is_of_call);
+  if (others) add_edges(&list, snapshot, caller.function, &caller, hl_is_of_caller);
   return analyse_without(snapshot, &list, NULL, 0, error);
 }
 
@@ -162,12 +159,12 @@ static uint32_t frame_of(const lh_snapshot *snapshot, lh_id thread, lh_id functi
 
 int hl_analyse_below(lh_snapshot *snapshot, lh_id function, const lh_id *objects, size_t n_objects,
                      lh_error *error) {
-  hl_asker asker = {.thread = running_thread(snapshot), .function = LH_NO_OBJECT};
+  hl_caller caller = {.thread = running_thread(snapshot), .function = LH_NO_OBJECT};
   edge_list list = {0};
   add_our_parts(&list, snapshot);
-  if (asker.thread != LH_NO_OBJECT) {
-    asker.asker_frame = frame_of(snapshot, asker.thread, function);
-    add_edges(&list, snapshot, asker.thread, &asker, hl_is_of_asker);
+  if (caller.thread != LH_NO_OBJECT) {
+    caller.caller_frame = frame_of(snapshot, caller.thread, function);
+    add_edges(&list, snapshot, caller.thread, &caller, hl_is_of_caller);
   }
   return analyse_without(snapshot, &list, objects, n_objects, error);
 }

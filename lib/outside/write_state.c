@@ -1,5 +1,5 @@
 /*
-** shooting.c - walks and writes one state of a mirror, in a child that may change it (shot.c).
+** write_state.c - walks and writes one state of a mirror, which it may change.
 **
 ** The heap is consistent if all bytes add up to the collector's count and every key is reached from
 ** its main position (sound.c). If Lua may still have been in a change, lh_verify reads the file,
@@ -14,8 +14,8 @@
 ** page.
 **
 ** Security: no code of the target runs here, but its pointers are followed, and a forged one could
-** copy memory of this process into the snapshot. So strings and tables' vectors must be in the
-** mirror, or the heap is refused. Other objects give the file only pointers and sizes.
+** copy memory of this process into the snapshot. Even a vector of pointers would, since they become
+** references. So each object and each vector of it must be in the mirror, or the heap is refused.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,21 +28,21 @@
 #include "mirrored.h"
 #include "take/state.h"
 
-typedef struct shooting {
+typedef struct state_writer {
   const lh_mirrored *mirrored;
   lh_outside_request *request;
   int64_t *more_extra_bytes;
   lh_mirrored_state state;
   lh_doubt doubt;
   const lh_memory_region *region; /* of the last object checked; NULL */
-  uint64_t walked_bytes;          /* of all objects but userdata */
+  uint64_t walked_bytes;          /* without the contents of userdata */
   lh_carried_mark *carried;
   size_t n_carried;
   int64_t noted_more_bytes; /* by malloc's note, as lh_mirrored.more_extra_bytes */
   int64_t n_threads;        /* walked */
   char release[16];
   lh_shot shot;
-} shooting;
+} state_writer;
 
 /* ==== The state ===================================================================== */
 
@@ -50,8 +50,27 @@ int lh_amid_change(lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap");
 }
 
+/* A forged heap may point to memory of this process. Most objects are in the last one's region. */
+static bool is_of_target(state_writer *s, const void *at, uint64_t bytes) {
+  uint64_t start = (uintptr_t)at;
+  const lh_memory_region *r = s->region;
+  if (bytes == 0) return true;
+  if (r && start >= r->start && start - r->start < r->present_bytes &&
+      bytes <= r->present_bytes - (start - r->start))
+    return true;
+  if (!lh_mirror_has(s->mirrored->mirror, start, bytes)) return false;
+  s->region = lh_region_at(s->mirrored->memory, start);
+  return true;
+}
+
+static bool has_table_of_target(state_writer *s, const raw_table *t) {
+  uint64_t n = raw_array_slots(&s->state.layout, t);
+  return is_of_target(s, t, sizeof *t) && is_of_target(s, t->array, n * sizeof *t->array) &&
+         is_of_target(s, t->slots, raw_hash_slots(t) * sizeof *t->slots);
+}
+
 /* A greater count than mapped memory is wrong, and would let the walk go in circles for as long. */
-static int see_state(shooting *s, lh_error *error) {
+static int see_state(state_writer *s, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   lh_peek peek = lh_peek_mirror(m->mirror);
   lh_seen_state seen;
@@ -67,12 +86,14 @@ static int see_state(shooting *s, lh_error *error) {
   s->state.layout.thread_bytes = seen.thread_bytes + (size_t)m->more_extra_bytes;
   s->state.layout.main_thread_bytes = seen.main_thread_bytes + (size_t)m->more_extra_bytes;
   s->noted_more_bytes = (int64_t)seen.noted_extra_bytes - LH_USUAL_EXTRA_BYTES;
+  const raw_value *registry = &RAW_FIELD(s->state.global, RAW_GLOBAL_REGISTRY, raw_value);
+  if (!has_table_of_target(s, (const raw_table *)registry->as.object)) return lh_amid_change(error);
   lh_find_own(&s->state);
   return LH_OK;
 }
 
 /* Before abort() for an uncaught error Lua leaves all calls: only the message is on the stack. */
-static bool has_panicked(const shooting *s) {
+static bool has_panicked(const state_writer *s) {
   const lh_target *target = s->mirrored->target;
   const lh_layout *layout = &s->state.layout;
   const raw_object *thread = (const raw_object *)s->state.main_thread;
@@ -93,7 +114,7 @@ static uint64_t time_of_shot(const lh_mirrored *m) {
 
 /* Strings that are not kept are told apart by a hash with a secret seed: that of luaheap in the
 ** process, or one made from the process's random bytes. */
-static uint64_t secret_seed(const shooting *s) {
+static uint64_t secret_seed(const state_writer *s) {
   const lh_own_content *content = lh_mirrored_content(&s->state);
   if (content && s->state.ours->length == sizeof(lh_state)) {
     return ((const lh_state *)(const void *)content)->string_seed;
@@ -102,7 +123,7 @@ static uint64_t secret_seed(const shooting *s) {
   return lh_hash(target->random, sizeof target->random, s->shot.facts.state_id);
 }
 
-static uint32_t newest_serial(const shooting *s) {
+static uint32_t newest_serial(const state_writer *s) {
   const lh_snapshot *after = s->request->after;
   uint32_t serial = lh_newest_serial(&s->state);
   for (uint32_t i = 0; after && i < lh_mark_count(after); i++) {
@@ -112,7 +133,7 @@ static uint32_t newest_serial(const shooting *s) {
   return serial;
 }
 
-static void gather_facts(shooting *s) {
+static void gather_facts(state_writer *s) {
   const lh_mirrored *m = s->mirrored;
   const lh_own_content *content = lh_mirrored_content(&s->state);
   const char *path = s->request->path;
@@ -129,7 +150,7 @@ static void gather_facts(shooting *s) {
 
 /* ==== The walk ====================================================================== */
 
-static shooting *shooting_of(const lh_walk *walk) {
+static state_writer *writer_of(const lh_walk *walk) {
   return walk->more_payload;
 }
 
@@ -149,13 +170,13 @@ static void count(lh_counts *counts, const raw_object *object, bool is_dead, uin
 }
 
 /* The same objects as in the file (lh_is_own). */
-static bool is_own(const shooting *s, const raw_object *object) {
+static bool is_own(const state_writer *s, const raw_object *object) {
   if (object == s->state.metatable || object == s->state.own_thread) return true;
   return object->type == RAW_USERDATA && lh_walk_own_content((const raw_userdata *)object) != NULL;
 }
 
 /* An earlier walk may have measured the file, so the first object resets the counts. */
-static void count_own(shooting *s, const raw_object *object, uint64_t bytes) {
+static void count_own(state_writer *s, const raw_object *object, uint64_t bytes) {
   lh_taken *own = &s->request->own;
   if (s->shot.walk.object_bytes == 0) {
     *own = (lh_taken){0};
@@ -167,49 +188,88 @@ static void count_own(shooting *s, const raw_object *object, uint64_t bytes) {
   own->bytes += bytes;
 }
 
-/* A forged heap may point to memory of this process. Most objects are in the last one's region. */
-static bool is_of_target(shooting *s, const void *at, uint64_t bytes) {
-  uint64_t start = (uintptr_t)at;
-  const lh_memory_region *r = s->region;
-  if (bytes == 0) return true;
-  if (r && start >= r->start && start - r->start < r->present_bytes &&
-      bytes <= r->present_bytes - (start - r->start))
-    return true;
-  if (!lh_mirror_has(s->mirrored->mirror, start, bytes)) return false;
-  s->region = lh_region_at(s->mirrored->memory, start);
+/* A negative number is a vector of more bytes than there are. */
+static bool has_proto_of_target(state_writer *s, const raw_proto *p) {
+  if (!is_of_target(s, p, sizeof *p)) return false;
+  const struct {
+    const void *at;
+    int32_t n;
+    size_t each;
+  } vectors[] = {{p->code, p->n_code, sizeof *p->code},
+                 {p->constants, p->n_constants, sizeof *p->constants},
+                 {p->nested, p->n_nested, sizeof *p->nested},
+                 {p->upvalues, p->n_upvalues, sizeof *p->upvalues},
+                 {p->line_deltas, p->n_line_deltas, sizeof *p->line_deltas},
+                 {p->lines, p->n_lines, sizeof *p->lines},
+                 {p->locals, p->n_locals, sizeof *p->locals}};
+  for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+    if (!is_of_target(s, vectors[i].at, (uint64_t)vectors[i].n * vectors[i].each)) return false;
   return true;
 }
 
-/* Only strings and the values of tables go into the file unchanged. */
-static bool has_content_of_target(shooting *s, const raw_object *object, uint64_t bytes) {
-  const lh_layout *layout = s->doubt.layout;
-  const raw_table *t = (const raw_table *)object;
+/* A running function may be on no list. A call whose slot is not below `top` has lost it. */
+static bool has_function_of_target(state_writer *s, const raw_call *call, const raw_value *top) {
+  if (call->function >= top || call->function->type != (RAW_LUA_CLOSURE | RAW_COLLECTABLE))
+    return true;
+  const raw_lua_closure *c = (const raw_lua_closure *)call->function->as.object;
+  return is_of_target(s, c, sizeof *c) && (!c->proto || has_proto_of_target(s, c->proto));
+}
+
+/* The thread is sound (lh_is_sound). */
+static bool has_thread_of_target(state_writer *s, const raw_object *thread) {
+  const lh_layout *layout = &s->state.layout;
+  const raw_value *stack = raw_stack(layout, thread);
+  const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
+  const raw_call *last = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  const raw_call *call = raw_base_call(layout, thread);
+  if (!is_of_target(s, thread, layout->base_call + sizeof *call)) return false;
+  if (!stack) return true; /* the thread is just being created */
+  bool is_so = is_of_target(s, stack, raw_stack_slots(layout, thread) * sizeof *stack);
+  for (; is_so; call = call->next) {
+    is_so = has_function_of_target(s, call, top);
+    if (call == last) break;
+  }
+  return is_so;
+}
+
+static bool has_made(const lh_mirrored_state *state, const raw_object *object) {
+  for (size_t i = 0; i < state->n_made; i++)
+    if ((const raw_object *)state->made[i] == object) return true;
+  return false;
+}
+
+/* Of a dead object only its address and size go into the file. */
+static bool is_whole_of_target(state_writer *s, const raw_object *object, uint64_t bytes) {
+  const raw_upvalue *u = (const raw_upvalue *)object;
+  if (object->marked & s->doubt.dead_white) return true;
   switch (object->type) {
-    case RAW_SHORT_STRING:
-    case RAW_LONG_STRING: return is_of_target(s, object, bytes);
-    case RAW_TABLE:
-      return is_of_target(s, t->array, raw_array_slots(layout, t) * sizeof *t->array) &&
-             is_of_target(s, t->slots, raw_hash_slots(t) * sizeof *t->slots);
-    default: return true;
+    case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
+    case RAW_PROTO: return has_proto_of_target(s, (const raw_proto *)object);
+    case RAW_THREAD: return has_thread_of_target(s, object);
+    case RAW_UPVALUE:
+      return is_of_target(s, u, sizeof *u) && is_of_target(s, u->value, sizeof *u->value);
+    default: return is_of_target(s, object, bytes) || has_made(&s->state, object);
   }
 }
 
 /* Bounds the walk by the bytes that the program wrote: no forged string in untouched memory is
-** hashed. Lua writes each object completely, and at least half of a vector that grows while it
-** loads a chunk. Only C may leave a userdata untouched. */
-static bool may_be_written(shooting *s, const lh_walk *walk, const raw_object *object,
+** hashed, and no list goes in circles for long. Lua writes each object completely, and at least
+** half of a vector that grows while it loads a chunk. Only C may leave the content of a userdata
+** untouched. A core by gdb has holes for strings of zeros, too. */
+static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_object *object,
                            uint64_t bytes) {
+  const uint64_t in_holes = s->mirrored->target->is_core ? (uint64_t)1 << 30 : 0;
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
-  if (object->type == RAW_USERDATA) return true;
+  if (object->type == RAW_USERDATA) bytes = raw_content_offset((const raw_userdata *)object);
   s->walked_bytes += bytes;
-  return s->walked_bytes / 2 <= s->mirrored->written_bytes;
+  return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
 
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
-  shooting *s = shooting_of(walk);
+  state_writer *s = writer_of(walk);
   if (bytes > s->doubt.most_bytes || walk->object_bytes > s->doubt.most_bytes - bytes) return false;
   if (!may_be_written(s, walk, object, bytes)) return false;
-  if (!has_content_of_target(s, object, bytes) || !lh_is_sound(&s->doubt, object)) return false;
+  if (!lh_is_sound(&s->doubt, object) || !is_whole_of_target(s, object, bytes)) return false;
   if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
   }
@@ -220,7 +280,7 @@ static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes
   return true;
 }
 
-static bool adds_up(const shooting *s) {
+static bool adds_up(const state_writer *s) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   return bytes == s->shot.gc_bytes;
 }
@@ -243,7 +303,7 @@ bool lh_is_in_doubt(const lh_mirrored *m) {
 
 /* In a core, bytes without an object are mostly a growing table's old vector, with entries that no
 ** other vector has yet; or, if a function is incomplete, a parser's. */
-static bool is_in_doubt(const shooting *s) {
+static bool is_in_doubt(const state_writer *s) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   if (lh_is_in_doubt(s->mirrored)) return true;
   if (s->mirrored->is_quiet || adds_up(s)) return false;
@@ -253,7 +313,7 @@ static bool is_in_doubt(const shooting *s) {
 /* ==== The section on the capture ==================================================== */
 
 /* The longest parts: the places of marks, and the names of C functions. */
-static uint64_t longest_section(const shooting *s) {
+static uint64_t longest_section(const state_writer *s) {
   return 64 + s->n_carried * 5 * LH_MAX_VARINT +
          LH_MOST_C_FUNCTIONS * (sizeof(lh_code_name) + 4 * LH_MAX_VARINT);
 }
@@ -263,7 +323,7 @@ static void put_text(lh_out *out, const char *text) {
   lh_out_bytes(out, text, strlen(text));
 }
 
-static void put_marks(lh_out *out, const shooting *s) {
+static void put_marks(lh_out *out, const state_writer *s) {
   lh_out_uvarint(out, s->n_carried);
   for (size_t i = 0; i < s->n_carried; i++) {
     const lh_carried_mark *mark = &s->carried[i];
@@ -274,7 +334,7 @@ static void put_marks(lh_out *out, const shooting *s) {
   }
 }
 
-static void put_functions(const shooting *s, lh_function_set *functions, lh_symbols *symbols) {
+static void put_functions(const state_writer *s, lh_function_set *functions, lh_symbols *symbols) {
   lh_out *out = s->shot.walk.out;
   lh_out_uvarint(out, functions->n);
   for (size_t i = 0; i < functions->n; i++) {
@@ -291,7 +351,7 @@ static void put_functions(const shooting *s, lh_function_set *functions, lh_symb
 
 /* Looks up no names if the snapshot will be discarded. */
 static void put_section(lh_walk *walk) {
-  shooting *s = shooting_of(walk);
+  state_writer *s = writer_of(walk);
   lh_out *out = walk->out;
   lh_function_set functions = s->doubt.functions;
   const lh_mirrored *m = s->mirrored;
@@ -312,7 +372,7 @@ static const lh_walk_more doubting = {
 
 /* ==== Writing ======================================================================= */
 
-static int begin_shot(shooting *s, lh_writer writer, void *payload, lh_error *error) {
+static int begin_shot(state_writer *s, lh_writer writer, void *payload, lh_error *error) {
   const lh_outside_options *options = s->mirrored->options;
   uint64_t string_bytes = options ? options->string_bytes : LH_DEFAULT_STRING_BYTES;
   lh_shot *shot = &s->shot;
@@ -331,14 +391,14 @@ static int begin_shot(shooting *s, lh_writer writer, void *payload, lh_error *er
   return lh_out_open(&shot->out, longest, writer, payload, error);
 }
 
-static bool may_have_more(const shooting *s) {
+static bool may_have_more(const state_writer *s) {
   if (s->mirrored->stillness == LH_STILL_CORE) return true;
   return s->mirrored->is_lenient && s->doubt.is_loading;
 }
 
 /* Asleep in a call and loading no function, Lua changes nothing: its count differs for another
 ** reason. The same holds for a core with too low a count, unless Lua was just about to count. */
-static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
+static int fail_sum(const state_writer *s, uint64_t bytes, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   bool is_core = m->stillness == LH_STILL_CORE;
   bool was_asleep = m->stillness == LH_STILL_IDLE && m->is_quiet && !s->doubt.is_loading;
@@ -353,7 +413,7 @@ static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
 /* The extra space before each thread with which the sum is right; 0: none. malloc's note is
 ** evidence. Without it the sum of several threads decides, if no change is in progress: a change
 ** may lack as many bytes, and one thread may lack them for any reason. */
-static int64_t find_more_extra_bytes(const shooting *s, uint64_t bytes) {
+static int64_t find_more_extra_bytes(const state_writer *s, uint64_t bytes) {
   const lh_mirrored *m = s->mirrored;
   int64_t missing = (int64_t)(s->shot.gc_bytes - bytes);
   if (m->more_extra_bytes != 0 || s->n_threads == 0 || missing % (8 * s->n_threads) != 0) return 0;
@@ -364,7 +424,7 @@ static int64_t find_more_extra_bytes(const shooting *s, uint64_t bytes) {
   return is_certain || more == s->noted_more_bytes ? more : 0;
 }
 
-static int check_sum(shooting *s, lh_error *error) {
+static int check_sum(state_writer *s, lh_error *error) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   s->request->unaccounted_bytes = (int64_t)(s->shot.gc_bytes - bytes);
   s->request->is_in_doubt = is_in_doubt(s);
@@ -397,7 +457,7 @@ static void close_written(written *w) {
 }
 
 /* Any fault means that the program was changing its heap. */
-static int verify(const shooting *s, int fd, lh_error *error) {
+static int verify(const state_writer *s, int fd, lh_error *error) {
   written w;
   lh_error fault = {0};
   bool is_core = s->mirrored->stillness == LH_STILL_CORE; /* a core may be forged */
@@ -413,7 +473,7 @@ static int verify(const shooting *s, int fd, lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap: %s", fault.message);
 }
 
-static int write_now(shooting *s, lh_file *file, lh_error *error) {
+static int write_now(state_writer *s, lh_file *file, lh_error *error) {
   int rc = begin_shot(s, lh_file_write, file, error);
   if (rc < 0) return rc;
   if (!lh_shot_may_fit(&s->shot, file) || !lh_shot_put(&s->shot, file, &s->request->taken)) {
@@ -428,14 +488,14 @@ static int write_now(shooting *s, lh_file *file, lh_error *error) {
   return rc;
 }
 
-static int write_file(shooting *s, lh_file *file, lh_error *error) {
+static int write_file(state_writer *s, lh_file *file, lh_error *error) {
   lh_await_output(s->mirrored->writing, s->request->path);
   int rc = write_now(s, file, error);
   lh_await_end(s->mirrored->writing);
   return rc;
 }
 
-static int only_count(shooting *s, lh_error *error) {
+static int only_count(state_writer *s, lh_error *error) {
   int rc = begin_shot(s, lh_shot_discard, NULL, error);
   if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->request->taken, error);
   return rc == LH_OK ? check_sum(s, error) : rc;
@@ -444,7 +504,7 @@ static int only_count(shooting *s, lh_error *error) {
 /* ==================================================================================== */
 
 /* For the older snapshot's own mark; 0 if the program's own luaheap has that mark. */
-static uint64_t passed_as_old(const shooting *s) {
+static uint64_t passed_as_old(const state_writer *s) {
   uint64_t time_ns = lh_snapshot_info(s->request->after)->time_ns;
   const lh_carried_mark *own = s->n_carried > 0 ? &s->carried[s->n_carried - 1] : NULL;
   if (!own || own->time_ns != time_ns) return 0;
@@ -452,7 +512,7 @@ static uint64_t passed_as_old(const shooting *s) {
 }
 
 /* A first snapshot, written to memory with only its own mark, gives the places of older marks. */
-static int match_marks(shooting *s, lh_error *error) {
+static int match_marks(state_writer *s, lh_error *error) {
   written w = {.data = MAP_FAILED};
   lh_file memory = {.folder_fd = -1, .fd = memfd_create("luaheap", MFD_CLOEXEC)};
   if (memory.fd < 0) return lh_fail_errno(error, errno, "cannot compare with the older snapshot");
@@ -475,7 +535,7 @@ static int match_marks(shooting *s, lh_error *error) {
   return rc;
 }
 
-static int shoot(shooting *s, lh_file *file, lh_error *error) {
+static int write_state(state_writer *s, lh_file *file, lh_error *error) {
   int rc = see_state(s, error);
   if (rc < 0) return rc;
   gather_facts(s);
@@ -491,12 +551,12 @@ static int shoot(shooting *s, lh_file *file, lh_error *error) {
   return rc == LH_OK ? write_file(s, file, error) : rc;
 }
 
-int lh_shoot_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
+int lh_write_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
                   int64_t *more_extra_bytes, lh_error *error) {
-  shooting *s = lh_alloc_zeroed(1, sizeof *s);
+  state_writer *s = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "looking at the mirror of a heap");
   s->mirrored = mirrored;
   s->request = request;
   s->more_extra_bytes = more_extra_bytes;
-  return shoot(s, file, error);
+  return write_state(s, file, error);
 }

@@ -1,5 +1,5 @@
 /*
-** test_shot_core.c - a state in a core is walked and written, also amid a rehash and after a panic.
+** test_write_core.c - a state in a core is walked and written, also amid a rehash and a panic.
 ** The mirror is this process's own memory (own_mirror.h).
 */
 #include <lauxlib.h>
@@ -57,7 +57,7 @@ static void bend_and_shoot(rehash *r) {
   }
   if (r->is_core) make_core(&m, &target, SIGSEGV);
   r->request.path = "a";
-  r->result = lh_shoot_mirrored(&m, &r->request, &error);
+  r->result = lh_write_mirrored(&m, &r->request, &error);
   memcpy(slots, before, n * sizeof *slots);
 }
 

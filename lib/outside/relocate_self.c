@@ -1,5 +1,5 @@
 /*
-** way.c - restarts this program at addresses that the target does not use.
+** relocate_self.c - restarts this program at addresses that the target does not use.
 **
 ** The program's own address (PLACE in the Makefile) is used by no other. But the kernel places its
 ** libraries at random in the same terabyte as a target's. With ADDR_COMPAT_LAYOUT they are
@@ -41,11 +41,11 @@ static void run_again(char **arguments, int run, bool any_layout) {
   if (is_granted) (void)personality((unsigned long)before);
 }
 
-void lh_make_way(char **arguments) {
+void lh_reexec_elsewhere(char **arguments) {
   if (!getauxval(AT_SECURE) && runs_before() == 0) run_again(arguments, 1, false);
 }
 
-void lh_make_way_again(char **arguments) {
+void lh_reexec_again(char **arguments) {
   int runs = runs_before();
   if (!getauxval(AT_SECURE) && runs < MOST_RUNS) run_again(arguments, runs + 1, true);
 }

@@ -1,5 +1,5 @@
 /*
-** shot.c - walks and writes one state of a mirror in a child of this process.
+** write_child.c - walks and writes one state of a mirror in a child of this process.
 **
 ** The copied memory may be inconsistent, or no heap at all, and its pointers bad. If the child
 ** faults, or takes more time than any heap of that size needs, only the child is lost.
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -30,9 +31,16 @@ typedef struct report {
   lh_awaited reading;
 } report;
 
+/* A forged heap must find nothing there that is worth a trick (write_state.c). */
+static void forget_environment(void) {
+  for (char **variable = environ; variable && *variable; variable++)
+    memset(*variable, 0, strlen(*variable));
+}
+
 /* The child has the program's secrets: it must leave no core. */
 static void confine(const lh_mirrored *m) {
   lh_guard_leave(m->target->guard);
+  forget_environment();
   rlim_t seconds = m->most_seconds;
   (void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -41,7 +49,7 @@ static void confine(const lh_mirrored *m) {
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) (void)signal(faults[i], SIG_DFL);
 }
 
-static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, lh_file *file, report *r) {
+static _Noreturn void write_and_exit(const lh_mirrored *mirrored, lh_file *file, report *r) {
   lh_mirrored m = *mirrored;
   lh_target target = *m.target;
   m.writing = target.memory.awaited;
@@ -49,7 +57,7 @@ static _Noreturn void shoot_and_exit(const lh_mirrored *mirrored, lh_file *file,
   m.target = &target;
   m.reading = &r->reading;
   confine(&m);
-  r->code = lh_shoot_here(&m, &r->request, file, &r->more_extra_bytes, &r->error);
+  r->code = lh_write_here(&m, &r->request, file, &r->more_extra_bytes, &r->error);
   lh_file_close(file);
   __atomic_store_n(&r->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
@@ -96,7 +104,7 @@ static int run_child(const lh_mirrored *m, lh_file *file, report *r, lh_error *e
   const char *path = r->request.path;
   pid_t pid = fork();
   if (pid < 0) return lh_fail_errno(error, errno, "cannot fork to look at the mirror of a heap");
-  if (pid == 0) shoot_and_exit(m, file, r);
+  if (pid == 0) write_and_exit(m, file, r);
   bool ends = !m->silent_file || *m->silent_file || wait_for_answer(pid, &r->reading);
   int rc = ends ? report_end(r, wait_for_end(pid), error) : leave_child(m, pid, r, error);
   if (path) {
@@ -109,8 +117,8 @@ static int run_child(const lh_mirrored *m, lh_file *file, report *r, lh_error *e
 }
 
 /* The child reports in a page that it shares with this process and no other child. */
-static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *file,
-                 int64_t *more_extra_bytes, lh_error *error) {
+static int write_in_child(const lh_mirrored *m, lh_outside_request *request, lh_file *file,
+                          int64_t *more_extra_bytes, lh_error *error) {
   report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (r == MAP_FAILED) return lh_fail_errno(error, errno, "cannot look at the mirror of a heap");
   r->request =
@@ -125,23 +133,23 @@ static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *fil
   return rc;
 }
 
-static int shoot_into_file(const lh_mirrored *m, lh_outside_request *request,
+static int write_into_file(const lh_mirrored *m, lh_outside_request *request,
                            int64_t *more_extra_bytes, lh_error *error) {
   lh_file file = {.folder_fd = -1, .fd = -1};
   lh_awaited *awaited = m->target->memory.awaited;
   *more_extra_bytes = 0;
-  if (!request->path) return shoot(m, request, &file, more_extra_bytes, error);
+  if (!request->path) return write_in_child(m, request, &file, more_extra_bytes, error);
   lh_await_output(awaited, request->path);
   int rc = lh_file_open(&file, request->path, error);
   lh_await_end(awaited);
-  if (rc == LH_OK) rc = shoot(m, request, &file, more_extra_bytes, error);
+  if (rc == LH_OK) rc = write_in_child(m, request, &file, more_extra_bytes, error);
   lh_await_output(awaited, request->path);
   lh_file_close(&file);
   lh_await_end(awaited);
   return rc;
 }
 
-int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error) {
+int lh_write_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error) {
   lh_mirrored m = *mirrored;
   if (request->path && strlen(request->path) > LH_MARK_NAME_BYTES) {
     return lh_fail(error, LH_EARGUMENT, "the name of a file is longer than %d bytes",
@@ -152,7 +160,7 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
   int64_t more;
   for (;;) {
     bool had_answer = !m.silent_file || !*m.silent_file;
-    int rc = shoot_into_file(&m, request, &more, error);
+    int rc = write_into_file(&m, request, &more, error);
     bool is_silent = had_answer && m.silent_file && *m.silent_file;
     if (more == 0 && !is_silent) return rc;
     m.more_extra_bytes += more;

@@ -1,6 +1,7 @@
 /*
-** report.c - Converts the library's answers into Lua tables (luaheap_report.h): a list of rows,
-** with other columns as fields, and the text of the command, which tostring returns.
+** answers.c - the library's answers as Lua tables (luaheap_report.h): a list of rows, with other
+** columns as fields, and the text of the command, which tostring returns. Answers about one
+** snapshot, several, and profiles.
 */
 #include <string.h>
 
@@ -213,8 +214,6 @@ void hr_set_facts(lua_State *L, hr_snapshot *of, lh_snapshot *snapshot, const lh
   check_memory(L, &of->facts);
 }
 
-/* ==================================================================================== */
-
 /* Sets the fields of the top list. Returns its rows; null: the answer has none. */
 static lh_cell fill(lua_State *L, asked *a) {
   const lh_question *question = a->report.question;
@@ -256,7 +255,7 @@ static int answer(lua_State *L, int index, const char *name, const lh_request *r
   if (!rows.is_null) push_rows(L, &a->shown, &rows);
   check_memory(L, &a->report);
   if (!plain_kind) set_text(L, &a->shown, lh_report_text(&a->report, "SNAPSHOT"));
-  hr_let_go(L, hold);
+  hr_release(L, hold);
   return 1;
 }
 
@@ -271,10 +270,6 @@ const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, 
   return rows.as.rows.list;
 }
 
-int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request) {
-  return answer(L, index, name, request, NULL);
-}
-
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));
   return answer(L, 1, name, request, kind);
@@ -282,29 +277,255 @@ int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_r
 
 int hr_answer(lua_State *L, const char *name, const lh_request *request) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));
-  return hr_answer_of(L, 1, name, request);
+  return answer(L, 1, name, request, NULL);
 }
 
 /* n 0 or missing: all rows. */
 int hr_report(lua_State *L, const char *name) {
   lua_Integer limit = luaL_optinteger(L, 2, 0);
-  luaL_argcheck(L, limit >= 0, 2, "a number of rows, or 0 for all");
+  luaL_argcheck(L, limit >= 0, 2, "the number of rows must be 0 (all) or more");
   return hr_answer(L, name,
                    &(lh_request){.limit = (size_t)limit, .has_limit = !lua_isnoneornil(L, 2)});
 }
 
-int hr_under(lua_State *L) {
-  static const char *const names[] = {"depth", "n", "least_bytes", NULL};
+int hr_method_under(lua_State *L) {
+  static const hl_option options[] = {
+      {"depth", HL_COUNT, .field = offsetof(lh_request, depth),
+       .given = offsetof(lh_request, has_depth)},
+      {"n", HL_COUNT, .field = offsetof(lh_request, limit),
+       .given = offsetof(lh_request, has_limit)},
+      {"least_bytes", HL_COUNT, .field = offsetof(lh_request, least_bytes),
+       .given = offsetof(lh_request, has_least_bytes)},
+      {0}};
   hr_snapshot *of;
   lh_request request = {.id = hr_subject(L, &of), .matches = 1};
-  lua_settop(L, 3);
-  hr_check_options(L, 3, names);
-  request.has_depth = hr_option(L, 3, "depth");
-  request.has_limit = hr_option(L, 3, "n");
-  request.has_least_bytes = hr_option(L, 3, "least_bytes");
-  lua_settop(L, 3);
-  request.depth = (uint64_t)hr_integer_option(L, 3, "depth", 0);
-  request.limit = (size_t)hr_integer_option(L, 3, "n", 0);
-  request.least_bytes = (uint64_t)hr_integer_option(L, 3, "least_bytes", 0);
+  hl_read_options(L, 3, options, &request);
   return hr_answer(L, "under", &request);
+}
+
+/* ==== Names ========================================================================== */
+
+/* Pushes the name of the snapshot at `index`: its file's name. */
+static const char *push_name(lua_State *L, int index) {
+  if (lua_getiuservalue(L, index, 1) == LUA_TSTRING) return lua_tostring(L, -1);
+  lua_pop(L, 1);
+  return lua_pushstring(L, lh_snapshot_info(hr_check_snapshot(L, index)->snapshot)->name);
+}
+
+static const char **new_names(lua_State *L, size_t n) {
+  return lua_newuserdatauv(L, (n + 1) * sizeof(const char *), 0);
+}
+
+/* ==== Two or three snapshots ========================================================= */
+
+int hr_method_since(lua_State *L) {
+  (void)hr_analysed(L, hr_check_snapshot(L, 1));
+  lh_request request = {.since = luaL_checkstring(L, 2), .until = luaL_optstring(L, 3, NULL)};
+  lua_settop(L, 3);
+  const char *name = push_name(L, 1);
+  request.names = &name;
+  request.n_names = 1;
+  return answer(L, 1, "diff", &request, NULL);
+}
+
+static void sort_by_time(lua_State *L, int n) {
+  for (int i = 2; i <= n; i++) {
+    for (int k = i; k > 1; k--) {
+      if (!lh_is_earlier(hr_check_snapshot(L, k)->snapshot, hr_check_snapshot(L, k - 1)->snapshot))
+        break;
+      lua_pushvalue(L, k);
+      lua_copy(L, k - 1, k);
+      lua_replace(L, k - 1);
+    }
+  }
+}
+
+static bool is_of_state(const hr_snapshot *a, const hr_snapshot *b) {
+  return lh_snapshot_info(a->snapshot)->state_id == lh_snapshot_info(b->snapshot)->state_id;
+}
+
+/* A middle snapshot of one state needs no analysis: only its objects and entries are compared. */
+static int answer_of(lua_State *L, int n, const char *question) {
+  lh_snapshot *snapshots[3] = {NULL};
+  lh_request request = {.snapshots = snapshots, .n_snapshots = (size_t)n, .n_names = (size_t)n};
+  sort_by_time(L, n);
+  for (int i = 1; i <= n; i++) (void)hr_hold(L, i, 0, NULL);
+  for (int i = 1; i <= n; i++) {
+    hr_snapshot *of = hr_check_snapshot(L, i);
+    bool is_middle = i == 2 && n == 3 && is_of_state(of, hr_check_snapshot(L, 3));
+    snapshots[i - 1] = is_middle ? hr_opened(L, of) : hr_analysed(L, of);
+  }
+  const char **names = new_names(L, (size_t)n);
+  for (int i = 1; i <= n; i++) names[i - 1] = push_name(L, i);
+  request.names = names;
+  int n_results = answer(L, n, question, &request, NULL);
+  for (int i = 1; i <= n; i++) hr_release(L, n + i);
+  return n_results;
+}
+
+/* With two snapshots: what appeared and vanished. With three: what was allocated between the two
+** oldest and is alive in the youngest. */
+int hr_method_diff(lua_State *L) {
+  int n = lua_isnoneornil(L, 3) ? 2 : 3;
+  bool apart = false;
+  lua_settop(L, n);
+  for (int i = 1; i <= n; i++)
+    apart |= !is_of_state(hr_check_snapshot(L, 1), hr_check_snapshot(L, i));
+  return answer_of(L, n, apart ? "apart" : "diff");
+}
+
+int hr_method_strings(lua_State *L) {
+  lua_settop(L, 2);
+  (void)hr_check_snapshot(L, 1);
+  (void)hr_check_snapshot(L, 2);
+  return answer_of(L, 2, "strings");
+}
+
+/* ==== Any number of snapshots ======================================================== */
+
+static void free_ladder(void *content) {
+  lh_ladder_free(*(lh_ladder **)content);
+}
+
+enum { LADDER = 3, NAMES = 4 }; /* stack indexes in a call */
+
+/* Adds the snapshot or file name on the top, and pops it. Closes a snapshot that it opened. */
+static int add_step(lua_State *L, lh_ladder *ladder, lh_error *error) {
+  int at = lua_gettop(L), code = LH_OK;
+  bool is_file = lua_type(L, at) == LUA_TSTRING;
+  if (!is_file && !hr_test(L, at, hr_snapshot_kind))
+    luaL_error(L, "give a list of snapshots, or of names of files");
+  if (is_file) code = hr_open_file(L, at, error);
+  if (code != LH_OK) return code;
+  int snapshot = lua_gettop(L);
+  (void)hr_hold(L, snapshot, 0, NULL);
+  code = lh_ladder_add(ladder, hr_analysed(L, hr_check_snapshot(L, snapshot)), error);
+  hr_release(L, -1);
+  (void)push_name(L, snapshot);
+  lua_rawseti(L, NAMES, (lua_Integer)lua_rawlen(L, NAMES) + 1);
+  if (is_file) hr_close(hr_check_is(L, snapshot, hr_snapshot_kind));
+  lua_settop(L, at - 1);
+  return code;
+}
+
+/* About the snapshots of the lists at index 1 and, with n_lists 2, at index 2. */
+static int answer_of_lists(lua_State *L, int n_lists, const char *question) {
+  lh_error error;
+  lua_settop(L, 2);
+  lh_ladder **ladder = hr_hold(L, 0, sizeof(lh_ladder *), free_ladder);
+  hr_check(L, hr_filled(L, LADDER, lh_ladder_new(ladder, &error)), &error);
+  lua_newtable(L);
+  for (int list = 1; list <= n_lists; list++) {
+    luaL_checktype(L, list, LUA_TTABLE);
+    for (lua_Integer i = 1; lua_geti(L, list, i) != LUA_TNIL; i++)
+      if (add_step(L, *ladder, &error) != LH_OK) return hr_fail(L, &error);
+  }
+  lh_request request = {.ladder = *ladder, .n_names = lua_rawlen(L, NAMES)};
+  const char **names = new_names(L, request.n_names);
+  for (size_t i = 0; i < request.n_names; i++) {
+    (void)lua_rawgeti(L, NAMES, (lua_Integer)i + 1);
+    names[i] = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  request.names = names;
+  int n_results = answer(L, 0, question, &request, NULL);
+  hr_release(L, LADDER);
+  return n_results;
+}
+
+int hr_method_growth(lua_State *L) {
+  return answer_of_lists(L, 1, "ladder");
+}
+
+int hr_method_compare(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_Unsigned n = lua_rawlen(L, 1);
+  luaL_argcheck(L, n == lua_rawlen(L, 2) && (n == 1 || n == 2), 2,
+                "one snapshot before and one after, or two of each");
+  return answer_of_lists(L, 2, "compare");
+}
+
+int hr_method_owners(lua_State *L) {
+  return answer_of_lists(L, 1, "owners");
+}
+
+/* ==== Profiles ======================================================================= */
+
+typedef struct counted {
+  lh_profile *profiles[2];
+  lh_usage *usages[2];
+} counted;
+
+static void free_counted(void *content) {
+  counted *c = content;
+  for (size_t i = 0; i < 2; i++) {
+    lh_usage_free(c->usages[i]);
+    lh_profile_close(c->profiles[i]);
+  }
+}
+
+/* Reads, counts and closes the profiles whose names the request has. */
+static int answer_of_profiles(lua_State *L, const char *question, lh_request *request,
+                              const lh_usage_query *query) {
+  lh_error error;
+  int code = LH_OK;
+  counted *c = hr_hold(L, 0, sizeof *c, free_counted);
+  int hold = lua_gettop(L);
+  for (size_t i = 0; i < request->n_names && code == LH_OK; i++) {
+    code = lh_profile_open(request->names[i], &c->profiles[i], &error);
+    if (code == LH_OK) code = lh_usage_new(&c->usages[i], c->profiles[i], query, &error);
+  }
+  if (code != LH_OK) return hr_fail(L, &error);
+  request->usages = (const lh_usage *const *)c->usages;
+  request->n_usages = request->n_names;
+  int n_results = answer(L, 0, question, request, NULL);
+  hr_release(L, hold);
+  return n_results;
+}
+
+typedef struct profile_options {
+  lh_request request;
+  unsigned report;
+  double since, before;
+  bool has_since, has_before, never_freed;
+} profile_options;
+
+/* In seconds after the start. */
+static lh_moment moment_of(bool is_given, double seconds) {
+  return is_given ? (lh_moment){LH_MOMENT_TIME, (uint64_t)(seconds * 1e9)}
+                  : (lh_moment){.unit = LH_MOMENT_OPEN};
+}
+
+int hr_method_profile(lua_State *L) {
+#define FIELD(field) offsetof(profile_options, field)
+  static const char *const reports[] = {"allocations", "findings", "calls",
+                                        "advice",      "profile",  NULL};
+  static const char *const bys[] = {"site", "function", "type", "file", "stack", NULL};
+  static const char *const orders[] = {"allocated", "live", "peak", "soon", NULL};
+  static const hl_option options[] = {
+      {"report", HL_WORD, .field = FIELD(report), .words = reports},
+      {"by", HL_WORD, .field = FIELD(request.by), .words = bys},
+      {"order", HL_WORD, .field = FIELD(request.order), .words = orders},
+      {"since", HL_SECONDS, .field = FIELD(since), .given = FIELD(has_since)},
+      {"before", HL_SECONDS, .field = FIELD(before), .given = FIELD(has_before)},
+      {"never_freed", HL_FLAG, .field = FIELD(never_freed)},
+      {"n", HL_COUNT, .field = FIELD(request.limit)},
+      {0}};
+#undef FIELD
+  const char *path = luaL_checkstring(L, 1);
+  profile_options o = {.request = {.names = &path, .n_names = 1}};
+  hl_read_options(L, 2, options, &o);
+  lh_usage_query query = {.since = moment_of(o.has_since, o.since),
+                          .until = moment_of(o.has_before, o.before),
+                          .to_the_end = o.never_freed,
+                          .peak = o.request.order == LH_MOST_AT_PEAK};
+  if (query.to_the_end) o.request.order = LH_MOST_LIVE;
+  return answer_of_profiles(L, reports[o.report], &o.request, &query);
+}
+
+int hr_method_compare_profiles(lua_State *L) {
+  const char *paths[] = {luaL_checkstring(L, 1), luaL_checkstring(L, 2)};
+  lh_request request = {.names = paths, .n_names = 2};
+  return answer_of_profiles(L, "allocation_changes", &request, &(lh_usage_query){.peak = false});
 }
