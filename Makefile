@@ -152,9 +152,10 @@ $(1)/cli/%.o: cli/%.c | needs
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli $$(CLI_CFLAGS) \
 	  -MMD -MP -c -o $$@ $$<
 
+# What is tested is optimised as it will be. What tests it is compiled in half the time.
 $(1)/tests/%.o: tests/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli -Ilua -Itests/common \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) -O1 $$(CPPFLAGS) -Ilib -Icli -Ilua -Itests/common \
 	  $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
 	  -c -o $$@ $$<
 

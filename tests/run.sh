@@ -10,7 +10,7 @@
 # both have failed. What has failed among others, which take the processor from it for as long as
 # the system likes, is run again at the end, alone. How that went is told in a line for each case,
 # which begins with `run.sh:`; what failed at first stands in the log behind `| `. The last lines
-# name the ten files that took most processor time.
+# name the ten files that took most processor time, and tell that of all.
 #
 # With SANITIZED=1 BUILD is a build for AddressSanitizer. The interpreter is not linked to it, so
 # libasan is preloaded, and it may leak at exit: only our own programs are checked for leaks.
@@ -87,12 +87,16 @@ LUAHEAP_FAILED=$(mktemp -d)
 export LUAHEAP_FAILED
 trap 'rm -rf "$LUAHEAP_FAILED"' EXIT
 slowest() {
-  sort -rn "$LUAHEAP_FAILED/seconds" | head -10 | awk '{ printf "slowest: %6.1f s  %s\n", $1, $2 }'
+  sort -rn "$LUAHEAP_FAILED/seconds" | awk '
+    { sum += $1 }
+    NR <= 10 { printf "slowest: %6.1f s  %s\n", $1, $2 }
+    END { printf "all of %d: %.1f s\n", NR, sum }'
 }
 
 # Of those that take most, so that no processor is left without work at the end.
-long='leaks|carried|hostile_pages|harmless|cli_hostile|memory|install|adversarial|tamper|truth'
-long="/($long)_spec\.lua$|/test_(work|storm|damage)$"
+long='leaks|carried|hostile_pages|harmless|cli_hostile|escapes|memory|install'
+long="$long|adversarial|tamper|truth"
+long="/($long)_spec\.lua$|/test_(work|storm|damage|corpus)$"
 {
   printf '%s\n' "$@" | grep -E "$long"
   printf '%s\n' "$@" | grep -vE "$long"

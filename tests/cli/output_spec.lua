@@ -59,7 +59,7 @@ describe("output", function()
 
   for _, question in ipairs(questions) do
     broken(2, "into a closed pipe ends quietly: " .. question, function()
-      local _, err = in_dir("(sleep 0.1; " .. question .. ") | true")
+      local _, err = in_dir("mkfifo p; exec 9<>p 8>p 9<&-; rm p; " .. question .. " >&8 8>&-")
       assert.equal("", err)
       _, err = in_dir(question .. " | head -c 1")
       assert.equal("", err)

@@ -124,8 +124,10 @@ static void ask_object(lh_snapshot *s, lh_id id) {
   drop_text(lh_string_text(s, id, 20));
 }
 
+/* An object is in several rankings, and is asked about once. */
 static void ask_rankings(lh_snapshot *s) {
-  for (int i = 0; i < 6; i++) {
+  bool *is_asked = calloc((size_t)lh_object_count(s) + 1, sizeof *is_asked);
+  for (int i = 0; is_asked && i < 6; i++) {
     lh_top_query query = {.sort = (lh_sort)(i % 3), .limit = 10, .garbage = i > 2};
     lh_class_row *rows;
     lh_id *ids;
@@ -136,9 +138,13 @@ static void ask_rankings(lh_snapshot *s) {
       lh_free(rows);
     }
     if (lh_top_objects(s, &query, &ids, &n, NULL) != LH_OK) continue;
-    for (size_t k = 0; k < n; k++) ask_object(s, ids[k]);
+    for (size_t k = 0; k < n; k++) {
+      if (!is_asked[ids[k]]) ask_object(s, ids[k]);
+      is_asked[ids[k]] = true;
+    }
     lh_free(ids);
   }
+  free(is_asked);
 }
 
 static void ask_sites(lh_snapshot *s) {
@@ -337,7 +343,6 @@ static void ask_advice(lh_snapshot *s) {
   }
 }
 
-/* Some of what there is gone, alone and together, and then all that is left asked again. */
 /* All of the map, and a part of it that is a few bytes long; what is in the cells adds up. */
 static void ask_map(lh_snapshot *s) {
   lh_map_query query = {.to = UINT64_MAX, .most_cells = 100, .most_objects = 10};
@@ -357,6 +362,7 @@ static void ask_map(lh_snapshot *s) {
   }
 }
 
+/* Some of what there is gone, alone and together, and then all that is left asked again. */
 static void ask_cuts(lh_snapshot *s) {
   static const char *const expressions[] = {"_G.*", "registry[*]", "upvalue * of function *",
                                             "key of array*", "local * in function *"};

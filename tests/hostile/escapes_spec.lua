@@ -77,6 +77,7 @@ describe("a terminal is not commanded by", function()
 
   for version = 1, 5 do
     it("a snapshot of format version " .. version, function()
+      if not support.is_tried(version - 1, 4) then return end -- with sanitizers the first and last
       local dir = support.tmpdir()
       for serial, name in ipairs {"a", "b", "c"} do
         families.escaped_snapshot(dir .. "/" .. names[name], TEXT, version, serial)

@@ -259,20 +259,20 @@ static sampled sample(const storm *how, bool never_fork, unsigned n) {
 static void test_calls(void **unused) {
   (void)unused;
   const storm how = {.argument = "calls"};
-  assert_true(sample(&how, false, 60).n_in_call > 0);
+  assert_true(sample(&how, false, 24).n_in_call > 0);
 }
 
 static void test_no_calls(void **unused) {
   (void)unused;
   const storm how = {0};
-  (void)sample(&how, false, 20);
-  assert_true(sample(&how, true, 20).n_stopped > 0);
+  (void)sample(&how, false, 10);
+  assert_true(sample(&how, true, 10).n_stopped > 0);
 }
 
 static void test_filter(void **unused) {
   (void)unused;
   const storm how = {.has_filter = true};
-  assert_true(sample(&how, false, 10).n_stopped > 0);
+  assert_true(sample(&how, false, 5).n_stopped > 0);
 }
 
 /* It counts in memory that it shares with others, which whoever runs on in its place must not
@@ -301,8 +301,8 @@ static void test_shared_memory(void **unused) {
 static void test_threads(void **unused) {
   (void)unused;
   const storm how = {.n_threads = 2};
-  (void)sample(&how, false, 5);
-  (void)sample(&how, true, 5);
+  (void)sample(&how, false, 3);
+  (void)sample(&how, true, 3);
 }
 
 /* One of them has the lock of all allocators, wherever it is stopped, and the others wait for it.
@@ -310,8 +310,8 @@ static void test_threads(void **unused) {
 static void test_lock(void **unused) {
   (void)unused;
   const storm how = {.n_threads = 4, .argument = "lock"};
-  (void)sample(&how, false, 3);
-  (void)sample(&how, true, 3);
+  (void)sample(&how, false, 2);
+  (void)sample(&how, true, 2);
 }
 
 /* What is no state fails no other one of the same request. */

@@ -185,10 +185,10 @@ static uint64_t ask_copy(const uint8_t *data, size_t size) {
   return peak_bytes;
 }
 
-/* All questions to one file take 8 ms, so `make test` flips one bit of 7. The records of the files
+/* All questions to one file take 3 ms, so `make test` flips one bit of 9. The records of the files
 ** from outside are the tracked one's. */
 static void flipped_and_sealed(void **state) {
-  const unsigned step = soak_step(7);
+  const unsigned step = soak_step(9);
   size_t n = 0;
   (void)state;
   for (int kind = UNTRACKED; kind < REAL; kind++) {
@@ -247,7 +247,7 @@ static size_t put_number(const forge *f, size_t at, uint64_t number, uint8_t *ou
 }
 
 /* Each byte that is a count, a size, an address or part of one becomes a great number; in `make
-** test` one of three numbers, in turn. Memory is taken for what is there, not for what is asked
+** test` one of five numbers, in turn. Memory is taken for what is there, not for what is asked
 ** for. */
 static void terabytes_asked_for(void **state) {
   static const uint64_t numbers[] = {200, INT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40,
@@ -256,7 +256,7 @@ static void terabytes_asked_for(void **state) {
   ** for a few, and the steps that were folded last; and nearly empty tables of sites, of three
   ** snapshots at a time. */
   enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 49152, SITES_KB = 3 * 9216 };
-  const unsigned step = soak_step(3);
+  const unsigned step = soak_step(5);
   size_t n = 0;
   (void)state;
   for (int kind = UNTRACKED; kind < REAL; kind++) {
