@@ -77,8 +77,6 @@ static inline uint32_t lh_bits_in(uint64_t x) {
   return (uint32_t)(x * 0x0101010101010101u >> 56);
 }
 
-enum { LH_LOG2_UNIT = 6 };
-
 static inline uint64_t lh_stretch_number(const lh_snapshot *s, uint64_t word) {
   return (word >> s->log2_stretch) + 1;
 }

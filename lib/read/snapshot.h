@@ -71,6 +71,8 @@ typedef struct lh_aside {
 } lh_aside;
 
 /* addresses.c: 64 words of memory. */
+enum { LH_LOG2_UNIT = 6 }; /* words of a unit */
+
 typedef struct lh_unit {
   uint64_t bits; /* a bit for each word at which an object begins */
   uint32_t

@@ -75,18 +75,24 @@ static int compare_stretches(const void *a, const void *b) {
   return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The index of addresses has the objects of each 2 KB in order. */
+/* The rank of the first object at or behind a unit of the index of addresses. */
+static uint32_t rank_at(const lh_snapshot *s, uint64_t unit) {
+  return unit < s->n_units ? s->units[unit].rank : s->n;
+}
+
+/* The index of addresses has the objects of each stretch of memory in order. */
 static bool make_order(lh_snapshot *s, lh_map_order *map_order) {
   const lh_stretch **stretches = lh_alloc((size_t)s->n_stretch_slots, sizeof *stretches);
   map_order->order = lh_alloc(s->n, sizeof *map_order->order);
+  uint64_t n_units = UINT64_C(1) << (s->log2_stretch - LH_LOG2_UNIT); /* of a stretch */
   size_t n = 0;
   bool fine = stretches && map_order->order;
   for (uint64_t i = 0; fine && i < s->n_stretch_slots; i++)
     if (s->stretches[i].number != 0) stretches[n++] = &s->stretches[i];
   if (n > 1) qsort(stretches, n, sizeof *stretches, compare_stretches);
   for (size_t i = 0; fine && i < n; i++) {
-    uint32_t at = stretches[i]->rank[0];
-    uint32_t end = stretches[i]->rank[3] + (uint32_t)__builtin_popcountll(stretches[i]->bits[3]);
+    uint64_t unit = stretches[i]->first_unit;
+    uint32_t at = rank_at(s, unit), end = rank_at(s, unit + n_units);
     for (; at < end; at++)
       if (is_mapped(s, s->by_rank[at])) map_order->order[map_order->n++] = s->by_rank[at];
   }
