@@ -194,9 +194,9 @@ int main(int argc, char **argv) {
   return_memory();
   cli_begin(&c, &tool);
   parse(&o, &r, argc, argv);
+  if (r.report != NULL) return write_report(&o, r.report);
   for (size_t i = 0; i < o.view.n; i++) check_readable(&o, o.files[i]);
   check_readable(&o, o.view.profile);
-  if (r.report != NULL) return write_report(&o, r.report);
   c.whom = o.view.asker = o.server = server_start(&c, r.listen, (unsigned)r.port);
   c.told = server_tell;
   o.view.is_gone = server_asker_is_gone;

@@ -112,7 +112,7 @@ static const char *what_to_do(const lh_error *error, bool with_profile) {
     case LH_EMEMORY: return "Close other programs, or read the file on a bigger machine.";
     case LH_EIO:
       if (error->os_errno == ENOENT)
-        return "Is the name right? A snapshot whose name has no directory lies in the directory in "
+        return "Is the name right? A file whose name has no directory lies in the directory in "
                "which "
                "its program was started.";
       if (error->os_errno == EACCES)

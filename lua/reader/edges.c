@@ -115,7 +115,9 @@ static int count_list(lua_State *L) {
 }
 
 static int collect_list(lua_State *L) {
-  free_path(&check_list(L)->path);
+  list *l = check_list(L);
+  free_path(&l->path);
+  l->n = 0;
   return 0;
 }
 
