@@ -279,6 +279,8 @@ $(1)/tests/test_recent: $(call objects,$(1),cli/heapview/recent.c)
 $(1)/tests/test_exchanged: TEST_LIBS += -Wl,--wrap=open,--wrap=openat,--wrap=statx,--wrap=syscall
 # Where a thread keeps a lock.
 $(1)/tests/test_track_threads: TEST_LIBS += -Wl,--wrap=pthread_mutex_unlock
+# Who counts how often lines are compared.
+$(1)/tests/test_work_profiles: TEST_LIBS += -Wl,--wrap=lh_compare_lines
 # Whose clock can be put forward (tests/common/random_program.h).
 $(1)/tests/test_profile_counts $(1)/tests/test_profile_writer: \
   TEST_LIBS += -Wl,--wrap=clock_gettime

@@ -96,7 +96,7 @@ static void search_region(const lh_memory *memory, const lh_memory_region *r, fo
                           uint64_t *room) {
   enum { MOST = 1 << 16 };
   char piece[BEFORE + MOST + BEHIND] = {0};
-  for (uint64_t at = r->start; at<r->end && * room> MOST; *room -= MOST) {
+  for (uint64_t at = r->start; r->end > at && *room > MOST; *room -= MOST) {
     bool is_first = at == r->start, is_last = r->end - at <= MOST;
     size_t n = is_last ? (size_t)(r->end - at) : MOST;
     char *from = piece + (is_first ? BEFORE : 2 * BEFORE);

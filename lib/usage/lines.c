@@ -57,8 +57,8 @@ static int by_bytes(const void *a, const void *b, void *data) {
 static size_t insert(lh_line_held *list, size_t n, size_t most, const lh_line_held *held,
                      lh_line *lines) {
   size_t at;
+  if (n == most && (n == 0 || by_bytes(&list[n - 1], held, lines) < 0)) return n;
   LH_LOWER_BOUND(at, n, by_bytes(&list[at], held, lines) < 0);
-  if (at == most) return n;
   if (n < most) n++;
   memmove(&list[at + 1], &list[at], (n - at - 1) * sizeof *list);
   list[at] = *held;

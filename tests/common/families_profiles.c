@@ -191,7 +191,7 @@ static void make_times(forged_profile *f, unsigned n) {
   }
 }
 
-/* n lines that hold something, and then a moment after each event. */
+/* n lines that come to hold the same, not in their order, and a moment after each event. */
 static void make_moments(forged_profile *f, unsigned n) {
   uint32_t source = long_name(f, 1, 10, 'x');
   uint32_t function = function_of(f, source, 1, source);
@@ -199,7 +199,7 @@ static void make_moments(forged_profile *f, unsigned n) {
   count_all(f, 1);
   for (unsigned i = 0; i < n; i++) {
     forge_time(f, (UINT64_C(1) << 50) / n * i);
-    forge_made(f, LH_TYPE_TABLE, 1 + i, 56 + i * 8);
+    forge_made(f, LH_TYPE_TABLE, 1 + i * 40503u % n, 56);
   }
 }
 

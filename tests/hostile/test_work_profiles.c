@@ -86,6 +86,8 @@ static void ask_flame(run *r) {
   ask_rest(r, "stacks");
 }
 
+#define EVERY_NS ((UINT64_C(1) << 50) / 900)
+
 /* Of what has events. */
 static void ask_tallies(run *r) {
   lh_line_tally lines;
@@ -97,7 +99,7 @@ static void ask_tallies(run *r) {
   assert_int_equal(lh_tally_types(r->profile, &types, NULL), LH_OK);
   assert_int_equal(lh_tally_timeline(r->profile, 200, 8, &timeline, NULL), LH_OK);
   lh_timeline_free(&timeline);
-  assert_int_equal(lh_tally_lines(r->profile, (UINT64_C(1) << 50) / 900, &lines, NULL), LH_OK);
+  assert_int_equal(lh_tally_lines(r->profile, EVERY_NS, &lines, NULL), LH_OK);
   lh_line_tally_free(&lines);
 }
 
@@ -167,6 +169,40 @@ static void work_grows_as_the_file_does(void **state) {
          MOST_TIMES, n_cases, n_cases);
 }
 
+static uint64_t n_compared;
+
+int __real_lh_compare_lines(const lh_line *a, const lh_line *b);
+int __wrap_lh_compare_lines(const lh_line *a, const lh_line *b);
+
+int __wrap_lh_compare_lines(const lh_line *a, const lh_line *b) {
+  n_compared++;
+  return __real_lh_compare_lines(a, b);
+}
+
+/* Of thousands of lines each of 900 moments tells 20, so it sorts no more. */
+static void a_moment_sorts_few_lines(void **state) {
+  enum { MOMENTS = 900, MOST = 4 };
+  forged_profile f;
+  lh_profile *profile;
+  lh_line_tally lines;
+  uint64_t n_seen = 0;
+  (void)state;
+  const profile_family *family = profile_family_number(0);
+  for (size_t i = 0; strcmp(family->name, "moments") != 0;) family = profile_family_number(++i);
+  profile_family_make(&f, family, profile_family_scale(family, TIMES * SMALL_BYTES));
+  assert_int_equal(lh_profile_open_memory(f.data, f.size, "p", &profile, NULL), LH_OK);
+  n_compared = 0;
+  assert_int_equal(lh_tally_lines(profile, EVERY_NS, &lines, NULL), LH_OK);
+  assert_in_range(lines.n_moments, MOMENTS / 2, 2 * MOMENTS);
+  for (size_t i = 0; i < lines.n_moments; i++)
+    n_seen += lines.moments[i].n_held + lines.moments[i].n_more;
+  assert_true(n_seen > 1000000);
+  assert_in_range(n_compared, 1, MOST * n_seen);
+  lh_line_tally_free(&lines);
+  lh_profile_close(profile);
+  forge_drop_profile(&f);
+}
+
 static void each_survives_all_questions(void **state) {
   enum { BYTES = 20000 };
   (void)state;
@@ -183,6 +219,7 @@ static void each_survives_all_questions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(work_grows_as_the_file_does),
+                                     cmocka_unit_test(a_moment_sorts_few_lines),
                                      cmocka_unit_test(each_survives_all_questions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,20 @@
 ** test_asked_work.c - how much work a target can ask for: it forges what is looked at, and whoever
 ** attaches answers within bounds that hold for the memory that the target has really written.
 */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "folder.h"
+#include "forged_core.h"
 #include "host_program.h"
+#include "outside/memory.h"
 #include "outside/outside.h"
 #include "outside/registers.h"
 
@@ -63,6 +67,73 @@ static void a_string_that_was_never_written(void **state) {
   is_refused("string");
 }
 
+/* ==== A core of it ================================================================== */
+
+static int write_pages(const lh_target *target, const forged_core *c) {
+  lh_pages pages;
+  lh_span span;
+  int fd = open("core", O_WRONLY | O_CLOEXEC);
+  const Elf64_Phdr *last = &c->segments[c->n_segments - 1];
+  assert_int_equal(ftruncate(fd, (off_t)(last->p_offset + last->p_filesz)), 0);
+  lh_pages_begin(&pages, &target->memory);
+  while (lh_pages_next(&pages, &span)) {
+    static char bytes[LH_PAGES_AT_ONCE * 4096];
+    size_t n = (size_t)(span.end - span.start), i = 0;
+    while (span.start >= c->segments[i].p_vaddr + c->segments[i].p_memsz) i++;
+    assert_true(n <= sizeof bytes && target->memory.read(&target->memory, span.start, bytes, n));
+    uint64_t at = c->segments[i].p_offset + (span.start - c->segments[i].p_vaddr);
+    assert_int_equal(pwrite(fd, bytes, n, (off_t)at), n);
+  }
+  lh_pages_end(&pages);
+  return close(fd);
+}
+
+/* What the program never wrote is a hole: a file of 64 GB that takes 1 MB of the disk. */
+static void make_core(const char *kind) {
+  static forged_core c;
+  lh_target *target;
+  lh_error error;
+  pid_t host = host_start("forger_host", kind);
+  if (lh_open_process(host, NULL, &target, &error) < 0) fail_msg("%s", error.message);
+  forge_core(&c);
+  for (size_t i = 0; i < target->memory.n; i++) {
+    const lh_memory_region *r = &target->memory.regions[i];
+    if (!lh_region_is_mirrored(r)) continue;
+    forge_segment(&c, r->start, r->end - r->start, PF_R | PF_W, NULL, 0);
+  }
+  forge_core_end(&c);
+  uint64_t at = FORGED_BYTES;
+  for (size_t i = 0; i < c.n_segments; at += c.segments[i++].p_filesz) {
+    c.segments[i].p_filesz = c.segments[i].p_memsz;
+    c.segments[i].p_offset = at;
+  }
+  memcpy(c.bytes + c.table_at + sizeof *c.segments, c.segments, c.n_segments * sizeof *c.segments);
+  forge_core_file(&c, "core");
+  assert_int_equal(write_pages(target, &c), 0);
+  lh_target_free(target);
+  host_program_end(host);
+}
+
+/* Its contents would be hashed, for minutes. */
+static void a_string_in_a_hole_of_a_core(void **state) {
+  (void)state;
+  lh_error error = {0};
+  lh_target *target;
+  const lh_found_state *states;
+  lh_outside_request request = {.path = "a"};
+  size_t n;
+  make_core("string");
+  if (lh_open_core("core", &target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_find_states(target, &states, &n, &error) < 0) fail_msg("%s", error.message);
+  request.state = states[0].address;
+  assert_int_equal(lh_take_outside(target, &request, 1, NULL, NULL, &error), LH_EDAMAGED);
+  assert_int_equal(access("a", F_OK), -1);
+  lh_target_free(target);
+  assert_int_equal(unlink("core"), 0);
+}
+
+/* ==================================================================================== */
+
 /* It would be written to the end of the limit for processor time, and of the disk. */
 static void a_list_without_an_end(void **state) {
   (void)state;
@@ -84,6 +155,7 @@ int main(int argc, char **arguments) {
   (void)argc;
   lh_reexec_elsewhere(arguments);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_string_that_was_never_written),
+                                     cmocka_unit_test(a_string_in_a_hole_of_a_core),
                                      cmocka_unit_test(a_list_without_an_end),
                                      cmocka_unit_test(a_function_that_computes)};
   return folder_run(tests);

@@ -173,6 +173,23 @@ static void test_named(void **state) {
   assert_true(try_all(open_file, "root/lib/file", N_BAD - 1, N_BAD) >= 3);
 }
 
+/* A file of the kernel shows no size, and to read it may change it: /proc/kmsg loses bytes. */
+static void test_kernels_files(void **state) {
+  (void)state;
+  static const char *const paths[] = {"/proc/kmsg", "/proc/version", "proc/uptime", "empty"};
+  make_tree("true", "");
+  game_shell(": >root/empty");
+  for (int old = 0; old < 2; old++) {
+    plan.is_old_kernel = old;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+      errno = 0;
+      assert_int_equal(lh_open_below(strchr(paths[i], '/') ? "/" : "root", paths[i]), -1);
+      assert_int_equal(errno, ESPIPE);
+    }
+  }
+  plan.is_old_kernel = false;
+}
+
 /* Nothing that is there from the beginning leads out, either. */
 static void test_ways_out(void **state) {
   (void)state;
@@ -248,8 +265,8 @@ static void test_debug_file(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_below), cmocka_unit_test(test_named),
-                                     cmocka_unit_test(test_ways_out),
-                                     cmocka_unit_test(test_debug_file)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_below), cmocka_unit_test(test_named), cmocka_unit_test(test_ways_out),
+      cmocka_unit_test(test_kernels_files), cmocka_unit_test(test_debug_file)};
   return folder_run(tests);
 }

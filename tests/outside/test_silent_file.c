@@ -355,7 +355,7 @@ static void start_command(command *c, pid_t process, const char *const *options)
   (void)snprintf(number, sizeof number, "%d", (int)process);
   size_t n_words = 1;
   while (*options) words[n_words++] = (char *)(uintptr_t)*options++;
-  words[n_words] = number;
+  if (process > 0) words[n_words] = number;
   c->id = fork();
   if (c->id == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -489,6 +489,23 @@ static void an_older_snapshot_that_does_not_open(void **state) {
   end_scene(&s);
 }
 
+/* Neither its name is answered nor a page of it, which is an interpreter's. */
+static void a_core_that_does_not_open(void **state) {
+  (void)state;
+  static const uint32_t requests[] = {FUSE_LOOKUP, FUSE_OPEN, FUSE_READ};
+  for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+    scene s;
+    command c;
+    begin_scene(&s, "lua5.4", WAITS);
+    fall_silent(&s, requests[i]);
+    start_command(&c, 0, (const char *const[]){"--list", "silent/lua", NULL});
+    expect_message(&c, "the file system of 'silent/lua' does not answer");
+    int status = end_of(&c);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+    end_scene(&s);
+  }
+}
+
 /* ==================================================================================== */
 
 int main(int argc, char **arguments) {
@@ -502,6 +519,7 @@ int main(int argc, char **arguments) {
                                      cmocka_unit_test(an_output_that_is_not_taken),
                                      cmocka_unit_test(one_of_those_that_were_started),
                                      cmocka_unit_test(what_a_silent_one_has_started),
-                                     cmocka_unit_test(an_older_snapshot_that_does_not_open)};
+                                     cmocka_unit_test(an_older_snapshot_that_does_not_open),
+                                     cmocka_unit_test(a_core_that_does_not_open)};
   return folder_run(tests);
 }

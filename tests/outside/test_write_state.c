@@ -1,7 +1,7 @@
 /*
 ** test_write_state.c - a state in a mirror, walked and written: the mirror is this process's own
-** memory, of which the writing child has a copy. So a snapshot from outside can be held against the one
-** that the program takes itself of the same heap.
+** memory, of which the writing child has a copy. So a snapshot from outside can be held against the
+** one that the program takes itself of the same heap.
 */
 #include <lauxlib.h>
 #include <lua.h>
