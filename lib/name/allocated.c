@@ -8,15 +8,6 @@
 
 #include <stdlib.h>
 
-lh_site_id lh_site_at(const lh_sites *sites, lh_stack_id stack) {
-  return stack > 0 && stack <= lh_n_stacks(sites) ? lh_stack_of(sites, stack)->site : 0;
-}
-
-lh_site_id lh_caller_at(const lh_sites *sites, lh_stack_id stack) {
-  if (lh_site_at(sites, stack) == 0) return 0;
-  return lh_site_at(sites, lh_stack_of(sites, stack)->parent);
-}
-
 bool lh_allocations_add(lh_allocations *a, uint32_t set, lh_id id) {
   if (!lh_snapshot_sites(a->snapshot)) return true;
   return lh_map_count(&a->counts, (uint64_t)set << 32 | lh_object_stack(a->snapshot, id));

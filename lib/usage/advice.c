@@ -160,8 +160,7 @@ static bool advise_in_order(adviser *a, lh_error *error, int *code) {
   for (size_t i = 0; fine && i < w.n; i++)
     fine = w.watches[i].kind == LH_ADVICE_SIZE ? advise_size(a, &w.watches[i])
                                                : advise_concat(a, &w.watches[i]);
-  lh_free(w.of_site);
-  lh_free(w.watches);
+  LH_FREE_ALL(w.of_site, w.watches);
   return fine;
 }
 
@@ -181,8 +180,7 @@ static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t 
 
 static int compare_advice(const void *a, const void *b) {
   const lh_advice *left = a, *right = b;
-  if (left->bytes != right->bytes) return left->bytes > right->bytes ? -1 : 1;
-  return lh_compare_numbers(left->stack, right->stack);
+  return LH_MORE(left->bytes, right->bytes) ?: LH_LESS(left->stack, right->stack);
 }
 
 int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *error) {

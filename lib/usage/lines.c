@@ -41,7 +41,6 @@ typedef struct counter {
   size_t moments_capacity;
   int code; /* first failure */
   lh_error *error;
-  bool failed;
 } counter;
 
 /* ==== Moments ======================================================================= */
@@ -49,8 +48,8 @@ typedef struct counter {
 static int by_bytes(const void *a, const void *b, void *data) {
   const lh_line_held *one = a, *other = b;
   const lh_line *lines = data;
-  if (one->bytes != other->bytes) return one->bytes < other->bytes ? 1 : -1;
-  return lh_compare_lines(&lines[one->line], &lines[other->line]);
+  return LH_MORE(one->bytes, other->bytes)
+             ?: lh_compare_lines(&lines[one->line], &lines[other->line]);
 }
 
 /* Adds to a sorted list of n that has room for `most`; the last one may go for it. */
@@ -131,15 +130,12 @@ static bool hold(counter *c, uint32_t line, const lh_event *event) {
 static bool let_go(counter *c, uint32_t line, const lh_event *event) {
   uint64_t key = ((uint64_t)(event->kind == LH_EVENT_FREE) << 2 * LINE_BITS) | line;
   if (event->kind == LH_EVENT_RESIZE) key |= (uint64_t)c->keys.of_stack[event->stack] << LINE_BITS;
-  uint32_t *known = lh_map_at(&c->override_of, key);
-  if (!known) return false;
-  if (*known == LH_NO_NUMBER) {
-    if (!lh_grow(&c->overrides, c->n_overrides, &c->overrides_capacity, sizeof *c->overrides))
-      return false;
-    *known = (uint32_t)c->n_overrides;
-    c->overrides[c->n_overrides++] = (override){.key = key};
-  }
-  lh_sum_add(&c->overrides[*known].blocks, 1, event->weight);
+  uint32_t at = lh_map_number(&c->override_of, key);
+  if (at == LH_NO_NUMBER ||
+      !lh_grow(&c->overrides, c->n_overrides, &c->overrides_capacity, sizeof *c->overrides))
+    return false;
+  if (at == c->n_overrides) c->overrides[c->n_overrides++] = (override){.key = key};
+  lh_sum_add(&c->overrides[at].blocks, 1, event->weight);
   holder *h = holder_of(c, line);
   if (!h) return false;
   lh_sum_subtract(&h->bytes, event->old_bytes, event->weight);
@@ -161,7 +157,7 @@ static bool see(const lh_event *event, void *data) {
     goto failed;
   if (event->kind == LH_EVENT_FREE || hold(c, line, event)) return true;
 failed:
-  c->failed = c->code == 0;
+  if (c->code == 0) c->code = lh_fail_memory(c->error, "counting events");
   return false;
 }
 
@@ -172,15 +168,15 @@ static int by_key(const void *a, const void *b, void *data) {
   const lh_line *lines = data;
   uint64_t from = one->key >> LINE_BITS, other_from = other->key >> LINE_BITS;
   uint32_t mask = (1u << LINE_BITS) - 1;
-  if (from != other_from) return from < other_from ? -1 : 1;
-  return lh_compare_lines(&lines[one->key & mask], &lines[other->key & mask]);
+  return LH_LESS(from, other_from)
+             ?: lh_compare_lines(&lines[one->key & mask], &lines[other->key & mask]);
 }
 
 static int by_events(const void *a, const void *b, void *data) {
   const lh_line_events *one = a, *other = b;
   const lh_line *lines = data;
-  if (one->events != other->events) return one->events < other->events ? 1 : -1;
-  return lh_compare_lines(&lines[one->line], &lines[other->line]);
+  return LH_MORE(one->events, other->events)
+             ?: lh_compare_lines(&lines[one->line], &lines[other->line]);
 }
 
 /* Sorts the overrides by kind and line: each row points to its range. */
@@ -242,12 +238,9 @@ static bool begin(counter *c) {
 }
 
 static void end(counter *c) {
-  for (unsigned i = 0; i < 3; i++) lh_free(c->rows[i]);
-  lh_free(c->holders);
-  lh_free(c->holding);
-  lh_free(c->overrides);
   lh_map_free(&c->override_of);
-  lh_free(c->keys.of_stack);
+  LH_FREE_ALL(c->rows[0], c->rows[1], c->rows[2], c->holders, c->holding, c->overrides,
+              c->keys.of_stack);
 }
 
 int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, lh_error *error) {
@@ -258,7 +251,7 @@ int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, l
   out->lines = c.keys.lines;
   out->n_lines = c.keys.n_lines;
   if (!begin(&c)) code = lh_fail_memory(error, "counting by line");
-  if (code == 0) code = lh_tally_events(profile, "report by line", see, &c, &c.failed, error);
+  if (code == 0) code = lh_tally_events(profile, "report by line", see, &c, error);
   if (code == 0) code = c.code;
   if (code == 0 && (!put(&c) || !add_moment(&c, lh_profile_about(profile)->duration_ns, SIZE_MAX)))
     code = lh_fail_memory(error, "counting by line");
@@ -270,8 +263,6 @@ int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, l
 void lh_line_tally_free(lh_line_tally *tally) {
   for (unsigned i = 0; i < 3; i++) lh_free(tally->of[i].list);
   for (size_t i = 0; i < tally->n_moments; i++) lh_free(tally->moments[i].held);
-  lh_free(tally->moments);
-  lh_free(tally->overrides);
-  lh_free(tally->lines);
+  LH_FREE_ALL(tally->moments, tally->overrides, tally->lines);
   *tally = (lh_line_tally){0};
 }

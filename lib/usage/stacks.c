@@ -48,14 +48,13 @@ static void add_up(tree *t, const lh_usage *usage, lh_usage_order order) {
 static int by_bytes(const void *a, const void *b, void *data) {
   const tree *t = data;
   lh_stack_id one = *(const lh_stack_id *)a, other = *(const lh_stack_id *)b;
-  if (t->total[one] != t->total[other]) return t->total[one] < t->total[other] ? 1 : -1;
-  return lh_compare_numbers(one, other);
+  return LH_MORE(t->total[one], t->total[other]) ?: LH_LESS(one, other);
 }
 
 static int by_caller(const void *a, const void *b, void *data) {
   const tree *t = data;
   lh_stack_id x = caller_of(t, *(const lh_stack_id *)a), y = caller_of(t, *(const lh_stack_id *)b);
-  return x != y ? (x > y) - (x < y) : by_bytes(a, b, data);
+  return LH_LESS(x, y) ?: by_bytes(a, b, data);
 }
 
 static void choose(tree *t, size_t limit) {
@@ -141,12 +140,7 @@ int lh_usage_stacks(const lh_usage *usage, lh_usage_order order, size_t limit, l
     choose(&t, limit);
     fine = make_rows(&t);
   }
-  lh_free(t.self);
-  lh_free(t.total);
-  lh_free(t.hidden);
-  lh_free(t.is_shown);
-  lh_free(t.shown);
-  lh_free(t.pile);
+  LH_FREE_ALL(t.self, t.total, t.hidden, t.is_shown, t.shown, t.pile);
   if (!fine) lh_free(t.rows);
   *out = fine ? t.rows : NULL;
   *n = fine ? t.n_rows : 0;

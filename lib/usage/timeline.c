@@ -39,8 +39,8 @@ static bool see_most(const lh_event *event, void *data) {
 static int by_most(const void *a, const void *b, void *data) {
   const counter *c = data;
   uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-  if (c->most[one] != c->most[other]) return c->most[one] < c->most[other] ? 1 : -1;
-  return lh_compare_lines(&c->keys.lines[one], &c->keys.lines[other]);
+  return LH_MORE(c->most[one], c->most[other])
+             ?: lh_compare_lines(&c->keys.lines[one], &c->keys.lines[other]);
 }
 
 static bool choose_lines(counter *c, size_t most_sites) {
@@ -153,21 +153,17 @@ static bool begin(counter *c) {
 }
 
 static void end(counter *c) {
-  lh_free(c->live);
-  lh_free(c->most);
-  lh_free(c->slot_of);
-  lh_free(c->slots);
+  LH_FREE_ALL(c->live, c->most, c->slot_of, c->slots);
   lh_line_keys_free(&c->keys);
 }
 
 int lh_tally_timeline(lh_profile *profile, size_t n_moments, size_t n_sites, lh_timeline *out,
                       lh_error *error) {
   counter c = {.out = out};
-  bool failed = false;
   *out = (lh_timeline){0};
   int code = lh_line_keys_make(lh_profile_sites(profile), &c.keys, error);
   if (code == 0 && !begin(&c)) code = lh_fail_memory(error, "counting over time");
-  if (code == 0) code = lh_tally_events(profile, "plot", see_most, &c, &failed, error);
+  if (code == 0) code = lh_tally_events(profile, "plot", see_most, &c, error);
   if (code == 0 && !choose_lines(&c, n_sites)) code = lh_fail_memory(error, "counting over time");
   if (code == 0) code = fill(&c, profile, n_moments, error);
   end(&c);
@@ -177,8 +173,6 @@ int lh_tally_timeline(lh_profile *profile, size_t n_moments, size_t n_sites, lh_
 
 void lh_timeline_free(lh_timeline *timeline) {
   for (size_t i = 0; i < timeline->n_sites; i++) lh_free(timeline->sites[i].bytes);
-  lh_free(timeline->sites);
-  lh_free(timeline->heap_bytes);
-  lh_free(timeline->old_bytes);
+  LH_FREE_ALL(timeline->sites, timeline->heap_bytes, timeline->old_bytes);
   *timeline = (lh_timeline){0};
 }
