@@ -89,9 +89,7 @@ bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint3
 
 void lh_known_free(lh_known_classes *known) {
   lh_free(known->list);
-  lh_map_free(&known->by_identity);
-  lh_map_free(&known->by_code);
-  lh_map_free(&known->differing);
+  LH_FREE_MAPS(&known->by_identity, &known->by_code, &known->differing);
 }
 
 bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_of, size_t *n_rows) {

@@ -26,10 +26,8 @@ typedef struct share {
 
 static int compare_shares(const void *left, const void *right) {
   const share *a = left, *b = right;
-  if (a->set != b->set) return a->set < b->set ? -1 : 1;
-  if (a->site != b->site) return a->site < b->site ? -1 : 1;
-  if (a->caller != b->caller) return a->caller < b->caller ? -1 : 1;
-  return a->stack < b->stack ? -1 : a->stack > b->stack;
+  return LH_LESS(a->set, b->set) ?: LH_LESS(a->site, b->site) ?: LH_LESS(a->caller, b->caller) ?:
+         LH_LESS(a->stack, b->stack);
 }
 
 static size_t end_of_run(const share *list, size_t n, bool with_caller, uint64_t *objects) {

@@ -9,9 +9,8 @@
 enum { MOST_TEXT = 16 };
 
 void lh_places_free(lh_places *places) {
-  lh_free(places->met.list);
   lh_strings_free(&places->texts);
-  LH_FREE_ALL(places->list, places->of_spot);
+  LH_FREE_ALL(places->met.list, places->list, places->of_spot);
   lh_map_free(&places->by_at);
 }
 

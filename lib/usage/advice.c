@@ -73,7 +73,7 @@ static bool is_concatenation(const lh_event *event, const lh_site *site) {
 }
 
 static watch *watch_of(watcher *w, lh_stack_id stack, lh_advice_kind kind) {
-  uint32_t *number = &w->of_site[lh_stack_of(w->sites, stack)->site];
+  uint32_t *number = &w->of_site[lh_site_at(w->sites, stack)];
   if (*number != 0) return &w->watches[*number - 1];
   w->failed |= !lh_grow(&w->watches, w->n, &w->capacity, sizeof *w->watches);
   if (w->failed) return NULL;
@@ -108,7 +108,7 @@ static void see_string(watch *at, const lh_event *event) {
 
 static bool see(const lh_event *event, void *data) {
   watcher *w = data;
-  if (event->kind == LH_EVENT_FREE || !lh_stack_is_in(w->sites, event->stack)) return true;
+  if (event->kind == LH_EVENT_FREE || !lh_site_at(w->sites, event->stack)) return true;
   const lh_site *site = lh_site_of_stack(w->sites, event->stack);
   bool grows = is_growth(event, site);
   if (!grows && !is_concatenation(event, site)) return true;

@@ -41,7 +41,6 @@ typedef struct graph {
   uint32_t n_lua;      /* number of Lua functions; C functions are numbered after them */
   lh_map call_numbers; /* key: caller's and callee's function */
   uint32_t *functions_on_path, *calls_on_path; /* how often each occurs on the current path */
-  uint32_t *ranks;                             /* of each function: its index in the answer */
   const lh_profile_call **calls_of;            /* calls counted for each stack; NULL: none */
   lh_call_usage *calls;
   size_t n_calls; /* calls that occurred */
@@ -211,12 +210,11 @@ static bool make_room(graph *g) {
   lh_usage_calls *out = g->out;
   out->n_functions = n_functions;
   out->functions = lh_alloc_zeroed(n_functions, sizeof *out->functions);
-  g->ranks = lh_alloc_zeroed(n_functions, sizeof *g->ranks);
   out->calls[0] = g->calls = lh_alloc_zeroed(n_calls + 1, sizeof *g->calls);
   out->calls[1] = lh_alloc(n_calls + 1, sizeof *g->calls);
   g->functions_on_path = lh_alloc_zeroed(n_functions, sizeof *g->functions_on_path);
   g->calls_on_path = lh_alloc_zeroed(n_calls + 1, sizeof *g->calls_on_path);
-  return out->functions && g->ranks && out->calls[0] && out->calls[1] && g->functions_on_path &&
+  return out->functions && out->calls[0] && out->calls[1] && g->functions_on_path &&
          g->calls_on_path;
 }
 
@@ -306,11 +304,12 @@ static void keep_real_functions(graph *g) {
   }
   out->n_functions = n;
   qsort(out->functions, n, sizeof *out->functions, compare_functions);
-  for (uint32_t i = 0; i < n; i++) g->ranks[out->functions[i].number] = i;
+  uint32_t *ranks = g->functions_on_path; /* no longer used */
+  for (uint32_t i = 0; i < n; i++) ranks[out->functions[i].number] = i;
   for (size_t side = 0; side < 2; side++) {
     for (lh_call_usage *call = out->calls[side]; call < out->calls[side] + g->n_calls; call++) {
-      call->caller_at = g->ranks[call->caller_at];
-      call->called_at = g->ranks[call->called_at];
+      call->caller_at = ranks[call->caller_at];
+      call->called_at = ranks[call->called_at];
     }
   }
 }
@@ -359,7 +358,7 @@ int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_u
   lh_site_numbers_free(&g.groups);
   lh_map_free(&g.call_numbers);
   lh_shared_names_free(&g.c_names);
-  LH_FREE_ALL(g.nodes, g.functions_on_path, g.calls_on_path, g.calls_of, g.grown, g.tops, g.ranks);
+  LH_FREE_ALL(g.nodes, g.functions_on_path, g.calls_on_path, g.calls_of, g.grown, g.tops);
   if (code < 0) lh_usage_calls_free(out);
   return code;
 }

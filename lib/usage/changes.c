@@ -100,26 +100,20 @@ int lh_usage_changes(const lh_usage *before, const lh_usage *after, lh_usage_cha
   size_t n_groups[2] = {0, 0};
   joiner j = {0};
   int code = LH_OK;
-  *out = NULL;
   for (uint32_t i = 0; i < 2 && code == LH_OK; i++)
     code =
         lh_usage_groups(usages[i], LH_BY_SITE, LH_MOST_ALLOCATED, &groups[i], &n_groups[i], error);
-  if (code != LH_OK) goto out;
   j.entries = lh_alloc(n_groups[0] + n_groups[1] + 1, sizeof *j.entries);
   j.out = lh_alloc(n_groups[0] + n_groups[1] + 1, sizeof *j.out);
   bool ok = j.entries && j.out;
-  for (uint32_t i = 0; ok && i < 2; i++) ok = add_entries(&j, usages[i], groups[i], n_groups[i], i);
-  if (!ok) {
-    code = lh_fail_memory(error, "comparing two profiles");
-    goto out;
-  }
-  join_all(&j);
-  if (j.n_out > 0) qsort(j.out, j.n_out, sizeof *j.out, compare_changes);
-  *out = j.out;
+  for (uint32_t i = 0; i < 2 && code == LH_OK && ok; i++)
+    ok = add_entries(&j, usages[i], groups[i], n_groups[i], i);
+  if (code == LH_OK && !ok) code = lh_fail_memory(error, "comparing two profiles");
+  if (code == LH_OK) join_all(&j);
+  if (code == LH_OK && j.n_out > 0) qsort(j.out, j.n_out, sizeof *j.out, compare_changes);
+  *out = code == LH_OK ? j.out : NULL;
   *n = j.n_out;
-  j.out = NULL;
-out:
   lh_site_numbers_free(&j.sites);
-  LH_FREE_ALL(groups[0], groups[1], j.entries, j.out);
+  LH_FREE_ALL(groups[0], groups[1], j.entries, code == LH_OK ? NULL : j.out);
   return code;
 }

@@ -451,25 +451,22 @@ static void add_up(lh_usage *usage) {
 int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *query,
                  lh_error *error) {
   uint32_t n_stacks = lh_n_stacks(lh_profile_sites(profile));
-  lh_usage *usage = lh_alloc_zeroed(1, sizeof *usage);
+  lh_usage *usage = *out = lh_alloc_zeroed(1, sizeof *usage);
   if (usage) usage->first = lh_alloc_zeroed((size_t)n_stacks + 1, sizeof *usage->first);
-  int code = LH_OK;
-  *out = NULL;
-  if (!usage || !usage->first) {
-    code = lh_fail_memory(error, "counting what was allocated");
-    goto out;
+  int code = usage && usage->first ? LH_OK : lh_fail_memory(error, "counting what was allocated");
+  if (code == LH_OK) {
+    usage->profile = profile;
+    usage->query = *query;
+    usage->n_stacks = n_stacks;
+    code = (lh_profile_about(profile)->is_aggregate ? take_counts : replay)(usage, error);
   }
-  usage->profile = profile;
-  usage->query = *query;
-  usage->n_stacks = n_stacks;
-  code = (lh_profile_about(profile)->is_aggregate ? take_counts : replay)(usage, error);
-  if (code != LH_OK) goto out;
-  finish_rows(usage);
-  add_up(usage);
-  *out = usage;
-  usage = NULL;
-out:
+  if (code == LH_OK) {
+    finish_rows(usage);
+    add_up(usage);
+    return LH_OK;
+  }
   lh_usage_free(usage);
+  *out = NULL;
   return code;
 }
 

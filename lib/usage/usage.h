@@ -78,10 +78,6 @@ double *lh_ages_at(lh_ages *ages, uint32_t *number);
 
 /* ==================================================================================== */
 
-static inline bool lh_stack_is_in(const lh_sites *sites, lh_stack_id stack) {
-  return stack != 0 && stack <= lh_n_stacks(sites);
-}
-
 /* ==== Events in their order: lines.c, timeline.c, tally.c ============================ */
 
 /* A sum that may be negative for a while. Exact counts are apart from sampled estimates, since a
@@ -99,10 +95,7 @@ static inline void lh_sum_add(lh_sum *sum, uint64_t n, double weight) {
 }
 
 static inline void lh_sum_subtract(lh_sum *sum, uint64_t n, double weight) {
-  if (weight == 1.0)
-    sum->whole -= n;
-  else
-    sum->part -= (double)n * weight;
+  lh_sum_add(sum, weight == 1.0 ? 0 - n : n, weight == 1.0 ? 1.0 : -weight);
 }
 
 /* Rounded and clamped to 0..INT64_MAX: a damaged file can exceed both limits. */
