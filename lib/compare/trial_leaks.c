@@ -43,9 +43,11 @@ static bool is_leak(const telling *t, lh_id id) {
   return t->found.way[row] != N_WAYS && (t->all || t->found.is_certain[row]);
 }
 
-/* ==== Which objects ================================================================== */
+static bool is_new(const telling *t, lh_id id) {
+  return lh_trial_is_new(t->parts[lh_epoch(t->snapshot, id)]);
+}
 
-enum { UNKNOWN, NO, YES };
+/* ==== Which objects ================================================================== */
 
 /* Whether only leaking objects (of any run) refer to the object, or others, too. */
 enum { HELD_BY_LEAKS = 1, HELD_BY_OTHERS };
@@ -60,27 +62,19 @@ static void flag_held_by_others(telling *t) {
   }
 }
 
-/* Walks up the dominators to the first one that is known, and copies its answer down. */
-static void find_above(telling *t, lh_id id) {
-  lh_id at = id;
-  while (t->leaks[at] == UNKNOWN) at = t->snapshot->idom[at];
-  uint8_t known = t->leaks[at];
-  for (at = id; t->leaks[at] == UNKNOWN; at = t->snapshot->idom[at]) t->leaks[at] = known;
-}
-
+/* Dominators come first in the order of folding, so what is retained by a leak is found in one pass. */
 static bool flag_objects(telling *t) {
   const lh_snapshot *snapshot = t->snapshot;
-  t->leaks = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  const lh_folds *folds = lh_folds_of(snapshot);
+  t->leaks = folds ? lh_alloc_zeroed((size_t)snapshot->n + 1, 1) : NULL;
   if (!t->leaks) return false;
-  t->leaks[LH_ROOT] = NO;
+  for (size_t i = 1; i < folds->n; i++) {
+    lh_id id = folds->order[i];
+    t->leaks[id] =
+        t->leaks[snapshot->idom[id]] || (is_asked(t, id) && is_new(t, id) && is_leak(t, id));
+  }
   for (lh_id id = 1; id <= snapshot->n; id++)
-    if (is_asked(t, id) && lh_trial_is_new(t->parts[lh_epoch(snapshot, id)]) && is_leak(t, id))
-      t->leaks[id] = YES;
-  for (lh_id id = 1; id <= snapshot->n; id++)
-    if (lh_is_reachable(snapshot, id)) find_above(t, id);
-  for (lh_id id = 0; id <= snapshot->n; id++)
-    t->leaks[id] = id != LH_ROOT && t->leaks[id] == YES && lh_is_reachable(snapshot, id) &&
-                   !lh_is_own(snapshot, id) && lh_trial_is_new(t->parts[lh_epoch(snapshot, id)]);
+    t->leaks[id] = t->leaks[id] && !lh_is_own(snapshot, id) && is_new(t, id);
   flag_held_by_others(t);
   return true;
 }
