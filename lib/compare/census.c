@@ -217,8 +217,7 @@ int lh_ladder_new(lh_ladder **out, lh_error *error) {
 }
 
 static void free_counts(lh_snapshot_counts *counts) {
-  lh_free(counts->of_vertex);
-  lh_free(counts->of_class);
+  LH_FREE_ALL(counts->of_vertex, counts->of_class);
 }
 
 void lh_ladder_free(lh_ladder *ladder) {
