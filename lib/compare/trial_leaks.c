@@ -62,7 +62,7 @@ static void flag_held_by_others(telling *t) {
   }
 }
 
-/* Dominators come first in the order of folding, so what is retained by a leak is found in one pass. */
+/* Dominators come first in the order of folding: one pass finds what each leak retains. */
 static bool flag_objects(telling *t) {
   const lh_snapshot *snapshot = t->snapshot;
   const lh_folds *folds = lh_folds_of(snapshot);

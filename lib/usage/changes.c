@@ -1,8 +1,9 @@
 /*
 ** changes.c - compares two profiles, site by site.
 **
-** Their sites are sorted in one list by identity (LH_ALIKE_MOVED). Of several sites with one identity those at the same line are paired first,
-** then the others in order, as if lines had been added above them.
+** Their sites are sorted in one list by identity (LH_ALIKE_MOVED). Of several sites with one
+** identity those at the same line are paired first, then the others in order, as if lines had been
+** added above them.
 */
 #include <stdlib.h>
 
