@@ -94,7 +94,7 @@ LUA_LIBS = $(shell $(PKG_CONFIG) --libs $(LUA_NAME))
 LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcgraph)
 CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson sqlite3 libmicrohttpd libgvc)
 LIB_LIBS = $(shell $(PKG_CONFIG) --libs libcgraph) -lm
-CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson) $(LIB_LIBS)
+CLI_LIBS = $(LIB_LIBS)
 SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
 # Where heapattach's code and heap are: addresses at which no target has any. Libraries and PIE
 # programs are above 0x2aaaaaaab000; others count up from 0x400000, for gigabytes if need be. So it
@@ -104,7 +104,7 @@ PLACE = -pie -Wl,-no-pie,--no-relax,-Ttext-segment=$(PLACE_AT)
 OUTSIDE_LIBS = $(shell $(PKG_CONFIG) --libs libelf liblzma) -pthread
 # Graphviz keeps its plugins in a folder that the linker does not know.
 PLUGINS = $(shell $(PKG_CONFIG) --variable=libdir libgvc)/graphviz
-VIEW_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd libgvc zlib) -L$(PLUGINS) \
+VIEW_LIBS = $(shell $(PKG_CONFIG) --libs jansson libmicrohttpd libgvc zlib) -L$(PLUGINS) \
   -Wl,-rpath,$(PLUGINS) -lgvplugin_dot_layout -lgvplugin_core -pthread
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 
@@ -272,7 +272,7 @@ $(1)/tests/test_states: TEST_LIBS += -Wl,--wrap=process_vm_readv,--wrap=pread,--
 $(1)/tests/test_memory_room: TEST_LIBS += -Wl,--wrap=lh_find_room
 $(1)/tests/test_page: $(call objects,$(1),cli/heapview/page.c)
 $(1)/tests/test_requests: $(call objects,$(1),cli/heapview/requests.c)
-$(1)/tests/test_requests $(1)/tests/test_answer_json: TEST_LIBS += $$(CLI_LIBS)
+$(1)/tests/test_requests $(1)/tests/test_answer_json: TEST_LIBS += $$(VIEW_LIBS)
 $(1)/tests/test_guests: $(call objects,$(1),cli/heapview/guests.c)
 $(1)/tests/test_recent: $(call objects,$(1),cli/heapview/recent.c)
 # Where files are exchanged between two calls.

@@ -16,7 +16,7 @@
 #define LUAHEAP_CLI_H
 
 #include <getopt.h>
-#include <jansson.h>
+#include <stdlib.h>
 
 #include "luaheap.h"
 
@@ -244,22 +244,15 @@ void cli_table_free(cli_table *table); /* without printing */
 
 /* ==== JSON ========================================================================== */
 
-/* One document; `out` NULL: on stdout. */
-typedef lh_json cli_json;
+/* One document, on stdout where `out` is NULL. */
+void cli_json_open(lh_json *w, const char *key, char bracket);
+void cli_json_close(lh_json *w, char bracket);
 
-void cli_json_open(cli_json *w, const char *key, char bracket);
-void cli_json_close(cli_json *w, char bracket);
-void cli_json_value(cli_json *w, const char *key, json_t *value);     /* steals value */
-void cli_json_string(cli_json *w, const char *key, const char *text); /* valid UTF-8 */
+/* Any bytes, escaped by cli_escape; NULL: null. */
+void cli_json_name(lh_json *w, const char *key, const char *name);
 
 /* Discards the unwritten rest of an unfinished document on stdout; called before a failure. */
 void cli_json_drop(void);
-
-/* Inside an array. Text keeps its control characters; all beyond ASCII is \uXXXX. */
-void cli_json_exact(cli_json *w, json_t *value);
-
-json_t *cli_json_size(uint64_t n);
-json_t *cli_json_text(const char *text); /* escaped by cli_escape */
 
 /* ==== Answers ======================================================================== */
 
@@ -268,10 +261,10 @@ char *cli_next_command(lh_next next, const char *file, const char *subject, cons
 
 /* Print an answer about the snapshot in `file`: as text, or as values of the open JSON object. */
 void cli_report_text(cli *c, lh_report *report, const char *file);
-void cli_report_values(cli_json *w, lh_report *report);
+void cli_report_values(lh_json *w, lh_report *report);
 
 /* Asks, and prints text, or JSON into `w`. Clears the progress line. False: an honest no. */
-bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
+bool cli_answer(cli *c, lh_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request);
 
 #endif

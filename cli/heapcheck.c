@@ -99,36 +99,36 @@ static void print_sound(cli *c, const char *file, const finding *f) {
   cli_flush(c); /* keeps the order with lines on stderr */
 }
 
-static void json_snapshot(cli_json *w, const lh_snapshot *snapshot, uint64_t edges) {
+static void json_snapshot(lh_json *w, const lh_snapshot *snapshot, uint64_t edges) {
   const lh_info *info = lh_snapshot_info(snapshot);
   const lh_outside_info *outside = lh_snapshot_outside(snapshot);
-  cli_json_value(w, "objects", cli_json_size(info->objects));
-  cli_json_value(w, "bytes", cli_json_size(info->object_bytes));
-  cli_json_value(w, "gc_bytes", cli_json_size(info->gc_bytes));
-  cli_json_value(w, "unaccounted_bytes", json_integer(info->unaccounted_bytes));
-  cli_json_value(w, "edges", cli_json_size(edges));
-  cli_json_value(w, "file_bytes", cli_json_size(info->file_bytes));
-  if (outside) cli_json_value(w, "outside", cli_json_text(lh_stillness_name(outside->stillness)));
+  lh_json_count(w, "objects", info->objects);
+  lh_json_count(w, "bytes", info->object_bytes);
+  lh_json_count(w, "gc_bytes", info->gc_bytes);
+  lh_json_integer(w, "unaccounted_bytes", info->unaccounted_bytes);
+  lh_json_count(w, "edges", edges);
+  lh_json_count(w, "file_bytes", info->file_bytes);
+  if (outside) cli_json_name(w, "outside", lh_stillness_name(outside->stillness));
 }
 
-static void json_profile(cli_json *w, const lh_profile *profile) {
+static void json_profile(lh_json *w, const lh_profile *profile) {
   const lh_profile_info *info = lh_profile_about(profile);
   const lh_sites *sites = lh_profile_sites(profile);
-  cli_json_value(w, "aggregate", json_boolean(info->is_aggregate));
-  cli_json_value(w, "events", cli_json_size(info->n_events));
-  cli_json_value(w, "lost_events", cli_json_size(info->lost_events));
-  cli_json_value(w, "sites", cli_json_size(lh_n_sites(sites)));
-  cli_json_value(w, "stacks", cli_json_size(lh_n_stacks(sites)));
-  cli_json_value(w, "file_bytes", cli_json_size(info->file_bytes));
+  lh_json_flag(w, "aggregate", info->is_aggregate);
+  lh_json_count(w, "events", info->n_events);
+  lh_json_count(w, "lost_events", info->lost_events);
+  lh_json_count(w, "sites", lh_n_sites(sites));
+  lh_json_count(w, "stacks", lh_n_stacks(sites));
+  lh_json_count(w, "file_bytes", info->file_bytes);
 }
 
-static void json_file(cli_json *w, const char *file, const finding *f) {
+static void json_file(lh_json *w, const char *file, const finding *f) {
   cli_json_open(w, NULL, '{');
-  cli_json_value(w, "file", cli_json_text(file));
-  cli_json_value(w, "ok", json_boolean(f->code == LH_OK));
+  cli_json_name(w, "file", file);
+  lh_json_flag(w, "ok", f->code == LH_OK);
   if (f->code != LH_OK) {
-    cli_json_value(w, "message", cli_json_text(f->error.message));
-    if (f->code == LH_EDAMAGED) cli_json_value(w, "offset", cli_json_size(f->error.offset));
+    cli_json_name(w, "message", f->error.message);
+    if (f->code == LH_EDAMAGED) lh_json_count(w, "offset", f->error.offset);
   } else if (f->profile) {
     json_profile(w, f->profile);
   } else {
@@ -137,7 +137,7 @@ static void json_file(cli_json *w, const char *file, const finding *f) {
   cli_json_close(w, '}');
 }
 
-static bool check(cli *c, cli_json *w, const char *file) {
+static bool check(cli *c, lh_json *w, const char *file) {
   finding f = verify(c, file);
   if (c->json)
     json_file(w, file, &f);
@@ -151,7 +151,7 @@ static bool check(cli *c, cli_json *w, const char *file) {
 
 int main(int argc, char **argv) {
   cli c;
-  cli_json w = {0};
+  lh_json w = {0};
   int status = CLI_DONE;
   cli_begin(&c, &tool);
   cli_parse(&c, NULL, argc, argv);

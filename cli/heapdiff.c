@@ -226,7 +226,7 @@ static lh_request request_of(const cli *c, request *r) {
 }
 
 static void print_json(lh_report *report) {
-  cli_json w = {0};
+  lh_json w = {0};
   cli_json_open(&w, NULL, '{');
   cli_report_values(&w, report);
   cli_json_close(&w, '}');

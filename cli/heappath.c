@@ -139,7 +139,7 @@ lh_request request_about(const request *r, const subject *s) {
   return asked;
 }
 
-void print_asked(cli *c, cli_json *w, const request *r, const subject *s) {
+void print_asked(cli *c, lh_json *w, const request *r, const subject *s) {
   lh_request asked = request_about(r, s);
   (void)cli_answer(c, w, "ignored", s->snapshot, r->file, &asked);
   if (s->id != LH_NO_OBJECT) (void)cli_answer(c, w, "stack", s->snapshot, r->file, &asked);
@@ -166,17 +166,17 @@ static void answer_garbage(cli *c, const request *r, const subject *s) {
   print_asked(c, NULL, r, &single);
 }
 
-static void json_no_paths(cli_json *w) {
+static void json_no_paths(lh_json *w) {
   cli_json_open(w, "paths", '[');
   cli_json_close(w, ']');
 }
 
-static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
+static void answer(cli *c, const request *r, const subject *s, lh_json *w) {
   bool reachable = lh_is_reachable(s->snapshot, s->id), json = r->format == FORMAT_JSON;
   if (json) {
     json_subject(w, s);
     print_asked(c, w, r, s);
-    cli_json_value(w, "only_ignored", json_boolean(s->only_ignored));
+    lh_json_flag(w, "only_ignored", s->only_ignored);
   }
   if (!reachable && !r->referrers) answer_garbage(c, r, s);
   if (reachable && !r->referrers && !r->dominators)
@@ -189,7 +189,7 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
 }
 
 static bool answer_one(cli *c, const request *r, subject *s) {
-  cli_json w = {0};
+  lh_json w = {0};
   bool alive = s->id == LH_NO_OBJECT || lh_is_reachable(s->snapshot, s->id);
   if (r->asked.n_cuts > 0 && alive) find_cuts(c, r, s->snapshot);
   if (c->json) cli_json_open(&w, NULL, '{');

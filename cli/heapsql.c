@@ -103,7 +103,7 @@ static void close_all(sqlite3 *db, request *r) {
 /* ==== Queries ======================================================================== */
 
 static void run_queries(cli *c, request *r, sqlite3 *db) {
-  cli_json document = {0};
+  lh_json document = {0};
   bool first = true;
   if (r->format == HEAPSQL_JSON) {
     cli_json_open(&document, NULL, '{');

@@ -101,7 +101,7 @@ static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_requ
   asked->matches = found.matches;
 }
 
-static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r, const char *name) {
+static void answer(cli *c, lh_json *w, lh_snapshot *snapshot, const request *r, const char *name) {
   lh_request asked = r->asked;
   asked.whole_lists = c->json;
   if (strcmp(name, "under") == 0) find_object(c, snapshot, r, &asked);
@@ -111,7 +111,7 @@ static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
 
 /* ==== What is shown ================================================================== */
 
-static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+static void answer_tables(cli *c, lh_json *w, lh_snapshot *snapshot, const request *r) {
   static const struct by {
     unsigned by;
     const char *name;
@@ -127,7 +127,7 @@ static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const requ
   }
 }
 
-static void answer_leaks(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+static void answer_leaks(cli *c, lh_json *w, lh_snapshot *snapshot, const request *r) {
   if (r->asked.type_mask != 0 || r->asked.garbage) return;
   answer(c, w, snapshot, r, "leaks");
   if (!c->json) putchar('\n');
@@ -135,7 +135,7 @@ static void answer_leaks(cli *c, cli_json *w, lh_snapshot *snapshot, const reque
 
 static void print(cli *c, lh_snapshot *snapshot, const request *r) {
   bool all = r->question == NULL && r->by == 0;
-  cli_json w = {0};
+  lh_json w = {0};
   if (all && !c->json) answer_leaks(c, &w, snapshot, r);
   if (c->json) cli_json_open(&w, NULL, '{');
   if (c->json) cli_json_open(&w, "snapshot", '{');

@@ -86,6 +86,15 @@ static void check(opening *o, int code, const char *file, const lh_error *error)
   exit(CLI_FAILURE);
 }
 
+/* Before there is an address: what is not there, or is another user's. */
+static void check_readable(opening *o, const char *file) {
+  lh_error error = {.code = LH_EIO};
+  if (file == NULL || access(file, R_OK) == 0) return;
+  error.os_errno = errno;
+  snprintf(error.message, sizeof error.message, "cannot open '%s': %s", file, strerror(errno));
+  check(o, error.code, NULL, &error);
+}
+
 /* Sorts by time: a shell lists run-10 before run-9. All but the last snapshot are analysed when
 ** first asked about, so several take little more memory than one. */
 static lh_snapshot **open_snapshots(opening *o) {
@@ -185,6 +194,8 @@ int main(int argc, char **argv) {
   return_memory();
   cli_begin(&c, &tool);
   parse(&o, &r, argc, argv);
+  for (size_t i = 0; i < o.view.n; i++) check_readable(&o, o.files[i]);
+  check_readable(&o, o.view.profile);
   if (r.report != NULL) return write_report(&o, r.report);
   c.whom = o.view.asker = o.server = server_start(&c, r.listen, (unsigned)r.port);
   c.told = server_tell;

@@ -100,12 +100,22 @@ const cli_unit *cli_read_amount(const char *text, const cli_unit *units, double 
   return NULL;
 }
 
+/* "-n (--top)": the user typed one of them. Valid until the next call. */
+static const char *name_of(const cli_option *option) {
+  static char name[64];
+  if (option->letter != '\0')
+    snprintf(name, sizeof name, "-%c (--%s)", option->letter, option->name);
+  else
+    snprintf(name, sizeof name, "--%s", option->name);
+  return name;
+}
+
 static uint64_t number_in(const cli *c, const cli_option *option) {
   uint64_t n;
   if (!cli_read_number(optarg, &n))
-    cli_usage_error(c, "--%s needs a number, not '%s'", option->name, optarg);
+    cli_usage_error(c, "%s needs a number, not '%s'", name_of(option), optarg);
   if (n < option->least)
-    cli_usage_error(c, "--%s needs a number of at least %" PRIu64, option->name, option->least);
+    cli_usage_error(c, "%s needs a number of at least %" PRIu64, name_of(option), option->least);
   return n;
 }
 

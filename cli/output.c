@@ -112,7 +112,9 @@ static const char *what_to_do(const lh_error *error, bool with_profile) {
     case LH_EMEMORY: return "Close other programs, or read the file on a bigger machine.";
     case LH_EIO:
       if (error->os_errno == ENOENT)
-        return "Check the name: what was given no directory lies where its program was started.";
+        return "Is the name right? A snapshot whose name has no directory lies in the directory in "
+               "which "
+               "its program was started.";
       if (error->os_errno == EACCES)
         return "It can be read only by the user whose program wrote it.";
       return NULL;

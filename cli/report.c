@@ -192,11 +192,11 @@ void cli_report_text(cli *c, lh_report *report, const char *file) {
 
 /* ==================================================================================== */
 
-void cli_report_values(cli_json *w, lh_report *report) {
+void cli_report_values(lh_json *w, lh_report *report) {
   if (!lh_json_report(w, report)) cli_must(NULL);
 }
 
-bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
+bool cli_answer(cli *c, lh_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request) {
   const lh_question *question = lh_find_question(name);
   lh_report report;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """heap.py - asks luaheap's questions from Python, through libluaheap.so.
 
+    export LD_LIBRARY_PATH=.../luaheap/build    where luaheap is not installed
     python3 heap.py SNAPSHOT...            the biggest classes of the last snapshot, and what grew
     with Heap("a", "b", "c") as heap:      or as a module
         for group in heap.ask("diff")["groups"]: print(group["held_by"], group["objects"])
@@ -59,6 +60,8 @@ class Heap:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        sys.exit("usage: heap.py SNAPSHOT...")
     with Heap(*sys.argv[1:]) as heap:
         for row in heap.ask("classes", limit=5)["classes"]:
             print(f'{row["retained_bytes"]:>12,} bytes  {row["objects"]:>8,}  {row["class"]}')

@@ -417,8 +417,12 @@ void lh_json_open(lh_json *w, const char *key, char bracket);
 void lh_json_open_in_line(lh_json *w, const char *key, char bracket);
 void lh_json_close(lh_json *w, char bracket);
 
+/* lh_json_string: NULL is null. lh_json_number: so is what is not finite. A count beyond INT64_MAX
+** is written as negative. */
 void lh_json_text(lh_json *w, const char *key, const char *text, size_t n);
+void lh_json_string(lh_json *w, const char *key, const char *text);
 void lh_json_integer(lh_json *w, const char *key, int64_t n);
+void lh_json_count(lh_json *w, const char *key, uint64_t n);
 void lh_json_number(lh_json *w, const char *key, double number);
 void lh_json_flag(lh_json *w, const char *key, bool flag);
 void lh_json_null(lh_json *w, const char *key);

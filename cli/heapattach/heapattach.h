@@ -138,8 +138,8 @@ void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_
                 const workers *left_out, bool is_compact);
 
 /* The key "workers"; none if NULL. */
-void json_workers(cli_json *w, const workers *left_out);
-void json_state(cli_json *w, const lh_found_state *state);
+void json_workers(lh_json *w, const workers *left_out);
+void json_state(lh_json *w, const lh_found_state *state);
 
 /* Prints "What appeared and what went: heapdiff a b", for files of one state in order of time. */
 void print_analyses(const char *const *files, size_t n);

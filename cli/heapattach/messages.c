@@ -351,42 +351,43 @@ void print_next_steps(const subject *s, const request *r, const shot *first) {
 
 /* ==== JSON =========================================================================== */
 
-void json_state(cli_json *w, const lh_found_state *state) {
+void json_state(lh_json *w, const lh_found_state *state) {
   char address[24], id[24];
   (void)snprintf(address, sizeof address, "0x%llx", (unsigned long long)state->address);
   (void)snprintf(id, sizeof id, "%016" PRIx64, state->id); /* too large for a JSON number */
-  cli_json_value(w, "script", cli_json_text(state->script));
-  cli_json_value(w, "lua", json_string(state->release));
-  cli_json_value(w, "address", json_string(address));
-  cli_json_value(w, "state_id", json_string(id));
+  cli_json_name(w, "script", state->script);
+  lh_json_string(w, "lua", state->release);
+  lh_json_string(w, "address", address);
+  lh_json_string(w, "state_id", id);
 }
 
-static void json_shot(cli_json *w, const subject *s, const shot *taken) {
+static void json_shot(lh_json *w, const subject *s, const shot *taken) {
   const lh_outside_request *done = &taken->done;
   cli_json_open(w, NULL, '{');
-  cli_json_value(w, "file", cli_json_text(taken->path));
-  cli_json_value(w, "state", cli_json_size(taken->state + 1));
+  cli_json_name(w, "file", taken->path);
+  lh_json_count(w, "state", taken->state + 1);
   json_state(w, &s->states[taken->state]);
-  cli_json_value(w, "objects", cli_json_size(done->taken.objects));
-  cli_json_value(w, "bytes", cli_json_size(done->taken.bytes));
-  cli_json_value(w, "unaccounted_bytes", json_integer(done->unaccounted_bytes));
-  cli_json_value(w, "in_doubt", json_boolean(done->is_in_doubt));
-  cli_json_value(w, "after",
-                 taken->after_path != NULL ? cli_json_text(taken->after_path) : json_null());
-  cli_json_value(w, "passed_as_old",
-                 taken->after != NULL ? cli_json_size(done->passed_as_old) : json_null());
+  lh_json_count(w, "objects", done->taken.objects);
+  lh_json_count(w, "bytes", done->taken.bytes);
+  lh_json_integer(w, "unaccounted_bytes", done->unaccounted_bytes);
+  lh_json_flag(w, "in_doubt", done->is_in_doubt);
+  cli_json_name(w, "after", taken->after_path);
+  if (taken->after != NULL)
+    lh_json_count(w, "passed_as_old", done->passed_as_old);
+  else
+    lh_json_null(w, "passed_as_old");
   cli_json_close(w, '}');
 }
 
-void json_workers(cli_json *w, const workers *left_out) {
+void json_workers(lh_json *w, const workers *left_out) {
   if (left_out == NULL) return;
   cli_json_open(w, "workers", '[');
   for (size_t i = 0; i < left_out->n; i++) {
     const worker *of = &left_out->of[i];
     cli_json_open(w, NULL, '{');
-    cli_json_value(w, "process", cli_json_size((uint64_t)of->id));
-    cli_json_value(w, "program", cli_json_text(of->program));
-    cli_json_value(w, "states", cli_json_size(of->n_states));
+    lh_json_count(w, "process", (uint64_t)of->id);
+    cli_json_name(w, "program", of->program);
+    lh_json_count(w, "states", of->n_states);
     cli_json_close(w, '}');
   }
   cli_json_close(w, ']');
@@ -394,16 +395,16 @@ void json_workers(cli_json *w, const workers *left_out) {
 
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
                 const workers *left_out, bool is_compact) {
-  cli_json w = {.is_compact = is_compact};
+  lh_json w = {.is_compact = is_compact};
   cli_json_open(&w, NULL, '{');
-  cli_json_value(&w, "process", cli_json_size(s->info.process_id));
-  cli_json_value(&w, "program", cli_json_text(s->info.program));
-  cli_json_value(&w, "stillness", json_string(lh_stillness_name(told->stillness)));
-  cli_json_value(&w, "stopped_ns", cli_json_size(told->stopped_ns));
-  cli_json_value(&w, "copied_bytes", cli_json_size(told->copied_bytes));
-  cli_json_value(&w, "in_system_call", json_boolean(told->was_in_system_call));
-  cli_json_value(&w, "attempts", cli_json_size(told->attempts));
-  cli_json_value(&w, "no_fork", told->no_fork != NULL ? cli_json_text(told->no_fork) : json_null());
+  lh_json_count(&w, "process", s->info.process_id);
+  cli_json_name(&w, "program", s->info.program);
+  lh_json_string(&w, "stillness", lh_stillness_name(told->stillness));
+  lh_json_count(&w, "stopped_ns", told->stopped_ns);
+  lh_json_count(&w, "copied_bytes", told->copied_bytes);
+  lh_json_flag(&w, "in_system_call", told->was_in_system_call);
+  lh_json_count(&w, "attempts", told->attempts);
+  cli_json_name(&w, "no_fork", told->no_fork);
   json_workers(&w, left_out);
   cli_json_open(&w, "snapshots", '[');
   for (size_t i = 0; i < n; i++) json_shot(&w, s, &shots[i]);

@@ -220,21 +220,21 @@ static void print_states(const subject *s) {
 }
 
 static void print_json(const subject *s, const workers *left_out, bool is_compact) {
-  cli_json w = {.is_compact = is_compact};
+  lh_json w = {.is_compact = is_compact};
   cli_json_open(&w, NULL, '{');
-  cli_json_value(&w, "core", json_boolean(s->info.is_core));
-  cli_json_value(&w, "process", cli_json_size(s->info.process_id));
-  cli_json_value(&w, "program", cli_json_text(s->info.program));
-  cli_json_value(&w, "executable", cli_json_text(s->info.executable));
-  cli_json_value(&w, "private_bytes", cli_json_size(s->info.private_bytes));
+  lh_json_flag(&w, "core", s->info.is_core);
+  lh_json_count(&w, "process", s->info.process_id);
+  cli_json_name(&w, "program", s->info.program);
+  cli_json_name(&w, "executable", s->info.executable);
+  lh_json_count(&w, "private_bytes", s->info.private_bytes);
   cli_json_open(&w, "states", '[');
   for (size_t i = 0; i < s->n_states; i++) {
     const lh_found_state *state = &s->states[i];
     cli_json_open(&w, NULL, '{');
-    cli_json_value(&w, "state", cli_json_size(i + 1));
+    lh_json_count(&w, "state", i + 1);
     json_state(&w, state);
-    cli_json_value(&w, "gc_bytes", cli_json_size(state->gc_bytes));
-    cli_json_value(&w, "luaheap", json_boolean(state->has_luaheap));
+    lh_json_count(&w, "gc_bytes", state->gc_bytes);
+    lh_json_flag(&w, "luaheap", state->has_luaheap);
     cli_json_close(&w, '}');
   }
   cli_json_close(&w, ']');

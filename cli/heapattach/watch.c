@@ -148,20 +148,19 @@ static void print_look(const watch *w, const look *l) {
 }
 
 static void print_json(const watch *w, const look *l) {
-  cli_json j = {.is_compact = true};
+  lh_json j = {.is_compact = true};
   cli_json_open(&j, NULL, '{');
-  cli_json_value(&j, "time_ns", cli_json_size(l->time_ns));
-  cli_json_value(&j, "gc_bytes", cli_json_size(l->bytes));
-  cli_json_value(&j, "change_bytes",
-                 json_integer(w->n_lines > 0 ? (json_int_t)(l->bytes - w->last.bytes) : 0));
-  cli_json_value(&j, "since_start_bytes",
-                 json_integer(w->n_lines > 0 ? (json_int_t)(l->bytes - w->first.bytes) : 0));
+  lh_json_count(&j, "time_ns", l->time_ns);
+  lh_json_count(&j, "gc_bytes", l->bytes);
+  lh_json_integer(&j, "change_bytes", w->n_lines > 0 ? (int64_t)(l->bytes - w->last.bytes) : 0);
+  lh_json_integer(&j, "since_start_bytes",
+                  w->n_lines > 0 ? (int64_t)(l->bytes - w->first.bytes) : 0);
   if (l->has_counts) {
-    cli_json_value(&j, "stopped_ns", cli_json_size(l->stopped_ns));
-    cli_json_value(&j, "objects", cli_json_size(l->counts.all.objects));
+    lh_json_count(&j, "stopped_ns", l->stopped_ns);
+    lh_json_count(&j, "objects", l->counts.all.objects);
     cli_json_open(&j, "by_type", '{');
     for (lh_type type = LH_TYPE_ROOT + 1; type < LH_TYPE_COUNT; type++)
-      cli_json_value(&j, lh_type_name(type), cli_json_size(l->counts.by_type[type].objects));
+      lh_json_count(&j, lh_type_name(type), l->counts.by_type[type].objects);
     cli_json_close(&j, '}');
   }
   cli_json_close(&j, '}');

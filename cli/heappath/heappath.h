@@ -33,8 +33,8 @@ char *describe(const lh_snapshot *snapshot, lh_id id);
 /* request_about: the library's request about the object. print_asked prints how the object was
 ** chosen and which references are ignored, if any; JSON has keys for both. */
 lh_request request_about(const request *r, const subject *s);
-void print_asked(cli *c, cli_json *w, const request *r, const subject *s);
-void json_subject(cli_json *w, const subject *s);
+void print_asked(cli *c, lh_json *w, const request *r, const subject *s);
+void json_subject(lh_json *w, const subject *s);
 
 /* ignore: analyses without the --ignore patterns. find_cuts: each --cut must match. */
 void ignore(cli *c, const request *r, lh_snapshot *snapshot);
@@ -42,9 +42,9 @@ void find_cuts(cli *c, const request *r, lh_snapshot *snapshot);
 void free_patterns(lh_gone *list, size_t n);
 
 /* In JSON an answer adds keys to the open object of `w`. */
-void answer_paths(cli *c, const request *r, const subject *s, cli_json *w);
-void answer_cuts(cli *c, const request *r, subject *s, cli_json *w);
-void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
+void answer_paths(cli *c, const request *r, const subject *s, lh_json *w);
+void answer_cuts(cli *c, const request *r, subject *s, lh_json *w);
+void answer_referrers(cli *c, const request *r, const subject *s, lh_json *w);
 
 /* False: no object of the set is alive. */
 bool answer_set(cli *c, const request *r, lh_snapshot *snapshot);

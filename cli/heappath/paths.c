@@ -52,35 +52,42 @@ void free_patterns(lh_gone *list, size_t n) {
 
 /* ==== JSON =========================================================================== */
 
-static json_t *json_of_object(const lh_snapshot *snapshot, lh_id id) {
-  if (id == LH_ROOT) return cli_must(json_pack("{ss}", "class", "root"));
-  return cli_must(json_pack("{ss ss ss sI sI}", "address", lh_address_text(snapshot, id).text,
-                            "class", lh_class_name_of(snapshot, id), "type",
-                            lh_type_name(lh_type_of(snapshot, id)), "shallow_bytes",
-                            (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
-                            (json_int_t)lh_retained_bytes(snapshot, id)));
+/* The row stays open. */
+static void open_object(lh_json *w, const char *key, const lh_snapshot *snapshot, lh_id id) {
+  lh_json_open_in_line(w, key, '{');
+  if (id == LH_ROOT) {
+    lh_json_string(w, "class", "root");
+    return;
+  }
+  lh_json_string(w, "address", lh_address_text(snapshot, id).text);
+  lh_json_string(w, "class", lh_class_name_of(snapshot, id));
+  lh_json_string(w, "type", lh_type_name(lh_type_of(snapshot, id)));
+  lh_json_count(w, "shallow_bytes", lh_shallow_bytes(snapshot, id));
+  lh_json_count(w, "retained_bytes", lh_retained_bytes(snapshot, id));
 }
 
-static void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge) {
+static void json_edge(lh_json *w, const lh_snapshot *snapshot, const lh_edge *edge) {
   char *label = cli_must(lh_edge_text(snapshot, edge));
-  json_object_set_new(row, "edge", json_string(lh_edge_kind_name(edge->kind)));
-  json_object_set_new(row, "label", json_string(label));
+  lh_json_string(w, "edge", lh_edge_kind_name(edge->kind));
+  lh_json_string(w, "label", label);
   lh_free(label);
 }
 
-void json_subject(cli_json *w, const subject *s) {
+void json_subject(lh_json *w, const subject *s) {
   char *object = cli_must(lh_object_text(s->snapshot, s->id));
   bool reachable = lh_is_reachable(s->snapshot, s->id);
-  cli_json_value(w, "object", json_string(object));
-  cli_json_value(w, "address", json_string(lh_address_text(s->snapshot, s->id).text));
-  cli_json_value(w, "class", json_string(lh_class_name_of(s->snapshot, s->id)));
-  cli_json_value(w, "type", json_string(lh_type_name(lh_type_of(s->snapshot, s->id))));
-  cli_json_value(w, "shallow_bytes", cli_json_size(lh_shallow_bytes(s->snapshot, s->id)));
-  cli_json_value(w, "retained_bytes", cli_json_size(lh_retained_bytes(s->snapshot, s->id)));
-  cli_json_value(w, "distance",
-                 reachable ? json_integer(lh_distance(s->snapshot, s->id)) : json_null());
-  cli_json_value(w, "matches", cli_json_size(s->found.matches));
-  cli_json_value(w, "reachable", json_boolean(reachable));
+  lh_json_string(w, "object", object);
+  lh_json_string(w, "address", lh_address_text(s->snapshot, s->id).text);
+  lh_json_string(w, "class", lh_class_name_of(s->snapshot, s->id));
+  lh_json_string(w, "type", lh_type_name(lh_type_of(s->snapshot, s->id)));
+  lh_json_count(w, "shallow_bytes", lh_shallow_bytes(s->snapshot, s->id));
+  lh_json_count(w, "retained_bytes", lh_retained_bytes(s->snapshot, s->id));
+  if (reachable)
+    lh_json_count(w, "distance", lh_distance(s->snapshot, s->id));
+  else
+    lh_json_null(w, "distance");
+  lh_json_count(w, "matches", s->found.matches);
+  lh_json_flag(w, "reachable", reachable);
   lh_free(object);
 }
 
@@ -170,44 +177,47 @@ static void print_junction(cli *c, const subject *s, bool paths) {
   lh_independent_free(&j.found);
 }
 
-static json_t *json_through(const subject *s, const lh_path *path) {
+static void json_through(lh_json *w, const char *key, const subject *s, const lh_path *path) {
   char *through;
   if (lh_path_through(s->snapshot, path, false, &through, NULL) != LH_OK) cli_must(NULL);
-  json_t *json = through != NULL ? json_string(through) : json_null();
+  lh_json_string(w, key, through);
   lh_free(through);
-  return json;
 }
 
-static void json_found(cli_json *w, const subject *s, const lh_independent *found) {
-  cli_json_value(w, "count", cli_json_size(found->n));
-  cli_json_value(w, "or_more", json_boolean(found->is_limited));
-  cli_json_value(w, "below",
-                 found->n < 2 || found->from == LH_ROOT ? json_null()
-                                                        : json_of_object(s->snapshot, found->from));
+static void json_found(lh_json *w, const subject *s, const lh_independent *found) {
+  lh_json_count(w, "count", found->n);
+  lh_json_flag(w, "or_more", found->is_limited);
+  if (found->n < 2 || found->from == LH_ROOT) {
+    lh_json_null(w, "below");
+  } else {
+    open_object(w, "below", s->snapshot, found->from);
+    lh_json_close(w, '}');
+  }
   cli_json_open(w, "paths", '[');
   for (size_t i = 0; i < found->n; i++) {
     char *text = cli_must(lh_path_text(s->snapshot, &found->paths[i], false));
-    cli_json_value(w, NULL, json_string(text));
+    lh_json_string(w, NULL, text);
     lh_free(text);
   }
   cli_json_close(w, ']');
   cli_json_open(w, "through", '[');
-  for (size_t i = 0; i < found->n; i++) cli_json_value(w, NULL, json_through(s, &found->paths[i]));
+  for (size_t i = 0; i < found->n; i++) json_through(w, NULL, s, &found->paths[i]);
   cli_json_close(w, ']');
 }
 
-static void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found) {
+static void json_independent(cli *c, lh_json *w, const subject *s, const lh_independent *found) {
   junction j;
   cli_json_open(w, "independent", '{');
   json_found(w, s, found);
   if (found->n == 1 && find_junction(c, s, &j)) {
     cli_json_open(w, "junction", '{');
-    cli_json_value(w, "object", json_of_object(s->snapshot, j.id));
+    open_object(w, "object", s->snapshot, j.id);
+    lh_json_close(w, '}');
     json_found(w, s, &j.found);
     cli_json_close(w, '}');
     lh_independent_free(&j.found);
   } else {
-    cli_json_value(w, "junction", json_null());
+    lh_json_null(w, "junction");
   }
   cli_json_close(w, '}');
 }
@@ -245,16 +255,16 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
   print_others(c, s, found);
 }
 
-static void json_path(cli_json *w, const subject *s, const lh_path *path) {
+static void json_path(lh_json *w, const subject *s, const lh_path *path) {
   char *text = cli_must(lh_path_text(s->snapshot, path, false));
   cli_json_open(w, NULL, '{');
-  cli_json_value(w, "text", json_string(text));
-  cli_json_value(w, "through", json_through(s, path));
+  lh_json_string(w, "text", text);
+  json_through(w, "through", s, path);
   cli_json_open(w, "steps", '[');
   for (size_t i = 0; i < path->n_steps; i++) {
-    json_t *row = json_of_object(s->snapshot, path->steps[i].target);
-    add_edge(row, s->snapshot, &path->steps[i]);
-    cli_json_value(w, NULL, row);
+    open_object(w, NULL, s->snapshot, path->steps[i].target);
+    json_edge(w, s->snapshot, &path->steps[i]);
+    lh_json_close(w, '}');
   }
   cli_json_close(w, ']');
   cli_json_close(w, '}');
@@ -267,7 +277,7 @@ static void draw_paths(cli *c, const subject *s, const lh_path *paths, size_t n)
 }
 
 static void print_answer(cli *c, const request *r, const subject *s, const lh_path *paths, size_t n,
-                         const lh_independent *found, cli_json *w) {
+                         const lh_independent *found, lh_json *w) {
   bool all = !cli_is_given(c, "paths") && r->format == FORMAT_DOT;
   if (r->format == FORMAT_TEXT) print_paths(c, r, s, paths, n, found);
   if (r->format == FORMAT_DOT) draw_paths(c, s, all ? found->paths : paths, all ? found->n : n);
@@ -279,7 +289,7 @@ static void print_answer(cli *c, const request *r, const subject *s, const lh_pa
 }
 
 /* Without -k the text has the shortest independent path, and a graph has all of them. */
-void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
+void answer_paths(cli *c, const request *r, const subject *s, lh_json *w) {
   lh_path *paths;
   size_t n;
   lh_error error;
@@ -327,7 +337,7 @@ static void print_what_holds(cli *c, const subject *s) {
   lh_independent_free(&found);
 }
 
-void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
+void answer_cuts(cli *c, const request *r, subject *s, lh_json *w) {
   if (s->id == LH_NO_OBJECT && !r->asked.each) choose_subject(r, s);
   lh_request asked = request_about(r, s);
   if (c->json && s->id != LH_NO_OBJECT) json_subject(w, s);
@@ -365,7 +375,7 @@ static void draw_referrers(cli *c, const request *r, const subject *s) {
   lh_free(edges);
 }
 
-void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w) {
+void answer_referrers(cli *c, const request *r, const subject *s, lh_json *w) {
   lh_request asked = request_about(r, s);
   if (r->asked.has_limit || r->format != FORMAT_JSON) asked.limit = r->asked.limit;
   if (r->format == FORMAT_DOT)

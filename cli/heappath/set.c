@@ -58,10 +58,10 @@ bool answer_set(cli *c, const request *r, lh_snapshot *snapshot) {
   asked.n_ids = set.n;
   if (!asked.has_limit)
     asked.limit = r->format == FORMAT_JSON ? 0 : r->format == FORMAT_DOT ? USUAL_BOXES : USUAL_ROWS;
-  cli_json w = {0};
+  lh_json w = {0};
   if (c->json) {
     cli_json_open(&w, NULL, '{');
-    cli_json_value(&w, "set", cli_json_text(r->set));
+    cli_json_name(&w, "set", r->set);
     (void)cli_answer(c, &w, "ignored", snapshot, r->file, &asked);
   }
   if (lh_object_count(snapshot) > 1000000) cli_progress(c, "looking for paths");

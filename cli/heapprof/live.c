@@ -213,21 +213,21 @@ static void print_page(cli *c, const page *p, size_t most, const char *state) {
 
 /* ==== JSON =========================================================================== */
 
-static void json_counts(cli_json *w, const counts *c) {
-  cli_json_value(w, "live_bytes", cli_json_size(live_bytes(c)));
-  cli_json_value(w, "live_blocks", cli_json_size(live_blocks(c)));
-  cli_json_value(w, "allocated_bytes", cli_json_size(c->allocated_bytes));
-  cli_json_value(w, "allocated_blocks", cli_json_size(c->allocated));
-  cli_json_value(w, "freed_bytes", cli_json_size(c->freed_bytes));
-  cli_json_value(w, "freed_blocks", cli_json_size(c->freed));
+static void json_counts(lh_json *w, const counts *c) {
+  lh_json_count(w, "live_bytes", live_bytes(c));
+  lh_json_count(w, "live_blocks", live_blocks(c));
+  lh_json_count(w, "allocated_bytes", c->allocated_bytes);
+  lh_json_count(w, "allocated_blocks", c->allocated);
+  lh_json_count(w, "freed_bytes", c->freed_bytes);
+  lh_json_count(w, "freed_blocks", c->freed);
 }
 
-static void json_rows(cli_json *w, const char *key, const char *name, const rows *list,
+static void json_rows(lh_json *w, const char *key, const char *name, const rows *list,
                       size_t most) {
   cli_json_open(w, key, '[');
   for (size_t i = 0; i < list->n && (most == 0 || i < most); i++) {
     cli_json_open(w, NULL, '{');
-    cli_json_value(w, name, cli_json_text(list->list[i].name));
+    cli_json_name(w, name, list->list[i].name);
     json_counts(w, &list->list[i].now);
     cli_json_close(w, '}');
   }
@@ -235,12 +235,12 @@ static void json_rows(cli_json *w, const char *key, const char *name, const rows
 }
 
 static void print_json(const page *p, size_t most) {
-  cli_json w = {0};
+  lh_json w = {0};
   cli_json_open(&w, NULL, '{');
-  cli_json_value(&w, "program", cli_json_text(p->program));
-  cli_json_value(&w, "duration_ns", cli_json_size(p->duration_ns));
+  cli_json_name(&w, "program", p->program);
+  lh_json_count(&w, "duration_ns", p->duration_ns);
   json_counts(&w, &p->all.now);
-  cli_json_value(&w, "peak_bytes", cli_json_size(p->peak_bytes));
+  lh_json_count(&w, "peak_bytes", p->peak_bytes);
   json_rows(&w, "types", "type", &p->types, 0);
   json_rows(&w, "sites", "site", &p->sites, most);
   cli_json_close(&w, '}');

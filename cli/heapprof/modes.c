@@ -41,7 +41,7 @@ static void free_usage(lh_usage *usage) {
   lh_profile_close(profile);
 }
 
-static void answer(cli *c, cli_json *w, const request *r, const char *question,
+static void answer(cli *c, lh_json *w, const request *r, const char *question,
                    const lh_usage *const *usages, size_t n) {
   lh_request asked = r->asked;
   if (c->json && !asked.has_limit) asked.limit = 0;
@@ -52,7 +52,7 @@ static void answer(cli *c, cli_json *w, const request *r, const char *question,
   (void)cli_answer(c, w, question, NULL, r->files[0], &asked);
 }
 
-static void begin_json(cli *c, cli_json *w, const request *r, const lh_usage *usage) {
+static void begin_json(cli *c, lh_json *w, const request *r, const lh_usage *usage) {
   if (!c->json) return;
   cli_json_open(w, NULL, '{');
   cli_json_open(w, "profile", '{');
@@ -61,7 +61,7 @@ static void begin_json(cli *c, cli_json *w, const request *r, const lh_usage *us
 }
 
 static void print_answer(cli *c, const request *r, const char *question, const lh_usage *usage) {
-  cli_json w = {0};
+  lh_json w = {0};
   begin_json(c, &w, r, usage);
   answer(c, &w, r, question, &usage, 1);
   if (c->json) cli_json_close(&w, '}');
@@ -72,7 +72,7 @@ enum { FIRST_ADVICE = 3 };
 static void print_overview(cli *c, const request *r, const lh_usage *usage) {
   request few = *r;
   if (!few.asked.has_limit) few.asked.limit = FIRST_ADVICE;
-  cli_json w = {0};
+  lh_json w = {0};
   begin_json(c, &w, r, usage);
   answer(c, &w, r, "findings", &usage, 1);
   if (!c->json) {
@@ -112,7 +112,7 @@ static void print_leaks(cli *c, const request *r, const lh_usage *usage) {
 
 static int print_diff(cli *c, const request *r) {
   lh_usage *usages[2];
-  cli_json w = {0};
+  lh_json w = {0};
   for (size_t i = 0; i < 2; i++) usages[i] = count_profile(c, r, r->files[i]);
   if (c->json) cli_json_open(&w, NULL, '{');
   answer(c, &w, r, "allocation_changes", (const lh_usage *[]){usages[0], usages[1]}, 2);

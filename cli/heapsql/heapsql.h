@@ -46,16 +46,16 @@ void heapsql_check_limits(cli *c, const heapsql_limits *limits, int code);
 /* Ends the process with a query's error and a hint; `schema` is the name of the first snapshot. */
 _Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema, bool several);
 
-/* The value of a column: as bytes, valid until the next step; as JSON, escaped where it is not
-** UTF-8. NULL: out of memory. */
+/* The value of a column: as bytes, valid until the next step; as JSON, in ASCII, escaped where it
+** is not UTF-8. */
 const char *heapsql_bytes(sqlite3_stmt *row, int column, size_t *n);
-json_t *heapsql_value(sqlite3_stmt *row, int column);
+void heapsql_json(lh_json *w, const char *key, sqlite3_stmt *row, int column);
 
 typedef enum heapsql_format { HEAPSQL_TABLE, HEAPSQL_CSV, HEAPSQL_JSON } heapsql_format;
 
 /* Runs and prints one statement; returns SQLite's last code. `first`: nothing was printed yet. */
 int heapsql_print(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, heapsql_format format,
-                  bool first, cli_json *document);
+                  bool first, lh_json *document);
 
 /* Writes the tables over all snapshots of `db` to `path`, completely or not at all. */
 void heapsql_save(cli *c, sqlite3 *db, const char *path);

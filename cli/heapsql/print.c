@@ -128,21 +128,20 @@ static char **key_names(sqlite3_stmt *statement, int n) {
   return names;
 }
 
-static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, int n, cli_json *w) {
+static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, int n, lh_json *w) {
   char **names = key_names(statement, n);
-  json_t *list = cli_must(json_array());
   int code;
-  for (int i = 0; i < n; i++) (void)json_array_append_new(list, cli_must(json_string(names[i])));
   cli_json_open(w, NULL, '{');
-  cli_json_value(w, "columns", list);
+  lh_json_open_in_line(w, "columns", '[');
+  for (int i = 0; i < n; i++) lh_json_string(w, NULL, names[i]);
+  lh_json_close(w, ']');
   cli_json_open(w, "rows", '[');
   while ((code = heapsql_step(limits, statement)) == SQLITE_ROW) {
     cli_progress(c, NULL);
     if (!cli_has_room()) continue;
-    json_t *row = cli_must(json_object());
-    for (int i = 0; i < n; i++)
-      (void)json_object_set_new(row, names[i], cli_must(heapsql_value(statement, i)));
-    cli_json_exact(w, row);
+    lh_json_open_in_line(w, NULL, '{');
+    for (int i = 0; i < n; i++) heapsql_json(w, names[i], statement, i);
+    lh_json_close(w, '}');
   }
   cli_json_close(w, ']');
   cli_json_close(w, '}');
@@ -152,7 +151,7 @@ static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, i
 }
 
 int heapsql_print(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, heapsql_format format,
-                  bool first, cli_json *document) {
+                  bool first, lh_json *document) {
   int n = sqlite3_column_count(statement);
   if (n == 0) return heapsql_step(limits, statement);
   if (format == HEAPSQL_JSON) return print_json(c, limits, statement, n, document);

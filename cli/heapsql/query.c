@@ -147,25 +147,33 @@ const char *heapsql_bytes(sqlite3_stmt *row, int column, size_t *n) {
   return bytes != NULL ? bytes : "";
 }
 
-json_t *heapsql_value(sqlite3_stmt *row, int column) {
-  size_t n;
-  const char *text;
-  json_t *value;
-  switch (sqlite3_column_type(row, column)) {
-    case SQLITE_NULL: return json_null();
-    case SQLITE_INTEGER: return json_integer(sqlite3_column_int64(row, column));
-    case SQLITE_FLOAT:
-      return isfinite(sqlite3_column_double(row, column))
-                 ? json_real(sqlite3_column_double(row, column))
-                 : json_null();
-    default: break;
-  }
-  text = heapsql_bytes(row, column, &n);
-  value = json_stringn(text, n);
-  if (value == NULL) { /* not UTF-8 */
-    char *visible = cli_must(lh_escaped(text, n));
-    value = json_string(visible);
+/* A zero byte is a character, too. */
+static bool is_utf8(const char *text, size_t n) {
+  size_t part;
+  for (; (part = strnlen(text, n)) < n; text += part + 1, n -= part + 1)
+    if (lh_utf8_bytes(text, part, false) != part) return false;
+  return lh_utf8_bytes(text, n, false) == n;
+}
+
+static void json_bytes(lh_json *w, const char *key, const char *bytes, size_t n) {
+  w->is_ascii = true;
+  if (is_utf8(bytes, n)) {
+    lh_json_text(w, key, bytes, n);
+  } else {
+    char *visible = cli_must(lh_escaped(bytes, n));
+    lh_json_string(w, key, visible);
     lh_free(visible);
   }
-  return value;
+  w->is_ascii = false;
+}
+
+void heapsql_json(lh_json *w, const char *key, sqlite3_stmt *row, int column) {
+  size_t n;
+  const char *bytes;
+  switch (sqlite3_column_type(row, column)) {
+    case SQLITE_NULL: lh_json_null(w, key); break;
+    case SQLITE_INTEGER: lh_json_integer(w, key, sqlite3_column_int64(row, column)); break;
+    case SQLITE_FLOAT: lh_json_number(w, key, sqlite3_column_double(row, column)); break;
+    default: bytes = heapsql_bytes(row, column, &n); json_bytes(w, key, bytes, n);
+  }
 }

@@ -1,14 +1,11 @@
 /*
-** answers.c - answers questions about the opened files as JSON. A question is one of the library's,
-** and its parameters are fields of lh_request; special questions have a row in `ways`.
+** answers.c - answers questions about the opened files as JSON. A question is one of the library's;
+** special questions have a row in `ways`.
 **
 ** A client's input never ends the process; each refusal is one sentence. An answer is made in
 ** memory, of 64 MB at most. The process ends only if memory runs out for a line of text.
 */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "heapview.h"
@@ -36,157 +33,38 @@ static int prepare_one(lh_snapshot *snapshot, lh_error *error) {
 
 /* ==== Parameters ================================================================== */
 
-/* Each parameter, such as limit=20, is a field of the request and has a row. A key with several
-** meanings has several rows: the first one that knows the question counts. */
-typedef enum parameter_kind {
-  A_NUMBER, /* size_t or uint64_t */
-  A_FLAG,   /* 0 or 1 */
-  A_WORD,   /* one of `words`, for an enum field */
-  A_TEXT,
-  A_TYPE,     /* a set of one object type */
-  AN_ADDRESS, /* any 0x55d0c0a3f2e0 */
-  AN_OBJECT,  /* 0x55d0c0a3f2e0 or root */
-  A_SNAPSHOT, /* by number */
-  NOT_HERE    /* read elsewhere */
-} parameter_kind;
-
-typedef struct parameter {
-  const char *key;
-  const char *questions; /* " treemap flame ": only for these; NULL: all */
-  parameter_kind kind;
-  size_t offset;
-  size_t has_offset; /* flag "was given"; 0: none */
-  const char *words;
-} parameter;
-
-#define FIELD(name) offsetof(lh_request, name)
-
-/* Questions about a profile that may be about a part of its time. */
-#define OF_PARTS " findings profile allocations stacks calls "
-
-static const parameter parameters[] = {
-    {"against", NULL, A_SNAPSHOT, FIELD(before), 0, NULL},
-    {"at", NULL, AN_OBJECT, FIELD(id), 0, NULL},
-    {"bins", NULL, A_NUMBER, FIELD(bins), 0, NULL},
-    {"by", " allocations ", A_WORD, FIELD(by), 0, "site|function|type|file|stack"},
-    {"by", " timeline ", A_WORD, FIELD(ages), 0, "class|type|place"},
-    {"by", NULL, A_WORD, FIELD(tree), 0, "object|class|place|module"},
-    {"class", NULL, A_TEXT, FIELD(name), 0, NULL},
-    {"depth", NULL, A_NUMBER, FIELD(depth), FIELD(has_depth), NULL},
-    {"filter", NULL, A_TEXT, FIELD(filter), 0, NULL},
-    {"from", " map ", AN_ADDRESS, FIELD(from_address), 0, NULL},
-    {"from", NULL, A_NUMBER, FIELD(from), 0, NULL},
-    {"garbage", NULL, A_FLAG, FIELD(garbage), 0, NULL},
-    {"in", NULL, NOT_HERE, 0, 0, NULL},
-    {"limit", NULL, A_NUMBER, FIELD(limit), FIELD(has_limit), NULL},
-    {"made_since", OF_PARTS, NOT_HERE, 0, 0, NULL},
-    {"made_until", OF_PARTS, NOT_HERE, 0, 0, NULL},
-    {"of", NULL, A_TEXT, FIELD(of), 0, NULL},
-    {"pixels", " map ", A_NUMBER, FIELD(cells), 0, NULL},
-    {"query", " sql ", NOT_HERE, 0, 0, NULL},
-    {"since", NULL, A_NUMBER, FIELD(interval.since), FIELD(has_interval), NULL},
-    {"site", " site_objects ", A_TEXT, FIELD(name), 0, NULL},
-    {"sort", " classes objects diff apart ", A_WORD, FIELD(sort), 0, "retained|shallow|count"},
-    {"sort", " allocations stacks ", A_WORD, FIELD(order), 0, "allocated|live|peak|soon_dead"},
-    {"sort", NULL, A_TEXT, FIELD(sorted), 0, NULL},
-    {"to", " map ", AN_ADDRESS, FIELD(to_address), 0, NULL},
-    {"type", NULL, A_TYPE, FIELD(type_mask), 0, NULL},
-    {"until", NULL, A_NUMBER, FIELD(interval.until), FIELD(has_interval), NULL},
-};
-
-static bool knows(const parameter *p, const char *question) {
+/* Most parameters, such as limit=20, are arguments of the question (lh_set_argument). Those in
+** `others` are read elsewhere. */
+static bool is_other(const view_asked *asked, const char *key) {
+  static const struct {
+    const char *key, *questions; /* NULL: all */
+  } others[] = {{"in", NULL},
+                {"made_since", " findings profile allocations stacks calls "},
+                {"made_until", " findings profile allocations stacks calls "},
+                {"query", " sql "}};
   char word[64];
-  if (p->questions == NULL) return true;
-  snprintf(word, sizeof word, " %s ", question);
-  return strstr(p->questions, word) != NULL;
-}
-
-static const parameter *find_parameter(const char *key, const char *question) {
-  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-    if (strcmp(parameters[i].key, key) == 0 && knows(&parameters[i], question))
-      return &parameters[i];
-  return NULL;
+  bool is = false;
+  snprintf(word, sizeof word, " %s ", asked->name);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    is |= strcmp(others[i].key, key) == 0 &&
+          (others[i].questions == NULL || strstr(others[i].questions, word) != NULL);
+  return is;
 }
 
 static int refuse(const view_asked *asked, const char *key, const char *needs, const char *value) {
   return view_refuse(asked->error, "%s needs %s, not '%.64s'", key, needs, value);
 }
 
-static int take_number(view_asked *asked, const parameter *p, const char *value, uint64_t *field) {
-  return cli_read_number(value, field) ? LH_OK : refuse(asked, p->key, "a number", value);
-}
-
-static int take_flag(view_asked *asked, const parameter *p, const char *value, bool *field) {
-  *field = strcmp(value, "1") == 0;
-  return *field || strcmp(value, "0") == 0 ? LH_OK : refuse(asked, p->key, "0 or 1", value);
-}
-
-static int take_word(view_asked *asked, const parameter *p, const char *value, unsigned *field) {
-  if (cli_read_word(value, p->words, field)) return LH_OK;
-  char needs[128];
-  snprintf(needs, sizeof needs, "one of %s", p->words);
-  return refuse(asked, p->key, needs, value);
-}
-
-static int take_type(view_asked *asked, const parameter *p, const char *value, uint32_t *field) {
-  lh_type type = lh_type_called(value, strlen(value));
-  if (type == LH_TYPE_COUNT) return refuse(asked, p->key, "a type such as table", value);
-  *field = 1u << type;
-  return LH_OK;
-}
-
-static bool read_address(const char *text, uint64_t *address) {
-  char *end;
-  errno = 0;
-  *address = strtoumax(text, &end, 16);
-  return strncmp(text, "0x", 2) == 0 && text[2] != '\0' && *end == '\0' && errno == 0;
-}
-
-static int take_address(view_asked *asked, const parameter *p, const char *value, uint64_t *field) {
-  return read_address(value, field)
-             ? LH_OK
-             : refuse(asked, p->key, "an address such as 0x55d0c0a3f2e0", value);
-}
-
-static int take_object(view_asked *asked, const parameter *p, const char *value, lh_id *field) {
-  uint64_t address;
-  *field = LH_ROOT;
-  if (strcmp(value, "root") == 0) return LH_OK;
-  if (!read_address(value, &address))
-    return refuse(asked, p->key, "root, or an address such as 0x55d0c0a3f2e0", value);
-  if (asked->snapshot == NULL) return view_refuse(asked->error, "no snapshot was opened");
-  *field = lh_find_address(asked->snapshot, address);
-  if (*field != LH_NO_OBJECT) return LH_OK;
-  view_refuse(asked->error, "nothing is at %.64s in %s", value, asked->v->files[asked->in]);
-  return asked->error->code = LH_ENOTFOUND;
-}
-
-static int take_snapshot(view_asked *asked, const parameter *p, const char *value,
-                         lh_snapshot **field) {
+/* The snapshot to compare with. */
+static int take_against(view_asked *asked, const char *value) {
   uint64_t i;
-  if (!cli_read_number(value, &i)) return refuse(asked, p->key, "the number of a snapshot", value);
+  if (!cli_read_number(value, &i))
+    return refuse(asked, "against", "the number of a snapshot", value);
   if (i >= asked->v->n)
     return view_refuse(asked->error, "there is no snapshot number %s: the first is 0, the last %zu",
                        value, asked->v->n - 1);
-  *field = asked->v->snapshots[i];
-  return prepare_one(*field, asked->error);
-}
-
-static int take(view_asked *asked, const parameter *p, const char *value) {
-  char *fields = (char *)&asked->request;
-  void *field = fields + p->offset;
-  switch (p->kind) {
-    case A_NUMBER: return take_number(asked, p, value, field);
-    case A_FLAG: return take_flag(asked, p, value, field);
-    case A_WORD: return take_word(asked, p, value, field);
-    case A_TEXT: *(const char **)field = value; return LH_OK;
-    case A_TYPE: return take_type(asked, p, value, field);
-    case AN_ADDRESS: return take_address(asked, p, value, field);
-    case AN_OBJECT: return take_object(asked, p, value, field);
-    case A_SNAPSHOT: return take_snapshot(asked, p, value, field);
-    case NOT_HERE: break;
-  }
-  return LH_OK;
+  asked->request.before = asked->v->snapshots[i];
+  return prepare_one(asked->request.before, asked->error);
 }
 
 static int take_in(view_asked *asked) {
@@ -200,22 +78,16 @@ static int take_in(view_asked *asked) {
 
 static int take_parameters(view_asked *asked) {
   const view_question *question = asked->question;
-  lh_request *r = &asked->request;
-  char *fields = (char *)r;
-  if (strcmp(asked->name, "objects") == 0) r->limit = 20; /* as a command does */
-  r->matches = 1;
-  r->class_index = UINT32_MAX;
-  r->interval = (lh_interval)LH_EVER;
-  for (size_t i = 0; i < question->n; i++) {
-    const parameter *p = find_parameter(question->parameters[i].key, asked->name);
-    if (p == NULL)
-      return view_refuse(asked->error, "there is no parameter '%.64s'",
-                         question->parameters[i].key);
-    int code = take(asked, p, question->parameters[i].value);
-    if (code != LH_OK) return code;
-    if (p->has_offset != 0) *(bool *)(fields + p->has_offset) = true;
+  int code = LH_OK;
+  for (size_t i = 0; code == LH_OK && i < question->n; i++) {
+    const view_parameter *p = &question->parameters[i];
+    if (strcmp(p->key, "against") == 0)
+      code = take_against(asked, p->value);
+    else if (!is_other(asked, p->key))
+      code = lh_set_argument(&asked->request, asked->name, p->key, p->value, asked->snapshot,
+                             asked->error);
   }
-  return LH_OK;
+  return code;
 }
 
 /* ==== Snapshots, ladders, profiles ==================================================== */
@@ -422,9 +294,9 @@ enum { ANSWER = 1, TOLD = 2, LINES = 4 };
 ** page reads a part. */
 static const struct way {
   const char *name;
-  int (*prepare)(view_asked *asked);             /* completes the request; or NULL */
-  int (*answer)(view_asked *asked, cli_json *w); /* for a question the library lacks; or NULL */
-  unsigned parts;                                /* 0: all */
+  int (*prepare)(view_asked *asked);            /* completes the request; or NULL */
+  int (*answer)(view_asked *asked, lh_json *w); /* for a question the library lacks; or NULL */
+  unsigned parts;                               /* 0: all */
 } ways[] = {{"overview", NULL, view_overview, 0},
             {"sql", NULL, view_sql, 0},
             {"tables", NULL, view_tables, 0},
@@ -477,7 +349,7 @@ static int fail_memory(lh_error *error) {
   return error->code = LH_EMEMORY;
 }
 
-static int answer_report(view_asked *asked, unsigned parts, cli_json *w) {
+static int answer_report(view_asked *asked, unsigned parts, lh_json *w) {
   lh_report report;
   int code = lh_ask(&report, lh_find_question(asked->name), asked->snapshot, &asked->request,
                     asked->error);
@@ -493,14 +365,14 @@ static int answer_report(view_asked *asked, unsigned parts, cli_json *w) {
   return code;
 }
 
-static int answer_otherwise(view_asked *asked, const struct way *way, cli_json *w) {
+static int answer_otherwise(view_asked *asked, const struct way *way, lh_json *w) {
   cli_json_open(w, "answer", '{');
   int code = way->answer(asked, w);
   cli_json_close(w, '}');
   return code;
 }
 
-static int answer(view_asked *asked, cli_json *w) {
+static int answer(view_asked *asked, lh_json *w) {
   const lh_question *question = lh_find_question(asked->name);
   const struct way *way = way_of(asked->name);
   if (question == NULL && (way == NULL || way->answer == NULL))
@@ -515,7 +387,7 @@ static int answer(view_asked *asked, cli_json *w) {
   return code;
 }
 
-static int finish(FILE *memory, const cli_json *w, int code, lh_error *error) {
+static int finish(FILE *memory, const lh_json *w, int code, lh_error *error) {
   bool has_room = !ferror(memory);
   has_room &= fclose(memory) == 0;
   if (code != LH_OK) return code;
@@ -531,9 +403,13 @@ int view_answer(view *v, const view_question *question, FILE *out) {
   size_t size = 0;
   lh_error error = {0};
   FILE *memory = cli_open_text(&text, &size);
-  cli_json w = {.out = memory, .is_compact = true, .most_bytes = most_bytes(v)},
-           refusal = {.out = out, .is_compact = true};
-  view_asked asked = {.v = v, .question = question, .name = question->name, .error = &error};
+  lh_json w = {.out = memory, .is_compact = true, .most_bytes = most_bytes(v)},
+          refusal = {.out = out, .is_compact = true};
+  view_asked asked = {.v = v,
+                      .question = question,
+                      .name = question->name,
+                      .error = &error,
+                      .request = lh_usual_request(question->name)};
   int code = finish(memory, &w, answer(&asked, &w), &error);
   lh_free(asked.ids);
   lh_without_free(&asked.cut.what);
@@ -541,7 +417,7 @@ int view_answer(view *v, const view_question *question, FILE *out) {
     fwrite(text, 1, size, out);
   } else {
     cli_json_open(&refusal, NULL, '{');
-    cli_json_value(&refusal, "error", cli_json_text(error.message));
+    cli_json_name(&refusal, "error", error.message);
     cli_json_close(&refusal, '}');
   }
   free(text);

@@ -121,18 +121,18 @@ int view_refuse(lh_error *error, const char *format, ...) __attribute__((format(
 
 /* overview.c: the opened files, so that a page knows what to show; and the keys of its first
 ** questions, ending with NULL. */
-int view_overview(view_asked *asked, cli_json *w);
+int view_overview(view_asked *asked, lh_json *w);
 const char *const *view_verdict(const view *v);
 
 /* query.c: the answer of an SQL query, and the tables it may use. */
-int view_sql(view_asked *asked, cli_json *w);
-int view_tables(view_asked *asked, cli_json *w);
+int view_sql(view_asked *asked, lh_json *w);
+int view_tables(view_asked *asked, lh_json *w);
 
 /* picture.c: the paths to an object, and the functions of the profile, as SVG. */
-int view_picture(view_asked *asked, cli_json *w);
-int view_blueprint(view_asked *asked, cli_json *w);
+int view_picture(view_asked *asked, lh_json *w);
+int view_blueprint(view_asked *asked, lh_json *w);
 
 /* told.c: a report's text as "told": its lines, and its tables or none. False: out of memory. */
-bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, bool has_tables);
+bool view_tell(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables);
 
 #endif

@@ -6,7 +6,7 @@
 #include "heapview.h"
 
 /* The command line, such as "heapview a b c". `--` keeps a file from being taken for an option. */
-static json_t *command_of(const view *v) {
+static void put_command(lh_json *w, const view *v) {
   char *text = NULL;
   size_t size;
   bool has_dash = v->profile != NULL && *v->profile == '-';
@@ -21,59 +21,56 @@ static json_t *command_of(const view *v) {
     free(word);
   }
   cli_close_text(out);
-  json_t *json = cli_must(json_string(text));
+  lh_json_string(w, "command", text);
   free(text);
-  return json;
 }
 
 /* A damaged file may have names of megabytes; a page shows less. No character is cut in two. */
-static json_t *name_json(const char *name) {
+static void put_name(lh_json *w, const char *key, const char *name) {
   enum { MOST_BYTES = 4000 };
   size_t n = strnlen(name, MOST_BYTES);
   while (name[n] != '\0' && n > 0 && ((unsigned char)name[n] & 0xC0) == 0x80) n--;
   char *head = cli_must(strndup(name, n));
-  json_t *json = cli_json_text(head);
+  cli_json_name(w, key, head);
   free(head);
-  return json;
 }
 
-static json_t *snapshot_json(const view *v, size_t i) {
+static void put_snapshot(lh_json *w, const view *v, size_t i) {
   const lh_info *info = lh_snapshot_info(v->snapshots[i]);
-  json_t *json = cli_must(json_object());
   char state[17];
   snprintf(state, sizeof state, "%016llx", (unsigned long long)info->state_id);
-  json_object_set_new(json, "file", cli_json_text(v->files[i]));
-  json_object_set_new(json, "name", name_json(info->name));
-  json_object_set_new(json, "program", name_json(info->program));
-  json_object_set_new(json, "lua", name_json(info->lua_release));
-  json_object_set_new(json, "time", json_string(lh_time_text(info->time_ns).text));
-  json_object_set_new(json, "state", json_string(state));
-  json_object_set_new(json, "objects", cli_json_size(info->objects));
-  json_object_set_new(json, "bytes", cli_json_size(info->gc_bytes));
-  json_object_set_new(json, "file_bytes", cli_json_size(info->file_bytes));
-  return json;
+  lh_json_open_in_line(w, NULL, '{');
+  cli_json_name(w, "file", v->files[i]);
+  put_name(w, "name", info->name);
+  put_name(w, "program", info->program);
+  put_name(w, "lua", info->lua_release);
+  lh_json_string(w, "time", lh_time_text(info->time_ns).text);
+  lh_json_string(w, "state", state);
+  lh_json_count(w, "objects", info->objects);
+  lh_json_count(w, "bytes", info->gc_bytes);
+  lh_json_count(w, "file_bytes", info->file_bytes);
+  lh_json_close(w, '}');
 }
 
-static void put_marks(cli_json *w, const lh_snapshot *snapshot) {
+static void put_marks(lh_json *w, const lh_snapshot *snapshot) {
   uint32_t n = snapshot != NULL ? lh_mark_count(snapshot) : 0;
   cli_json_open(w, "marks", '[');
   for (uint32_t i = 0; i < n; i++) {
     bool is_time;
     char *name = cli_must(lh_mark_name(lh_mark_at(snapshot, i), &is_time));
-    json_t *json = cli_must(json_object());
-    json_object_set_new(json, "name", name_json(name));
-    json_object_set_new(json, "position", cli_json_size(lh_mark_position(snapshot, i)));
-    json_object_set_new(json, "time",
-                        json_string(lh_time_text(lh_mark_at(snapshot, i)->time_ns).text));
-    cli_json_value(w, NULL, json);
+    lh_json_open_in_line(w, NULL, '{');
+    put_name(w, "name", name);
+    lh_json_count(w, "position", lh_mark_position(snapshot, i));
+    lh_json_string(w, "time", lh_time_text(lh_mark_at(snapshot, i)->time_ns).text);
+    lh_json_close(w, '}');
     lh_free(name);
   }
   cli_json_close(w, ']');
 }
 
-static void put_words(cli_json *w, const char *key, const char *const *words) {
+static void put_words(lh_json *w, const char *key, const char *const *words) {
   cli_json_open(w, key, '[');
-  for (; *words != NULL; words++) cli_json_value(w, NULL, json_string(*words));
+  for (; *words != NULL; words++) lh_json_string(w, NULL, *words);
   cli_json_close(w, ']');
 }
 
@@ -88,7 +85,7 @@ const char *const *view_verdict(const view *v) {
   return v->n == 0 ? profile : v->n == 1 ? one : v->n <= 3 ? few : many;
 }
 
-static void put_pages(cli_json *w, const view *v) {
+static void put_pages(lh_json *w, const view *v) {
   const char *pages[9], **end = pages;
   *end++ = "verdict";
   if (v->n > 0) {
@@ -104,16 +101,20 @@ static void put_pages(cli_json *w, const view *v) {
   put_words(w, "pages", pages);
 }
 
-int view_overview(view_asked *asked, cli_json *w) {
+int view_overview(view_asked *asked, lh_json *w) {
   const view *v = asked->v;
-  cli_json_value(w, "command", command_of(v));
-  cli_json_value(w, "version", json_string(LH_VERSION));
+  put_command(w, v);
+  lh_json_string(w, "version", LH_VERSION);
   cli_json_open(w, "snapshots", '[');
-  for (size_t i = 0; i < v->n; i++) cli_json_value(w, NULL, snapshot_json(v, i));
+  for (size_t i = 0; i < v->n; i++) put_snapshot(w, v, i);
   cli_json_close(w, ']');
-  json_t *profile = v->profile != NULL ? cli_must(json_object()) : json_null();
-  if (v->profile != NULL) json_object_set_new(profile, "file", cli_json_text(v->profile));
-  cli_json_value(w, "profile", profile);
+  if (v->profile != NULL) {
+    lh_json_open_in_line(w, "profile", '{');
+    cli_json_name(w, "file", v->profile);
+    lh_json_close(w, '}');
+  } else {
+    lh_json_null(w, "profile");
+  }
   put_marks(w, asked->snapshot);
   put_pages(w, v);
   put_words(w, "verdict", view_verdict(v));

@@ -70,29 +70,29 @@ static char *draw(const lh_snapshot *s, const char *dot) {
   return svg;
 }
 
-static int put_picture(view_asked *asked, cli_json *w, const lh_snapshot *s, const char *dot) {
+static int put_picture(view_asked *asked, lh_json *w, const lh_snapshot *s, const char *dot) {
   (void)agseterr(AGMAX); /* messages of Graphviz do not help the user of a page */
   char *svg = draw(s, dot);
-  json_t *text = svg != NULL ? json_string(svg) : NULL; /* NULL: not UTF-8 */
+  size_t n = svg != NULL ? strlen(svg) : 0;
+  bool is_fine = svg != NULL && lh_utf8_bytes(svg, n, false) == n;
+  if (is_fine) lh_json_text(w, "svg", svg, n);
   free(svg);
-  if (text == NULL) return refuse_drawing(asked);
-  cli_json_value(w, "svg", text);
-  return LH_OK;
+  return is_fine ? LH_OK : refuse_drawing(asked);
 }
 
-static int draw_paths(view_asked *asked, cli_json *w, const lh_path *paths, size_t n) {
+static int draw_paths(view_asked *asked, lh_json *w, const lh_path *paths, size_t n) {
   char *dot = NULL;
   size_t size;
   FILE *out = cli_open_text(&dot, &size);
   int code = lh_dot_paths(asked->snapshot, paths, n, LONG_PICTURE, out, asked->error);
   cli_close_text(out);
-  cli_json_value(w, "paths", cli_json_size(n));
+  lh_json_count(w, "paths", n);
   if (code == LH_OK) code = put_picture(asked, w, asked->snapshot, dot);
   free(dot);
   return code;
 }
 
-static int draw_shortest(view_asked *asked, cli_json *w, size_t k) {
+static int draw_shortest(view_asked *asked, lh_json *w, size_t k) {
   lh_path *paths;
   size_t n;
   int code = lh_shortest_paths(asked->snapshot, asked->request.id, k, &paths, &n, asked->error);
@@ -103,7 +103,7 @@ static int draw_shortest(view_asked *asked, cli_json *w, size_t k) {
   return code;
 }
 
-int view_picture(view_asked *asked, cli_json *w) {
+int view_picture(view_asked *asked, lh_json *w) {
   const lh_request *r = &asked->request;
   lh_independent held;
   if (r->id == LH_ROOT || !lh_is_reachable(asked->snapshot, r->id))
@@ -119,7 +119,7 @@ int view_picture(view_asked *asked, cli_json *w) {
   return code;
 }
 
-int view_blueprint(view_asked *asked, cli_json *w) {
+int view_blueprint(view_asked *asked, lh_json *w) {
   const lh_usage *usage = asked->v->usage;
   const lh_request *r = &asked->request;
   lh_usage_calls graph;

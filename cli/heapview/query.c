@@ -24,13 +24,13 @@ enum { USUAL_ROWS = 1000, MOST_ROWS = 100000, MOST_BYTES = 64 << 20, LOOK_MS = 1
 /* ==== In the child =================================================================== */
 
 /* Shows the last snapshots, as many as SQLite allows. Returns the first's name; freed by free. */
-static char *show_snapshots(const view *v, sqlite3 *db, cli_json *w) {
+static char *show_snapshots(const view *v, sqlite3 *db, lh_json *w) {
   size_t most = (size_t)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, -1);
   char *first = NULL;
   cli_json_open(w, "snapshots", '[');
   for (size_t i = v->n > most ? v->n - most : 0; i < v->n; i++) {
     char *schema = heapsql_show(v->c, db, v->files[i], v->snapshots[i]);
-    cli_json_value(w, NULL, json_string(schema));
+    lh_json_string(w, NULL, schema);
     if (first == NULL)
       first = schema;
     else
@@ -53,33 +53,31 @@ static sqlite3_stmt *prepare(cli *c, sqlite3 *db, const char *sql, const char *s
 }
 
 /* JavaScript has 53 bits for an integer. */
-static json_t *exact_value(sqlite3_stmt *row, int column) {
-  const int64_t most = INT64_C(1) << 53;
-  if (sqlite3_column_type(row, column) == SQLITE_INTEGER) {
-    int64_t n = sqlite3_column_int64(row, column);
-    if (n > most || n < -most) return json_string((const char *)sqlite3_column_text(row, column));
-  }
-  return heapsql_value(row, column);
+static void write_cell(lh_json *w, sqlite3_stmt *row, int column) {
+  const int64_t most = INT64_C(1) << 53, n = sqlite3_column_int64(row, column);
+  if (sqlite3_column_type(row, column) == SQLITE_INTEGER && (n > most || n < -most))
+    lh_json_string(w, NULL, (const char *)sqlite3_column_text(row, column));
+  else
+    heapsql_json(w, NULL, row, column);
 }
 
-static void write_columns(sqlite3_stmt *statement, cli_json *w) {
+static void write_columns(sqlite3_stmt *statement, lh_json *w) {
   cli_json_open(w, "columns", '[');
   for (int i = 0; i < sqlite3_column_count(statement); i++)
-    cli_json_value(w, NULL, cli_json_text(cli_must((void *)sqlite3_column_name(statement, i))));
+    cli_json_name(w, NULL, cli_must((void *)sqlite3_column_name(statement, i)));
   cli_json_close(w, ']');
 }
 
-static void write_row(cli *c, sqlite3_stmt *row, cli_json *w) {
-  json_t *cells = cli_must(json_array());
-  for (int i = 0; i < sqlite3_column_count(row); i++)
-    (void)json_array_append_new(cells, cli_must(exact_value(row, i)));
-  cli_json_exact(w, cells);
+static void write_row(cli *c, sqlite3_stmt *row, lh_json *w) {
+  lh_json_open_in_line(w, NULL, '[');
+  for (int i = 0; i < sqlite3_column_count(row); i++) write_cell(w, row, i);
+  lh_json_close(w, ']');
   if (ftello(w->out) > MOST_BYTES)
     cli_die(c, NULL, "the answer has more than %s: ask for fewer rows",
             lh_size_text(MOST_BYTES, false).text);
 }
 
-static void write_answer(const view *v, const char *sql, uint64_t most, cli_json *w) {
+static void write_answer(const view *v, const char *sql, uint64_t most, lh_json *w) {
   cli *c = v->c;
   sqlite3 *db = heapsql_connect();
   char *schema = show_snapshots(v, db, w);
@@ -94,7 +92,7 @@ static void write_answer(const view *v, const char *sql, uint64_t most, cli_json
   while ((code = heapsql_step(&limits, statement)) == SQLITE_ROW && n++ < most)
     write_row(c, statement, w);
   cli_json_close(w, ']');
-  cli_json_value(w, "more", json_boolean(code == SQLITE_ROW));
+  lh_json_flag(w, "more", code == SQLITE_ROW);
   heapsql_check_limits(c, &limits, code);
   if (code != SQLITE_DONE && code != SQLITE_ROW) heapsql_refuse(c, db, code, schema, v->n > 1);
 }
@@ -121,7 +119,7 @@ static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pip
   v->c->progress_terminal = v->c->progress_shown = false;
   v->c->is_nameless = true;
   FILE *out = cli_open_text(&text, &n);
-  write_answer(v, sql, most, &(cli_json){.out = out, .is_compact = true, .depth = 1});
+  write_answer(v, sql, most, &(lh_json){.out = out, .is_compact = true, .depth = 1});
   cli_close_text(out);
   write_all(text, n);
   _exit(CLI_DONE);
@@ -152,7 +150,7 @@ static int refuse_as(view_asked *asked, int status, char *words) {
   return view_refuse(asked->error, "%s", *words != '\0' ? words : "the query was ended");
 }
 
-static int ask_child(view_asked *asked, const char *sql, uint64_t most, cli_json *w) {
+static int ask_child(view_asked *asked, const char *sql, uint64_t most, lh_json *w) {
   const view *v = asked->v;
   int ends[2], status = 0;
   char *text = NULL;
@@ -190,7 +188,7 @@ static int check_view(view_asked *asked) {
   return LH_OK;
 }
 
-int view_sql(view_asked *asked, cli_json *w) {
+int view_sql(view_asked *asked, lh_json *w) {
   const char *sql = view_parameter_of(asked->question, "query");
   uint64_t most = asked->request.has_limit ? asked->request.limit : USUAL_ROWS;
   int code = check_view(asked);
@@ -199,7 +197,7 @@ int view_sql(view_asked *asked, cli_json *w) {
   return ask_child(asked, sql, most > 0 && most < MOST_ROWS ? most : MOST_ROWS, w);
 }
 
-int view_tables(view_asked *asked, cli_json *w) {
+int view_tables(view_asked *asked, lh_json *w) {
   static const char sql[] =
       "select m.name as \"table\", x.name as \"column\", x.type, x.hidden from temp.sqlite_master "
       "m "

@@ -135,9 +135,13 @@ static enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned 
 }
 
 static char *text_of_error(const char *sentence) {
-  json_t *object = cli_must(json_pack("{s:s}", "error", sentence));
-  char *text = cli_must(json_dumps(object, JSON_COMPACT));
-  json_decref(object);
+  char *text = NULL;
+  size_t n;
+  lh_json w = {.out = cli_open_text(&text, &n), .is_compact = true};
+  lh_json_open(&w, NULL, '{');
+  cli_json_name(&w, "error", sentence);
+  lh_json_close(&w, '}');
+  cli_close_text(w.out);
   return text;
 }
 
@@ -160,18 +164,25 @@ static enum MHD_Result respond_page(server *s, struct MHD_Connection *connection
 
 static enum MHD_Result respond_progress(server *s, job *j) {
   uint64_t time = guests_now();
+  char *text = NULL;
+  size_t n;
+  lh_json w = {.out = cli_open_text(&text, &n), .is_compact = true};
+  lh_json_open(&w, NULL, '{');
   (void)pthread_mutex_lock(&s->lock);
   j->tells_failure = s->failure != NULL;
-  json_t *object =
-      s->failure != NULL
-          ? json_pack("{s:b,s:s}", "ready", 0, "error", s->failure)
-          : json_pack("{s:b,s:s?,s:f,s:f}", "ready", (int)s->is_ready, "doing", s->doing,
-                      "doing_seconds", s->doing != NULL ? (double)(time - s->doing_ns) / 1e9 : 0.0,
-                      "seconds", (double)(time - s->begun_ns) / 1e9);
+  lh_json_flag(&w, "ready", s->failure == NULL && s->is_ready);
+  if (s->failure != NULL) {
+    cli_json_name(&w, "error", s->failure);
+  } else {
+    cli_json_name(&w, "doing", s->doing);
+    lh_json_number(&w, "doing_seconds",
+                   s->doing != NULL ? (double)(time - s->doing_ns) / 1e9 : 0.0);
+    lh_json_number(&w, "seconds", (double)(time - s->begun_ns) / 1e9);
+  }
   (void)pthread_mutex_unlock(&s->lock);
-  char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
-  json_decref(object);
-  return respond_json(j->connection, MHD_HTTP_OK, text, text != NULL ? strlen(text) : 0);
+  lh_json_close(&w, '}');
+  cli_close_text(w.out);
+  return respond_json(j->connection, MHD_HTTP_OK, text, n);
 }
 
 /* ==== Requests ======================================================================= */

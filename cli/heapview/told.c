@@ -17,7 +17,7 @@ typedef struct hint {
 typedef struct told {
   lh_teller teller; /* first: callbacks cast it to told */
   const view_asked *asked;
-  cli_json *w;
+  lh_json *w;
   bool in_table, has_tables; /* the number of hidden rows may follow */
   hint hints[MOST_HINTS];
   size_t n_hints; /* commands in the next line */
@@ -114,9 +114,9 @@ static void put_part(told *t, const char *text, size_t n, const char *link, cons
   if (n == 0) return;
   char *part = cli_must(strndup(text, n));
   cli_json_open(t->w, NULL, '{');
-  cli_json_string(t->w, "text", part);
-  if (link != NULL) cli_json_string(t->w, "link", link);
-  if (action != NULL) cli_json_string(t->w, "action", action);
+  lh_json_string(t->w, "text", part);
+  if (link != NULL) lh_json_string(t->w, "link", link);
+  if (action != NULL) lh_json_string(t->w, "action", action);
   cli_json_close(t->w, '}');
   free(part);
 }
@@ -173,7 +173,7 @@ static void tell_line(lh_teller *teller, lh_style style, const char *text) {
   if (*line != '\0') {
     cli_json_open(t->w, NULL, '{');
     put_parts(t, "line", line);
-    cli_json_string(t->w, "style", styles[style]);
+    lh_json_string(t->w, "style", styles[style]);
     cli_json_close(t->w, '}');
   }
   forget_hints(t);
@@ -205,24 +205,26 @@ static const char *kind_name(lh_column_kind kind) {
   return kind < sizeof kinds / sizeof *kinds && kinds[kind] != NULL ? kinds[kind] : "text";
 }
 
-/* The value to sort by; NULL: the text. A share is from 0 to 1. */
-static json_t *value_of(const lh_cell *cell) {
+/* The value to sort by, if that is not the text. A share is from 0 to 1. */
+static void put_value(lh_json *w, const lh_cell *cell) {
+  static const char key[] = "value";
   double part = (double)cell->as.n, whole = (double)cell->whole;
-  if (cell->is_null) return NULL;
+  size_t n = cell->as.series.n;
+  if (cell->is_null) return;
   switch (cell->kind) {
     case LH_COLUMN_BYTES:
-    case LH_COLUMN_COUNT: return cli_json_size(cell->as.n);
+    case LH_COLUMN_COUNT: lh_json_count(w, key, cell->as.n); break;
     case LH_COLUMN_SHARE:
-    case LH_COLUMN_BAR: return json_real(whole > 0 ? part / whole : 0);
+    case LH_COLUMN_BAR: lh_json_number(w, key, whole > 0 ? part / whole : 0); break;
     case LH_COLUMN_MORE_BYTES:
-    case LH_COLUMN_NUMBER: return json_real(cell->as.number);
+    case LH_COLUMN_NUMBER: lh_json_number(w, key, cell->as.number); break;
     case LH_COLUMN_BYTES_SERIES:
-    case LH_COLUMN_COUNT_SERIES: return cli_json_size(lh_series_at(cell, cell->as.series.n - 1));
+    case LH_COLUMN_COUNT_SERIES: lh_json_count(w, key, lh_series_at(cell, n - 1)); break;
     case LH_COLUMN_BYTES_CHANGE:
     case LH_COLUMN_COUNT_CHANGE:
-      return json_integer(
-          (json_int_t)(lh_series_at(cell, cell->as.series.n - 1) - lh_series_at(cell, 0)));
-    default: return NULL;
+      lh_json_count(w, key, lh_series_at(cell, n - 1) - lh_series_at(cell, 0));
+      break;
+    default: break;
   }
 }
 
@@ -244,12 +246,11 @@ static void put_cell(told *t, lh_report *report, const lh_column *column, const 
   lh_cell cell;
   lh_cell_of(report, column, row, &cell);
   char *link = link_of_cell(t, report, column, row, &cell);
-  json_t *value = value_of(&cell);
   char *text = cli_must(lh_cell_text(&t->teller, report, &cell));
   cli_json_open(t->w, NULL, '{');
-  cli_json_string(t->w, "text", text);
-  if (value != NULL) cli_json_value(t->w, "value", value);
-  if (link != NULL) cli_json_string(t->w, "link", link);
+  lh_json_string(t->w, "text", text);
+  put_value(t->w, &cell);
+  if (link != NULL) lh_json_string(t->w, "link", link);
   cli_json_close(t->w, '}');
   lh_free(text);
   free(link);
@@ -264,11 +265,11 @@ static size_t tell_columns(told *t, const lh_report *report, const lh_table *tab
     const char *heading = lh_heading_of(report, c), *key = lh_json_key(c);
     if (c->is_narrow || heading == NULL || n == LH_MOST_HEADINGS) continue;
     cli_json_open(t->w, NULL, '{');
-    cli_json_string(t->w, "heading", heading);
-    cli_json_string(t->w, "kind", kind_name(c->kind));
-    if (c->meaning != NULL) cli_json_string(t->w, "meaning", c->meaning);
-    if (key != NULL) cli_json_string(t->w, "key", key);
-    if (c->is_wide) cli_json_value(t->w, "wide", json_true());
+    lh_json_string(t->w, "heading", heading);
+    lh_json_string(t->w, "kind", kind_name(c->kind));
+    if (c->meaning != NULL) lh_json_string(t->w, "meaning", c->meaning);
+    if (key != NULL) lh_json_string(t->w, "key", key);
+    if (c->is_wide) lh_json_flag(t->w, "wide", true);
     cli_json_close(t->w, '}');
     shown[n++] = c;
   }
@@ -283,8 +284,8 @@ static void put_row(told *t, lh_report *report, const lh_table *table,
   cli_json_open(t->w, "cells", '[');
   for (size_t i = 0; i < n_shown; i++) put_cell(t, report, shown[i], row);
   cli_json_close(t->w, ']');
-  if (style != LH_PLAIN) cli_json_string(t->w, "style", styles[style]);
-  if (table->depth != NULL) cli_json_value(t->w, "depth", json_integer(table->depth(row)));
+  if (style != LH_PLAIN) lh_json_string(t->w, "style", styles[style]);
+  if (table->depth != NULL) lh_json_integer(t->w, "depth", table->depth(row));
   const char *below = table->below != NULL ? table->below(report, row) : NULL;
   if (below != NULL) put_parts(t, "below", below);
   cli_json_close(t->w, '}');
@@ -317,13 +318,13 @@ static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
     tell_line(teller, LH_FAINT, line);
     return;
   }
-  cli_json_value(t->w, "hidden", cli_json_size(n));
-  cli_json_string(t->w, "rest", rows);
+  lh_json_count(t->w, "hidden", n);
+  lh_json_string(t->w, "rest", rows);
 }
 
 /* ==================================================================================== */
 
-bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, bool has_tables) {
+bool view_tell(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables) {
   enum { USUAL_ROWS = 20 };
   const lh_request *request = &asked->request;
   told t = {.teller = {.unicode = true,

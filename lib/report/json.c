@@ -122,6 +122,17 @@ static void put_word(lh_json *w, const char *key, const char *word) {
   end_item(w);
 }
 
+void lh_json_string(lh_json *w, const char *key, const char *text) {
+  if (text)
+    lh_json_text(w, key, text, strlen(text));
+  else
+    lh_json_null(w, key);
+}
+
+void lh_json_count(lh_json *w, const char *key, uint64_t n) {
+  lh_json_integer(w, key, (int64_t)n);
+}
+
 void lh_json_null(lh_json *w, const char *key) {
   put_word(w, key, "null");
 }
@@ -165,17 +176,9 @@ void lh_json_number(lh_json *w, const char *key, double number) {
 static void put_row(lh_json *w, lh_report *report, const char *key, const lh_table *table,
                     const void *row);
 
-/* NULL: null, unless memory ran out while the text was made. */
-static void put_text(lh_json *w, const char *key, const char *text) {
-  if (text)
-    lh_json_text(w, key, text, strlen(text));
-  else
-    lh_json_null(w, key);
-}
-
 static void put_made(lh_json *w, lh_report *report, const char *key, char *text) {
   report->failed |= !text;
-  put_text(w, key, text);
+  lh_json_string(w, key, text);
   lh_free(text);
 }
 
@@ -203,14 +206,13 @@ static void put_texts(lh_json *w, lh_report *report, const char *key, const lh_c
     if (cell->kind == LH_COLUMN_NAMES)
       put_name(w, report, NULL, cell->as.texts.list[i]);
     else
-      put_text(w, NULL, cell->as.texts.list[i]);
+      lh_json_string(w, NULL, cell->as.texts.list[i]);
   lh_json_close(w, ']');
 }
 
 static void put_series(lh_json *w, const char *key, const lh_cell *cell) {
   lh_json_open_in_line(w, key, '[');
-  for (size_t i = 0; i < cell->as.series.n; i++)
-    lh_json_integer(w, NULL, (int64_t)lh_series_at(cell, i));
+  for (size_t i = 0; i < cell->as.series.n; i++) lh_json_count(w, NULL, lh_series_at(cell, i));
   lh_json_close(w, ']');
 }
 
@@ -223,17 +225,17 @@ static void put_value(lh_json *w, lh_report *report, const lh_column *column, co
     case LH_COLUMN_MORE_BYTES:
     case LH_COLUMN_NUMBER: lh_json_number(w, key, cell->as.number); break;
     case LH_COLUMN_FLAG: lh_json_flag(w, key, cell->as.flag); break;
-    case LH_COLUMN_TEXT: put_text(w, key, cell->as.text); break;
+    case LH_COLUMN_TEXT: lh_json_string(w, key, cell->as.text); break;
     case LH_COLUMN_NAME: put_name(w, report, key, cell->as.name.bytes); break;
     case LH_COLUMN_OBJECT:
-    case LH_COLUMN_EXAMPLE: put_text(w, key, lh_address_text(s, cell->as.object).text); break;
+    case LH_COLUMN_EXAMPLE: lh_json_string(w, key, lh_address_text(s, cell->as.object).text); break;
     case LH_COLUMN_STRING: put_made(w, report, key, lh_string_text(s, cell->as.object, 64)); break;
     case LH_COLUMN_EDGE: put_made(w, report, key, lh_edge_text(s, cell->as.edge)); break;
     case LH_COLUMN_NAMES:
     case LH_COLUMN_TEXTS: put_texts(w, report, key, cell); break;
     case LH_COLUMN_ROWS: put_rows(w, report, column, key, cell); break;
-    case LH_COLUMN_CLASS: put_text(w, key, lh_class_at(s, cell->as.class_index)->name); break;
-    default: lh_json_integer(w, key, (int64_t)cell->as.n);
+    case LH_COLUMN_CLASS: lh_json_string(w, key, lh_class_at(s, cell->as.class_index)->name); break;
+    default: lh_json_count(w, key, cell->as.n);
   }
 }
 
@@ -245,11 +247,11 @@ static void put_cell(lh_json *w, lh_report *report, const lh_column *column, con
   if (cell.is_absent) return;
   if (column->kind == LH_COLUMN_OBJECT) {
     lh_id id = cell.as.object;
-    put_text(w, "class", cell.is_null ? NULL : lh_class_name_of(s, id));
-    put_text(w, "type", cell.is_null ? NULL : lh_type_name(lh_type_of(s, id)));
+    lh_json_string(w, "class", cell.is_null ? NULL : lh_class_name_of(s, id));
+    lh_json_string(w, "type", cell.is_null ? NULL : lh_type_name(lh_type_of(s, id)));
   } else if (column->kind == LH_COLUMN_CLASS && !column->json_key) {
     const lh_class *class = cell.is_null ? NULL : lh_class_at(s, cell.as.class_index);
-    put_text(w, "type", class ? lh_type_name(class->type) : NULL);
+    lh_json_string(w, "type", class ? lh_type_name(class->type) : NULL);
   }
   if (cell.is_null)
     lh_json_null(w, lh_json_key(column));

@@ -251,8 +251,8 @@ static void print_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step 
             lh_retained_bytes(snapshot, steps[i - 1].target))
       continue;
     lh_say(t, LH_PLAIN,
-           "\nWhere a row retains more than the one above it other paths lead to it, too: it would "
-           "stay\nwithout that one");
+           "\nA row that retains more than the row above it is held in other ways, too: it would "
+           "stay\nif the row above went");
     return;
   }
 }

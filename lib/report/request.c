@@ -97,10 +97,17 @@ static bool read_word(const char *text, const char *words, unsigned *position) {
 
 static int find_object(lh_snapshot *snapshot, lh_request *r, const char *text, lh_error *error) {
   lh_found found = {.id = LH_ROOT, .matches = 1};
+  uint64_t address;
   int code = LH_OK;
-  if (strcmp(text, "root") != 0)
-    code = snapshot ? lh_find(snapshot, text, &found, error)
-                    : lh_fail(error, LH_EARGUMENT, "%s", "no snapshot was opened");
+  if (!snapshot) return lh_fail(error, LH_EARGUMENT, "%s", "no snapshot was opened");
+  if (read_address(text, &address)) {
+    found.id = lh_find_address(snapshot, address);
+    if (found.id == LH_NO_OBJECT)
+      code = lh_fail(error, LH_ENOTFOUND, "nothing is at %.64s in %s", text,
+                     lh_snapshot_info(snapshot)->name);
+  } else if (strcmp(text, "root") != 0) {
+    code = lh_find(snapshot, text, &found, error);
+  }
   r->id = found.id;
   r->matches = found.matches;
   return code;

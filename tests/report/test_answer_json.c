@@ -117,7 +117,7 @@ static void nonsense_is_refused(void **state) {
       {1, "classes", "sort", "", "sort needs one of retained|shallow|count, not ''"},
       {1, "classes", "type", "array", "type needs a type such as table, not 'array'"},
       {1, "map", "from", "12", "from needs an address such as 0x55d0c0a3f2e0, not '12'"},
-      {1, "under", "at", "0x10", "no object of the snapshot is at '0x10'"},
+      {1, "under", "at", "0x10", "nothing is at 0x10 in "},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
